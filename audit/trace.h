@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Traces: one safetensors file with the named points of a run, in the dtype that the
+// engine holds (the public format "sinkproof-trace-1" of this project).
+#ifndef SINKPROOF_TRACE_H
+#define SINKPROOF_TRACE_H
+
+#include "ref/model/model.h"
+#include "ref/model/safetensors.h"
+
+// The points of the trace format. LAYER points carry the layer in their name: "03.A9".
+typedef enum sinkproof_trace_point {
+    SINKPROOF_TRACE_T0,
+    SINKPROOF_TRACE_A1,
+    SINKPROOF_TRACE_A2_Q,
+    SINKPROOF_TRACE_A2_K,
+    SINKPROOF_TRACE_A2_V,
+    SINKPROOF_TRACE_A4_Q,
+    SINKPROOF_TRACE_A4_K,
+    SINKPROOF_TRACE_A6,
+    SINKPROOF_TRACE_A9,
+    SINKPROOF_TRACE_A10,
+    SINKPROOF_TRACE_A11,
+    SINKPROOF_TRACE_A12,
+    SINKPROOF_TRACE_A13,
+    SINKPROOF_TRACE_M1,
+    SINKPROOF_TRACE_M2,
+    SINKPROOF_TRACE_M3,
+    SINKPROOF_TRACE_M4,
+    SINKPROOF_TRACE_M5,
+    SINKPROOF_TRACE_M6,
+    SINKPROOF_TRACE_M8,
+    SINKPROOF_TRACE_M9,
+    SINKPROOF_TRACE_M10,
+    SINKPROOF_TRACE_M11,
+    SINKPROOF_TRACE_M12,
+    SINKPROOF_TRACE_F1,
+    SINKPROOF_TRACE_F2,
+    SINKPROOF_TRACE_POINTS
+} sinkproof_trace_point;
+
+const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"
+bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false for T0, F1, F2
+
+typedef struct sinkproof_trace sinkproof_trace;
+
+// Opens and checks a trace against the model: every known point's shape and dtype, tokens
+// inside the vocabulary, positions strictly ascending from 0 (one whole sequence). Unknown
+// names are an error that lists the nearest known one.
+bool sinkproof_trace_open(const char *path, const sinkproof_config *config,
+                          sinkproof_trace **trace, sinkproof_error *error);
+bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
+                           const sinkproof_config *config, sinkproof_trace **trace,
+                           sinkproof_error *error); // for tests and fuzzing
+void sinkproof_trace_close(sinkproof_trace *trace);
+
+size_t sinkproof_trace_length(const sinkproof_trace *trace);          // n
+const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]
+const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace); // [n]
+const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
+// The tensor of a point, or NULL when the trace lacks it. `layer` is ignored for T0, F1, F2.
+const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
+                                             sinkproof_trace_point point, size_t layer);
+
+#endif

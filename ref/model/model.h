@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A GPT-OSS checkpoint, opened but not copied: Hugging Face layout (MXFP4 or dequantized
+// bf16/f32, one file or sharded with an index), OpenAI's original layout, or synthetic.
+#ifndef SINKPROOF_MODEL_H
+#define SINKPROOF_MODEL_H
+
+#include "ref/error.h"
+#include "ref/model/config.h"
+#include "ref/model/matrix.h"
+
+// The weights of one layer. Shapes in the order [count][rows, cols].
+typedef struct sinkproof_layer {
+    sinkproof_matrix attn_norm;            // [1, hidden]
+    sinkproof_matrix w_q, w_k, w_v;        // [heads head_dim, hidden], [kv_heads head_dim, hidden]
+    sinkproof_matrix b_q, b_k, b_v;        // [1, heads head_dim], [1, kv_heads head_dim]
+    sinkproof_matrix sinks;                // [1, heads]
+    sinkproof_matrix w_o, b_o;             // [hidden, heads head_dim], [1, hidden]
+    sinkproof_matrix mlp_norm;             // [1, hidden]
+    sinkproof_matrix w_router, b_router;   // [experts, hidden], [1, experts]
+    sinkproof_matrix w_up, b_up;           // experts x [2 inter, hidden], experts x [1, 2 inter]:
+                                           // even rows are the gate, odd rows are up
+    sinkproof_matrix w_down, b_down;       // experts x [hidden, inter], experts x [1, hidden]
+} sinkproof_layer;
+
+typedef struct sinkproof_model sinkproof_model;
+
+// Opens a directory, or "synthetic:NAME[,seed=N][,layers=N]" where NAME is tiny, gpt-oss-20b,
+// gpt-oss-120b or the path of a config.json. Every tensor's presence, shape and dtype is
+// checked against the configuration before this returns true.
+bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
+void sinkproof_model_close(sinkproof_model *model);
+
+const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
+sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l);
+sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model);   // [vocab, hidden]
+sinkproof_matrix sinkproof_model_final_norm(const sinkproof_model *model);  // [1, hidden]
+sinkproof_matrix sinkproof_model_unembedding(const sinkproof_model *model); // [vocab, hidden]
+
+// "hf-mxfp4", "hf-bf16" (dequantized experts), "openai", "synthetic".
+const char *sinkproof_model_layout(const sinkproof_model *model);
+
+// A 64-bit fingerprint of configuration, tensor names, shapes, dtypes and a sample of each
+// tensor's bytes, the same for the same weights in every run; printed as 16 hex digits.
+uint64_t sinkproof_model_fingerprint(const sinkproof_model *model);
+
+#endif

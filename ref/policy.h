@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A policy says what happens at every rounding point of the model (the points A1 ... F2
+// of the specification of the forward pass) and how good the functions in between are.
+// The reference is written once; the policy is data. The judge reads the same data:
+// what a policy fixes is applied, what it leaves open becomes an interval.
+#ifndef SINKPROOF_POLICY_H
+#define SINKPROOF_POLICY_H
+
+#include "ref/error.h"
+#include "ref/round.h"
+
+#include <stddef.h>
+
+// Every place where a GPT-OSS engine may round, in the order of the forward pass.
+// SINKPROOF_POINT(identifier, printed name, what is rounded)
+#define SINKPROOF_POINTS(P)                                                        \
+    P(T0, "T0", "embedding row")                                                   \
+    P(A1, "A1", "RMSNorm before attention")                                        \
+    P(A2, "A2", "query, key and value projections with bias")                      \
+    P(A4_FREQ, "A4.freq", "YaRN inverse frequency, each step")                     \
+    P(A4_ANGLE, "A4.angle", "position times inverse frequency")                    \
+    P(A4_COS, "A4.cos", "cosine and sine times the concentration")                 \
+    P(A4_PROD, "A4.prod", "each product of the rotation")                          \
+    P(A4, "A4", "rotated query and key")                                           \
+    P(A5, "A5", "score before scaling")                                            \
+    P(A6, "A6", "score after scaling by 1/sqrt(head_dim)")                         \
+    P(A8, "A8", "sink logit")                                                      \
+    P(A9_MAX, "A9.max", "logits with the row's maximum subtracted")                \
+    P(A9, "A9", "attention weights")                                               \
+    P(A11, "A11", "weighted values")                                               \
+    P(A12, "A12", "output projection with bias")                                   \
+    P(A13, "A13", "residual after attention")                                      \
+    P(M1, "M1", "RMSNorm before the experts")                                      \
+    P(M2, "M2", "router logits")                                                   \
+    P(M4, "M4", "weights of the chosen experts")                                   \
+    P(M5, "M5", "up-projection before bias")                                       \
+    P(M6, "M6", "up-projection with bias")                                         \
+    P(M8_ALPHA, "M8.alpha", "the constant 1.702 of the activation")                \
+    P(M8_SCALED, "M8.scaled", "alpha times gate")                                  \
+    P(M8_SIGMOID, "M8.sigmoid", "sigmoid of alpha times gate")                     \
+    P(M8_SWISH, "M8.swish", "gate times sigmoid")                                  \
+    P(M8_UP, "M8.up", "up plus one")                                               \
+    P(M8, "M8", "activation of the experts")                                       \
+    P(M9, "M9", "down-projection before bias")                                     \
+    P(M10, "M10", "down-projection with bias")                                     \
+    P(M11_PROD, "M11.prod", "expert output times its weight")                      \
+    P(M11_SUM, "M11.sum", "running sum over experts, in ascending expert order")   \
+    P(M11, "M11", "mixture of the chosen experts")                                 \
+    P(M12, "M12", "residual after the layer")                                      \
+    P(F1, "F1", "final RMSNorm")                                                   \
+    P(F2, "F2", "logits")
+
+typedef enum sinkproof_point {
+#define SINKPROOF_POINT_ENUM(id, name, what) SINKPROOF_AT_##id,
+    SINKPROOF_POINTS(SINKPROOF_POINT_ENUM)
+#undef SINKPROOF_POINT_ENUM
+        SINKPROOF_POINT_COUNT
+} sinkproof_point;
+
+typedef struct sinkproof_rounding {
+    sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
+    bool optional;           // "bf16?": an engine may keep more precision here
+} sinkproof_rounding;
+
+// Functions whose accuracy a policy declares, in ulp of the inside format.
+typedef enum sinkproof_function {
+    SINKPROOF_EXP,
+    SINKPROOF_RSQRT,
+    SINKPROOF_SINCOS,
+    SINKPROOF_POW,
+    SINKPROOF_FUNCTION_COUNT
+} sinkproof_function;
+
+typedef struct sinkproof_policy {
+    char name[256]; // as given: "openai-bf16,M8.alpha=bf16"
+    sinkproof_rounding at[SINKPROOF_POINT_COUNT];
+    sinkproof_format inside; // arithmetic between rounding points: F32 or F64
+    double ulp[SINKPROOF_FUNCTION_COUNT];
+    bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
+    bool exact;         // what one published engine does; else generic: at least as precise inside
+} sinkproof_policy;
+
+// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,inside=f32|f64][,yarn=truncate|config]".
+// Names: real-f64, f32, openai-bf16, hf-bf16 (exact), bf16, f16 (generic). Errors name the
+// offending word and list what is known. Source: DESIGN, "Three meanings of one model".
+bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
+
+// The known names, NULL-terminated, narrowest first.
+const char *const *sinkproof_policy_names(void);
+
+const char *sinkproof_point_name(sinkproof_point point);
+const char *sinkproof_point_what(sinkproof_point point);
+
+// x rounded as `policy` says at `point` (an optional rounding happens).
+double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);
+
+#endif
