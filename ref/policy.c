@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The known policies as tables of rounding points, and the reader of their overrides.
+// Nothing is computed here; a new engine is a new table.
+#include "ref/policy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A table's words: a format, with _OR for "or more precise" (optional).
+enum { OPTIONAL = 64 };
+#define ABSENT  SINKPROOF_REAL
+#define F32     SINKPROOF_F32
+#define F16     SINKPROOF_F16
+#define BF16    SINKPROOF_BF16
+#define F32_OR  (SINKPROOF_F32 | OPTIONAL)
+#define F16_OR  (SINKPROOF_F16 | OPTIONAL)
+#define BF16_OR (SINKPROOF_BF16 | OPTIONAL)
+#define AT(id)  [SINKPROOF_AT_##id]
+
+// Any engine that stores float32. Inside a stage it may fuse a product into a sum (A4.prod),
+// scale the query before the dot (A5), add a bias to an accumulator (M5, M9), or evaluate the
+// activation in one fused expression (M8.*).
+static const unsigned char f32_table[SINKPROOF_POINT_COUNT] = {
+    AT(T0) = F32,          AT(A1) = F32,          AT(A2) = F32,           AT(A4_FREQ) = F32,
+    AT(A4_ANGLE) = F32,    AT(A4_COS) = F32,      AT(A4_PROD) = F32_OR,   AT(A4) = F32,
+    AT(A5) = F32_OR,       AT(A6) = F32,          AT(A8) = F32,           AT(A9_MAX) = ABSENT,
+    AT(A9) = F32,          AT(A11) = F32,         AT(A12) = F32,          AT(A13) = F32,
+    AT(M1) = F32,          AT(M2) = F32,          AT(M4) = F32,           AT(M5) = F32_OR,
+    AT(M6) = F32,          AT(M8_ALPHA) = F32,    AT(M8_SCALED) = F32_OR, AT(M8_SIGMOID) = F32_OR,
+    AT(M8_SWISH) = F32_OR, AT(M8_UP) = F32_OR,    AT(M8) = F32,           AT(M9) = F32_OR,
+    AT(M10) = F32,         AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT,   AT(M11) = F32,
+    AT(M12) = F32,         AT(F1) = F32,          AT(F2) = F32,
+};
+
+// gpt_oss/torch/model.py in bfloat16: SPEC section 4, point by point. The rotation's angles
+// and the activation's constant stay in float32 (a Python scalar meets a bf16 tensor in the
+// wider arithmetic type); the mixture is one einsum, rounded once.
+static const unsigned char openai_bf16_table[SINKPROOF_POINT_COUNT] = {
+    AT(T0) = BF16,       AT(A1) = BF16,         AT(A2) = BF16,        AT(A4_FREQ) = F32,
+    AT(A4_ANGLE) = F32,  AT(A4_COS) = BF16,     AT(A4_PROD) = BF16,   AT(A4) = BF16,
+    AT(A5) = BF16,       AT(A6) = BF16,         AT(A8) = BF16,        AT(A9_MAX) = ABSENT,
+    AT(A9) = BF16,       AT(A11) = BF16,        AT(A12) = BF16,       AT(A13) = BF16,
+    AT(M1) = BF16,       AT(M2) = BF16,         AT(M4) = BF16,        AT(M5) = BF16,
+    AT(M6) = BF16,       AT(M8_ALPHA) = F32,    AT(M8_SCALED) = BF16, AT(M8_SIGMOID) = BF16,
+    AT(M8_SWISH) = BF16, AT(M8_UP) = BF16,      AT(M8) = BF16,        AT(M9) = BF16,
+    AT(M10) = BF16,      AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT, AT(M11) = BF16,
+    AT(M12) = BF16,      AT(F1) = BF16,         AT(F2) = BF16,
+};
+
+// transformers' GptOssForCausalLM (eager attention) in bfloat16. It differs from openai-bf16 at
+//   A9.max    the row's maximum over [scores, sink] is subtracted in bf16 before the softmax;
+//   M11.prod  each expert's output times its weight is a bf16 tensor;
+//   M11.sum   the "eager" experts add into a bf16 tensor, expert by expert in ascending order,
+//             whereas "grouped_mm" and "batched_mm" sum in float32: hence optional. State
+//             M11.sum=bf16 or M11.sum=real to fix one of them.
+// GptOssRMSNorm (weight kept in float32, one cast at the end), the cosines (float32 times the
+// concentration, then bf16), the router's softmax and the activation round as openai-bf16 does.
+static const unsigned char hf_bf16_table[SINKPROOF_POINT_COUNT] = {
+    AT(T0) = BF16,       AT(A1) = BF16,       AT(A2) = BF16,         AT(A4_FREQ) = F32,
+    AT(A4_ANGLE) = F32,  AT(A4_COS) = BF16,   AT(A4_PROD) = BF16,    AT(A4) = BF16,
+    AT(A5) = BF16,       AT(A6) = BF16,       AT(A8) = BF16,         AT(A9_MAX) = BF16,
+    AT(A9) = BF16,       AT(A11) = BF16,      AT(A12) = BF16,        AT(A13) = BF16,
+    AT(M1) = BF16,       AT(M2) = BF16,       AT(M4) = BF16,         AT(M5) = BF16,
+    AT(M6) = BF16,       AT(M8_ALPHA) = F32,  AT(M8_SCALED) = BF16,  AT(M8_SIGMOID) = BF16,
+    AT(M8_SWISH) = BF16, AT(M8_UP) = BF16,    AT(M8) = BF16,         AT(M9) = BF16,
+    AT(M10) = BF16,      AT(M11_PROD) = BF16, AT(M11_SUM) = BF16_OR, AT(M11) = BF16,
+    AT(M12) = BF16,      AT(F1) = BF16,       AT(F2) = BF16,
+};
+
+// Any engine that stores bf16. Fixed: what passes through memory between two kernels in every
+// engine (the operands of the big products, the cached keys, the residual). Optional: whatever
+// a fused kernel may keep in registers. Where a trace holds such a point in bf16 nothing is
+// lost: between a number and its rounding lies no second bf16 value. The constant 1.702 may
+// not be rounded to bf16: that is a known mistake, not a freedom.
+static const unsigned char bf16_table[SINKPROOF_POINT_COUNT] = {
+    AT(T0) = BF16,          AT(A1) = BF16,           AT(A2) = BF16_OR,
+    AT(A4_FREQ) = F32_OR,   AT(A4_ANGLE) = F32_OR,   AT(A4_COS) = BF16_OR,
+    AT(A4_PROD) = BF16_OR,  AT(A4) = BF16,           AT(A5) = BF16_OR,
+    AT(A6) = BF16_OR,       AT(A8) = BF16_OR,        AT(A9_MAX) = BF16_OR,
+    AT(A9) = BF16_OR,       AT(A11) = BF16,          AT(A12) = BF16_OR,
+    AT(A13) = BF16,         AT(M1) = BF16,           AT(M2) = BF16_OR,
+    AT(M4) = BF16_OR,       AT(M5) = BF16_OR,        AT(M6) = BF16_OR,
+    AT(M8_ALPHA) = F32_OR,  AT(M8_SCALED) = BF16_OR, AT(M8_SIGMOID) = BF16_OR,
+    AT(M8_SWISH) = BF16_OR, AT(M8_UP) = BF16_OR,     AT(M8) = BF16,
+    AT(M9) = BF16_OR,       AT(M10) = BF16_OR,       AT(M11_PROD) = BF16_OR,
+    AT(M11_SUM) = BF16_OR,  AT(M11) = BF16_OR,       AT(M12) = BF16,
+    AT(F1) = BF16,          AT(F2) = BF16_OR,
+};
+
+// Any engine that stores binary16, by the same rule.
+static const unsigned char f16_table[SINKPROOF_POINT_COUNT] = {
+    AT(T0) = F16,          AT(A1) = F16,          AT(A2) = F16_OR,        AT(A4_FREQ) = F32_OR,
+    AT(A4_ANGLE) = F32_OR, AT(A4_COS) = F16_OR,   AT(A4_PROD) = F16_OR,   AT(A4) = F16,
+    AT(A5) = F16_OR,       AT(A6) = F16_OR,       AT(A8) = F16_OR,        AT(A9_MAX) = F16_OR,
+    AT(A9) = F16_OR,       AT(A11) = F16,         AT(A12) = F16_OR,       AT(A13) = F16,
+    AT(M1) = F16,          AT(M2) = F16_OR,       AT(M4) = F16_OR,        AT(M5) = F16_OR,
+    AT(M6) = F16_OR,       AT(M8_ALPHA) = F32_OR, AT(M8_SCALED) = F16_OR, AT(M8_SIGMOID) = F16_OR,
+    AT(M8_SWISH) = F16_OR, AT(M8_UP) = F16_OR,    AT(M8) = F16,           AT(M9) = F16_OR,
+    AT(M10) = F16_OR,      AT(M11_PROD) = F16_OR, AT(M11_SUM) = F16_OR,   AT(M11) = F16_OR,
+    AT(M12) = F16,         AT(F1) = F16,          AT(F2) = F16_OR,
+};
+
+static const unsigned char real_table[SINKPROOF_POINT_COUNT] = {0}; // nothing is rounded
+
+static const struct known_policy {
+    const char *name;
+    const unsigned char *table;
+    sinkproof_format inside;
+    bool exact;
+} known[] = {
+    {"real-f64", real_table, SINKPROOF_F64, false},
+    {"f32", f32_table, SINKPROOF_F32, false},
+    {"openai-bf16", openai_bf16_table, SINKPROOF_F32, true},
+    {"hf-bf16", hf_bf16_table, SINKPROOF_F32, true},
+    {"bf16", bf16_table, SINKPROOF_F32, false},
+    {"f16", f16_table, SINKPROOF_F32, false},
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+static const struct point_text {
+    const char *name, *what;
+} point_texts[SINKPROOF_POINT_COUNT] = {
+#define SINKPROOF_POINT_TEXT(id, name, what) {name, what},
+    SINKPROOF_POINTS(SINKPROOF_POINT_TEXT)
+#undef SINKPROOF_POINT_TEXT
+};
+
+static const char *const function_names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos",
+                                                                     "pow"};
+
+// What torch's own vectorised functions and any careful libm keep: 1 ulp, doubled. A policy may
+// say otherwise.
+static const double default_ulp = 2;
+
+const char *const *sinkproof_policy_names(void) {
+    static const char *const names[] = {"real-f64", "f32", "openai-bf16", "hf-bf16",
+                                        "bf16",     "f16", NULL};
+    _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
+    return names;
+}
+
+const char *sinkproof_point_name(sinkproof_point point) {
+    return point_texts[point].name;
+}
+
+const char *sinkproof_point_what(sinkproof_point point) {
+    return point_texts[point].what;
+}
+
+double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {
+    return sinkproof_round(policy->at[point].format, x);
+}
+
+// Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
+static void append_word(char *list, size_t size, const char *word) {
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
+}
+
+static bool known_policy_load(const char *name, sinkproof_policy *policy, sinkproof_error *error) {
+    for (size_t k = 0; k < KNOWN; k++) {
+        if (strcmp(name, known[k].name) != 0) continue;
+        for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++) {
+            policy->at[a].format = (sinkproof_format)(known[k].table[a] & ~OPTIONAL);
+            policy->at[a].optional = (known[k].table[a] & OPTIONAL) != 0;
+        }
+        policy->inside = known[k].inside;
+        policy->exact = known[k].exact;
+        policy->yarn_truncate = false;
+        for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
+        return true;
+    }
+    char list[256] = "";
+    for (size_t k = 0; k < KNOWN; k++) append_word(list, sizeof list, known[k].name);
+    return sinkproof_fail(error, "unknown policy '%s': known are %s", name, list);
+}
+
+static bool parse_format(const char *word, sinkproof_format *format) {
+    for (int f = 0; f < SINKPROOF_FORMATS; f++) {
+        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
+        *format = (sinkproof_format)f;
+        return true;
+    }
+    return false;
+}
+
+// "bf16", "bf16?", "real" (absent).
+static bool parse_rounding(const char *key, char *value, sinkproof_rounding *rounding,
+                           sinkproof_error *error) {
+    size_t length = strlen(value);
+    bool optional = length > 0 && value[length - 1] == '?';
+    if (optional) value[length - 1] = '\0';
+    if (!parse_format(value, &rounding->format))
+        return sinkproof_fail(error,
+                              "unknown format '%s' for %s: known are real, f64, f32, f16, bf16, "
+                              "each with ? when an engine may be more precise there",
+                              value, key);
+    rounding->optional = optional && rounding->format != SINKPROOF_REAL;
+    return true;
+}
+
+static bool parse_ulp(const char *key, const char *value, double *ulp, sinkproof_error *error) {
+    char *end = NULL;
+    double x = strtod(value, &end);
+    bool number = end != value && (*end == '\0' || strcmp(end, "ulp") == 0);
+    if (!number || !(x >= 0.5) || !(x <= 1e6))
+        return sinkproof_fail(error, "'%s=%s' is not an error from 0.5ulp to 1000000ulp", key,
+                              value);
+    *ulp = x;
+    return true;
+}
+
+static bool parse_yarn(const char *value, bool *truncate, sinkproof_error *error) {
+    if (strcmp(value, "truncate") != 0 && strcmp(value, "config") != 0)
+        return sinkproof_fail(error, "'yarn=%s': expected yarn=truncate or yarn=config", value);
+    *truncate = strcmp(value, "truncate") == 0;
+    return true;
+}
+
+static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
+    if (strcmp(value, "f32") != 0 && strcmp(value, "f64") != 0)
+        return sinkproof_fail(error, "'inside=%s': expected inside=f32 or inside=f64", value);
+    *inside = strcmp(value, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_F64;
+    return true;
+}
+
+static bool unknown_key(const char *key, sinkproof_error *error) {
+    char list[512] = "";
+    for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++)
+        append_word(list, sizeof list, point_texts[a].name);
+    for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
+        append_word(list, sizeof list, function_names[f]);
+    return sinkproof_fail(error, "unknown override '%s' of a policy: known are %s, inside, yarn",
+                          key, list);
+}
+
+// One "KEY=VALUE" after the policy's name. `word` is taken apart in place.
+static bool parse_override(char *word, sinkproof_policy *policy, sinkproof_error *error) {
+    char *value = strchr(word, '=');
+    if (value == NULL)
+        return sinkproof_fail(error, "'%s' is not an override of the form POINT=FORMAT", word);
+    *value++ = '\0';
+    for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++)
+        if (strcmp(word, point_texts[a].name) == 0)
+            return parse_rounding(word, value, &policy->at[a], error);
+    for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
+        if (strcmp(word, function_names[f]) == 0)
+            return parse_ulp(word, value, &policy->ulp[f], error);
+    if (strcmp(word, "yarn") == 0) return parse_yarn(value, &policy->yarn_truncate, error);
+    if (strcmp(word, "inside") == 0) return parse_inside(value, &policy->inside, error);
+    return unknown_key(word, error);
+}
+
+bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error) {
+    sinkproof_policy parsed;
+    if (strlen(text) >= sizeof parsed.name)
+        return sinkproof_fail(error, "a policy of %zu characters: at most %zu are read",
+                              strlen(text), sizeof parsed.name - 1);
+    char words[sizeof parsed.name];
+    memset(&parsed, 0, sizeof parsed);
+    strcpy(parsed.name, text);
+    strcpy(words, text);
+    char *rest = words, *word = strsep(&rest, ",");
+    if (!known_policy_load(word, &parsed, error)) return false;
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (!parse_override(word, &parsed, error)) return false;
+    *policy = parsed;
+    return true;
+}
