@@ -1,0 +1,514 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Runs Hugging Face transformers' GptOssForCausalLM and writes what it computed as a trace.
+
+    hf_trace.py MODEL_DIR --tokens 5,1,7 --dtype bfloat16 --out trace.safetensors
+
+A trace is one safetensors file with the named points of a forward pass, in the dtype that the
+engine holds (format sinkproof-trace-1); `sinkproof judge MODEL_DIR trace.safetensors` reads it.
+
+How the points are reached, without editing transformers and without computing anything twice:
+
+  outputs of modules           T0 A1 A2.q A2.k A2.v A12 M1 M11 M12 F1 F2      forward hooks
+  input of a module            A13 (the second norm's)                        forward pre-hook
+  arguments of the attention   A4.q A4.k                                      the function is wrapped
+  its results                  A10 A11
+  operations inside it         A6 A9                                          TorchFunctionMode
+  operations in the router     M2 M3 M4                                       TorchFunctionMode
+  operations in the experts    M5 M6 M8 M9 M10, scattered to [n, k, width]    TorchFunctionMode
+
+The watcher only looks: every operation runs once, with the arguments that the engine gave, on the
+kernel that the engine chose. A prompt fed in chunks through a key/value cache becomes one trace:
+columns of keys are put at their absolute positions, and keys that a chunk could not see (still to
+come, or already dropped by a sliding cache) are zero there.
+
+It refuses to guess: a checkpoint with missing or surplus tensors, an operation that was not seen,
+or an expert's row that cannot be tied to its token is an error (one sentence, exit 3, no file).
+Also importable: `load_model`, `trace_model`, `write_trace`. Needs transformers 4.55 or newer.
+"""
+import argparse
+import contextlib
+import importlib.util
+import os
+import random
+import sys
+import tempfile
+
+FORMAT = "sinkproof-trace-1"
+DTYPES = {"float32": "f32", "bfloat16": "bf16"}
+PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "grouped_mm", "_grouped_mm", "grouped_mm_fallback"}
+ADDITIONS = {"add", "add_", "__add__", "__iadd__"}
+SCALINGS = {"mul", "__mul__", "__rmul__", "mul_"}
+BY_KEYS = {"A6", "A9", "A10"}  # [heads, n, keys]: assembled by absolute position of the key
+
+
+class TraceError(Exception):
+    """One sentence about input that cannot be traced."""
+
+
+def _torch():
+    """torch, imported late so that --help and bad arguments answer at once."""
+    import torch
+
+    return torch
+
+
+# ------------------------------------------------------------------------------------------
+# Watching operations
+
+
+def watch(on_call):
+    """A context in which on_call(name, args, result) sees every torch operation called from Python."""
+    from torch.overrides import TorchFunctionMode
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            on_call(getattr(func, "__name__", str(func)), args, result)
+            return result
+
+    return Watch()
+
+
+def _same_storage(a, b):
+    """True when b is a itself or a reshaped view of all of it."""
+    return hasattr(b, "data_ptr") and a.data_ptr() == b.data_ptr() and a.numel() == b.numel()
+
+
+class AttentionOps:
+    """Watches one call of eager attention: A6 is the first product times a scalar, A9 the softmax."""
+
+    def __init__(self):
+        self.product = self.scores = self.weights = None
+
+    def __call__(self, name, args, result):
+        if name in PRODUCTS and self.product is None:
+            self.product = result
+        elif name in SCALINGS and self.scores is None and args and args[0] is self.product:
+            self.scores = result.clone()
+        elif name == "softmax":
+            self.weights = result
+
+
+class RouterOps:
+    """Watches one call of the router: M2 is its linear map, M3 the top k, M4 their softmax."""
+
+    def __init__(self):
+        self.logits = self.chosen = self.weights = None
+
+    def __call__(self, name, args, result):
+        if name == "linear":
+            self.logits = result
+        elif name == "topk":
+            self.chosen = result[1]
+        elif name == "softmax" and self.chosen is not None:
+            self.weights = result
+
+
+class ExpertOps:
+    """Watches one call of the experts. Products alternate: up, down, up, down, ...
+
+    `products` collects {input, product, biased} per matrix product; `where` and `sort` hold the
+    index tensors from which the rows of a product are tied to (token, slot).
+    """
+
+    def __init__(self):
+        self.products, self.rows, self.order = [], [], None
+
+    def __call__(self, name, args, result):
+        if name in PRODUCTS:
+            # The product is copied: the bias may be added to it in place.
+            self.products.append({"input": args[0], "raw": result, "product": result.clone(), "biased": None})
+        elif name in ADDITIONS and self.products and self.products[-1]["biased"] is None:
+            if _same_storage(self.products[-1]["raw"], args[0]):
+                self.products[-1]["biased"] = result
+        elif name == "where" and len(args) == 1:
+            self.rows.append(result)  # (slot, token) of the rows of one expert
+        elif name in ("sort", "argsort"):
+            self.order = result[1] if name == "sort" else result
+
+    def slots_by_product(self, chosen_nk, implementation):
+        """Per up-product, the flat slot token * k + slot of each of its rows; None: dense [E, n, .]."""
+        torch = _torch()
+        n, k = chosen_nk.shape
+        n_pairs = len(self.products) // 2
+        if not self.products or len(self.products) % 2:
+            raise TraceError(f"the experts made {len(self.products)} matrix products where pairs of an up- "
+                             "and a down-projection were expected")
+        if n_pairs == 1 and self.products[0]["product"].dim() == 3 and implementation != "batched_mm":
+            return [None]
+        if n_pairs == 1 and self.order is not None:
+            return [self.order.reshape(-1)]
+        if implementation in ("batched_mm", "grouped_mm"):
+            return [torch.arange(n * k)]
+        if len(self.rows) != n_pairs:
+            raise TraceError(f"the experts made {n_pairs} up-projections but {len(self.rows)} selections of rows")
+        return [token * k + slot for slot, token in self.rows]
+
+    def gather(self, chosen_nk, tokens_nh, implementation):
+        """{"M5": [n, k, 2 inter], "M6", "M8": [n, k, inter], "M9": [n, k, hidden], "M10"}."""
+        torch = _torch()
+        n, k = chosen_nk.shape
+        gathered, written = {}, torch.zeros(n * k, dtype=torch.int64)
+        for at, slots in enumerate(self.slots_by_product(chosen_nk, implementation)):
+            up, down = self.products[2 * at], self.products[2 * at + 1]
+            if up["biased"] is None or down["biased"] is None:
+                raise TraceError("the experts' bias was not seen being added")
+            found = {"M5": up["product"], "M6": up["biased"], "M8": down["input"], "M9": down["product"],
+                     "M10": down["biased"], "input": up["input"]}
+            if slots is None:  # every expert saw every token: pick the chosen ones
+                token_nk = torch.arange(n)[:, None].expand(n, k)
+                found = {point: value[chosen_nk, token_nk].reshape(n * k, -1) for point, value in found.items()}
+                slots = torch.arange(n * k)
+            found = {point: value.reshape(len(slots), -1) for point, value in found.items()}
+            if not torch.equal(found.pop("input"), tokens_nh[slots // k]):
+                raise TraceError("the rows that the experts multiplied are not the tokens that were expected there")
+            written.index_add_(0, slots, torch.ones_like(slots))
+            for point, value in found.items():
+                if point not in gathered:
+                    gathered[point] = value.new_empty(n * k, value.shape[-1])
+                gathered[point][slots] = value
+        if not torch.equal(written, torch.ones_like(written)):
+            raise TraceError("the experts did not compute every chosen (token, expert) pair exactly once")
+        return {point: value.reshape(n, k, -1) for point, value in gathered.items()}
+
+
+# ------------------------------------------------------------------------------------------
+# One model, instrumented
+
+
+def _first(output):
+    return output[0] if isinstance(output, (tuple, list)) else output
+
+
+class Tracer:
+    """Hooks a loaded model for the time of a `with` block; afterwards nothing of it remains.
+
+    `points` limits what is kept to a set of names without layer ("A9"); None keeps all.
+    """
+
+    def __init__(self, model, points=None):
+        self.model, self.points = model, points
+        self.config = model.config
+        self.parts = {}  # name -> list of (first position, tensor), one per chunk
+        self.begin = 0   # absolute position of the first token of the running chunk
+        self.undo = contextlib.ExitStack()
+
+    def put(self, name, tensor):
+        """Keeps a copy of `tensor` (rows are tokens of the running chunk) under `name`."""
+        if self.points is None or name.split(".", 1)[-1 if name[0].isdigit() else 0] in self.points:
+            self.parts.setdefault(name, []).append((self.begin, tensor.detach().clone()))
+
+    # -- installation
+
+    def __enter__(self):
+        base = self.model.model
+        self.after(base.embed_tokens, lambda out: self.put("T0", out[0]))
+        self.after(base.norm, lambda out: self.put("F1", out[0]))
+        self.after(self.model.lm_head, lambda out: self.put("F2", out[0]))
+        for index, layer in enumerate(base.layers):
+            self.hook_layer(f"{index:02d}", layer)
+        self.wrap_attention(sys.modules[type(self.model).__module__])
+        return self
+
+    def __exit__(self, *exception):
+        self.undo.close()
+
+    def after(self, module, keep):
+        handle = module.register_forward_hook(lambda module, inputs, output: keep(_first(output)))
+        self.undo.callback(handle.remove)
+
+    def hook_layer(self, layer_name, layer):
+        def keep(point, shape=None):
+            name = f"{layer_name}.{point}"
+            return lambda out: self.put(name, out[0] if shape is None else out[0].reshape(out.shape[1], *shape))
+
+        attention, head_dim = layer.self_attn, layer.self_attn.head_dim
+        self.after(layer.input_layernorm, keep("A1"))
+        self.after(attention.q_proj, keep("A2.q", (-1, head_dim)))
+        self.after(attention.k_proj, keep("A2.k", (-1, head_dim)))
+        self.after(attention.v_proj, keep("A2.v", (-1, head_dim)))
+        self.after(attention.o_proj, keep("A12"))
+        residual = layer.post_attention_layernorm.register_forward_pre_hook(
+            lambda module, inputs: self.put(f"{layer_name}.A13", inputs[0][0]))
+        self.undo.callback(residual.remove)
+        self.after(layer.post_attention_layernorm, keep("M1"))
+        self.after(layer.mlp, keep("M11"))
+        self.after(layer, keep("M12"))
+        self.replace_forward(layer.mlp.router, self.router_forward, layer_name)
+        self.replace_forward(layer.mlp.experts, self.experts_forward, layer_name)
+
+    def replace_forward(self, module, make, layer_name):
+        module.forward = make(layer_name, module, module.forward)
+        self.undo.callback(module.__dict__.pop, "forward")
+
+    # -- the three wrapped functions
+
+    def router_forward(self, layer_name, module, forward):
+        def traced(*args, **kwargs):
+            ops = RouterOps()
+            with watch(ops):
+                output = forward(*args, **kwargs)
+            if ops.logits is None or ops.chosen is None or ops.weights is None:
+                raise TraceError(f"layer {layer_name}: the router's linear map, top k or softmax was not seen")
+            self.chosen_nk = ops.chosen
+            self.put(f"{layer_name}.M2", ops.logits.reshape(-1, ops.logits.shape[-1]))
+            self.put(f"{layer_name}.M3", ops.chosen.int())
+            self.put(f"{layer_name}.M4", ops.weights)
+            return output
+        return traced
+
+    def experts_forward(self, layer_name, module, forward):
+        def traced(hidden_states, *args, **kwargs):
+            ops = ExpertOps()
+            with watch(ops):
+                output = forward(hidden_states, *args, **kwargs)
+            tokens_nh = hidden_states.reshape(-1, hidden_states.shape[-1])
+            found = ops.gather(self.chosen_nk, tokens_nh, experts_implementation(self.model))
+            for point, value in found.items():
+                self.put(f"{layer_name}.{point}", value)
+            return output
+        return traced
+
+    def wrap_attention(self, modeling):
+        """The module's eager attention is looked up by name at every call: name a traced one instead."""
+        eager = modeling.eager_attention_forward
+
+        def traced(module, query, key, value, *args, **kwargs):
+            ops = AttentionOps()
+            with watch(ops):
+                output, weights = eager(module, query, key, value, *args, **kwargs)
+            if ops.scores is None or ops.weights is None:
+                raise TraceError(f"layer {module.layer_idx}: scaled scores or softmax were not seen in attention")
+            layer_name, n = f"{module.layer_idx:02d}", query.shape[2]
+            self.put(f"{layer_name}.A4.q", query[0].transpose(0, 1))
+            self.put(f"{layer_name}.A4.k", key[0, :, -n:].transpose(0, 1))
+            self.put(f"{layer_name}.A6", ops.scores[0])
+            self.put(f"{layer_name}.A9", ops.weights[0])
+            self.put(f"{layer_name}.A10", weights[0])
+            self.put(f"{layer_name}.A11", output[0])
+            return output, weights
+
+        modeling.eager_attention_forward = traced
+        self.undo.callback(setattr, modeling, "eager_attention_forward", eager)
+
+    # -- the run
+
+    def forward(self, tokens, cache):
+        """One call of the model on `tokens`, which follow the positions already in `cache`."""
+        torch = _torch()
+        end = self.begin + len(tokens)
+        with torch.no_grad():
+            self.model(input_ids=torch.tensor([tokens]), position_ids=torch.arange(self.begin, end)[None],
+                       past_key_values=cache, use_cache=cache is not None)
+        self.begin = end
+
+    def assemble(self):
+        """The parts of all chunks as whole tensors."""
+        return {name: self.by_keys(name, parts) if name.split(".")[-1] in BY_KEYS
+                else _torch().cat([part for _, part in parts]).contiguous()
+                for name, parts in self.parts.items()}
+
+    def by_keys(self, name, parts):
+        """[heads, n, keys (+ 1)]: the columns of a chunk that ends at position e are keys e-K .. e-1."""
+        n, sink = self.begin, 1 if name.endswith(".A9") else 0
+        whole = parts[0][1].new_zeros(parts[0][1].shape[0], n, n + sink)
+        for begin, part in parts:
+            end, n_keys = begin + part.shape[1], part.shape[2] - sink
+            whole[:, begin:end, end - n_keys:end] = part[..., :n_keys]
+            if sink:
+                whole[:, begin:end, n] = part[..., n_keys]
+        return whole
+
+
+def experts_implementation(model):
+    """"eager", "grouped_mm", ...; "eager" for versions that know no other."""
+    return getattr(model.config, "_experts_implementation", None) or "eager"
+
+
+def new_cache(config):
+    from transformers import DynamicCache
+
+    try:
+        return DynamicCache(config=config)
+    except TypeError:  # before 4.56 the cache took no configuration and kept every key
+        return DynamicCache()
+
+
+def trace_model(model, tokens, chunk=None, points=None):
+    """Runs `tokens` (in chunks of `chunk` through a cache, when given); returns {name: tensor}."""
+    torch = _torch()
+    vocab = model.config.vocab_size
+    for token in tokens:
+        if not 0 <= token < vocab:
+            raise TraceError(f"token {token} is outside the vocabulary of {vocab}")
+    with Tracer(model, points) as tracer:
+        cache = new_cache(model.config) if chunk else None
+        step = chunk or len(tokens)
+        for begin in range(0, len(tokens), step):
+            tracer.forward(tokens[begin:begin + step], cache)
+    trace = tracer.assemble()
+    trace["tokens"] = torch.tensor(tokens, dtype=torch.int32)
+    trace["positions"] = torch.arange(len(tokens), dtype=torch.int32)
+    return trace
+
+
+# ------------------------------------------------------------------------------------------
+# In and out
+
+
+def load_model(directory, dtype, experts="default"):
+    """GptOssForCausalLM from a directory, MXFP4 experts dequantized, eager attention, on the CPU."""
+    if not os.path.isfile(os.path.join(directory, "config.json")):
+        raise TraceError(f"{directory}: no config.json there")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    torch = _torch()
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    config = transformers.AutoConfig.from_pretrained(directory)
+    if config.model_type != "gpt_oss":
+        raise TraceError(f'{directory}: model_type is "{config.model_type}" where "gpt_oss" was expected')
+    options = {"attn_implementation": "eager", "output_loading_info": True}
+    if getattr(config, "quantization_config", None):
+        options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
+    if experts != "default":
+        options["experts_implementation"] = experts
+    old = tuple(int(part) for part in transformers.__version__.split(".")[:2]) < (4, 56)
+    options["torch_dtype" if old else "dtype"] = getattr(torch, dtype)
+    model, info = transformers.GptOssForCausalLM.from_pretrained(directory, **options)
+    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info.get(what):
+            raise TraceError(f"{directory}: {what.replace('_', ' ')}: {sorted(map(str, info[what]))[0]}"
+                             f" ({len(info[what])} in all)")
+    return model.eval()
+
+
+def metadata(model, dtype, chunk, bug=None):
+    import transformers
+
+    found = {
+        "format": FORMAT,
+        "engine": "transformers GptOssForCausalLM",
+        "version": transformers.__version__,
+        "torch": _torch().__version__,
+        "dtype": DTYPES[dtype],
+        "attention": "eager",
+        "experts": experts_implementation(model),
+    }
+    if chunk:
+        found["chunk"] = str(chunk)
+    if bug:
+        found["planted_bug"] = bug
+    return found
+
+
+def write_trace(trace, path, meta):
+    """Writes the file whole or not at all."""
+    from safetensors.torch import save_file
+
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".trace-")
+    os.close(handle)
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in trace.items()}, temporary, metadata=meta)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def parse_tokens(text):
+    """"1,2,3", "@FILE" with ids between commas or white space, or ("random", N, seed)."""
+    if text.startswith("random:"):
+        fields = text[len("random:"):].split(",")
+        seed = 1
+        for field in fields[1:]:
+            if not field.startswith("seed="):
+                raise ValueError(f'"{field}" where seed=S was expected')
+            seed = int(field[len("seed="):])
+        if int(fields[0]) < 1:
+            raise ValueError("at least one token is needed")
+        return ("random", int(fields[0]), seed)
+    if text.startswith("@"):
+        with open(text[1:], encoding="ascii") as file:
+            text = file.read().replace(",", " ")
+    tokens = [int(word) for word in text.replace(",", " ").split()]
+    if not tokens:
+        raise ValueError("at least one token is needed")
+    return tokens
+
+
+def draw_tokens(tokens, vocab):
+    """A list as it is; ("random", N, seed) drawn uniformly below `vocab`."""
+    if not isinstance(tokens, tuple):
+        return tokens
+    _, n, seed = tokens
+    generator = random.Random(seed)
+    return [generator.randrange(vocab) for _ in range(n)]
+
+
+def planted_bug(name, model):
+    """The context of a planted bug, from tests/interop_hf_bugs.py of this source tree."""
+    if name is None:
+        return contextlib.nullcontext()
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = os.path.normpath(os.path.join(here, "..", "..", "tests", "interop_hf_bugs.py"))
+    if not os.path.isfile(path):
+        raise TraceError(f"{path}: planted bugs live there, and it is missing")
+    spec = importlib.util.spec_from_file_location("interop_hf_bugs", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if name not in module.BUGS:
+        raise TraceError(f'no planted bug "{name}"; known: {", ".join(module.BUGS)}')
+    return module.BUGS[name](model)
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(prog="hf_trace.py", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("model", metavar="MODEL_DIR", help="checkpoint in the Hugging Face layout")
+    parser.add_argument("--tokens", required=True, help="ids: 1,2,3 or @FILE or random:N[,seed=S]")
+    parser.add_argument("--dtype", choices=list(DTYPES), default="bfloat16")
+    parser.add_argument("--out", required=True, metavar="FILE", help="the trace to write")
+    parser.add_argument("--chunk", type=int, metavar="N", help="feed the prompt N tokens at a time, through a cache")
+    parser.add_argument("--experts", default="default", metavar="NAME",
+                        help="experts implementation: default (what transformers chooses), eager, grouped_mm, batched_mm")
+    parser.add_argument("--points", metavar="A9,M8", help="keep only these points")
+    parser.add_argument("--bug", metavar="NAME", help="plant a known mistake first (tests/interop_hf_bugs.py)")
+    options = parser.parse_args(argv)
+    try:
+        options.tokens = parse_tokens(options.tokens)
+    except (ValueError, OSError) as error:
+        parser.error(f"--tokens: {error}")
+    if options.chunk is not None and options.chunk < 1:
+        parser.error("--chunk: at least 1")
+    options.points = set(options.points.split(",")) if options.points else None
+    return options
+
+
+def main(argv=None):
+    options = arguments(argv)
+    try:
+        model = load_model(options.model, options.dtype, options.experts)
+        tokens = draw_tokens(options.tokens, model.config.vocab_size)
+        with planted_bug(options.bug, model):
+            trace = trace_model(model, tokens, options.chunk, options.points)
+        write_trace(trace, options.out, metadata(model, options.dtype, options.chunk, options.bug))
+    except TraceError as error:
+        print(f"hf_trace.py: {error}", file=sys.stderr)
+        return 3
+    except ImportError as error:
+        print(f"hf_trace.py: torch, transformers and safetensors are needed ({error})", file=sys.stderr)
+        return 3
+    except Exception as error:  # whatever transformers raises on a checkpoint: one sentence, no traceback
+        sentence = " ".join(str(error).split()) or type(error).__name__
+        print(f"hf_trace.py: {options.model}: {sentence}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
