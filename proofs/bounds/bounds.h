@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set of every stage: one file per stage, the same stems as in ref/. Inputs are
+// honest sets too, so that a point which a trace lacks is bridged: its set goes on, wider.
+// Indices: i query row, j key, h head, n tokens, k terms of a sum, L the odds of the setting.
+#ifndef SINKPROOF_BOUNDS_H
+#define SINKPROOF_BOUNDS_H
+
+#include "proofs/bounds/honest.h"
+#include "ref/model/config.h"
+#include "ref/model/matrix.h"
+
+// ---- linear.c: sums of products in any order, with or without FMA (bound.dot, bound.linear)
+
+// Rows of honest sets taken apart into planes for dgemm.
+typedef struct sinkproof_planes {
+    size_t rows, cols;
+    int bits;     // significant bits of an element: short products are exact
+    bool known;   // no element has any freedom: only the first plane is filled
+    double *mid, *worst, *likely, *var, *bias; // [rows, cols]
+} sinkproof_planes;
+
+// Copies x[rows, cols] (row stride `stride` elements). NULL planes never happen: out of memory aborts.
+sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
+                                     size_t stride, int bits, bool mid_only);
+void sinkproof_planes_free(sinkproof_planes *planes);
+
+// out[i, r] = sum_k x_ik y_rk + b_r before any rounding point, i < x.rows, r < y.rows, written
+// with row stride out_stride. terms_i: how many products of row i are not identically zero
+// (NULL: all of them). b_r may be NULL. Each sum is any summation tree in the inside format.
+void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
+                               const sinkproof_planes *y, const double *terms_i, const double *b_r,
+                               sinkproof_honest *out, size_t out_stride);
+
+// The same with y = the rows [first, first + count) of a stored weight.
+void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
+                             const sinkproof_matrix *w, size_t first, size_t count,
+                             const double *b_r, sinkproof_honest *out, size_t out_stride);
+
+// ---- rmsnorm.c (bound.rmsnorm): y = x / sqrt(mean(x^2) + eps) * scale, rounded at `point`.
+// *common receives the relative variance that all elements of the row share.
+void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,
+                              const sinkproof_honest *x_d, const double *scale_d, double eps,
+                              sinkproof_honest *y_d, double *common);
+
+// ---- rope.c (bound.rope): cos and sin times the concentration for one position,
+// c_p and s_p with p < head_dim / 2, and the rotation by halves of one head.
+void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,
+                                 double position, sinkproof_honest *c_p, sinkproof_honest *s_p);
+void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
+                             const sinkproof_honest *x_d, const sinkproof_honest *c_p,
+                             const sinkproof_honest *s_p, sinkproof_honest *y_d);
+
+// ---- softmax_sink.c (bound.softmax-sink): scores to weights.
+// A5 and A6: rounds a sum of products, scales it by 1/sqrt(head_dim), rounds again.
+sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
+                                        sinkproof_honest product);
+// alpha_j = exp(z_j) / (exp(b) + sum exp(z)), j < n visible keys, and alpha_n for the sink,
+// rounded at `point`. b = -inf: no sink.
+void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                              const sinkproof_honest *z_j, sinkproof_honest b,
+                              sinkproof_honest *alpha_j, double *common);
+
+// ---- swiglu.c (bound.swiglu): one activation from gate and up.
+sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkproof_config *config,
+                                         sinkproof_honest gate, sinkproof_honest up);
+
+// ---- experts.c: one element of the mixture sum_e w_e d_e of k chosen experts, in ascending
+// order of expert where the policy fixes the order.
+sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
+                                          const sinkproof_honest *w_e, const sinkproof_honest *d_e);
+
+// ---- drift.c (stat.drift): are the signed errors centred, and of the size that the open
+// parts can produce? Accumulates, per bin, sum d c / v and its variance.
+enum { SINKPROOF_DRIFT_BINS = 14 };
+
+typedef struct sinkproof_drift_bin {
+    double sum, weight, model, seen, bias; // see drift.c
+    bool jumps; // some errors are rare whole steps: only what was seen bounds them
+    size_t elements;
+} sinkproof_drift_bin;
+
+typedef struct sinkproof_drift {
+    sinkproof_drift_bin bins[SINKPROOF_DRIFT_BINS];
+} sinkproof_drift;
+
+// What the worst bin says: the engine's values are (1 + gain) times the emulation's (or all of
+// them off by \`gain\`: the offset bin); an honest one stays below \`limit\` with the stated odds.
+typedef struct sinkproof_drift_result {
+    double gain, limit; // !(|gain| <= limit) is suspicious
+    int bin;            // the bin with the largest |gain| / limit; -1 when nothing was free
+    double smallest;    // the smallest relative error of the whole tensor that would be seen
+} sinkproof_drift_result;
+
+// One row of a tensor: values v_i against honest sets x_i; `common` as above; `where` in [0, 1)
+// is the row's place in the tensor.
+void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
+                         const sinkproof_honest *x_i, double common, double where);
+// rate: false alarms per tensor.
+sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, double rate);
+const char *sinkproof_drift_bin_name(int bin);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Interval arithmetic on honest sets: directed rounding, monotone rounding points.
+#include "proofs/bounds/honest.h"
+
+sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,
+                                        double rate, bool mid_only) {
+    double u = sinkproof_unit_roundoff(policy->inside);
+    double n = elements > 0 ? (double)elements : 1;
+    return (sinkproof_setting){policy, u, log(2 * n / rate), mid_only};
+}
+
+double sinkproof_gamma(double n, double u) {
+    double nu = sinkproof_up(n * u);
+    return nu < 1 ? sinkproof_up(sinkproof_up(nu / sinkproof_down(1 - nu))) : INFINITY;
+}
+
+sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
+                                  double bias) {
+    likely = fmin(likely, worst);
+    return (sinkproof_honest){sinkproof_add_down(mid, -worst),
+                              sinkproof_add_up(mid, worst),
+                              sinkproof_add_down(mid, -likely),
+                              sinkproof_add_up(mid, likely),
+                              mid,
+                              var,
+                              var,
+                              bias};
+}
+
+sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
+    double var = x.var + y.var;
+    return (sinkproof_honest){sinkproof_add_down(x.lo, y.lo),
+                              sinkproof_add_up(x.hi, y.hi),
+                              sinkproof_add_down(x.likely_lo, y.likely_lo),
+                              sinkproof_add_up(x.likely_hi, y.likely_hi),
+                              x.mid + y.mid,
+                              var,
+                              var,
+                              x.bias + y.bias};
+}
+
+sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y) {
+    return sinkproof_honest_add(x, (sinkproof_honest){-y.hi, -y.lo, -y.likely_hi, -y.likely_lo,
+                                                      -y.mid, y.var, y.spread, y.bias});
+}
+
+static void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
+    if (xl == xh && yl == yh) {
+        *lo = sinkproof_mul_down(xl, yl);
+        *hi = sinkproof_mul_up(xl, yl);
+        return;
+    }
+    const double x[2] = {xl, xh}, y[2] = {yl, yh};
+    *lo = INFINITY, *hi = -INFINITY;
+    for (int a = 0; a < 2; a++) {
+        for (int b = 0; b < 2; b++) {
+            *lo = fmin(*lo, sinkproof_mul_down(x[a], y[b]));
+            *hi = fmax(*hi, sinkproof_mul_up(x[a], y[b]));
+        }
+    }
+}
+
+sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
+    sinkproof_honest p;
+    product_ends(x.lo, x.hi, y.lo, y.hi, &p.lo, &p.hi);
+    product_ends(x.likely_lo, x.likely_hi, y.likely_lo, y.likely_hi, &p.likely_lo, &p.likely_hi);
+    p.mid = x.mid * y.mid;
+    p.var = p.spread = x.var * y.mid * y.mid + y.var * x.mid * x.mid + x.var * y.var;
+    p.bias = x.bias * fabs(y.mid) + y.bias * fabs(x.mid) + x.bias * y.bias;
+    return p;
+}
+
+static double clamp(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi) {
+    bool cut = x.hi <= lo || x.lo >= hi; // constant beyond the clamp: no freedom is left
+    return (sinkproof_honest){clamp(x.lo, lo, hi),
+                              clamp(x.hi, lo, hi),
+                              clamp(x.likely_lo, lo, hi),
+                              clamp(x.likely_hi, lo, hi),
+                              clamp(x.mid, lo, hi),
+                              cut ? 0 : x.var,
+                              cut ? 0 : x.spread,
+                              cut ? 0 : x.bias};
+}
+
+// The hull of an interval and its image under rounding to `format`.
+static void hull_ends(sinkproof_format format, double *lo, double *hi) {
+    *lo = fmin(*lo, sinkproof_round(format, *lo));
+    *hi = fmax(*hi, sinkproof_round(format, *hi));
+}
+
+static sinkproof_honest optional_rounding(sinkproof_format format, sinkproof_honest x) {
+    hull_ends(format, &x.lo, &x.hi);
+    hull_ends(format, &x.likely_lo, &x.likely_hi);
+    double step = sinkproof_round(format, x.mid) - x.mid;
+    if (step != 0 || x.var > 0) {
+        double ulp = sinkproof_ulp(format, x.mid);
+        x.var += ulp * ulp / 12; // a rounding that happens or not
+        x.spread = x.var;
+    }
+    return x;
+}
+
+sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x) {
+    if (s->mid_only || s->policy->inside == SINKPROOF_REAL) return x;
+    return optional_rounding(s->policy->inside, x);
+}
+
+// After a fixed rounding the value is one of the format's: two honest engines differ by whole
+// steps. If their unrounded difference has variance v and the position within the step is
+// uniform, the expected squared step is E|d| ulp <= 0.8 sqrt(v) ulp while v is small, and
+// v + ulp^2 / 2 bounds it otherwise.
+static double variance_after_rounding(double var, double ulp) {
+    return var > 0 ? var + fmin(0.8 * sqrt(var) * ulp, ulp * ulp / 2) : 0;
+}
+
+sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
+                                     sinkproof_honest x) {
+    sinkproof_rounding at = s->policy->at[point];
+    if (at.format == SINKPROOF_REAL) return x;
+    if (at.optional) return s->mid_only ? x : optional_rounding(at.format, x);
+    sinkproof_honest r = x;
+    r.mid = sinkproof_round(at.format, x.mid);
+    if (s->mid_only) return r;
+    r.lo = sinkproof_round(at.format, x.lo);
+    r.hi = sinkproof_round(at.format, x.hi);
+    r.likely_lo = sinkproof_round(at.format, x.likely_lo);
+    r.likely_hi = sinkproof_round(at.format, x.likely_hi);
+    double ulp = sinkproof_ulp(at.format, x.mid);
+    r.spread = variance_after_rounding(x.var, ulp);
+    r.var = r.lo == r.hi ? 0 : r.spread;
+    // A bias below a step moves the rounded value by a whole step with probability bias / ulp:
+    // its mean stays the bias, whatever single steps do.
+    r.bias = r.lo == r.hi ? 0 : x.bias;
+    return r;
+}
+
+sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
+                                            double n) {
+    if (s->mid_only || s->u == 0) return x;
+    double worst = sinkproof_gamma(n, s->u), likely = fmin(worst, sqrt(2 * s->odds * n) * s->u);
+    double reach = fmax(fabs(x.lo), fabs(x.hi));
+    double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
+    double under = n * sinkproof_underflow(s->policy->inside);
+    double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
+    double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
+    x.lo = sinkproof_add_down(x.lo, -wide);
+    x.hi = sinkproof_add_up(x.hi, wide);
+    x.likely_lo = sinkproof_add_down(x.likely_lo, -narrow);
+    x.likely_hi = sinkproof_add_up(x.likely_hi, narrow);
+    x.var += n * s->u * s->u * x.mid * x.mid / 3;
+    x.spread = x.var;
+    return x;
+}
+
+sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute) {
+    double reach = fmax(fabs(x.lo), fabs(x.hi));
+    double error = sinkproof_add_up(sinkproof_mul_up(reach, relative), absolute);
+    x.lo = sinkproof_add_down(x.lo, -error);
+    x.hi = sinkproof_add_up(x.hi, error);
+    x.likely_lo = sinkproof_add_down(x.likely_lo, -error);
+    x.likely_hi = sinkproof_add_up(x.likely_hi, error);
+    x.bias += error;
+    return x;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set: everything that an implementation may hold at one element under a policy.
+//
+// It is emulation with sets. What the policy fixes (a rounding point) is applied to the ends
+// of an interval, which is allowed because rounding is monotone; what it leaves open (the
+// order of a sum, FMA or not, the declared error of exp) is the interval. Interval ends are
+// computed with directed rounding, so a set is never too small; an operation that is exact in
+// binary64 stays exact, so that a tie is still a tie when it is rounded.
+#ifndef SINKPROOF_HONEST_H
+#define SINKPROOF_HONEST_H
+
+#include "ref/policy.h"
+
+#include <math.h>
+#include <stddef.h>
+
+typedef struct sinkproof_honest {
+    double lo, hi;               // worst case: outside is a bug, whatever order the engine sums in
+    double likely_lo, likely_hi; // roundings independent and centred, at the stated odds
+    double mid;    // the emulation: open parts computed exactly, fixed roundings applied
+    double var;    // variance of the open part that is still in the value, given its position
+    double spread; // the same before the last rounding told which side: what drift divides by
+    double bias;   // the part of the open error that may be systematic (declared functions)
+} sinkproof_honest;
+
+// The judge's arithmetic for one tensor.
+typedef struct sinkproof_setting {
+    const sinkproof_policy *policy;
+    double u;    // unit roundoff of the policy's inside format
+    double odds; // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
+                 // probability below rate for the whole tensor (Azuma-Hoeffding)
+    bool mid_only; // compute only .mid (the truth end to end needs no sets)
+} sinkproof_setting;
+
+sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,
+                                        double rate, bool mid_only);
+
+// gamma_n = n u / (1 - n u), rounded up (bound.dot). Infinite when n u >= 1.
+double sinkproof_gamma(double n, double u);
+
+// x as a number without any freedom.
+static inline sinkproof_honest sinkproof_known(double x) {
+    return (sinkproof_honest){x, x, x, x, x, 0, 0, 0};
+}
+
+static inline double sinkproof_down(double x) { return nextafter(x, -INFINITY); }
+static inline double sinkproof_up(double x) { return nextafter(x, INFINITY); }
+
+// The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is
+// itself a double (Knuth's two-sum), and its sign says which way to step.
+static inline double sinkproof_sum_error(double a, double b, double s) {
+    double b_part = s - a, a_part = s - b_part;
+    return (a - a_part) + (b - b_part);
+}
+static inline double sinkproof_add_down(double a, double b) {
+    double s = a + b;
+    return isfinite(s) && sinkproof_sum_error(a, b, s) < 0 ? sinkproof_down(s) : s;
+}
+static inline double sinkproof_add_up(double a, double b) {
+    double s = a + b;
+    return isfinite(s) && sinkproof_sum_error(a, b, s) > 0 ? sinkproof_up(s) : s;
+}
+// The same for products; fma gives the error exactly unless it underflows, where one step
+// outward is always enough.
+static inline double sinkproof_mul_down(double a, double b) {
+    double p = a * b;
+    if (!isfinite(p) || p == 0) return p == 0 && a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
+    return fabs(p) < 0x1p-960 || fma(a, b, -p) < 0 ? sinkproof_down(p) : p;
+}
+static inline double sinkproof_mul_up(double a, double b) {
+    double p = a * b;
+    if (!isfinite(p) || p == 0) return p == 0 && a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
+    return fabs(p) < 0x1p-960 || fma(a, b, -p) > 0 ? sinkproof_up(p) : p;
+}
+
+// How far an honest value may be from mid: in the worst case, and likely.
+static inline double sinkproof_radius(const sinkproof_honest *x) {
+    return fmax(sinkproof_add_up(x->hi, -x->mid), sinkproof_add_up(x->mid, -x->lo));
+}
+static inline double sinkproof_likely_radius(const sinkproof_honest *x) {
+    return fmax(sinkproof_add_up(x->likely_hi, -x->mid), sinkproof_add_up(x->mid, -x->likely_lo));
+}
+
+// [mid - worst, mid + worst], with likely clipped to it.
+sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var, double bias);
+
+sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y);
+sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y);
+sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y);
+sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi);
+
+// The inside format may round here or keep more (FMA, a wider register): the hull of both.
+sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x);
+
+// The rounding point of the policy: fixed points are applied to the ends, optional ones give
+// the hull of the rounded and the unrounded.
+sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
+                                     sinkproof_honest x);
+
+// n roundings of the inside format somewhere on the way to x: gamma_n in the worst case,
+// sqrt(2 L n) u likely (bound.dot-likely with n independent factors).
+sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x, double n);
+
+// A declared function error: x (1 ± relative) ± absolute, possibly systematic.
+sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute);
+
+#endif

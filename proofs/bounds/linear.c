@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set of a sum of products (bound.dot, bound.dot-likely, bound.linear).
+//
+// In any order, with or without FMA, a computed sum of n products differs from the real one
+// by at most gamma_m A, A = sum |a_k b_k|, m the number of roundings that a term can meet.
+// Roundings independent and centred, the order exchangeable with the values: partial sum t
+// has mean (t/n) S and variance t(n-t)/n^2 Q, S the sum, Q = sum (a_k b_k)^2, hence
+// sum of squared partial sums = n S^2 / 3 + n Q / 6, and the error is likely below
+// sqrt(2 L (n S^2 / 3 + n Q / 6 + Q)) u. S, A and Q of all rows are three matrix products.
+// The centre itself is a binary64 matrix product: gamma_m(2^-53) A joins the radius.
+#include "proofs/bounds/bounds.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+
+static double *allocate(size_t n) {
+    double *p = malloc((n > 0 ? n : 1) * sizeof *p);
+    if (p == NULL) abort();
+    return p;
+}
+
+sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
+                                     size_t stride, int bits, bool mid_only) {
+    sinkproof_planes p = {.rows = rows, .cols = cols, .bits = bits, .known = true};
+    for (size_t i = 0; !mid_only && p.known && i < rows; i++) {
+        for (size_t k = 0; k < cols; k++) {
+            const sinkproof_honest *e = &x[i * stride + k];
+            if (e->lo != e->hi) {
+                p.known = false;
+                break;
+            }
+        }
+    }
+    p.mid = allocate(rows * cols);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < cols; k++) p.mid[i * cols + k] = x[i * stride + k].mid;
+    if (p.known) return p;
+    p.bits = 53;
+    p.worst = allocate(rows * cols), p.likely = allocate(rows * cols);
+    p.var = allocate(rows * cols), p.bias = allocate(rows * cols);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t k = 0; k < cols; k++) {
+            const sinkproof_honest *e = &x[i * stride + k];
+            p.worst[i * cols + k] = sinkproof_radius(e);
+            p.likely[i * cols + k] = sinkproof_likely_radius(e);
+            p.var[i * cols + k] = e->var;
+            p.bias[i * cols + k] = e->bias;
+        }
+    }
+    return p;
+}
+
+void sinkproof_planes_free(sinkproof_planes *p) {
+    free(p->mid), free(p->worst), free(p->likely), free(p->var), free(p->bias);
+    *p = (sinkproof_planes){0};
+}
+
+// c[m, r] (+)= x[m, k] y[r, k]^T
+static void times(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
+                  double *c) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, (int)k, y,
+                (int)k, add ? 1.0 : 0.0, c, (int)r);
+}
+
+static double *mapped(const double *x, size_t n, bool square) {
+    double *y = allocate(n);
+    for (size_t i = 0; i < n; i++) y[i] = square ? x[i] * x[i] : fabs(x[i]);
+    return y;
+}
+
+// sum |x| dy + dx |y| + dx dy over k for one kind of radius (worst, likely or bias).
+static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, const double *dx,
+                         const double *dy, const double *abs_x, const double *abs_y) {
+    double *c = allocate(x->rows * y->rows);
+    bool add = false;
+    if (dx != NULL) times(x->rows, y->rows, x->cols, dx, abs_y, false, c), add = true;
+    if (dy != NULL) times(x->rows, y->rows, x->cols, abs_x, dy, add, c);
+    if (dx != NULL && dy != NULL) times(x->rows, y->rows, x->cols, dx, dy, true, c);
+    return c;
+}
+
+typedef struct sums {
+    double *mid, *abs, *square;            // S, A, Q
+    double *worst, *likely, *var, *bias;   // what the inputs' freedom adds; NULL when known
+} sums;
+
+static sums sums_of(const sinkproof_planes *x, const sinkproof_planes *y, bool mid_only) {
+    size_t m = x->rows, r = y->rows, k = x->cols;
+    sums c = {.mid = allocate(m * r)};
+    times(m, r, k, x->mid, y->mid, false, c.mid);
+    if (mid_only) return c;
+    double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
+    double *square_x = mapped(x->mid, m * k, true), *square_y = mapped(y->mid, r * k, true);
+    c.abs = allocate(m * r), c.square = allocate(m * r);
+    times(m, r, k, abs_x, abs_y, false, c.abs);
+    times(m, r, k, square_x, square_y, false, c.square);
+    if (!x->known || !y->known) {
+        c.worst = spread_of(x, y, x->worst, y->worst, abs_x, abs_y);
+        c.likely = spread_of(x, y, x->likely, y->likely, abs_x, abs_y);
+        c.var = spread_of(x, y, x->var, y->var, square_x, square_y);
+        c.bias = spread_of(x, y, x->bias, y->bias, abs_x, abs_y);
+    }
+    free(abs_x), free(abs_y), free(square_x), free(square_y);
+    return c;
+}
+
+static void sums_free(sums *c) {
+    free(c->mid), free(c->abs), free(c->square);
+    free(c->worst), free(c->likely), free(c->var), free(c->bias);
+}
+
+static int significand_bits(sinkproof_format format) {
+    return format == SINKPROOF_F32 ? 24 : 53;
+}
+
+//> bound.linear
+// n terms, of which a constant b is one more when `biased`.
+static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact_products,
+                                bool biased, double b, const sums *c, size_t at) {
+    const double u64 = 0x1p-53;
+    double in_worst = c->worst != NULL ? c->worst[at] : 0;
+    double in_likely = c->likely != NULL ? c->likely[at] : 0;
+    double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
+    double square = c->square[at] + b * b;
+    // A term meets at most n - 1 additions, one more for b, and the rounding of its product.
+    double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
+    double centre = sinkproof_gamma(2 * n + 8, u64) * total;
+    double under = exact_products ? 0 : n * sinkproof_underflow(s->policy->inside);
+    double slack = in_worst * 0x1p-40 + centre + under;
+    double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 0x1p-40) + in_worst + slack;
+    double paths = n * (mid * mid / 3 + square / 6) + (exact_products ? 0 : square) +
+                   (biased ? mid * mid : 0);
+    double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
+    double var = s->u * s->u * paths / 3 + (c->var != NULL ? c->var[at] : 0);
+    return sinkproof_around(mid, worst, likely, var, c->bias != NULL ? c->bias[at] : 0);
+}
+//< bound.linear
+
+void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
+                               const sinkproof_planes *y, const double *terms_i, const double *b_r,
+                               sinkproof_honest *out, size_t out_stride) {
+    if (x->rows == 0 || y->rows == 0) return;
+    sums c = sums_of(x, y, s->mid_only);
+    bool exact_products = x->bits + y->bits <= significand_bits(s->policy->inside);
+    for (size_t i = 0; i < x->rows; i++) {
+        double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
+        for (size_t r = 0; r < y->rows; r++) {
+            size_t at = i * y->rows + r;
+            double b = b_r != NULL ? b_r[r] : 0;
+            out[i * out_stride + r] =
+                s->mid_only ? sinkproof_known(c.mid[at] + b)
+                            : sum_set(s, n, exact_products, b_r != NULL, b, &c, at);
+        }
+    }
+    sums_free(&c);
+}
+
+void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
+                             const sinkproof_matrix *w, size_t first, size_t count,
+                             const double *b_r, sinkproof_honest *out, size_t out_stride) {
+    enum { BLOCK = 512 }; // rows of W decoded at a time
+    sinkproof_planes y = {.cols = w->cols, .bits = sinkproof_matrix_bits(w), .known = true};
+    y.mid = allocate(BLOCK * w->cols);
+    for (size_t r0 = 0; r0 < count; r0 += BLOCK) {
+        y.rows = count - r0 < BLOCK ? count - r0 : BLOCK;
+        for (size_t r = 0; r < y.rows; r++)
+            sinkproof_matrix_row(w, first + r0 + r, &y.mid[r * w->cols]);
+        sinkproof_honest_products(s, x, &y, NULL, b_r != NULL ? b_r + r0 : NULL, out + r0,
+                                  out_stride);
+    }
+    free(y.mid);
+}

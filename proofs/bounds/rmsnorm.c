@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set of RMSNorm (bound.rmsnorm).
+//
+// All d terms of the sum of squares are positive, so any summation order errs relatively by
+// at most gamma_(d+3) (squares, additions, the division by d, the addition of eps); the root
+// halves it. Then the declared error of rsqrt, two products, and the rounding point. What
+// the root adds is common to the row; the products are each element's own.
+#include "proofs/bounds/bounds.h"
+
+//> bound.rmsnorm
+void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,
+                              const sinkproof_honest *x_d, const double *scale_d, double eps,
+                              sinkproof_honest *y_d, double *common) {
+    double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0;
+    for (size_t i = 0; i < d; i++) {
+        const sinkproof_honest *x = &x_d[i];
+        double square = x->mid * x->mid, big = fmax(fabs(x->lo), fabs(x->hi));
+        double small = x->lo > 0 ? x->lo : x->hi < 0 ? -x->hi : 0;
+        sum += square;
+        fourth += square * square;
+        sum_lo += small * small;
+        sum_hi += big * big;
+        in_var += 4 * square * x->var;
+    }
+    double n = (double)d, root = 1 / sqrt(sum / n + eps);
+    double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
+    double declared = s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u;
+    double shared = 0;
+    sinkproof_honest r = sinkproof_known(root);
+    if (!s->mid_only) {
+        double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
+        double lo = 1 / sqrt((sum_hi * (1 + gamma)) / n + eps * (1 + gamma)) * (1 - here);
+        double hi = 1 / sqrt(sum_lo * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
+        // relative variance of the computed sum: its rounded partial sums grow to the whole
+        shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * fourth / (6 * sum * sum) + 3) : 0;
+        shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
+        double likely = sqrt(2 * s->odds * 3 * shared) + 2 * here;
+        r = (sinkproof_honest){lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)),
+                               root, 0, 0, 0};
+        if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
+        r = sinkproof_honest_declared(r, declared, 0);
+    }
+    for (size_t i = 0; i < d; i++) {
+        sinkproof_honest y = sinkproof_honest_mul(x_d[i], sinkproof_known(scale_d[i]));
+        y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
+        y_d[i] = sinkproof_honest_at(s, point, y);
+    }
+    *common = shared;
+}
+//< bound.rmsnorm

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set of the rotation (bound.rope).
+//
+// A policy that rounds the frequencies fixes each step of the published computation, given
+// the power theta^(2p/d), whose declared error is the only freedom; one that does not computes
+// the real formula. An angle is a product with a whole number, so an error of the frequency
+// grows with the position: |d cos| <= |d angle| (|sin| + |d angle|). These errors are the
+// same in every head and at every run: they count as systematic.
+#include "proofs/bounds/bounds.h"
+
+static double in(const sinkproof_setting *s, double x) {
+    return sinkproof_round_at(s->policy, SINKPROOF_AT_A4_FREQ, x);
+}
+
+// The ends of the YaRN ramp in dimensions (yarn.truncate).
+static void ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, double *low,
+                      double *high) {
+    const double pi = 3.14159265358979323846;
+    double half = (double)c->head_dim / 2, context = (double)c->yarn_original_context;
+    *low = half * log(context / (c->yarn_beta_fast * 2 * pi)) / log(c->rope_theta);
+    *high = half * log(context / (c->yarn_beta_slow * 2 * pi)) / log(c->rope_theta);
+    if (c->yarn_truncate || s->policy->yarn_truncate) *low = floor(*low), *high = ceil(*high);
+    *low = fmax(*low, 0), *high = fmin(*high, (double)c->head_dim - 1);
+}
+
+// Inverse frequency from a power p = theta^(2i/d), each step rounded as the policy says.
+static double frequency(const sinkproof_setting *s, const sinkproof_config *c, double low,
+                        double high, size_t i, double power) {
+    double ramp = in(s, in(s, (double)i - in(s, low)) / in(s, high - low));
+    ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    double keep = in(s, 1 - ramp);
+    double scaled = in(s, 1 / in(s, c->yarn_factor * power)), plain = in(s, 1 / power);
+    return in(s, in(s, scaled * in(s, 1 - keep)) + in(s, plain * keep));
+}
+
+// The set of the inverse frequency of pair i: mid, and its two ends.
+static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
+                                      size_t i) {
+    double low, high;
+    ramp_ends(s, c, &low, &high);
+    double exponent = in(s, 2 * (double)i / (double)c->head_dim);
+    double power = pow(c->rope_theta, exponent);
+    bool stepped = s->policy->at[SINKPROOF_AT_A4_FREQ].format != SINKPROOF_REAL;
+    double declared = i == 0 ? 0 : stepped ? s->policy->ulp[SINKPROOF_POW] * 2 * s->u : 0x1p-48;
+    sinkproof_honest f = sinkproof_known(frequency(s, c, low, high, i, in(s, power)));
+    if (s->mid_only) return f;
+    f.lo = f.likely_lo = frequency(s, c, low, high, i, in(s, power * (1 + declared)));
+    f.hi = f.likely_hi = frequency(s, c, low, high, i, in(s, power * (1 - declared)));
+    if (!stepped) f.lo = f.likely_lo = f.lo * (1 - 0x1p-50), f.hi = f.likely_hi = f.hi * (1 + 0x1p-50);
+    return f;
+}
+
+// value = cos or sin of the angle, slope the other one; |error of the angle| <= width.
+static sinkproof_honest wave(const sinkproof_setting *s, double value, double slope, double width,
+                             double concentration) {
+    const double libm = 0x1p-50; // this evaluation's own error, several times over
+    double error = width * (fabs(slope) + width) + libm;
+    sinkproof_honest w = sinkproof_around(value, error, error, 0, width > 0 ? error : 0);
+    w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 2 * s->u, 0);
+    w = sinkproof_honest_mul(w, sinkproof_known(concentration));
+    return sinkproof_honest_at(s, SINKPROOF_AT_A4_COS, sinkproof_honest_roundings(s, w, 2));
+}
+
+//> bound.rope
+void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,
+                                 double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
+    double concentration = 0.1 * log(config->yarn_factor) + 1;
+    for (size_t p = 0; p < config->head_dim / 2; p++) {
+        sinkproof_honest f = frequency_set(s, config, p);
+        double angle = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.mid);
+        double lo = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.lo);
+        double hi = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.hi);
+        double width = fmax(hi - angle, angle - lo) * (1 + 0x1p-50);
+        if (s->mid_only) {
+            c_p[p] = sinkproof_known(cos(angle) * concentration);
+            s_p[p] = sinkproof_known(sin(angle) * concentration);
+            continue;
+        }
+        if (s->policy->at[SINKPROOF_AT_A4_ANGLE].format == SINKPROOF_REAL) width += fabs(angle) * 0x1p-52;
+        c_p[p] = wave(s, cos(angle), sin(angle), width, concentration);
+        s_p[p] = wave(s, sin(angle), cos(angle), width, concentration);
+    }
+}
+
+static sinkproof_honest turned(const sinkproof_setting *s, sinkproof_honest x, sinkproof_honest w) {
+    return sinkproof_honest_at(s, SINKPROOF_AT_A4_PROD,
+                               sinkproof_honest_inside(s, sinkproof_honest_mul(x, w)));
+}
+
+void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
+                             const sinkproof_honest *x_d, const sinkproof_honest *c_p,
+                             const sinkproof_honest *s_p, sinkproof_honest *y_d) {
+    size_t half = head_dim / 2;
+    for (size_t p = 0; p < half; p++) {
+        sinkproof_honest a = x_d[p], b = x_d[p + half];
+        sinkproof_honest first = sinkproof_honest_sub(turned(s, a, c_p[p]), turned(s, b, s_p[p]));
+        sinkproof_honest second = sinkproof_honest_add(turned(s, b, c_p[p]), turned(s, a, s_p[p]));
+        y_d[p] = sinkproof_honest_at(s, SINKPROOF_AT_A4, sinkproof_honest_inside(s, first));
+        y_d[p + half] = sinkproof_honest_at(s, SINKPROOF_AT_A4, sinkproof_honest_inside(s, second));
+    }
+}
+//< bound.rope
