@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The truth of the whole model (model.forward over the reals), tokens to logits, the whole
+// sequence at once. Every named point of the trace format is an enclosure.
+//
+// Two readings of one walk. End to end: every ball follows from the tokens. Local: `replay`
+// puts an engine's own values, exact, in place of a point after the point's truth was seen; so the
+// truth of every point is that of one operation on what the engine itself fed to it, and a
+// point that the engine did not trace is bridged by its enclosure.
+#ifndef SINKPROOF_TRUTH_FORWARD_H
+#define SINKPROOF_TRUTH_FORWARD_H
+
+#include "proofs/truth/truth.h"
+#include "ref/model/model.h"
+
+// Where the walk is. name: "03.A4.q"; point: "A4.q"; layer is 0 for T0, F1 and F2.
+typedef struct sinkproof_truth_place {
+    const char *name, *point;
+    size_t layer, rank;
+    const size_t *shape; // [rank], as in the trace format; A6 and A9 over all n keys
+} sinkproof_truth_place;
+
+// Any of the functions may be NULL.
+typedef struct sinkproof_truth_hooks {
+    // Sees the enclosure of a point. Chosen experts (M3) come as exact integers. Masked keys of
+    // A9 and A10 are exactly 0.
+    void (*see)(void *context, const sinkproof_truth_place *place, arb_srcptr values);
+    // May overwrite the values of a point other than M3, for everything that follows.
+    void (*replay)(void *context, const sinkproof_truth_place *place, arb_ptr values);
+    // May overwrite the selection of a layer, [n][k]: true when it did. Ids must be distinct
+    // within a token and below the number of experts, or the walk fails.
+    bool (*choose)(void *context, size_t layer, size_t *chosen_nk);
+    // Told after each layer, done of total.
+    void (*progress)(void *context, size_t done, size_t total);
+    void *context;
+} sinkproof_truth_hooks;
+
+typedef struct sinkproof_truth_request {
+    const sinkproof_model *model;
+    size_t n;
+    const int32_t *tokens_n;
+    slong bits;                         // working precision, at least 32
+    bool last_logits;                   // unembed the last token only: F1 and F2 have n = 1
+    const sinkproof_truth_hooks *hooks; // may be NULL
+} sinkproof_truth_request;
+
+// What became of the discontinuities: one choice per layer and token.
+typedef struct sinkproof_truth_routing {
+    size_t choices;
+    size_t ties;      // decided by definition: equal exact logits, the lower index wins
+    size_t ambiguous; // not certified; the walk went on with the largest midpoints, or the replay
+    size_t contested; // replayed selections that the truth of the router's input refutes
+    size_t layer, token;             // of the thinnest margin (least lower end)
+    arb_t margin;                    // that margin, enclosed
+    size_t first_layer, first_token; // the first ambiguous choice
+    arb_t first_margin;
+} sinkproof_truth_routing;
+
+typedef struct sinkproof_truth_result {
+    size_t n, vocab; // n = 1 under last_logits
+    arb_ptr logits_nv;
+    sinkproof_truth_routing routing;
+} sinkproof_truth_result;
+
+// False on a token outside the vocabulary, no token, too few bits, a bad replayed selection.
+bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_truth_result *result,
+                             sinkproof_error *error);
+void sinkproof_truth_result_clear(sinkproof_truth_result *result);
+
+// The index of the largest midpoint. *certified: its ball lies above every other, so that it is
+// the argmax of the truth. gap: it minus the largest of the others, enclosed (may be NULL).
+size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,
+                              slong bits);
+
+#endif

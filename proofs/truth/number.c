@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Numbers on their way into and out of the truth: decimal constants, stored rows, radii.
+#include "proofs/truth/truth.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void sinkproof_truth_decimal_text(double value, char text[40]) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, 40, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) return;
+    }
+}
+
+void sinkproof_truth_decimal(arb_t out, double value, slong bits) {
+    char text[40];
+    sinkproof_truth_decimal_text(value, text);
+    if (!isfinite(value) || arb_set_str(out, text, bits) != 0) arb_indeterminate(out);
+}
+
+void sinkproof_truth_row(arb_ptr out_c, const sinkproof_matrix *matrix, size_t r,
+                         double *scratch_c) {
+    sinkproof_matrix_row(matrix, r, scratch_c);
+    for (size_t c = 0; c < matrix->cols; c++) arb_set_d(out_c + c, scratch_c[c]);
+}
+
+double sinkproof_truth_relative_log2(const arb_t ball) {
+    if (!arb_is_finite(ball)) return INFINITY;
+    if (arb_is_exact(ball)) return -INFINITY;
+    if (arf_is_zero(arb_midref(ball))) return INFINITY;
+    // ratio >= rad / |mid|, both sides rounded towards a larger quotient; log2 is then widened by
+    // far more than its own error.
+    mag_t least, ratio;
+    mag_init(least);
+    mag_init(ratio);
+    arf_get_mag_lower(least, arb_midref(ball));
+    mag_div(ratio, arb_radref(ball), least);
+    arf_t whole;
+    arf_init(whole);
+    arf_set_mag(whole, ratio);
+    slong exponent = arf_abs_bound_lt_2exp_si(whole); // ratio < 2^exponent
+    arf_mul_2exp_si(whole, whole, -exponent);
+    double log2_ratio = (double)exponent + log2(arf_get_d(whole, ARF_RND_UP));
+    arf_clear(whole);
+    mag_clear(least);
+    mag_clear(ratio);
+    return log2_ratio + 0x1p-20;
+}
+
+double sinkproof_truth_distance(const arb_t ball, double x) {
+    if (!arb_is_finite(ball) || !isfinite(x)) return INFINITY;
+    arf_t distance, radius;
+    arf_init(distance);
+    arf_init(radius);
+    arf_set_d(distance, x);
+    arf_sub(distance, arb_midref(ball), distance, ARF_PREC_EXACT, ARF_RND_DOWN);
+    arf_abs(distance, distance);
+    arf_set_mag(radius, arb_radref(ball));
+    arf_add(distance, distance, radius, 64, ARF_RND_UP);
+    double result = arf_get_d(distance, ARF_RND_UP);
+    arf_clear(distance);
+    arf_clear(radius);
+    return result;
+}
+
+mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits) {
+    mpfr_ptr vector = malloc((n == 0 ? 1 : n) * sizeof *vector);
+    if (vector == NULL) abort();
+    for (size_t i = 0; i < n; i++) {
+        mpfr_init2(vector + i, bits);
+        mpfr_set_zero(vector + i, 1);
+    }
+    return vector;
+}
+
+void sinkproof_mpfr_vector_free(mpfr_ptr vector, size_t n) {
+    for (size_t i = 0; i < n; i++) mpfr_clear(vector + i);
+    free(vector);
+}

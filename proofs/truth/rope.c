@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Rotary positions with YaRN frequencies over the reals. For d = 0 .. half-1:
+//     f_d = theta^(d/half),  r_d = clamp((d - low) / (high - low), 0, 1),
+//     inv_freq_d = r_d / (factor f_d) + (1 - r_d) / f_d,
+//     low  = half ln(context / (2 pi beta_fast)) / ln(theta), high with beta_slow,
+// low and high taken to whole numbers only when the model says truncate;
+// concentration c = 1 + ln(factor)/10 multiplies the rotation by the angle position inv_freq_d
+// of the pair (d, d + half). Nothing here is rounded to binary32, whatever engines do.
+#include "proofs/truth/truth.h"
+
+#include <math.h>
+
+//> yarn.ramp
+// half ln(context / (2 pi beta)) / ln(theta): the dimension that turns beta times in the context.
+static void correction(arb_t out, const sinkproof_config *config, double beta, slong bits) {
+    arb_t t;
+    arb_init(t);
+    arb_const_pi(out, bits);
+    arb_mul_2exp_si(out, out, 1);
+    sinkproof_truth_decimal(t, beta, bits);
+    arb_mul(out, out, t, bits);
+    arb_ui_div(out, config->yarn_original_context, out, bits);
+    arb_log(out, out, bits);
+    arb_mul_ui(out, out, config->head_dim / 2, bits);
+    sinkproof_truth_decimal(t, config->rope_theta, bits);
+    arb_log(t, t, bits);
+    arb_div(out, out, t, bits);
+    arb_clear(t);
+}
+
+// r_d = clamp((d - low) / (high - low), 0, 1)
+static void ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
+    arb_t width, bound;
+    arb_init(width);
+    arb_init(bound);
+    arb_sub(width, yarn->high, yarn->low, bits);
+    arb_sub_ui(out, yarn->low, d, bits);
+    arb_neg(out, out);
+    arb_div(out, out, width, bits);
+    arb_max(out, out, bound, bits); // bound = 0
+    arb_one(bound);
+    arb_min(out, out, bound, bits);
+    arb_clear(width);
+    arb_clear(bound);
+}
+
+// inv_freq_d = (r_d / factor + 1 - r_d) theta^(-d/half)
+static void frequency(arb_t out, const sinkproof_config *config, const sinkproof_truth_yarn *yarn,
+                      size_t d, slong bits) {
+    arb_t r, t;
+    arb_init(r);
+    arb_init(t);
+    ramp(r, yarn, d, bits);
+    sinkproof_truth_decimal(t, config->yarn_factor, bits);
+    arb_div(out, r, t, bits);
+    arb_add_ui(out, out, 1, bits);
+    arb_sub(out, out, r, bits);
+    sinkproof_truth_decimal(t, config->rope_theta, bits);
+    arb_log(t, t, bits);
+    arb_mul_ui(t, t, d, bits);
+    arb_div_ui(t, t, yarn->half, bits);
+    arb_neg(t, t);
+    arb_exp(t, t, bits);
+    arb_mul(out, out, t, bits);
+    arb_clear(r);
+    arb_clear(t);
+}
+//< yarn.ramp
+
+//> yarn.concentration
+static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
+    arb_one(out);
+    if (!(config->yarn_factor > 1)) return;
+    arb_t t;
+    arb_init(t);
+    sinkproof_truth_decimal(t, config->yarn_factor, bits);
+    arb_log(t, t, bits);
+    arb_div_ui(t, t, 10, bits);
+    arb_add(out, out, t, bits);
+    arb_clear(t);
+}
+//< yarn.concentration
+
+void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_config *config,
+                               slong bits) {
+    yarn->half = config->head_dim / 2;
+    yarn->inv_freq_d = _arb_vec_init((slong)yarn->half);
+    arb_init(yarn->concentration);
+    arb_init(yarn->low);
+    arb_init(yarn->high);
+    concentrate(yarn->concentration, config, bits);
+    correction(yarn->low, config, config->yarn_beta_fast, bits);
+    correction(yarn->high, config, config->yarn_beta_slow, bits);
+    //> yarn.truncate
+    if (config->yarn_truncate) {
+        arb_floor(yarn->low, yarn->low, bits);
+        arb_ceil(yarn->high, yarn->high, bits);
+    }
+    //< yarn.truncate
+    for (size_t d = 0; d < yarn->half; d++) frequency(yarn->inv_freq_d + d, config, yarn, d, bits);
+}
+
+void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn) {
+    _arb_vec_clear(yarn->inv_freq_d, (slong)yarn->half);
+    arb_clear(yarn->concentration);
+    arb_clear(yarn->low);
+    arb_clear(yarn->high);
+}
+
+//> rope.rotate
+// (x, y) -> (x cos - y sin, y cos + x sin), cos and sin carrying the concentration.
+static void rotate(arb_t out_x, arb_t out_y, const arb_t x, const arb_t y, const arb_t cosine,
+                   const arb_t sine, slong bits) {
+    arb_t first;
+    arb_init(first);
+    arb_mul(first, x, cosine, bits);
+    arb_submul(first, y, sine, bits);
+    arb_mul(out_y, y, cosine, bits);
+    arb_addmul(out_y, x, sine, bits);
+    arb_swap(out_x, first);
+    arb_clear(first);
+}
+//< rope.rotate
+
+void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t heads,
+                          const int32_t *positions_n, const sinkproof_truth_yarn *yarn,
+                          slong bits) {
+    size_t half = yarn->half;
+    arb_t angle, cosine, sine;
+    arb_init(angle);
+    arb_init(cosine);
+    arb_init(sine);
+    for (size_t i = 0; i < n; i++)
+        for (size_t d = 0; d < half; d++) {
+            arb_mul_si(angle, yarn->inv_freq_d + d, positions_n[i], bits);
+            arb_sin_cos(sine, cosine, angle, bits);
+            arb_mul(cosine, cosine, yarn->concentration, bits);
+            arb_mul(sine, sine, yarn->concentration, bits);
+            for (size_t h = 0; h < heads; h++) {
+                size_t at = (i * heads + h) * 2 * half + d;
+                rotate(out_nhd + at, out_nhd + at + half, x_nhd + at, x_nhd + at + half, cosine,
+                       sine, bits);
+            }
+        }
+    arb_clear(angle);
+    arb_clear(cosine);
+    arb_clear(sine);
+}
+
+static void set_decimal(mpfr_t out, double value) {
+    char text[40];
+    sinkproof_truth_decimal_text(value, text);
+    mpfr_set_str(out, text, 10, MPFR_RNDN);
+}
+
+static void mpfr_correction(mpfr_t out, const sinkproof_config *config, double beta) {
+    mpfr_t t;
+    mpfr_init2(t, mpfr_get_prec(out));
+    mpfr_const_pi(out, MPFR_RNDN);
+    mpfr_mul_ui(out, out, 2, MPFR_RNDN);
+    set_decimal(t, beta);
+    mpfr_mul(out, out, t, MPFR_RNDN);
+    mpfr_ui_div(out, config->yarn_original_context, out, MPFR_RNDN);
+    mpfr_log(out, out, MPFR_RNDN);
+    mpfr_mul_ui(out, out, config->head_dim / 2, MPFR_RNDN);
+    set_decimal(t, config->rope_theta);
+    mpfr_log(t, t, MPFR_RNDN);
+    mpfr_div(out, out, t, MPFR_RNDN);
+    mpfr_clear(t);
+}
+
+void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
+                         const sinkproof_config *config, mpfr_prec_t bits) {
+    size_t half = config->head_dim / 2;
+    mpfr_t low, high, ramp_d, factor, power, t;
+    mpfr_inits2(bits, low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
+    mpfr_correction(low, config, config->yarn_beta_fast);
+    mpfr_correction(high, config, config->yarn_beta_slow);
+    if (config->yarn_truncate) {
+        mpfr_floor(low, low);
+        mpfr_ceil(high, high);
+    }
+    set_decimal(factor, config->yarn_factor);
+    mpfr_log(t, factor, MPFR_RNDN);
+    mpfr_div_ui(t, t, 10, MPFR_RNDN);
+    mpfr_add_ui(concentration, t, 1, MPFR_RNDN);
+    if (!(config->yarn_factor > 1)) mpfr_set_ui(concentration, 1, MPFR_RNDN);
+    for (size_t d = 0; d < half; d++) {
+        mpfr_ui_sub(ramp_d, d, low, MPFR_RNDN);
+        mpfr_sub(t, high, low, MPFR_RNDN);
+        mpfr_div(ramp_d, ramp_d, t, MPFR_RNDN);
+        if (mpfr_cmp_ui(ramp_d, 0) < 0) mpfr_set_ui(ramp_d, 0, MPFR_RNDN);
+        if (mpfr_cmp_ui(ramp_d, 1) > 0) mpfr_set_ui(ramp_d, 1, MPFR_RNDN);
+        set_decimal(power, config->rope_theta); // theta^(d/half)
+        mpfr_log(power, power, MPFR_RNDN);
+        mpfr_mul_ui(power, power, d, MPFR_RNDN);
+        mpfr_div_ui(power, power, half, MPFR_RNDN);
+        mpfr_exp(power, power, MPFR_RNDN);
+        mpfr_div(t, ramp_d, factor, MPFR_RNDN);
+        mpfr_ui_sub(ramp_d, 1, ramp_d, MPFR_RNDN);
+        mpfr_add(t, t, ramp_d, MPFR_RNDN);
+        mpfr_div(inv_freq_d + d, t, power, MPFR_RNDN);
+    }
+    mpfr_clears(low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
+}
+
+void sinkproof_mpfr_rope(mpfr_ptr out_d, mpfr_srcptr x_d, size_t half, int32_t position,
+                         mpfr_srcptr inv_freq_d, mpfr_srcptr concentration, mpfr_prec_t bits) {
+    mpfr_t angle, cosine, sine, first, second;
+    mpfr_inits2(bits, angle, cosine, sine, first, second, (mpfr_ptr)0);
+    for (size_t d = 0; d < half; d++) {
+        mpfr_mul_si(angle, inv_freq_d + d, position, MPFR_RNDN);
+        mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
+        mpfr_mul(cosine, cosine, concentration, MPFR_RNDN);
+        mpfr_mul(sine, sine, concentration, MPFR_RNDN);
+        // x cos - y sin and y cos + x sin, each with one rounding
+        mpfr_fmms(first, x_d + d, cosine, x_d + half + d, sine, MPFR_RNDN);
+        mpfr_fmma(second, x_d + half + d, cosine, x_d + d, sine, MPFR_RNDN);
+        mpfr_set(out_d + d, first, MPFR_RNDN);
+        mpfr_set(out_d + half + d, second, MPFR_RNDN);
+    }
+    mpfr_clears(angle, cosine, sine, first, second, (mpfr_ptr)0);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The truth of every stage: the real meaning of the model, in which weights are the exact
+// dyadic numbers that are stored and every operation is over the reals.
+//
+// Each stage comes twice. `sinkproof_truth_STAGE` takes balls and returns balls that contain
+// the real result for every choice of reals inside the input balls: *enclosed*, at `bits` of
+// working precision. Inputs of radius 0 (exact numbers, as an engine's trace holds them) give
+// the local truth of that operation. `sinkproof_mpfr_STAGE` computes the same with one
+// correctly rounded MPFR operation after another at a stated precision: written to be read,
+// slow, and with no error bound of its own; it is checked against the ball.
+//
+// Constants. The configuration holds binary64 numbers that came from decimal text (eps 1e-5,
+// alpha 1.702, theta 150000). The model's constant is that decimal: the one of 15, or failing that
+// 16 or 17, significant digits that reads back as the same binary64 number.
+//
+// Index letters: n tokens (i queries, j keys), h heads, d elements of a head, c columns (inputs),
+// r rows (outputs), e experts, k chosen experts. out_nr is an array of shape [n][r]. Infinities
+// and NaN in a weight or an input give balls of infinite radius, never a wrong enclosure.
+#ifndef SINKPROOF_TRUTH_H
+#define SINKPROOF_TRUTH_H
+
+#include "proofs/truth/flint.h"
+#include "ref/model/config.h"
+#include "ref/model/matrix.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// --- numbers (number.c) -----------------------------------------------------------------
+
+// The decimal that a constant of the configuration stands for, as text.
+void sinkproof_truth_decimal_text(double value, char text[40]);
+void sinkproof_truth_decimal(arb_t out, double value, slong bits); // the same, enclosed
+
+// Row r of a plain matrix, exactly (radius 0). scratch_c: [cols].
+void sinkproof_truth_row(arb_ptr out_c, const sinkproof_matrix *matrix, size_t r,
+                         double *scratch_c);
+
+// An upper bound of the radius relative to |midpoint|, as a power of two: rad <= 2^result |mid|.
+// -INFINITY for radius 0, INFINITY when the ball is infinite or its midpoint is 0.
+double sinkproof_truth_relative_log2(const arb_t ball);
+
+// An upper bound of |y - x| over the reals y in the ball, rounded up to binary64.
+double sinkproof_truth_distance(const arb_t ball, double x);
+
+// Vectors of MPFR numbers of the given precision, all 0.
+mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits);
+void sinkproof_mpfr_vector_free(mpfr_ptr vector, size_t n);
+
+// --- the stages: enclosures ------------------------------------------------------------
+
+// out_nr = x_nc W^T + b; b may be NULL. (A2, A12, M2, F2)
+void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
+                            const sinkproof_matrix *b_r, slong bits);
+
+// out_c = w_c x_c / sqrt(mean_c(x_c^2) + eps) for each of n tokens. (A1, M1, F1)
+void sinkproof_truth_rmsnorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_c,
+                             double eps, slong bits);
+
+// The YaRN table: half = head_dim / 2 frequencies, concentration, ends of the ramp.
+typedef struct sinkproof_truth_yarn {
+    size_t half;
+    arb_ptr inv_freq_d; // [half]
+    arb_t concentration, low, high;
+} sinkproof_truth_yarn;
+void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_config *config,
+                               slong bits);
+void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn);
+
+// Rotates n x heads vectors of 2 half elements by their positions. (A4)
+void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t heads,
+                          const int32_t *positions_n, const sinkproof_truth_yarn *yarn, slong bits);
+
+// z_j = q . k_j / sqrt(head_dim), key j at k_jd + j stride. (A6)
+void sinkproof_truth_scores(arb_ptr z_j, arb_srcptr q_d, arb_srcptr k_jd, size_t n_keys,
+                            size_t stride, size_t head_dim, slong bits);
+
+// alpha_j = e^z_j / (e^b + sum e^z) and alpha_sink = e^b / (same). b may be -infinity: ordinary
+// softmax, exactly. Over the visible keys only. (A9)
+void sinkproof_truth_softmax_sink(arb_ptr alpha_j, arb_t alpha_sink, arb_srcptr z_j, size_t n_keys,
+                                  const arb_t sink, slong bits);
+
+// out_d = sum_j alpha_j v_jd, key j at v_jd + j stride. (A11)
+void sinkproof_truth_values(arb_ptr out_d, arb_srcptr alpha_j, arb_srcptr v_jd, size_t n_keys,
+                            size_t stride, size_t head_dim, slong bits);
+
+typedef enum sinkproof_truth_choice {
+    SINKPROOF_CHOICE_CERTIFIED, // every chosen logit is above every other
+    SINKPROOF_CHOICE_TIE,       // exactly equal (radius 0): the lower index wins, by definition
+    SINKPROOF_CHOICE_AMBIGUOUS, // the balls overlap: no proof which experts the truth chooses
+} sinkproof_truth_choice;
+
+// The n_chosen largest of the logits, descending by midpoint, lower index first among equals.
+// margin: (least chosen) - (largest other), enclosed; +infinity when all are chosen. (M3)
+sinkproof_truth_choice sinkproof_truth_topk(size_t *chosen_k, arb_t margin, arb_srcptr logit_e,
+                                            size_t n_experts, size_t n_chosen, slong bits);
+// The margin of a given selection: negative when another expert's logit is larger.
+sinkproof_truth_choice sinkproof_truth_margin(arb_t margin, const size_t *chosen_k,
+                                              arb_srcptr logit_e, size_t n_experts, size_t n_chosen,
+                                              slong bits);
+// Softmax over the chosen logits only. (M4)
+void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_srcptr logit_e,
+                                    size_t n_chosen, slong bits);
+
+// out_i = (clamp(u_2i+1) + 1) g sigmoid(alpha g), g = min(u_2i, limit). (M8)
+void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter, double alpha,
+                            double limit, slong bits);
+
+// One projection of the chosen experts without bias: out_nkr = W_e x. x is [n][c], one row for
+// every chosen expert (M5), or [n][k][c] when per_slot (M9). Each expert's rows are read once.
+void sinkproof_truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
+                                   const size_t *chosen_nk, size_t n_chosen,
+                                   const sinkproof_matrix *w_erc, slong bits);
+// u_nkr += b_e: the experts' biases. (M6, M10)
+void sinkproof_truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t n_chosen,
+                                 const sinkproof_matrix *b_er, slong bits);
+// out_d = sum_k w_k y_kd. (M11)
+void sinkproof_truth_mixture(arb_ptr out_d, arb_srcptr w_k, arb_srcptr y_kd, size_t n_chosen,
+                             size_t hidden, slong bits);
+
+// Logits of n tokens from the last residual: final norm, then the unembedding. (F1, F2)
+void sinkproof_truth_unembed(arb_ptr logit_nv, arb_ptr normed_nc, arb_srcptr x_nc, size_t n,
+                             const sinkproof_matrix *norm_c, const sinkproof_matrix *w_vc,
+                             double eps, slong bits);
+
+// --- the stages: MPFR, one token (or one query and head) at a time -----------------------
+
+void sinkproof_mpfr_linear(mpfr_ptr out_r, mpfr_srcptr x_c, const sinkproof_matrix *w_rc,
+                           const sinkproof_matrix *b_r, mpfr_prec_t bits);
+void sinkproof_mpfr_rmsnorm(mpfr_ptr out_c, mpfr_srcptr x_c, const sinkproof_matrix *w_c,
+                            double eps, mpfr_prec_t bits);
+void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
+                         const sinkproof_config *config, mpfr_prec_t bits);
+void sinkproof_mpfr_rope(mpfr_ptr out_d, mpfr_srcptr x_d, size_t half, int32_t position,
+                         mpfr_srcptr inv_freq_d, mpfr_srcptr concentration, mpfr_prec_t bits);
+void sinkproof_mpfr_scores(mpfr_ptr z_j, mpfr_srcptr q_d, mpfr_srcptr k_jd, size_t n_keys,
+                           size_t stride, size_t head_dim, mpfr_prec_t bits);
+void sinkproof_mpfr_softmax_sink(mpfr_ptr alpha_j, mpfr_ptr alpha_sink, mpfr_srcptr z_j,
+                                 size_t n_keys, mpfr_srcptr sink, mpfr_prec_t bits);
+void sinkproof_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd, size_t n_keys,
+                           size_t stride, size_t head_dim, mpfr_prec_t bits);
+void sinkproof_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size_t n_experts,
+                           size_t n_chosen, mpfr_prec_t bits);
+void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter, double alpha,
+                           double limit, mpfr_prec_t bits);
+void sinkproof_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
+                            size_t hidden, mpfr_prec_t bits);
+void sinkproof_mpfr_unembed(mpfr_ptr logit_v, mpfr_srcptr x_c, const sinkproof_matrix *norm_c,
+                            const sinkproof_matrix *w_vc, double eps, mpfr_prec_t bits);
+
+#endif
