@@ -348,8 +348,8 @@ static void result_init(sinkproof_truth_result *result, const sinkproof_truth_re
     *result = (sinkproof_truth_result){.n = request->last_logits ? 1 : request->n,
                                        .vocab = config->vocab};
     result->logits_nv = vector(result->n * result->vocab);
-    arb_init(result->routing.margin);
-    arb_init(result->routing.first_margin);
+    result->routing.margin = vector(1);
+    result->routing.first_margin = vector(1);
     arb_pos_inf(result->routing.margin);
     arb_pos_inf(result->routing.first_margin);
 }
@@ -390,11 +390,9 @@ bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_t
 //< model.forward
 
 void sinkproof_truth_result_clear(sinkproof_truth_result *result) {
-    if (result->logits_nv != NULL) release(result->logits_nv, result->n * result->vocab);
-    result->logits_nv = NULL;
-    arb_clear(result->routing.margin);
-    arb_clear(result->routing.first_margin);
-    flint_cleanup();
+    release(result->logits_nv, result->n * result->vocab);
+    release(result->routing.margin, 1);
+    release(result->routing.first_margin, 1);
 }
 
 size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,

@@ -52,9 +52,9 @@ typedef struct sinkproof_truth_routing {
     size_t ambiguous; // not certified; the walk went on with the largest midpoints, or the replay
     size_t contested; // replayed selections that the truth of the router's input refutes
     size_t layer, token;             // of the thinnest margin (least lower end)
-    arb_t margin;                    // that margin, enclosed
+    arb_ptr margin;                  // [1] that margin, enclosed
     size_t first_layer, first_token; // the first ambiguous choice
-    arb_t first_margin;
+    arb_ptr first_margin;            // [1]
 } sinkproof_truth_routing;
 
 typedef struct sinkproof_truth_result {
