@@ -1,9 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
 # sinkproof: a reference of GPT-OSS attention, its proofs, and a judge of engines.
-# `make help` lists the targets. Every object lives under build/VARIANT/.
+# `make help` lists the targets. One flat file: every object, test and log of a build lives under
+# build/VARIANT (build/release with gcc, build/release-clang with clang), so that variants never mix.
 
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 VARIANT ?= release
-BUILD   := build/$(VARIANT)
+BUILD   := build/$(VARIANT)$(if $(filter gcc,$(notdir $(CC))),,-$(notdir $(CC)))
+PREFIX  ?= /usr/local
+
+# As many jobs as processors, unless -j says otherwise.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
 
 WARN    := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion \
            -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Werror
@@ -11,34 +23,121 @@ OPT     := -O2 -g
 CFLAGS  := $(WARN) $(OPT) -ffp-contract=off -fno-math-errno -I. $(SANITIZE) $(EXTRA_CFLAGS)
 # -fno-math-errno changes no value: it only lets sqrt be one instruction.
 
-# FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it.
-ARB     := $(shell printf 'int main(void){return 0;}' | $(CC) -xc - -lflint-arb -o /dev/null 2>/dev/null && echo -lflint-arb)
-LDLIBS  := $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lm
+# FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
+# packages are there, and once.
+ARB      = $(eval ARB := $(shell printf 'int main(void){return 0;}' | $(CC) -xc - -lflint-arb -o /dev/null 2>/dev/null && echo -lflint-arb))$(ARB)
+LDLIBS   = $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lm
 
 REF     := $(wildcard ref/*.c ref/model/*.c)
+FAST    := $(wildcard fast/*.c)
 PROOFS  := $(wildcard proofs/*/*.c)
 AUDIT   := $(filter-out audit/main.c,$(wildcard audit/*.c))
+LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
+HEADERS := $(wildcard ref/*.h ref/model/*.h fast/*.h proofs/*/*.h audit/*.h tests/*.h)
 TESTS   := $(wildcard tests/test_*.c)
-LIBRARY := $(REF) $(PROOFS) $(AUDIT)
+SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
+FUZZERS := $(wildcard tests/fuzz_*.c)
 
 OBJECTS := $(LIBRARY:%.c=$(BUILD)/%.o)
+ARCHIVE := $(BUILD)/libsinkproof.a
 PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
+FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help clean
-all: $(PROGRAM)  ## build the command (build/release/sinkproof)
+.PHONY: all help demo test asan fuzz fuzz-run interop-hf check-walls check-doc format check-format \
+        install clean FORCE
+.DELETE_ON_ERROR:
 
-$(BUILD)/%.o: %.c
+all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=..."
+
+# What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
+INSTALLING := $(filter demo test asan fuzz interop-hf,$(MAKECMDGOALS))
+build/packages: tests/install.sh
+	@mkdir -p build
+	@sh tests/install.sh $(if $(INSTALLING),,--check) build
+	@touch $@
+
+# A change of compiler or flags rebuilds everything in the variant.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
+
+$(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(PROGRAM): $(BUILD)/audit/main.o $(OBJECTS)
+$(ARCHIVE): $(OBJECTS)
+	@rm -f $@
+	ar rcsD $@ $^
+
+$(PROGRAM): $(BUILD)/audit/main.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(OBJECTS)
+$(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+
+.SECONDARY: $(TESTBIN:%=%.o)
+
+demo: $(PROGRAM)  ## install what is missing, build, and take the tour: about two minutes
+	$(PROGRAM) demo
+
+test: $(PROGRAM) $(TESTBIN)  ## install what is missing, build, run every test (CI=true: a skip fails)
+	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
+
+asan:  ## every test again under the address and undefined-behaviour sanitizers
+	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
+	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+FUZZ_SECONDS ?= 60
+fuzz:  ## every tests/fuzz_*.c under libFuzzer and the sanitizers, FUZZ_SECONDS each
+	@sh tests/install.sh --with fuzz build
+	@$(MAKE) fuzz-run CC=clang VARIANT=fuzz \
+	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+
+$(FUZZBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
+	$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS)
+
+fuzz-run: $(FUZZBIN)
+	@python3 tests/fuzz.py $(BUILD) $(FUZZ_SECONDS) $(FUZZBIN)
+
+# Hugging Face transformers, judged. PIP_ARGS can name an index or a folder of local files.
+TORCH        := torch==2.13.0
+TRANSFORMERS := transformers==5.23.0
+PIP_ARGS     ?= --extra-index-url https://download.pytorch.org/whl/cpu
+build/venv/.stamp: Makefile | build/packages
+	@sh tests/install.sh --with venv build
+	test -x build/venv/bin/python || python3 -m venv build/venv
+	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy
+	@touch $@
+
+interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
+	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python \
+	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
+
+check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names
+	@python3 tests/check_walls.py --archive $(ARCHIVE) .
+
+check-doc:  ## every equation has its statement, code and a test that ran (after make test)
+	@python3 tests/check_doc.py --log $(BUILD)/tap.log .
+
+format:  ## clang-format every C file in place
+	clang-format -i $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
+
+check-format:  ## fail when clang-format would change a file
+	@clang-format --dry-run -Werror $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
+
+install: $(PROGRAM) $(ARCHIVE)  ## copy command, library and headers below PREFIX (DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/sinkproof
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sinkproof
+	install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib/libsinkproof.a
+	for header in $(filter ref/%,$(HEADERS)); do \
+	    install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/sinkproof/$$header || exit 1; done
 
 clean:  ## remove everything that was built
 	rm -rf build
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# Names the Debian or Ubuntu packages that this machine lacks and installs them.
+#   install.sh [--check] [--with clang|fuzz|venv|format]... LOGDIR
+# As root, or through sudo when it is there and asks for no password. Otherwise, and always under
+# --check, prints the exact command and exits 3. On a system without dpkg it only tries the headers.
+set -eu
+
+check= extra= log=.
+while [ $# -gt 0 ]; do
+    case $1 in
+    --check) check=1 ;;
+    --with) extra="$extra $2"; shift ;;
+    *) log=$1 ;;
+    esac
+    shift
+done
+
+say() { printf 'sinkproof: %s\n' "$*" >&2; }
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    for header in mpfr.h gmp.h flint/flint.h cblas.h jansson.h; do
+        printf '#include <stdio.h>\n#include <%s>\nint main(void){return 0;}\n' "$header" |
+            ${CC:-gcc} -xc - -fsyntax-only 2>/dev/null || {
+            say "missing header <$header>: install MPFR, GMP, FLINT (2.9 with Arb, or 3), OpenBLAS and Jansson"
+            exit 3
+        }
+    done
+    exit 0
+fi
+
+packages="gcc libc6-dev make git python3 perl libmpfr-dev libgmp-dev libflint-dev libopenblas-dev libjansson-dev"
+
+# A package that some releases have and others do not: asked of the index, so refreshed when silent.
+exists() { apt-cache show "$1" 2>/dev/null | grep -q '^Package:'; }
+installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+# The versioned package that an unversioned one stands for (clang -> 14).
+clang_version() { apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1; }
+
+# FLINT 3 carries Arb itself; beside FLINT 2 it is a package of its own.
+lacks_arb() {
+    [ ! -e /usr/include/arb.h ] && [ ! -e /usr/include/flint/arb.h ] &&
+        { installed libflint-dev || exists libflint-arb-dev; }
+}
+
+missing() {
+    list=$packages
+    for room in $extra; do
+        case $room in
+        clang) list="$list clang" ;;
+        fuzz) list="$list clang"; v=$(clang_version); [ -z "$v" ] || list="$list libclang-rt-$v-dev" ;;
+        venv) list="$list python3-venv" ;;
+        format) list="$list clang-format" ;;
+        esac
+    done
+    for p in $list; do installed "$p" || printf '%s ' "$p"; done
+    if lacks_arb; then printf 'libflint-arb-dev '; fi
+}
+
+lacking=$(missing)
+[ -n "$lacking" ] || exit 0
+
+root=
+if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then root=sudo; else root=none; fi
+fi
+say "missing here: $lacking"
+if [ -n "$check" ] || [ "$root" = none ]; then
+    say "install them with:  apt-get update && apt-get install -y --no-install-recommends $lacking   (as root)"
+    exit 3
+fi
+
+mkdir -p "$log"
+say "installing them (apt-get, log in $log/apt.log)"
+as_root() { if [ -n "$root" ]; then sudo DEBIAN_FRONTEND=noninteractive "$@"; else DEBIAN_FRONTEND=noninteractive "$@"; fi; }
+as_root apt-get update >"$log/apt.log" 2>&1 || say "apt-get update failed; going on with the index at hand"
+lacking=$(missing) # the fresh index may know more
+# shellcheck disable=SC2086  # a list of words
+if ! as_root apt-get install -y --no-install-recommends $lacking >>"$log/apt.log" 2>&1 </dev/null; then
+    tail -n 5 "$log/apt.log" >&2
+    say "could not install; do it by hand:  apt-get install -y --no-install-recommends $lacking"
+    exit 3
+fi

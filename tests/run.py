@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Runs TAP programs under prove, keeps what they said, and counts it.
+
+    python3 tests/run.py BUILD TEST...
+
+Each program's TAP goes to BUILD/tap/NAME.tap and, all together, to BUILD/tap.log. The skips are
+named, the counts printed, and prove's own summary ends the output. With CI=true a skip fails.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap_log  # noqa: E402
+
+# What prove runs for each program: the program itself, its output also to a file.
+TEE = """set -o pipefail
+name=$(basename "$1")
+case $1 in *.py) set -- "${PYTHON:-python3}" "$@" ;; *.sh) set -- bash "$@" ;; esac
+start=$SECONDS
+timeout -k 10 "${TEST_SECONDS:-900}" "$@" </dev/null | tee "$TAP_DIR/$name.tap"
+status=$?
+[ $status -ne 124 ] || echo "# $name: stopped after ${TEST_SECONDS:-900} s"
+# A program that fails without saying so (a crash, a leak) is a failure in the log too.
+[ $status -eq 0 ] || grep -q '^not ok' "$TAP_DIR/$name.tap" ||
+    echo "not ok 0 - $name exited with $status" >>"$TAP_DIR/$name.tap"
+echo "# $name: $((SECONDS - start)) s"
+exit $status
+"""
+
+
+def main(build, tests):
+    build = pathlib.Path(build)
+    folder = build / "tap"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tee = folder / "tee"
+    tee.write_text(TEE)
+    # The Makefile's jobserver is not the tests' business.
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    env.update(TAP_DIR=str(folder), SINKPROOF_BUILD=str(build), LC_ALL="C.UTF-8")
+    jobs = env.get("TEST_JOBS") or str(os.cpu_count() or 1)
+    prove = subprocess.Popen(["prove", "--nocolor", "--timer", f"-j{jobs}", "--exec", f"bash {tee}",
+                              *tests], stdout=subprocess.PIPE, text=True, env=env)
+    held = []
+    for line in prove.stdout:
+        # prove's closing lines wait until the counts are printed.
+        if held or line.startswith(("All tests successful", "Test Summary Report", "Files=")):
+            held.append(line)
+        else:
+            print(line, end="", flush=True)
+    status = prove.wait()
+
+    log = ""
+    for path in sorted(folder.glob("*.tap")):
+        log += f"# FILE {path.stem}\n" + path.read_text(encoding="utf-8", errors="replace")
+        log += "" if log.endswith("\n") else "\n"
+    (build / "tap.log").write_text(log, encoding="utf-8")
+    passed, failed, skipped = tap_log.count(tap_log.parse(log))
+    for r in failed:
+        print(f"failed: {r.file} {r.number} {r.text}")
+    for r in skipped:
+        print(f"skipped: {r.file} {r.number} {r.text} ({r.skip})")
+    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped   (log: {build}/tap.log)")
+    refused = bool(skipped) and os.environ.get("CI") == "true"
+    if refused:
+        print("a skip is a failure when CI=true")
+        held = [line.replace("Result: PASS", "Result: FAIL") for line in held]
+    print("".join(held), end="", flush=True)
+    return 1 if status or failed or refused or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
