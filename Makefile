@@ -44,7 +44,7 @@ PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help demo test asan fuzz fuzz-run interop-hf check-walls check-doc format check-format \
+.PHONY: all help demo test asan fuzz fuzz-run interop-hf check-walls check-doc write-doc format check-format \
         install clean FORCE
 .DELETE_ON_ERROR:
 
@@ -124,10 +124,16 @@ check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, 
 check-doc:  ## every equation has its statement, code and a test that ran (after make test)
 	@python3 tests/check_doc.py --log $(BUILD)/tap.log .
 
+write-doc:  ## refresh the code shown in doc/, its index and its lock (after make test)
+	@python3 tests/check_doc.py --write --log $(BUILD)/tap.log .
+
 format:  ## clang-format every C file in place
 	clang-format -i $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
 
-check-format:  ## fail when clang-format would change a file
+check-write-doc:  ## refresh the code shown in doc/, its index and its lock (after make test)
+	@python3 tests/check_doc.py --write --log $(BUILD)/tap.log .
+
+format:  ## fail when clang-format would change a file
 	@clang-format --dry-run -Werror $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
 
 install: $(PROGRAM) $(ARCHIVE)  ## copy command, library and headers below PREFIX (DESTDIR is honoured)
