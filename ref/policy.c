@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A table's words: a format, with _OR for "or more precise" (optional).
+// The words of a table: a format; with _OR an engine may keep more precision there (optional).
 enum { OPTIONAL = 64 };
 #define ABSENT  SINKPROOF_REAL
 #define F32     SINKPROOF_F32
@@ -29,7 +29,7 @@ static const unsigned char f32_table[SINKPROOF_POINT_COUNT] = {
     AT(A5) = F32_OR,       AT(A6) = F32,          AT(A8) = F32,           AT(A9_MAX) = ABSENT,
     AT(A9) = F32,          AT(A11) = F32,         AT(A12) = F32,          AT(A13) = F32,
     AT(M1) = F32,          AT(M2) = F32,          AT(M4) = F32,           AT(M5) = F32_OR,
-    AT(M6) = F32,          AT(M8_ALPHA) = F32,    AT(M8_SCALED) = F32_OR, AT(M8_SIGMOID) = F32_OR,
+    AT(M6) = F32,          AT(M8_ALPHA) = F32_OR, AT(M8_SCALED) = F32_OR, AT(M8_SIGMOID) = F32_OR,
     AT(M8_SWISH) = F32_OR, AT(M8_UP) = F32_OR,    AT(M8) = F32,           AT(M9) = F32_OR,
     AT(M10) = F32,         AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT,   AT(M11) = F32,
     AT(M12) = F32,         AT(F1) = F32,          AT(F2) = F32,

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Linear layers: y_nr = sum_c W_rc x_nc + b_r, rounded once (bound.dot).
+// The weights stay as they are stored: each row is decoded once, exactly, and meets all the
+// tokens. Refuses to be fast: no blocking over columns, one running sum per output, in
+// ascending c, so that a token's result does not depend on which other tokens came along.
+#include "ref/stages.h"
+
+#include <string.h>
+
+// Tokens are packed side by side in groups of LANES, so that one weight meets LANES tokens with
+// one load and the compiler may use vector registers over tokens: never over the sum.
+enum { LANES = 8 };
+
+static size_t groups_of(size_t n) {
+    return (n + LANES - 1) / LANES;
+}
+
+size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols) {
+    size_t widest = rows > cols ? rows : cols; // a row of W, or the bias
+    return widest + groups_of(n) * LANES * cols;
+}
+
+// packed[(n / LANES) cols + c][n % LANES] = x_nc; missing tokens are zero.
+static void pack_tokens(size_t n, size_t cols, const double *x_nc, double *packed) {
+    memset(packed, 0, groups_of(n) * LANES * cols * sizeof *packed);
+    for (size_t t = 0; t < n; t++)
+        for (size_t c = 0; c < cols; c++)
+            packed[(t / LANES * cols + c) * LANES + t % LANES] = x_nc[t * cols + c];
+}
+
+// dot_t = sum_c w_c x_tc for one group of tokens.
+static void dot_group(size_t cols, const double *w_c, const double *x_ct, double *dot_t) {
+    double sum_t[LANES] = {0};
+    for (size_t c = 0; c < cols; c++)
+        for (size_t t = 0; t < LANES; t++) sum_t[t] += w_c[c] * x_ct[c * LANES + t];
+    memcpy(dot_t, sum_t, sizeof sum_t);
+}
+
+// y_nr without bias and without rounding.
+static void products(size_t n, const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
+                     double *work) {
+    size_t rows = weight_rc->rows, cols = weight_rc->cols;
+    double *w_c = work, *packed = work + (rows > cols ? rows : cols);
+    pack_tokens(n, cols, x_nc, packed);
+    for (size_t r = 0; r < rows; r++) {
+        sinkproof_matrix_row(weight_rc, r, w_c);
+        for (size_t first = 0; first < n; first += LANES) {
+            double dot_t[LANES];
+            dot_group(cols, w_c, packed + first * cols, dot_t);
+            for (size_t t = first; t < n && t < first + LANES; t++)
+                y_nr[t * rows + r] = dot_t[t - first];
+        }
+    }
+}
+
+void sinkproof_linear(const sinkproof_policy *policy, sinkproof_point point, size_t n,
+                      const sinkproof_matrix *weight_rc, const sinkproof_matrix *bias_r,
+                      const double *x_nc, double *y_nr, double *work) {
+    size_t rows = weight_rc->rows;
+    products(n, weight_rc, x_nc, y_nr, work);
+    double *b_r = work; // the row buffer is free again
+    if (bias_r != NULL) sinkproof_matrix_row(bias_r, 0, b_r);
+    for (size_t t = 0; t < n; t++)
+        for (size_t r = 0; r < rows; r++) {
+            double y = y_nr[t * rows + r] + (bias_r != NULL ? b_r[r] : 0.0);
+            y_nr[t * rows + r] = sinkproof_round_at(policy, point, y);
+        }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Which keys a query sees (SPEC section 6). The sink is no key: nothing ever masks it.
+#include "ref/stages.h"
+
+size_t sinkproof_mask_first(size_t window, size_t i) {
+    //> mask.causal
+    size_t first = 0; // keys 0 ... i: the query sees itself, and nothing after it
+    //< mask.causal
+    //> mask.window
+    // Exactly `window` keys, itself included: i - window + 1 ... i.
+    if (window > 0 && i + 1 > window) first = i + 1 - window;
+    //< mask.window
+    return first;
+}

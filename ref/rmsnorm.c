@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// RMSNorm (SPEC A1, M1, F1): a token divided by its root mean square, times a learned scale.
+// The scale multiplies before the one rounding; casting first is another model (Llama's).
+// No mean is subtracted, no bias is added.
+#include "ref/stages.h"
+
+#include <math.h>
+
+// 1 / sqrt(mean_c x_c^2 + eps)
+static double inverse_rms(size_t hidden, const double *x_c, double eps) {
+    double sum = 0;
+    for (size_t c = 0; c < hidden; c++) sum += x_c[c] * x_c[c];
+    return 1.0 / sqrt(sum / (double)hidden + eps);
+}
+
+void sinkproof_rmsnorm(const sinkproof_policy *policy, sinkproof_point point,
+                       const sinkproof_matrix *scale, double eps, size_t n, const double *x_nc,
+                       double *out_nc, double *work) {
+    size_t hidden = scale->cols;
+    double *scale_c = work;
+    sinkproof_matrix_row(scale, 0, scale_c);
+    //> rmsnorm.forward
+    for (size_t t = 0; t < n; t++) {
+        const double *x_c = x_nc + t * hidden;
+        double inverse = inverse_rms(hidden, x_c, eps);
+        for (size_t c = 0; c < hidden; c++)
+            out_nc[t * hidden + c] =
+                sinkproof_round_at(policy, point, x_c[c] * inverse * scale_c[c]);
+    }
+    //< rmsnorm.forward
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Rotary positions with YaRN (SPEC A4 and section 5). Coordinates d and d + head_dim / 2 of
+// a head form a pair that turns by position times frequency; slow pairs turn `factor` times
+// slower than they were trained to (interpolation), fast pairs as trained (extrapolation), a ramp
+// between. Cosine and sine carry the concentration, so q.k grows by its square.
+#include "ref/stages.h"
+
+#include <math.h>
+
+//> yarn.concentration
+double sinkproof_yarn_concentration(const sinkproof_config *config) {
+    return config->yarn_factor > 1 ? 0.1 * log(config->yarn_factor) + 1.0 : 1.0;
+}
+//< yarn.concentration
+
+// The pair that turns `rotations` times within the original context, as a real number.
+static double pair_of_rotations(const sinkproof_config *config, double rotations) {
+    const double two_pi = 6.283185307179586;
+    double turns = (double)config->yarn_original_context / (rotations * two_pi);
+    return (double)config->head_dim * log(turns) / (2 * log(config->rope_theta));
+}
+
+// GPT-OSS keeps the ends of the ramp fractional; truncation (the default elsewhere) widens it to
+// whole pairs and changes the frequencies in between by up to 76 %.
+void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double *low,
+                          double *high) {
+    *low = pair_of_rotations(config, config->yarn_beta_fast);
+    *high = pair_of_rotations(config, config->yarn_beta_slow);
+    //> yarn.truncate
+    if (truncate) {
+        *low = floor(*low);
+        *high = ceil(*high);
+    }
+    //< yarn.truncate
+    *low = fmax(*low, 0);
+    *high = fmin(*high, (double)(config->head_dim - 1));
+    if (*low == *high) *high += 0.001; // as published: no division by zero
+}
+
+// One frequency. Where the policy rounds A4.freq, every step of the published computation is
+// rounded, in its order; where it does not, this is the formula over the reals.
+static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_config *config,
+                             double low, double high, size_t d) {
+    const sinkproof_format format = policy->at[SINKPROOF_AT_A4_FREQ].format;
+#define R(x) sinkproof_round(format, (x))
+    double exponent = R(2 * (double)d / (double)config->head_dim);
+    double period = R(pow(R(config->rope_theta), exponent)); // theta^(2 d / head_dim)
+    //> yarn.ramp
+    double interpolated = R(1.0 / R(R(config->yarn_factor) * period));
+    double extrapolated = R(1.0 / period);
+    double ramp = R(R((double)d - R(low)) / R(high - low));
+    ramp = fmin(fmax(ramp, 0), 1);
+    double keep = R(1 - ramp); // share of the frequency as trained
+    return R(R(interpolated * R(1 - keep)) + R(extrapolated * keep));
+    //< yarn.ramp
+#undef R
+}
+
+void sinkproof_yarn_frequencies(const sinkproof_policy *policy, const sinkproof_config *config,
+                                double *freq_d) {
+    double low, high;
+    sinkproof_yarn_range(config, config->yarn_truncate || policy->yarn_truncate, &low, &high);
+    for (size_t d = 0; d < config->head_dim / 2; d++)
+        freq_d[d] = yarn_frequency(policy, config, low, high, d);
+}
+
+void sinkproof_rope_table(const sinkproof_policy *policy, const sinkproof_config *config,
+                          const double *freq_d, size_t first, size_t n, double *cos_nd,
+                          double *sin_nd) {
+    size_t half = config->head_dim / 2;
+    double concentration = sinkproof_yarn_concentration(config);
+    for (size_t t = 0; t < n; t++)
+        for (size_t d = 0; d < half; d++) {
+            double position = (double)(first + t);
+            double angle = sinkproof_round_at(policy, SINKPROOF_AT_A4_ANGLE, position * freq_d[d]);
+            cos_nd[t * half + d] =
+                sinkproof_round_at(policy, SINKPROOF_AT_A4_COS, cos(angle) * concentration);
+            sin_nd[t * half + d] =
+                sinkproof_round_at(policy, SINKPROOF_AT_A4_COS, sin(angle) * concentration);
+        }
+}
+
+void sinkproof_rope(const sinkproof_policy *policy, size_t n, size_t n_heads, size_t head_dim,
+                    const double *cos_nd, const double *sin_nd, double *x_nhd) {
+    size_t half = head_dim / 2;
+#define PROD(x) sinkproof_round_at(policy, SINKPROOF_AT_A4_PROD, (x))
+    for (size_t t = 0; t < n; t++)
+        for (size_t h = 0; h < n_heads; h++)
+            for (size_t d = 0; d < half; d++) {
+                double *x1 = x_nhd + (t * n_heads + h) * head_dim + d, *x2 = x1 + half;
+                double c = cos_nd[t * half + d], s = sin_nd[t * half + d];
+                //> rope.rotate
+                double o1 = PROD(*x1 * c) - PROD(*x2 * s);
+                double o2 = PROD(*x2 * c) + PROD(*x1 * s);
+                *x1 = sinkproof_round_at(policy, SINKPROOF_AT_A4, o1);
+                *x2 = sinkproof_round_at(policy, SINKPROOF_AT_A4, o2);
+                //< rope.rotate
+            }
+#undef PROD
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Making and freeing sessions, the reference's table of stages, the growth of the cache.
+#include "ref/session.h"
+
+#include <stdlib.h>
+
+const sinkproof_stages sinkproof_reference_stages = {
+    .engine = "ref",
+    .embed = sinkproof_embed,
+    .rmsnorm = sinkproof_rmsnorm,
+    .qkv = sinkproof_qkv,
+    .rope = sinkproof_rope,
+    .scores = sinkproof_scores,
+    .softmax_sink = sinkproof_softmax_sink,
+    .values = sinkproof_values,
+    .output = sinkproof_output,
+    .router = sinkproof_router,
+    .experts = sinkproof_experts,
+    .mixture = sinkproof_mixture,
+    .unembed = sinkproof_unembed,
+};
+
+sinkproof_session *sinkproof_session_with(const sinkproof_model *model,
+                                          const sinkproof_policy *policy,
+                                          const sinkproof_stages *stages) {
+    sinkproof_session *s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    size_t n_layers = sinkproof_model_config(model)->n_layers;
+    s->model = model;
+    s->stages = stages;
+    s->policy = *policy;
+    s->k_ljgd = calloc(n_layers, sizeof *s->k_ljgd);
+    s->v_ljgd = calloc(n_layers, sizeof *s->v_ljgd);
+    if (s->k_ljgd != NULL && s->v_ljgd != NULL) return s;
+    sinkproof_session_free(s);
+    return NULL;
+}
+
+sinkproof_session *sinkproof_session_new(const sinkproof_model *model,
+                                         const sinkproof_policy *policy) {
+    return sinkproof_session_with(model, policy, &sinkproof_reference_stages);
+}
+
+void sinkproof_session_free(sinkproof_session *session) {
+    if (session == NULL) return;
+    size_t n_layers = sinkproof_model_config(session->model)->n_layers;
+    for (size_t l = 0; l < n_layers; l++) {
+        if (session->k_ljgd != NULL) free(session->k_ljgd[l]);
+        if (session->v_ljgd != NULL) free(session->v_ljgd[l]);
+    }
+    free(session->k_ljgd);
+    free(session->v_ljgd);
+    free(session);
+}
+
+size_t sinkproof_session_length(const sinkproof_session *session) {
+    return session->length;
+}
+
+static bool grow(double **cache, size_t capacity, size_t width, sinkproof_error *error) {
+    double *grown = capacity <= SIZE_MAX / sizeof *grown / width
+                        ? realloc(*cache, capacity * width * sizeof *grown)
+                        : NULL;
+    if (grown == NULL)
+        return sinkproof_fail(error, "no memory for a key/value cache of %zu tokens", capacity);
+    *cache = grown;
+    return true;
+}
+
+bool sinkproof_session_reserve(sinkproof_session *s, size_t length, sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(s->model);
+    if (length <= s->capacity) return true;
+    size_t capacity = length + length / 2, width = config->n_kv_heads * config->head_dim;
+    for (size_t l = 0; l < config->n_layers; l++)
+        if (!grow(&s->k_ljgd[l], capacity, width, error) ||
+            !grow(&s->v_ljgd[l], capacity, width, error))
+            return false;
+    s->capacity = capacity;
+    return true;
+}
+
+bool sinkproof_session_check(const sinkproof_session *s, size_t n, const int32_t *tokens_n,
+                             sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(s->model);
+    for (size_t t = 0; t < n; t++)
+        if (tokens_n[t] < 0 || (size_t)tokens_n[t] >= config->vocab)
+            return sinkproof_fail(error,
+                                  "token %zu is %d: expected an id from 0 to %zu (the vocabulary)",
+                                  s->length + t, (int)tokens_n[t], config->vocab - 1);
+    if (n > config->max_context || s->length > config->max_context - n)
+        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", s->length + n,
+                              config->max_context);
+    return true;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Softmax with a sink (SPEC A7 to A10). The learned logit b of the head is one more entry of
+// the denominator and contributes no value vector: a query may attend to nothing.
+//   alpha_ij = e^(s_ij - m) / Z,  alpha_sink = e^(b - m) / Z,
+//   Z = e^(b - m) + sum_j e^(s_ij - m),  m = max(b, max_j s_ij),  j over the visible keys.
+// With m as shift no exponential exceeds 1 and one of them is 1, hence 1 <= Z <= keys + 1: no
+// overflow and no 0/0, whatever the finite scores. b = -inf gives the ordinary softmax, exactly.
+#include "ref/stages.h"
+
+#include <math.h>
+#include <string.h>
+
+// One row over its visible keys s_j, j in [0, keys): alpha_j, and the sink's weight.
+static void softmax_row(const sinkproof_policy *policy, size_t keys, const double *s_j, double b,
+                        double *alpha_j, double *alpha_sink) {
+    //> sink.stable
+    double m = b;
+    for (size_t j = 0; j < keys; j++) m = fmax(m, s_j[j]);
+    double e_sink = exp(sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, b - m));
+    double z = e_sink;
+    for (size_t j = 0; j < keys; j++) {
+        alpha_j[j] = exp(sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m));
+        z += alpha_j[j];
+    }
+    //< sink.stable
+    //> sink.alpha
+    for (size_t j = 0; j < keys; j++)
+        alpha_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A9, alpha_j[j] / z);
+    //< sink.alpha
+    //> sink.alpha-sink
+    *alpha_sink = sinkproof_round_at(policy, SINKPROOF_AT_A9, e_sink / z);
+    //< sink.alpha-sink
+}
+
+// The weights of the keys sum to 1 - alpha_sink (sink.mass): dropping the sink's column
+// renormalises nothing.
+void sinkproof_softmax_sink(const sinkproof_policy *policy, const sinkproof_block *block,
+                            double sink, const double *s_ij, double *alpha_ij) {
+    double b = sinkproof_round_at(policy, SINKPROOF_AT_A8, sink);
+    for (size_t i = 0; i < block->rows; i++) {
+        double *alpha_j = alpha_ij + i * (block->keys + 1);
+        size_t position = block->first + i;
+        size_t first = sinkproof_mask_first(block->window, position);
+        memset(alpha_j, 0, block->keys * sizeof *alpha_j);
+        //> sink.mass
+        softmax_row(policy, position + 1 - first, s_ij + i * block->keys + first, b,
+                    alpha_j + first, alpha_j + block->keys);
+        //< sink.mass
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The experts' activation (SPEC M7, M8): z = g sigmoid(alpha g) (u + 1), where the gate g is
+// clamped from above only and u on both sides. Very negative gates overflow e^(-alpha g) to
+// infinity, and the sigmoid is then 0, never NaN.
+#include "ref/stages.h"
+
+#include <math.h>
+
+double sinkproof_swiglu_one(const sinkproof_policy *policy, double alpha, double limit, double gate,
+                            double up) {
+    //> swiglu.clamped
+    double g = gate > limit ? limit : gate; // a NaN stays a NaN
+    double u = up > limit ? limit : up < -limit ? -limit : up;
+    double a = sinkproof_round_at(policy, SINKPROOF_AT_M8_ALPHA, alpha);
+    double scaled = sinkproof_round_at(policy, SINKPROOF_AT_M8_SCALED, a * g);
+    double sigmoid = sinkproof_round_at(policy, SINKPROOF_AT_M8_SIGMOID, 1 / (1 + exp(-scaled)));
+    double swish = sinkproof_round_at(policy, SINKPROOF_AT_M8_SWISH, g * sigmoid);
+    double up_one = sinkproof_round_at(policy, SINKPROOF_AT_M8_UP, u + 1);
+    return sinkproof_round_at(policy, SINKPROOF_AT_M8, swish * up_one);
+    //< swiglu.clamped
+}
+
+void sinkproof_swiglu(const sinkproof_policy *policy, const sinkproof_config *config,
+                      const double *gate_up_2f, double *act_f) {
+    for (size_t f = 0; f < config->inter; f++)
+        act_f[f] = sinkproof_swiglu_one(policy, config->swiglu_alpha, config->swiglu_limit,
+                                        gate_up_2f[2 * f], gate_up_2f[2 * f + 1]);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Weighted values (SPEC A11): o_id = sum_j alpha_ij v_jd over the visible keys. The sink
+// took its share of the weights and adds nothing here.
+#include "ref/stages.h"
+
+void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *block,
+                      const double *alpha_ij, const double *v_jd, double *o_id) {
+    for (size_t i = 0; i < block->rows; i++) {
+        const double *alpha_j = alpha_ij + i * (block->keys + 1);
+        double *o_d = o_id + i * block->q_stride;
+        size_t position = block->first + i;
+        for (size_t d = 0; d < block->head_dim; d++) o_d[d] = 0;
+        for (size_t j = sinkproof_mask_first(block->window, position); j <= position; j++)
+            for (size_t d = 0; d < block->head_dim; d++)
+                o_d[d] += alpha_j[j] * v_jd[j * block->kv_stride + d];
+        for (size_t d = 0; d < block->head_dim; d++)
+            o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, o_d[d]);
+    }
+}
