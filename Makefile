@@ -17,6 +17,13 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
+# One short line per command; V=1 shows the command.
+ifeq ($(V),1)
+say =
+else
+say = @echo "  $(1)";
+endif
+
 WARN    := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion \
            -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Werror
 OPT     := -O2 -g
@@ -52,7 +59,7 @@ all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=..."
+	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
 INSTALLING := $(filter demo test asan fuzz interop-hf,$(MAKECMDGOALS))
@@ -68,17 +75,17 @@ $(BUILD)/flags: FORCE
 
 $(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
-	ar rcsD $@ $^
+	$(call say,archive $@)ar rcsD $@ $^
 
 $(PROGRAM): $(BUILD)/audit/main.o $(ARCHIVE)
-	$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
-	$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 .SECONDARY: $(TESTBIN:%=%.o)
 
@@ -99,7 +106,7 @@ fuzz:  ## every tests/fuzz_*.c under libFuzzer and the sanitizers, FUZZ_SECONDS 
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
 
 $(FUZZBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
-	$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS)
 
 fuzz-run: $(FUZZBIN)
 	@python3 tests/fuzz.py $(BUILD) $(FUZZ_SECONDS) $(FUZZBIN)
@@ -130,10 +137,7 @@ write-doc:  ## refresh the code shown in doc/, its index and its lock (after mak
 format:  ## clang-format every C file in place
 	clang-format -i $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
 
-check-write-doc:  ## refresh the code shown in doc/, its index and its lock (after make test)
-	@python3 tests/check_doc.py --write --log $(BUILD)/tap.log .
-
-format:  ## fail when clang-format would change a file
+check-format:  ## fail when clang-format would change a file
 	@clang-format --dry-run -Werror $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
 
 install: $(PROGRAM) $(ARCHIVE)  ## copy command, library and headers below PREFIX (DESTDIR is honoured)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Runs libFuzzer targets side by side from a corpus of small honest files; TAP on stdout.
+
+    python3 tests/fuzz.py BUILD SECONDS FUZZER...
+
+Seeds: every small file below tests/vectors, and what seeds() makes (a
+safetensors file, a sharded index, a trace, configurations). A crash, a leak, a hang of ten seconds
+or 2 GiB of memory is a failure; the input that did it stays in BUILD/fuzz.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LARGEST = 1 << 16
+
+
+def safetensors(tensors, metadata=None):
+    """A file of zeros with the given {name: (dtype, shape, bytes per element)}."""
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
+    for name, (dtype, shape, width) in tensors.items():
+        size = width
+        for extent in shape:
+            size *= extent
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(offset)
+
+
+def seeds():
+    yield "two-tensors", safetensors({"a": ("BF16", [2, 3], 2), "b": ("F32", [4], 4)}, {"k": "v"})
+    yield "scalar-and-empty", safetensors({"a": ("F32", [], 4), "b": ("U8", [0, 3], 1)})
+    yield "no-tensor", safetensors({})
+    yield "blocks", safetensors({"w_blocks": ("U8", [1, 2, 1, 16], 1), "w_scales": ("U8", [1, 2, 1], 1)})
+    for n, hidden in ((1, 64), (2, 24), (2, 8)):
+        yield f"trace-{n}-{hidden}", safetensors(
+            {"tokens": ("I32", [n], 4), "positions": ("I32", [n], 4), "T0": ("F32", [n, hidden], 4),
+             "00.A1": ("BF16", [n, hidden], 2)}, {"format": "sinkproof-trace-1", "engine": "seed"})
+    yield "index", json.dumps({"metadata": {"total_size": 4},
+                               "weight_map": {"a": "model-1.safetensors"}}).encode()
+    base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,
+            "hidden_size": 24, "intermediate_size": 32, "swiglu_limit": 7.0, "head_dim": 8,
+            "num_attention_heads": 6, "num_key_value_heads": 2, "sliding_window": 4}
+    yield "config-openai", json.dumps(base | {
+        "initial_context_length": 4096, "rope_theta": 150000.0, "rope_scaling_factor": 32.0,
+        "rope_ntk_alpha": 1.0, "rope_ntk_beta": 32.0}).encode()
+    yarn = {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
+            "original_max_position_embeddings": 4096, "truncate": False}
+    hf = base | {"model_type": "gpt_oss", "num_local_experts": 5, "num_experts_per_tok": 2,
+                 "max_position_embeddings": 131072, "rms_norm_eps": 1e-05,
+                 "layer_types": ["sliding_attention", "full_attention"]}
+    yield "config-hf", json.dumps(hf | {"rope_theta": 150000, "rope_scaling": yarn}).encode()
+    yield "config-hf-5", json.dumps(hf | {"rope_parameters": yarn | {"rope_theta": 150000}}).encode()
+    for path in sorted((ROOT / "tests/vectors").rglob("*")):
+        if path.is_file() and path.stat().st_size <= LARGEST:
+            yield path.name + "-" + path.parent.name, path.read_bytes()
+
+
+def fuzz(fuzzer, folder, corpus, seconds):
+    name = pathlib.Path(fuzzer).name
+    found = folder / f"{name}.corpus"
+    found.mkdir(exist_ok=True)
+    command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=10",
+               "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={folder}/{name}-",
+               str(found), str(corpus)]
+    with open(folder / f"{name}.log", "w", encoding="utf-8") as log:
+        status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT,
+                                stdin=subprocess.DEVNULL, check=False).returncode
+    text = (folder / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+    runs = re.search(r"number_of_executed_units:\s*(\d+)", text)
+    return name, status, int(runs[1]) if runs else 0, text
+
+
+def main(build, seconds, fuzzers):
+    folder = pathlib.Path(build) / "fuzz"
+    corpus = folder / "seeds"
+    corpus.mkdir(parents=True, exist_ok=True)
+    for name, data in seeds():
+        (corpus / name).write_bytes(data)
+    lines, failed = [], not fuzzers
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        results = pool.map(lambda f: fuzz(f, folder, corpus, seconds), fuzzers)
+        for number, (name, status, runs, text) in enumerate(results, 1):
+            passed = status == 0 and runs > 0
+            failed |= not passed
+            lines.append(f"{'ok' if passed else 'not ok'} {number} - {name}: {runs} inputs in "
+                         f"{seconds} s, exit {status}")
+            print(lines[-1], flush=True)
+            if not passed:
+                print("".join(f"# {line}\n" for line in text.splitlines()[-40:]), end="")
+    lines.append(f"1..{len(fuzzers)}")
+    print(lines[-1])
+    (pathlib.Path(build) / "tap.log").write_text("# FILE fuzz\n" + "\n".join(lines) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
