@@ -21,8 +21,8 @@ typedef struct sinkproof_config {
     double swiglu_alpha, swiglu_limit, rms_eps;
     double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
     size_t yarn_original_context, max_context;
-    bool yarn_truncate;                    // floor and ceil the ends of the ramp
-    bool sliding[SINKPROOF_MAX_LAYERS];    // layer l sees only the last `window` keys
+    bool yarn_truncate;                 // floor and ceil the ends of the ramp
+    bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
 } sinkproof_config;
 
 // Reads `path`. Every dimension is positive, products fit in memory's address range,
@@ -33,9 +33,28 @@ bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof
 bool sinkproof_config_parse(const char *text, size_t length, const char *name,
                             sinkproof_config *config, sinkproof_error *error);
 
-// Writes config.json in the Hugging Face layout (hf) or OpenAI's.
+// Which of the two layouts a text is in: Hugging Face's names its model_type, OpenAI's has
+// sixteen keys and no others.
+bool sinkproof_config_parse_layout(const char *text, size_t length, const char *name,
+                                   sinkproof_config *config, bool *hf, sinkproof_error *error);
+bool sinkproof_config_read_layout(const char *path, sinkproof_config *config, bool *hf,
+                                  sinkproof_error *error);
+
+// The conditions above on a configuration from anywhere; `name` stands in error sentences.
+bool sinkproof_config_check(const sinkproof_config *config, const char *name,
+                            sinkproof_error *error);
+
+// As released: layers 0, 2, 4, ... slide.
+void sinkproof_config_alternate(sinkproof_config *config);
+
+// Writes config.json in the Hugging Face layout (hf) or OpenAI's. The latter has no place for
+// another pattern of layers, epsilon, alpha or truncation than the released ones: an error.
 bool sinkproof_config_write(const char *path, const sinkproof_config *config, bool hf,
                             sinkproof_error *error);
+
+// The Hugging Face layout with the quantization_config that announces MXFP4 experts.
+bool sinkproof_config_write_mxfp4(const char *path, const sinkproof_config *config,
+                                  sinkproof_error *error);
 
 // "tiny", "gpt-oss-20b", "gpt-oss-120b"; false for any other name.
 bool sinkproof_config_named(const char *name, sinkproof_config *config);

@@ -31,8 +31,8 @@ struct sinkproof_synthetic; // ref/model/synthetic.h
 
 typedef struct sinkproof_matrix {
     sinkproof_dtype dtype;
-    size_t count;      // matrices in the stack (experts), 1 for a plain matrix
-    size_t rows, cols; // of each matrix; a vector is [1, cols]
+    size_t count;          // matrices in the stack (experts), 1 for a plain matrix
+    size_t rows, cols;     // of each matrix; a vector is [1, cols]
     const uint8_t *data;   // element (0, 0); MXFP4: the codes. NULL when synthetic
     const uint8_t *scales; // MXFP4: [count, rows, cols / 32]
     size_t stack_stride, row_stride, col_stride; // in elements; MXFP4 needs col_stride 1
@@ -47,7 +47,7 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e);
 // Decodes row r of a plain matrix into out_c[cols], exactly.
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
 
-// The largest number of significant bits of an element (bf16 8, f16 11, f32 24, MXFP4 3):
+// The largest number of significant bits of an element (bf16 8, f16 11, f32 24, MXFP4 2):
 // products of short numbers are exact in binary32, and bounds use that.
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix);
 

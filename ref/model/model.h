@@ -12,16 +12,16 @@
 
 // The weights of one layer. Shapes in the order [count][rows, cols].
 typedef struct sinkproof_layer {
-    sinkproof_matrix attn_norm;            // [1, hidden]
-    sinkproof_matrix w_q, w_k, w_v;        // [heads head_dim, hidden], [kv_heads head_dim, hidden]
-    sinkproof_matrix b_q, b_k, b_v;        // [1, heads head_dim], [1, kv_heads head_dim]
-    sinkproof_matrix sinks;                // [1, heads]
-    sinkproof_matrix w_o, b_o;             // [hidden, heads head_dim], [1, hidden]
-    sinkproof_matrix mlp_norm;             // [1, hidden]
-    sinkproof_matrix w_router, b_router;   // [experts, hidden], [1, experts]
-    sinkproof_matrix w_up, b_up;           // experts x [2 inter, hidden], experts x [1, 2 inter]:
-                                           // even rows are the gate, odd rows are up
-    sinkproof_matrix w_down, b_down;       // experts x [hidden, inter], experts x [1, hidden]
+    sinkproof_matrix attn_norm;          // [1, hidden]
+    sinkproof_matrix w_q, w_k, w_v;      // [heads head_dim, hidden], [kv_heads head_dim, hidden]
+    sinkproof_matrix b_q, b_k, b_v;      // [1, heads head_dim], [1, kv_heads head_dim]
+    sinkproof_matrix sinks;              // [1, heads]
+    sinkproof_matrix w_o, b_o;           // [hidden, heads head_dim], [1, hidden]
+    sinkproof_matrix mlp_norm;           // [1, hidden]
+    sinkproof_matrix w_router, b_router; // [experts, hidden], [1, experts]
+    sinkproof_matrix w_up, b_up;         // experts x [2 inter, hidden], experts x [1, 2 inter]:
+                                         // even rows are the gate, odd rows are up
+    sinkproof_matrix w_down, b_down;     // experts x [hidden, inter], experts x [1, hidden]
 } sinkproof_layer;
 
 typedef struct sinkproof_model sinkproof_model;
@@ -41,8 +41,13 @@ sinkproof_matrix sinkproof_model_unembedding(const sinkproof_model *model); // [
 // "hf-mxfp4", "hf-bf16" (dequantized experts), "openai", "synthetic".
 const char *sinkproof_model_layout(const sinkproof_model *model);
 
-// A 64-bit fingerprint of configuration, tensor names, shapes, dtypes and a sample of each
-// tensor's bytes, the same for the same weights in every run; printed as 16 hex digits.
+// What is odd but no error, a sentence each: an unknown tensor, an index that is not used.
+size_t sinkproof_model_odd_count(const sinkproof_model *model);
+const char *sinkproof_model_odd(const sinkproof_model *model, size_t i);
+
+// A 64-bit fingerprint of configuration, of each weight's part, shape, dtype and a sample of its
+// values: the same for the same weights in every run and every container; printed as 16 hex
+// digits.
 uint64_t sinkproof_model_fingerprint(const sinkproof_model *model);
 
 #endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Reading, mapping and replacing files.
+#include "ref/model/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool open_regular(const char *path, int *descriptor, size_t *length,
+                         sinkproof_error *error) {
+    struct stat status;
+    *descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*descriptor < 0) return sinkproof_fail(error, "%s: cannot open: %s", path, strerror(errno));
+    if (fstat(*descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(*descriptor);
+        return sinkproof_fail(error, "%s: expected a regular file, found something else", path);
+    }
+    *length = (size_t)status.st_size;
+    return true;
+}
+
+bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length,
+                         sinkproof_error *error) {
+    int descriptor;
+    if (!open_regular(path, &descriptor, length, error)) return false;
+    *bytes = *length <= SINKPROOF_MAX_JSON ? malloc(*length + 1) : NULL;
+    bool small = *bytes != NULL, good = small;
+    for (size_t done = 0; good && done < *length;) {
+        ssize_t n = read(descriptor, *bytes + done, *length - done);
+        good = n > 0;
+        if (good) done += (size_t)n;
+    }
+    close(descriptor);
+    if (good) return true;
+    free(small ? *bytes : NULL);
+    if (!small)
+        return sinkproof_fail(error, "%s: expected at most %d bytes, found %zu", path,
+                              SINKPROOF_MAX_JSON, *length);
+    return sinkproof_fail(error, "%s: cannot read: %s", path, strerror(errno));
+}
+
+bool sinkproof_map_file(const char *path, const uint8_t **bytes, size_t *length,
+                        sinkproof_error *error) {
+    int descriptor;
+    *bytes = NULL;
+    if (!open_regular(path, &descriptor, length, error)) return false;
+    void *map = *length == 0 ? NULL : mmap(NULL, *length, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    close(descriptor);
+    if (map == MAP_FAILED)
+        return sinkproof_fail(error, "%s: cannot map: %s", path, strerror(errno));
+    *bytes = map;
+    return true;
+}
+
+void sinkproof_unmap_file(const uint8_t *bytes, size_t length) {
+    if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
+}
+
+bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof_error *error) {
+    *output = (sinkproof_output){NULL, strdup(path), malloc(strlen(path) + 8)};
+    if (output->path == NULL || output->temporary == NULL) {
+        sinkproof_output_drop(output);
+        return sinkproof_fail(error, "%s: out of memory", path);
+    }
+    strcpy(output->temporary, path);
+    strcat(output->temporary, ".XXXXXX");
+    int descriptor = mkstemp(output->temporary);
+    if (descriptor < 0) {
+        free(output->temporary);
+        output->temporary = NULL; // nothing was made, nothing is to be removed
+        sinkproof_output_drop(output);
+        return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(descriptor, 0666 & ~mask);
+    output->stream = fdopen(descriptor, "wb");
+    if (output->stream != NULL) return true;
+    close(descriptor);
+    sinkproof_output_drop(output);
+    return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
+}
+
+bool sinkproof_output_finish(sinkproof_output *output, sinkproof_error *error) {
+    bool good = !ferror(output->stream);
+    good = fclose(output->stream) == 0 && good;
+    output->stream = NULL;
+    if (good) good = rename(output->temporary, output->path) == 0;
+    if (!good) sinkproof_fail(error, "%s: cannot write: %s", output->path, strerror(errno));
+    if (good) {
+        free(output->temporary);
+        output->temporary = NULL;
+    }
+    sinkproof_output_drop(output);
+    return good;
+}
+
+void sinkproof_output_drop(sinkproof_output *output) {
+    if (output->stream != NULL) fclose(output->stream);
+    if (output->temporary != NULL) unlink(output->temporary);
+    free(output->temporary);
+    free(output->path);
+    *output = (sinkproof_output){NULL, NULL, NULL};
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Known configurations, their conditions, and writing config.json in both layouts.
+#include "ref/model/config.h"
+
+#include "ref/model/bytes.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool sinkproof_config_named(const char *name, sinkproof_config *config) {
+    *config = (sinkproof_config){.n_layers = 24,
+                                 .n_experts = 32,
+                                 .n_chosen = 4,
+                                 .vocab = 201088,
+                                 .hidden = 2880,
+                                 .inter = 2880,
+                                 .n_heads = 64,
+                                 .n_kv_heads = 8,
+                                 .head_dim = 64,
+                                 .window = 128,
+                                 .swiglu_alpha = 1.702,
+                                 .swiglu_limit = 7,
+                                 .rms_eps = 1e-5,
+                                 .rope_theta = 150000,
+                                 .yarn_factor = 32,
+                                 .yarn_beta_fast = 32,
+                                 .yarn_beta_slow = 1,
+                                 .yarn_original_context = 4096,
+                                 .max_context = 131072};
+    sinkproof_config_alternate(config);
+    if (strcmp(name, "gpt-oss-20b") == 0) return true;
+    if (strcmp(name, "gpt-oss-120b") == 0) {
+        config->n_layers = 36;
+        config->n_experts = 128;
+        return true;
+    }
+    // No two widths equal (96, 128, 256, 160, 32), 5 heads to each of 2 key heads, nothing
+    // square: a transposed, swapped or mis-shared view cannot go unnoticed.
+    config->n_layers = 4;
+    config->n_experts = 7;
+    config->n_chosen = 3;
+    config->vocab = 211;
+    config->hidden = 96;
+    config->inter = 128;
+    config->n_heads = 10;
+    config->n_kv_heads = 2;
+    config->head_dim = 16;
+    config->window = 8;
+    return strcmp(name, "tiny") == 0;
+}
+
+// a * b * c elements of 8 bytes leave room in a signed 64-bit offset.
+static bool product_fits(size_t a, size_t b, size_t c) {
+    size_t product;
+    return !__builtin_mul_overflow(a, b, &product) &&
+           !__builtin_mul_overflow(product, c, &product) && product < (size_t)1 << 58;
+}
+
+bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkproof_error *error) {
+    const struct {
+        const char *key;
+        size_t value;
+    } sizes[] = {{"num_hidden_layers", c->n_layers},
+                 {"number of experts", c->n_experts},
+                 {"experts per token", c->n_chosen},
+                 {"vocab_size", c->vocab},
+                 {"hidden_size", c->hidden},
+                 {"intermediate_size", c->inter},
+                 {"num_attention_heads", c->n_heads},
+                 {"num_key_value_heads", c->n_kv_heads},
+                 {"head_dim", c->head_dim},
+                 {"sliding_window", c->window},
+                 {"original context", c->yarn_original_context},
+                 {"max_position_embeddings", c->max_context}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value < 1 || sizes[i].value > (size_t)1 << 30)
+            return sinkproof_fail(error, "%s: expected %s from 1 to 2^30, found %zu", name,
+                                  sizes[i].key, sizes[i].value);
+    if (c->n_layers > SINKPROOF_MAX_LAYERS)
+        return sinkproof_fail(error, "%s: expected at most %d layers, found %zu", name,
+                              SINKPROOF_MAX_LAYERS, c->n_layers);
+    if (c->n_chosen > c->n_experts)
+        return sinkproof_fail(error, "%s: expected at most %zu experts per token, found %zu", name,
+                              c->n_experts, c->n_chosen);
+    if (c->n_heads % c->n_kv_heads != 0)
+        return sinkproof_fail(error,
+                              "%s: expected num_key_value_heads to divide %zu heads, found %zu",
+                              name, c->n_heads, c->n_kv_heads);
+    if (c->head_dim % 2 != 0)
+        return sinkproof_fail(error, "%s: expected an even head_dim, found %zu", name, c->head_dim);
+    if (!product_fits(c->n_experts, 2 * c->inter, c->hidden) ||
+        !product_fits(c->vocab, c->hidden, 1) || !product_fits(c->n_experts, c->hidden, 1) ||
+        !product_fits(c->n_heads, c->head_dim, c->hidden))
+        return sinkproof_fail(error,
+                              "%s: expected weights that fit in memory's address range, "
+                              "found dimensions whose product does not",
+                              name);
+    const struct {
+        const char *key;
+        double value, above;
+    } reals[] = {{"swiglu_alpha", c->swiglu_alpha, 0},     {"swiglu_limit", c->swiglu_limit, 0},
+                 {"rms_norm_eps", c->rms_eps, 0},          {"rope_theta", c->rope_theta, 1},
+                 {"YaRN beta_fast", c->yarn_beta_fast, 0}, {"YaRN beta_slow", c->yarn_beta_slow, 0},
+                 {"YaRN factor", c->yarn_factor, 0}};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (!(reals[i].value > reals[i].above && reals[i].value < INFINITY))
+            return sinkproof_fail(error, "%s: expected %s above %g, found %g", name, reals[i].key,
+                                  reals[i].above, reals[i].value);
+    if (!(c->yarn_beta_fast > c->yarn_beta_slow))
+        return sinkproof_fail(error,
+                              "%s: expected YaRN's fast beta above the slow one %g, found %g", name,
+                              c->yarn_beta_slow, c->yarn_beta_fast);
+    return true;
+}
+
+static json_t *layer_types(const sinkproof_config *c) {
+    json_t *types = json_array();
+    for (size_t l = 0; l < c->n_layers; l++)
+        json_array_append_new(types,
+                              json_string(c->sliding[l] ? "sliding_attention" : "full_attention"));
+    return types;
+}
+
+static json_t *common(const sinkproof_config *c) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "num_hidden_layers",
+                     (json_int_t)c->n_layers, "vocab_size", (json_int_t)c->vocab, "hidden_size",
+                     (json_int_t)c->hidden, "intermediate_size", (json_int_t)c->inter, "head_dim",
+                     (json_int_t)c->head_dim, "num_attention_heads", (json_int_t)c->n_heads,
+                     "num_key_value_heads", (json_int_t)c->n_kv_heads, "sliding_window",
+                     (json_int_t)c->window, "swiglu_limit", c->swiglu_limit, "rope_theta",
+                     c->rope_theta, "initial_context_length", (json_int_t)c->yarn_original_context);
+}
+
+static json_t *openai_layout(const sinkproof_config *c) {
+    json_t *out = common(c);
+    json_object_set_new(out, "num_experts", json_integer((json_int_t)c->n_experts));
+    json_object_set_new(out, "experts_per_token", json_integer((json_int_t)c->n_chosen));
+    json_object_set_new(out, "rope_scaling_factor", json_real(c->yarn_factor));
+    json_object_set_new(out, "rope_ntk_alpha", json_real(c->yarn_beta_slow));
+    json_object_set_new(out, "rope_ntk_beta", json_real(c->yarn_beta_fast));
+    return out;
+}
+
+static json_t *hf_layout(const sinkproof_config *c, bool mxfp4) {
+    json_t *out = common(c);
+    json_t *more = json_pack(
+        "{s:[s], s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:b, s:b}",
+        "architectures", "GptOssForCausalLM", "model_type", "gpt_oss", "dtype", "bfloat16",
+        "attention_bias", 1, "attention_dropout", 0.0, "hidden_act", "silu", "num_local_experts",
+        (json_int_t)c->n_experts, "num_experts_per_tok", (json_int_t)c->n_chosen,
+        "experts_per_token", (json_int_t)c->n_chosen, "max_position_embeddings",
+        (json_int_t)c->max_context, "rms_norm_eps", c->rms_eps, "swiglu_alpha", c->swiglu_alpha,
+        "tie_word_embeddings", 0, "output_router_logits", 0, "use_cache", 1);
+    json_t *rope =
+        json_pack("{s:s, s:f, s:f, s:f, s:I, s:b}", "rope_type", "yarn", "factor", c->yarn_factor,
+                  "beta_fast", c->yarn_beta_fast, "beta_slow", c->yarn_beta_slow,
+                  "original_max_position_embeddings", (json_int_t)c->yarn_original_context,
+                  "truncate", (int)c->yarn_truncate);
+    json_object_update(out, more);
+    json_decref(more);
+    json_object_set_new(out, "rope_scaling", rope);
+    json_object_set_new(out, "layer_types", layer_types(c));
+    if (mxfp4)
+        json_object_set_new(out, "quantization_config",
+                            json_pack("{s:s, s:[s, s, s, s]}", "quant_method", "mxfp4",
+                                      "modules_to_not_convert", "model.layers.*.self_attn",
+                                      "model.layers.*.mlp.router", "model.embed_tokens",
+                                      "lm_head"));
+    return out;
+}
+
+static bool write_object(const char *path, json_t *object, sinkproof_error *error) {
+    sinkproof_output output;
+    bool good = sinkproof_output_open(&output, path, error);
+    if (good) {
+        // 17 significant digits: every binary64 number comes back unchanged
+        json_dumpf(object, output.stream, JSON_INDENT(2) | JSON_SORT_KEYS);
+        fputc('\n', output.stream);
+        good = sinkproof_output_finish(&output, error);
+    }
+    json_decref(object);
+    return good;
+}
+
+bool sinkproof_config_write(const char *path, const sinkproof_config *config, bool hf,
+                            sinkproof_error *error) {
+    if (hf) return write_object(path, hf_layout(config, false), error);
+    bool released =
+        config->swiglu_alpha == 1.702 && config->rms_eps == 1e-5 && !config->yarn_truncate;
+    for (size_t l = 0; l < config->n_layers; l++)
+        released = released && config->sliding[l] == (l % 2 == 0);
+    if (!released)
+        return sinkproof_fail(error,
+                              "%s: expected alpha 1.702, epsilon 1e-5, alternating layers "
+                              "and an untruncated ramp, which the original layout takes for "
+                              "granted, found another configuration",
+                              path);
+    return write_object(path, openai_layout(config), error);
+}
+
+bool sinkproof_config_write_mxfp4(const char *path, const sinkproof_config *config,
+                                  sinkproof_error *error) {
+    return write_object(path, hf_layout(config, true), error);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The fingerprint of a model: FNV-1a over 64-bit words, of the configuration and of a few
+// rows of every weight as numbers. Containers that hold the same numbers in the same
+// formats have the same fingerprint, however they name, fuse or order their tensors. It
+// recognises a model; it does not protect against somebody who wants to deceive.
+#include "ref/model/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void feed(uint64_t *hash, uint64_t word) {
+    for (int i = 0; i < 8; i++) *hash = (*hash ^ (word >> 8 * i & 255)) * 0x100000001b3;
+}
+
+static void feed_real(uint64_t *hash, double x) {
+    uint64_t word;
+    memcpy(&word, &x, sizeof word);
+    feed(hash, word);
+}
+
+// The context's length is left out: it limits a run, it changes no number.
+static void feed_config(uint64_t *hash, const sinkproof_config *c) {
+    const size_t sizes[] = {c->n_layers,
+                            c->n_experts,
+                            c->n_chosen,
+                            c->vocab,
+                            c->hidden,
+                            c->inter,
+                            c->n_heads,
+                            c->n_kv_heads,
+                            c->head_dim,
+                            c->window,
+                            c->yarn_original_context,
+                            c->yarn_truncate};
+    const double reals[] = {c->swiglu_alpha, c->swiglu_limit,   c->rms_eps,       c->rope_theta,
+                            c->yarn_factor,  c->yarn_beta_fast, c->yarn_beta_slow};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) feed(hash, sizes[i]);
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) feed_real(hash, reals[i]);
+    for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
+}
+
+// First, middle and last row of the first, middle and last matrix of the stack.
+static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, double *row_c) {
+    feed(hash, (uint64_t)stack->dtype);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++) {
+            sinkproof_matrix matrix = sinkproof_matrix_at(stack, (stack->count - 1) * i / 2);
+            sinkproof_matrix_row(&matrix, (stack->rows - 1) * j / 2, row_c);
+            for (size_t c = 0; c < stack->cols; c++) feed_real(hash, row_c[c]);
+        }
+}
+
+uint64_t sinkproof_model_fingerprint(const sinkproof_model *model) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    uint64_t hash = 0xcbf29ce484222325;
+    feed_config(&hash, config);
+    size_t widest = 0, count, rows, cols;
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_slot_shape((sinkproof_slot)s, config, &count, &rows, &cols);
+        if (cols > widest) widest = cols;
+    }
+    double *row_c = malloc(widest * sizeof *row_c);
+    if (row_c == NULL) abort(); // the largest row of an opened model
+    for (size_t l = 0; l < config->n_layers; l++)
+        for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) {
+            sinkproof_matrix matrix = sinkproof_model_slot(model, l, (sinkproof_slot)s);
+            feed_matrix(&hash, &matrix, row_c);
+        }
+    for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_matrix matrix = sinkproof_model_slot(model, 0, (sinkproof_slot)s);
+        feed_matrix(&hash, &matrix, row_c);
+    }
+    free(row_c);
+    return hash;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The 17 weights of a layer and the 3 outside, as data: member, shape, and the name in each
+// container (SPEC section 2). What opens, makes, writes and lists checkpoints walks this
+// table, so that no two of them can disagree about a shape.
+#ifndef SINKPROOF_SLOTS_H
+#define SINKPROOF_SLOTS_H
+
+#include "ref/model/model.h"
+
+typedef enum sinkproof_slot {
+    SINKPROOF_ATTN_NORM,
+    SINKPROOF_W_Q,
+    SINKPROOF_B_Q,
+    SINKPROOF_W_K,
+    SINKPROOF_B_K,
+    SINKPROOF_W_V,
+    SINKPROOF_B_V,
+    SINKPROOF_SINKS,
+    SINKPROOF_W_O,
+    SINKPROOF_B_O,
+    SINKPROOF_MLP_NORM,
+    SINKPROOF_W_ROUTER,
+    SINKPROOF_B_ROUTER,
+    SINKPROOF_W_UP,
+    SINKPROOF_B_UP,
+    SINKPROOF_W_DOWN,
+    SINKPROOF_B_DOWN,
+    SINKPROOF_LAYER_SLOTS,
+    SINKPROOF_EMBEDDING = SINKPROOF_LAYER_SLOTS, // these three are outside the layers
+    SINKPROOF_FINAL_NORM,
+    SINKPROOF_UNEMBEDDING,
+    SINKPROOF_SLOTS
+} sinkproof_slot;
+
+const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"
+
+// The name in the Hugging Face layout ("self_attn.q_proj.weight") and in the original one
+// ("attn.qkv.weight", shared by q, k and v) after the prefix of the layer. For experts'
+// matrices the name before "_blocks" or ".blocks".
+const char *sinkproof_slot_hf(sinkproof_slot slot);
+const char *sinkproof_slot_openai(sinkproof_slot slot);
+
+bool sinkproof_slot_is_vector(sinkproof_slot slot);  // rows is 1 and not in the container's shape
+bool sinkproof_slot_is_stacked(sinkproof_slot slot); // one per expert
+bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot); // MXFP4, or dequantized
+
+// count, rows and cols of a slot under a configuration.
+void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, size_t *count,
+                          size_t *rows, size_t *cols);
+
+// The member of a layer; slot < SINKPROOF_LAYER_SLOTS.
+sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot);
+// Any slot of a model; l is ignored outside the layers.
+sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The counter-based generator. The mixing function is the finaliser of SplitMix64 (Steele,
+// Lea and Flood, OOPSLA 2014; constants: Stafford's variant 13): a bijection of 64 bits.
+#include "ref/model/synthetic.h"
+
+#include "ref/model/mxfp4.h"
+
+#include <string.h>
+
+static const uint64_t golden = 0x9e3779b97f4a7c15; // 2^64 over the golden ratio, odd
+
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+static uint64_t key_of(const sinkproof_matrix *matrix) {
+    return mix(mix(matrix->synthetic->seed + golden) + matrix->stream * golden);
+}
+
+static const sinkproof_recipe *recipe_of(const sinkproof_matrix *matrix) {
+    return &matrix->synthetic->recipes[matrix->stream & 255];
+}
+
+// 2^e as binary32, for -126 <= e <= 127.
+static float power_of_two(int e) {
+    uint32_t bits = (uint32_t)(e + 127) << 23;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// 32 random bits to an element. The integer is below 2^24, hence exact in binary32; clearing
+// the lower half of those bits leaves eight significant bits; the power of two is exact.
+static double element(const sinkproof_recipe *recipe, float unit, uint32_t random) {
+    int32_t low = (int32_t)(random & 65535), high = (int32_t)(random >> 16);
+    int32_t t = low - 65535 + (recipe->uniform ? low : high);
+    float exact = (float)(recipe->offset + recipe->gain * t);
+    uint32_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    bits &= 0xffff0000;
+    memcpy(&exact, &bits, sizeof exact);
+    return exact * unit;
+}
+
+// Two elements from each hash; element c of row r has number r cols + c.
+static void bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    const sinkproof_recipe *recipe = recipe_of(matrix);
+    const float unit = power_of_two(recipe->exponent);
+    const uint64_t key = key_of(matrix);
+    uint64_t i = (uint64_t)r * matrix->cols, end = i + matrix->cols;
+    if (i & 1) *out_c++ = element(recipe, unit, (uint32_t)(mix(key + (i++ >> 1) * golden) >> 32));
+    for (; i + 2 <= end; i += 2) {
+        uint64_t random = mix(key + (i >> 1) * golden);
+        *out_c++ = element(recipe, unit, (uint32_t)random);
+        *out_c++ = element(recipe, unit, (uint32_t)(random >> 32));
+    }
+    if (i < end) *out_c = element(recipe, unit, (uint32_t)mix(key + (i >> 1) * golden));
+}
+
+// Two hashes give the 32 codes of a block; 16 bits of a third one, from a stream of its own
+// and shared by four blocks, give its scale.
+static void mxfp4_block(const sinkproof_recipe *recipe, uint64_t key, uint64_t block,
+                        uint8_t *codes, uint8_t *scale) {
+    for (unsigned half = 0; half < 2; half++) {
+        uint64_t random = mix(key + (2 * block + half) * golden);
+        for (unsigned b = 0; b < 8; b++) *codes++ = (uint8_t)(random >> 8 * b);
+    }
+    unsigned random = (unsigned)(mix(~key + (block >> 2) * golden) >> 16 * (block & 3)) & 65535;
+    int down = __builtin_ctz(random >> 8 | 128), up = (int)(random & 255) < recipe->boost;
+    *scale = (uint8_t)(recipe->scale - down + up);
+}
+
+void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
+                               uint8_t *scales) {
+    size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
+    uint64_t key = key_of(matrix);
+    for (size_t b = 0; b < blocks; b++)
+        mxfp4_block(recipe_of(matrix), key, (uint64_t)r * blocks + b,
+                    codes + b * SINKPROOF_MXFP4_BYTES, scales + b);
+}
+
+static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
+    uint64_t key = key_of(matrix);
+    for (size_t b = 0; b < blocks; b++) {
+        uint8_t codes[SINKPROOF_MXFP4_BYTES], scale;
+        mxfp4_block(recipe_of(matrix), key, (uint64_t)r * blocks + b, codes, &scale);
+        sinkproof_mxfp4_decode(codes, &scale, 1, out_c + b * SINKPROOF_MXFP4_BLOCK);
+    }
+}
+
+void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
+        mxfp4_row(matrix, r, out_c);
+    else
+        bf16_row(matrix, r, out_c);
+}
+
+sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,
+                                            const sinkproof_config *config, size_t l,
+                                            sinkproof_slot slot, const char *name) {
+    sinkproof_matrix matrix = {
+        .dtype =
+            sinkproof_slot_is_expert_matrix(slot) ? SINKPROOF_DTYPE_MXFP4 : SINKPROOF_DTYPE_BF16,
+        .col_stride = 1,
+        .synthetic = synthetic,
+        .stream = (uint64_t)slot | (uint64_t)l << SINKPROOF_STREAM_LAYER,
+        .name = name,
+    };
+    sinkproof_slot_shape(slot, config, &matrix.count, &matrix.rows, &matrix.cols);
+    matrix.row_stride = matrix.cols;
+    matrix.stack_stride = matrix.rows * matrix.cols;
+    return matrix;
+}
