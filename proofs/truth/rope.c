@@ -5,7 +5,7 @@
 //     f_d = theta^(d/half),  r_d = clamp((d - low) / (high - low), 0, 1),
 //     inv_freq_d = r_d / (factor f_d) + (1 - r_d) / f_d,
 //     low  = half ln(context / (2 pi beta_fast)) / ln(theta), high with beta_slow,
-// low and high taken to whole numbers only when the model says truncate;
+// low and high taken to whole numbers only when the model says truncate, and held in [0, 2 half);
 // concentration c = 1 + ln(factor)/10 multiplies the rotation by the angle position inv_freq_d
 // of the pair (d, d + half). Nothing here is rounded to binary32, whatever engines do.
 #include "proofs/truth/truth.h"
@@ -83,14 +83,8 @@ static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
 }
 //< yarn.concentration
 
-void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_config *config,
-                               slong bits) {
-    yarn->half = config->head_dim / 2;
-    yarn->inv_freq_d = _arb_vec_init((slong)yarn->half);
-    arb_init(yarn->concentration);
-    arb_init(yarn->low);
-    arb_init(yarn->high);
-    concentrate(yarn->concentration, config, bits);
+// The ends of the ramp, held inside the head; a ramp of no width gets 0.001, as published.
+static void ramp_ends(sinkproof_truth_yarn *yarn, const sinkproof_config *config, slong bits) {
     correction(yarn->low, config, config->yarn_beta_fast, bits);
     correction(yarn->high, config, config->yarn_beta_slow, bits);
     //> yarn.truncate
@@ -99,6 +93,27 @@ void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_confi
         arb_ceil(yarn->high, yarn->high, bits);
     }
     //< yarn.truncate
+    arb_t t;
+    arb_init(t); // 0
+    if (!arb_is_nonnegative(yarn->low)) arb_max(yarn->low, yarn->low, t, bits);
+    arb_set_ui(t, config->head_dim - 1);
+    if (!arb_le(yarn->high, t)) arb_min(yarn->high, yarn->high, t, bits);
+    if (arb_is_exact(yarn->low) && arb_equal(yarn->low, yarn->high)) {
+        sinkproof_truth_decimal(t, 0.001, bits);
+        arb_add(yarn->high, yarn->high, t, bits);
+    }
+    arb_clear(t);
+}
+
+void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_config *config,
+                               slong bits) {
+    yarn->half = config->head_dim / 2;
+    yarn->inv_freq_d = _arb_vec_init((slong)yarn->half);
+    arb_init(yarn->concentration);
+    arb_init(yarn->low);
+    arb_init(yarn->high);
+    concentrate(yarn->concentration, config, bits);
+    ramp_ends(yarn, config, bits);
     for (size_t d = 0; d < yarn->half; d++) frequency(yarn->inv_freq_d + d, config, yarn, d, bits);
 }
 
@@ -181,6 +196,13 @@ void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
     if (config->yarn_truncate) {
         mpfr_floor(low, low);
         mpfr_ceil(high, high);
+    }
+    if (mpfr_sgn(low) < 0) mpfr_set_zero(low, 1);
+    if (mpfr_cmp_ui(high, config->head_dim - 1) > 0)
+        mpfr_set_ui(high, config->head_dim - 1, MPFR_RNDN);
+    if (mpfr_equal_p(low, high)) {
+        set_decimal(t, 0.001);
+        mpfr_add(high, high, t, MPFR_RNDN);
     }
     set_decimal(factor, config->yarn_factor);
     mpfr_log(t, factor, MPFR_RNDN);

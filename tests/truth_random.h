@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Drawn operands for the tests of the truth: numbers of each storage format with an exponent
+// spread that is asked for, and plain matrices of them in memory.
+#ifndef SINKPROOF_TRUTH_RANDOM_H
+#define SINKPROOF_TRUTH_RANDOM_H
+
+#include "proofs/truth/truth.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAYBE_UNUSED __attribute__((unused))
+
+// splitmix64: a counter and a mixing function.
+MAYBE_UNUSED static uint64_t draw(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+MAYBE_UNUSED static size_t draw_below(uint64_t *state, size_t n) {
+    return (size_t)(draw(state) % n);
+}
+
+// A number with `bits` significant bits and an exponent in [-spread, spread]; 1 in 16 is zero.
+MAYBE_UNUSED static double draw_number(uint64_t *state, int bits, int spread) {
+    uint64_t word = draw(state);
+    if (word % 16 == 0) return 0;
+    double significand = (double)(draw(state) >> (64 - bits) | UINT64_C(1) << (bits - 1));
+    int exponent = (int)(draw(state) % (uint64_t)(2 * spread + 1)) - spread;
+    double x = ldexp(significand, exponent - bits);
+    if (isinf(x)) x = 0x1p1023; // a spread that reaches the subnormals reaches past the other end
+    return word >> 63 ? -x : x;
+}
+
+// The bytes behind a drawn matrix of the given dtype; free() them.
+MAYBE_UNUSED static uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype, size_t rows,
+                                         size_t cols, int spread, sinkproof_matrix *matrix) {
+    size_t size = dtype == SINKPROOF_DTYPE_MXFP4 ? 1 : sinkproof_dtype_size(dtype);
+    uint8_t *bytes = malloc(rows * cols * size + rows * cols);
+    if (bytes == NULL) abort();
+    *matrix = (sinkproof_matrix){.dtype = dtype,
+                                 .count = 1,
+                                 .rows = rows,
+                                 .cols = cols,
+                                 .data = bytes,
+                                 .stack_stride = rows * cols,
+                                 .row_stride = cols,
+                                 .col_stride = 1,
+                                 .name = "drawn"};
+    for (size_t i = 0; i < rows * cols; i++) {
+        if (dtype == SINKPROOF_DTYPE_F64) {
+            double x = draw_number(state, 53, spread);
+            memcpy(bytes + 8 * i, &x, 8);
+        } else if (dtype == SINKPROOF_DTYPE_MXFP4) {
+            bytes[i] = (uint8_t)draw(state); // half of them hold the codes
+        } else {                             // f32, or the upper half of one: bf16
+            float x = (float)draw_number(state, dtype == SINKPROOF_DTYPE_F32 ? 24 : 8, spread);
+            if (isinf(x)) x = 0x1p127f; // likewise
+            uint32_t image;
+            memcpy(&image, &x, 4);
+            if (dtype == SINKPROOF_DTYPE_BF16) image >>= 16;
+            memcpy(bytes + size * i, &image, size);
+        }
+    }
+    if (dtype == SINKPROOF_DTYPE_MXFP4) {
+        matrix->scales = bytes + rows * cols;
+        for (size_t b = 0; b < rows * cols / 32; b++)
+            bytes[rows * cols + b] =
+                (uint8_t)(127 + (int)(draw(state) % (uint64_t)(2 * spread + 1)) - spread);
+    }
+    return bytes;
+}
+
+// n drawn numbers as exact balls and as MPFR numbers; out_d gets the doubles when not NULL.
+MAYBE_UNUSED static void draw_vector(uint64_t *state, size_t n, int bits, int spread, arb_ptr balls,
+                                     mpfr_ptr numbers, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        double x = draw_number(state, bits, spread);
+        arb_set_d(balls + i, x);
+        mpfr_set_d(numbers + i, x, MPFR_RNDN);
+        if (out != NULL) out[i] = x;
+    }
+}
+
+MAYBE_UNUSED static bool all_contain(arb_srcptr balls, mpfr_srcptr numbers, size_t n) {
+    arf_t x;
+    arf_init(x);
+    bool all = true;
+    for (size_t i = 0; i < n; i++) {
+        arf_set_mpfr(x, numbers + i);
+        all = all && arb_is_finite(balls + i) && arb_contains_arf(balls + i, x);
+    }
+    arf_clear(x);
+    return all;
+}
+
+// log2 of the largest radius; -INFINITY when all are exact, INFINITY when one is not finite.
+MAYBE_UNUSED static double worst_radius_log2(arb_srcptr balls, size_t n) {
+    double worst = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (!arb_is_finite(balls + i)) return INFINITY;
+        double r = mag_is_zero(arb_radref(balls + i))
+                       ? -INFINITY
+                       : mag_get_d_log2_approx(arb_radref(balls + i));
+        if (r > worst) worst = r;
+    }
+    return worst;
+}
+
+MAYBE_UNUSED static double worst_relative_log2(arb_srcptr balls, size_t n) {
+    double worst = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        double r = sinkproof_truth_relative_log2(balls + i);
+        if (r > worst) worst = r;
+    }
+    return worst;
+}
+
+#endif
