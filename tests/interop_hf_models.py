@@ -8,10 +8,11 @@ usual initialisation (0.02 everywhere, biases zero) would hide most mistakes.
 """
 import math
 
-# Every dimension of `tiny` differs from the others, so that a transposed or swapped view shows.
+# `tiny` is sinkproof's synthetic:tiny with a window of 128: no two widths are equal, so that a
+# transposed, swapped or mis-shared view shows. `shape20b` is gpt-oss-20b with fewer experts.
 SHAPES = {
-    "tiny": dict(num_hidden_layers=4, hidden_size=128, intermediate_size=160, num_attention_heads=6,
-                 num_key_value_heads=2, head_dim=16, num_local_experts=7, num_experts_per_tok=3, vocab_size=131),
+    "tiny": dict(num_hidden_layers=4, hidden_size=96, intermediate_size=128, num_attention_heads=10,
+                 num_key_value_heads=2, head_dim=16, num_local_experts=7, num_experts_per_tok=3, vocab_size=211),
     "shape20b": dict(num_hidden_layers=4, hidden_size=2880, intermediate_size=2880, num_attention_heads=64,
                      num_key_value_heads=8, head_dim=64, num_local_experts=5, num_experts_per_tok=4, vocab_size=515),
 }
@@ -62,13 +63,14 @@ def fill(model, seed):
 def make(directory, shape, seed=1, **changes):
     """Saves a bfloat16 checkpoint with save_pretrained; returns its directory."""
     import torch
-    from transformers import GptOssForCausalLM
+    import transformers
 
     config = config_of(shape, **changes)
     config.dtype = torch.bfloat16
     with torch.device("meta"):
-        model = GptOssForCausalLM(config)
+        model = transformers.GptOssForCausalLM(config)
     model = model.to(torch.bfloat16).to_empty(device="cpu")
     fill(model, seed)
+    transformers.utils.logging.disable_progress_bar()
     model.save_pretrained(directory)
     return directory
