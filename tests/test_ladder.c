@@ -260,7 +260,7 @@ static void router(uint64_t seed) {
 static void experts(uint64_t seed) {
     uint64_t state = seed;
     rungs act = start(), mix = start();
-    const double gates[] = {-100, -7, 0, 7, 7.000000476837158, 100, -1e9, 1e9};
+    const double gates[] = {-100, -7, 0, 7, 7.000000476837158, 100, -1e8, 1e8};
     for (int round = 0; round < 4; round++) {
         size_t inter = 8, chosen = 1 + draw_below(&state, 4);
         arb_ptr u = _arb_vec_init(16), w = _arb_vec_init((slong)chosen);
