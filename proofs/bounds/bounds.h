@@ -16,14 +16,14 @@
 // Rows of honest sets taken apart into planes for dgemm.
 typedef struct sinkproof_planes {
     size_t rows, cols;
-    int bits;     // significant bits of an element: short products are exact
-    bool known;   // no element has any freedom: only the first plane is filled
+    int bits;   // the most significant bits of any element: short products are exact
+    bool known; // no element has any freedom: only the first plane is filled
     double *mid, *worst, *likely, *var, *bias; // [rows, cols]
 } sinkproof_planes;
 
-// Copies x[rows, cols] (row stride `stride` elements). NULL planes never happen: out of memory aborts.
+// Copies x[rows, cols] (row stride `stride` elements); aborts when memory is exhausted.
 sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
-                                     size_t stride, int bits, bool mid_only);
+                                     size_t stride, bool mid_only);
 void sinkproof_planes_free(sinkproof_planes *planes);
 
 // out[i, r] = sum_k x_ik y_rk + b_r before any rounding point, i < x.rows, r < y.rows, written
@@ -68,6 +68,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
 
 // ---- experts.c: one element of the mixture sum_e w_e d_e of k chosen experts, in ascending
 // order of expert where the policy fixes the order.
+enum { SINKPROOF_MAX_CHOSEN = 64 };
 sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *w_e, const sinkproof_honest *d_e);
 

@@ -58,7 +58,8 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c;
-        if (!(x->spread > 0) || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias)) continue;
+        if (!(x->spread > 0) || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias))
+            continue;
         double likely = sinkproof_likely_radius(x);
         bool jumps = likely * likely > 400 * (x->spread + common * c * c);
         const int gains[3] = {ALL, size_bin(c, largest), place};

@@ -72,18 +72,16 @@ sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
     return p;
 }
 
-static double clamp(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
+static double clamp(double x, double lo, double hi) {
+    return x < lo ? lo : x > hi ? hi : x;
+}
 
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi) {
     bool cut = x.hi <= lo || x.lo >= hi; // constant beyond the clamp: no freedom is left
-    return (sinkproof_honest){clamp(x.lo, lo, hi),
-                              clamp(x.hi, lo, hi),
-                              clamp(x.likely_lo, lo, hi),
-                              clamp(x.likely_hi, lo, hi),
-                              clamp(x.mid, lo, hi),
-                              cut ? 0 : x.var,
-                              cut ? 0 : x.spread,
-                              cut ? 0 : x.bias};
+    return (sinkproof_honest){clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),
+                              clamp(x.likely_lo, lo, hi), clamp(x.likely_hi, lo, hi),
+                              clamp(x.mid, lo, hi),       cut ? 0 : x.var,
+                              cut ? 0 : x.spread,         cut ? 0 : x.bias};
 }
 
 // The hull of an interval and its image under rounding to `format`.

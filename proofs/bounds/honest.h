@@ -28,9 +28,9 @@ typedef struct sinkproof_honest {
 // The judge's arithmetic for one tensor.
 typedef struct sinkproof_setting {
     const sinkproof_policy *policy;
-    double u;    // unit roundoff of the policy's inside format
-    double odds; // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
-                 // probability below rate for the whole tensor (Azuma-Hoeffding)
+    double u;      // unit roundoff of the policy's inside format
+    double odds;   // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
+                   // probability below rate for the whole tensor (Azuma-Hoeffding)
     bool mid_only; // compute only .mid (the truth end to end needs no sets)
 } sinkproof_setting;
 
@@ -45,8 +45,12 @@ static inline sinkproof_honest sinkproof_known(double x) {
     return (sinkproof_honest){x, x, x, x, x, 0, 0, 0};
 }
 
-static inline double sinkproof_down(double x) { return nextafter(x, -INFINITY); }
-static inline double sinkproof_up(double x) { return nextafter(x, INFINITY); }
+static inline double sinkproof_down(double x) {
+    return nextafter(x, -INFINITY);
+}
+static inline double sinkproof_up(double x) {
+    return nextafter(x, INFINITY);
+}
 
 // The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is
 // itself a double (Knuth's two-sum), and its sign says which way to step.
@@ -66,12 +70,14 @@ static inline double sinkproof_add_up(double a, double b) {
 // outward is always enough.
 static inline double sinkproof_mul_down(double a, double b) {
     double p = a * b;
-    if (!isfinite(p) || p == 0) return p == 0 && a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
+    if (!isfinite(p) || p == 0)
+        return p == 0 && a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
     return fabs(p) < 0x1p-960 || fma(a, b, -p) < 0 ? sinkproof_down(p) : p;
 }
 static inline double sinkproof_mul_up(double a, double b) {
     double p = a * b;
-    if (!isfinite(p) || p == 0) return p == 0 && a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
+    if (!isfinite(p) || p == 0)
+        return p == 0 && a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
     return fabs(p) < 0x1p-960 || fma(a, b, -p) > 0 ? sinkproof_up(p) : p;
 }
 
@@ -101,7 +107,8 @@ sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point
 
 // n roundings of the inside format somewhere on the way to x: gamma_n in the worst case,
 // sqrt(2 L n) u likely (bound.dot-likely with n independent factors).
-sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x, double n);
+sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
+                                            double n);
 
 // A declared function error: x (1 ± relative) ± absolute, possibly systematic.
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute);

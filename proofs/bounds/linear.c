@@ -13,7 +13,9 @@
 #include "proofs/bounds/bounds.h"
 
 #include <cblas.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double *allocate(size_t n) {
     double *p = malloc((n > 0 ? n : 1) * sizeof *p);
@@ -21,9 +23,22 @@ static double *allocate(size_t n) {
     return p;
 }
 
+// From the first to the last one of the significand, the most over all elements.
+static int most_significant_bits(const double *x, size_t n) {
+    uint64_t ones = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t pattern;
+        memcpy(&pattern, &x[i], sizeof pattern);
+        ones |= pattern & 0xfffffffffffff;
+    }
+    int bits = 53;
+    while (bits > 1 && (ones & 1) == 0) ones >>= 1, bits--;
+    return bits;
+}
+
 sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
-                                     size_t stride, int bits, bool mid_only) {
-    sinkproof_planes p = {.rows = rows, .cols = cols, .bits = bits, .known = true};
+                                     size_t stride, bool mid_only) {
+    sinkproof_planes p = {.rows = rows, .cols = cols, .known = true};
     for (size_t i = 0; !mid_only && p.known && i < rows; i++) {
         for (size_t k = 0; k < cols; k++) {
             const sinkproof_honest *e = &x[i * stride + k];
@@ -36,8 +51,8 @@ sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, siz
     p.mid = allocate(rows * cols);
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < cols; k++) p.mid[i * cols + k] = x[i * stride + k].mid;
+    p.bits = p.known && !mid_only ? most_significant_bits(p.mid, rows * cols) : 53;
     if (p.known) return p;
-    p.bits = 53;
     p.worst = allocate(rows * cols), p.likely = allocate(rows * cols);
     p.var = allocate(rows * cols), p.bias = allocate(rows * cols);
     for (size_t i = 0; i < rows; i++) {
@@ -82,8 +97,8 @@ static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, c
 }
 
 typedef struct sums {
-    double *mid, *abs, *square;            // S, A, Q
-    double *worst, *likely, *var, *bias;   // what the inputs' freedom adds; NULL when known
+    double *mid, *abs, *square;          // S, A, Q
+    double *worst, *likely, *var, *bias; // what the inputs' freedom adds; NULL when known
 } sums;
 
 static sums sums_of(const sinkproof_planes *x, const sinkproof_planes *y, bool mid_only) {
@@ -130,8 +145,8 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact
     double under = exact_products ? 0 : n * sinkproof_underflow(s->policy->inside);
     double slack = in_worst * 0x1p-40 + centre + under;
     double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 0x1p-40) + in_worst + slack;
-    double paths = n * (mid * mid / 3 + square / 6) + (exact_products ? 0 : square) +
-                   (biased ? mid * mid : 0);
+    double paths =
+        n * (mid * mid / 3 + square / 6) + (exact_products ? 0 : square) + (biased ? mid * mid : 0);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
     double var = s->u * s->u * paths / 3 + (c->var != NULL ? c->var[at] : 0);
     return sinkproof_around(mid, worst, likely, var, c->bias != NULL ? c->bias[at] : 0);
@@ -149,9 +164,9 @@ void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
         for (size_t r = 0; r < y->rows; r++) {
             size_t at = i * y->rows + r;
             double b = b_r != NULL ? b_r[r] : 0;
-            out[i * out_stride + r] =
-                s->mid_only ? sinkproof_known(c.mid[at] + b)
-                            : sum_set(s, n, exact_products, b_r != NULL, b, &c, at);
+            out[i * out_stride + r] = s->mid_only
+                                          ? sinkproof_known(c.mid[at] + b)
+                                          : sum_set(s, n, exact_products, b_r != NULL, b, &c, at);
         }
     }
     sums_free(&c);

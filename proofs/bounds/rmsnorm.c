@@ -32,13 +32,14 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
     if (!s->mid_only) {
         double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
         double lo = 1 / sqrt((sum_hi * (1 + gamma)) / n + eps * (1 + gamma)) * (1 - here);
-        double hi = 1 / sqrt(sum_lo * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
+        double hi =
+            1 / sqrt(sum_lo * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
         // relative variance of the computed sum: its rounded partial sums grow to the whole
         shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * fourth / (6 * sum * sum) + 3) : 0;
         shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
         double likely = sqrt(2 * s->odds * 3 * shared) + 2 * here;
-        r = (sinkproof_honest){lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)),
-                               root, 0, 0, 0};
+        r = (sinkproof_honest){
+            lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0};
         if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
         r = sinkproof_honest_declared(r, declared, 0);
     }

@@ -48,7 +48,8 @@ static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproo
     if (s->mid_only) return f;
     f.lo = f.likely_lo = frequency(s, c, low, high, i, in(s, power * (1 + declared)));
     f.hi = f.likely_hi = frequency(s, c, low, high, i, in(s, power * (1 - declared)));
-    if (!stepped) f.lo = f.likely_lo = f.lo * (1 - 0x1p-50), f.hi = f.likely_hi = f.hi * (1 + 0x1p-50);
+    if (!stepped)
+        f.lo = f.likely_lo = f.lo * (1 - 0x1p-50), f.hi = f.likely_hi = f.hi * (1 + 0x1p-50);
     return f;
 }
 
@@ -78,7 +79,8 @@ void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_con
             s_p[p] = sinkproof_known(sin(angle) * concentration);
             continue;
         }
-        if (s->policy->at[SINKPROOF_AT_A4_ANGLE].format == SINKPROOF_REAL) width += fabs(angle) * 0x1p-52;
+        if (s->policy->at[SINKPROOF_AT_A4_ANGLE].format == SINKPROOF_REAL)
+            width += fabs(angle) * 0x1p-52;
         c_p[p] = wave(s, cos(angle), sin(angle), width, concentration);
         s_p[p] = wave(s, sin(angle), cos(angle), width, concentration);
     }

@@ -16,7 +16,8 @@
 
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product) {
-    sinkproof_honest z = sinkproof_honest_at(s, SINKPROOF_AT_A5, sinkproof_honest_inside(s, product));
+    sinkproof_honest z =
+        sinkproof_honest_at(s, SINKPROOF_AT_A5, sinkproof_honest_inside(s, product));
     double scale = 1 / sqrt((double)head_dim);
     bool power_of_two = frexp(scale, &(int){0}) == 0.5;
     z = sinkproof_honest_mul(z, sinkproof_known(scale));
@@ -98,8 +99,9 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         if (!s->mid_only && e->hi > 0) {
             a.lo = e->lo / (e->lo + (sum.hi - e->hi) * (1 + here)) * (1 - two) / (1 + gamma);
             a.hi = e->hi / (e->hi + fmax(sum.lo - e->lo, 0) * (1 - here)) * (1 + two) / (1 - gamma);
-            a.likely_lo = e->likely_lo / (e->likely_lo + (sum.likely_hi - e->likely_hi) * (1 + here)) *
-                          (1 - two) / (1 + likely);
+            a.likely_lo = e->likely_lo /
+                          (e->likely_lo + (sum.likely_hi - e->likely_hi) * (1 + here)) * (1 - two) /
+                          (1 + likely);
             a.likely_hi = e->likely_hi /
                           (e->likely_hi + fmax(sum.likely_lo - e->likely_lo, 0) * (1 - here)) *
                           (1 + two) / (1 - likely);

@@ -8,20 +8,28 @@
 // the sum and the quotient round once each.
 #include "proofs/bounds/bounds.h"
 
-static double sigmoid(double t) { return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t)); }
+static double sigmoid(double t) {
+    return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
+}
 
 static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest t) {
     const double libm = 0x1p-50;
-    sinkproof_honest y = {sigmoid(t.lo) * (1 - libm), sigmoid(t.hi) * (1 + libm),
-                          sigmoid(t.likely_lo) * (1 - libm), sigmoid(t.likely_hi) * (1 + libm),
-                          sigmoid(t.mid), 0, 0, 0};
+    sinkproof_honest y = {sigmoid(t.lo) * (1 - libm),
+                          sigmoid(t.hi) * (1 + libm),
+                          sigmoid(t.likely_lo) * (1 - libm),
+                          sigmoid(t.likely_hi) * (1 + libm),
+                          sigmoid(t.mid),
+                          0,
+                          0,
+                          0};
     if (s->mid_only) return y;
     double slope = y.mid * (1 - y.mid);
     y.var = y.spread = t.var * slope * slope;
     y.bias = t.bias * slope;
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
-    y = sinkproof_honest_declared(y, s->policy->ulp[SINKPROOF_EXP] * 2 * s->u * tail * (1 + libm), flush);
+    y = sinkproof_honest_declared(y, s->policy->ulp[SINKPROOF_EXP] * 2 * s->u * tail * (1 + libm),
+                                  flush);
     return sinkproof_honest_roundings(s, y, 2);
 }
 
@@ -40,7 +48,8 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     sinkproof_honest t = at(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
     sinkproof_honest gated = at(s, SINKPROOF_AT_M8_SIGMOID, sigmoid_set(s, t));
     sinkproof_honest swish = at(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
-    sinkproof_honest one_up = at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(1)));
+    sinkproof_honest one_up =
+        at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(1)));
     return at(s, SINKPROOF_AT_M8, sinkproof_honest_mul(swish, one_up));
 }
 //< bound.swiglu

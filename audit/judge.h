@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The judge: an engine's trace against the honest set of every operation, computed from the
+// engine's own inputs to that operation. Error does not pile up from point to point, so the
+// sets stay small; a point that the trace lacks is bridged by carrying its set on.
+#ifndef SINKPROOF_JUDGE_H
+#define SINKPROOF_JUDGE_H
+
+#include "audit/trace.h"
+#include "proofs/bounds/bounds.h"
+#include "ref/model/model.h"
+
+typedef enum sinkproof_verdict {
+    SINKPROOF_VERDICT_ABSENT,     // not in the trace: bridged
+    SINKPROOF_VERDICT_EXACT,      // every set is a single value, and the engine has it
+    SINKPROOF_VERDICT_WITHIN,     // inside what honest rounding can do
+    SINKPROOF_VERDICT_SUSPICIOUS, // possible, but not at the stated odds
+    SINKPROOF_VERDICT_BUG,        // outside the honest set: no order of summation explains it
+} sinkproof_verdict;
+
+const char *sinkproof_verdict_name(sinkproof_verdict verdict);
+
+enum { SINKPROOF_HISTOGRAM = 160 }; // quarter octaves from 2^-32 to 2^8
+
+typedef struct sinkproof_histogram {
+    size_t total, counts[SINKPROOF_HISTOGRAM];
+} sinkproof_histogram;
+
+void sinkproof_histogram_add(sinkproof_histogram *histogram, double x);
+double sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, 19 % steps
+
+typedef struct sinkproof_point_report {
+    sinkproof_trace_point point;
+    size_t layer;
+    char name[24];
+    sinkproof_verdict verdict;
+    bool bridged; // some input of this operation was not in the trace
+    size_t elements, several, outside, unlikely; // several: sets with more than one value
+    double share_worst, share_median; // |engine - emulation| over the half-width of the set
+    sinkproof_histogram shares, widths;
+    double power_single; // median half-width of the likely set, in ulp of the traced dtype
+    sinkproof_drift drift_sums;
+    sinkproof_drift_result drift;
+    // The element that is furthest outside (or uses most of its set).
+    size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
+    double worst_value, worst_excess; // excess: distance to the set in its half-widths, or share
+    sinkproof_honest worst_set;
+    double excess_ulp;      // distance of the worst element outside its set, in ulp
+    char worst_inputs[320]; // in hex floats
+    // Against the truth, end to end (estimated in binary64): relative error in the 2-norm.
+    double truth_square, inherited_square, local_square;
+} sinkproof_point_report;
+
+typedef struct sinkproof_judgement {
+    sinkproof_policy policy;
+    size_t n_reports;
+    sinkproof_point_report *reports;     // in the order of the forward pass, present points only
+    sinkproof_verdict verdict;           // the worst
+    const sinkproof_point_report *first; // first divergence: the first bug, else NULL
+    const sinkproof_point_report *first_suspicious;
+    double thinnest_margin; // smallest gap between the last chosen and the best rejected expert
+    size_t margin_layer, margin_token;
+    size_t ambiguous; // tokens whose selection the honest set does not settle, and no trace tells
+    bool dtype_mismatch; // some tensor is stored more coarsely than the policy says it is held
+} sinkproof_judgement;
+
+// rate: false alarms per tensor for the likely set and for drift (1e-9 by default).
+// end_to_end: also run the real model from the tokens and compare (about a third more work).
+bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
+                     const sinkproof_policy *policy, double rate, bool end_to_end, bool progress,
+                     sinkproof_judgement *judgement, sinkproof_error *error);
+void sinkproof_judgement_free(sinkproof_judgement *judgement);
+
+// How well a policy fits: bugs count first, then suspicions. Smaller is better.
+double sinkproof_judgement_misfit(const sinkproof_judgement *judgement);
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The report of a judgement. Every number says what it is: sets are enclosed, shares of a set
+// are exact quotients, medians and errors against the truth are estimated.
+#include "audit/judge_report.h"
+
+#include <math.h>
+#include <string.h>
+
+// One line of the table: a point in one layer, or over all layers.
+typedef struct line {
+    const char *name;
+    sinkproof_verdict verdict;
+    bool bridged;
+    size_t elements, several, outside, unlikely;
+    double share_worst, gain, limit, smallest, single; // of the layer that is nearest to failing
+    double truth, inherited, local;
+} line;
+
+static void take(line *out, const sinkproof_point_report *r) {
+    out->verdict = r->verdict > out->verdict ? r->verdict : out->verdict;
+    out->bridged = out->bridged || r->bridged;
+    out->elements += r->elements, out->several += r->several;
+    out->outside += r->outside, out->unlikely += r->unlikely;
+    out->share_worst = fmax(out->share_worst, r->share_worst);
+    out->single = fmax(out->single, r->power_single);
+    out->smallest = fmax(out->smallest, isfinite(r->drift.smallest) ? r->drift.smallest : 0);
+    if (r->drift.bin >= 0 &&
+        (out->limit == 0 || fabs(r->drift.gain) / r->drift.limit > fabs(out->gain) / out->limit))
+        out->gain = r->drift.gain, out->limit = r->drift.limit;
+    out->truth += r->truth_square, out->inherited += r->inherited_square;
+    out->local += r->local_square;
+}
+
+static void percent(char out[16], size_t part, size_t whole) {
+    double p = whole > 0 ? 100 * (double)part / (double)whole : 0;
+    // Never print 100 for all but one.
+    if (part < whole && p > 99.995)
+        snprintf(out, 16, "<100 %%");
+    else
+        snprintf(out, 16, "%.2f %%", p);
+}
+
+static void print_line(FILE *out, const line *l) {
+    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-", width[16] = "-";
+    percent(single, l->elements - l->several, l->elements);
+    if (l->several > 0) snprintf(share, sizeof share, "%.2g", l->share_worst);
+    if (l->limit > 0 && isfinite(l->limit))
+        snprintf(drift, sizeof drift, "%.2f", fabs(l->gain) / l->limit);
+    if (l->smallest > 0) snprintf(gain, sizeof gain, "%.1e", l->smallest);
+    if (l->single > 0) snprintf(width, sizeof width, "%.1f", l->single);
+    fprintf(out, "%-8s%s %10zu %9s %9zu %9zu %8s %6s | %8s %8s | %s\n", l->name,
+            l->bridged ? "~" : " ", l->elements, single, l->outside, l->unlikely, share, drift,
+            gain, width, sinkproof_verdict_name(l->verdict));
+}
+
+static void print_header(FILE *out) {
+    fprintf(out, "%-9s %10s %9s %9s %9s %8s %6s | %17s |\n", "", "", "single-", "outside",
+            "outside", "share of", "", "would see");
+    fprintf(out, "%-9s %10s %9s %9s %9s %8s %6s | %8s %8s | %s\n", "point", "elements", "valued",
+            "honest", "likely", "set used", "drift", "factor", "one, ulp", "verdict");
+}
+
+static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
+    print_header(out);
+    for (size_t i = 0; all && i < j->n_reports; i++) {
+        line l = {.name = j->reports[i].name};
+        take(&l, &j->reports[i]);
+        print_line(out, &l);
+    }
+    for (int p = 0; !all && p < SINKPROOF_TRACE_POINTS; p++) {
+        line l = {.name = sinkproof_trace_point_name((sinkproof_trace_point)p)};
+        for (size_t i = 0; i < j->n_reports; i++)
+            if (j->reports[i].point == (sinkproof_trace_point)p) take(&l, &j->reports[i]);
+        if (l.elements > 0) print_line(out, &l);
+    }
+    fprintf(out, "~ bridged: an input of the operation is not in the trace, so its set is wider\n");
+}
+
+// "(3, 1, 17)"
+static void print_index(FILE *out, const sinkproof_point_report *r) {
+    size_t index[SINKPROOF_MAX_RANK], at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0;) index[d] = at % r->shape[d], at /= r->shape[d];
+    for (size_t d = 0; d < r->rank; d++) fprintf(out, "%s%zu", d == 0 ? "(" : ", ", index[d]);
+    fprintf(out, ")");
+}
+
+static void print_element(FILE *out, const sinkproof_point_report *r) {
+    fprintf(out, "  engine    %-24a %.9g\n", r->worst_value, r->worst_value);
+    fprintf(out, "  emulation %-24a %.9g\n", r->worst_set.mid, r->worst_set.mid);
+    fprintf(out, "  honest    [%a, %a] (enclosed)\n", r->worst_set.lo, r->worst_set.hi);
+    if (r->worst_inputs[0] != '\0') fprintf(out, "  inputs    %s\n", r->worst_inputs);
+}
+
+static void print_bug(FILE *out, const sinkproof_judgement *j) {
+    const sinkproof_point_report *r = j->first;
+    fprintf(out, "\nFirst divergence: %s. Tensor is not what %s allows there.\n", r->name,
+            j->policy.name);
+    fprintf(out, "Mismatched elements: %zu / %zu (%.3g %%)\n", r->outside, r->elements,
+            100 * (double)r->outside / (double)r->elements);
+    fprintf(out, "Greatest distance outside the honest set: %.3g ulp at index ", r->excess_ulp);
+    print_index(out, r);
+    fprintf(out, "\n");
+    print_element(out, r);
+    size_t others = 0;
+    for (size_t i = 0; i < j->n_reports; i++)
+        others += j->reports[i].verdict == SINKPROOF_VERDICT_BUG;
+    if (others > 1) {
+        fprintf(out, "Also outside, judged each from its own inputs:");
+        for (size_t i = 0, shown = 0; i < j->n_reports && shown < 12; i++)
+            if (j->reports[i].verdict == SINKPROOF_VERDICT_BUG && &j->reports[i] != r)
+                fprintf(out, " %s", j->reports[i].name), shown++;
+        fprintf(out, others > 13 ? " ... (%zu points in all)\n" : "\n", others);
+    }
+}
+
+static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
+    const sinkproof_point_report *r = j->first_suspicious;
+    fprintf(out, "\nFirst suspicion: %s.\n", r->name);
+    if (r->unlikely > 0) {
+        fprintf(out,
+                "%zu of %zu elements are possible but unlikely (odds below 1e-9 for the tensor); "
+                "the worst is ",
+                r->unlikely, r->elements);
+        print_index(out, r);
+        fprintf(out, "\n");
+        print_element(out, r);
+    }
+    if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
+        fprintf(out,
+                "Errors lean one way (%s): %.3g, honest rounding stays below %.3g (odds 1e-9)\n",
+                sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit);
+}
+
+static void print_inherited(FILE *out, const sinkproof_judgement *j) {
+    const sinkproof_point_report *last = NULL, *lost = NULL;
+    double step = 0, before = 0;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        if (!(r->truth_square > 0)) continue;
+        double error = sqrt(r->inherited_square / r->truth_square);
+        if (r->point == SINKPROOF_TRACE_A13 || r->point == SINKPROOF_TRACE_M12 ||
+            r->point == SINKPROOF_TRACE_F1 || r->point == SINKPROOF_TRACE_F2) {
+            if (lost == NULL || error - before > step) step = error - before, lost = r;
+            before = error;
+        }
+        last = r;
+    }
+    if (last == NULL) return;
+    fprintf(
+        out,
+        "\nAgainst the truth end to end (estimated in binary64, the engine's routing replayed):\n");
+    fprintf(out, "%s is off by %.3g relative in the 2-norm; ", last->name,
+            sqrt(last->inherited_square / last->truth_square));
+    fprintf(out, "%.3g of it arose in this operation, the rest is inherited.\n",
+            sqrt(last->local_square / last->truth_square));
+    if (lost != NULL)
+        fprintf(out, "The largest step along the residual was at %s (+%.3g).\n", lost->name, step);
+}
+
+void sinkproof_judgement_print(FILE *out, const sinkproof_judgement *j, bool all) {
+    print_table(out, j, all);
+    if (j->first != NULL) print_bug(out, j);
+    if (j->first_suspicious != NULL) print_suspicion(out, j);
+    if (isfinite(j->thinnest_margin))
+        fprintf(out, "\nRouting: the thinnest margin is %.3g, layer %zu, token %zu.\n",
+                j->thinnest_margin, j->margin_layer, j->margin_token);
+    if (j->ambiguous > 0)
+        fprintf(out, "Routing of %zu tokens is not settled by the trace: M3 is missing.\n",
+                j->ambiguous);
+    print_inherited(out, j);
+}
+
+static json_t *finite(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *hex(double x) {
+    char text[40];
+    snprintf(text, sizeof text, "%a", x);
+    return json_string(text);
+}
+
+static json_t *point_json(const sinkproof_point_report *r) {
+    json_t *o = json_object(), *index = json_array();
+    size_t at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0; at /= r->shape[d])
+        json_array_insert_new(index, 0, json_integer((json_int_t)(at % r->shape[d])));
+    json_object_set_new(o, "id", json_string(r->name));
+    json_object_set_new(o, "ok", json_boolean(r->verdict <= SINKPROOF_VERDICT_WITHIN));
+    json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(r->verdict)));
+    json_object_set_new(o, "label", json_string("enclosed"));
+    json_object_set_new(o, "bridged", json_boolean(r->bridged));
+    json_object_set_new(o, "elements", json_integer((json_int_t)r->elements));
+    json_object_set_new(o, "several", json_integer((json_int_t)r->several));
+    json_object_set_new(o, "outside", json_integer((json_int_t)r->outside));
+    json_object_set_new(o, "unlikely", json_integer((json_int_t)r->unlikely));
+    json_object_set_new(o, "worst", finite(r->outside > 0 ? INFINITY : r->share_worst));
+    json_object_set_new(o, "bound", json_real(1));
+    json_object_set_new(o, "share_median", finite(r->share_median));
+    json_object_set_new(o, "excess_ulp", finite(r->excess_ulp));
+    json_object_set_new(o, "worst_index", index);
+    json_object_set_new(o, "engine", hex(r->worst_value));
+    json_object_set_new(o, "emulation", hex(r->worst_set.mid));
+    json_object_set_new(o, "honest_lo", hex(r->worst_set.lo));
+    json_object_set_new(o, "honest_hi", hex(r->worst_set.hi));
+    json_object_set_new(o, "inputs", json_string(r->worst_inputs));
+    json_object_set_new(o, "drift", finite(r->drift.gain));
+    json_object_set_new(o, "drift_limit", finite(r->drift.limit));
+    json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->drift.bin)));
+    json_object_set_new(o, "power_factor", finite(r->drift.smallest));
+    json_object_set_new(o, "power_single_ulp", finite(r->power_single));
+    if (r->truth_square > 0) {
+        json_object_set_new(o, "inherited", finite(sqrt(r->inherited_square / r->truth_square)));
+        json_object_set_new(o, "local", finite(sqrt(r->local_square / r->truth_square)));
+    }
+    return o;
+}
+
+void sinkproof_judgement_json(json_t *results, const char *trace_path, const sinkproof_judgement *j,
+                              const char *override, int exit_code) {
+    json_t *o = json_object();
+    json_object_set_new(o, "id", json_string("judgement"));
+    json_object_set_new(o, "ok", json_boolean(exit_code == 0));
+    json_object_set_new(o, "trace", json_string(trace_path));
+    json_object_set_new(o, "policy", json_string(j->policy.name));
+    json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(j->verdict)));
+    json_object_set_new(o, "first_divergence",
+                        j->first != NULL ? json_string(j->first->name) : json_null());
+    json_object_set_new(o, "first_suspicion",
+                        j->first_suspicious != NULL ? json_string(j->first_suspicious->name)
+                                                    : json_null());
+    json_object_set_new(o, "explained_by", override != NULL ? json_string(override) : json_null());
+    json_object_set_new(o, "ambiguous", json_integer((json_int_t)j->ambiguous));
+    json_object_set_new(o, "thinnest_margin", finite(j->thinnest_margin));
+    json_array_append_new(results, o);
+    for (size_t i = 0; i < j->n_reports; i++)
+        json_array_append_new(results, point_json(&j->reports[i]));
+}

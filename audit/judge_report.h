@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A judgement as a table that fits 100 columns, a paragraph on the first divergence, and JSON.
+#ifndef SINKPROOF_JUDGE_REPORT_H
+#define SINKPROOF_JUDGE_REPORT_H
+
+#include "audit/judge.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+// all: one line per layer and point; else one line per point, over all layers.
+void sinkproof_judgement_print(FILE *out, const sinkproof_judgement *judgement, bool all);
+
+// Appends to `results`: first {"id": "judgement", "trace": ..., "verdict": ...,
+// "first_divergence": ..., "explained_by": override or null}, then one object per point and layer.
+void sinkproof_judgement_json(json_t *results, const char *trace_path,
+                              const sinkproof_judgement *judgement, const char *override,
+                              int exit_code);
+
+#endif
