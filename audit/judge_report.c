@@ -172,7 +172,7 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_judgement *j, bool all
     print_inherited(out, j);
 }
 
-static json_t *finite(double x) {
+static json_t *number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
@@ -196,24 +196,24 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "several", json_integer((json_int_t)r->several));
     json_object_set_new(o, "outside", json_integer((json_int_t)r->outside));
     json_object_set_new(o, "unlikely", json_integer((json_int_t)r->unlikely));
-    json_object_set_new(o, "worst", finite(r->outside > 0 ? INFINITY : r->share_worst));
+    json_object_set_new(o, "worst", number(r->outside > 0 ? INFINITY : r->share_worst));
     json_object_set_new(o, "bound", json_real(1));
-    json_object_set_new(o, "share_median", finite(r->share_median));
-    json_object_set_new(o, "excess_ulp", finite(r->excess_ulp));
+    json_object_set_new(o, "share_median", number(r->share_median));
+    json_object_set_new(o, "excess_ulp", number(r->excess_ulp));
     json_object_set_new(o, "worst_index", index);
     json_object_set_new(o, "engine", hex(r->worst_value));
     json_object_set_new(o, "emulation", hex(r->worst_set.mid));
     json_object_set_new(o, "honest_lo", hex(r->worst_set.lo));
     json_object_set_new(o, "honest_hi", hex(r->worst_set.hi));
     json_object_set_new(o, "inputs", json_string(r->worst_inputs));
-    json_object_set_new(o, "drift", finite(r->drift.gain));
-    json_object_set_new(o, "drift_limit", finite(r->drift.limit));
+    json_object_set_new(o, "drift", number(r->drift.gain));
+    json_object_set_new(o, "drift_limit", number(r->drift.limit));
     json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->drift.bin)));
-    json_object_set_new(o, "power_factor", finite(r->drift.smallest));
-    json_object_set_new(o, "power_single_ulp", finite(r->power_single));
+    json_object_set_new(o, "power_factor", number(r->drift.smallest));
+    json_object_set_new(o, "power_single_ulp", number(r->power_single));
     if (r->truth_square > 0) {
-        json_object_set_new(o, "inherited", finite(sqrt(r->inherited_square / r->truth_square)));
-        json_object_set_new(o, "local", finite(sqrt(r->local_square / r->truth_square)));
+        json_object_set_new(o, "inherited", number(sqrt(r->inherited_square / r->truth_square)));
+        json_object_set_new(o, "local", number(sqrt(r->local_square / r->truth_square)));
     }
     return o;
 }
@@ -233,7 +233,7 @@ void sinkproof_judgement_json(json_t *results, const char *trace_path, const sin
                                                     : json_null());
     json_object_set_new(o, "explained_by", override != NULL ? json_string(override) : json_null());
     json_object_set_new(o, "ambiguous", json_integer((json_int_t)j->ambiguous));
-    json_object_set_new(o, "thinnest_margin", finite(j->thinnest_margin));
+    json_object_set_new(o, "thinnest_margin", number(j->thinnest_margin));
     json_array_append_new(results, o);
     for (size_t i = 0; i < j->n_reports; i++)
         json_array_append_new(results, point_json(&j->reports[i]));
