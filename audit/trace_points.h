@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The points of the trace format: names, shapes, and which rounding point each one shows.
+#ifndef SINKPROOF_TRACE_POINTS_H
+#define SINKPROOF_TRACE_POINTS_H
+
+#include "audit/trace.h"
+#include "ref/policy.h"
+
+// The shape of a point in a trace of n tokens (and n keys); returns its rank.
+size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
+                             size_t *shape);
+
+// The rounding point whose result the trace holds there. M3 (indices) has none: false.
+bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);
+
+// "03.A4.q" into layer 3 and A4.q; "F2" into F2. Layers have two digits or more, no other
+// leading zeros. False for any other name.
+bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, size_t *layer);
+
+// "03.A4.q" into `name`, which holds at least SINKPROOF_TRACE_NAME characters.
+enum { SINKPROOF_TRACE_NAME = 40 };
+void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name);
+
+// The known name with the fewest edits from `name`, keeping its layer when it has one.
+void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest);
+
+#endif
