@@ -121,23 +121,24 @@ static bool exists(const char *directory, const char *file) {
     return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }
 
+// A single model.safetensors is the whole checkpoint in both layouts, whatever lies beside it.
 bool sinkproof_checkpoint_open(const char *directory, bool hf, sinkproof_checkpoint *checkpoint,
                                sinkproof_error *error) {
     static const char index[] = "model.safetensors.index.json", single[] = "model.safetensors";
-    bool one = exists(directory, single), sharded = exists(directory, index);
-    if (!hf) return add_all(checkpoint, directory, error) && index_entries(checkpoint, error);
+    bool one = exists(directory, single), sharded = hf && exists(directory, index);
     if (one && sharded)
         sinkproof_checkpoint_odd(checkpoint, "%s: not read, because %s is there too", index,
                                  single);
-    if (!one && sharded)
-        return sinkproof_checkpoint_shards(checkpoint, directory, error) &&
-               index_entries(checkpoint, error) &&
-               sinkproof_checkpoint_check_map(checkpoint, directory, error);
-    if (!one)
+    if (one)
+        return sinkproof_checkpoint_add(checkpoint, directory, single, error) &&
+               index_entries(checkpoint, error);
+    if (!hf) return add_all(checkpoint, directory, error) && index_entries(checkpoint, error);
+    if (!sharded)
         return sinkproof_fail(error, "%s: expected %s or %s, found neither", directory, single,
                               index);
-    return sinkproof_checkpoint_add(checkpoint, directory, single, error) &&
-           index_entries(checkpoint, error);
+    return sinkproof_checkpoint_shards(checkpoint, directory, error) &&
+           index_entries(checkpoint, error) &&
+           sinkproof_checkpoint_check_map(checkpoint, directory, error);
 }
 
 sinkproof_entry *sinkproof_checkpoint_find(const sinkproof_checkpoint *checkpoint,

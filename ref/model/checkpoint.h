@@ -39,8 +39,8 @@ struct sinkproof_model {
     sinkproof_matrix outside[3]; // embedding, final norm, unembedding
 };
 
-// Opens the files of `directory`. Hugging Face (hf): model.safetensors, or the shards that
-// model.safetensors.index.json names; original: every *.safetensors.
+// Opens the files of `directory`: model.safetensors; without it, in the Hugging Face layout
+// (hf) the shards that model.safetensors.index.json names, else every *.safetensors.
 bool sinkproof_checkpoint_open(const char *directory, bool hf, sinkproof_checkpoint *checkpoint,
                                sinkproof_error *error);
 void sinkproof_checkpoint_close(sinkproof_checkpoint *checkpoint);

@@ -61,34 +61,38 @@ static void bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     if (i < end) *out_c = element(recipe, unit, (uint32_t)mix(key + (i >> 1) * golden));
 }
 
-// Two hashes give the 32 codes of a block; 16 bits of a third one, from a stream of its own
-// and shared by four blocks, give its scale.
-static void mxfp4_block(const sinkproof_recipe *recipe, uint64_t key, uint64_t block,
-                        uint8_t *codes, uint8_t *scale) {
+// Two hashes give the 32 codes of a block.
+static void block_codes(uint64_t key, uint64_t block, uint8_t *codes) {
     for (unsigned half = 0; half < 2; half++) {
         uint64_t random = mix(key + (2 * block + half) * golden);
         for (unsigned b = 0; b < 8; b++) *codes++ = (uint8_t)(random >> 8 * b);
     }
+}
+
+// 16 bits of a hash from a stream of its own, shared by four blocks, give the scale.
+static uint8_t block_scale(const sinkproof_recipe *recipe, uint64_t key, uint64_t block) {
     unsigned random = (unsigned)(mix(~key + (block >> 2) * golden) >> 16 * (block & 3)) & 65535;
     int down = __builtin_ctz(random >> 8 | 128), up = (int)(random & 255) < recipe->boost;
-    *scale = (uint8_t)(recipe->scale - down + up);
+    return (uint8_t)(recipe->scale - down + up);
 }
 
 void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
                                uint8_t *scales) {
     size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
-    uint64_t key = key_of(matrix);
-    for (size_t b = 0; b < blocks; b++)
-        mxfp4_block(recipe_of(matrix), key, (uint64_t)r * blocks + b,
-                    codes + b * SINKPROOF_MXFP4_BYTES, scales + b);
+    uint64_t key = key_of(matrix), first = (uint64_t)r * blocks;
+    for (size_t b = 0; b < blocks; b++) {
+        scales[b] = block_scale(recipe_of(matrix), key, first + b);
+        if (codes != NULL) block_codes(key, first + b, codes + b * SINKPROOF_MXFP4_BYTES);
+    }
 }
 
 static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
-    uint64_t key = key_of(matrix);
+    uint64_t key = key_of(matrix), first = (uint64_t)r * blocks;
     for (size_t b = 0; b < blocks; b++) {
-        uint8_t codes[SINKPROOF_MXFP4_BYTES], scale;
-        mxfp4_block(recipe_of(matrix), key, (uint64_t)r * blocks + b, codes, &scale);
+        uint8_t codes[SINKPROOF_MXFP4_BYTES];
+        uint8_t scale = block_scale(recipe_of(matrix), key, first + b);
+        block_codes(key, first + b, codes);
         sinkproof_mxfp4_decode(codes, &scale, 1, out_c + b * SINKPROOF_MXFP4_BLOCK);
     }
 }

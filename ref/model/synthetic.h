@@ -49,7 +49,8 @@ sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic
 
 // Row r of a plain synthetic matrix, as numbers.
 void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
-// Row r of a plain synthetic MXFP4 matrix, as bytes: codes [cols / 2], scales [cols / 32].
+// Row r of a plain synthetic MXFP4 matrix, as bytes: codes [cols / 2] (or NULL: only the
+// scales are made), scales [cols / 32].
 void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
                                uint8_t *scales);
 
