@@ -26,27 +26,36 @@ void sinkproof_truth_row(arb_ptr out_c, const sinkproof_matrix *matrix, size_t r
     for (size_t c = 0; c < matrix->cols; c++) arb_set_d(out_c + c, scratch_c[c]);
 }
 
+// An upper bound of log2(x): log2 itself is widened by far more than its own error.
+static double log2_above(const mag_t x) {
+    if (mag_is_zero(x)) return -INFINITY;
+    arf_t significand;
+    arf_init(significand);
+    arf_set_mag(significand, x);
+    slong exponent = arf_abs_bound_lt_2exp_si(significand); // x < 2^exponent
+    arf_mul_2exp_si(significand, significand, -exponent);
+    double result = (double)exponent + log2(arf_get_d(significand, ARF_RND_UP));
+    arf_clear(significand);
+    return result + 0x1p-20;
+}
+
+double sinkproof_truth_radius_log2(const arb_t ball) {
+    return arb_is_finite(ball) ? log2_above(arb_radref(ball)) : INFINITY;
+}
+
 double sinkproof_truth_relative_log2(const arb_t ball) {
     if (!arb_is_finite(ball)) return INFINITY;
     if (arb_is_exact(ball)) return -INFINITY;
     if (arf_is_zero(arb_midref(ball))) return INFINITY;
-    // ratio >= rad / |mid|, both sides rounded towards a larger quotient; log2 is then widened by
-    // far more than its own error.
-    mag_t least, ratio;
+    mag_t least, ratio; // ratio >= rad / |mid|
     mag_init(least);
     mag_init(ratio);
     arf_get_mag_lower(least, arb_midref(ball));
     mag_div(ratio, arb_radref(ball), least);
-    arf_t whole;
-    arf_init(whole);
-    arf_set_mag(whole, ratio);
-    slong exponent = arf_abs_bound_lt_2exp_si(whole); // ratio < 2^exponent
-    arf_mul_2exp_si(whole, whole, -exponent);
-    double log2_ratio = (double)exponent + log2(arf_get_d(whole, ARF_RND_UP));
-    arf_clear(whole);
+    double result = log2_above(ratio);
     mag_clear(least);
     mag_clear(ratio);
-    return log2_ratio + 0x1p-20;
+    return result;
 }
 
 double sinkproof_truth_distance(const arb_t ball, double x) {

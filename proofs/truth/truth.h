@@ -39,6 +39,9 @@ void sinkproof_truth_decimal(arb_t out, double value, slong bits); // the same, 
 void sinkproof_truth_row(arb_ptr out_c, const sinkproof_matrix *matrix, size_t r,
                          double *scratch_c);
 
+// log2 of the radius, rounded up; -INFINITY when it is 0, INFINITY when the ball is not finite.
+double sinkproof_truth_radius_log2(const arb_t ball);
+
 // An upper bound of the radius relative to |midpoint|, as a power of two: rad <= 2^result |mid|.
 // -INFINITY for radius 0, INFINITY when the ball is infinite or its midpoint is 0.
 double sinkproof_truth_relative_log2(const arb_t ball);
