@@ -11,17 +11,20 @@ import math
 # `tiny` is sinkproof's synthetic:tiny with a window of 128: no two widths are equal, so that a
 # transposed, swapped or mis-shared view shows. `shape20b` is gpt-oss-20b with fewer experts.
 SHAPES = {
-    "tiny": dict(num_hidden_layers=4, hidden_size=96, intermediate_size=128, num_attention_heads=10,
-                 num_key_value_heads=2, head_dim=16, num_local_experts=7, num_experts_per_tok=3, vocab_size=211),
-    "shape20b": dict(num_hidden_layers=4, hidden_size=2880, intermediate_size=2880, num_attention_heads=64,
-                     num_key_value_heads=8, head_dim=64, num_local_experts=5, num_experts_per_tok=4, vocab_size=515),
+    "tiny": dict(num_hidden_layers=4, hidden_size=96, intermediate_size=128,
+                 num_attention_heads=10, num_key_value_heads=2, head_dim=16,
+                 num_local_experts=7, num_experts_per_tok=3, vocab_size=211),
+    "shape20b": dict(num_hidden_layers=4, hidden_size=2880, intermediate_size=2880,
+                     num_attention_heads=64, num_key_value_heads=8, head_dim=64,
+                     num_local_experts=5, num_experts_per_tok=4, vocab_size=515),
 }
 
 
 def config_of(shape, **changes):
     from transformers import GptOssConfig
 
-    fields = dict(SHAPES[shape], sliding_window=128, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    fields = dict(SHAPES[shape], sliding_window=128,
+                  pad_token_id=None, bos_token_id=None, eos_token_id=None)
     return GptOssConfig(**{**fields, **changes})
 
 

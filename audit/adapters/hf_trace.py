@@ -10,13 +10,12 @@ engine holds (format sinkproof-trace-1); `sinkproof judge MODEL_DIR trace.safete
 
 How the points are reached, without editing transformers and without computing anything twice:
 
-  outputs of modules           T0 A1 A2.q A2.k A2.v A12 M1 M11 M12 F1 F2      forward hooks
-  input of a module            A13 (the second norm's)                        forward pre-hook
-  arguments of the attention   A4.q A4.k                                      the function is wrapped
-  its results                  A10 A11
-  operations inside it         A6 A9                                          TorchFunctionMode
-  operations in the router     M2 M3 M4                                       TorchFunctionMode
-  operations in the experts    M5 M6 M8 M9 M10, scattered to [n, k, width]    TorchFunctionMode
+  T0 A1 A2.q A2.k A2.v A12 M1 M11 M12 F1 F2   outputs of modules: forward hooks
+  A13                                         input of the second norm: forward pre-hook
+  A4.q A4.k, A10 A11                          arguments and results of the wrapped attention
+  A6 A9, M2 M3 M4, M5 M6 M8 M9 M10            operations inside attention, router and experts:
+                                              a TorchFunctionMode; experts' rows are scattered
+                                              to [n, k, width] in the router's order
 
 The watcher only looks: every operation runs once, with the arguments that the engine gave, on the
 kernel that the engine chose. A prompt fed in chunks through a key/value cache becomes one trace:
@@ -26,10 +25,11 @@ come, or already dropped by a sliding cache) are zero there.
 It refuses to guess: a checkpoint with missing or surplus tensors, an operation that was not seen,
 or an expert's row that cannot be tied to its token is an error (one sentence, exit 3, no file).
 Also importable: `load_model`, `trace_model`, `write_trace`. Needs transformers 4.55 or newer.
+
+torch and transformers are imported where they are used, so that --help answers at once.
 """
 import argparse
 import contextlib
-import importlib.util
 import os
 import random
 import sys
@@ -47,19 +47,12 @@ class TraceError(Exception):
     """One sentence about input that cannot be traced."""
 
 
-def _torch():
-    """torch, imported late so that --help and bad arguments answer at once."""
-    import torch
-
-    return torch
-
-
 # ------------------------------------------------------------------------------------------
 # Watching operations
 
 
 def watch(on_call):
-    """A context in which on_call(name, args, result) sees every torch operation called from Python."""
+    """A context in which on_call(name, args, result) sees every torch operation."""
     from torch.overrides import TorchFunctionMode
 
     class Watch(TorchFunctionMode):
@@ -77,7 +70,7 @@ def _same_storage(a, b):
 
 
 class AttentionOps:
-    """Watches one call of eager attention: A6 is the first product times a scalar, A9 the softmax."""
+    """Watches one call of eager attention: A6 is the first product, scaled; A9 the softmax."""
 
     def __init__(self):
         self.product = self.scores = self.weights = None
@@ -119,7 +112,8 @@ class ExpertOps:
     def __call__(self, name, args, result):
         if name in PRODUCTS:
             # The product is copied: the bias may be added to it in place.
-            self.products.append({"input": args[0], "raw": result, "product": result.clone(), "biased": None})
+            self.products.append({"input": args[0], "raw": result, "product": result.clone(),
+                                  "biased": None})
         elif name in ADDITIONS and self.products and self.products[-1]["biased"] is None:
             if _same_storage(self.products[-1]["raw"], args[0]):
                 self.products[-1]["biased"] = result
@@ -129,57 +123,52 @@ class ExpertOps:
             self.order = result[1] if name == "sort" else result
 
     def slots_by_product(self, chosen_nk, implementation):
-        """Per up-product, the flat slot token * k + slot of each of its rows; None: dense [E, n, .]."""
-        torch = _torch()
+        """Per up-product the flat slot, token * k + slot, of each row; None: dense [E, n, .]."""
+        import torch
         n, k = chosen_nk.shape
         n_pairs = len(self.products) // 2
         if not self.products or len(self.products) % 2:
-            raise TraceError(f"the experts made {len(self.products)} matrix products where pairs of an up- "
-                             "and a down-projection were expected")
-        if n_pairs == 1 and self.products[0]["product"].dim() == 3 and implementation != "batched_mm":
+            raise TraceError("the experts' matrix products do not come in pairs of up and down")
+        if implementation == "batched_mm":
+            return [torch.arange(n * k)]
+        if n_pairs == 1 and self.products[0]["product"].dim() == 3:
             return [None]
         if n_pairs == 1 and self.order is not None:
             return [self.order.reshape(-1)]
-        if implementation in ("batched_mm", "grouped_mm"):
-            return [torch.arange(n * k)]
         if len(self.rows) != n_pairs:
-            raise TraceError(f"the experts made {n_pairs} up-projections but {len(self.rows)} selections of rows")
+            raise TraceError("the experts' rows were not selected once per up-projection")
         return [token * k + slot for slot, token in self.rows]
 
     def gather(self, chosen_nk, tokens_nh, implementation):
         """{"M5": [n, k, 2 inter], "M6", "M8": [n, k, inter], "M9": [n, k, hidden], "M10"}."""
-        torch = _torch()
+        import torch
         n, k = chosen_nk.shape
         gathered, written = {}, torch.zeros(n * k, dtype=torch.int64)
         for at, slots in enumerate(self.slots_by_product(chosen_nk, implementation)):
             up, down = self.products[2 * at], self.products[2 * at + 1]
             if up["biased"] is None or down["biased"] is None:
                 raise TraceError("the experts' bias was not seen being added")
-            found = {"M5": up["product"], "M6": up["biased"], "M8": down["input"], "M9": down["product"],
-                     "M10": down["biased"], "input": up["input"]}
+            found = {"input": up["input"], "M5": up["product"], "M6": up["biased"],
+                     "M8": down["input"], "M9": down["product"], "M10": down["biased"]}
             if slots is None:  # every expert saw every token: pick the chosen ones
                 token_nk = torch.arange(n)[:, None].expand(n, k)
-                found = {point: value[chosen_nk, token_nk].reshape(n * k, -1) for point, value in found.items()}
+                found = {point: value[chosen_nk, token_nk] for point, value in found.items()}
                 slots = torch.arange(n * k)
             found = {point: value.reshape(len(slots), -1) for point, value in found.items()}
             if not torch.equal(found.pop("input"), tokens_nh[slots // k]):
-                raise TraceError("the rows that the experts multiplied are not the tokens that were expected there")
+                raise TraceError("the experts' rows are not the tokens that were expected there")
             written.index_add_(0, slots, torch.ones_like(slots))
             for point, value in found.items():
                 if point not in gathered:
                     gathered[point] = value.new_empty(n * k, value.shape[-1])
                 gathered[point][slots] = value
         if not torch.equal(written, torch.ones_like(written)):
-            raise TraceError("the experts did not compute every chosen (token, expert) pair exactly once")
+            raise TraceError("the experts did not compute each chosen (token, expert) pair once")
         return {point: value.reshape(n, k, -1) for point, value in gathered.items()}
 
 
 # ------------------------------------------------------------------------------------------
 # One model, instrumented
-
-
-def _first(output):
-    return output[0] if isinstance(output, (tuple, list)) else output
 
 
 class Tracer:
@@ -197,7 +186,8 @@ class Tracer:
 
     def put(self, name, tensor):
         """Keeps a copy of `tensor` (rows are tokens of the running chunk) under `name`."""
-        if self.points is None or name.split(".", 1)[-1 if name[0].isdigit() else 0] in self.points:
+        point = name.split(".", 1)[1] if name[0].isdigit() else name
+        if self.points is None or point in self.points:
             self.parts.setdefault(name, []).append((self.begin, tensor.detach().clone()))
 
     # -- installation
@@ -216,13 +206,15 @@ class Tracer:
         self.undo.close()
 
     def after(self, module, keep):
-        handle = module.register_forward_hook(lambda module, inputs, output: keep(_first(output)))
+        """keep(output) after each call; of a tuple only the first element is an activation."""
+        handle = module.register_forward_hook(
+            lambda module, inputs, output: keep(output[0] if isinstance(output, tuple) else output))
         self.undo.callback(handle.remove)
 
     def hook_layer(self, layer_name, layer):
         def keep(point, shape=None):
             name = f"{layer_name}.{point}"
-            return lambda out: self.put(name, out[0] if shape is None else out[0].reshape(out.shape[1], *shape))
+            return lambda out: self.put(name, out[0].reshape(out.shape[1], *(shape or (-1,))))
 
         attention, head_dim = layer.self_attn, layer.self_attn.head_dim
         self.after(layer.input_layernorm, keep("A1"))
@@ -240,18 +232,18 @@ class Tracer:
         self.replace_forward(layer.mlp.experts, self.experts_forward, layer_name)
 
     def replace_forward(self, module, make, layer_name):
-        module.forward = make(layer_name, module, module.forward)
+        module.forward = make(layer_name, module.forward)
         self.undo.callback(module.__dict__.pop, "forward")
 
     # -- the three wrapped functions
 
-    def router_forward(self, layer_name, module, forward):
+    def router_forward(self, layer_name, forward):
         def traced(*args, **kwargs):
             ops = RouterOps()
             with watch(ops):
                 output = forward(*args, **kwargs)
             if ops.logits is None or ops.chosen is None or ops.weights is None:
-                raise TraceError(f"layer {layer_name}: the router's linear map, top k or softmax was not seen")
+                raise TraceError("the router's linear map, top k or softmax was not seen")
             self.chosen_nk = ops.chosen
             self.put(f"{layer_name}.M2", ops.logits.reshape(-1, ops.logits.shape[-1]))
             self.put(f"{layer_name}.M3", ops.chosen.int())
@@ -259,20 +251,20 @@ class Tracer:
             return output
         return traced
 
-    def experts_forward(self, layer_name, module, forward):
+    def experts_forward(self, layer_name, forward):
         def traced(hidden_states, *args, **kwargs):
             ops = ExpertOps()
             with watch(ops):
                 output = forward(hidden_states, *args, **kwargs)
             tokens_nh = hidden_states.reshape(-1, hidden_states.shape[-1])
-            found = ops.gather(self.chosen_nk, tokens_nh, experts_implementation(self.model))
-            for point, value in found.items():
+            implementation = experts_implementation(self.model)
+            for point, value in ops.gather(self.chosen_nk, tokens_nh, implementation).items():
                 self.put(f"{layer_name}.{point}", value)
             return output
         return traced
 
     def wrap_attention(self, modeling):
-        """The module's eager attention is looked up by name at every call: name a traced one instead."""
+        """Eager attention is looked up by name at every call: name a traced one instead."""
         eager = modeling.eager_attention_forward
 
         def traced(module, query, key, value, *args, **kwargs):
@@ -280,7 +272,7 @@ class Tracer:
             with watch(ops):
                 output, weights = eager(module, query, key, value, *args, **kwargs)
             if ops.scores is None or ops.weights is None:
-                raise TraceError(f"layer {module.layer_idx}: scaled scores or softmax were not seen in attention")
+                raise TraceError("scaled scores or softmax were not seen in the attention")
             layer_name, n = f"{module.layer_idx:02d}", query.shape[2]
             self.put(f"{layer_name}.A4.q", query[0].transpose(0, 1))
             self.put(f"{layer_name}.A4.k", key[0, :, -n:].transpose(0, 1))
@@ -297,21 +289,24 @@ class Tracer:
 
     def forward(self, tokens, cache):
         """One call of the model on `tokens`, which follow the positions already in `cache`."""
-        torch = _torch()
+        import torch
         end = self.begin + len(tokens)
         with torch.no_grad():
-            self.model(input_ids=torch.tensor([tokens]), position_ids=torch.arange(self.begin, end)[None],
+            self.model(input_ids=torch.tensor([tokens]),
+                       position_ids=torch.arange(self.begin, end)[None],
                        past_key_values=cache, use_cache=cache is not None)
         self.begin = end
 
     def assemble(self):
         """The parts of all chunks as whole tensors."""
+        import torch
+
         return {name: self.by_keys(name, parts) if name.split(".")[-1] in BY_KEYS
-                else _torch().cat([part for _, part in parts]).contiguous()
+                else torch.cat([part for _, part in parts])
                 for name, parts in self.parts.items()}
 
     def by_keys(self, name, parts):
-        """[heads, n, keys (+ 1)]: the columns of a chunk that ends at position e are keys e-K .. e-1."""
+        """[heads, n, keys (+ 1)]: the K columns of a chunk that ends at e are keys e-K .. e-1."""
         n, sink = self.begin, 1 if name.endswith(".A9") else 0
         whole = parts[0][1].new_zeros(parts[0][1].shape[0], n, n + sink)
         for begin, part in parts:
@@ -338,7 +333,7 @@ def new_cache(config):
 
 def trace_model(model, tokens, chunk=None, points=None):
     """Runs `tokens` (in chunks of `chunk` through a cache, when given); returns {name: tensor}."""
-    torch = _torch()
+    import torch
     vocab = model.config.vocab_size
     for token in tokens:
         if not 0 <= token < vocab:
@@ -359,18 +354,18 @@ def trace_model(model, tokens, chunk=None, points=None):
 
 
 def load_model(directory, dtype, experts="default"):
-    """GptOssForCausalLM from a directory, MXFP4 experts dequantized, eager attention, on the CPU."""
+    """GptOssForCausalLM from a directory: eager attention, MXFP4 dequantized, on the CPU."""
     if not os.path.isfile(os.path.join(directory, "config.json")):
         raise TraceError(f"{directory}: no config.json there")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    torch = _torch()
+    import torch
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     config = transformers.AutoConfig.from_pretrained(directory)
     if config.model_type != "gpt_oss":
-        raise TraceError(f'{directory}: model_type is "{config.model_type}" where "gpt_oss" was expected')
+        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected "gpt_oss"')
     options = {"attn_implementation": "eager", "output_loading_info": True}
     if getattr(config, "quantization_config", None):
         options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
@@ -381,28 +376,20 @@ def load_model(directory, dtype, experts="default"):
     model, info = transformers.GptOssForCausalLM.from_pretrained(directory, **options)
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if info.get(what):
-            raise TraceError(f"{directory}: {what.replace('_', ' ')}: {sorted(map(str, info[what]))[0]}"
-                             f" ({len(info[what])} in all)")
+            first = sorted(map(str, info[what]))[0]
+            raise TraceError(f"{directory}: {len(info[what])} {what.replace('_', ' ')}: {first}")
     return model.eval()
 
 
 def metadata(model, dtype, chunk, bug=None):
+    import torch
     import transformers
 
-    found = {
-        "format": FORMAT,
-        "engine": "transformers GptOssForCausalLM",
-        "version": transformers.__version__,
-        "torch": _torch().__version__,
-        "dtype": DTYPES[dtype],
-        "attention": "eager",
-        "experts": experts_implementation(model),
-    }
-    if chunk:
-        found["chunk"] = str(chunk)
-    if bug:
-        found["planted_bug"] = bug
-    return found
+    found = {"format": FORMAT, "engine": "transformers GptOssForCausalLM",
+             "version": transformers.__version__, "torch": torch.__version__,
+             "dtype": DTYPES[dtype], "attention": "eager",
+             "experts": experts_implementation(model), "chunk": chunk, "planted_bug": bug}
+    return {key: str(value) for key, value in found.items() if value is not None}
 
 
 def write_trace(trace, path, meta):
@@ -413,7 +400,8 @@ def write_trace(trace, path, meta):
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".trace-")
     os.close(handle)
     try:
-        save_file({name: tensor.contiguous() for name, tensor in trace.items()}, temporary, metadata=meta)
+        whole = {name: tensor.contiguous() for name, tensor in trace.items()}
+        save_file(whole, temporary, metadata=meta)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
@@ -456,15 +444,16 @@ def planted_bug(name, model):
     if name is None:
         return contextlib.nullcontext()
     here = os.path.dirname(os.path.abspath(__file__))
-    path = os.path.normpath(os.path.join(here, "..", "..", "tests", "interop_hf_bugs.py"))
-    if not os.path.isfile(path):
-        raise TraceError(f"{path}: planted bugs live there, and it is missing")
-    spec = importlib.util.spec_from_file_location("interop_hf_bugs", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if name not in module.BUGS:
-        raise TraceError(f'no planted bug "{name}"; known: {", ".join(module.BUGS)}')
-    return module.BUGS[name](model)
+    sys.path.insert(0, os.path.normpath(os.path.join(here, "..", "..", "tests")))
+    try:
+        from interop_hf_bugs import BUGS
+    except ImportError:
+        raise TraceError(f"{sys.path[0]}: no interop_hf_bugs.py with planted bugs there") from None
+    finally:
+        del sys.path[0]
+    if name not in BUGS:
+        raise TraceError(f'no planted bug "{name}"; known: {", ".join(BUGS)}')
+    return BUGS[name](model)
 
 
 def arguments(argv):
@@ -473,11 +462,13 @@ def arguments(argv):
     parser.add_argument("--tokens", required=True, help="ids: 1,2,3 or @FILE or random:N[,seed=S]")
     parser.add_argument("--dtype", choices=list(DTYPES), default="bfloat16")
     parser.add_argument("--out", required=True, metavar="FILE", help="the trace to write")
-    parser.add_argument("--chunk", type=int, metavar="N", help="feed the prompt N tokens at a time, through a cache")
+    parser.add_argument("--chunk", type=int, metavar="N",
+                        help="feed the prompt N tokens at a time, through a key/value cache")
     parser.add_argument("--experts", default="default", metavar="NAME",
-                        help="experts implementation: default (what transformers chooses), eager, grouped_mm, batched_mm")
+                        help="default (what transformers chooses), eager, grouped_mm, batched_mm")
     parser.add_argument("--points", metavar="A9,M8", help="keep only these points")
-    parser.add_argument("--bug", metavar="NAME", help="plant a known mistake first (tests/interop_hf_bugs.py)")
+    parser.add_argument("--bug", metavar="NAME",
+                        help="plant a known mistake first (tests/interop_hf_bugs.py)")
     options = parser.parse_args(argv)
     try:
         options.tokens = parse_tokens(options.tokens)
@@ -497,17 +488,15 @@ def main(argv=None):
         with planted_bug(options.bug, model):
             trace = trace_model(model, tokens, options.chunk, options.points)
         write_trace(trace, options.out, metadata(model, options.dtype, options.chunk, options.bug))
+        return 0
     except TraceError as error:
-        print(f"hf_trace.py: {error}", file=sys.stderr)
-        return 3
+        sentence = str(error)
     except ImportError as error:
-        print(f"hf_trace.py: torch, transformers and safetensors are needed ({error})", file=sys.stderr)
-        return 3
-    except Exception as error:  # whatever transformers raises on a checkpoint: one sentence, no traceback
-        sentence = " ".join(str(error).split()) or type(error).__name__
-        print(f"hf_trace.py: {options.model}: {sentence}", file=sys.stderr)
-        return 3
-    return 0
+        sentence = f"a Python package is missing: {error}"
+    except Exception as error:  # whatever transformers raises on a checkpoint: one line
+        sentence = f"{options.model}: {' '.join(str(error).split()) or type(error).__name__}"
+    print(f"hf_trace.py: {sentence}", file=sys.stderr)
+    return 3
 
 
 if __name__ == "__main__":
