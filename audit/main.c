@@ -9,19 +9,11 @@
 static const sinkproof_command commands[] = {
     {"demo", "the tour: the embedded model, its equations, one planted bug found",
      sinkproof_cmd_demo},
-#if __has_include("audit/cmd_synth.c")
     {"synth", "write a synthetic checkpoint as a real container", sinkproof_cmd_synth},
-#endif
-#if __has_include("audit/cmd_info.c")
     {"info", "configuration, tensors, formats of a checkpoint, anything odd", sinkproof_cmd_info},
-#endif
     {"run", "forward pass or generation, with a trace", sinkproof_cmd_run},
-#if __has_include("audit/cmd_truth.c")
     {"truth", "certified enclosures of every tensor", sinkproof_cmd_truth},
-#endif
-#if __has_include("audit/cmd_judge.c")
     {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
-#endif
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -48,14 +48,14 @@ typedef struct sinkproof_trace sinkproof_trace;
 // Opens and checks a trace against the model: every known point's shape and dtype, tokens
 // inside the vocabulary, positions strictly ascending from 0 (one whole sequence). Unknown
 // names are an error that lists the nearest known one.
-bool sinkproof_trace_open(const char *path, const sinkproof_config *config,
-                          sinkproof_trace **trace, sinkproof_error *error);
+bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
+                          sinkproof_error *error);
 bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
                            const sinkproof_config *config, sinkproof_trace **trace,
                            sinkproof_error *error); // for tests and fuzzing
 void sinkproof_trace_close(sinkproof_trace *trace);
 
-size_t sinkproof_trace_length(const sinkproof_trace *trace);          // n
+size_t sinkproof_trace_length(const sinkproof_trace *trace);            // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]
 const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace); // [n]
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
