@@ -228,6 +228,8 @@ static void print_text(const options *o, const truth_study *study,
            end->argmax_certified ? "certified" : "AMBIGUOUS");
     print_ball(", gap ", end->gap);
     printf("\n");
+    if (o->local != NULL)
+        printf("routing by the engine's own router logits where it traced them\n");
     print_routing(&result->routing);
 }
 

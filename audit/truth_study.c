@@ -130,11 +130,12 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
         compare(study, &study->points[point], point, place, values, elements, tensor);
 }
 
-// The engine's own values, exact, feed whatever follows. Masked weights are never read.
+// The engine's own values, exact, feed whatever follows. Masked weights are never read. Nothing
+// follows the logits: they stay the truth of the engine's last hidden state.
 static void replay(void *context, const sinkproof_truth_place *place, arb_ptr values) {
     const truth_study *study = context;
     size_t point = point_of(place), elements = elements_of(place);
-    if (point == SINKPROOF_TRACE_POINTS) return;
+    if (point == SINKPROOF_TRACE_POINTS || point == SINKPROOF_TRACE_F2) return;
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
     if (tensor == NULL || sinkproof_tensor_elements(tensor) != elements) return;
