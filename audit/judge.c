@@ -207,10 +207,8 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
 double sinkproof_judgement_misfit(const sinkproof_judgement *j) {
     double misfit = 0;
     for (size_t i = 0; i < j->n_reports; i++) {
-        const sinkproof_point_report *r = &j->reports[i];
-        misfit += 1e6 * (r->verdict == SINKPROOF_VERDICT_BUG) +
-                  1e3 * (r->verdict == SINKPROOF_VERDICT_SUSPICIOUS);
-        if (r->elements > 0) misfit += (double)r->outside / (double)r->elements;
+        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_BUG ? 1e6 : 0;
+        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_SUSPICIOUS ? 1 : 0;
     }
     return misfit;
 }

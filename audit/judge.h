@@ -72,7 +72,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      sinkproof_judgement *judgement, sinkproof_error *error);
 void sinkproof_judgement_free(sinkproof_judgement *judgement);
 
-// How well a policy fits: bugs count first, then suspicions. Smaller is better.
+// How badly a policy fits: points with a bug count first, then suspicious ones. How many elements
+// are outside does not count: a wider policy always has fewer.
 double sinkproof_judgement_misfit(const sinkproof_judgement *judgement);
 
 #endif

@@ -93,17 +93,14 @@ static void hull_ends(sinkproof_format format, double *lo, double *hi) {
 static sinkproof_honest optional_rounding(sinkproof_format format, sinkproof_honest x) {
     hull_ends(format, &x.lo, &x.hi);
     hull_ends(format, &x.likely_lo, &x.likely_hi);
-    double step = sinkproof_round(format, x.mid) - x.mid;
-    if (step != 0 || x.var > 0) {
-        double ulp = sinkproof_ulp(format, x.mid);
-        x.var += ulp * ulp / 12; // a rounding that happens or not
-        x.spread = x.var;
-    }
     return x;
 }
 
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x) {
-    if (s->mid_only || s->policy->inside == SINKPROOF_REAL) return x;
+    if (s->mid_only) return x;
+    double ulp = sinkproof_ulp(s->policy->inside, x.mid);
+    if (x.var > 0 || sinkproof_round(s->policy->inside, x.mid) != x.mid) x.var += ulp * ulp / 12;
+    x.spread = x.var;
     return optional_rounding(s->policy->inside, x);
 }
 
@@ -115,11 +112,19 @@ static double variance_after_rounding(double var, double ulp) {
     return var > 0 ? var + fmin(0.8 * sqrt(var) * ulp, ulp * ulp / 2) : 0;
 }
 
+// An optional rounding of a coarse format is a choice that an engine makes once: where a value
+// serves many elements (a cosine, say) its error is the same in all of them, hence systematic.
+static sinkproof_honest left_open(sinkproof_format format, sinkproof_honest x) {
+    x.bias += fabs(sinkproof_round(format, x.mid) - x.mid);
+    x.var = x.spread = variance_after_rounding(x.var, sinkproof_ulp(format, x.mid));
+    return optional_rounding(format, x);
+}
+
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x) {
     sinkproof_rounding at = s->policy->at[point];
     if (at.format == SINKPROOF_REAL) return x;
-    if (at.optional) return s->mid_only ? x : optional_rounding(at.format, x);
+    if (at.optional) return s->mid_only ? x : left_open(at.format, x);
     sinkproof_honest r = x;
     r.mid = sinkproof_round(at.format, x.mid);
     if (s->mid_only) return r;
