@@ -81,8 +81,8 @@ class Verdict:
 
     def suspected(self):
         for holder in [self.report, *self.results]:
-            if holder.get("first_suspicious"):
-                return holder["first_suspicious"]
+            if holder.get("first_suspicion"):
+                return holder["first_suspicion"]
         return self.first(("suspicious",))
 
     def first(self, verdicts):

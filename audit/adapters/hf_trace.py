@@ -413,14 +413,10 @@ def parse_tokens(text):
     """"1,2,3", "@FILE" with ids between commas or white space, or ("random", N, seed)."""
     if text.startswith("random:"):
         fields = text[len("random:"):].split(",")
-        seed = 1
-        for field in fields[1:]:
-            if not field.startswith("seed="):
-                raise ValueError(f'"{field}" where seed=S was expected')
-            seed = int(field[len("seed="):])
-        if int(fields[0]) < 1:
-            raise ValueError("at least one token is needed")
-        return ("random", int(fields[0]), seed)
+        seed = fields[1] if len(fields) == 2 else "seed=1"
+        if len(fields) > 2 or not seed.startswith("seed=") or int(fields[0]) < 1:
+            raise ValueError(f'"{text}" where random:N[,seed=S] was expected')
+        return ("random", int(fields[0]), int(seed[len("seed="):]))
     if text.startswith("@"):
         with open(text[1:], encoding="ascii") as file:
             text = file.read().replace(",", " ")
