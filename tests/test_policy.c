@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Policies: the tables, the overrides, the refusals, and that the published ones differ only where
+// they are documented to.
+#include "tests/reference.h"
+
+static void test_names(void) {
+    const char *const *names = sinkproof_policy_names();
+    for (size_t i = 0; names[i] != NULL; i++) {
+        sinkproof_policy p;
+        sinkproof_error e;
+        bool good = sinkproof_policy_parse(names[i], &p, &e) && strcmp(p.name, names[i]) == 0;
+        for (size_t f = 0; good && f < SINKPROOF_FUNCTION_COUNT; f++) good = p.ulp[f] >= 0.5;
+        ok(good, "policy %s is known", names[i]);
+    }
+}
+
+// Every point that differs is in `expected`, and each of those differs.
+static void test_difference(const char *a, const char *b, const char *expected) {
+    sinkproof_policy p = policy_of(a), q = policy_of(b);
+    char found[512] = "";
+    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+        if (p.at[i].format == q.at[i].format && p.at[i].optional == q.at[i].optional) continue;
+        strcat(strcat(found, sinkproof_point_name((sinkproof_point)i)), " ");
+    }
+    ok(strcmp(found, expected) == 0 && p.inside == q.inside && p.yarn_truncate == q.yarn_truncate,
+       "%s and %s differ at: %s", a, b, found);
+}
+
+static void test_tables(void) {
+    sinkproof_policy real = policy_of("real-f64"), f32 = policy_of("f32");
+    sinkproof_policy openai = policy_of("openai-bf16"), bf16 = policy_of("bf16");
+    bool none = true, narrow = true, fixed = true, general = true;
+    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+        none = none && real.at[i].format == SINKPROOF_REAL && !real.at[i].optional;
+        narrow =
+            narrow && (f32.at[i].format == SINKPROOF_F32 || f32.at[i].format == SINKPROOF_REAL);
+        fixed = fixed && !openai.at[i].optional;
+        // Whatever the published reference rounds, the generic policy may round as coarsely.
+        general = general && bf16.at[i].format >= openai.at[i].format;
+    }
+    ok(none && real.inside == SINKPROOF_F64, "real-f64 rounds nowhere");
+    ok(narrow, "f32 rounds to float32 or not at all");
+    ok(fixed && openai.exact && !bf16.exact,
+       "openai-bf16 leaves no rounding open; bf16 is generic");
+    ok(general, "bf16 admits every rounding of openai-bf16");
+    ok(openai.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32 &&
+           bf16.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32,
+       "1.702 is nowhere rounded to bf16 unless an override says so");
+}
+
+static void test_overrides(void) {
+    sinkproof_policy p = policy_of("openai-bf16,M8.alpha=bf16,M9=real,A5=f32?,exp=4ulp,pow=1.5,"
+                                   "inside=f64,yarn=truncate");
+    ok(p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16, "M8.alpha=bf16");
+    ok(p.at[SINKPROOF_AT_M9].format == SINKPROOF_REAL && !p.at[SINKPROOF_AT_M9].optional,
+       "M9=real");
+    ok(p.at[SINKPROOF_AT_A5].format == SINKPROOF_F32 && p.at[SINKPROOF_AT_A5].optional, "A5=f32?");
+    ok(p.ulp[SINKPROOF_EXP] == 4 && p.ulp[SINKPROOF_POW] == 1.5, "exp=4ulp, pow=1.5");
+    ok(p.inside == SINKPROOF_F64 && p.yarn_truncate, "inside=f64, yarn=truncate");
+    ok(sinkproof_round_at(&p, SINKPROOF_AT_M8_ALPHA, 1.702) == 1.703125,
+       "1.702 in bf16 is 1.703125");
+    ok(sinkproof_round_at(&p, SINKPROOF_AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
+}
+
+// Refused, with a sentence that contains `word`, and the result untouched.
+static void test_refusal(const char *text, const char *word) {
+    sinkproof_policy p = policy_of("f32"), before = p;
+    sinkproof_error e = {{0}};
+    bool refused = !sinkproof_policy_parse(text, &p, &e);
+    ok(refused && strstr(e.text, word) != NULL && memcmp(&p, &before, sizeof p) == 0,
+       "'%.30s' is refused: %s", text, e.text);
+}
+
+int main(void) {
+    test_names();
+    test_tables();
+    test_difference("openai-bf16", "hf-bf16", "A9.max M11.prod M11.sum ");
+    test_difference("openai-bf16", "openai-bf16,M8.alpha=bf16", "M8.alpha ");
+    test_difference("bf16", "bf16,yarn=config", "");
+    test_overrides();
+    test_refusal("bf17", "openai-bf16");
+    test_refusal("", "known are");
+    test_refusal("f32,A99=bf16", "A4.freq");
+    test_refusal("f32,A9=bf17", "bf16");
+    test_refusal("f32,A9", "POINT=FORMAT");
+    test_refusal("f32,", "POINT=FORMAT");
+    test_refusal("f32,exp=fourulp", "ulp");
+    test_refusal("f32,exp=nan", "ulp");
+    test_refusal("f32,exp=0", "ulp");
+    test_refusal("f32,inside=bf16", "inside");
+    test_refusal("f32,yarn=floor", "yarn");
+    char longer[400];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    test_refusal(longer, "characters");
+    return tap_done();
+}
