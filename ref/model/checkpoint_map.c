@@ -188,6 +188,31 @@ static bool map_slot(const target *to, sinkproof_matrix *out) {
     return map_mxfp4(to, out);
 }
 
+// A tensor of layer n_layers or beyond: config.json does not describe this checkpoint.
+static bool refuse_more_layers(const target *to) {
+    const sinkproof_checkpoint *checkpoint = &to->model->checkpoint;
+    const char *prefix = to->hf ? "model.layers." : "block.";
+    for (size_t i = 0; i < checkpoint->n_entries; i++) {
+        const sinkproof_entry *entry = &checkpoint->entries[i];
+        const char *name = entry->tensor->name, *digits = name + strlen(prefix);
+        if (strncmp(name, prefix, strlen(prefix)) != 0 || *digits < '0' || *digits > '9') continue;
+        if (strtoull(digits, NULL, 10) >= to->model->config.n_layers)
+            return sinkproof_fail(to->error,
+                                  "%s: tensor %.200s: expected %zu layers from "
+                                  "config.json, found one beyond them",
+                                  entry->path, name, to->model->config.n_layers);
+    }
+    return true;
+}
+
+static bool note_strangers(sinkproof_checkpoint *checkpoint) {
+    for (size_t i = 0; i < checkpoint->n_entries; i++)
+        if (!checkpoint->entries[i].used)
+            sinkproof_checkpoint_odd(checkpoint, "tensor %.300s: no part of this model",
+                                     checkpoint->entries[i].tensor->name);
+    return true;
+}
+
 bool sinkproof_checkpoint_map(sinkproof_model *model, bool hf, sinkproof_error *error) {
     model->layout = hf ? "hf-mxfp4" : "openai";
     target to = {.model = model, .hf = hf, .error = error};
@@ -202,9 +227,5 @@ bool sinkproof_checkpoint_map(sinkproof_model *model, bool hf, sinkproof_error *
         sinkproof_slot_shape(to.slot, &model->config, &to.count, &to.rows, &to.cols);
         if (!map_slot(&to, &model->outside[s - SINKPROOF_LAYER_SLOTS])) return false;
     }
-    for (size_t i = 0; i < model->checkpoint.n_entries; i++)
-        if (!model->checkpoint.entries[i].used)
-            sinkproof_checkpoint_odd(&model->checkpoint, "tensor %.300s: no part of this model",
-                                     model->checkpoint.entries[i].tensor->name);
-    return true;
+    return refuse_more_layers(&to) && note_strangers(&model->checkpoint);
 }
