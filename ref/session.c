@@ -84,13 +84,13 @@ bool sinkproof_session_reserve(sinkproof_session *s, size_t length, sinkproof_er
 bool sinkproof_session_check(const sinkproof_session *s, size_t n, const int32_t *tokens_n,
                              sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(s->model);
+    if (n > config->max_context || s->length > config->max_context - n)
+        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", s->length + n,
+                              config->max_context);
     for (size_t t = 0; t < n; t++)
         if (tokens_n[t] < 0 || (size_t)tokens_n[t] >= config->vocab)
             return sinkproof_fail(error,
                                   "token %zu is %d: expected an id from 0 to %zu (the vocabulary)",
                                   s->length + t, (int)tokens_n[t], config->vocab - 1);
-    if (n > config->max_context || s->length > config->max_context - n)
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", s->length + n,
-                              config->max_context);
     return true;
 }
