@@ -84,8 +84,7 @@ static void edges(void) {
        "bound.dot-exact looks at magnitudes, not at a sum that cancels");
     const double tiny[] = {0x1p-1074, 0x1p-1000};
     ok(!sinkproof_dot_certified(2, tiny, tiny, &value), "bound.dot-exact refuses underflow");
-    ok(!sinkproof_dot_certified(2, tiny, one, &value),
-       "bound.dot-exact refuses 2^-1074 + 2^-1000");
+    ok(!sinkproof_dot_certified(2, tiny, one, &value), "bound.dot-exact refuses 2^-1074 + 2^-1000");
     const double least[] = {0x1p-1074, 0x1p-1060};
     ok(sinkproof_dot_certified(2, least, one, &value) && value == 0x1p-1074 + 0x1p-1060,
        "bound.dot-exact certifies subnormals");

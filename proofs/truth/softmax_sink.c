@@ -34,7 +34,9 @@ void sinkproof_truth_softmax_sink(arb_ptr alpha_j, arb_t alpha_sink, arb_srcptr 
         arb_add(sum, sum, alpha_j + j, bits);
     }
     for (size_t j = 0; j < n_keys; j++) arb_div(alpha_j + j, alpha_j + j, sum, bits);
-    arb_div(alpha_sink, alpha_sink, sum, bits);
+    //> sink.alpha-sink
+    arb_div(alpha_sink, alpha_sink, sum, bits); // e^b over the same sum
+    //< sink.alpha-sink
     arf_clear(shift);
     arb_clear(sum);
 }
