@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// libFuzzer: any bytes as config.json. What is accepted satisfies the conditions.
+#include "ref/model/config.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    sinkproof_config config;
+    sinkproof_error error = {""};
+    bool good = sinkproof_config_parse((const char *)bytes, length, "fuzz", &config, &error);
+    if (good && (!sinkproof_config_check(&config, "fuzz", NULL) ||
+                 config.n_layers > SINKPROOF_MAX_LAYERS || config.n_heads % config.n_kv_heads != 0))
+        abort();
+    if (!good && error.text[0] == '\0') abort(); // refused without a reason
+    return 0;
+}
