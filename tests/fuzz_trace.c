@@ -8,8 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
+static volatile double kept; // so that no read is optimised away
+
 static void read_all(const sinkproof_trace *trace, size_t n_layers) {
-    volatile double sum = 0;
+    double sum = 0;
     for (size_t t = 0; t < sinkproof_trace_length(trace); t++)
         sum += sinkproof_trace_tokens(trace)[t] + sinkproof_trace_positions(trace)[t];
     for (size_t l = 0; l < n_layers; l++)
@@ -20,6 +22,7 @@ static void read_all(const sinkproof_trace *trace, size_t n_layers) {
             if (count > 0) sum += sinkproof_tensor_value(tensor, 0);
             if (count > 0) sum += sinkproof_tensor_value(tensor, count - 1);
         }
+    kept = sum;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
