@@ -260,6 +260,7 @@ int sinkproof_cmd_judge(int argc, char **argv) {
     sinkproof_model *model;
     o.traces = calloc((size_t)argc, sizeof *o.traces);
     if (o.traces == NULL) abort();
+    argp_err_exit_status = SINKPROOF_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     if (strcmp(o.policy, "auto") != 0 && !sinkproof_policy_parse(o.policy, &policy, &error)) {
         fprintf(stderr, "sinkproof judge: %s\n", error.text);

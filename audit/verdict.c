@@ -78,23 +78,6 @@ static sinkproof_point_report *report_for(sinkproof_walk *walk, sinkproof_trace_
     return &judgement->reports[*slot];
 }
 
-// The value is stored in the tensor's dtype, so the set is rounded to it: nothing happens when
-// the policy already rounded there.
-static void round_to_storage(sinkproof_format format, sinkproof_honest *x) {
-    if (format == SINKPROOF_F64) return;
-    double mid = sinkproof_round(format, x->mid);
-    if (x->lo == x->hi && mid == x->mid) return;
-    x->lo = sinkproof_round(format, x->lo), x->hi = sinkproof_round(format, x->hi);
-    x->likely_lo = sinkproof_round(format, x->likely_lo);
-    x->likely_hi = sinkproof_round(format, x->likely_hi);
-    if (mid != x->mid) {
-        double ulp = sinkproof_ulp(format, mid);
-        x->spread = x->var > 0 ? x->var + fmin(0.8 * sqrt(x->var) * ulp, ulp * ulp / 2) : 0;
-        x->mid = mid;
-    }
-    if (x->lo == x->hi) x->bias = 0;
-}
-
 static void compare_element(sinkproof_point_report *report, sinkproof_format format, size_t at,
                             double v, const sinkproof_honest *x) {
     report->elements++;
@@ -128,7 +111,7 @@ static void compare(sinkproof_walk *walk, sinkproof_point_report *report, sinkpr
                     size_t offset, size_t count, sinkproof_honest *x, const double *v,
                     double common, double where) {
     for (size_t i = 0; i < count; i++) {
-        round_to_storage(format, &x[i]);
+        x[i] = sinkproof_honest_rounded(format, x[i]); // to what the tensor is stored in
         compare_element(report, format, offset + i, v[i], &x[i]);
         double error = v[i] - x[i].mid;
         if (isfinite(error)) report->local_square += error * error;

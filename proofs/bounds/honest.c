@@ -108,37 +108,42 @@ sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_h
 // steps. If their unrounded difference has variance v and the position within the step is
 // uniform, the expected squared step is E|d| ulp <= 0.8 sqrt(v) ulp while v is small, and
 // v + ulp^2 / 2 bounds it otherwise.
-static double variance_after_rounding(double var, double ulp) {
-    return var > 0 ? var + fmin(0.8 * sqrt(var) * ulp, ulp * ulp / 2) : 0;
+// A bias flips steps too, with probability bias / ulp: its mean stays the bias, its scatter is new.
+static double variance_after_rounding(const sinkproof_honest *x, double ulp) {
+    double bias = fmin(x->bias * ulp, ulp * ulp / 4);
+    return x->var > 0 ? x->var + fmin(0.8 * sqrt(x->var) * ulp, ulp * ulp / 2) + bias : bias;
 }
 
-// An optional rounding of a coarse format is a choice that an engine makes once: where a value
-// serves many elements (a cosine, say) its error is the same in all of them, hence systematic.
+// An optional rounding is a choice that an engine makes once: where a value serves many elements
+// (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
 static sinkproof_honest left_open(sinkproof_format format, sinkproof_honest x) {
-    x.bias += fabs(sinkproof_round(format, x.mid) - x.mid);
-    x.var = x.spread = variance_after_rounding(x.var, sinkproof_ulp(format, x.mid));
+    double ulp = sinkproof_ulp(format, x.mid);
+    if (x.lo != x.hi || sinkproof_round(format, x.mid) != x.mid) x.bias += ulp / 2;
+    x.var = x.spread = variance_after_rounding(&x, ulp);
     return optional_rounding(format, x);
+}
+
+sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_honest x) {
+    sinkproof_honest r = x;
+    r.mid = sinkproof_round(format, x.mid);
+    r.lo = sinkproof_round(format, x.lo);
+    r.hi = sinkproof_round(format, x.hi);
+    r.likely_lo = sinkproof_round(format, x.likely_lo);
+    r.likely_hi = sinkproof_round(format, x.likely_hi);
+    if (r.mid == x.mid && r.lo == x.lo && r.hi == x.hi && r.likely_lo == x.likely_lo &&
+        r.likely_hi == x.likely_hi)
+        return x; // it was rounded before
+    r.spread = variance_after_rounding(&x, sinkproof_ulp(format, x.mid));
+    r.var = r.lo == r.hi ? 0 : r.spread;
+    r.bias = r.lo == r.hi ? 0 : x.bias;
+    return r;
 }
 
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x) {
     sinkproof_rounding at = s->policy->at[point];
-    if (at.format == SINKPROOF_REAL) return x;
-    if (at.optional) return s->mid_only ? x : left_open(at.format, x);
-    sinkproof_honest r = x;
-    r.mid = sinkproof_round(at.format, x.mid);
-    if (s->mid_only) return r;
-    r.lo = sinkproof_round(at.format, x.lo);
-    r.hi = sinkproof_round(at.format, x.hi);
-    r.likely_lo = sinkproof_round(at.format, x.likely_lo);
-    r.likely_hi = sinkproof_round(at.format, x.likely_hi);
-    double ulp = sinkproof_ulp(at.format, x.mid);
-    r.spread = variance_after_rounding(x.var, ulp);
-    r.var = r.lo == r.hi ? 0 : r.spread;
-    // A bias below a step moves the rounded value by a whole step with probability bias / ulp:
-    // its mean stays the bias, whatever single steps do.
-    r.bias = r.lo == r.hi ? 0 : x.bias;
-    return r;
+    if (at.format == SINKPROOF_REAL || s->mid_only) return x;
+    return at.optional ? left_open(at.format, x) : sinkproof_honest_rounded(at.format, x);
 }
 
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,

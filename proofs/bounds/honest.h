@@ -100,6 +100,10 @@ sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi
 // The inside format may round here or keep more (FMA, a wider register): the hull of both.
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x);
 
+// Rounded to a format, once: the ends, and what is left of the freedom. A set that was rounded to
+// it before is unchanged.
+sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_honest x);
+
 // The rounding point of the policy: fixed points are applied to the ends, optional ones give
 // the hull of the rounded and the unrounded.
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,

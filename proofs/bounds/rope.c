@@ -23,6 +23,7 @@ static void ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, dou
     *high = half * log(context / (c->yarn_beta_slow * 2 * pi)) / log(c->rope_theta);
     if (c->yarn_truncate || s->policy->yarn_truncate) *low = floor(*low), *high = ceil(*high);
     *low = fmax(*low, 0), *high = fmin(*high, (double)c->head_dim - 1);
+    if (*low == *high) *high += 0.001; // as published: no division by zero
 }
 
 // Inverse frequency from a power p = theta^(2i/d), each step rounded as the policy says.
@@ -67,7 +68,7 @@ static sinkproof_honest wave(const sinkproof_setting *s, double value, double sl
 //> bound.rope
 void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,
                                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
-    double concentration = 0.1 * log(config->yarn_factor) + 1;
+    double concentration = config->yarn_factor > 1 ? 0.1 * log(config->yarn_factor) + 1 : 1;
     for (size_t p = 0; p < config->head_dim / 2; p++) {
         sinkproof_honest f = frequency_set(s, config, p);
         double angle = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.mid);

@@ -74,7 +74,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     t_j[n] = b; // the sink is one more term of the denominator
     if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
         subtract_maximum(s, n + 1, t_j);
-    double m = -INFINITY, fourth = 0, in_var = 0;
+    double m = -INFINITY, fourth = 0, in_var = 0, in_bias = 0;
     for (size_t j = 0; j <= n; j++) m = fmax(m, t_j[j].mid);
     for (size_t j = 0; j <= n; j++) {
         e_j[j] = numerator_of(s, t_j[j], m);
@@ -86,6 +86,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         double a = e_j[j].mid / sum.mid, t = e_j[j].mid > 0 ? t_j[j].mid - m : 0;
         fourth += a * a;
         in_var += a * a * (t_j[j].var + t * t * s->u * s->u / 3);
+        in_bias += a * t_j[j].bias;
     }
     double k = (double)n + 1, here = sinkproof_gamma(2 * k + 8, 0x1p-53);
     double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here, two = sinkproof_gamma(2, s->u);
@@ -109,7 +110,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
             double t = e->mid > 0 ? t_j[j].mid - m : 0;
             a.var = a.mid * a.mid * (t_j[j].var + (t * t + 2) * s->u * s->u / 3);
             a.spread = a.var;
-            a.bias = 2 * declared * a.mid;
+            a.bias = a.mid * (2 * declared + t_j[j].bias + in_bias);
         }
         alpha_j[j] = sinkproof_honest_at(s, point, sinkproof_honest_inside(s, a));
     }
