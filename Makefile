@@ -111,10 +111,11 @@ $(FUZZBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
 fuzz-run: $(FUZZBIN)
 	@python3 tests/fuzz.py $(BUILD) $(FUZZ_SECONDS) $(FUZZBIN)
 
-# Hugging Face transformers, judged. PIP_ARGS can name an index or a folder of local files.
+# Hugging Face transformers, judged. The plain version of torch takes whatever pip finds: a local file, or
+# without CUDA  PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'.
 TORCH        := torch==2.13.0
 TRANSFORMERS := transformers==5.23.0
-PIP_ARGS     ?= --extra-index-url https://download.pytorch.org/whl/cpu
+PIP_ARGS     ?=
 build/venv/.stamp: Makefile | build/packages
 	@sh tests/install.sh --with venv build
 	test -x build/venv/bin/python || python3 -m venv build/venv
@@ -122,7 +123,7 @@ build/venv/.stamp: Makefile | build/packages
 	@touch $@
 
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
-	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python \
+	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
 
 check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names

@@ -61,7 +61,7 @@ def main(build, tests):
     (build / "tap.log").write_text(log, encoding="utf-8")
     passed, failed, skipped = tap_log.count(tap_log.parse(log))
     for r in failed:
-        print(f"failed: {r.file} {r.number} {r.text}")
+        print(f"failed: {r.file} {r.number} {r.text}   (see {folder}/{r.file}.tap)")
     for r in skipped:
         print(f"skipped: {r.file} {r.number} {r.text} ({r.skip})")
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped   (log: {build}/tap.log)")
