@@ -151,8 +151,9 @@ static void find_odd(survey *in) {
             add_odd(in, "layer %zu breaks the pattern of alternating layers", l);
             break;
         }
-    const census *sinks = &in->parts[SINKPROOF_SINKS];
-    if (sinks->zeros == sinks->elements) add_odd(in, "every sink is zero");
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) // a mistake there would not show
+        if (in->parts[s].zeros == in->parts[s].elements)
+            add_odd(in, "every value of %s is zero", sinkproof_slot_name((sinkproof_slot)s));
     uint64_t tiny = in->scales[0] + in->scales[1], huge = in->scales[253] + in->scales[254];
     if (tiny > 0)
         add_odd(in,

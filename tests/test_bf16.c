@@ -14,9 +14,12 @@ static double by_definition(unsigned bits, int e_bits, int f_bits) {
     int e = (int)(bits >> f_bits) & ((1 << e_bits) - 1), bias = (1 << (e_bits - 1)) - 1;
     unsigned fraction = bits & ((1u << f_bits) - 1);
     double magnitude;
-    if (e == (1 << e_bits) - 1) magnitude = fraction == 0 ? INFINITY : NAN;
-    else if (e == 0) magnitude = ldexp(fraction, 1 - bias - f_bits);
-    else magnitude = ldexp(fraction + (1u << f_bits), e - bias - f_bits);
+    if (e == (1 << e_bits) - 1)
+        magnitude = fraction == 0 ? INFINITY : NAN;
+    else if (e == 0)
+        magnitude = ldexp(fraction, 1 - bias - f_bits);
+    else
+        magnitude = ldexp(fraction + (1u << f_bits), e - bias - f_bits);
     return bits >> (e_bits + f_bits) & 1 ? -magnitude : magnitude;
 }
 

@@ -30,8 +30,10 @@ int main(void) {
             double x = by_definition(code, scale);
             bool in_bf16 = sinkproof_bf16_value(sinkproof_bf16_bits(x)) == x;
             value += !same(sinkproof_mxfp4_value(code, scale), x);
-            if (scale <= 252) exact += !in_bf16;
-            else inexact += !in_bf16;
+            if (scale <= 252)
+                exact += !in_bf16;
+            else
+                inexact += !in_bf16;
             codes[code] = (uint8_t)(code | (15 - code) << 4);
         }
         sinkproof_mxfp4_decode(codes, &s, 1, out);

@@ -4,8 +4,8 @@
 // Rounding once (bf16.round). Every number of a 16-bit format is kept; between each two
 // neighbours the midpoint goes to the even one, and the binary64 numbers next to the
 // midpoint, which a detour through binary32 would merge with it, go to the nearer one.
-#include "ref/round.h"
 #include "ref/model/bf16.h"
+#include "ref/round.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -25,16 +25,16 @@ static bool same(double a, double b) {
 }
 
 static unsigned wrong(sinkproof_format format, double x, double expected) {
-    bool good = same(sinkproof_round(format, x), expected) &&
-                same(sinkproof_round(format, -x), -expected);
+    bool good =
+        same(sinkproof_round(format, x), expected) && same(sinkproof_round(format, -x), -expected);
     return !good;
 }
 
 static void check_sixteen(const sixteen *f) {
     unsigned kept = 0, ties = 0, near = 0;
     for (unsigned bits = 0; bits < 65536; bits++)
-        kept += !same(sinkproof_round(f->format, f->value((uint16_t)bits)),
-                      f->value((uint16_t)bits));
+        kept +=
+            !same(sinkproof_round(f->format, f->value((uint16_t)bits)), f->value((uint16_t)bits));
     ok(kept == 0, "bf16.round %s keeps all 65536 of its numbers, worst=%u bound=0", f->name, kept);
     for (unsigned bits = 0; bits < f->infinity; bits++) {
         double low = f->value((uint16_t)bits), high = f->value((uint16_t)(bits + 1));
@@ -49,7 +49,8 @@ static void check_sixteen(const sixteen *f) {
     }
     ok(ties == 0, "bf16.round %s takes every midpoint to the even neighbour, worst=%u bound=0",
        f->name, ties);
-    ok(near == 0, "bf16.round %s beside every midpoint and number, worst=%u bound=0", f->name, near);
+    ok(near == 0, "bf16.round %s beside every midpoint and number, worst=%u bound=0", f->name,
+       near);
 }
 
 static float from_bits(uint32_t bits) {
@@ -66,8 +67,10 @@ static uint64_t floats_wrong(uint32_t stride, uint64_t *checked) {
         uint32_t bits = (uint32_t)i;
         float x = from_bits(bits);
         double expected = from_bits((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
-        if (isnan(x)) bad += !isnan(sinkproof_round(SINKPROOF_BF16, x));
-        else bad += !(sinkproof_round(SINKPROOF_BF16, x) == expected);
+        if (isnan(x))
+            bad += !isnan(sinkproof_round(SINKPROOF_BF16, x));
+        else
+            bad += !(sinkproof_round(SINKPROOF_BF16, x) == expected);
     }
     return bad;
 }
@@ -115,7 +118,8 @@ int main(void) {
     check_f32();
     double trap = 1 + 0x1p-8 + 0x1p-40; // binary32 would make it a tie, and even is 1
     ok(sinkproof_round(SINKPROOF_BF16, trap) == 1 + 0x1p-7, "bf16.round is not done twice");
-    ok(sinkproof_round(SINKPROOF_REAL, trap) == trap && sinkproof_round(SINKPROOF_F64, trap) == trap,
+    ok(sinkproof_round(SINKPROOF_REAL, trap) == trap &&
+           sinkproof_round(SINKPROOF_F64, trap) == trap,
        "bf16.round real and f64 change nothing");
     ok(sinkproof_round(SINKPROOF_F16, 65520) == INFINITY &&
            sinkproof_round(SINKPROOF_F16, nextafter(65520, 0)) == 65504 &&
