@@ -172,7 +172,7 @@ static void test_orthogonal(void) {
             double b = c * (fabs(a[0]) + fabs(a[8]));
             keep_worst(&worst, fabs(o[0] * o[0] + o[8] * o[8] - square) / (gamma53(46) * b * b));
         }
-    ok(worst <= 1, "rope.orthogonal ref worst=%.3g bound=1 seed=3", worst);
+    ok(worst <= 1, "rope.rotate preserves the norm worst=%.3g bound=1 seed=3", worst);
 }
 
 int main(void) {
