@@ -97,6 +97,8 @@ static const mistake mistakes[] = {
     {hf4, "\"yarn\"", "\"linear\"", "rope_type"},
     {hf4, "\"rope_type\": \"yarn\",", "", "rope_type"},
     {hf4, "\"factor\": 32.0", "\"factor\": -1", "factor"},
+    {hf4, "\"factor\": 32.0", "\"factor\": 0.5", "factor"},
+    {hf4, "\"rope_scaling\": {" YARN "}", "\"rope_scaling\": null", "rope_scaling"},
     {hf4, "\"truncate\": false", "\"truncate\": 0", "truncate"},
     {hf4, "\"truncate\": false", "\"attention_factor\": 1.5", "attention_factor"},
     {hf4, "\"truncate\": false", "\"mscale\": 1.0", "mscale"},

@@ -200,6 +200,9 @@ static void read_ropes(reader *in, sinkproof_config *config) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     sinkproof_config found[2] = {*config, *config};
     bool present[2] = {get(in, keys[0]) != NULL, get(in, keys[1]) != NULL};
+    // null is no scaling at all in transformers 4 and the released scaling in 5
+    if (!present[1] && json_is_null(json_object_get(in->object, keys[0])))
+        fail(in, keys[0], "an object or absent");
     for (int i = 0; i < 2 && !in->failed; i++) {
         if (!present[i]) continue;
         reader rope;

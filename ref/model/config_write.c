@@ -110,6 +110,9 @@ bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkpro
         if (!(reals[i].value > reals[i].above && reals[i].value < INFINITY))
             return sinkproof_fail(error, "%s: expected %s above %g, found %g", name, reals[i].key,
                                   reals[i].above, reals[i].value);
+    if (!(c->yarn_factor >= 1)) // engines differ on the concentration of a smaller one
+        return sinkproof_fail(error, "%s: expected a YaRN factor of 1 or more, found %g", name,
+                              c->yarn_factor);
     if (!(c->yarn_beta_fast > c->yarn_beta_slow))
         return sinkproof_fail(error,
                               "%s: expected YaRN's fast beta above the slow one %g, found %g", name,
