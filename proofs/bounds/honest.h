@@ -13,7 +13,9 @@
 
 #include "ref/policy.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct sinkproof_honest {
@@ -52,6 +54,12 @@ static inline double sinkproof_up(double x) {
     return nextafter(x, INFINITY);
 }
 
+// An overflow of finite operands, seen from the other side, is the largest double.
+static inline double sinkproof_overflow(double result, double a, double b, int direction) {
+    bool beyond = isfinite(a) && isfinite(b) && direction * result < 0;
+    return beyond ? copysign(DBL_MAX, result) : result;
+}
+
 // The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is
 // itself a double (Knuth's two-sum), and its sign says which way to step.
 static inline double sinkproof_sum_error(double a, double b, double s) {
@@ -60,24 +68,26 @@ static inline double sinkproof_sum_error(double a, double b, double s) {
 }
 static inline double sinkproof_add_down(double a, double b) {
     double s = a + b;
-    return isfinite(s) && sinkproof_sum_error(a, b, s) < 0 ? sinkproof_down(s) : s;
+    if (!isfinite(s)) return sinkproof_overflow(s, a, b, -1);
+    return sinkproof_sum_error(a, b, s) < 0 ? sinkproof_down(s) : s;
 }
 static inline double sinkproof_add_up(double a, double b) {
     double s = a + b;
-    return isfinite(s) && sinkproof_sum_error(a, b, s) > 0 ? sinkproof_up(s) : s;
+    if (!isfinite(s)) return sinkproof_overflow(s, a, b, 1);
+    return sinkproof_sum_error(a, b, s) > 0 ? sinkproof_up(s) : s;
 }
 // The same for products; fma gives the error exactly unless it underflows, where one step
 // outward is always enough.
 static inline double sinkproof_mul_down(double a, double b) {
     double p = a * b;
-    if (!isfinite(p) || p == 0)
-        return p == 0 && a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
+    if (!isfinite(p)) return sinkproof_overflow(p, a, b, -1);
+    if (p == 0) return a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
     return fabs(p) < 0x1p-960 || fma(a, b, -p) < 0 ? sinkproof_down(p) : p;
 }
 static inline double sinkproof_mul_up(double a, double b) {
     double p = a * b;
-    if (!isfinite(p) || p == 0)
-        return p == 0 && a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
+    if (!isfinite(p)) return sinkproof_overflow(p, a, b, 1);
+    if (p == 0) return a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
     return fabs(p) < 0x1p-960 || fma(a, b, -p) > 0 ? sinkproof_up(p) : p;
 }
 
