@@ -91,12 +91,12 @@ void sinkproof_rope(const sinkproof_policy *policy, size_t n, size_t n_heads, si
             for (size_t d = 0; d < half; d++) {
                 double *x1 = x_nhd + (t * n_heads + h) * head_dim + d, *x2 = x1 + half;
                 double c = cos_nd[t * half + d], s = sin_nd[t * half + d];
-                //> rope.rotate
+                //> rope.rotate rope.orthogonal
                 double o1 = PROD(*x1 * c) - PROD(*x2 * s);
                 double o2 = PROD(*x2 * c) + PROD(*x1 * s);
                 *x1 = sinkproof_round_at(policy, SINKPROOF_AT_A4, o1);
                 *x2 = sinkproof_round_at(policy, SINKPROOF_AT_A4, o2);
-                //< rope.rotate
+                //< rope.rotate rope.orthogonal
             }
 #undef PROD
 }

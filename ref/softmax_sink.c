@@ -15,7 +15,7 @@
 // One row over its visible keys s_j, j in [0, keys): alpha_j, and the sink's weight.
 static void softmax_row(const sinkproof_policy *policy, size_t keys, const double *s_j, double b,
                         double *alpha_j, double *alpha_sink) {
-    //> sink.stable
+    //> sink.stable sink.limit law.shift
     double m = b;
     for (size_t j = 0; j < keys; j++) m = fmax(m, s_j[j]);
     double e_sink = exp(sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, b - m));
@@ -24,14 +24,14 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
         alpha_j[j] = exp(sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m));
         z += alpha_j[j];
     }
-    //< sink.stable
-    //> sink.alpha
+    //< sink.stable sink.limit law.shift
+    //> sink.alpha repeat.sink
     for (size_t j = 0; j < keys; j++)
         alpha_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A9, alpha_j[j] / z);
-    //< sink.alpha
-    //> sink.alpha-sink
+    //< sink.alpha repeat.sink
+    //> sink.alpha-sink sink.mass-below-one sink.gate
     *alpha_sink = sinkproof_round_at(policy, SINKPROOF_AT_A9, e_sink / z);
-    //< sink.alpha-sink
+    //< sink.alpha-sink sink.mass-below-one sink.gate
 }
 
 // The weights of the keys sum to 1 - alpha_sink (sink.mass): dropping the sink's column

@@ -11,11 +11,13 @@ void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *blo
         const double *alpha_j = alpha_ij + i * (block->keys + 1);
         double *o_d = o_id + i * block->q_stride;
         size_t position = block->first + i;
+        //> sink.attn-values law.constant-value
         for (size_t d = 0; d < block->head_dim; d++) o_d[d] = 0;
         for (size_t j = sinkproof_mask_first(block->window, position); j <= position; j++)
             for (size_t d = 0; d < block->head_dim; d++)
                 o_d[d] += alpha_j[j] * v_jd[j * block->kv_stride + d];
         for (size_t d = 0; d < block->head_dim; d++)
             o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, o_d[d]);
+        //< sink.attn-values law.constant-value
     }
 }

@@ -104,8 +104,9 @@ def read_regions(root, problems):
     return {id: {f: "\n\n".join(t) for f, t in files.items()} for id, files in regions.items()}
 
 
-def read_tests(path, problems):
-    """{id: {test: worst outcome}} of what ran: every id that opens a result's text is reported."""
+def read_tests(path, families, problems):
+    """{id: {test: worst outcome}} of what ran: the ids that open a result's text are reported.
+    A dotted word is an id when its family (what stands before the dot) is one that doc/ states."""
     if not path.is_file() or not path.read_text(encoding="utf-8", errors="replace").strip():
         problems.add(path, "the log is empty or missing: run make test first")
         return {}
@@ -114,9 +115,9 @@ def read_tests(path, problems):
         if result.skip is not None or result.todo:
             continue
         for word in result.text.split():
-            if not re.fullmatch(ID, word.rstrip(":,")) or FILE_NAME.search(word):
-                break
             id = word.rstrip(":,")
+            if not re.fullmatch(ID, id) or FILE_NAME.search(id) or id.split(".")[0] not in families:
+                break
             ran[id][result.file] = ran[id].get(result.file, True) and result.ok
     return dict(ran)
 
@@ -231,7 +232,7 @@ def main():
     regions = read_regions(root, problems)
     check_shown(root, regions, options.write, problems)
     stated = read_statements(root, problems)
-    ran = read_tests(options.log, problems)
+    ran = read_tests(options.log, {id.split(".")[0] for id in stated}, problems)
     check_join(stated, regions, ran, problems)
     lock, index = lock_text(stated, regions), index_text(stated, regions, ran)
     if options.write:

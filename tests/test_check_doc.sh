@@ -26,7 +26,7 @@ fresh() {
     printf '%s\n' '//> sink.mass sink.limit' '    double mass;' '//< sink.limit sink.mass' >ref/a.c
     printf '%s\n' '//> sink.mass' 'double enclosed;' '//< sink.mass' >proofs/truth/a.c
     printf '%s\n' '# FILE test_a' 'ok 1 - sink.mass ref worst=0 bound=1' \
-        'ok 2 - sink.limit: x' 'ok 3 - config.json is read' '1..3' >log
+        'ok 2 - sink.limit: x' 'ok 3 - sink.json is read' 'ok 4 - q.k of no family' '1..4' >log
     $check --write --log log . >/dev/null
 }
 

@@ -124,7 +124,7 @@ void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn) {
     arb_clear(yarn->high);
 }
 
-//> rope.rotate
+//> rope.rotate rope.orthogonal
 // (x, y) -> (x cos - y sin, y cos + x sin), cos and sin carrying the concentration.
 static void rotate(arb_t out_x, arb_t out_y, const arb_t x, const arb_t y, const arb_t cosine,
                    const arb_t sine, slong bits) {
@@ -137,7 +137,7 @@ static void rotate(arb_t out_x, arb_t out_y, const arb_t x, const arb_t y, const
     arb_swap(out_x, first);
     arb_clear(first);
 }
-//< rope.rotate
+//< rope.rotate rope.orthogonal
 
 void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t heads,
                           const int32_t *positions_n, const sinkproof_truth_yarn *yarn,

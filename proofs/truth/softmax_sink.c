@@ -17,7 +17,8 @@ static void exp_shifted(arb_t out, const arb_t z, const arf_t shift, slong bits)
     arb_exp(out, out, bits);
 }
 
-//> sink.alpha
+//> sink.alpha sink.mass sink.mass-below-one sink.stable
+//> sink.limit sink.gate repeat.sink law.shift
 void sinkproof_truth_softmax_sink(arb_ptr alpha_j, arb_t alpha_sink, arb_srcptr z_j, size_t n_keys,
                                   const arb_t sink, slong bits) {
     arf_t shift;
@@ -40,7 +41,8 @@ void sinkproof_truth_softmax_sink(arb_ptr alpha_j, arb_t alpha_sink, arb_srcptr 
     arf_clear(shift);
     arb_clear(sum);
 }
-//< sink.alpha
+//< sink.alpha sink.mass sink.mass-below-one sink.stable
+//< sink.limit sink.gate repeat.sink law.shift
 
 void sinkproof_mpfr_softmax_sink(mpfr_ptr alpha_j, mpfr_ptr alpha_sink, mpfr_srcptr z_j,
                                  size_t n_keys, mpfr_srcptr sink, mpfr_prec_t bits) {

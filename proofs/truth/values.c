@@ -5,13 +5,13 @@
 // sum to 1 - alpha_sink, and nothing renormalises them.
 #include "proofs/truth/truth.h"
 
-//> sink.attn-values
+//> sink.attn-values law.constant-value
 void sinkproof_truth_values(arb_ptr out_d, arb_srcptr alpha_j, arb_srcptr v_jd, size_t n_keys,
                             size_t stride, size_t head_dim, slong bits) {
     for (size_t d = 0; d < head_dim; d++)
         arb_dot(out_d + d, NULL, 0, alpha_j, 1, v_jd + d, (slong)stride, (slong)n_keys, bits);
 }
-//< sink.attn-values
+//< sink.attn-values law.constant-value
 
 void sinkproof_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd, size_t n_keys,
                            size_t stride, size_t head_dim, mpfr_prec_t bits) {

@@ -28,9 +28,11 @@ static double f64_value(uint64_t bits) {
     return x;
 }
 
+//> bf16.decode
 double sinkproof_bf16_value(uint16_t bits) {
     return f32_value((uint32_t)bits << 16);
 }
+//< bf16.decode
 
 // Exponent field 0: fraction * 2^-24. Field 31: infinity and NaN. Else 1.fraction * 2^(e-15).
 double sinkproof_f16_value(uint16_t bits) {

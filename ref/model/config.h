@@ -14,6 +14,7 @@
 
 enum { SINKPROOF_MAX_LAYERS = 512 };
 
+//> model.config
 typedef struct sinkproof_config {
     size_t n_layers, n_experts, n_chosen; // n_chosen: experts per token
     size_t vocab, hidden, inter;          // inter: width of one expert
@@ -24,6 +25,7 @@ typedef struct sinkproof_config {
     bool yarn_truncate;                 // floor and ceil the ends of the ramp
     bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
 } sinkproof_config;
+//< model.config
 
 // Reads `path`. Every dimension is positive, products fit in memory's address range,
 // head_dim is even, n_kv_heads divides n_heads, n_chosen <= n_experts: or an error.

@@ -12,6 +12,7 @@
 static const double e2m1[16] = {0.0,  0.5,  1.0,  1.5,  2.0,  3.0,  4.0,  6.0,
                                 -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0};
 
+//> mxfp4.exact
 // 2^(s - 127), a normal binary64 number for every s; byte 255 is the standard's NaN.
 static double scale_value(unsigned scale) {
     if (scale == SINKPROOF_MXFP4_NAN_SCALE) return NAN;
@@ -20,6 +21,7 @@ static double scale_value(unsigned scale) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+//< mxfp4.exact
 
 double sinkproof_mxfp4_value(unsigned code, unsigned scale) {
     return e2m1[code & 15] * scale_value(scale);
