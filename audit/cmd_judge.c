@@ -211,7 +211,7 @@ static void print_conclusion(FILE *out, const sinkproof_judgement *j,
                                         "suspicious or inconclusive"};
     fprintf(out, "\nVerdict under %s: %s (exit %d).\n", j->policy.name, words[code], code);
     if (hint != NULL)
-        fprintf(out, "One override explains all of it: --policy %s,%s (%s).\n", j->policy.name,
+        fprintf(out, "One override explains all of it: --policy %s,%s\n(%s).\n", j->policy.name,
                 hint->text, hint->meaning);
 }
 
@@ -224,7 +224,7 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
         return sinkproof_bad_input("judge", &error);
     const char *engine = sinkproof_trace_metadata(trace, "engine");
-    fprintf(out, "%s: %zu tokens, engine %s\n", path, sinkproof_trace_length(trace),
+    fprintf(out, "%s\n%zu tokens, engine %s\n", path, sinkproof_trace_length(trace),
             engine != NULL ? engine : "not named");
     bool automatic = strcmp(o->policy, "auto") == 0, fine;
     sinkproof_policy policy;

@@ -153,71 +153,104 @@ static double traced(const sinkproof_walk *walk, sinkproof_trace_point point, si
                : NAN;
 }
 
-void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *report) {
-    size_t at = report->worst_at, l = report->layer, width = walk->config->inter;
-    char *out = report->worst_inputs;
-    size_t size = sizeof report->worst_inputs;
-    size_t last = report->rank > 0 ? report->shape[report->rank - 1] : 1;
-    size_t half = last / 2, row = at / last, column = at % last;
-    sinkproof_trace_point before = SINKPROOF_TRACE_T0;
-    switch (report->point) {
-    case SINKPROOF_TRACE_M8:
-        snprintf(out, size, "gate %a, up %a",
-                 traced(walk, SINKPROOF_TRACE_M6, l, row * 2 * width + 2 * column),
-                 traced(walk, SINKPROOF_TRACE_M6, l, row * 2 * width + 2 * column + 1));
+// "0x1.8p+1", or that the trace does not hold it.
+typedef struct hex_text {
+    char text[32];
+} hex_text;
+
+static hex_text shown(double x) {
+    hex_text h;
+    if (isnan(x))
+        snprintf(h.text, sizeof h.text, "not traced");
+    else
+        snprintf(h.text, sizeof h.text, "%a", x);
+    return h;
+}
+
+// A9, A10: which column it is, and the logit behind it.
+static void describe_weight(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+                            size_t size) {
+    size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
+    size_t i = row % r->shape[1], h = row / r->shape[1];
+    sinkproof_layer layer = sinkproof_model_layer(walk->model, r->layer);
+    double *sinks = sinkproof_decoded(&layer.sinks);
+    bool seen = j >= sinkproof_first_key(walk->config, r->layer, i) && j <= i;
+    if (j == walk->n)
+        snprintf(out, size, "the sink, logit %s", shown(sinks[h]).text);
+    else
+        snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
+                 shown(traced(walk, SINKPROOF_TRACE_A6, r->layer, row * walk->n + j)).text,
+                 shown(sinks[h]).text);
+    free(sinks);
+}
+
+// A1, M1, F1: the element and its row's mean square.
+static void describe_norm(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+                          size_t size) {
+    bool first = r->point == SINKPROOF_TRACE_A1 && r->layer == 0;
+    sinkproof_trace_point before = first                            ? SINKPROOF_TRACE_T0
+                                   : r->point == SINKPROOF_TRACE_M1 ? SINKPROOF_TRACE_A13
+                                                                    : SINKPROOF_TRACE_M12;
+    size_t l = r->layer, last = r->shape[1], row = r->worst_at / last;
+    if (r->point == SINKPROOF_TRACE_A1 && !first) l--;
+    if (r->point == SINKPROOF_TRACE_F1) l = walk->config->n_layers - 1;
+    double square = 0;
+    for (size_t d = 0; d < last; d++) {
+        double x = traced(walk, before, l, row * last + d);
+        square += x * x;
+    }
+    snprintf(out, size, "x %s, mean square %s", shown(traced(walk, before, l, r->worst_at)).text,
+             shown(square / (double)last).text);
+}
+
+// A4: the pair that was turned.
+static void describe_pair(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+                          size_t size) {
+    sinkproof_trace_point before =
+        r->point == SINKPROOF_TRACE_A4_Q ? SINKPROOF_TRACE_A2_Q : SINKPROOF_TRACE_A2_K;
+    size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
+    size_t pair = r->worst_at % last % half;
+    snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
+             shown(traced(walk, before, r->layer, row * last + pair)).text,
+             shown(traced(walk, before, r->layer, row * last + pair + half)).text,
+             (int)sinkproof_trace_positions(walk->trace)[row / r->shape[1]]);
+}
+
+void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *r) {
+    char *out = r->worst_inputs;
+    size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
+    switch (r->point) {
+    case SINKPROOF_TRACE_A1:
+    case SINKPROOF_TRACE_M1:
+    case SINKPROOF_TRACE_F1:
+        describe_norm(walk, r, out, size);
         return;
     case SINKPROOF_TRACE_A4_Q:
     case SINKPROOF_TRACE_A4_K:
-        before =
-            report->point == SINKPROOF_TRACE_A4_Q ? SINKPROOF_TRACE_A2_Q : SINKPROOF_TRACE_A2_K;
-        column %= half;
-        snprintf(out, size, "pair %zu: x1 %a, x2 %a, position %d", column,
-                 traced(walk, before, l, row * last + column),
-                 traced(walk, before, l, row * last + column + half),
-                 (int)sinkproof_trace_positions(walk->trace)[row / report->shape[1]]);
-        return;
-    case SINKPROOF_TRACE_A13:
-        if (l > 0) before = SINKPROOF_TRACE_M12;
-        snprintf(out, size, "residual %a, attention %a",
-                 traced(walk, before, l > 0 ? l - 1 : 0, at),
-                 traced(walk, SINKPROOF_TRACE_A12, l, at));
-        return;
-    case SINKPROOF_TRACE_M12:
-        snprintf(out, size, "residual %a, mixture %a", traced(walk, SINKPROOF_TRACE_A13, l, at),
-                 traced(walk, SINKPROOF_TRACE_M11, l, at));
+        describe_pair(walk, r, out, size);
         return;
     case SINKPROOF_TRACE_A9:
-    case SINKPROOF_TRACE_A10: {
-        size_t i = report->shape[1] > 0 ? row % report->shape[1] : 0, h = row / report->shape[1];
-        sinkproof_layer layer = sinkproof_model_layer(walk->model, l);
-        double *sinks = sinkproof_decoded(&layer.sinks);
-        bool seen = column >= sinkproof_first_key(walk->config, l, i) && column <= i;
-        const char *what = column == walk->n ? "the sink" : seen ? "a visible key" : "a masked key";
-        snprintf(out, size, "%s; sink logit %a, score %a", what, sinks[h],
-                 traced(walk, SINKPROOF_TRACE_A6, l, row * walk->n + column));
-        free(sinks);
+    case SINKPROOF_TRACE_A10:
+        describe_weight(walk, r, out, size);
         return;
-    }
-    case SINKPROOF_TRACE_A1:
-        before = l > 0 ? SINKPROOF_TRACE_M12 : SINKPROOF_TRACE_T0;
-        break;
-    case SINKPROOF_TRACE_M1:
-        before = SINKPROOF_TRACE_A13;
-        break;
-    case SINKPROOF_TRACE_F1:
-        before = SINKPROOF_TRACE_M12;
-        l = walk->config->n_layers - 1;
-        break;
-    default:
+    case SINKPROOF_TRACE_A13:
+        snprintf(out, size, "residual %s, attention %s",
+                 shown(l > 0 ? traced(walk, SINKPROOF_TRACE_M12, l - 1, at)
+                             : traced(walk, SINKPROOF_TRACE_T0, 0, at))
+                     .text,
+                 shown(traced(walk, SINKPROOF_TRACE_A12, l, at)).text);
+        return;
+    case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
+        snprintf(out, size, "gate %s, up %s",
+                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at)).text,
+                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
+        return;
+    case SINKPROOF_TRACE_M12:
+        snprintf(out, size, "residual %s, mixture %s",
+                 shown(traced(walk, SINKPROOF_TRACE_A13, l, at)).text,
+                 shown(traced(walk, SINKPROOF_TRACE_M11, l, at)).text);
+        return;
+    default: // a sum of many products: the set says all
         out[0] = '\0';
-        return;
     }
-    size_t from = report->point == SINKPROOF_TRACE_A1 && l > 0 ? l - 1 : l;
-    double square = 0;
-    for (size_t d = 0; d < last; d++) {
-        double x = traced(walk, before, from, row * last + d);
-        square += x * x;
-    }
-    snprintf(out, size, "x %a, mean square %a", traced(walk, before, from, at),
-             square / (double)last);
 }

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# The command `judge` from outside: exit codes, the policy that auto finds, the override that
+# explains a bug, JSON, and input that a stranger broke.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+sinkproof=${SINKPROOF:-build/release/sinkproof}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+vectors=tests/vectors/openai-torch
+n=0
+failed=0
+
+report() { # status, text
+    n=$((n + 1))
+    if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
+}
+
+# judge must exit with $1; standard output and error go to $work/out and $work/err.
+exits() { # code, text, arguments
+    expected=$1
+    text=$2
+    shift 2
+    "$sinkproof" judge "$@" >"$work/out" 2>"$work/err"
+    found=$?
+    [ "$found" = "$expected" ]
+    report $? "$text: exit $found, expected $expected"
+}
+
+contains() { # file, text that it must hold
+    grep -q -F -e "$2" "$work/$1"
+    report $? "and says: $2"
+}
+
+exits 0 "float32 of the published reference" $vectors/small $vectors/small/trace-f32.safetensors
+exits 1 "its bfloat16" $vectors/small $vectors/small/trace-bf16.safetensors
+contains out "First divergence: 00.M8"
+contains out "--policy openai-bf16,M8.alpha=bf16"
+longest=$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' "$work/out")
+[ "$longest" -le 100 ]
+report $? "the report fits 100 columns: the longest line has $longest"
+exits 0 "bfloat16 under the override" $vectors/small $vectors/small/trace-bf16.safetensors \
+    --policy openai-bf16,M8.alpha=bf16
+exits 1 "several traces: the worst verdict wins" $vectors/small $vectors/small/trace-f32.safetensors \
+    $vectors/small/trace-bf16.safetensors --local --no-hint
+exits 1 "JSON on standard output" $vectors/window $vectors/window/trace-bf16.safetensors --json -
+python3 - "$work/out" <<'PY'
+import json, sys
+e = json.load(open(sys.argv[1]))
+r = e["results"]
+assert e["command"] == "judge" and e["exit"] == 1 and e["sinkproof"]
+assert r[0]["id"] == "judgement" and r[0]["first_divergence"] == "00.M8"
+assert r[0]["explained_by"] == "M8.alpha=bf16" and r[0]["policy"] == "openai-bf16"
+bad = {p["id"] for p in r[1:] if not p["ok"]}
+assert bad == {"00.M8", "01.M8"}, bad
+m8 = next(p for p in r if p["id"] == "00.M8")
+assert float.fromhex(m8["engine"]) != float.fromhex(m8["emulation"]) and len(m8["worst_index"]) == 3
+PY
+report $? "the JSON names the divergence, the override and the worst element in hex"
+
+# A wrong eps leans every element one way: with fewer keys in the trace it is still found.
+"$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy f32 --trace "$work/t.safetensors" \
+    >"$work/out" 2>&1
+exits 0 "the reference's own trace" synthetic:tiny "$work/t.safetensors" --policy f32 --all
+contains out "00.A1"
+exits 1 "the same trace on other weights" synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
+contains out "First divergence: T0"
+exits 1 "float32 declared as binary64" synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
+
+exits 2 "no trace" $vectors/small
+exits 2 "an unknown policy" $vectors/small $vectors/small/trace-f32.safetensors --policy bf17
+contains err "openai-bf16"
+exits 2 "a rate that is no probability" $vectors/small $vectors/small/trace-f32.safetensors --rate 2
+exits 3 "no such model" "$work/none" $vectors/small/trace-f32.safetensors
+exits 3 "no such trace" $vectors/small "$work/none.safetensors"
+contains err "none.safetensors"
+head -c 20000 $vectors/small/trace-f32.safetensors >"$work/cut.safetensors"
+exits 3 "a truncated trace" $vectors/small "$work/cut.safetensors"
+exits 3 "the trace of another model" $vectors/window $vectors/small/trace-f32.safetensors
+contains err "expected"
+exits 3 "a JSON file that cannot be written" $vectors/small $vectors/small/trace-f32.safetensors --local \
+    --json "$work/no/folder.json"
+
+"$sinkproof" demo >"$work/out" 2>"$work/err"
+report $? "the demo's tour holds"
+contains out "The tour holds"
+
+echo "1..$n"
+exit $failed
