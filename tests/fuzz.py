@@ -39,10 +39,17 @@ def seeds():
     yield "scalar-and-empty", safetensors({"a": ("F32", [], 4), "b": ("U8", [0, 3], 1)})
     yield "no-tensor", safetensors({})
     yield "blocks", safetensors({"w_blocks": ("U8", [1, 2, 1, 16], 1), "w_scales": ("U8", [1, 2, 1], 1)})
-    for n, hidden in ((1, 64), (2, 24), (2, 8)):
-        yield f"trace-{n}-{hidden}", safetensors(
-            {"tokens": ("I32", [n], 4), "positions": ("I32", [n], 4), "T0": ("F32", [n, hidden], 4),
-             "00.A1": ("BF16", [n, hidden], 2)}, {"format": "sinkproof-trace-1", "engine": "seed"})
+    n, k = 1, 3  # the tiny model: 10 heads of 16 on 2 key/value heads, 7 experts of width 128
+    ends = {"tokens": ("I32", [n], 4), "positions": ("I32", [n], 4), "T0": ("F32", [n, 96], 4)}
+    yield "trace-start", safetensors(ends, {"format": "sinkproof-trace-1", "engine": "seed"})
+    yield "trace-attention", safetensors(
+        {"00.A1": ("BF16", [n, 96], 2), "00.A2.q": ("F16", [n, 10, 16], 2),
+         "00.A2.k": ("BF16", [n, 2, 16], 2), "03.A9": ("F32", [10, n, n + 1], 4),
+         "03.A11": ("BF16", [n, 10, 16], 2)} | ends, {"format": "sinkproof-trace-1"})
+    yield "trace-experts", safetensors(
+        {"01.M2": ("F32", [n, 7], 4), "01.M3": ("I32", [n, k], 4), "01.M4": ("BF16", [n, k], 2),
+         "01.M8": ("BF16", [n, k, 128], 2), "F1": ("F64", [n, 96], 8)} | ends,
+        {"format": "sinkproof-trace-1"})
     yield "index", json.dumps({"metadata": {"total_size": 4},
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
     base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,
