@@ -11,10 +11,12 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
     return (sinkproof_setting){policy, u, log(2 * n / rate), mid_only};
 }
 
+//> bound.dot
 double sinkproof_gamma(double n, double u) {
     double nu = sinkproof_up(n * u);
     return nu < 1 ? sinkproof_up(sinkproof_up(nu / sinkproof_down(1 - nu))) : INFINITY;
 }
+//< bound.dot
 
 sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
                                   double bias) {
@@ -146,6 +148,7 @@ sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point
     return at.optional ? left_open(at.format, x) : sinkproof_honest_rounded(at.format, x);
 }
 
+//> bound.dot-likely
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n) {
     if (s->mid_only || s->u == 0) return x;
@@ -163,6 +166,7 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
     x.spread = x.var;
     return x;
 }
+//< bound.dot-likely
 
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute) {
     double reach = fmax(fabs(x.lo), fabs(x.hi));

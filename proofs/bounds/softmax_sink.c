@@ -47,6 +47,7 @@ typedef struct numerator {
     double lo, hi, likely_lo, likely_hi, mid;
 } numerator;
 
+//> bound.exp
 static numerator numerator_of(const sinkproof_setting *s, sinkproof_honest z, double m) {
     const double libm = 0x1p-50; // binary64 exp here: a few ulp, checked against Arb by the tests
     numerator e = {.mid = exp(z.mid - m)};
@@ -62,6 +63,7 @@ static numerator numerator_of(const sinkproof_setting *s, sinkproof_honest z, do
     e.likely_hi = exp(z.likely_hi - m) * (1 + eta) + flush;
     return e;
 }
+//< bound.exp
 
 //> bound.softmax-sink
 void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
