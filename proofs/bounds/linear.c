@@ -141,10 +141,11 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact
     double square = c->square[at] + b * b;
     // A term meets at most n - 1 additions, one more for b, and the rounding of its product.
     double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
-    double centre = sinkproof_gamma(2 * n + 8, u64) * total;
-    double under = exact_products ? 0 : n * sinkproof_underflow(s->policy->inside);
-    double slack = in_worst * 0x1p-40 + centre + under;
-    double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 0x1p-40) + in_worst + slack;
+    double here = sinkproof_gamma(2 * n + 8, u64); // of the matrix products below, relative to A
+    // Short products have no rounding error, but they can still fall below the smallest number.
+    double under = total > 0 ? n * sinkproof_underflow(s->policy->inside) : 0;
+    double slack = (in_worst + total) * here + under;
+    double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 2 * here) + in_worst + slack;
     double paths =
         n * (mid * mid / 3 + square / 6) + (exact_products ? 0 : square) + (biased ? mid * mid : 0);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
