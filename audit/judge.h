@@ -21,14 +21,15 @@ typedef enum sinkproof_verdict {
 
 const char *sinkproof_verdict_name(sinkproof_verdict verdict);
 
-enum { SINKPROOF_HISTOGRAM = 160 }; // quarter octaves from 2^-32 to 2^8
+enum { SINKPROOF_HISTOGRAM = 160 }; // quarters of an octave from 2^-32 to 2^8
 
 typedef struct sinkproof_histogram {
     size_t total, counts[SINKPROOF_HISTOGRAM];
 } sinkproof_histogram;
 
 void sinkproof_histogram_add(sinkproof_histogram *histogram, double x);
-double sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, 19 % steps
+double
+sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within a quarter
 
 typedef struct sinkproof_point_report {
     sinkproof_trace_point point;

@@ -27,9 +27,14 @@ sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elem
     return sinkproof_setting_for(walk->policy, elements, walk->rate, walk->end_to_end);
 }
 
+// Bins of a quarter of an octave: the exponent and the two bits behind it, from 2^-32 on.
+enum { FIRST_BIN = (1023 - 32) * 4 };
+
 void sinkproof_histogram_add(sinkproof_histogram *histogram, double x) {
-    double place = x > 0 ? 4 * (log2(x) + 32) : 0;
-    int bin = place < 0 ? 0 : place >= SINKPROOF_HISTOGRAM ? SINKPROOF_HISTOGRAM - 1 : (int)place;
+    uint64_t pattern;
+    memcpy(&pattern, &x, sizeof pattern);
+    int bin = x > 0 ? (int)(pattern >> 50) - FIRST_BIN : 0;
+    bin = bin < 0 ? 0 : bin >= SINKPROOF_HISTOGRAM ? SINKPROOF_HISTOGRAM - 1 : bin;
     histogram->counts[bin]++;
     histogram->total++;
 }
@@ -38,8 +43,8 @@ double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
     size_t below = 0;
     for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) {
         below += histogram->counts[bin];
-        if (2 * below >= histogram->total && below > 0)
-            return bin == 0 ? 0 : exp2((bin + 0.5) / 4 - 32);
+        if (2 * below >= histogram->total && below > 0) // the bin's middle
+            return bin == 0 ? 0 : ldexp(1 + (bin % 4 + 0.5) / 4, bin / 4 - 32);
     }
     return 0;
 }

@@ -17,6 +17,8 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 typedef struct sinkproof_honest {
     double lo, hi;               // worst case: outside is a bug, whatever order the engine sums in
