@@ -7,13 +7,22 @@
 // at most gamma_(d+3) (squares, additions, the division by d, the addition of eps); the root
 // halves it. Then the declared error of rsqrt, two products, and the rounding point. What
 // the root adds is common to the row; the products are each element's own.
+//
+// Underflow: a square may lose 2^-150; the first of the two products may, and what it loses is
+// multiplied by the other factor, the root or the scale.
+//
+// Likely: a term p that is small beside the spacing h <= 2 u S of the partial sums is lost as a
+// whole, and in a sum of positive terms such losses lean one way; a term much larger than h
+// rounds either way, its mean error over a smooth density f being h^2 f' / 24 or so, about
+// h^2 / (48 p). The lean of the sum is taken as sum_k min(p_k, (u S)^2 / (4 p_k)).
 #include "proofs/bounds/bounds.h"
 
 //> bound.rmsnorm
 void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,
                               const sinkproof_honest *x_d, const double *scale_d, double eps,
                               sinkproof_honest *y_d, double *common) {
-    double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0;
+    double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0, swamped = 0;
+    double under = sinkproof_underflow(s->policy->inside);
     for (size_t i = 0; i < d; i++) {
         const sinkproof_honest *x = &x_d[i];
         double square = x->mid * x->mid, big = fmax(fabs(x->lo), fabs(x->hi));
@@ -24,20 +33,26 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         sum_hi += big * big;
         in_var += 4 * square * x->var;
     }
+    for (size_t i = 0; i < d; i++) {
+        double square = x_d[i].mid * x_d[i].mid, spacing = s->u * sum;
+        if (square > 0) swamped += fmin(square, spacing * spacing / (4 * square));
+    }
     double n = (double)d, root = 1 / sqrt(sum / n + eps);
-    double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
+    double leaning = sum > 0 ? swamped / (2 * sum) : 0; // of the root, relative
+    double here = sinkproof_gamma(n + 8, 0x1p-53);      // this evaluation's own error
     double declared = s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u;
     double shared = 0;
     sinkproof_honest r = sinkproof_known(root);
     if (!s->mid_only) {
         double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
-        double lo = 1 / sqrt((sum_hi * (1 + gamma)) / n + eps * (1 + gamma)) * (1 - here);
+        double lost = n * under, least = fmax(sum_lo - lost, 0);
+        double lo = 1 / sqrt((sum_hi + lost) * (1 + gamma) / n + eps * (1 + gamma)) * (1 - here);
         double hi =
-            1 / sqrt(sum_lo * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
+            1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
         // relative variance of the computed sum: its rounded partial sums grow to the whole
         shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * fourth / (6 * sum * sum) + 3) : 0;
         shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
-        double likely = sqrt(2 * s->odds * 3 * shared) + 2 * here;
+        double likely = sqrt(2 * s->odds * 3 * shared) + leaning + 2 * here;
         r = (sinkproof_honest){
             lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0};
         if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
@@ -46,6 +61,9 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
     for (size_t i = 0; i < d; i++) {
         sinkproof_honest y = sinkproof_honest_mul(x_d[i], sinkproof_known(scale_d[i]));
         y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
+        if (!s->mid_only)
+            y = sinkproof_honest_declared(y, 0, under * fmax(fabs(r.hi), fabs(scale_d[i])));
+        y.bias += leaning * fabs(y.mid);
         y_d[i] = sinkproof_honest_at(s, point, y);
     }
     *common = shared;
