@@ -10,6 +10,7 @@
 #include "ref/model/mxfp4.h"
 #include "ref/model/slots.h"
 #include "ref/model/synthetic.h"
+#include "ref/policy.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -305,21 +306,51 @@ static json_t *results(const survey *in, const char *spec) {
 }
 
 typedef struct arguments {
-    const char *model, *json;
+    const char *model, *json, *policy;
 } arguments;
 
 static const struct argp_option options[] = {
-    {"json", 'j', "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0}, {0}};
+    {"json", 'j', "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
+    {"policy", 'p', "POLICY", 0,
+     "print a policy in full, as a file that --policy @FILE of the other commands reads", 0},
+    {0}};
+
+// Every point, function and choice of a policy: the text that sinkproof_policy_parse reads.
+static int print_policy(const char *text) {
+    sinkproof_policy policy;
+    sinkproof_error error;
+    if (!sinkproof_policy_parse(text, &policy, &error)) {
+        fprintf(stderr, "sinkproof info: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    printf("# the policy %s, in full; ? after a format: an engine may be more precise there\n",
+           policy.name);
+    for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        char value[16];
+        snprintf(value, sizeof value, "%s%s", sinkproof_format_name(policy.at[p].format),
+                 policy.at[p].optional ? "?" : "");
+        printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p), value,
+               sinkproof_point_what((sinkproof_point)p));
+    }
+    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
+        printf("%-10s = %gulp\n", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+    printf("%-10s = %-6s # arithmetic between the points\n", "inside",
+           sinkproof_format_name(policy.inside));
+    printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
+    return SINKPROOF_HOLDS;
+}
 
 static error_t parse(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     if (key == 'j')
         in->json = value;
+    else if (key == 'p')
+        in->policy = value;
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)
         in->model = value;
     else if (key == ARGP_KEY_ARG)
         argp_error(state, "expected one MODEL, found \"%s\" too", value);
-    else if (key == ARGP_KEY_END && in->model == NULL)
+    else if (key == ARGP_KEY_END && in->model == NULL && in->policy == NULL)
         argp_error(state, "expected a MODEL");
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
@@ -333,9 +364,10 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
         "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
     const struct argp argp = {options, parse, "MODEL", document, NULL, NULL, NULL};
-    arguments in = {NULL, NULL};
+    arguments in = {NULL, NULL, NULL};
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    if (in.policy != NULL) return print_policy(in.policy);
     sinkproof_error error;
     sinkproof_model *model;
     if (!sinkproof_model_open(in.model, &model, &error)) return sinkproof_bad_input("info", &error);

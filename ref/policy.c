@@ -128,9 +128,6 @@ static const struct point_text {
 #undef SINKPROOF_POINT_TEXT
 };
 
-static const char *const function_names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos",
-                                                                     "pow"};
-
 // What torch's own vectorised functions and any careful libm keep: 1 ulp, doubled. A policy may
 // say otherwise.
 static const double default_ulp = 2;
@@ -154,13 +151,12 @@ double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point,
     return sinkproof_round(policy->at[point].format, x);
 }
 
-// Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
-static void append_word(char *list, size_t size, const char *word) {
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
+const char *sinkproof_function_name(sinkproof_function function) {
+    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos", "pow"};
+    return names[function];
 }
 
-static bool known_policy_load(const char *name, sinkproof_policy *policy, sinkproof_error *error) {
+bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
     for (size_t k = 0; k < KNOWN; k++) {
         if (strcmp(name, known[k].name) != 0) continue;
         for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++) {
@@ -173,100 +169,5 @@ static bool known_policy_load(const char *name, sinkproof_policy *policy, sinkpr
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
         return true;
     }
-    char list[256] = "";
-    for (size_t k = 0; k < KNOWN; k++) append_word(list, sizeof list, known[k].name);
-    return sinkproof_fail(error, "unknown policy '%s': known are %s", name, list);
-}
-
-static bool parse_format(const char *word, sinkproof_format *format) {
-    for (int f = 0; f < SINKPROOF_FORMATS; f++) {
-        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
-        *format = (sinkproof_format)f;
-        return true;
-    }
     return false;
-}
-
-// "bf16", "bf16?", "real" (absent).
-static bool parse_rounding(const char *key, char *value, sinkproof_rounding *rounding,
-                           sinkproof_error *error) {
-    size_t length = strlen(value);
-    bool optional = length > 0 && value[length - 1] == '?';
-    if (optional) value[length - 1] = '\0';
-    if (!parse_format(value, &rounding->format))
-        return sinkproof_fail(error,
-                              "unknown format '%s' for %s: known are real, f64, f32, f16, bf16, "
-                              "each with ? when an engine may be more precise there",
-                              value, key);
-    rounding->optional = optional && rounding->format != SINKPROOF_REAL;
-    return true;
-}
-
-static bool parse_ulp(const char *key, const char *value, double *ulp, sinkproof_error *error) {
-    char *end = NULL;
-    double x = strtod(value, &end);
-    bool number = end != value && (*end == '\0' || strcmp(end, "ulp") == 0);
-    if (!number || !(x >= 0.5) || !(x <= 1e6))
-        return sinkproof_fail(error, "'%s=%s' is not an error from 0.5ulp to 1000000ulp", key,
-                              value);
-    *ulp = x;
-    return true;
-}
-
-static bool parse_yarn(const char *value, bool *truncate, sinkproof_error *error) {
-    if (strcmp(value, "truncate") != 0 && strcmp(value, "config") != 0)
-        return sinkproof_fail(error, "'yarn=%s': expected yarn=truncate or yarn=config", value);
-    *truncate = strcmp(value, "truncate") == 0;
-    return true;
-}
-
-static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
-    if (strcmp(value, "f32") != 0 && strcmp(value, "f64") != 0)
-        return sinkproof_fail(error, "'inside=%s': expected inside=f32 or inside=f64", value);
-    *inside = strcmp(value, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_F64;
-    return true;
-}
-
-static bool unknown_key(const char *key, sinkproof_error *error) {
-    char list[512] = "";
-    for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++)
-        append_word(list, sizeof list, point_texts[a].name);
-    for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
-        append_word(list, sizeof list, function_names[f]);
-    return sinkproof_fail(error, "unknown override '%s' of a policy: known are %s, inside, yarn",
-                          key, list);
-}
-
-// One "KEY=VALUE" after the policy's name. `word` is taken apart in place.
-static bool parse_override(char *word, sinkproof_policy *policy, sinkproof_error *error) {
-    char *value = strchr(word, '=');
-    if (value == NULL)
-        return sinkproof_fail(error, "'%s' is not an override of the form POINT=FORMAT", word);
-    *value++ = '\0';
-    for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++)
-        if (strcmp(word, point_texts[a].name) == 0)
-            return parse_rounding(word, value, &policy->at[a], error);
-    for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
-        if (strcmp(word, function_names[f]) == 0)
-            return parse_ulp(word, value, &policy->ulp[f], error);
-    if (strcmp(word, "yarn") == 0) return parse_yarn(value, &policy->yarn_truncate, error);
-    if (strcmp(word, "inside") == 0) return parse_inside(value, &policy->inside, error);
-    return unknown_key(word, error);
-}
-
-bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error) {
-    sinkproof_policy parsed;
-    if (strlen(text) >= sizeof parsed.name)
-        return sinkproof_fail(error, "a policy of %zu characters: at most %zu are read",
-                              strlen(text), sizeof parsed.name - 1);
-    char words[sizeof parsed.name];
-    memset(&parsed, 0, sizeof parsed);
-    strcpy(parsed.name, text);
-    strcpy(words, text);
-    char *rest = words, *word = strsep(&rest, ",");
-    if (!known_policy_load(word, &parsed, error)) return false;
-    while ((word = strsep(&rest, ",")) != NULL)
-        if (!parse_override(word, &parsed, error)) return false;
-    *policy = parsed;
-    return true;
 }

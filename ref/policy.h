@@ -83,14 +83,18 @@ typedef struct sinkproof_policy {
 } sinkproof_policy;
 
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,inside=f32|f64][,yarn=truncate|config]".
-// Names: real-f64, f32, openai-bf16, hf-bf16 (exact), bf16, f16 (generic). Errors name the
-// offending word and list what is known. Source: DESIGN, "Three meanings of one model".
+// Names: real-f64, f32, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE, which states a
+// policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known. Source: DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
 // The known names, NULL-terminated, narrowest first.
 const char *const *sinkproof_policy_names(void);
 
+// One of them without overrides; false when the name is not known.
+bool sinkproof_policy_known(const char *name, sinkproof_policy *policy);
+
 const char *sinkproof_point_name(sinkproof_point point);
+const char *sinkproof_function_name(sinkproof_function function); // "exp"
 const char *sinkproof_point_what(sinkproof_point point);
 
 // x rounded as `policy` says at `point` (an optional rounding happens).

@@ -69,6 +69,10 @@ exits 1 "the same trace on other weights" synthetic:tiny,seed=9 "$work/t.safeten
 contains out "First divergence: T0"
 exits 1 "float32 declared as binary64" synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
 
+"$sinkproof" info --policy openai-bf16,M8.alpha=bf16 >"$work/policy"
+exits 0 "a policy in a file, as info prints it" $vectors/small $vectors/small/trace-bf16.safetensors \
+    --policy "@$work/policy"
+
 exits 2 "no trace" $vectors/small
 exits 2 "an unknown policy" $vectors/small $vectors/small/trace-f32.safetensors --policy bf17
 contains err "openai-bf16"

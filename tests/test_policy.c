@@ -73,6 +73,42 @@ static void test_refusal(const char *text, const char *word) {
        "'%.30s' is refused: %s", text, e.text);
 }
 
+// A policy in a file: every point is stated, once; what is missing or unknown is named.
+static void test_file(void) {
+    const char *path = "/tmp/sinkproof-test-policy";
+    sinkproof_policy p;
+    sinkproof_error e;
+    FILE *file = fopen(path, "w");
+    fprintf(file, "# as openai-bf16, but for one point\n");
+    sinkproof_policy openai = policy_of("openai-bf16");
+    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++)
+        fprintf(file, "%s = %s  # %s\n", sinkproof_point_name((sinkproof_point)i),
+                i == SINKPROOF_AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
+                sinkproof_point_what((sinkproof_point)i));
+    fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\ninside=f32\n");
+    fclose(file);
+    ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
+           strstr(e.text, "yarn is missing") != NULL,
+       "a file that leaves out a key is refused: %s", e.text);
+    file = fopen(path, "a");
+    fprintf(file, "yarn=config\n");
+    fclose(file);
+    bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
+    ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
+           p.ulp[SINKPROOF_EXP] == 3 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
+           p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
+       "a complete file is read, and overrides refine it");
+    file = fopen(path, "a");
+    fprintf(file, "A13=bf16\n");
+    fclose(file);
+    ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
+           strstr(e.text, "A13 is stated twice") != NULL,
+       "a point stated twice is refused: %s", e.text);
+    ok(!sinkproof_policy_parse("@/tmp/sinkproof-no-such-policy", &p, &e),
+       "a file that is not there is refused: %s", e.text);
+    remove(path);
+}
+
 int main(void) {
     test_names();
     test_tables();
@@ -95,5 +131,6 @@ int main(void) {
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     test_refusal(longer, "characters");
+    test_file();
     return tap_done();
 }

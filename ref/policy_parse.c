@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The reader of a policy's text: a known name or a file, then overrides. A file states a policy in
+// full, one KEY=VALUE a line, every point and function, # before a comment; what it leaves out is
+// an error.
+#include "ref/policy.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 1 << 16, KEYS = SINKPROOF_POINT_COUNT + SINKPROOF_FUNCTION_COUNT + 2 };
+
+// The keys of a policy in one order: points, functions, inside, yarn.
+static const char *key_name(size_t key) {
+    if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
+    key -= SINKPROOF_POINT_COUNT;
+    if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
+    return key == SINKPROOF_FUNCTION_COUNT ? "inside" : "yarn";
+}
+
+// Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
+static void append_word(char *list, size_t size, const char *word) {
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
+}
+
+static bool parse_format(const char *word, sinkproof_format *format) {
+    for (int f = 0; f < SINKPROOF_FORMATS; f++) {
+        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
+        *format = (sinkproof_format)f;
+        return true;
+    }
+    return false;
+}
+
+// "bf16", "bf16?", "real" (absent).
+static bool parse_rounding(const char *key, char *value, sinkproof_rounding *rounding,
+                           sinkproof_error *error) {
+    size_t length = strlen(value);
+    bool optional = length > 0 && value[length - 1] == '?';
+    if (optional) value[length - 1] = '\0';
+    if (!parse_format(value, &rounding->format))
+        return sinkproof_fail(error,
+                              "unknown format '%s' for %s: known are real, f64, f32, f16, bf16, "
+                              "each with ? when an engine may be more precise there",
+                              value, key);
+    rounding->optional = optional && rounding->format != SINKPROOF_REAL;
+    return true;
+}
+
+static bool parse_ulp(const char *key, const char *value, double *ulp, sinkproof_error *error) {
+    char *end = NULL;
+    double x = strtod(value, &end);
+    bool number = end != value && (*end == '\0' || strcmp(end, "ulp") == 0);
+    if (!number || !(x >= 0.5) || !(x <= 1e6))
+        return sinkproof_fail(error, "'%s=%s' is not an error from 0.5ulp to 1000000ulp", key,
+                              value);
+    *ulp = x;
+    return true;
+}
+
+static bool parse_yarn(const char *value, bool *truncate, sinkproof_error *error) {
+    if (strcmp(value, "truncate") != 0 && strcmp(value, "config") != 0)
+        return sinkproof_fail(error, "'yarn=%s': expected yarn=truncate or yarn=config", value);
+    *truncate = strcmp(value, "truncate") == 0;
+    return true;
+}
+
+static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
+    if (strcmp(value, "f32") != 0 && strcmp(value, "f64") != 0)
+        return sinkproof_fail(error, "'inside=%s': expected inside=f32 or inside=f64", value);
+    *inside = strcmp(value, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_F64;
+    return true;
+}
+
+static bool unknown_key(const char *word, sinkproof_error *error) {
+    char list[512] = "";
+    for (size_t key = 0; key < KEYS; key++) append_word(list, sizeof list, key_name(key));
+    return sinkproof_fail(error, "unknown override '%s' of a policy: known are %s", word, list);
+}
+
+// One "KEY=VALUE". `word` is taken apart in place; *key receives which one it was.
+static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
+                           sinkproof_error *error) {
+    char *value = strchr(word, '=');
+    if (value == NULL)
+        return sinkproof_fail(error, "'%s' is not an override of the form POINT=FORMAT", word);
+    *value++ = '\0';
+    for (*key = 0; *key < KEYS && strcmp(word, key_name(*key)) != 0;) ++*key;
+    if (*key == KEYS) return unknown_key(word, error);
+    size_t function = *key - SINKPROOF_POINT_COUNT;
+    if (*key < SINKPROOF_POINT_COUNT) return parse_rounding(word, value, &policy->at[*key], error);
+    if (function < SINKPROOF_FUNCTION_COUNT)
+        return parse_ulp(word, value, &policy->ulp[function], error);
+    return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
+                                       : parse_yarn(value, &policy->yarn_truncate, error);
+}
+
+// Comments and white space out of one line, in place.
+static void strip(char *line) {
+    char *out = line;
+    for (char *in = line; *in != '\0' && *in != '#'; in++)
+        if (!isspace((unsigned char)*in)) *out++ = *in;
+    *out = '\0';
+}
+
+static bool parse_lines(const char *path, char *text, sinkproof_policy *policy,
+                        sinkproof_error *error) {
+    bool stated[KEYS] = {false};
+    size_t number = 0, key;
+    for (char *line; (line = strsep(&text, "\n")) != NULL;) {
+        sinkproof_error inner;
+        number++;
+        strip(line);
+        if (line[0] == '\0') continue;
+        if (!parse_override(line, policy, &key, &inner))
+            return sinkproof_fail(error, "%.200s line %zu: %.700s", path, number, inner.text);
+        if (stated[key])
+            return sinkproof_fail(error, "%.200s line %zu: %s is stated twice", path, number,
+                                  key_name(key));
+        stated[key] = true;
+    }
+    for (key = 0; key < KEYS; key++)
+        if (!stated[key])
+            return sinkproof_fail(error,
+                                  "%.200s: a policy in a file states every point: %s is missing",
+                                  path, key_name(key));
+    return true;
+}
+
+static bool parse_file(const char *path, sinkproof_policy *policy, sinkproof_error *error) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return sinkproof_fail(error, "%.300s: expected a policy, cannot be opened", path);
+    char *text = malloc(FILE_LIMIT + 1);
+    size_t length = text != NULL ? fread(text, 1, FILE_LIMIT + 1, file) : 0;
+    bool whole = text != NULL && !ferror(file) && length <= FILE_LIMIT;
+    fclose(file);
+    if (whole) text[length] = '\0';
+    bool good =
+        whole && strlen(text) == length
+            ? parse_lines(path, text, policy, error)
+            : sinkproof_fail(error, "%.300s: not a policy: expected a text of at most %d bytes",
+                             path, FILE_LIMIT);
+    free(text);
+    return good;
+}
+
+static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_error *error) {
+    if (word[0] == '@') return parse_file(word + 1, policy, error);
+    if (sinkproof_policy_known(word, policy)) return true;
+    char list[256] = "";
+    for (const char *const *name = sinkproof_policy_names(); *name != NULL; name++)
+        append_word(list, sizeof list, *name);
+    return sinkproof_fail(error, "unknown policy '%s': known are %s, or @FILE", word, list);
+}
+
+bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error) {
+    sinkproof_policy parsed;
+    if (strlen(text) >= sizeof parsed.name)
+        return sinkproof_fail(error, "a policy of %zu characters: at most %zu are read",
+                              strlen(text), sizeof parsed.name - 1);
+    char words[sizeof parsed.name];
+    memset(&parsed, 0, sizeof parsed);
+    strcpy(parsed.name, text);
+    strcpy(words, text);
+    char *rest = words, *word = strsep(&rest, ",");
+    size_t key;
+    if (!parse_base(word, &parsed, error)) return false;
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (!parse_override(word, &parsed, &key, error)) return false;
+    *policy = parsed;
+    return true;
+}
