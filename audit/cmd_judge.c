@@ -253,35 +253,42 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     return code;
 }
 
-int sinkproof_cmd_judge(int argc, char **argv) {
-    options o = {.policy = "auto", .rate = 1e-9};
+// Every trace of the command line, and the worst of their exit codes.
+static int judge_all(const options *o) {
     sinkproof_error error;
     sinkproof_policy policy;
     sinkproof_model *model;
+    if (strcmp(o->policy, "auto") != 0 && !sinkproof_policy_parse(o->policy, &policy, &error)) {
+        fprintf(stderr, "sinkproof judge: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    if (!sinkproof_model_open(o->model, &model, &error))
+        return sinkproof_bad_input("judge", &error);
+    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+    FILE *out = silent ? fopen("/dev/null", "w") : stdout;
+    json_t *results = json_array();
+    int worst = SINKPROOF_HOLDS;
+    for (size_t t = 0; out != NULL && t < o->n_traces; t++) {
+        int code = judge_one(model, o->traces[t], o, out, results);
+        static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
+        if (weight[code] > weight[worst]) worst = code;
+        if (t + 1 < o->n_traces) fprintf(out, "\n");
+    }
+    if (silent && out != NULL) fclose(out);
+    sinkproof_model_close(model);
+    if (o->json != NULL && !sinkproof_write_json(o->json, "judge", worst, results, &error))
+        return sinkproof_bad_input("judge", &error);
+    if (o->json == NULL) json_decref(results);
+    return worst;
+}
+
+int sinkproof_cmd_judge(int argc, char **argv) {
+    options o = {.policy = "auto", .rate = 1e-9};
     o.traces = calloc((size_t)argc, sizeof *o.traces);
     if (o.traces == NULL) abort();
     argp_err_exit_status = SINKPROOF_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (strcmp(o.policy, "auto") != 0 && !sinkproof_policy_parse(o.policy, &policy, &error)) {
-        fprintf(stderr, "sinkproof judge: %s\n", error.text);
-        return SINKPROOF_USAGE;
-    }
-    if (!sinkproof_model_open(o.model, &model, &error)) return sinkproof_bad_input("judge", &error);
-    bool silent = o.json != NULL && strcmp(o.json, "-") == 0;
-    FILE *out = silent ? fopen("/dev/null", "w") : stdout;
-    json_t *results = json_array();
-    int worst = SINKPROOF_HOLDS;
-    for (size_t t = 0; out != NULL && t < o.n_traces; t++) {
-        int code = judge_one(model, o.traces[t], &o, out, results);
-        static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
-        if (weight[code] > weight[worst]) worst = code;
-        if (t + 1 < o.n_traces) fprintf(out, "\n");
-    }
-    if (silent && out != NULL) fclose(out);
-    sinkproof_model_close(model);
+    int code = judge_all(&o);
     free(o.traces);
-    if (o.json != NULL && !sinkproof_write_json(o.json, "judge", worst, results, &error))
-        return sinkproof_bad_input("judge", &error);
-    if (o.json == NULL) json_decref(results);
-    return worst;
+    return code;
 }

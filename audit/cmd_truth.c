@@ -261,6 +261,7 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
     if (o->local == NULL) {
         if (!sinkproof_parse_tokens(o->tokens, config->vocab, tokens_n, n, error)) return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
+        free(*tokens_n);
         return sinkproof_fail(error, "%s: expected %zu tokens, found %zu", o->route, *n,
                               sinkproof_trace_length(trace));
     }

@@ -24,8 +24,8 @@ enum sinkproof_exit {
 };
 
 typedef struct sinkproof_command {
-    const char *name, *summary;           // summary: one line for `sinkproof --help`
-    int (*run)(int argc, char **argv);    // argv[0] is "sinkproof NAME"; returns an exit code
+    const char *name, *summary;        // summary: one line for `sinkproof --help`
+    int (*run)(int argc, char **argv); // argv[0] is "sinkproof NAME"; returns an exit code
 } sinkproof_command;
 
 int sinkproof_cmd_demo(int argc, char **argv);

@@ -13,7 +13,7 @@ typedef struct sinkproof_error {
 } sinkproof_error;
 
 #if defined(__GNUC__)
-#define SINKPROOF_PRINTF(format_index, first_argument) \
+#define SINKPROOF_PRINTF(format_index, first_argument)                                             \
     __attribute__((format(printf, format_index, first_argument)))
 #else
 #define SINKPROOF_PRINTF(format_index, first_argument)
