@@ -20,6 +20,7 @@ typedef struct tally {
     size_t checked, outside, unlikely, several;
     double worst, worst_value;
     sinkproof_honest worst_set;
+    double floor; // the share of smaller values is not looked at (only whether they are inside)
 } tally;
 
 MAYBE_UNUSED static double share_of(const sinkproof_honest *x, double v) {
@@ -35,6 +36,7 @@ MAYBE_UNUSED static void meet(tally *t, const sinkproof_honest *x, double v) {
     t->unlikely += !(v >= x->likely_lo && v <= x->likely_hi);
     t->several += x->lo != x->hi;
     double share = x->lo == x->hi && inside ? 0 : share_of(x, v);
+    if (inside && fabs(x->mid) < t->floor) return;
     if (!(share <= t->worst) && !(t->worst != t->worst))
         t->worst = share, t->worst_value = v, t->worst_set = *x;
 }
