@@ -85,6 +85,7 @@ static double *mapped(const double *x, size_t n, bool square) {
     return y;
 }
 
+//> bound.value
 // sum |x| dy + dx |y| + dx dy over k for one kind of radius (worst, likely or bias).
 static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, const double *dx,
                          const double *dy, const double *abs_x, const double *abs_y) {
@@ -95,6 +96,7 @@ static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, c
     if (dx != NULL && dy != NULL) times(x->rows, y->rows, x->cols, dx, dy, true, c);
     return c;
 }
+//< bound.value
 
 typedef struct sums {
     double *mid, *abs, *square;          // S, A, Q
