@@ -78,7 +78,7 @@ enum { SINKPROOF_DRIFT_BINS = 14 };
 
 typedef struct sinkproof_drift_bin {
     double sum, weight, model, seen, bias; // see drift.c
-    bool jumps; // some errors are rare whole steps: only what was seen bounds them
+    bool jumps; // what was seen bounds the sum: elements on their own, or rare whole steps
     size_t elements;
 } sinkproof_drift_bin;
 

@@ -8,11 +8,12 @@
 // the weighted mean g = sum d c / v over sum c^2 / v, with c the emulation and v the variance
 // that the open parts allow. Its variance is 1 / sum c^2 / v, plus what the row shares.
 //
-// Threshold: centred errors of bounded size satisfy |sum X| <= sqrt(2 L V) but for odds
-// 2 exp(-L), V the model's variance (Azuma-Hoeffding). Where errors are rare whole steps of a
-// coarse format, V is what was seen, sum X^2: for independent symmetric X this holds whatever
-// their size (the self-normalised bound: given the sizes, only the signs are random). Declared
-// function errors may lean one way: their whole weight is allowed for.
+// Threshold: independent symmetric errors satisfy |sum X| <= sqrt(2 L sum X^2) but for odds
+// 2 exp(-L), whatever their sizes and however rare a whole step of a coarse format is: given the
+// sizes, only the signs are random (the self-normalised bound). The larger of sum X^2 and of the
+// model's variance V stands in it. Errors that a row shares make the row one unit, and a few rows
+// can never outrun their own sum X^2; there V alone serves (Azuma-Hoeffding) as long as no error
+// is a rare step. Declared function errors may lean one way: their whole weight is allowed for.
 #include "proofs/bounds/bounds.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         if (!(x->spread > 0) || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias))
             continue;
         double likely = sinkproof_likely_radius(x);
-        bool jumps = likely * likely > 400 * (x->spread + common * c * c);
+        bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
         const int gains[3] = {ALL, size_bin(c, largest), place};
         for (int b = 0; b < 3; b++) {
             put(&drift->bins[gains[b]], d, c, x, common == 0, jumps);
