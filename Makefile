@@ -89,7 +89,7 @@ $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
 
 .SECONDARY: $(TESTBIN:%=%.o)
 
-demo: $(PROGRAM)  ## install what is missing, build, and take the tour: about two minutes
+demo: $(PROGRAM)  ## install what is missing, build, and take the tour: under a minute
 	$(PROGRAM) demo
 
 test: $(PROGRAM) $(TESTBIN)  ## install what is missing, build, run every test (CI=true: a skip fails)
