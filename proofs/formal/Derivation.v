@@ -8,7 +8,6 @@
 
 From Sinkproof Require Import Sums SoftmaxSink.
 From Coq Require Import Reals List Arith Lia Lra.
-From Coquelicot Require Import Coquelicot.
 Import ListNotations.
 Open Scope R_scope.
 Open Scope V_scope.
@@ -20,11 +19,11 @@ Definition block (d' h : nat) (b : vec) : vec := fun c => b (h * d' + c)%nat.
 Definition rows (d' h : nat) (W : mat) : mat := fun r c => W (h * d' + r)%nat c.
 
 (* [u_1 … u_H]: the vector whose block h is u h. *)
-Definition concat (d' : nat) (u : nat -> vec) : vec := fun r => u (r / d')%nat (r mod d')%nat.
+Definition concat_heads (d' : nat) (u : nat -> vec) : vec := fun r => u (r / d')%nat (r mod d')%nat.
 
-Lemma block_concat d' h (u : nat -> vec) c : (c < d')%nat -> block d' h (concat d' u) c = u h c.
+Lemma block_concat d' h (u : nat -> vec) c : (c < d')%nat -> block d' h (concat_heads d' u) c = u h c.
 Proof.
-  intros Hc. unfold block, concat. rewrite Nat.div_add_l, Nat.div_small by lia.
+  intros Hc. unfold block, concat_heads. rewrite Nat.div_add_l, Nat.div_small by lia.
   rewrite Nat.add_0_r, Nat.add_comm, Nat.mod_add, Nat.mod_small by lia. reflexivity.
 Qed.
 
@@ -34,7 +33,7 @@ Lemma mul_blocks H d' (u : vec) (W : mat) :
 Proof. at_coordinate c. apply Sum_blocks. Qed.
 
 Lemma mul_concat H d' (u : nat -> vec) (W : mat) :
-  concat d' u *[H * d'] W = ∑ h < H, u h *[d'] rows d' h W.
+  concat_heads d' u *[H * d'] W = ∑ h < H, u h *[d'] rows d' h W.
 Proof.
   rewrite mul_blocks. apply vsum_ext. intros h. at_coordinate c.
   apply Sum_ext_in. intros k Hk. apply in_seq in Hk. rewrite block_concat by lia. reflexivity.
@@ -69,7 +68,7 @@ Section Derivation.
   Notation WO_ h := (rows d' h WO).
 
   (*> sink.attn-concat *)
-  Definition ATTN : vec := concat d' head *[d] WO + bO.
+  Definition ATTN : vec := concat_heads d' head *[d] WO + bO.
   (*< sink.attn-concat *)
 
   (* Block rows of W^O: the product of the concatenated heads is a sum over heads. *)

@@ -56,6 +56,9 @@ Section Laws.
   Lemma Sum_zero J : ∑ _j ∈ J, 0 = 0.
   Proof. induction J; simpl; [reflexivity | rewrite IHJ; ring]. Qed.
 
+  Lemma Sum_is_zero J f : (forall j, f j = 0) -> Sum J f = 0.
+  Proof. intros H. rewrite (Sum_ext _ _ (fun _ => 0) H). apply Sum_zero. Qed.
+
   Lemma Sum_const J c : ∑ _j ∈ J, c = INR (length J) * c.
   Proof.
     induction J as [|j J IH]; [simpl; ring|].
