@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The letters of the derivation for a drawn instance: alpha_ijh, x_j, W^V_h, b^V_h, W^O_h. Query
+// head h reads the key/value head g(h), which is h itself in the seed's notation.
+#ifndef SINKPROOF_EXACT_ATTENTION_H
+#define SINKPROOF_EXACT_ATTENTION_H
+
+#include "proofs/exact/exact.h"
+
+typedef sinkproof_exact_instance instance;
+
+// The first key at or after j that the query sees: for (j = seen(m, 0); j < n; j = seen(m, j+1)).
+static inline size_t seen(const instance *m, size_t j) {
+    while (j < m->tokens && !m->sees[j]) j++;
+    return j;
+}
+
+static inline size_t kv_head(const instance *m, size_t h) { // g(h)
+    return h / (m->heads / m->kv_heads);
+}
+static inline rational e_score(const instance *m, size_t j, size_t h) { // e^(s_ijh)
+    return m->e.at[h * m->e.cols + j];
+}
+static inline row x_of(const instance *m, size_t j) { // x_j
+    return matrix_row(m->x, j);
+}
+static inline matrix w_value(const instance *m, size_t h) { // W^V_h
+    return m->wv[kv_head(m, h)];
+}
+static inline row b_value(const instance *m, size_t h) { // b^V_h
+    return m->bv[kv_head(m, h)];
+}
+static inline matrix w_output(const instance *m, size_t h) { // W^O_h: block row h of W^O
+    return matrix_block(m->wo, h * m->head_dim, m->head_dim);
+}
+static inline row value_of(const instance *m, size_t j) { // a free value row of head 0
+    return matrix_row(m->u, j);
+}
+
+#define sum_exp    sinkproof_exact_sum_exp
+#define alpha      sinkproof_exact_alpha
+#define alpha_sink sinkproof_exact_alpha_sink
+
+rational sum_exp(const instance *m, size_t h);         // sum_j' e^(s_ij'h) over J(i)
+rational alpha(const instance *m, size_t j, size_t h); // alpha_ijh
+rational alpha_sink(const instance *m, size_t h);      // alpha_s,ih
+
+// Statement tables and wrong forms of the other files, each ended by an entry without an id.
+extern const sinkproof_exact_statement sinkproof_exact_attention[];
+extern const sinkproof_exact_statement sinkproof_exact_softmax_sink[];
+extern const sinkproof_exact_statement sinkproof_exact_merges[];
+extern const sinkproof_exact_statement sinkproof_exact_key_bias[];
+extern const sinkproof_exact_statement sinkproof_exact_formats[];
+extern const sinkproof_exact_statement sinkproof_exact_router[];
+extern const sinkproof_exact_statement sinkproof_exact_laws[];
+extern const sinkproof_exact_statement sinkproof_exact_attention_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_softmax_sink_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_merges_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_key_bias_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_formats_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_router_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_laws_wrong[];
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Both sides of a statement on drawn instances, compared exactly.
+#include "proofs/exact/attention.h"
+
+static const sinkproof_exact_statement *const tables[] = {
+    sinkproof_exact_attention, sinkproof_exact_softmax_sink, sinkproof_exact_merges,
+    sinkproof_exact_key_bias,  sinkproof_exact_formats,      sinkproof_exact_router,
+    sinkproof_exact_laws};
+static const sinkproof_exact_statement *const wrong_tables[] = {
+    sinkproof_exact_attention_wrong, sinkproof_exact_softmax_sink_wrong,
+    sinkproof_exact_merges_wrong,    sinkproof_exact_key_bias_wrong,
+    sinkproof_exact_formats_wrong,   sinkproof_exact_router_wrong,
+    sinkproof_exact_laws_wrong};
+
+static const sinkproof_exact_statement *entry(const sinkproof_exact_statement *const *list,
+                                              size_t n, size_t k) {
+    for (size_t t = 0; t < n; t++)
+        for (const sinkproof_exact_statement *s = list[t]; s->id != NULL; s++)
+            if (k-- == 0) return s;
+    return NULL;
+}
+
+const sinkproof_exact_statement *sinkproof_exact_statement_at(size_t k) {
+    return entry(tables, sizeof tables / sizeof *tables, k);
+}
+
+const sinkproof_exact_statement *sinkproof_exact_wrong_form_at(size_t k) {
+    return entry(wrong_tables, sizeof wrong_tables / sizeof *wrong_tables, k);
+}
+
+static bool sides_equal(const sinkproof_exact_statement *statement, uint64_t seed,
+                        uint64_t number) {
+    sinkproof_exact_instance m = sinkproof_exact_draw(statement->kind, seed, number);
+    row left = statement->left(&m), right = statement->right(&m);
+    bool equal = row_equal(left, right);
+    q_forget();
+    return equal;
+}
+
+sinkproof_exact_outcome sinkproof_exact_check(const sinkproof_exact_statement *statement,
+                                              uint64_t seed, size_t count) {
+    sinkproof_exact_outcome outcome = {0, 0, 0};
+    if (statement->kind == SINKPROOF_EXACT_CODES) count = statement->codes;
+    for (uint64_t number = 0; number < count; number++) {
+        outcome.instances++;
+        if (sides_equal(statement, seed, number)) continue;
+        if (outcome.unequal == 0) outcome.first_unequal = number;
+        outcome.unequal++;
+    }
+    return outcome;
+}
+
+sinkproof_exact_outcome sinkproof_exact_refute(const sinkproof_exact_statement *wrong,
+                                               uint64_t seed, size_t count) {
+    sinkproof_exact_outcome outcome = {0, 0, 0};
+    for (uint64_t number = 0; number < count && outcome.unequal == 0; number++) {
+        outcome.instances++;
+        if (sides_equal(wrong, seed, number)) continue;
+        outcome.unequal = 1;
+        outcome.first_unequal = number;
+    }
+    return outcome;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Number formats, code by code: what ref/ decodes and rounds against the definition in rationals.
+#include "proofs/exact/attention.h"
+
+#include "proofs/truth/exact_dot.h"
+#include "ref/model/bf16.h"
+#include "ref/model/mxfp4.h"
+#include "ref/round.h"
+
+#include <math.h>
+#include <string.h>
+
+// A number as a row: its value (0 when it has none), and -1, 0 or 1 for an infinity, 2 for NaN.
+static row number_row(double x) {
+    bool finite = isfinite(x) != 0;
+    long kind = finite ? 0 : isnan(x) ? 2 : x > 0 ? 1 : -1;
+    return row_join(row_one(q_double(finite ? x : 0)), row_one(q_int(kind)));
+}
+
+//> mxfp4.decode
+// Code t: low four bits the element, the rest the scale byte s. The element alone, then as the
+// low and as the high nibble of the block's first byte beside its complement.
+static row decoded(const instance *m) {
+    unsigned code = (unsigned)(m->number % 16), scale = (unsigned)(m->number / 16);
+    uint8_t codes[SINKPROOF_MXFP4_BYTES] = {(uint8_t)(code | (15 - code) << 4)};
+    uint8_t scales[1] = {(uint8_t)scale};
+    double block[SINKPROOF_MXFP4_BLOCK];
+    sinkproof_mxfp4_decode(codes, scales, 1, block);
+    row alone = number_row(sinkproof_mxfp4_value(code, scale));
+    return row_join(alone, row_join(number_row(block[0]), number_row(block[1])));
+}
+// E2M1: a sign, two bits of exponent, one of fraction: 0, 1/2, 1, 3/2, 2, 3, 4, 6; times 2^(s-127).
+static row e2m1(unsigned code, unsigned scale) {
+    unsigned exponent = code >> 1 & 3, fraction = code & 1;
+    rational size =
+        exponent == 0 ? q_frac((long)fraction, 2)
+                      : q_mul(q_frac(2 + (long)fraction, 2), q_power(q_int(2), (long)exponent - 1));
+    if (code >> 3) size = q_neg(size);
+    if (scale == 255) return row_join(row_one(q_int(0)), row_one(q_int(2))); // NaN
+    rational value = q_mul(size, q_power(q_int(2), (long)scale - 127));
+    return row_join(row_one(value), row_one(q_int(0)));
+}
+static row defined(const instance *m) {
+    unsigned code = (unsigned)(m->number % 16), scale = (unsigned)(m->number / 16);
+    return row_join(e2m1(code, scale), row_join(e2m1(code, scale), e2m1(15 - code, scale)));
+}
+//< mxfp4.decode
+
+//> mxfp4.exact
+// bf16 holds the value: rounding it changes nothing, for s <= 252.
+static row rounded_weight(const instance *m) {
+    double x = sinkproof_mxfp4_value((unsigned)(m->number % 16), (unsigned)(m->number / 16));
+    return number_row(sinkproof_round(SINKPROOF_BF16, x));
+}
+static row weight(const instance *m) {
+    return e2m1((unsigned)(m->number % 16), (unsigned)(m->number / 16));
+}
+//< mxfp4.exact
+
+// Every bf16 x, the two ends and the middle of the way to its neighbour above, and one float32
+// beside each: the points between which rounding to bf16 cannot change.
+enum { POINTS = 6 };
+static const uint32_t below[POINTS] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+
+static double float_of(const instance *m) {
+    uint32_t image = (uint32_t)(m->number / POINTS) << 16 | below[m->number % POINTS];
+    float x;
+    memcpy(&x, &image, 4);
+    return (double)x;
+}
+
+//> bf16.round
+static row rounded(const instance *m) {
+    return number_row(sinkproof_round(SINKPROOF_BF16, float_of(m)));
+}
+// The nearer neighbour; in the middle the one whose last bit is 0. What is nearer to 2^128 than
+// to the largest bf16 is infinite.
+static row nearest_even(const instance *m) {
+    uint32_t pattern = (uint32_t)(m->number / POINTS);
+    double x = float_of(m), down = sinkproof_bf16_value((uint16_t)pattern);
+    if (!isfinite(x)) return number_row(x);
+    double up = sinkproof_bf16_value((uint16_t)(pattern + 1)), size = copysign(0x1p128, x);
+    rational to_down = q_sub(q_double(x), q_double(down));
+    rational to_up = q_sub(q_double(isinf(up) ? size : up), q_double(x));
+    int order = mpq_cmp(q_abs(to_down), q_abs(to_up));
+    bool take_down = order < 0 || (order == 0 && pattern % 2 == 0);
+    return number_row(take_down ? down : up);
+}
+//< bf16.round
+
+// 24 drawn terms: whole numbers below 2^8 times powers of two, so that the certificate holds.
+enum { TERMS = 24 };
+static void draw_terms(const instance *m, bool wide, double a_k[TERMS], double b_k[TERMS]) {
+    uint64_t z = m->number * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    for (size_t k = 0; k < TERMS; k++) {
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb) + k;
+        int spread = wide ? 60 : 8;
+        a_k[k] = ldexp((double)(z >> 56) - 128, (int)(z >> 20 & 63) % spread);
+        b_k[k] = ldexp((double)(z >> 48 & 255) - 128, -((int)(z >> 30 & 63) % spread));
+    }
+}
+static row summed(const instance *m, bool wide) { // ascending, then descending with FMA
+    double a_k[TERMS], b_k[TERMS], up = 0, down = 0;
+    draw_terms(m, wide, a_k, b_k);
+    for (size_t k = 0; k < TERMS; k++) up += a_k[k] * b_k[k];
+    for (size_t k = TERMS; k-- > 0;) down = fma(a_k[k], b_k[k], down);
+    return row_join(number_row(up), number_row(down));
+}
+
+//> bound.dot-exact
+// Under the certificate, two orders of summation, with and without FMA, against the real sum.
+static row summed_certified(const instance *m) {
+    return summed(m, false);
+}
+static row real_sum(const instance *m) {
+    double a_k[TERMS], b_k[TERMS], value;
+    draw_terms(m, false, a_k, b_k);
+    bool certified = sinkproof_dot_certified(TERMS, a_k, b_k, &value);
+    rational sum = q_int(0);
+    for (size_t k = 0; k < TERMS; k++) sum = q_add(sum, q_mul(q_double(a_k[k]), q_double(b_k[k])));
+    row one = row_join(row_one(sum), row_one(q_int(certified ? 0 : 3)));
+    return row_join(one, one);
+}
+//< bound.dot-exact
+
+const sinkproof_exact_statement sinkproof_exact_formats[] = {
+    {"mxfp4.decode", SINKPROOF_EXACT_CODES, "the code as ref/ decodes it", "E2M1(code) 2^(s - 127)",
+     decoded, defined, 4096},
+    {"mxfp4.exact", SINKPROOF_EXACT_CODES, "the value rounded to bf16", "the value", rounded_weight,
+     weight, 253 * 16},
+    {"bf16.round", SINKPROOF_EXACT_CODES, "a float32 as ref/ rounds it to bf16",
+     "the nearest bf16, the even one in a tie", rounded, nearest_even, 65536 * POINTS},
+    {"bound.dot-exact", SINKPROOF_EXACT_CODES, "two orders of a binary64 sum",
+     "the rational sum, certified", summed_certified, real_sum, 1000},
+    {0},
+};
+
+// ---- wrong forms ----------------------------------------------------------------------------
+
+static row weight_254(const instance *m) { // beyond the range of the statement
+    instance other = {.number = 253 * 16 + m->number};
+    return weight(&other);
+}
+static row rounded_254(const instance *m) {
+    instance other = {.number = 253 * 16 + m->number};
+    return rounded_weight(&other);
+}
+static row summed_wide(const instance *m) {
+    return row_slice(summed(m, true), 0, 2);
+}
+static row summed_wide_backwards(const instance *m) {
+    return row_slice(summed(m, true), 2, 2);
+}
+
+const sinkproof_exact_statement sinkproof_exact_formats_wrong[] = {
+    {"mxfp4.exact", SINKPROOF_EXACT_CODES, "the value rounded to bf16, s = 253 or 254", "the value",
+     rounded_254, weight_254, 32},
+    {"bound.dot-exact", SINKPROOF_EXACT_CODES, "without the certificate: ascending",
+     "descending with FMA", summed_wide, summed_wide_backwards, 1000},
+    {0},
+};

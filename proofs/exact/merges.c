@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Softmax with a sink in one pass and in parts. A state (M, l, acc) stands for keys already
+// seen: M = e^m their running maximum, l = sum e_j / M, acc = sum (e_j / M) u_j. M = 0 is the
+// state of no key at all (m = -inf).
+#include "proofs/exact/attention.h"
+
+typedef struct state {
+    rational top, l; // M, l
+    row acc;
+} state;
+
+static state empty(const instance *m) {
+    return (state){q_int(0), q_int(0), row_zero(m->head_dim)};
+}
+
+//> sink.online
+// One more key: m' = max(m, s_j), old sums scaled by e^(m - m').
+static state update(state old, rational e, row value) {
+    rational top = q_max(old.top, e), keep = q_div(old.top, top), weight = q_div(e, top);
+    return (state){top, q_add(q_mul(old.l, keep), weight),
+                   row_add(row_scale(keep, old.acc), row_scale(weight, value))};
+}
+// Started at (m, l, acc) = (b, 1, 0): the sink is the first key, and its value is 0.
+static row online_from_sink(const instance *m) {
+    state s = {m->e_sink.at[0], q_int(1), row_zero(m->head_dim)};
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        s = update(s, e_score(m, j, 0), value_of(m, j));
+    return row_scale(q_div(q_int(1), s.l), s.acc);
+}
+// Started empty; at the end the sink joins the denominator: l + e^(b - m).
+static row online_sink_last(const instance *m) {
+    state s = empty(m);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        s = update(s, e_score(m, j, 0), value_of(m, j));
+    rational l = q_add(s.l, q_div(m->e_sink.at[0], s.top));
+    return row_scale(q_div(q_int(1), l), s.acc);
+}
+//< sink.online
+
+static row output(const instance *m) { // sum_j alpha_j u_j
+    row sum = row_zero(m->head_dim);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        sum = row_add(sum, row_scale(alpha(m, j, 0), value_of(m, j)));
+    return sum;
+}
+
+//> sink.split-kv
+static state part_state(const instance *m, size_t part) {
+    state s = empty(m);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        if (m->part[j] == part) s = update(s, e_score(m, j, 0), value_of(m, j));
+    return s;
+}
+// Two disjoint sets of keys: the larger maximum, both sums scaled to it.
+static state merge(state a, state b) {
+    rational top = q_max(a.top, b.top);
+    if (mpq_sgn(top) == 0) return a; // neither has a key
+    rational keep_a = q_div(a.top, top), keep_b = q_div(b.top, top);
+    return (state){top, q_add(q_mul(a.l, keep_a), q_mul(b.l, keep_b)),
+                   row_add(row_scale(keep_a, a.acc), row_scale(keep_b, b.acc))};
+}
+// The sink enters once, after the last merge, with the joint maximum.
+static row split_sink_once(const instance *m) {
+    state s = merge(merge(part_state(m, 0), part_state(m, 1)), part_state(m, 2));
+    rational top = q_max(s.top, m->e_sink.at[0]), keep = q_div(s.top, top);
+    rational l = q_add(q_mul(s.l, keep), q_div(m->e_sink.at[0], top));
+    return row_scale(q_div(q_int(1), l), row_scale(keep, s.acc));
+}
+//< sink.split-kv
+
+#define ROW(id, left_text, right_text, left, right)                                                \
+    { "sink." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
+
+const sinkproof_exact_statement sinkproof_exact_merges[] = {
+    ROW("online", "the recurrence started at (b, 1, 0)", "sum_j alpha_j v_j", online_from_sink,
+        output),
+    ROW("online", "the recurrence started empty, the sink added at the end", "sum_j alpha_j v_j",
+        online_sink_last, output),
+    ROW("split-kv", "three parts merged, the sink once", "sum_j alpha_j v_j", split_sink_once,
+        output),
+    {0},
+};
+
+// ---- wrong forms ----------------------------------------------------------------------------
+
+// Every part counts the sink in its own denominator's sum: it enters three times.
+static row sink_per_part(const instance *m) {
+    state s = empty(m);
+    for (size_t part = 0; part < 3; part++)
+        s = merge(s, update(part_state(m, part), m->e_sink.at[0], row_zero(m->head_dim)));
+    return row_scale(q_div(q_int(1), s.l), s.acc);
+}
+// Started at (b, 1, 0), and the sink added at the end as well.
+static row sink_first_and_last(const instance *m) {
+    state s = {m->e_sink.at[0], q_int(1), row_zero(m->head_dim)};
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        s = update(s, e_score(m, j, 0), value_of(m, j));
+    rational l = q_add(s.l, q_div(m->e_sink.at[0], s.top));
+    return row_scale(q_div(q_int(1), l), s.acc);
+}
+
+const sinkproof_exact_statement sinkproof_exact_merges_wrong[] = {
+    ROW("split-kv", "three parts merged, the sink once per part", "sum_j alpha_j v_j",
+        sink_per_part, output),
+    ROW("online", "started at (b, 1, 0) and the sink added at the end too", "sum_j alpha_j v_j",
+        sink_first_and_last, output),
+    {0},
+};

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Rational numbers as values, so that an equation can be written as it stands in the book.
+//
+// Every number is exact and immutable; every operation makes a new one. All of them live
+// until q_forget, which a check calls after each instance: nobody frees a number. A row is a
+// row vector x of n entries, a matrix is dense and row-major; x W is `row_times(x, W)`, as in
+// the derivation. Sizes that do not match are a mistake of this program: it aborts.
+#ifndef SINKPROOF_EXACT_RATIONAL_H
+#define SINKPROOF_EXACT_RATIONAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <gmp.h>
+
+typedef mpq_srcptr rational;
+
+typedef struct row {
+    size_t n;
+    rational *at;
+} row;
+
+typedef struct matrix {
+    size_t rows, cols;
+    rational *at;
+} matrix;
+
+// Short names here, long ones in the library.
+#define q_forget     sinkproof_q_forget
+#define q_frac       sinkproof_q_frac
+#define q_double     sinkproof_q_double
+#define q_add        sinkproof_q_add
+#define q_sub        sinkproof_q_sub
+#define q_mul        sinkproof_q_mul
+#define q_div        sinkproof_q_div
+#define q_power      sinkproof_q_power
+#define row_zero     sinkproof_row_zero
+#define row_add      sinkproof_row_add
+#define row_scale    sinkproof_row_scale
+#define row_dot      sinkproof_row_dot
+#define row_sum      sinkproof_row_sum
+#define row_join     sinkproof_row_join
+#define row_slice    sinkproof_row_slice
+#define row_times    sinkproof_row_times
+#define row_equal    sinkproof_row_equal
+#define matrix_zero  sinkproof_matrix_zero
+#define matrix_block sinkproof_matrix_block
+
+void q_forget(void); // every number, row and matrix of this thread is gone
+
+rational q_frac(long numerator, unsigned long denominator);
+rational q_double(double x); // exactly; x must be finite
+rational q_add(rational a, rational b);
+rational q_sub(rational a, rational b);
+rational q_mul(rational a, rational b);
+rational q_div(rational a, rational b); // aborts when b = 0
+rational q_power(rational a, long k);   // a^k, k of either sign
+
+static inline rational q_int(long n) {
+    return q_frac(n, 1);
+}
+static inline rational q_neg(rational a) {
+    return q_sub(q_int(0), a);
+}
+static inline rational q_max(rational a, rational b) {
+    return mpq_cmp(a, b) >= 0 ? a : b;
+}
+static inline rational q_abs(rational a) {
+    return mpq_sgn(a) < 0 ? q_neg(a) : a;
+}
+static inline bool q_equal(rational a, rational b) {
+    return mpq_equal(a, b) != 0;
+}
+
+row row_zero(size_t n);
+row row_add(row a, row b);
+row row_scale(rational a, row x);
+rational row_dot(row a, row b);
+rational row_sum(row a);
+row row_join(row a, row b); // [a b]
+row row_slice(row a, size_t first, size_t count);
+row row_times(row x, matrix w); // x W
+bool row_equal(row a, row b);
+
+static inline row row_sub(row a, row b) {
+    return row_add(a, row_scale(q_int(-1), b));
+}
+static inline row row_one(rational a) {
+    row r = row_zero(1);
+    r.at[0] = a;
+    return r;
+}
+
+matrix matrix_zero(size_t rows, size_t cols);
+matrix matrix_block(matrix w, size_t first, size_t count); // rows first ... first + count - 1
+
+static inline row matrix_row(matrix w, size_t r) {
+    return (row){w.cols, w.at + r * w.cols};
+}
+
+#endif

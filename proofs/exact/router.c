@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The router and the mixture of experts. e_e stands for e^(g_e); e^g orders as g does.
+#include "proofs/exact/attention.h"
+
+//> router.topk
+// The K largest, descending, the lower index first among equals.
+static void top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS]) {
+    bool taken[SINKPROOF_EXACT_EXPERTS] = {false};
+    for (size_t k = 0; k < m->chosen; k++) {
+        size_t best = m->experts;
+        for (size_t e = 0; e < m->experts; e++)
+            if (!taken[e] &&
+                (best == m->experts || mpq_cmp(m->e_router.at[e], m->e_router.at[best]) > 0))
+                best = e;
+        taken[best] = true;
+        chosen_k[k] = best;
+    }
+}
+//< router.topk
+
+// What defines the choice: for each k, how many experts come before it (larger, or equal and of
+// lower index). The choice is right when these counts are 0 ... K - 1.
+static row experts_before(const instance *m) {
+    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    top_k(m, chosen_k);
+    row counts = row_zero(m->chosen);
+    for (size_t k = 0; k < m->chosen; k++) {
+        long before = 0;
+        for (size_t e = 0; e < m->experts; e++) {
+            int order = mpq_cmp(m->e_router.at[e], m->e_router.at[chosen_k[k]]);
+            before += order > 0 || (order == 0 && e < chosen_k[k]);
+        }
+        counts.at[k] = q_int(before);
+    }
+    return counts;
+}
+static row counting(const instance *m) {
+    row counts = row_zero(m->chosen);
+    for (size_t k = 0; k < m->chosen; k++) counts.at[k] = q_int((long)k);
+    return counts;
+}
+
+//> router.softmax-after
+// Softmax over the chosen logits alone.
+static row softmax_after(const instance *m) {
+    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    top_k(m, chosen_k);
+    row w = row_zero(m->chosen);
+    for (size_t k = 0; k < m->chosen; k++) w.at[k] = m->e_router.at[chosen_k[k]];
+    return row_scale(q_div(q_int(1), row_sum(w)), w);
+}
+// Softmax over all experts, then the chosen ones.
+static row softmax_before(const instance *m) {
+    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    top_k(m, chosen_k);
+    row all = row_scale(q_div(q_int(1), row_sum(m->e_router)), m->e_router),
+        w = row_zero(m->chosen);
+    for (size_t k = 0; k < m->chosen; k++) w.at[k] = all.at[chosen_k[k]];
+    return w;
+}
+// The same renormalised: their sum was the chosen share of the whole.
+static row softmax_before_renormalised(const instance *m) {
+    row w = softmax_before(m);
+    return row_scale(q_div(q_int(1), row_sum(w)), w);
+}
+//< router.softmax-after
+
+static matrix w2_of(const instance *m, size_t k) { // W2 of the k-th chosen expert [f, c]
+    size_t inter = m->down_x.cols;
+    return matrix_block(m->w2, k * inter, inter);
+}
+static row down(const instance *m, size_t k) { // z_k W2_k
+    return row_times(matrix_row(m->down_x, k), w2_of(m, k));
+}
+
+//> moe.sum
+// sum_k w_k (z_k W2_k + b2_k), the experts in descending order of weight
+static row mixture(const instance *m) {
+    row w = softmax_after(m), sum = row_zero(m->hidden);
+    for (size_t k = 0; k < m->chosen; k++)
+        sum = row_add(sum, row_scale(w.at[k], row_add(down(m, k), matrix_row(m->b2, k))));
+    return sum;
+}
+// The same in any other order, each b2 once and weighted.
+static row mixture_reordered(const instance *m) {
+    row w = softmax_after(m), sum = row_zero(m->hidden), bias = row_zero(m->hidden);
+    for (size_t k = 0; k < m->chosen; k++) {
+        size_t e = m->expert_order[k];
+        sum = row_add(sum, row_scale(w.at[e], down(m, e)));
+        bias = row_add(bias, row_scale(w.at[e], matrix_row(m->b2, e)));
+    }
+    return row_add(sum, bias);
+}
+//< moe.sum
+
+const sinkproof_exact_statement sinkproof_exact_router[] = {
+    {"router.topk", SINKPROOF_EXACT_ROUTER, "experts that come before the k-th chosen one",
+     "0 ... K - 1", experts_before, counting, 0},
+    {"router.softmax-after", SINKPROOF_EXACT_ROUTER, "softmax over the chosen logits",
+     "softmax over all, the chosen ones renormalised", softmax_after, softmax_before_renormalised,
+     0},
+    {"moe.sum", SINKPROOF_EXACT_ROUTER, "sum_e w_e (z_e W2_e + b2_e)",
+     "in another order, sum_e w_e z_e W2_e + sum_e w_e b2_e", mixture, mixture_reordered, 0},
+    {0},
+};
+
+// ---- wrong forms ----------------------------------------------------------------------------
+
+static row bias_unweighted(const instance *m) {
+    row w = softmax_after(m), sum = row_zero(m->hidden);
+    for (size_t k = 0; k < m->chosen; k++)
+        sum = row_add(sum, row_add(row_scale(w.at[k], down(m, k)), matrix_row(m->b2, k)));
+    return sum;
+}
+// Two shards of a tensor-parallel down projection that each add b2 before they are summed.
+static row bias_per_shard(const instance *m) {
+    row w = softmax_after(m), sum = row_zero(m->hidden);
+    for (size_t k = 0; k < m->chosen; k++) {
+        row d = row_add(down(m, k), row_scale(q_int(2), matrix_row(m->b2, k)));
+        sum = row_add(sum, row_scale(w.at[k], d));
+    }
+    return sum;
+}
+
+const sinkproof_exact_statement sinkproof_exact_router_wrong[] = {
+    {"router.softmax-after", SINKPROOF_EXACT_ROUTER,
+     "softmax over all experts, not renormalised over the chosen", "softmax over the chosen logits",
+     softmax_before, softmax_after, 0},
+    {"moe.sum", SINKPROOF_EXACT_ROUTER, "b2 not weighted by w_e", "sum_e w_e (z_e W2_e + b2_e)",
+     bias_unweighted, mixture, 0},
+    {"moe.sum", SINKPROOF_EXACT_ROUTER, "b2 added on each of two shards",
+     "sum_e w_e (z_e W2_e + b2_e)", bias_per_shard, mixture, 0},
+    {0},
+};
