@@ -26,32 +26,48 @@ static void ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, dou
     if (*low == *high) *high += 0.001; // as published: no division by zero
 }
 
-// Inverse frequency from a power p = theta^(2i/d), each step rounded as the policy says.
-static double frequency(const sinkproof_setting *s, const sinkproof_config *c, double low,
-                        double high, size_t i, double power) {
-    double ramp = in(s, in(s, (double)i - in(s, low)) / in(s, high - low));
+// Inverse frequency from a power p = theta^(2i/d), each step rounded to `format`.
+static double frequency(sinkproof_format format, const sinkproof_config *c, double low, double high,
+                        size_t i, double power) {
+#define R(x) sinkproof_round(format, (x))
+    double ramp = R(R((double)i - R(low)) / R(high - low));
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
-    double keep = in(s, 1 - ramp);
-    double scaled = in(s, 1 / in(s, c->yarn_factor * power)), plain = in(s, 1 / power);
-    return in(s, in(s, scaled * in(s, 1 - keep)) + in(s, plain * keep));
+    double keep = R(1 - ramp);
+    double scaled = R(1 / R(c->yarn_factor * power)), plain = R(1 / power);
+    return R(R(scaled * R(1 - keep)) + R(plain * keep));
+#undef R
 }
 
-// The set of the inverse frequency of pair i: mid, and its two ends.
+// The frequency of the formula over the reals. This evaluation's own errors: pow within 2^-48, a
+// few operations, and the ends of the ramp, whose logarithms are good to 2^-51 and which move the
+// share by 2^-50 (1 + high) / (high - low) at the most.
+static sinkproof_honest real_frequency(const sinkproof_config *c, double low, double high,
+                                       size_t i) {
+    double power = pow(c->rope_theta, 2 * (double)i / (double)c->head_dim);
+    double f = frequency(SINKPROOF_REAL, c, low, high, i, power);
+    double share = 0x1p-50 * (1 + high) / (high - low);
+    double error = f * 0x1p-47 + share * fabs(1 - 1 / c->yarn_factor) / power;
+    return sinkproof_around(f, error, error, 0, 0);
+}
+
+// The set of the inverse frequency of pair i: mid, and its two ends. Where the policy lets an
+// engine keep more precision, the hull of the stepped and the real one.
 static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
                                       size_t i) {
     double low, high;
     ramp_ends(s, c, &low, &high);
-    double exponent = in(s, 2 * (double)i / (double)c->head_dim);
-    double power = pow(c->rope_theta, exponent);
-    bool stepped = s->policy->at[SINKPROOF_AT_A4_FREQ].format != SINKPROOF_REAL;
-    double declared = i == 0 ? 0 : stepped ? s->policy->ulp[SINKPROOF_POW] * 2 * s->u : 0x1p-48;
-    sinkproof_honest f = sinkproof_known(frequency(s, c, low, high, i, in(s, power)));
-    if (s->mid_only) return f;
-    f.lo = f.likely_lo = frequency(s, c, low, high, i, in(s, power * (1 + declared)));
-    f.hi = f.likely_hi = frequency(s, c, low, high, i, in(s, power * (1 - declared)));
-    if (!stepped)
-        f.lo = f.likely_lo = f.lo * (1 - 0x1p-50), f.hi = f.likely_hi = f.hi * (1 + 0x1p-50);
-    return f;
+    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_FREQ];
+    sinkproof_honest real = real_frequency(c, low, high, i), f = real;
+    if (at.format != SINKPROOF_REAL) {
+        double power = pow(c->rope_theta, in(s, 2 * (double)i / (double)c->head_dim));
+        double declared = i == 0 ? 0 : s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
+        f.mid = frequency(at.format, c, low, high, i, in(s, power));
+        f.lo = frequency(at.format, c, low, high, i, in(s, power * (1 + declared)));
+        f.hi = frequency(at.format, c, low, high, i, in(s, power * (1 - declared)));
+        if (at.optional) f.lo = fmin(f.lo, real.lo), f.hi = fmax(f.hi, real.hi);
+    }
+    f.likely_lo = f.lo, f.likely_hi = f.hi;
+    return s->mid_only ? sinkproof_known(f.mid) : f;
 }
 
 // value = cos or sin of the angle, slope the other one; |error of the angle| <= width.
@@ -74,14 +90,15 @@ void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_con
         double angle = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.mid);
         double lo = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.lo);
         double hi = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.hi);
+        sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
+        if (at.optional) lo = fmin(lo, position * f.lo), hi = fmax(hi, position * f.hi);
         double width = fmax(hi - angle, angle - lo) * (1 + 0x1p-50);
         if (s->mid_only) {
             c_p[p] = sinkproof_known(cos(angle) * concentration);
             s_p[p] = sinkproof_known(sin(angle) * concentration);
             continue;
         }
-        if (s->policy->at[SINKPROOF_AT_A4_ANGLE].format == SINKPROOF_REAL)
-            width += fabs(angle) * 0x1p-52;
+        if (at.optional || at.format == SINKPROOF_REAL) width += fabs(angle) * 0x1p-52;
         c_p[p] = wave(s, cos(angle), sin(angle), width, concentration);
         s_p[p] = wave(s, sin(angle), cos(angle), width, concentration);
     }
