@@ -4,8 +4,8 @@
 // The honest set of the clamped SwiGLU (bound.swiglu):
 // (clamp(u) + 1) clamp(g) sigmoid(alpha clamp(g)), rounded where the policy says.
 //
-// sigmoid(t) = 1 / (1 + E), E = exp(-t): an error eps of E moves it by E / (1 + E) eps, and
-// the sum and the quotient round once each.
+// sigmoid(t) = 1 / (1 + E), E = exp(-t): an error eps of E moves it by E / (1 + E) eps at most
+// 1 / (1 - eps) times, and the sum and the quotient round once each.
 #include "proofs/bounds/bounds.h"
 
 static double sigmoid(double t) {
@@ -28,8 +28,8 @@ static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest
     y.bias = t.bias * slope;
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
-    y = sinkproof_honest_declared(y, s->policy->ulp[SINKPROOF_EXP] * 2 * s->u * tail * (1 + libm),
-                                  flush);
+    double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
+    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm), flush);
     return sinkproof_honest_roundings(s, y, 2);
 }
 
@@ -44,12 +44,21 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     sinkproof_honest g = sinkproof_honest_clamp(gate, -INFINITY, limit); // clamped above only
     sinkproof_honest l = sinkproof_honest_clamp(up, -limit, limit);
     sinkproof_honest alpha = sinkproof_known(config->swiglu_alpha);
+    // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
+    if (!s->mid_only) alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
     alpha = sinkproof_honest_at(s, SINKPROOF_AT_M8_ALPHA, alpha);
     sinkproof_honest t = at(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
     sinkproof_honest gated = at(s, SINKPROOF_AT_M8_SIGMOID, sigmoid_set(s, t));
     sinkproof_honest swish = at(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
     sinkproof_honest one_up =
         at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(1)));
-    return at(s, SINKPROOF_AT_M8, sinkproof_honest_mul(swish, one_up));
+    sinkproof_honest y = sinkproof_honest_mul(swish, one_up);
+    // Where no rounding is fixed on the way, g, the quotient and u + 1 may meet in any order: each
+    // of the two products then rounds something else than it does above.
+    sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SWISH];
+    double var = y.var, spread = y.spread;
+    if (open.optional || open.format == SINKPROOF_REAL) y = sinkproof_honest_roundings(s, y, 2);
+    y.var = var, y.spread = spread; // as many roundings as before
+    return at(s, SINKPROOF_AT_M8, y);
 }
 //< bound.swiglu
