@@ -43,7 +43,8 @@ static void percent(char out[16], size_t part, size_t whole) {
 }
 
 static void print_line(FILE *out, const line *l) {
-    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-", width[16] = "-";
+    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-",
+                     width[16] = "1"; // known sets: one step is seen
     percent(single, l->elements - l->several, l->elements);
     if (l->several > 0) snprintf(share, sizeof share, "%.2g", l->share_worst);
     if (l->limit > 0 && isfinite(l->limit))
