@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 16, KEYS = SINKPROOF_POINT_COUNT + SINKPROOF_FUNCTION_COUNT + 2 };
+enum {
+    FILE_LIMIT = 1 << 16,
+    KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT + 2
+};
 
 // The keys of a policy in one order: points, functions, inside, yarn.
 static const char *key_name(size_t key) {
