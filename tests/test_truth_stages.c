@@ -349,8 +349,27 @@ static void decimals(void) {
     arb_clear(product);
 }
 
+// A weight behind a huge score gap is e^-(2^100): its distance from 1 must not need 2^100 bits.
+static void far_apart(void) {
+    arb_t ball;
+    arb_init(ball);
+    arb_set_si(ball, 1);
+    arb_mul_2exp_si(ball, ball, 100);
+    arb_neg(ball, ball);
+    arb_exp(ball, ball, BITS);
+    double one = sinkproof_truth_distance(ball, 1), zero = sinkproof_truth_distance(ball, 0);
+    ok(one >= 1 && one <= 1 + 0x1p-52 && zero > 0 && zero <= 0x1p-1074,
+       "the distance of e^-(2^100) from 1 and 0: %.17g, %.3g", one, zero);
+    arb_set_d(ball, 0.75);
+    ok(sinkproof_truth_distance(ball, 0x1p-1000) == 0.75 &&
+           sinkproof_truth_distance(ball, 0.5) == 0.25 && sinkproof_truth_distance(ball, 0.75) == 0,
+       "distances from an exact number, rounded up: 0.75 - 2^-1000 is 0.75");
+    arb_clear(ball);
+}
+
 int main(void) {
     decimals();
+    far_apart();
     equal_scores();
     laws(31);
     router(32);

@@ -64,7 +64,8 @@ double sinkproof_truth_distance(const arb_t ball, double x) {
     arf_init(distance);
     arf_init(radius);
     arf_set_d(distance, x);
-    arf_sub(distance, arb_midref(ball), distance, ARF_PREC_EXACT, ARF_RND_DOWN);
+    // Away from zero, not exactly: e^(-2^100) and 1 are 2^100 bits apart.
+    arf_sub(distance, arb_midref(ball), distance, 128, ARF_RND_UP);
     arf_abs(distance, distance);
     arf_set_mag(radius, arb_radref(ball));
     arf_add(distance, distance, radius, 64, ARF_RND_UP);
