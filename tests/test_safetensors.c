@@ -81,7 +81,18 @@ static const mistake mistakes[] = {
     {"{\"__metadata__\":{\"a\":1}}", 0, "__metadata__"},
     {"{\"__metadata__\":[]}", 0, "__metadata__"},
     {"{} {}", 0, "JSON"},
+    {"\x1b[2J{}", 0, "JSON"},
+    {"{\"a\": \xc2\x9b"
+     "2J}",
+     0, "JSON"},
 };
+
+// No sentence passes a stranger's control characters on to a terminal.
+static bool printable(const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++)
+        if (*c < 32 || *c == 127 || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) return false;
+    return true;
+}
 
 static void check_mistakes(void) {
     sinkproof_error error;
@@ -89,7 +100,7 @@ static void check_mistakes(void) {
         size_t length = strlen(mistakes[i].header);
         bool refused = !parses(make(mistakes[i].header, length, length, mistakes[i].data), &error);
         ok(refused && strstr(error.text, mistakes[i].told) != NULL &&
-               strstr(error.text, "x.safetensors") == error.text,
+               strstr(error.text, "x.safetensors") == error.text && printable(error.text),
            "refused: %s", refused ? error.text : mistakes[i].header);
     }
     const uint64_t lengths[] = {3, 100, (uint64_t)100 << 20 | 1, UINT64_MAX, UINT64_MAX - 7};
