@@ -223,9 +223,11 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     sinkproof_judgement j;
     if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
         return sinkproof_bad_input("judge", &error);
-    const char *engine = sinkproof_trace_metadata(trace, "engine");
-    fprintf(out, "%s\n%zu tokens, engine %s\n", path, sinkproof_trace_length(trace),
-            engine != NULL ? engine : "not named");
+    const char *named = sinkproof_trace_metadata(trace, "engine");
+    char engine[128];
+    snprintf(engine, sizeof engine, "%s", named != NULL ? named : "not named");
+    sinkproof_make_printable(engine);
+    fprintf(out, "%s\n%zu tokens, engine %s\n", path, sinkproof_trace_length(trace), engine);
     bool automatic = strcmp(o->policy, "auto") == 0, fine;
     sinkproof_policy policy;
     if (automatic) {
@@ -253,6 +255,21 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     return code;
 }
 
+// One trace, its report held back until it is whole: a refused trace prints nothing.
+static int judge_and_print(const sinkproof_model *model, const char *path, const options *o,
+                           bool silent, bool more, json_t *results) {
+    char *report = NULL;
+    size_t length = 0;
+    FILE *held = open_memstream(&report, &length);
+    if (held == NULL) abort();
+    int code = judge_one(model, path, o, held, results);
+    if (more) fprintf(held, "\n");
+    fclose(held);
+    if (!silent && code != SINKPROOF_BAD_INPUT) fputs(report, stdout);
+    free(report);
+    return code;
+}
+
 // Every trace of the command line, and the worst of their exit codes.
 static int judge_all(const options *o) {
     sinkproof_error error;
@@ -265,20 +282,20 @@ static int judge_all(const options *o) {
     if (!sinkproof_model_open(o->model, &model, &error))
         return sinkproof_bad_input("judge", &error);
     bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
-    FILE *out = silent ? fopen("/dev/null", "w") : stdout;
     json_t *results = json_array();
     int worst = SINKPROOF_HOLDS;
-    for (size_t t = 0; out != NULL && t < o->n_traces; t++) {
-        int code = judge_one(model, o->traces[t], o, out, results);
+    for (size_t t = 0; t < o->n_traces; t++) {
+        int code = judge_and_print(model, o->traces[t], o, silent, t + 1 < o->n_traces, results);
         static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
         if (weight[code] > weight[worst]) worst = code;
-        if (t + 1 < o->n_traces) fprintf(out, "\n");
     }
-    if (silent && out != NULL) fclose(out);
     sinkproof_model_close(model);
-    if (o->json != NULL && !sinkproof_write_json(o->json, "judge", worst, results, &error))
+    if (o->json == NULL || worst == SINKPROOF_BAD_INPUT) { // refused: nothing is written
+        json_decref(results);
+        return worst;
+    }
+    if (!sinkproof_write_json(o->json, "judge", worst, results, &error))
         return sinkproof_bad_input("judge", &error);
-    if (o->json == NULL) json_decref(results);
     return worst;
 }
 

@@ -29,6 +29,11 @@ exits() { # code, text, arguments
     report $? "$text: exit $found, expected $expected"
 }
 
+empty() { # file, text
+    [ ! -s "$work/$1" ]
+    report $? "$2"
+}
+
 contains() { # file, text that it must hold
     grep -q -F -e "$2" "$work/$1"
     report $? "and says: $2"
@@ -65,6 +70,17 @@ report $? "the JSON names the divergence, the override and the worst element in 
     >"$work/out" 2>&1
 exits 0 "the reference's own trace" synthetic:tiny "$work/t.safetensors" --policy f32 --all
 contains out "00.A1"
+python3 - "$work/t.safetensors" "$work/engine.safetensors" <<'PY'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + n])
+header["__metadata__"]["engine"] = "\x1b[2J\x9b2Jmine"
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
+PY
+exits 0 "an engine whose name would clear a terminal" synthetic:tiny "$work/engine.safetensors" --local
+contains out "engine ?[2J??2Jmine"
 exits 1 "the same trace on other weights" synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
 contains out "First divergence: T0"
 exits 1 "float32 declared as binary64" synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
@@ -82,6 +98,12 @@ exits 3 "no such trace" $vectors/small "$work/none.safetensors"
 contains err "none.safetensors"
 head -c 20000 $vectors/small/trace-f32.safetensors >"$work/cut.safetensors"
 exits 3 "a truncated trace" $vectors/small "$work/cut.safetensors"
+empty out "and standard output is empty"
+exits 3 "the same with JSON" $vectors/small "$work/cut.safetensors" --json "$work/cut.json"
+[ ! -e "$work/cut.json" ]
+report $? "and no JSON is written"
+exits 3 "the same with JSON on standard output" $vectors/small "$work/cut.safetensors" --json -
+empty out "and standard output is empty"
 exits 3 "the trace of another model" $vectors/window $vectors/small/trace-f32.safetensors
 contains err "expected"
 exits 3 "a JSON file that cannot be written" $vectors/small $vectors/small/trace-f32.safetensors --local \
