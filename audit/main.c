@@ -14,6 +14,8 @@ static const sinkproof_command commands[] = {
     {"run", "forward pass or generation, with a trace", sinkproof_cmd_run},
     {"truth", "certified enclosures of every tensor", sinkproof_cmd_truth},
     {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
+    {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
+     sinkproof_cmd_curve},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
