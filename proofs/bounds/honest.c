@@ -178,3 +178,28 @@ sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, 
     x.bias += error;
     return x;
 }
+
+// The top spacing of a sum, 2 u 2^e with 2^e <= sum < 2^(e+1). Binary64 engines are not asked.
+sinkproof_lean sinkproof_lean_of_sum(double sum, double u) {
+    bool asked = sum > 0 && sum < 0x1p900 && u > 0x1p-30;
+    return (sinkproof_lean){.spacing = asked ? ldexp(2 * u, ilogb(sum)) : 0};
+}
+
+void sinkproof_lean_add(sinkproof_lean *lean, double term) {
+    if (!(lean->spacing > 0) || !(term > 0)) return;
+    const double magic = 0x1.8p52; // adding and subtracting it rounds to a whole number
+    double ratio = term / lean->spacing;
+    lean->terms++;
+    for (int b = 0; b < SINKPROOF_SPACINGS; b++, ratio *= 2) {
+        double error = ((ratio + magic) - magic) - ratio;
+        lean->errors[b] += fabs(error) < 0.5 ? error : 0;
+        lean->ties[b] += fabs(error) == 0.5;
+    }
+}
+
+double sinkproof_lean_result(const sinkproof_lean *lean) {
+    double largest = 0, noise = 3 * sqrt((double)lean->terms / 12), h = lean->spacing;
+    for (int b = 0; b < SINKPROOF_SPACINGS; b++, h /= 2)
+        largest = fmax(largest, (fabs(lean->errors[b]) + lean->ties[b] / 2 - noise) * h);
+    return largest;
+}

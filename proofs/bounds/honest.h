@@ -126,6 +126,26 @@ sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n);
 
+// What may lean one way in a sum of positive terms p_k (bound.dot-likely). Partial sums are whole
+// multiples of their spacing h, so the rounding of p_k is decided by p_k modulo h: it is centred
+// only if those residues are. Small terms are all lost (p < h / 2), equal terms all round alike,
+// squares of short numbers leave small residues (an odd square is 1 modulo 8). E(h) = sum_k (p_k
+// rounded to h) - p_k. Ties to even are counted against us: a sum that a tie made even stays even
+// where terms are even multiples, and then ties lean too. An order that has nothing to do with the
+// values meets some average of E over the spacings between the last one and those of some lanes.
+// The lean is the largest |E| beyond three standard deviations of centred roundings, h sqrt(n /
+// 12).
+enum { SINKPROOF_SPACINGS = 10 };
+typedef struct sinkproof_lean {
+    size_t terms;
+    double spacing, errors[SINKPROOF_SPACINGS],
+        ties[SINKPROOF_SPACINGS]; // b: in units of spacing 2^-b
+} sinkproof_lean;
+
+sinkproof_lean sinkproof_lean_of_sum(double sum, double u);
+void sinkproof_lean_add(sinkproof_lean *lean, double term);
+double sinkproof_lean_result(const sinkproof_lean *lean);
+
 // A declared function error: x (1 ± relative) ± absolute, possibly systematic.
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute);
 

@@ -11,17 +11,14 @@
 // Underflow: a square may lose 2^-150; the first of the two products may, and what it loses is
 // multiplied by the other factor, the root or the scale.
 //
-// Likely: a term p that is small beside the spacing h <= 2 u S of the partial sums is lost as a
-// whole, and in a sum of positive terms such losses lean one way; a term much larger than h
-// rounds either way, its mean error over a smooth density f being h^2 f' / 24 or so, about
-// h^2 / (48 p). The lean of the sum is taken as sum_k min(p_k, (u S)^2 / (4 p_k)).
+// Likely: centred roundings, and what may lean in a sum of squares (sinkproof_lean).
 #include "proofs/bounds/bounds.h"
 
 //> bound.rmsnorm
 void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,
                               const sinkproof_honest *x_d, const double *scale_d, double eps,
                               sinkproof_honest *y_d, double *common) {
-    double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0, swamped = 0;
+    double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0;
     double under = sinkproof_underflow(s->policy->inside);
     for (size_t i = 0; i < d; i++) {
         const sinkproof_honest *x = &x_d[i];
@@ -33,13 +30,13 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         sum_hi += big * big;
         in_var += 4 * square * x->var;
     }
-    for (size_t i = 0; i < d; i++) {
-        double square = x_d[i].mid * x_d[i].mid, spacing = s->u * sum;
-        if (square > 0) swamped += fmin(square, spacing * spacing / (4 * square));
-    }
+    sinkproof_lean lean = sinkproof_lean_of_sum(sum, s->u);
+    for (size_t i = 0; i < d && !s->mid_only; i++)
+        sinkproof_lean_add(&lean, x_d[i].mid * x_d[i].mid);
     double n = (double)d, root = 1 / sqrt(sum / n + eps);
-    double leaning = sum > 0 ? swamped / (2 * sum) : 0; // of the root, relative
-    double here = sinkproof_gamma(n + 8, 0x1p-53);      // this evaluation's own error
+    double leaning =
+        sum > 0 ? sinkproof_lean_result(&lean) / (2 * sum) : 0; // of the root, relative
+    double here = sinkproof_gamma(n + 8, 0x1p-53);              // this evaluation's own error
     double declared = s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u;
     double shared = 0;
     sinkproof_honest r = sinkproof_known(root);

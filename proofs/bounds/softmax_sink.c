@@ -104,7 +104,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     t_j[n] = b; // the sink is one more term of the denominator
     if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
         subtract_maximum(s, n + 1, t_j);
-    double m = -INFINITY, m_lo = m, m_hi = m, fourth = 0, in_var = 0, in_bias = 0, swamped = 0;
+    double m = -INFINITY, m_lo = m, m_hi = m, fourth = 0, in_var = 0, in_bias = 0;
     for (size_t j = 0; j <= n; j++)
         m = fmax(m, t_j[j].mid), m_lo = fmax(m_lo, t_j[j].lo), m_hi = fmax(m_hi, t_j[j].hi);
     for (size_t j = 0; j <= n; j++) {
@@ -113,18 +113,20 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         sum.likely_lo += e_j[j].likely_lo, sum.likely_hi += e_j[j].likely_hi;
         sum.mid += e_j[j].mid;
     }
+    sinkproof_lean lean = sinkproof_lean_of_sum(sum.mid, s->u);
     for (size_t j = 0; j <= n; j++) {
         double a = e_j[j].mid / sum.mid, t = e_j[j].mid > 0 ? t_j[j].mid - m : 0;
         fourth += a * a;
-        if (a > 0) swamped += fmin(a, s->u * s->u / (4 * a)); // as in bound.rmsnorm
+        if (!s->mid_only) sinkproof_lean_add(&lean, e_j[j].mid);
         in_var += a * a * (t_j[j].var + t * t * s->u * s->u / 3);
         in_bias += a * t_j[j].bias;
     }
     double k = (double)n + 1, here = sinkproof_gamma(2 * k + 8, 0x1p-53);
+    double leaning = sinkproof_lean_result(&lean) / sum.mid;
     rescaling rho = rescaling_of(s, running, k - 1);
     double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here, two = sinkproof_gamma(2, s->u);
     double partial = s->u * s->u * (k / 3 + k * fourth / 6);
-    double likely = fmin(gamma, sqrt(2 * s->odds * partial) + swamped + 2 * here);
+    double likely = fmin(gamma, sqrt(2 * s->odds * partial) + leaning + 2 * here);
     double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
     // The factors of the quotient's ends: what its two roundings, the sum and rescalings leave.
     double low = (1 - two) / ((1 + gamma) * (1 + rho.worst)) * fmax(1 - rho.worst, 0);
@@ -151,7 +153,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
             a.var = a.mid * a.mid * (t_j[j].var + (t * t + 2) * s->u * s->u / 3);
             a.spread = a.var;
             // A running maximum rescales a term once, on the average, above and below.
-            a.bias = a.mid * ((running ? 4 : 2) * declared + swamped + t_j[j].bias + in_bias);
+            a.bias = a.mid * ((running ? 4 : 2) * declared + leaning + t_j[j].bias + in_bias);
         }
         alpha_j[j] = sinkproof_honest_at(s, point, sinkproof_honest_inside(s, a));
     }
