@@ -14,6 +14,10 @@
 // model's variance V stands in it. Errors that a row shares make the row one unit, and a few rows
 // can never outrun their own sum X^2; there V alone serves (Azuma-Hoeffding) as long as no error
 // is a rare step. Declared function errors may lean one way: their whole weight is allowed for.
+//
+// Power: a factor 1 + g adds g W to the sum, W the weight, but also g^2 W_2 to what is seen, W_2
+// the sum of squared weights of the units; so it is caught when g^2 (W^2 - 2 L W_2) > 2 L V, and
+// with fewer than 2 L units never.
 #include "proofs/bounds/bounds.h"
 
 #include <stdlib.h>
@@ -42,7 +46,10 @@ static void put(sinkproof_drift_bin *bin, double d, double g, const sinkproof_ho
     bin->sum += contribution;
     bin->weight += g * g / x->spread;
     bin->model += g * g / x->spread;
-    if (own) bin->seen += contribution * contribution;
+    if (own) {
+        double weight = g * g / x->spread;
+        bin->seen += contribution * contribution, bin->squares += weight * weight;
+    }
     bin->bias += x->bias * fabs(g) / x->spread;
     bin->jumps = bin->jumps || jumps;
     bin->elements++;
@@ -51,8 +58,10 @@ static void put(sinkproof_drift_bin *bin, double d, double g, const sinkproof_ho
 //> stat.drift
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double where) {
-    double before[SINKPROOF_DRIFT_BINS], shared[SINKPROOF_DRIFT_BINS] = {0}, largest = 0;
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) before[b] = drift->bins[b].sum;
+    double before[SINKPROOF_DRIFT_BINS], weights[SINKPROOF_DRIFT_BINS];
+    double shared[SINKPROOF_DRIFT_BINS] = {0}, largest = 0;
+    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++)
+        before[b] = drift->bins[b].sum, weights[b] = drift->bins[b].weight;
     for (size_t i = 0; i < n; i++)
         if (isfinite(x_i[i].mid)) largest = fmax(largest, fabs(x_i[i].mid));
     int place = PLACES + (int)(fmin(fmax(where, 0), 0.999) * 4);
@@ -73,9 +82,9 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
     }
     if (common == 0) return;
     for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) { // the row is one unit
-        double row = drift->bins[b].sum - before[b];
+        double row = drift->bins[b].sum - before[b], weight = drift->bins[b].weight - weights[b];
         drift->bins[b].model += common * shared[b] * shared[b];
-        drift->bins[b].seen += row * row;
+        drift->bins[b].seen += row * row, drift->bins[b].squares += weight * weight;
     }
 }
 
@@ -89,7 +98,11 @@ sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, doubl
         double v = bin->jumps ? fmax(bin->model, bin->seen) : bin->model;
         double limit = (sqrt(2 * odds * v) + bin->bias) / bin->weight;
         double gain = bin->sum / bin->weight;
-        if (b == ALL) r.smallest = limit;
+        if (b == ALL) {
+            double rest =
+                bin->jumps ? 1 - 2 * odds * bin->squares / (bin->weight * bin->weight) : 1;
+            r.smallest = rest > 0 ? limit / sqrt(rest) : INFINITY;
+        }
         if (!(fabs(gain) / limit <= worst)) {
             worst = fabs(gain) / limit;
             r.gain = gain, r.limit = limit, r.bin = b;
