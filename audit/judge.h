@@ -34,7 +34,7 @@ sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, 
 typedef struct sinkproof_point_report {
     sinkproof_trace_point point;
     size_t layer;
-    char name[24];
+    char name[40]; // "03.A4.q"
     sinkproof_verdict verdict;
     bool bridged; // some input of this operation was not in the trace
     size_t elements, several, outside, unlikely; // several: sets with more than one value

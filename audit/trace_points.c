@@ -173,3 +173,16 @@ void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest) {
         strcpy(nearest, candidate);
     }
 }
+
+sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype) {
+    switch (dtype) {
+    case SINKPROOF_DTYPE_BF16:
+        return SINKPROOF_BF16;
+    case SINKPROOF_DTYPE_F16:
+        return SINKPROOF_F16;
+    case SINKPROOF_DTYPE_F32:
+        return SINKPROOF_F32;
+    default:
+        return SINKPROOF_F64;
+    }
+}

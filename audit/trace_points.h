@@ -15,6 +15,9 @@ size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_poi
 // The rounding point whose result the trace holds there. M3 (indices) has none: false.
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);
 
+// The format of a tensor that holds numbers in `dtype` (F64 for integers).
+sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype);
+
 // "03.A4.q" into layer 3 and A4.q; "F2" into F2. Layers have two digits or more, no other
 // leading zeros. False for any other name.
 bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, size_t *layer);

@@ -48,19 +48,6 @@ static bool hidden(const truth_study *study, size_t point, size_t layer, size_t 
     return j > i || (study->config->sliding[layer] && i - j >= study->config->window);
 }
 
-static sinkproof_format format_of(sinkproof_dtype dtype) {
-    switch (dtype) {
-    case SINKPROOF_DTYPE_BF16:
-        return SINKPROOF_BF16;
-    case SINKPROOF_DTYPE_F16:
-        return SINKPROOF_F16;
-    case SINKPROOF_DTYPE_F32:
-        return SINKPROOF_F32;
-    default:
-        return SINKPROOF_F64;
-    }
-}
-
 static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_srcptr values,
                     size_t elements) {
     s->rank = place->rank;
@@ -83,7 +70,7 @@ static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_sr
 static void compare(const truth_study *study, truth_summary *s, size_t point,
                     const sinkproof_truth_place *place, arb_srcptr values, size_t elements,
                     const sinkproof_tensor *tensor) {
-    s->format = format_of(tensor->dtype);
+    s->format = sinkproof_trace_format(tensor->dtype);
     for (size_t i = 0; i < elements; i++) {
         if (hidden(study, point, place->layer, i)) continue;
         double distance = sinkproof_truth_distance(values + i, sinkproof_tensor_value(tensor, i));

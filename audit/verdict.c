@@ -3,6 +3,7 @@
 //
 // Settling a point: the engine's values against their honest sets, then in their place.
 #include "audit/judge_internal.h"
+#include "audit/trace_points.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,19 +50,6 @@ double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
     return 0;
 }
 
-static sinkproof_format format_of(sinkproof_dtype dtype) {
-    switch (dtype) {
-    case SINKPROOF_DTYPE_BF16:
-        return SINKPROOF_BF16;
-    case SINKPROOF_DTYPE_F16:
-        return SINKPROOF_F16;
-    case SINKPROOF_DTYPE_F32:
-        return SINKPROOF_F32;
-    default:
-        return SINKPROOF_F64;
-    }
-}
-
 static sinkproof_point_report *report_for(sinkproof_walk *walk, sinkproof_trace_point point,
                                           size_t layer, const sinkproof_tensor *tensor) {
     bool layered = sinkproof_trace_point_is_layered(point);
@@ -74,11 +62,7 @@ static sinkproof_point_report *report_for(sinkproof_walk *walk, sinkproof_trace_
         sinkproof_point_report *report = &judgement->reports[*slot];
         *report = (sinkproof_point_report){.point = point, .layer = layer, .rank = tensor->rank};
         memcpy(report->shape, tensor->shape, sizeof report->shape);
-        if (layered)
-            snprintf(report->name, sizeof report->name, "%02zu.%s", layer,
-                     sinkproof_trace_point_name(point));
-        else
-            snprintf(report->name, sizeof report->name, "%s", sinkproof_trace_point_name(point));
+        sinkproof_trace_name(point, layer, report->name);
     }
     return &judgement->reports[*slot];
 }
@@ -141,7 +125,8 @@ bool sinkproof_settle(sinkproof_walk *walk, sinkproof_trace_point point, size_t 
             report->inherited_square += error * error;
         }
     } else {
-        compare(walk, report, format_of(tensor->dtype), offset, count, x, v, common, where);
+        compare(walk, report, sinkproof_trace_format(tensor->dtype), offset, count, x, v, common,
+                where);
         for (size_t i = 0; i < count; i++) x[i] = sinkproof_known(v[i]);
     }
     free(v);

@@ -6,51 +6,26 @@
 # explains a bug, JSON, and input that a stranger broke.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-sinkproof=${SINKPROOF:-build/release/sinkproof}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+. tests/tap.sh
 vectors=tests/vectors/openai-torch
-n=0
-failed=0
-
-report() { # status, text
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-
-# judge must exit with $1; standard output and error go to $work/out and $work/err.
-exits() { # code, text, arguments
-    expected=$1
-    text=$2
-    shift 2
-    "$sinkproof" judge "$@" >"$work/out" 2>"$work/err"
-    found=$?
-    [ "$found" = "$expected" ]
-    report $? "$text: exit $found, expected $expected"
-}
-
-empty() { # file, text
-    [ ! -s "$work/$1" ]
-    report $? "$2"
-}
 
 contains() { # file, text that it must hold
     grep -q -F -e "$2" "$work/$1"
     report $? "and says: $2"
 }
 
-exits 0 "float32 of the published reference" $vectors/small $vectors/small/trace-f32.safetensors
-exits 1 "its bfloat16" $vectors/small $vectors/small/trace-bf16.safetensors
+exits 0 "float32 of the published reference" judge $vectors/small $vectors/small/trace-f32.safetensors
+exits 1 "its bfloat16" judge $vectors/small $vectors/small/trace-bf16.safetensors
 contains out "First divergence: 00.M8"
 contains out "--policy openai-bf16,M8.alpha=bf16"
 longest=$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' "$work/out")
 [ "$longest" -le 100 ]
 report $? "the report fits 100 columns: the longest line has $longest"
-exits 0 "bfloat16 under the override" $vectors/small $vectors/small/trace-bf16.safetensors \
+exits 0 "bfloat16 under the override" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy openai-bf16,M8.alpha=bf16
-exits 1 "several traces: the worst verdict wins" $vectors/small $vectors/small/trace-f32.safetensors \
+exits 1 "several traces: the worst verdict wins" judge $vectors/small $vectors/small/trace-f32.safetensors \
     $vectors/small/trace-bf16.safetensors --local --no-hint
-exits 1 "JSON on standard output" $vectors/window $vectors/window/trace-bf16.safetensors --json -
+exits 1 "JSON on standard output" judge $vectors/window $vectors/window/trace-bf16.safetensors --json -
 python3 - "$work/out" <<'PY'
 import json, sys
 e = json.load(open(sys.argv[1]))
@@ -68,7 +43,7 @@ report $? "the JSON names the divergence, the override and the worst element in 
 # A wrong eps leans every element one way: with fewer keys in the trace it is still found.
 "$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy f32 --trace "$work/t.safetensors" \
     >"$work/out" 2>&1
-exits 0 "the reference's own trace" synthetic:tiny "$work/t.safetensors" --policy f32 --all
+exits 0 "the reference's own trace" judge synthetic:tiny "$work/t.safetensors" --policy f32 --all
 contains out "00.A1"
 python3 - "$work/t.safetensors" "$work/engine.safetensors" <<'PY'
 import json, struct, sys
@@ -79,39 +54,38 @@ header["__metadata__"]["engine"] = "\x1b[2J\x9b2Jmine"
 text = json.dumps(header).encode()
 open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
 PY
-exits 0 "an engine whose name would clear a terminal" synthetic:tiny "$work/engine.safetensors" --local
+exits 0 "an engine whose name would clear a terminal" judge synthetic:tiny "$work/engine.safetensors" --local
 contains out "engine ?[2J??2Jmine"
-exits 1 "the same trace on other weights" synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
+exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
 contains out "First divergence: T0"
-exits 1 "float32 declared as binary64" synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
+exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
 
 "$sinkproof" info --policy openai-bf16,M8.alpha=bf16 >"$work/policy"
-exits 0 "a policy in a file, as info prints it" $vectors/small $vectors/small/trace-bf16.safetensors \
+exits 0 "a policy in a file, as info prints it" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy "@$work/policy"
 
-exits 2 "no trace" $vectors/small
-exits 2 "an unknown policy" $vectors/small $vectors/small/trace-f32.safetensors --policy bf17
+exits 2 "no trace" judge $vectors/small
+exits 2 "an unknown policy" judge $vectors/small $vectors/small/trace-f32.safetensors --policy bf17
 contains err "openai-bf16"
-exits 2 "a rate that is no probability" $vectors/small $vectors/small/trace-f32.safetensors --rate 2
-exits 3 "no such model" "$work/none" $vectors/small/trace-f32.safetensors
-exits 3 "no such trace" $vectors/small "$work/none.safetensors"
+exits 2 "a rate that is no probability" judge $vectors/small $vectors/small/trace-f32.safetensors --rate 2
+exits 3 "no such model" judge "$work/none" $vectors/small/trace-f32.safetensors
+exits 3 "no such trace" judge $vectors/small "$work/none.safetensors"
 contains err "none.safetensors"
 head -c 20000 $vectors/small/trace-f32.safetensors >"$work/cut.safetensors"
-exits 3 "a truncated trace" $vectors/small "$work/cut.safetensors"
+exits 3 "a truncated trace" judge $vectors/small "$work/cut.safetensors"
 empty out "and standard output is empty"
-exits 3 "the same with JSON" $vectors/small "$work/cut.safetensors" --json "$work/cut.json"
+exits 3 "the same with JSON" judge $vectors/small "$work/cut.safetensors" --json "$work/cut.json"
 [ ! -e "$work/cut.json" ]
 report $? "and no JSON is written"
-exits 3 "the same with JSON on standard output" $vectors/small "$work/cut.safetensors" --json -
+exits 3 "the same with JSON on standard output" judge $vectors/small "$work/cut.safetensors" --json -
 empty out "and standard output is empty"
-exits 3 "the trace of another model" $vectors/window $vectors/small/trace-f32.safetensors
+exits 3 "the trace of another model" judge $vectors/window $vectors/small/trace-f32.safetensors
 contains err "expected"
-exits 3 "a JSON file that cannot be written" $vectors/small $vectors/small/trace-f32.safetensors --local \
+exits 3 "a JSON file that cannot be written" judge $vectors/small $vectors/small/trace-f32.safetensors --local \
     --json "$work/no/folder.json"
 
 "$sinkproof" demo >"$work/out" 2>"$work/err"
 report $? "the demo's tour holds"
 contains out "The tour holds"
 
-echo "1..$n"
-exit $failed
+tap_done

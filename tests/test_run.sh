@@ -6,36 +6,11 @@
 # leaves no file behind.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-sinkproof=${SINKPROOF:-build/release/sinkproof}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
-
-report() { # status, text
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-
-# The command must exit with $1; standard output and error go to $work/out and $work/err.
-exits() { # code, text, arguments
-    expected=$1
-    text=$2
-    shift 2
-    "$sinkproof" "$@" >"$work/out" 2>"$work/err"
-    found=$?
-    [ "$found" = "$expected" ]
-    report $? "$text: exit $found, expected $expected"
-}
+. tests/tap.sh
 
 contains() { # file, word, text
     grep -q -e "$2" "$work/$1"
     report $? "$3"
-}
-
-empty() { # file, text
-    [ ! -s "$work/$1" ]
-    report $? "$2"
 }
 
 exits 0 "--help" --help
@@ -99,5 +74,4 @@ report $? "failed runs left no file behind"
 
 exits 0 "demo" demo
 
-echo "1..$n"
-exit $failed
+tap_done

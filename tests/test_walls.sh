@@ -6,15 +6,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 check="python3 tests/check_walls.py"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
-
-report() { # status, text
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
+. tests/tap.sh
 
 header='// SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors'
@@ -84,5 +76,4 @@ fresh
 ${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$work/stray.o"
 out=$($check --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
     { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
-echo "1..$n"
-exit $failed
+tap_done
