@@ -23,7 +23,7 @@ static void test_real(void) {
         sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &m, eps, 1, x, out, work);
         long double sum = 0;
         for (size_t c = 0; c < HIDDEN; c++) sum += (long double)x[c] * x[c];
-        long double rms = sqrtl(sum / HIDDEN + eps);
+        long double rms = sqrtl(sum / (double)HIDDEN + eps);
         for (size_t c = 0; c < HIDDEN; c++) {
             long double exact = x[c] / rms * scale[c];
             keep_worst(&worst, (double)(fabsl(out[c] - exact) / fabsl(exact)));

@@ -73,7 +73,7 @@ static void test_weights(void) {
         for (size_t i = 0; i < CHOSEN; i++) {
             long double e = expl(g[k[i]] - g[k[0]]), after = e / chosen, before = e / all / full;
             double span = g[k[0]] - g[k[CHOSEN - 1]];
-            double bound = gamma53(2 * (span + 2) + CHOSEN + 1);
+            double bound = gamma53(2 * (span + 2) + (double)CHOSEN + 1);
             keep_worst(&worst, (double)(fabsl(weights[i] - after) / after) / bound);
             keep_worst(&worst_all, (double)(fabsl(weights[i] - before) / before) / bound);
             unnormalised += (double)(fabsl(weights[i] - e / all) / after) > bound;

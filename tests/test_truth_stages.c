@@ -16,7 +16,7 @@ enum { BITS = 256 };
 // sum of both and 2^-BITS; a factor 4 for radii that are rounded up to 30 bits and
 // for the final sums that the laws take over at most n + 1 of these.
 static double softmax_bound(size_t n, double spread) {
-    return log2(2 * (spread + 1) + (double)n + 2) + log2((double)n + 2) + 2 - BITS;
+    return log2(2 * (spread + 1) + (double)n + 2) + log2((double)n + 2) + 2 - (double)BITS;
 }
 
 typedef struct law {

@@ -119,7 +119,7 @@ static void read_common(reader *in, sinkproof_config *config) {
 // factor * original context, the positions that YaRN was made for.
 static size_t extended_context(const sinkproof_config *config) {
     double context = config->yarn_factor * (double)config->yarn_original_context;
-    return context < MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
+    return context < (double)MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
 }
 
 static void read_openai(reader *in, sinkproof_config *config) {
