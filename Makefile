@@ -79,7 +79,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
 
 $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
-	$(call say,archive $@)ar rcsD $@ $^
+	$(call say,archive $@)$(AR) rcsD $@ $^
 
 $(PROGRAM): $(BUILD)/audit/main.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
