@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Draws instances of the identities, compares both sides, and says what the precision allows.
+#include "proofs/truth/identities_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint64_t draw(uint64_t *state) { // splitmix64
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+static size_t from_to(uint64_t *state, size_t least, size_t most) {
+    return least + (size_t)(draw(state) % (most - least + 1));
+}
+static double uniform(uint64_t *state, double width) { // [-width/2, width/2], 53 bits
+    return ((double)(draw(state) >> 11) * 0x1p-53 - 0.5) * width;
+}
+static double short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| < 8
+    double size = ldexp((double)from_to(state, 128, 255), (int)from_to(state, 0, 3) - 8);
+    return draw(state) % 2 == 0 ? size : -size;
+}
+static double *short_numbers(uint64_t *state, size_t n) {
+    double *x = sinkproof_ball_doubles(n);
+    for (size_t k = 0; k < n; k++) x[k] = short_number(state);
+    return x;
+}
+
+double *sinkproof_ball_doubles(size_t n) {
+    double *x = calloc(n + 1, sizeof *x);
+    if (x == NULL) abort();
+    return x;
+}
+
+sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64_t seed,
+                                            uint64_t number) {
+    static const double sinks[] = {0, -INFINITY, 300, -1e4, 1e4, -300, 0.5, -1};
+    uint64_t state = seed * UINT64_C(0xd1342543de82ef95) + number;
+    sinkproof_ball_instance m = {.seed = seed, .number = number};
+    size_t drawn_n = from_to(&state, 1, 1 + (size_t)number % 40);
+    m.n = ranges.n > 0 ? ranges.n : drawn_n;
+    m.kv_heads = ranges.heads > 0 ? ranges.heads : from_to(&state, 1, 2);
+    m.heads = ranges.heads > 0 ? ranges.heads : m.kv_heads * from_to(&state, 1, 2);
+    m.dim = from_to(&state, 1, SINKPROOF_BALL_DIM);
+    m.hidden = from_to(&state, 1, SINKPROOF_BALL_DIM);
+    m.low_rank = from_to(&state, 1, m.dim);
+    m.s_hj = sinkproof_ball_doubles(m.heads * m.n);
+    for (size_t k = 0; k < m.heads * m.n; k++) m.s_hj[k] = uniform(&state, ranges.spread);
+    for (size_t h = 0; h < m.heads; h++)
+        m.b_h[h] = isnan(ranges.b) ? sinks[(number + h) % 8] : ranges.b;
+    m.x_gjd = short_numbers(&state, m.kv_heads * m.n * m.dim);
+    m.k_jd = short_numbers(&state, m.n * m.dim);
+    for (size_t k = 0; k < SINKPROOF_BALL_HEADS * SINKPROOF_BALL_DIM; k++)
+        m.bv_gd[k] = short_number(&state);
+    for (size_t k = 0; k < sizeof m.wo_hdc / sizeof *m.wo_hdc; k++)
+        m.wo_hdc[k] = short_number(&state);
+    for (size_t d = 0; d < SINKPROOF_BALL_DIM; d++) {
+        m.bo_c[d] = short_number(&state), m.star_d[d] = short_number(&state);
+        m.q_d[d] = short_number(&state), m.k_star_d[d] = short_number(&state);
+    }
+    m.scale = (double[]){0, 1, 5, 20}[number % 4];
+    m.part_j = calloc(m.n + 1, sizeof *m.part_j);
+    if (m.part_j == NULL) abort();
+    for (size_t j = 0; j < m.n; j++) m.part_j[j] = from_to(&state, 0, 2);
+    return m;
+}
+
+void sinkproof_ball_clear(sinkproof_ball_instance *m) {
+    free(m->s_hj), free(m->x_gjd), free(m->k_jd), free(m->part_j);
+    *m = (sinkproof_ball_instance){0};
+}
+
+// T: no argument of an exponential, no logarithm and no sink logit is larger.
+static double largest_argument(const sinkproof_identity *identity,
+                               const sinkproof_ball_instance *m) {
+    double most = 0;
+    for (size_t k = 0; !identity->keyed && k < m->heads * m->n; k++)
+        most = fmax(most, fabs(m->s_hj[k]));
+    for (size_t h = 0; !identity->keyed && h < m->heads; h++)
+        if (isfinite(m->b_h[h])) most = fmax(most, fabs(m->b_h[h]));
+    for (size_t j = 0; identity->keyed && j <= m->n; j++) { // scores from q and k
+        double dot = 0;
+        for (size_t d = 0; d < m->dim; d++)
+            dot += fabs(m->q_d[d] * (j < m->n ? m->k_jd[j * m->dim + d] : m->k_star_d[d]));
+        most = fmax(most, dot);
+    }
+    return 2 * most + log((double)m->n + 1) + 1;
+}
+
+static double most_of(const double *x, size_t n) {
+    double most = 0;
+    for (size_t k = 0; k < n; k++) most = fmax(most, fabs(x[k]));
+    return most;
+}
+
+double sinkproof_identity_size(const sinkproof_identity *identity,
+                               const sinkproof_ball_instance *m) {
+    double value = most_of(m->x_gjd, m->kv_heads * m->n * m->dim) +
+                   most_of(m->bv_gd, m->kv_heads * m->dim) +
+                   (1 + m->scale) * most_of(m->star_d, m->dim);
+    double output = 3 * value * (double)(m->heads * m->dim) *
+                        most_of(m->wo_hdc, m->heads * m->dim * m->hidden) +
+                    most_of(m->bo_c, m->hidden);
+    switch (identity->size) {
+    case SINKPROOF_BALL_HEAD:
+        return value;
+    case SINKPROOF_BALL_HIDDEN:
+        return output;
+    default:
+        return 1;
+    }
+}
+
+double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
+                                       const sinkproof_ball_instance *m, slong bits) {
+    double k =
+        4 * largest_argument(identity, m) + 32 + (identity->recurrent ? 8 : 3) * (double)m->n;
+    double units = log2(1.01 * k) + 1 - (double)bits;
+    if (identity->relation != SINKPROOF_BALL_DERIVATIVE) return units;
+    // The quotient divides by h = 2^-(bits/4); the derivative's range over [b, b + h] is as wide.
+    double h = -(double)(bits / 4);
+    return fmax(units - h, h) + 1;
+}
+
+static size_t entries_of(const sinkproof_identity *identity, const sinkproof_ball_instance *m) {
+    switch (identity->size) {
+    case SINKPROOF_BALL_FOUR:
+        return 4;
+    case SINKPROOF_BALL_KEYS:
+        return m->n + 1;
+    case SINKPROOF_BALL_HEAD:
+        return m->dim;
+    case SINKPROOF_BALL_HIDDEN:
+        return m->hidden;
+    default:
+        return 1;
+    }
+}
+
+static bool entry_holds(const sinkproof_identity *identity, const arb_t left, const arb_t right) {
+    if (!arb_is_finite(left) || !arb_is_finite(right)) return false;
+    return identity->relation == SINKPROOF_BALL_LESS ? arb_lt(left, right)
+                                                     : arb_overlaps(left, right);
+}
+
+// Both sides, and the precision that they took. Two numbers whose ratio is e^-T, or as near to 1,
+// need T / ln 2 bits more than the radius: an inequality doubles the precision until its balls are
+// disjoint, or that much has been spent.
+static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                        slong bits, size_t n, arb_ptr left, arb_ptr right) {
+    slong most = bits + (slong)(3 * largest_argument(identity, m)) + 64;
+    for (;;) {
+        bool all = true;
+        identity->left(left, m, bits);
+        identity->right(right, m, bits);
+        for (size_t k = 0; k < n; k++) all = all && entry_holds(identity, left + k, right + k);
+        if (all || identity->relation != SINKPROOF_BALL_LESS || bits >= most) return bits;
+        bits = 2 * bits < most ? 2 * bits : most;
+    }
+}
+
+void sinkproof_identity_try(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                            slong bits, sinkproof_identity_outcome *outcome) {
+    for (size_t h = 0; identity->finite && h < m->heads; h++)
+        if (!isfinite(m->b_h[h])) return;
+    size_t n = entries_of(identity, m), broken = 0;
+    arb_ptr left = _arb_vec_init((slong)n), right = _arb_vec_init((slong)n);
+    slong spent = both_sides(identity, m, bits, n, left, right);
+    double size_log2 = log2(sinkproof_identity_size(identity, m)), before = outcome->share;
+    double allowed = sinkproof_identity_allowed_log2(identity, m, bits);
+    bool less = identity->relation == SINKPROOF_BALL_LESS; // its balls decide, not their radius
+    for (size_t k = 0; k < n; k++) {
+        double radius =
+            fmax(sinkproof_truth_radius_log2(left + k), sinkproof_truth_radius_log2(right + k)) -
+            size_log2;
+        double share = less ? 0 : exp2(radius - allowed);
+        broken += !(entry_holds(identity, left + k, right + k) && share <= 1);
+        if (less) continue;
+        if (!(radius <= outcome->radius_log2)) outcome->radius_log2 = radius;
+        if (!(share <= outcome->share)) outcome->share = share;
+    }
+    if (outcome->share > before || outcome->instances == 0) outcome->allowed_log2 = allowed;
+    if (broken > 0 && outcome->broken == 0) outcome->first_broken = m->number;
+    if (spent > outcome->bits) outcome->bits = spent;
+    outcome->broken += broken;
+    outcome->entries += n;
+    outcome->instances++;
+    _arb_vec_clear(left, (slong)n);
+    _arb_vec_clear(right, (slong)n);
+}
+
+// Every fourth instance has moderate scores, so that no weight is negligible.
+static sinkproof_ball_ranges usual_ranges(uint64_t number) {
+    return (sinkproof_ball_ranges){0, 0, number % 4 == 0 ? 6 : 300, NAN};
+}
+
+sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
+                                                    uint64_t seed, size_t count, slong bits) {
+    sinkproof_identity_outcome outcome = {.radius_log2 = -INFINITY, .allowed_log2 = -INFINITY};
+    for (uint64_t number = 0; number < count; number++) {
+        sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
+        sinkproof_identity_try(identity, &m, bits, &outcome);
+        sinkproof_ball_clear(&m);
+    }
+    return outcome;
+}
+
+char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t seed,
+                                  uint64_t number, slong bits) {
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL) abort();
+    sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
+    size_t n = entries_of(identity, &m), shown = n < 4 ? n : 4;
+    fprintf(out, "instance %llu of seed %llu: n = %zu, H = %zu, key/value heads %zu, d' = %zu\n",
+            (unsigned long long)number, (unsigned long long)seed, m.n, m.heads, m.kv_heads, m.dim);
+    fprintf(out, "s =");
+    for (size_t j = 0; j < m.n && j < 8; j++) fprintf(out, " %.17g", m.s_hj[j]);
+    fprintf(out, "%s\nb =", m.n > 8 ? " ..." : "");
+    for (size_t h = 0; h < m.heads; h++) fprintf(out, " %g", m.b_h[h]);
+    arb_ptr left = _arb_vec_init((slong)n), right = _arb_vec_init((slong)n);
+    both_sides(identity, &m, bits, n, left, right);
+    for (int side = 0; side < 2; side++) {
+        fprintf(out, "\n%s %s", side == 0 ? "left: " : "right:",
+                side == 0 ? identity->left_text : identity->right_text);
+        for (size_t k = 0; k < shown; k++) {
+            char *ball = arb_get_str((side == 0 ? left : right) + k, 25, 0);
+            fprintf(out, "\n     = %s", ball);
+            flint_free(ball);
+        }
+    }
+    fprintf(out, "\n");
+    fclose(out);
+    _arb_vec_clear(left, (slong)n);
+    _arb_vec_clear(right, (slong)n);
+    sinkproof_ball_clear(&m);
+    return text;
+}
+
+const sinkproof_identity *sinkproof_identity_at(size_t k) {
+    const sinkproof_identity *const tables[] = {
+        sinkproof_identities_attention, sinkproof_identities_sink, sinkproof_identities_stages};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const sinkproof_identity *i = tables[t]; i->id != NULL; i++)
+            if (k-- == 0) return i;
+    return NULL;
+}

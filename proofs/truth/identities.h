@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Identities and inequalities in ball arithmetic: both sides of a statement are enclosed, from
+// exact inputs, at a stated precision. An identity holds when the balls of each entry overlap and
+// no radius is above what the precision allows; an inequality, when the balls are disjoint in the
+// right order.
+//
+// What the precision allows. Let v = 2^(1-p). One Arb operation at p bits moves a midpoint by at
+// most v times its size; exp and log by at most 2 v (Arb's documentation: within one or two units).
+// With T no less than |t| for every argument t of an exponential and for every logarithm:
+//   a numerator e^t            (T + 2) v     t was rounded, then exp
+//   a sum of n + 1 of them     + n v         one addition each
+//   their quotient             + v
+//   a sum of n weighted values + (n + 1) v   one product and the additions
+//   log of a sum, minus b      (T + 2) v     absolute, and so relative for its exponential
+//   one step of a recurrence   8 v           two rescaling exps, two products, two additions
+// so that no side needs more than K = 4 T + 3 n + 32 units of v, 4 T + 8 n + 32 for a recurrence,
+// relative to the sum A of the sizes of its terms (1 for weights). The second order and the
+// rounding of radii are below 1 %:
+//   radius <= 1.01 K v A.
+#ifndef SINKPROOF_TRUTH_IDENTITIES_H
+#define SINKPROOF_TRUTH_IDENTITIES_H
+
+#include "proofs/truth/truth.h"
+
+enum { SINKPROOF_BALL_DIM = 4, SINKPROOF_BALL_HEADS = 4, SINKPROOF_BALL_CHOSEN = 4 };
+
+// One query over n keys. All inputs are exact doubles; values have 8 significant bits.
+typedef struct sinkproof_ball_instance {
+    uint64_t seed, number;
+    size_t n, heads, kv_heads, dim, hidden; // keys, H, G, d', d; head h reads h / (H / G)
+    double *s_hj;                           // [H, n] scores
+    double b_h[SINKPROOF_BALL_HEADS];       // sink logits, -infinity allowed
+    double *x_gjd;                          // [G, n, d'] x_j W^V_g
+    double bv_gd[SINKPROOF_BALL_HEADS * SINKPROOF_BALL_DIM];
+    double wo_hdc[SINKPROOF_BALL_HEADS * SINKPROOF_BALL_DIM * SINKPROOF_BALL_DIM];
+    double bo_c[SINKPROOF_BALL_DIM], star_d[SINKPROOF_BALL_DIM];
+    double q_d[SINKPROOF_BALL_DIM], *k_jd, k_star_d[SINKPROOF_BALL_DIM]; // low-rank and key biases
+    size_t low_rank;
+    double scale; // of v' (sink.fixed-value)
+    size_t *part_j;
+} sinkproof_ball_instance;
+
+// How large the scores may spread, and which sink logit every head gets (NAN: drawn).
+typedef struct sinkproof_ball_ranges {
+    size_t n, heads; // 0: drawn
+    double spread, b;
+} sinkproof_ball_ranges;
+
+sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64_t seed,
+                                            uint64_t number);
+void sinkproof_ball_clear(sinkproof_ball_instance *m);
+
+// Fills `out`, as many entries as the identity's size says.
+typedef void (*sinkproof_ball_side)(arb_ptr out, const sinkproof_ball_instance *m, slong bits);
+
+typedef enum sinkproof_ball_relation {
+    SINKPROOF_BALL_EQUAL,      // left = right
+    SINKPROOF_BALL_LESS,       // left < right, at as many more bits as the gap needs
+    SINKPROOF_BALL_DERIVATIVE, // a difference quotient of step 2^(-bits/4), its derivative's range
+} sinkproof_ball_relation;
+
+typedef enum sinkproof_ball_size {
+    SINKPROOF_BALL_ONE,    // one entry
+    SINKPROOF_BALL_FOUR,   // four
+    SINKPROOF_BALL_KEYS,   // one per key and one for the sink
+    SINKPROOF_BALL_HEAD,   // one per element of a head
+    SINKPROOF_BALL_HIDDEN, // one per element of the layer's output
+} sinkproof_ball_size;
+
+typedef struct sinkproof_identity {
+    const char *id;
+    sinkproof_ball_relation relation;
+    sinkproof_ball_size size;
+    const char *left_text, *right_text;
+    sinkproof_ball_side left, right;
+    bool finite;    // only for finite sink logits
+    bool recurrent; // one step per key
+    bool keyed;     // scores are q k / sqrt(d')
+} sinkproof_identity;
+
+// Identity k, NULL after the last; an id may have several.
+const sinkproof_identity *sinkproof_identity_at(size_t k);
+
+typedef struct sinkproof_identity_outcome {
+    size_t instances, entries, broken; // broken: entries that do not hold, or whose radius is above
+    slong bits;                        // the most that an instance took
+    double radius_log2;                // the largest radius relative to A
+    double allowed_log2;               // what the precision allowed there
+    double share;                      // the largest radius / allowed: at most 1
+    uint64_t first_broken;
+} sinkproof_identity_outcome;
+
+// One instance, added to the outcome.
+void sinkproof_identity_try(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                            slong bits, sinkproof_identity_outcome *outcome);
+// Instances 0 ... count - 1 of a seed.
+sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
+                                                    uint64_t seed, size_t count, slong bits);
+// log2 of the allowance relative to A, and A.
+double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
+                                       const sinkproof_ball_instance *m, slong bits);
+double sinkproof_identity_size(const sinkproof_identity *identity,
+                               const sinkproof_ball_instance *m);
+
+// The instance's shape and the first entries of both sides, as lines; to be freed.
+char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t seed,
+                                  uint64_t number, slong bits);
+
+// The value-bias identity (sink.attn-mass) and the gate (sink.gate) of one head over the first
+// n_k of the given scores, for each n_k and each sink logit: exponentials are shared.
+typedef struct sinkproof_grid_outcome {
+    size_t cases, broken;
+    double mass_share, gate_share;             // the largest radius / allowed
+    double mass_radius_log2, gate_radius_log2; // the largest radius, relative to A
+} sinkproof_grid_outcome;
+sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k, size_t sinks,
+                                               const double *b_k, double spread, uint64_t seed,
+                                               slong bits);
+
+// The same left sides one correctly rounded MPFR operation after another, written to be read:
+// out [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
+void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);
+
+#endif

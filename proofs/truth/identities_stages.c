@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Learned keys and values (scores from q and k), and the model's stages: the ball of each against
+// MPFR at twice the precision, and the identities that a stage must obey.
+#include "proofs/truth/identities_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef const sinkproof_ball_instance *instance;
+
+// z_j = q k_j / sqrt(d') for the keys, then for k*, of which only the first `rank` coordinates
+// count.
+static void scores(arb_ptr z, instance m, const double *k_star_d, size_t rank, slong bits) {
+    arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
+    for (size_t d = 0; d < m->dim; d++) arb_set_d(q + d, m->q_d[d]);
+    for (size_t j = 0; j <= m->n; j++) {
+        for (size_t d = 0; d < m->dim; d++)
+            arb_set_d(k + d, j < m->n ? m->k_jd[j * m->dim + d] : d < rank ? k_star_d[d] : 0);
+        sinkproof_truth_scores(z + j, q, k, 1, m->dim, m->dim, bits);
+    }
+    _arb_vec_clear(q, SINKPROOF_BALL_DIM);
+    _arb_vec_clear(k, SINKPROOF_BALL_DIM);
+}
+
+// softmax over the keys and k*, ordinary (the n + 1-th key) or as a sink.
+static void key_weights(arb_ptr w, instance m, const double *k_star_d, size_t rank, bool as_sink,
+                        slong bits) {
+    arb_ptr z = _arb_vec_init((slong)m->n + 1);
+    arb_t none, rest;
+    arb_init(none);
+    arb_init(rest);
+    arb_neg_inf(none);
+    scores(z, m, k_star_d, rank, bits);
+    if (as_sink)
+        sinkproof_truth_softmax_sink(w, w + m->n, z, m->n, z + m->n, bits);
+    else
+        sinkproof_truth_softmax_sink(w, rest, z, m->n + 1, none, bits);
+    arb_clear(none);
+    arb_clear(rest);
+    _arb_vec_clear(z, (slong)m->n + 1);
+}
+
+// sum_j w_j u_j + scale w_* v*
+static void attend(arb_ptr out, instance m, const double *k_star_d, size_t rank, bool as_sink,
+                   double scale, slong bits) {
+    arb_ptr w = _arb_vec_init((slong)m->n + 1);
+    arb_t star;
+    arb_init(star);
+    key_weights(w, m, k_star_d, rank, as_sink, bits);
+    sinkproof_ball_weighted(out, m, 0, w, NULL, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(star, scale * m->star_d[d]); // exact: both are short
+        arb_addmul(out + d, w + m->n, star, bits);
+    }
+    arb_clear(star);
+    _arb_vec_clear(w, (slong)m->n + 1);
+}
+
+static const double no_key[SINKPROOF_BALL_DIM];
+
+//> sink.key-bias
+static void zero_value_key(arb_ptr out, instance m, slong bits) {
+    attend(out, m, m->k_star_d, m->dim, false, 0, bits);
+}
+static void sink_of_query(arb_ptr out, instance m, slong bits) {
+    attend(out, m, m->k_star_d, m->dim, true, 0, bits);
+}
+static void zero_key(arb_ptr out, instance m, slong bits) {
+    key_weights(out, m, no_key, m->dim, false, bits);
+}
+static void softmax_1(arb_ptr out, instance m, slong bits) { // e^z / (1 + sum e^z)
+    arb_t all;
+    arb_init(all);
+    scores(out, m, no_key, m->dim, bits);
+    for (size_t j = 0; j < m->n; j++) arb_exp(out + j, out + j, bits);
+    arb_one(out + m->n);
+    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
+    arb_clear(all);
+}
+//< sink.key-bias
+
+//> sink.kv-bias
+static void key_and_value(arb_ptr out, instance m, slong bits) {
+    attend(out, m, m->k_star_d, m->dim, false, 1, bits);
+}
+static void sink_plus_star(arb_ptr out, instance m, slong bits) {
+    attend(out, m, m->k_star_d, m->dim, true, 1, bits);
+}
+//< sink.kv-bias
+
+//> sink.sink-token
+// v* = x* W^V + b^V and v_j = x_j W^V + b^V: all weights sum to 1, so b^V comes out whole.
+static void token_inside(arb_ptr out, instance m, slong bits) {
+    arb_ptr w = _arb_vec_init((slong)m->n + 1);
+    arb_t v;
+    arb_init(v);
+    key_weights(w, m, m->k_star_d, m->dim, false, bits);
+    sinkproof_ball_weighted(out, m, 0, w, m->bv_gd, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(v, m->star_d[d] + m->bv_gd[d]); // exact: both are short
+        arb_addmul(out + d, w + m->n, v, bits);
+    }
+    arb_clear(v);
+    _arb_vec_clear(w, (slong)m->n + 1);
+}
+static void token_outside(arb_ptr out, instance m, slong bits) {
+    arb_t v;
+    arb_init(v);
+    attend(out, m, m->k_star_d, m->dim, true, 1, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(v, m->bv_gd[d]);
+        arb_add(out + d, out + d, v, bits);
+    }
+    arb_clear(v);
+}
+//< sink.sink-token
+
+//> sink.low-rank-key
+// k* = [k_a 0], against the sink logit q_a k_a / sqrt(d')
+static void low_rank(arb_ptr out, instance m, slong bits) {
+    double k_a[SINKPROOF_BALL_DIM] = {0};
+    for (size_t d = 0; d < m->low_rank; d++) k_a[d] = m->k_star_d[d];
+    attend(out, m, k_a, m->dim, false, 0, bits);
+}
+static void sink_of_first_coordinates(arb_ptr out, instance m, slong bits) {
+    attend(out, m, m->k_star_d, m->low_rank, true, 0, bits);
+}
+//< sink.low-rank-key
+
+//> sink.fixed-value
+// v* = a v', a in 0, 1, 5, 20
+static void fixed_value(arb_ptr out, instance m, slong bits) {
+    attend(out, m, m->k_star_d, m->dim, false, m->scale, bits);
+}
+static void zero_plus_fixed(arb_ptr out, instance m, slong bits) {
+    arb_ptr w = _arb_vec_init((slong)m->n + 1);
+    arb_t v;
+    arb_init(v);
+    attend(out, m, m->k_star_d, m->dim, true, 0, bits);
+    key_weights(w, m, m->k_star_d, m->dim, true, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(v, m->scale);
+        arb_mul(v, v, w + m->n, bits);
+        arb_set_d(w, m->star_d[d]);
+        arb_addmul(out + d, v, w, bits);
+    }
+    arb_clear(v);
+    _arb_vec_clear(w, (slong)m->n + 1);
+}
+//< sink.fixed-value
+
+//> sink.hybrid
+// A full layer without a sink and a sliding one (here the last 3 keys) with it: the keys' mass.
+static void layer_mass(arb_ptr out, instance m, bool sliding, slong bits) {
+    sinkproof_ball_instance layer = *m;
+    size_t first = sliding && m->n > 3 ? m->n - 3 : 0;
+    layer.n = m->n - first, layer.heads = 1;
+    layer.s_hj = m->s_hj + first;
+    if (!sliding) layer.b_h[0] = -INFINITY;
+    arb_ptr a = _arb_vec_init((slong)layer.n + 1);
+    sinkproof_ball_weights(a, a + layer.n, &layer, 0, bits);
+    sinkproof_ball_sum(out, a, layer.n, bits);
+    arb_sub_ui(out + 1, a + layer.n, 1, bits);
+    arb_neg(out + 1, out + 1);
+    _arb_vec_clear(a, (slong)layer.n + 1);
+}
+static void hybrid_masses(arb_ptr out, instance m, slong bits) {
+    layer_mass(out, m, false, bits);
+    layer_mass(out + 2, m, true, bits);
+}
+static void hybrid_expected(arb_ptr out, instance m, slong bits) {
+    hybrid_masses(out, m, bits);
+    arb_one(out); // the full layer
+    arb_one(out + 1);
+    arb_swap(out + 2, out + 3); // sum_j alpha against 1 - alpha_s, both ways
+}
+//< sink.hybrid
+
+// ---- the router ----------------------------------------------------------------------------
+
+static size_t choose(size_t chosen_k[SINKPROOF_BALL_CHOSEN], arb_srcptr g_e, instance m) {
+    size_t k = m->n < SINKPROOF_BALL_CHOSEN ? m->n : SINKPROOF_BALL_CHOSEN;
+    arb_t margin;
+    arb_init(margin);
+    sinkproof_truth_topk(chosen_k, margin, g_e, m->n, k, 64);
+    arb_clear(margin);
+    return k;
+}
+
+//> router.softmax-after
+// The scores of head 0 are the router's logits: softmax over the chosen, and over all renormalised.
+static void softmax_after(arb_ptr out, instance m, slong bits) {
+    arb_ptr g = _arb_vec_init((slong)m->n);
+    size_t chosen_k[SINKPROOF_BALL_CHOSEN];
+    for (size_t e = 0; e < m->n; e++) arb_set_d(g + e, m->s_hj[e]);
+    sinkproof_truth_router_weights(out, chosen_k, g, choose(chosen_k, g, m), bits);
+    _arb_vec_clear(g, (slong)m->n);
+}
+static void softmax_before(arb_ptr out, instance m, slong bits) {
+    arb_ptr g = _arb_vec_init((slong)m->n), e = _arb_vec_init((slong)m->n);
+    size_t chosen_k[SINKPROOF_BALL_CHOSEN];
+    arb_t all;
+    arb_init(all);
+    for (size_t j = 0; j < m->n; j++) arb_set_d(g + j, m->s_hj[j]);
+    size_t n_chosen = choose(chosen_k, g, m);
+    sinkproof_ball_exps(e, m, 0, bits);
+    sinkproof_ball_sum(all, e, m->n, bits);
+    for (size_t k = 0; k < n_chosen; k++) arb_div(out + k, e + chosen_k[k], all, bits);
+    sinkproof_ball_sum(all, out, n_chosen, bits); // the chosen share
+    for (size_t k = 0; k < n_chosen; k++) arb_div(out + k, out + k, all, bits);
+    arb_clear(all);
+    _arb_vec_clear(g, (slong)m->n);
+    _arb_vec_clear(e, (slong)m->n);
+}
+//< router.softmax-after
+
+#define HEAD SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
+
+const sinkproof_identity sinkproof_identities_stages[] = {
+    {"sink.key-bias", HEAD, "a key k* with a zero value", "a sink logit q k* / sqrt(d')",
+     zero_value_key, sink_of_query, false, false, true},
+    {"sink.key-bias", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS, "k* = 0", "softmax_1(s)", zero_key,
+     softmax_1, false, false, true},
+    {"sink.kv-bias", HEAD, "a key k* with a value v*", "sum_j alpha_j v_j + alpha_* v*",
+     key_and_value, sink_plus_star, false, false, true},
+    {"sink.sink-token", HEAD, "a learned token x*", "(sum alpha_j x_j + alpha_* x*) W^V + b^V",
+     token_inside, token_outside, false, false, true},
+    {"sink.low-rank-key", HEAD, "k* = [k_a 0]", "a sink logit of the first d_a coordinates",
+     low_rank, sink_of_first_coordinates, false, false, true},
+    {"sink.fixed-value", HEAD, "v* = a v'", "o(0) + a alpha_* v'", fixed_value, zero_plus_fixed,
+     false, false, true},
+    {"sink.hybrid", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR,
+     "mass and 1 - alpha_s of a full and a sliding layer", "1, 1, and each the other",
+     hybrid_masses, hybrid_expected, false, false, false},
+    {"router.softmax-after", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR,
+     "softmax over the chosen logits", "softmax over all, the chosen renormalised", softmax_after,
+     softmax_before, false, false, false},
+    {0},
+};
