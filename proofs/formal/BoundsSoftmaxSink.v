@@ -1,0 +1,299 @@
+(* SPDX-License-Identifier: Apache-2.0
+   Copyright 2026 the sinkproof authors *)
+
+(* Errors of the softmax with a sink, without dropping a second-order term; of 1 - alpha_s in its
+   three forms; and of the row mass in bfloat16. *)
+
+From Sinkproof Require Import Sums SoftmaxSink Equivalences Summation.
+From Coq Require Import Reals List Permutation ZArith Lia Lra.
+From Flocq Require Import Core.
+Import ListNotations.
+Open Scope R_scope.
+
+(* exp lies above its tangents, and below its chords from 0. *)
+Lemma exp_tangent p x : exp p * (1 + (x - p)) <= exp x.
+Proof.
+  replace (exp x) with (exp p * exp (x - p)) by (rewrite <- exp_plus; f_equal; ring).
+  apply Rmult_le_compat_l; [apply Rlt_le, exp_pos | apply exp_ineq1_le].
+Qed.
+
+Lemma exp_chord u w : 0 <= u <= 1 -> exp (u * w) <= 1 + u * (exp w - 1).
+Proof.
+  intros Hu. pose proof (exp_tangent (u * w) w) as A. pose proof (exp_tangent (u * w) 0) as B.
+  rewrite exp_0 in B.
+  pose proof (Rmult_le_compat_l u _ _ ltac:(lra) A).
+  pose proof (Rmult_le_compat_l (1 - u) _ _ ltac:(lra) B). lra.
+Qed.
+
+Lemma exp_le x y : x <= y -> exp x <= exp y.
+Proof. intros [L | ->]; [apply Rlt_le, exp_increasing, L | lra]. Qed.
+
+Lemma rounded_shift u t d : t <= 0 -> Rabs d <= u -> u * t <= t * d <= u * - t.
+Proof.
+  intros Ht Hd. assert (- u <= d <= u) by (unfold Rabs in Hd; destruct (Rcase_abs _) in Hd; lra).
+  nra.
+Qed.
+
+(* Shifted logits t k <= 0, one of them 0: I holds the keys and the sink. *)
+Section Shifted.
+  Context {A : Type}.
+  Variables (I : list A) (t : A -> R).
+  Hypothesis t_le_0 : forall k, In k I -> t k <= 0.
+  Hypothesis t_attained : exists k, In k I /\ t k = 0.
+
+  Let Z := ∑ k ∈ I, exp (t k).
+  Let N := INR (length I).
+  Let a := softmax I t.
+
+  Lemma Z_ge_1 : 1 <= Z.
+  Proof.
+    destruct t_attained as (k & Hk & E). rewrite <- exp_0, <- E.
+    apply (Sum_term_le I (fun k => exp (t k))); [exact Hk | intros; apply Rlt_le, exp_pos].
+  Qed.
+
+  Lemma nonempty : I <> [].
+  Proof. destruct t_attained as (k & Hk & _). destruct I; [contradiction | discriminate]. Qed.
+
+  Lemma a_pos k : 0 < a k.
+  Proof. apply Rdiv_lt_0_compat; [apply exp_pos | pose proof Z_ge_1; unfold Z in *; lra]. Qed.
+
+  Lemma a_mass : ∑ k ∈ I, a k = 1.
+  Proof. apply softmax_mass, nonempty. Qed.
+
+  (* Sum a (e^-t / c - 1) = 0 for c = N / Z, the mean of e^-t. *)
+  Lemma mean_growth : ∑ k ∈ I, a k * exp (- t k - ln (N / Z)) = 1.
+  Proof.
+    pose proof Z_ge_1. assert (0 < N) by (apply (lt_INR 0); pose proof nonempty; destruct I; simpl; [easy | lia]).
+    rewrite (Sum_ext _ _ (fun _ => / N)).
+    - rewrite Sum_const. fold N. field. lra.
+    - intros k. unfold a, softmax. fold Z. unfold Rminus. rewrite exp_plus, !exp_Ropp, exp_ln.
+      + pose proof (exp_pos (t k)). field. lra.
+      + apply Rdiv_lt_0_compat; lra.
+  Qed.
+
+  Lemma ln_mean_le : ln (N / Z) <= ln N.
+  Proof.
+    pose proof Z_ge_1. assert (0 < N) by (apply (lt_INR 0); pose proof nonempty; destruct I; simpl; [easy | lia]).
+    unfold Rdiv. rewrite ln_mult, ln_Rinv by (try apply Rinv_0_lt_compat; lra).
+    assert (0 <= ln Z) by (rewrite <- ln_1; apply Rcomplements.ln_le; lra). lra.
+  Qed.
+
+  (* Sum_k a_k (m - z_k) = H(a) - (LSE - m) <= log(n + 1). *)
+  Lemma entropy_piece :
+    ∑ k ∈ I, a k * - t k = (∑ k ∈ I, a k * - ln (a k)) - ln Z /\
+    ∑ k ∈ I, a k * - t k <= ln N.
+  Proof.
+    pose proof Z_ge_1. split.
+    - rewrite (Sum_ext I (fun k => a k * - ln (a k)) (fun k => a k * - t k + a k * ln Z)).
+      + rewrite Sum_plus, Sum_scal_r, a_mass. ring.
+      + intros k. unfold a at 2, softmax. fold Z. unfold Rdiv.
+        rewrite ln_mult, ln_exp, ln_Rinv; [ring | lra | apply exp_pos | apply Rinv_0_lt_compat; lra].
+    - apply Rle_trans with (ln (N / Z)); [|apply ln_mean_le].
+      assert (L : ∑ k ∈ I, a k * (1 + (- t k - ln (N / Z))) <= 1).
+      { eapply Rle_trans; [|right; apply mean_growth]. apply Sum_le. intros k _.
+        apply Rmult_le_compat_l; [apply Rlt_le, a_pos | apply exp_ineq1_le]. }
+      rewrite (Sum_ext _ _ (fun k => a k * (1 - ln (N / Z)) + a k * - t k)) in L by (intros; ring).
+      rewrite Sum_plus, Sum_scal_r, a_mass in L. lra.
+  Qed.
+
+  (* Rounding each t k moves the denominator by at most (n + 1)^u, exactly. *)
+  Lemma moved_sum u (d : A -> R) : 0 <= u <= 1 -> (forall k, Rabs (d k) <= u) ->
+    exp (- (u * ln N)) * Z <= ∑ k ∈ I, exp (t k * (1 + d k)) <= exp (u * ln N) * Z.
+  Proof.
+    intros Hu Hd. pose proof Z_ge_1.
+    assert (E : ∑ k ∈ I, exp (t k * (1 + d k)) = (∑ k ∈ I, a k * exp (t k * d k)) * Z).
+    { rewrite <- Sum_scal_r. apply Sum_ext. intros k. rewrite Rmult_plus_distr_l, exp_plus, Rmult_1_r.
+      unfold a, softmax. fold Z. field. lra. }
+    assert (D : forall k, In k I -> u * t k <= t k * d k <= u * - t k).
+    { intros k Hk. apply rounded_shift; auto. }
+    rewrite E. split; (apply Rmult_le_compat_r; [lra|]).
+    - destruct entropy_piece as [_ P]. set (p := - (u * ln N)).
+      apply Rle_trans with (∑ k ∈ I, a k * (exp p * (1 + (u * t k - p)))).
+      + rewrite (Sum_ext _ _ (fun k => a k * (exp p * (1 - p)) + a k * - t k * - (exp p * u)))
+          by (intros; ring).
+        rewrite Sum_plus, !Sum_scal_r, a_mass. pose proof (exp_pos p).
+        pose proof (Rmult_le_compat_l u _ _ ltac:(lra) P). unfold p in *.
+        assert (0 <= exp (- (u * ln N)) * (u * ln N - u * ∑ k ∈ I, a k * - t k))
+          by (apply Rmult_le_pos; lra). lra.
+      + apply Sum_le. intros k Hk. apply Rmult_le_compat_l; [apply Rlt_le, a_pos|].
+        eapply Rle_trans; [apply exp_tangent | apply exp_le, D, Hk].
+    - set (c := ln (N / Z)).
+      apply Rle_trans with (∑ k ∈ I, a k * (exp (u * c) * (1 + u * (exp (- t k - c) - 1)))).
+      + apply Sum_le. intros k Hk. apply Rmult_le_compat_l; [apply Rlt_le, a_pos|].
+        apply Rle_trans with (exp (u * c) * exp (u * (- t k - c))).
+        * rewrite <- exp_plus. apply exp_le. pose proof (D k Hk). lra.
+        * apply Rmult_le_compat_l; [apply Rlt_le, exp_pos | apply exp_chord, Hu].
+      + rewrite (Sum_ext _ _ (fun k => a k * (exp (u * c) * (1 - u))
+                                       + a k * exp (- t k - c) * (exp (u * c) * u))) by (intros; ring).
+        rewrite Sum_plus, !Sum_scal_r, a_mass. unfold c at 2. rewrite mean_growth.
+        replace (_ + _) with (exp (u * c)) by ring. apply exp_le, Rmult_le_compat_l, ln_mean_le. lra.
+  Qed.
+End Shifted.
+
+Lemma quotient_bounds p P q Q r R' : 0 < p -> p <= q <= P -> 0 < r -> r <= R' <= Q ->
+  p / Q <= q / R' <= P / r.
+Proof.
+  intros Hp Hq Hr HR. split; unfold Rdiv; apply Rmult_le_compat; try lra;
+    try (apply Rlt_le, Rinv_0_lt_compat; lra); apply Rinv_le; lra.
+Qed.
+
+Lemma abs_between x y e : Rabs (x - y) <= e -> y - e <= x <= y + e.
+Proof. intros H. unfold Rabs in H. destruct (Rcase_abs _) in H; lra. Qed.
+
+(* The logits of keys and sink, shifted by their maximum. *)
+Lemma row_le_0 {key} (J : list key) s b k :
+  In k (with_extra J) -> cat s b k - row_max J s b <= 0.
+Proof.
+  intros Hk. destruct k as [j|]; simpl; [|pose proof (row_max_sink J s b); lra].
+  apply in_app_or in Hk. destruct Hk as [Hk|[F|[]]]; [|discriminate F].
+  apply in_map_iff in Hk. destruct Hk as (j' & E & Hj). injection E as ->.
+  pose proof (row_max_key J s b j Hj). lra.
+Qed.
+
+Lemma row_attained {key} (J : list key) s b :
+  exists k, In k (with_extra J) /\ cat s b k - row_max J s b = 0.
+Proof.
+  destruct (row_max_attained J s b) as [E | (j & Hj & E)]; rewrite E.
+  - exists None. split; [apply in_or_app; simpl; auto | simpl; ring].
+  - exists (Some j). split; [apply in_or_app; left; apply in_map, Hj | simpl; ring].
+Qed.
+
+Lemma length_extra {key} (J : list key) : length (with_extra J) = (length J + 1)%nat.
+Proof. unfold with_extra. rewrite app_length, map_length. reflexivity. Qed.
+
+Lemma softmax_shifted {A} (I : list A) (z : A -> R) m i : I <> [] ->
+  softmax I z i = exp (z i - m) / ∑ k ∈ I, exp (z k - m).
+Proof.
+  intros HI. pose proof (sum_exp_pos I z HI). pose proof (exp_pos (- m)). unfold softmax, Rminus.
+  rewrite (Sum_ext _ (fun k => exp (z k + - m)) (fun k => exp (z k) * exp (- m)))
+    by (intros; apply exp_plus).
+  rewrite Sum_scal_r, exp_plus. field. lra.
+Qed.
+
+(* What the engine computes: t' = (z - m)(1 + d), |d| <= u; e' = exp(t')(1 + x), |x| <= e; the
+   denominator summed by any tree over the n + 1 terms; the quotient rounded once. [None] is the
+   sink, [Some j] key j. With n + 1 = length of keys and sink:
+
+     alpha' / alpha <= e^(u [(m - z_i) + log(n + 1)]) (1 + e)/(1 - e) (1 + u)/(1 - gamma_n)
+
+   and as much below; to first order u [(m - z_i) + log(n + 1) + n + 1] + 2 e. The piece
+   log(n + 1) bounds sum_k alpha_k (m - z_k) = H(alpha) - (LSE - m). *)
+(*> bound.softmax-sink *)
+Theorem bound_softmax_sink {key} (J : list key) (s : key -> R) (b : R)
+  (fl : R -> R) (u e : R) (d x : option key -> R) (t : tree) (i : option key) :
+  let I := with_extra J in let z := cat s b in let m := row_max J s b in
+  let n := length J in
+  0 <= u <= 1 -> INR n * u < 1 / 2 -> 0 <= e < 1 -> In i I ->
+  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
+  (forall k, Rabs (d k) <= u) -> (forall k, Rabs (x k) <= e) ->
+  let e' k := exp ((z k - m) * (1 + d k)) * (1 + x k) in
+  Permutation (terms t) (map (fun k => (e' k, 1)) I) -> products_round t = 0%nat ->
+  let α := softmax I z i in let α' := fl (e' i / eval fl t) in
+  let G := u * ((m - z i) + ln (INR (n + 1))) in
+  α * (exp (- G) * ((1 - e) / (1 + e)) * ((1 - u) / (1 + gamma n u))) <= α' <=
+  α * (exp G * ((1 + e) / (1 - e)) * ((1 + u) / (1 - gamma n u))).
+Proof.
+  intros I z m n Hu Hn He Hi Hfl Hd Hx e' P Hp α α' G.
+  set (tk := fun k => z k - m).
+  pose proof (row_le_0 J s b) as T0. pose proof (row_attained J s b) as T1.
+  fold I z m in T0, T1. fold tk in T0, T1.
+  pose proof (length_extra J : length I = (n + 1)%nat) as LI.
+  set (Z := ∑ k ∈ I, exp (tk k)). pose proof (Z_ge_1 I tk T1) as HZ. fold Z in HZ.
+  set (L := ln (INR (n + 1))). set (S := Sum I e').
+  pose proof (moved_sum I tk T0 T1 u d Hu Hd) as M. rewrite LI in M. fold L Z in M.
+  (* the numerator *)
+  assert (X : forall k, 1 - e <= 1 + x k <= 1 + e)
+    by (intros k; specialize (Hx k); unfold Rabs in Hx; destruct (Rcase_abs _) in Hx; lra).
+  assert (Num : exp (tk i) * exp (- (u * (m - z i))) * (1 - e) <= e' i <=
+                exp (tk i) * exp (u * (m - z i)) * (1 + e)).
+  { unfold e'. fold (tk i). rewrite <- !exp_plus.
+    replace (m - z i) with (- tk i) by (unfold tk; ring).
+    pose proof (X i). pose proof (rounded_shift u (tk i) (d i) (T0 i Hi) (Hd i)).
+    split; apply Rmult_le_compat; try (apply Rlt_le, exp_pos); try lra; apply exp_le; lra. }
+  (* the sum of the computed exponentials, and its rounded value *)
+  assert (HS : exp (- (u * L)) * Z * (1 - e) <= S <= exp (u * L) * Z * (1 + e)).
+  { split.
+    - apply Rle_trans with ((∑ k ∈ I, exp (tk k * (1 + d k))) * (1 - e));
+        [apply Rmult_le_compat_r; lra|]. rewrite <- Sum_scal_r. apply Sum_le. intros k _.
+      apply Rmult_le_compat_l; [apply Rlt_le, exp_pos | apply X].
+    - apply Rle_trans with ((∑ k ∈ I, exp (tk k * (1 + d k))) * (1 + e));
+        [|apply Rmult_le_compat_r; lra]. rewrite <- Sum_scal_r. apply Sum_le. intros k _.
+      apply Rmult_le_compat_l; [apply Rlt_le, exp_pos | apply X]. }
+  pose proof (exp_pos (u * L)). pose proof (exp_pos (- (u * L))).
+  assert (SP : 0 < S) by (apply Rlt_le_trans with (2 := proj1 HS);
+    repeat apply Rmult_lt_0_compat; lra).
+  pose proof (pos_INR n).
+  assert (G1 : 0 <= gamma n u < 1).
+  { unfold gamma. assert (0 <= INR n * u) by (apply Rmult_le_pos; lra). split.
+    - apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra].
+    - apply Rmult_lt_reg_r with (1 - INR n * u); [lra|]. field_simplify; lra. }
+  assert (ES : S * (1 - gamma n u) <= eval fl t <= S * (1 + gamma n u)).
+  { assert (F : forall y, Rabs (fl y - y) <= u * Rabs y + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
+    pose proof (tree_error fl u 0 (proj1 Hu) (Rle_refl 0) F t) as B. rewrite Rmult_0_r, Rplus_0_r in B.
+    rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in B. unfold dot, absdot in B.
+    rewrite !Sum_map in B. cbn [fst snd] in B.
+    rewrite (Sum_ext I (fun k => e' k * 1) e'), (Sum_ext I (fun k => Rabs (e' k * 1)) e') in B.
+    2:{ intros k. rewrite Rmult_1_r. apply Rabs_pos_eq. unfold e'. pose proof (X k).
+        apply Rmult_le_pos; [apply Rlt_le, exp_pos | lra]. }
+    2:{ intros k. ring. }
+    fold S in B. assert (D : (depth t <= n)%nat).
+    { pose proof (depth_le t) as D. rewrite (Permutation_length P), map_length, LI, Hp in D. lia. }
+    pose proof (Rmult_le_compat_r u _ _ (proj1 Hu) (le_INR _ _ D)).
+    assert (G2 : (1 + u) ^ depth t - 1 <= gamma n u).
+    { eapply Rle_trans; [apply (pow_gamma u (depth t)); lra | apply gamma_mono; auto; lra]. }
+    pose proof (Rmult_le_compat_r S _ _ (Rlt_le _ _ SP) G2).
+    apply abs_between in B. lra. }
+  (* the quotient, and its rounding *)
+  set (lo := exp (tk i) * exp (- (u * (m - z i))) * (1 - e)) in *.
+  set (hi := exp (tk i) * exp (u * (m - z i)) * (1 + e)) in *.
+  assert (lo_pos : 0 < lo) by (repeat apply Rmult_lt_0_compat; try apply exp_pos; lra).
+  set (den_lo := exp (- (u * L)) * Z * (1 - e) * (1 - gamma n u)).
+  set (den_hi := exp (u * L) * Z * (1 + e) * (1 + gamma n u)).
+  assert (den_pos : 0 < den_lo) by (repeat apply Rmult_lt_0_compat; lra).
+  assert (Den : den_lo <= eval fl t <= den_hi).
+  { split; [eapply Rle_trans; [|apply ES] | eapply Rle_trans; [apply ES|]];
+      apply Rmult_le_compat_r; lra. }
+  pose proof (quotient_bounds _ _ _ _ _ _ lo_pos Num den_pos Den) as Q.
+  assert (QP : 0 < lo / den_hi) by (apply Rdiv_lt_0_compat; lra).
+  pose proof (Hfl (e' i / eval fl t)) as R1. fold α' in R1.
+  rewrite (Rabs_pos_eq (e' i / eval fl t)) in R1 by lra. apply abs_between in R1.
+  (* what was to be shown, factor by factor *)
+  assert (A : α = exp (tk i) / Z).
+  { apply (softmax_shifted I z m i), (nonempty I tk T0 T1). }
+  assert (EG : exp G = exp (u * (m - z i)) * exp (u * L)) by (rewrite <- exp_plus; f_equal; unfold G, L; ring).
+  assert (EN : exp (- G) = exp (- (u * (m - z i))) * / exp (u * L))
+    by (rewrite <- exp_Ropp, <- exp_plus; f_equal; unfold G, L; ring).
+  assert (EL : exp (- (u * L)) = / exp (u * L)) by apply exp_Ropp.
+  split.
+  - apply Rle_trans with (lo / den_hi * (1 - u)).
+    + right. unfold lo, den_hi. rewrite A, EN. field. lra.
+    + apply Rle_trans with (e' i / eval fl t * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
+  - apply Rle_trans with (hi / den_lo * (1 + u)).
+    + apply Rle_trans with (e' i / eval fl t * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
+    + right. unfold hi, den_lo. rewrite A, EG, EL. field. lra.
+Qed.
+
+(* The piece of the first-order bound. H is the entropy of keys and sink together. *)
+Theorem bound_softmax_sink_entropy {key} (J : list key) (s : key -> R) (b : R) :
+  let I := with_extra J in let z := cat s b in let m := row_max J s b in
+  let a := softmax I z in
+  ∑ k ∈ I, a k * (m - z k) = (∑ k ∈ I, a k * - ln (a k)) - (LSE_sink J s b - m) /\
+  ∑ k ∈ I, a k * (m - z k) <= ln (INR (length J + 1)).
+Proof.
+  intros I z m a. set (t := fun k => z k - m).
+  pose proof (row_le_0 J s b : forall k, In k I -> t k <= 0) as T0.
+  pose proof (row_attained J s b : exists k, In k I /\ t k = 0) as T1.
+  destruct (entropy_piece I t T0 T1) as [H1 H2]. rewrite (length_extra J : length I = _) in H2.
+  assert (E : forall k, softmax I t k = a k)
+    by (intros; symmetry; apply (softmax_shifted I z m k), (nonempty I t T0 T1)).
+  assert (S : ∑ k ∈ I, a k * (m - z k) = ∑ k ∈ I, softmax I t k * - t k)
+    by (apply Sum_ext; intros k; rewrite E; unfold t; ring).
+  rewrite S. split; [|exact H2]. rewrite H1. f_equal.
+  - apply Sum_ext. intros k. rewrite E. reflexivity.
+  - pose proof (den_pos J s b) as D. pose proof (exp_pos m) as M.
+    transitivity (ln ((exp b + ∑ j ∈ J, exp (s j)) * / exp m));
+      [|rewrite ln_mult, ln_Rinv, ln_exp by (try apply Rinv_0_lt_compat; assumption); reflexivity].
+    f_equal. unfold I, t, z. rewrite Sum_extra, Rplus_comm, Rmult_plus_distr_r, <- Sum_scal_r.
+    f_equal; [|apply Sum_ext; intros j]; unfold Rminus; simpl; rewrite exp_plus, exp_Ropp; reflexivity.
+Qed.
+(*< bound.softmax-sink *)
