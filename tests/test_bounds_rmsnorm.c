@@ -100,6 +100,28 @@ static void engines_inside(const char *policy_name, input_kind kind) {
     inside_ok(&t, "bound.rmsnorm", what);
 }
 
+// One element, everything pushed up at once: rsqrt two ulp too large where an ulp weighs most (the
+// root is just above a power of two), then products that round up.
+static void everything_up(void) {
+    enum { DRAWS = 200000 };
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    uint64_t state = SEED + 39;
+    tally t = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        double x = (float)(1 - 0.02 * draw_unit(&state)), common;
+        double scale = (float)(1 + 0.02 * draw_unit(&state));
+        sinkproof_honest in = sinkproof_known(x), out;
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 1, &in, &scale, EPS, &out, &common);
+        variant v = {.order = FORWARD, .lean = i % 2 ? LEAN_UP : LEAN_DOWN};
+        v.scale_first = i % 4 < 2;
+        float y;
+        engine(&state, &v, policy.ulp[SINKPROOF_RSQRT], 1, &x, &scale, &y);
+        meet(&t, &out, y);
+    }
+    inside_ok(&t, "bound.rmsnorm", "one element, every error one way");
+}
+
 // The input is a bridged point: the engine's x is anywhere in its sets.
 static void inputs_with_freedom(void) {
     enum { D = 64, ROWS = 400 };
@@ -216,6 +238,7 @@ int main(void) {
     static const char *const policies[] = {"f32", "openai-bf16", "hf-bf16", "bf16"};
     for (size_t p = 0; p < 4; p++)
         for (input_kind kind = 0; kind < INPUTS; kind++) engines_inside(policies[p], kind);
+    everything_up();
     inputs_with_freedom();
     truth_inside();
     likely_set_holds();

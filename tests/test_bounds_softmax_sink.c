@@ -352,6 +352,8 @@ int main(void) {
     static const char *const policies[] = {"f32", "openai-bf16", "hf-bf16", "bf16"};
     for (size_t p = 0; p < 4; p++)
         for (score_kind kind = 0; kind < SCORES; kind++) engines_inside(policies[p], kind);
+    for (score_kind kind = 0; kind < SCORES; kind++) // two passes, nothing hidden by a rounding
+        engines_inside("openai-bf16,A6=f32,A8=f32,A9=f32", kind);
     for (size_t p = 0; p < 4; p++) router_weights(policies[p]);
     scores_with_freedom();
     for (size_t p = 0; p < 4; p++) weighted_values(policies[p]);

@@ -136,7 +136,7 @@ static void engines_inside(const char *policy_name, bool only_steps) {
     static const char *const forms[FORMS] = {"1/(1+e)",   "g/(1+e)",    "e/(1+e)",
                                              "g((u+1)s)", "fma(s,u,s)", "g(u+1)/(1+e)"};
     for (int f = 0; f < (only_steps ? 1 : FORMS); f++) {
-        char what[80];
+        char what[120];
         snprintf(what, sizeof what, "%s, %s", policy_name, forms[f]);
         inside_ok(&by_form[f], "bound.swiglu", what);
     }
@@ -207,6 +207,7 @@ static void truth_inside(void) {
 
 int main(void) {
     engines_inside("f32", false);
+    engines_inside("f32,M8.scaled=f32,M8.sigmoid=f32,M8.swish=f32,M8.up=f32", true);
     engines_inside("openai-bf16", true);
     engines_inside("hf-bf16", true);
     engines_inside("bf16", false);
