@@ -1,0 +1,287 @@
+(* SPDX-License-Identifier: Apache-2.0
+   Copyright 2026 the sinkproof authors *)
+
+(* Error bounds of the other stages: 1 - alpha_s in its three forms, the row mass in bfloat16, the
+   weighted values, RMSNorm, the rotation and the clamped SwiGLU. No second-order term is dropped.
+
+   A rounding is any function fl with |fl x - x| <= u |x|; Summation.v shows that round to nearest
+   is one, in any precision. *)
+
+From Sinkproof Require Import Sums SoftmaxSink Equivalences Summation BoundsSoftmaxSink.
+From Coq Require Import Reals List Permutation ZArith Lia Lra.
+From Flocq Require Import Core.
+From Coquelicot Require Import Rcomplements.
+Import ListNotations.
+Open Scope R_scope.
+
+Lemma within x e : Rabs x <= e -> - e <= x <= e.
+Proof. intros H. unfold Rabs in H. destruct (Rcase_abs _) in H; lra. Qed.
+
+(* |x - y| <= r y for y > 0 is what "relative error r" means. *)
+Lemma ratio_error q r y : 1 - r <= q <= 1 + r -> 0 <= y -> Rabs (y * q - y) <= r * y.
+Proof. intros H Hy. apply Rabs_le. nra. Qed.
+
+(* ---- 1 - alpha_s ---- *)
+
+(* By subtraction from a sink weight a' of relative error e, that error is multiplied by
+   a / (1 - a): log2 (1 / (1 - a)) bits are lost as a -> 1, and the second part shows that this is
+   attained. As (sum e) / den, or as sigmoid(LSE - b), the relative error stays of order u. *)
+(*> bound.one-minus *)
+Theorem bound_one_minus_subtract (fl : R -> R) (u e a a' : R) :
+  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 < a < 1 -> Rabs (a' - a) <= e * a ->
+  Rabs (fl (1 - a') - (1 - a)) <= (u + (1 + u) * (e * a / (1 - a))) * (1 - a) /\
+  (a' = a * (1 - e) -> (1 - a') - (1 - a) = (e * a / (1 - a)) * (1 - a)).
+Proof.
+  intros Hu Hfl Ha Ha'. split; [|intros ->; field; lra].
+  replace ((u + (1 + u) * (e * a / (1 - a))) * (1 - a)) with ((1 + u) * (e * a) + u * (1 - a))
+    by (field; lra).
+  rewrite <- (Rplus_0_r (_ + _)). apply (round_step fl u 0).
+  - exact Hu.
+  - intros. rewrite Rplus_0_r. apply Hfl.
+  - rewrite Rabs_pos_eq; lra.
+  - replace (1 - a' - (1 - a)) with (- (a' - a)) by ring. rewrite Rabs_Ropp. exact Ha'.
+Qed.
+
+Theorem bound_one_minus {key} (J : list key) s b (fl : R -> R) (u p S' D' δ y : R) : J <> [] ->
+  0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= p < 1 ->
+  let S := ∑ j ∈ J, exp (s j) in
+  let mass := 1 - alpha_sink J s b in
+  (* numerator and denominator, each summed with relative error p *)
+  (S * (1 - p) <= S' <= S * (1 + p)) -> ((exp b + S) * (1 - p) <= D' <= (exp b + S) * (1 + p)) ->
+  mass * ((1 - u) * (1 - p) / (1 + p)) <= fl (S' / D') <= mass * ((1 + u) * (1 + p) / (1 - p)) /\
+  (* a sigmoid whose argument is wrong by δ *)
+  (Rabs (y - (LSE J s - b)) <= δ -> mass * exp (- δ) <= sigmoid y <= mass * exp δ).
+Proof.
+  intros HJ Hu Hfl Hp S mass HS HD. pose proof (sum_exp_pos J s HJ : 0 < S) as SP.
+  pose proof (exp_pos b). split.
+  - assert (M : mass = S / (exp b + S)) by (unfold mass, alpha_sink; fold S; field; lra).
+    assert (S * (1 - p) > 0) by (apply Rmult_lt_0_compat; lra).
+    assert ((exp b + S) * (1 - p) > 0) by (apply Rmult_lt_0_compat; lra).
+    pose proof (quotient_bounds _ _ _ _ _ _ H0 HS H1 HD) as Q.
+    assert (0 < S * (1 - p) / ((exp b + S) * (1 + p)))
+      by (apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; lra]).
+    pose proof (Hfl (S' / D')) as F. rewrite (Rabs_pos_eq (S' / D')) in F by lra.
+    apply abs_between in F. rewrite M. split.
+    + apply Rle_trans with (S * (1 - p) / ((exp b + S) * (1 + p)) * (1 - u)); [right; field; lra|].
+      apply Rle_trans with (S' / D' * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
+    + apply Rle_trans with (S * (1 + p) / ((exp b + S) * (1 - p)) * (1 + u)); [|right; field; lra].
+      apply Rle_trans with (S' / D' * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
+  - intros Hy. apply within in Hy. unfold mass. rewrite (proj1 (sink_gate J s (fun _ => 0) b HJ)).
+    set (w := LSE J s - b) in *. unfold sigmoid.
+    (* 1 / (1 + e^-y): between e^-δ and e^δ times 1 / (1 + e^-w), for |y - w| <= δ. *)
+    assert (Q : forall y w δ, w - y <= δ -> 0 <= δ -> 1 / (1 + exp (- w)) * exp (- δ) <= 1 / (1 + exp (- y))).
+    { clear. intros y w δ H Hδ. pose proof (exp_pos (- w)). pose proof (exp_pos (- y)).
+      pose proof (exp_pos δ). rewrite (exp_Ropp δ).
+      replace (1 / (1 + exp (- w)) * / exp δ) with (/ ((1 + exp (- w)) * exp δ)) by (field; lra).
+      unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le; [lra|].
+      assert (exp (- y) <= exp (- w) * exp δ) by (rewrite <- exp_plus; apply exp_le; lra).
+      assert (1 <= exp δ) by (rewrite <- exp_0; apply exp_le; lra). lra. }
+    assert (0 <= δ) by lra. split; [apply Q; lra|].
+    pose proof (Q w y δ ltac:(lra) ltac:(lra)) as R1. rewrite (exp_Ropp δ) in R1. pose proof (exp_pos δ).
+    apply Rmult_le_reg_r with (/ exp δ); [apply Rinv_0_lt_compat; lra|].
+    rewrite Rmult_assoc, Rinv_r, Rmult_1_r by lra. exact R1.
+Qed.
+(*< bound.one-minus *)
+
+(* ---- the row mass in bfloat16 ---- *)
+
+(* Weights α' k with relative error e before they are rounded to a format with relative error v
+   and underflow η: the row sum and 1 - alpha_s differ by at most w + (n + 1) η, w of order
+   v + e, whatever n; and they do differ. *)
+(*> sink.bf16-mass *)
+Theorem sink_bf16_mass {key} (J : list key) s b (rnd : R -> R) (e v η : R) (α' : option key -> R) :
+  0 <= v -> (forall x, Rabs (rnd x - x) <= v * Rabs x + η) ->
+  let α := softmax (with_extra J) (cat s b) in
+  (forall k, Rabs (α' k - α k) <= e * α k) ->
+  let w := (1 + v) * e + v in
+  Rabs ((∑ j ∈ J, rnd (α' (Some j))) - (1 - rnd (α' None))) <= w + INR (length J + 1) * η.
+Proof.
+  intros Hv Hr α He w. set (I := with_extra J).
+  assert (A : ∑ k ∈ I, α k = 1) by (apply softmax_mass; unfold I, with_extra; destruct J; discriminate).
+  replace (_ - (1 - _)) with ((∑ k ∈ I, rnd (α' k)) - 1) by (unfold I; rewrite Sum_extra; ring).
+  rewrite <- A, <- Sum_minus. eapply Rle_trans; [apply Sum_abs|].
+  rewrite <- (length_extra J). fold I.
+  replace (w + _) with (∑ k ∈ I, (α k * w + η))
+    by (rewrite Sum_plus, Sum_scal_r, A, Sum_const; ring).
+  apply Sum_le. intros k _. assert (0 <= α k).
+  { apply Rlt_le, Rdiv_lt_0_compat; [apply exp_pos|].
+    apply sum_exp_pos. unfold with_extra. destruct J; discriminate. }
+  eapply Rle_trans; [apply (round_step rnd v η Hv Hr _ (α k) (α k) (e * α k)) | unfold w; lra].
+  - rewrite Rabs_pos_eq; lra.
+  - apply He.
+Qed.
+
+Definition bf16 : R -> R := nearest_FLT (-133) 8 (fun n => negb (Z.even n)).
+
+Corollary sink_bf16_mass_nearest {key} (J : list key) s b :
+  let α := softmax (with_extra J) (cat s b) in
+  Rabs ((∑ j ∈ J, bf16 (α (Some j))) - (1 - bf16 (α None))) <=
+  / 256 + INR (length J + 1) * (/ 2 * bpow radix2 (-133)).
+Proof.
+  intros α.
+  replace (/ 256) with ((1 + / 256) * 0 + / 256) by ring.
+  apply (sink_bf16_mass J s b bf16 0 (/ 256) (/ 2 * bpow radix2 (-133)) α); [lra | |].
+  - intros x. unfold bf16. eapply Rle_trans; [apply nearest_FLT_error; easy|].
+    unfold unit_roundoff, half_smallest. simpl. right. f_equal. f_equal. lra.
+  - intros k. rewrite Rminus_diag_eq, Rabs_R0 by reflexivity. lra.
+Qed.
+
+(* One third in bfloat16 is 171/512. *)
+Lemma bf16_third : bf16 (1 / 3) = 171 / 512.
+Proof.
+  unfold bf16, nearest_FLT, round, scaled_mantissa, cexp.
+  assert (M : mag radix2 (1 / 3) = (-1)%Z :> Z).
+  { apply mag_unique. rewrite Rabs_pos_eq by lra. simpl. lra. }
+  rewrite M. unfold FLT_exp. simpl Z.max. simpl Z.opp.
+  rewrite (Znearest_imp _ _ 171).
+  - unfold F2R. simpl. lra.
+  - simpl. apply Rabs_def1; lra.
+Qed.
+
+(* Two keys with the sink's own score: the row sums to 342/512, and 1 - alpha_s is 341/512. *)
+Theorem sink_bf16_mass_differs : exists (J : list nat) s b,
+  let α := softmax (with_extra J) (cat s b) in
+  ∑ j ∈ J, bf16 (α (Some j)) <> 1 - bf16 (α None).
+Proof.
+  exists [0%nat; 1%nat], (fun _ => 0), 0. cbv zeta.
+  assert (T : forall k, softmax (with_extra [0%nat; 1%nat]) (cat (fun _ => 0) 0) k = 1 / 3).
+  { intros k. unfold softmax, with_extra. simpl. destruct k; simpl; rewrite exp_0; lra. }
+  simpl. rewrite !T, bf16_third. lra.
+Qed.
+(*< sink.bf16-mass *)
+
+(* ---- the weighted values ---- *)
+
+(* o = sum_j alpha_j v_j: the sum's own roundings, and the errors of the weights. *)
+(*> bound.value *)
+Theorem bound_value {key} (J : list key) (α α' v : key -> R) (fl : R -> R) (u : R) (t : tree) :
+  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
+  Permutation (terms t) (map (fun j => (α' j, v j)) J) ->
+  let n := length J in INR n * u < 1 ->
+  Rabs (eval fl t - ∑ j ∈ J, α j * v j) <=
+    gamma n u * (∑ j ∈ J, Rabs (α' j * v j)) + ∑ j ∈ J, Rabs (α' j - α j) * Rabs (v j).
+Proof.
+  intros Hu Hfl P n Hn.
+  pose proof (bound_dot fl u t _ Hu Hfl P) as B. rewrite map_length, !Sum_map in B.
+  specialize (B Hn). cbn [fst snd] in B.
+  replace (eval fl t - _) with ((eval fl t - ∑ j ∈ J, α' j * v j)
+    + ((∑ j ∈ J, α' j * v j) - ∑ j ∈ J, α j * v j)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|]. apply Rplus_le_compat; [exact B|].
+  rewrite <- Sum_minus. eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros j _.
+  rewrite <- Rabs_mult. right. f_equal. ring.
+Qed.
+(*< bound.value *)
+
+(* ---- factors: fl x = x (1 + δ) ---- *)
+
+Lemma fl_factor (fl : R -> R) u x : 0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
+  exists ρ, 1 - u <= ρ <= 1 + u /\ fl x = x * ρ.
+Proof.
+  intros Hu Hfl. specialize (Hfl x). destruct (Req_dec x 0) as [-> | N].
+  - exists 1. split; [lra|]. rewrite Rabs_R0, Rmult_0_r, Rminus_0_r in Hfl.
+    pose proof (Rabs_pos (fl 0)). rewrite Rmult_0_l.
+    destruct (Req_dec (fl 0) 0) as [E|E]; [exact E | apply Rabs_pos_lt in E; lra].
+  - exists (fl x / x). split; [|field; exact N].
+    assert (E : Rabs ((fl x - x) / x) <= u).
+    { unfold Rdiv. rewrite Rabs_mult, Rabs_inv. apply Rabs_pos_lt in N.
+      apply Rmult_le_reg_r with (Rabs x); [exact N|].
+      rewrite Rmult_assoc, Rinv_l, Rmult_1_r; lra. }
+    apply within in E. replace (fl x / x) with (1 + (fl x - x) / x) by (field; exact N). lra.
+Qed.
+
+Lemma mul_between a b c d x y : 0 <= a -> a <= x <= b -> 0 <= c -> c <= y <= d -> a * c <= x * y <= b * d.
+Proof. intros. split; apply Rmult_le_compat; lra. Qed.
+
+(* ---- RMSNorm ---- *)
+
+(* y = x_c w_c / sqrt(mean square + eps). All terms of the mean are positive, so any order errs
+   relatively: d products and additions, the division by d, and the addition of eps. The root
+   halves it; e is the error of the reciprocal root; two products follow. *)
+(*> bound.rmsnorm *)
+Theorem bound_rmsnorm (d : nat) (x : nat -> R) (w eps : R) (c : nat)
+  (fl rsqrt : R -> R) (u e : R) (t : tree) :
+  (0 < d)%nat -> 0 < eps -> 0 <= u < 1 -> 0 <= e < 1 ->
+  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
+  (forall q, 0 < q -> Rabs (rsqrt q - / sqrt q) <= e * / sqrt q) ->
+  Permutation (terms t) (map (fun k => (x k, x k)) (seq 0 d)) ->
+  let g := gamma (d + 2) u in INR (d + 2) * u < 1 / 2 ->
+  let q' := fl (fl (eval fl t / INR d) + eps) in
+  let y' := fl (fl (x c * w) * rsqrt q') in
+  let y := x c * w / sqrt ((∑ k < d, x k * x k) / INR d + eps) in
+  exists ρ, y' = y * ρ /\
+    (1 - u) ^ 2 * (1 - e) / sqrt (1 + g) <= ρ <= (1 + u) ^ 2 * (1 + e) / sqrt (1 - g).
+Proof.
+  intros Hd Heps Hu He Hfl Hrs P g Hg q' y' y.
+  set (T := ∑ k < d, x k * x k). set (Q := T / INR d + eps).
+  assert (Hd' : 0 < INR d) by (apply (lt_INR 0), Hd).
+  assert (TP : 0 <= T) by (apply Sum_nonneg; intros; apply Rle_0_sqr).
+  assert (QP : 0 < Q) by (unfold Q; pose proof (Rdiv_le_0_compat T (INR d) TP Hd'); lra).
+  pose proof (pos_INR (d + 2)) as H2. assert (0 <= INR (d + 2) * u) by (apply Rmult_le_pos; lra).
+  assert (G : 0 <= g < 1).
+  { unfold g, gamma. split; [apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra]|].
+    apply Rmult_lt_reg_r with (1 - INR (d + 2) * u); [lra|]. field_simplify; lra. }
+  (* q' is within a factor 1 ± g of Q *)
+  assert (HQ : Q * (1 - g) <= q' <= Q * (1 + g)).
+  { assert (F : forall y, Rabs (fl y - y) <= u * Rabs y + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
+    pose proof (tree_error fl u 0 (proj1 Hu) (Rle_refl 0) F t) as B. rewrite Rmult_0_r, Rplus_0_r in B.
+    rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in B. unfold dot, absdot in B.
+    rewrite !Sum_map in B. cbn [fst snd] in B. fold T in B.
+    rewrite (Sum_ext _ (fun k => Rabs (x k * x k)) (fun k => x k * x k)) in B
+      by (intros; apply Rabs_pos_eq, Rle_0_sqr). fold T in B.
+    assert (D : (depth t <= d)%nat).
+    { pose proof (depth_le t) as D. pose proof (products_round_le t).
+      rewrite (Permutation_length P), map_length, seq_length in D. lia. }
+    pose proof (Rle_pow (1 + u) (depth t) d ltac:(lra) D) as Pw.
+    assert (B' : Rabs (eval fl t - T) <= ((1 + u) ^ d - 1) * T)
+      by (eapply Rle_trans; [exact B | apply Rmult_le_compat_r; lra]).
+    assert (B1 : Rabs (fl (eval fl t / INR d) - T / INR d) <=
+                 (1 + u) * (((1 + u) ^ d - 1) * (T / INR d)) + u * (T / INR d) + 0).
+    { apply (round_step fl u 0 (proj1 Hu) F).
+      - rewrite Rabs_pos_eq; [lra | apply Rdiv_le_0_compat; lra].
+      - unfold Rdiv. rewrite <- Rmult_minus_distr_r, Rabs_mult, (Rabs_pos_eq (/ INR d)), <- Rmult_assoc
+          by (apply Rlt_le, Rinv_0_lt_compat, Hd').
+        apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Hd' | exact B']. }
+    assert (B2 : Rabs (q' - Q) <= (1 + u) * (((1 + u) ^ S d - 1) * Q) + u * Q + 0).
+    { apply (round_step fl u 0 (proj1 Hu) F); [rewrite Rabs_pos_eq; lra|].
+      replace (_ - Q) with (fl (eval fl t / INR d) - T / INR d) by (unfold Q; ring).
+      eapply Rle_trans; [exact B1|].
+      apply Rle_trans with (((1 + u) ^ S d - 1) * (T / INR d)); [right; simpl; ring|].
+      apply Rmult_le_compat_l; [pose proof (pow_R1_Rle (1 + u) (S d) ltac:(lra)); lra|].
+      unfold Q. lra. }
+    pose proof (pow_gamma u (d + 2) (proj1 Hu) ltac:(lra)) as PG.
+    assert (E2 : (1 + u) ^ (d + 2) = (1 + u) * (1 + u) ^ S d)
+      by (replace (d + 2)%nat with (S (S d)) by lia; reflexivity).
+    fold g in PG. rewrite E2 in PG. pose proof (Rmult_le_compat_r Q _ _ (Rlt_le _ _ QP) PG).
+    apply abs_between in B2. lra. }
+  assert (q'_pos : 0 < q') by (apply Rlt_le_trans with (2 := proj1 HQ), Rmult_lt_0_compat; lra).
+  (* the reciprocal root *)
+  set (r := rsqrt q' * sqrt Q).
+  pose proof (sqrt_lt_R0 Q QP) as sQ. pose proof (sqrt_lt_R0 q' q'_pos) as sq'.
+  assert (sl : 0 < sqrt (1 - g)) by (apply sqrt_lt_R0; lra).
+  assert (sh : 0 < sqrt (1 + g)) by (apply sqrt_lt_R0; lra).
+  assert (HR : (1 - e) / sqrt (1 + g) <= r <= (1 + e) / sqrt (1 - g)).
+  { pose proof (Hrs q' q'_pos) as R1. apply abs_between in R1.
+    assert (L1 : sqrt Q * sqrt (1 - g) <= sqrt q') by (rewrite <- sqrt_mult by lra; apply sqrt_le_1; nra).
+    assert (L2 : sqrt q' <= sqrt Q * sqrt (1 + g)) by (rewrite <- sqrt_mult by lra; apply sqrt_le_1; nra).
+    assert (V1 : / sqrt (1 + g) <= / sqrt q' * sqrt Q).
+    { apply Rmult_le_reg_r with (sqrt q' * sqrt (1 + g)); [apply Rmult_lt_0_compat; lra|].
+      field_simplify; lra. }
+    assert (V2 : / sqrt q' * sqrt Q <= / sqrt (1 - g)).
+    { apply Rmult_le_reg_r with (sqrt q' * sqrt (1 - g)); [apply Rmult_lt_0_compat; lra|].
+      field_simplify; lra. }
+    unfold r, Rdiv. split.
+    - apply Rle_trans with ((1 - e) * (/ sqrt q' * sqrt Q)); [apply Rmult_le_compat_l; lra|].
+      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra.
+    - apply Rle_trans with ((1 + e) * (/ sqrt q' * sqrt Q)); [|apply Rmult_le_compat_l; lra].
+      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra. }
+  destruct (fl_factor fl u (x c * w) (proj1 Hu) Hfl) as (ρ1 & H1 & E1).
+  destruct (fl_factor fl u (fl (x c * w) * rsqrt q') (proj1 Hu) Hfl) as (ρ2 & H3 & E2).
+  exists (ρ1 * ρ2 * r). split.
+  - unfold y', y. fold T. fold Q. rewrite E2, E1. unfold r. field. lra.
+  - assert (0 < (1 - e) / sqrt (1 + g)) by (apply Rdiv_lt_0_compat; lra).
+    pose proof (mul_between (1 - u) _ (1 - u) _ _ _ ltac:(lra) H1 ltac:(lra) H3) as M.
+    assert (U2 : 0 <= (1 - u) * (1 - u)) by (apply Rmult_le_pos; lra).
+    pose proof (mul_between _ _ ((1 - e) / sqrt (1 + g)) _ _ _ U2 M ltac:(lra) HR) as M2.
+    unfold Rdiv in *. simpl. lra.
+Qed.
+(*< bound.rmsnorm *)
