@@ -76,36 +76,50 @@ static double weights_row(sinkproof_walk *walk, const sinkproof_setting *s, size
     return whole || keys ? 0 : common;
 }
 
-// One head: out[i, h, :] from rotated queries, keys and values.
-static void one_head(sinkproof_walk *walk, size_t l, size_t h, double sink_logit,
-                     const sinkproof_honest *q, const sinkproof_planes *keys,
-                     const sinkproof_planes *values, sinkproof_honest *out) {
+// Rows [first, first + rows) of one head: out[i, h, :] from rotated queries, keys and values.
+static void head_rows(sinkproof_walk *walk, size_t l, size_t h, double sink_logit, size_t first,
+                      size_t rows, const sinkproof_honest *q, const sinkproof_planes *keys,
+                      const sinkproof_planes *values, sinkproof_honest *out) {
     const sinkproof_config *c = walk->config;
     size_t n = walk->n, d = c->head_dim, width = c->n_heads * d;
     sinkproof_setting s = sinkproof_walk_setting(walk, c->n_heads * n * (n + 1));
-    sinkproof_honest *z = sinkproof_grab(n * n, sizeof *z),
-                     *p = sinkproof_grab(n * (n + 1), sizeof *p);
-    double *terms_i = sinkproof_grab(n, sizeof *terms_i),
-           *common_i = sinkproof_grab(n, sizeof *common_i);
-    sinkproof_planes query = sinkproof_planes_of(q + h * d, n, d, width, s.mid_only);
+    sinkproof_honest *z = sinkproof_grab(rows * n, sizeof *z),
+                     *p = sinkproof_grab(rows * (n + 1), sizeof *p);
+    double *terms_i = sinkproof_grab(rows, sizeof *terms_i),
+           *common_i = sinkproof_grab(rows, sizeof *common_i);
+    sinkproof_planes query =
+        sinkproof_planes_of(q + first * width + h * d, rows, d, width, s.mid_only);
     sinkproof_honest_products(&s, &query, keys, NULL, NULL, z, n);
     sinkproof_honest sink = sinkproof_honest_at(&s, SINKPROOF_AT_A8, sinkproof_known(sink_logit));
-    for (size_t i = 0; i < n; i++) {
-        common_i[i] = weights_row(walk, &s, l, h, i, &z[i * n], sink, &p[i * (n + 1)]);
-        terms_i[i] = (double)(i + 1 - sinkproof_first_key(c, l, i));
+    for (size_t r = 0; r < rows; r++) {
+        size_t i = first + r;
+        common_i[r] = weights_row(walk, &s, l, h, i, &z[r * n], sink, &p[r * (n + 1)]);
+        terms_i[r] = (double)(i + 1 - sinkproof_first_key(c, l, i));
     }
-    sinkproof_planes weights = sinkproof_planes_of(p, n, n, n + 1, s.mid_only);
+    sinkproof_planes weights = sinkproof_planes_of(p, rows, n, n + 1, s.mid_only);
     sinkproof_setting t = sinkproof_walk_setting(walk, n * width);
-    sinkproof_honest_products(&t, &weights, values, terms_i, NULL, out + h * d, width);
-    for (size_t i = 0; i < n; i++) {
+    sinkproof_honest_products(&t, &weights, values, terms_i, NULL, out + first * width + h * d,
+                              width);
+    for (size_t i = first; i < first + rows; i++) {
         sinkproof_honest *o = &out[i * width + h * d];
         for (size_t k = 0; k < d; k++)
             o[k] = sinkproof_honest_at(&t, SINKPROOF_AT_A11, sinkproof_honest_inside(&t, o[k]));
-        sinkproof_settle(walk, SINKPROOF_TRACE_A11, l, i * width + h * d, d, o, common_i[i],
+        sinkproof_settle(walk, SINKPROOF_TRACE_A11, l, i * width + h * d, d, o, common_i[i - first],
                          (double)i / (double)n);
     }
     sinkproof_planes_free(&query), sinkproof_planes_free(&weights);
     free(z), free(p), free(terms_i), free(common_i);
+}
+
+// One head, so many rows at a time that a long sequence needs no n^2 memory.
+static void one_head(sinkproof_walk *walk, size_t l, size_t h, double sink_logit,
+                     const sinkproof_honest *q, const sinkproof_planes *keys,
+                     const sinkproof_planes *values, sinkproof_honest *out) {
+    enum { AT_ONCE = 1 << 18 }; // scores: some 70 MiB with all that is made of them
+    size_t n = walk->n, block = AT_ONCE / n > 0 ? AT_ONCE / n : 1;
+    for (size_t first = 0; first < n; first += block)
+        head_rows(walk, l, h, sink_logit, first, n - first < block ? n - first : block, q, keys,
+                  values, out);
 }
 
 // [n, kv_heads, d] -> [d, n] of one key/value head, so that a weighted sum is a product of rows.

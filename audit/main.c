@@ -13,6 +13,8 @@ static const sinkproof_command commands[] = {
     {"info", "configuration, tensors, formats of a checkpoint, anything odd", sinkproof_cmd_info},
     {"run", "forward pass or generation, with a trace", sinkproof_cmd_run},
     {"truth", "certified enclosures of every tensor", sinkproof_cmd_truth},
+    {"verify", "check the equations: exact, enclosed, worst error against bound",
+     sinkproof_cmd_verify},
     {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
     {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
      sinkproof_cmd_curve},
