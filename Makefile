@@ -52,7 +52,7 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test asan fuzz fuzz-run interop-hf check-walls check-doc write-doc format check-format \
-        install clean FORCE
+        mutants mutants-changed install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
@@ -134,6 +134,14 @@ check-doc:  ## every equation has its statement, code and a test that ran (after
 
 write-doc:  ## refresh the code shown in doc/, its index and its lock (after make test)
 	@python3 tests/check_doc.py --write --log $(BUILD)/tap.log .
+
+MUTANTS := python3 tests/mutants.py
+SINCE   ?=
+mutants: $(PROGRAM) $(TESTBIN)  ## small mistakes in each equation's code: does a test notice? (after make test)
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) $(BUILD)
+
+mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed (SINCE=commit), and is the table current?
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) --changed --since '$(SINCE)' $(BUILD)
 
 format:  ## clang-format every C file in place
 	clang-format -i $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
