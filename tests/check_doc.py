@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Joins every equation's statement, code, proof and the tests that ran, by id.
+"""Joins every equation's statement, code, proofs and the tests that ran, by id.
 
     python3 tests/check_doc.py [--write] --log TAP_LOG ROOT
 
-  statement  doc/*.md: a line "eq[sink.mass] Title" (a heading may carry it), then a $$ block; once per id
+  statement  doc/*.md: a line "eq[sink.mass] Title {C Q B}" (a heading may carry it), then a $$ block;
+             once per id. The letters are the evidence that it must have (KINDS below)
   code       ref/ and proofs/: regions between lines "//> sink.mass" and "//< sink.mass"
-  shown      Markdown: "<!-- code ref/softmax_sink.c sink.mass -->", then a fence that equals the region
-  tests      the TAP log of the run: "ok 12 - sink.mass ref worst=0.31 bound=1"
+  proof      the same in proofs/; in Coq between "(*> sink.mass *)" and "(*< sink.mass *)"
+  shown      Markdown: "<!-- code ref/softmax_sink.c sink.mass -->", then a fence that equals the region;
+             "<!-- theorem proofs/formal/F.v sink.mass -->": the region without its proofs
+  run        Markdown: "<!-- measured sink.mass -->": what the tests measured, one line;
+             "<!-- output NAME -->": a fence with what the program NAME printed (tests/test_exercises.sh)
+  tests      the TAP log of the run: "ok 12 - sink.mass ref worst=0.31 bound=1",
+             "ok 3 - sink.mass exact instances=200 unequal=0", "ok 4 - sink.mass coq theorem=sink_mass"
 
 Fails on an id stated twice, without a $$ block, without code, without a passing test or with a
-failing one; on an id in code or log that no chapter states; on a malformed or unclosed region; on
-shown code or an index that differ; on a stale doc/TRACE.lock; on zero equations and an empty log.
---write refreshes the shown code, doc/INDEX.md and doc/TRACE.lock first, and then checks the rest.
+failing one, without the evidence that its letters ask for; on an id in code, log or prose that no
+chapter states, on a dead link; on a malformed or unclosed region; on shown code, measured lines or
+an index that differ; on a stale doc/TRACE.lock; on zero equations and an empty log.
+--write refreshes what is shown and measured, doc/INDEX.md and doc/TRACE.lock, then checks the rest.
 """
 import argparse
 import hashlib
@@ -23,13 +30,22 @@ import sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import doc_pages  # noqa: E402
 import tap_log  # noqa: E402
 
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
-STATEMENT = re.compile(rf"^(?:#+ )?eq\[({ID})\] (\S.*)$")
+STATEMENT = re.compile(rf"^(?:#+ )?eq\[({ID})\] (\S.*?) \{{([CQBDE](?: [CQBDE])*)\}}$")
 MARKER = re.compile(rf"^\s*//([<>])((?: {ID})+)\s*$")
-SHOWN = re.compile(rf"^<!-- code (\S+) ({ID}) -->$")
-FILE_NAME = re.compile(r"\.(c|h|json|safetensors|bin|txt|md|sh|py|gguf|npy)$")
+COQ_MARKER = re.compile(rf"^\s*\(\*([<>])((?: {ID})+) \*\)\s*$")
+FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy)$")
+# The evidence that a letter asks for: where its region must be, and which reports of a run count.
+KINDS = {
+    "C": ("formal proof", ("proofs/formal/",), {"coq"}),
+    "Q": ("exact instances", ("proofs/exact/",), {"exact"}),
+    "B": ("enclosure or bound", ("proofs/truth/", "proofs/bounds/"), {"run"}),
+    "D": ("definition in code", ("ref/", "proofs/exact/"), {"run", "exact"}),
+    "E": ("experiment", ("ref/", "proofs/", "audit/"), {"run"}),
+}
 
 
 class Problems(list):
@@ -37,12 +53,14 @@ class Problems(list):
         self.append(f"{place}: {what}")
 
 
+def chapters(root):
+    return [p for p in sorted((root / "doc").glob("*.md")) if p.name != "INDEX.md"]
+
+
 def read_statements(root, problems):
-    """{id: (chapter, title, text)}, in reading order."""
+    """{id: (chapter, title, kinds, text)}, in reading order."""
     stated = {}
-    for chapter in sorted((root / "doc").glob("*.md")):
-        if chapter.name == "INDEX.md":
-            continue
+    for chapter in chapters(root):
         lines, fenced = chapter.read_text(encoding="utf-8").splitlines(), False
         for at, line in enumerate(lines):
             fenced ^= line.startswith("```")
@@ -50,10 +68,10 @@ def read_statements(root, problems):
                 continue
             place, match = f"doc/{chapter.name}:{at + 1}", STATEMENT.match(line)
             if not match:
-                problems.add(place, f"malformed statement: {line!r}, expected eq[family.name] Title")
+                problems.add(place, f"malformed statement: {line!r}, expected eq[family.name] Title {{C Q B}}")
                 continue
-            block = [at + 1] + [k for k in range(at + 1, len(lines)) if lines[k].strip()]
-            start = block[1] if len(block) > 1 else len(lines)
+            block = [k for k in range(at + 1, len(lines)) if lines[k].strip()]
+            start = block[0] if block else len(lines)
             if start == len(lines) or lines[start] != "$$" or "$$" not in lines[start + 1:]:
                 problems.add(place, f"{match[1]} is not followed by a $$ block")
                 continue
@@ -63,7 +81,8 @@ def read_statements(root, problems):
             if match[1] in stated:
                 problems.add(place, f"{match[1]} is stated a second time (first in doc/{stated[match[1]][0]})")
                 continue
-            stated[match[1]] = (chapter.name, match[2], "\n".join([match[2], *lines[start:end + 1]]))
+            text = "\n".join([match[2], match[3], *lines[start:end + 1]])
+            stated[match[1]] = (chapter.name, match[2], match[3].split(), text)
     return stated
 
 
@@ -75,92 +94,74 @@ def dedent(lines):
 def read_regions(root, problems):
     """{id: {file: text}}: a file's regions of one id are joined by an empty line."""
     regions = defaultdict(lambda: defaultdict(list))
-    for room in ("ref", "proofs"):
-        for file in sorted((root / room).rglob("*.[ch]")):
-            name = str(file.relative_to(root))
-            open_at, collected = {}, {}
-            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-                match = MARKER.match(line)
-                if not match:
-                    if re.match(r"^\s*//[<>]", line):
-                        problems.add(f"{name}:{number}", f"malformed region marker: {line.strip()!r}")
-                    for text in collected.values():
-                        text.append(line)
-                    continue
-                for id in match[2].split():
-                    if match[1] == ">":
-                        if id in open_at:
-                            problems.add(f"{name}:{number}", f"region {id} is opened inside itself")
-                        open_at[id], collected[id] = number, []
-                    elif id not in open_at:
-                        problems.add(f"{name}:{number}", f"region {id} is closed but was not opened")
-                    else:
-                        if not "".join(collected[id]).strip():
-                            problems.add(f"{name}:{number}", f"region {id} is empty")
-                        regions[id][name].append(dedent(collected.pop(id)))
-                        del open_at[id]
-            for id, number in open_at.items():
-                problems.add(f"{name}:{number}", f"region {id} is not closed")
+    for file in sorted(f for room in ("ref", "proofs") for f in (root / room).rglob("*.[chv]")):
+        name = str(file.relative_to(root))
+        marker = COQ_MARKER if file.suffix == ".v" else MARKER
+        nearly = r"^\s*\(\*[<>]" if file.suffix == ".v" else r"^\s*//[<>]"
+        open_at, collected = {}, {}
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            place, match = f"{name}:{number}", marker.match(line)
+            if not match:
+                if re.match(nearly, line):
+                    problems.add(place, f"malformed region marker: {line.strip()!r}")
+                for text in collected.values():
+                    text.append(line)
+                continue
+            for id in match[2].split():
+                if match[1] == ">":
+                    if id in open_at:
+                        problems.add(place, f"region {id} is opened inside itself")
+                    open_at[id], collected[id] = number, []
+                elif id not in open_at:
+                    problems.add(place, f"region {id} is closed but was not opened")
+                else:
+                    if not "".join(collected[id]).strip():
+                        problems.add(place, f"region {id} is empty")
+                    regions[id][name].append(dedent(collected.pop(id)))
+                    del open_at[id]
+        for id, number in open_at.items():
+            problems.add(f"{name}:{number}", f"region {id} is not closed")
     return {id: {f: "\n\n".join(t) for f, t in files.items()} for id, files in regions.items()}
 
 
-def read_tests(path, families, problems):
-    """{id: {test: worst outcome}} of what ran: the ids that open a result's text are reported.
-    A dotted word is an id when its family (what stands before the dot) is one that doc/ states."""
-    if not path.is_file() or not path.read_text(encoding="utf-8", errors="replace").strip():
-        problems.add(path, "the log is empty or missing: run make test first")
-        return {}
-    ran = defaultdict(dict)
-    for result in tap_log.parse(path.read_text(encoding="utf-8", errors="replace")):
-        if result.skip is not None or result.todo:
-            continue
-        for word in result.text.split():
-            id = word.rstrip(":,")
-            if not re.fullmatch(ID, id) or FILE_NAME.search(id) or id.split(".")[0] not in families:
-                break
-            ran[id][result.file] = ran[id].get(result.file, True) and result.ok
-    return dict(ran)
+class Run:
+    """What the log of a run reports: the ids that open a result's text. A dotted word is an id when
+    its family (what stands before the dot) is one that doc/ states. A skip reports nothing."""
 
-
-def check_shown(root, regions, write, problems):
-    """The code shown in Markdown equals its region; every fence of C names its region."""
-    for page in [root / "README.md", *sorted((root / "doc").glob("*.md"))]:
-        if not page.is_file():
-            continue
-        name, lines = str(page.relative_to(root)), page.read_text(encoding="utf-8").splitlines()
-        out, at, changed = [], 0, False
-        while at < len(lines):
-            line, match = lines[at], SHOWN.match(lines[at])
-            out.append(line)
-            at += 1
-            if not match:
-                if line.startswith("<!-- code"):
-                    problems.add(f"{name}:{at}", f"malformed marker of shown code: {line!r}")
-                elif line.startswith("```c") and not SHOWN.match(lines[at - 2] if at > 1 else ""):
-                    problems.add(f"{name}:{at}", "a fence of C without <!-- code FILE ID --> before it")
+    def __init__(self, path, families, problems):
+        self.results = defaultdict(list)  # id: [(test, ok, kind, text)]
+        self.output = defaultdict(list)   # name of a shown program: what it printed
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        if not text.strip():
+            problems.add(path, "the log is empty or missing: run make test first")
+        self.printed(text)
+        for result in tap_log.parse(text):
+            if result.skip is not None or result.todo:
                 continue
-            text = regions.get(match[2], {}).get(match[1])
-            if text is None:
-                problems.add(f"{name}:{at}", f"{match[1]} has no region {match[2]}")
-                continue
-            if at == len(lines) or lines[at] != "```c" or "```" not in lines[at + 1:]:
-                problems.add(f"{name}:{at}", "a marker of shown code without its ```c fence")
-                continue
-            end = lines.index("```", at + 1)
-            if "\n".join(lines[at + 1:end]) != text:
-                changed = True
-                if not write:
-                    problems.add(f"{name}:{at}", f"shown code differs from {match[1]} {match[2]}: run make write-doc")
-            out += ["```c", *text.split("\n"), "```"]
-            at = end + 1
-        if write and changed:
-            page.write_text("\n".join(out) + "\n", encoding="utf-8")
+            words, ids = result.text.split(), []
+            while words and re.fullmatch(ID, words[0].rstrip(":,")) and not FILE_NAME.search(
+                    words[0].rstrip(":,")) and words[0].split(".")[0] in families:
+                ids.append(words.pop(0).rstrip(":,"))
+            match = re.match(r"(exact) instances=|(coq) theorem=|(refuted)\b", " ".join(words))
+            kind = match[match.lastindex] if match else "run"
+            for id in ids:
+                self.results[id].append((result.file, result.ok, kind, " ".join(words)))
+
+    def printed(self, text):
+        for name, line in re.findall(r"^# output (\S+)\| ?(.*)$", text, re.MULTILINE):
+            self.output[name].append(line)
+
+    @property
+    def formal(self):
+        """Whether this run checked formal proofs at all."""
+        return any(kind == "coq" for results in self.results.values() for _, _, kind, _ in results)
+
+    def tests(self, id, kinds=None):
+        return sorted({t for t, _, k, _ in self.results.get(id, []) if kinds is None or k in kinds})
 
 
-def split(files):
-    """A region's files: the code in ref/, the evidence in proofs/."""
-    return ({f: t for f, t in files.items() if f.startswith("ref/")},
-            {f: t for f, t in files.items() if f.startswith("proofs/")})
+def evidence(files, places):
+    return {f: t for f, t in files.items() if f.startswith(tuple(places))}
 
 
 def digest(files):
@@ -173,8 +174,9 @@ def digest(files):
 def lock_text(stated, regions):
     rows = ["# id statement code proof: a change of one without the others shows in review"]
     for id in sorted(stated):
-        code, proof = split(regions.get(id, {}))
-        rows.append(f"{id} {digest({'': stated[id][2]})} {digest(code)} {digest(proof)}")
+        files = regions.get(id, {})
+        rows.append(f"{id} {digest({'': stated[id][3]})} {digest(evidence(files, ['ref/']))} "
+                    f"{digest(evidence(files, ['proofs/']))}")
     return "\n".join(rows) + "\n"
 
 
@@ -192,34 +194,51 @@ def check_lock(path, wanted, problems):
                          "look at the others, then run make write-doc")
 
 
-def index_text(stated, regions, ran):
+def index_text(stated, regions, run):
+    letters = "; ".join(f"**{letter}** {what[0]}" for letter, what in KINDS.items())
     rows = ["<!-- generated by tests/check_doc.py from the log of a run; do not edit -->",
             "# Index: every equation and its evidence", "",
-            f"{len(stated)} equations; each is stated once, computed, and reported by a test that ran and passed.",
-            "", "| id | statement | code | proof | tests that ran |", "|---|---|---|---|---|"]
-    for id, (chapter, title, _) in stated.items():
-        code, proof = split(regions.get(id, {}))
-        cell = [", ".join(f"`{f}`" for f in sorted(part)) or "—" for part in (code, proof)]
-        tests = ", ".join(f"`{t}`" for t in sorted(ran.get(id, {}))) or "—"
-        rows.append(f"| `{id}` | [{title}]({chapter}) | {cell[0]} | {cell[1]} | {tests} |")
+            f"{len(stated)} equations; each is stated once, computed, and reported by a test that ran and passed. "
+            f"What a statement must show: {letters}.", "",
+            "| id | statement | shows | code | exact | ball, bound | formal | tests that ran |",
+            "|---|---|---|---|---|---|---|---|"]
+    for id, (chapter, title, kinds, _) in stated.items():
+        files = regions.get(id, {})
+        parts = [evidence(files, p) for p in (["ref/"], ["proofs/exact/"], ["proofs/truth/", "proofs/bounds/"],
+                                              ["proofs/formal/"])]
+        cell = [", ".join(f"`{f.removeprefix('proofs/')}`" for f in sorted(part)) or "—" for part in parts]
+        tests = ", ".join(f"`{t}`" for t in run.tests(id)) or "—"
+        rows.append(f"| `{id}` | [{title}]({chapter}) | {' '.join(kinds)} | {' | '.join(cell)} | {tests} |")
     return "\n".join(rows) + "\n"
 
 
-def check_join(stated, regions, ran, problems):
+def check_join(stated, regions, run, problems, strict):
+    """strict: a run that checked no formal proof at all, its tools missing, is not excused."""
     if not stated:
         problems.add("doc", "zero equations are stated")
-    for id, (chapter, _, _) in stated.items():
-        if id not in regions:
-            problems.add(f"doc/{chapter}", f"{id} is stated, but ref/ and proofs/ have no region of it")
-        if id not in ran:
-            problems.add(f"doc/{chapter}", f"{id} is stated, but no test that ran reported it")
-        for test, passed in ran.get(id, {}).items():
-            if not passed:
-                problems.add(test, f"{id} failed")
+    excused = not strict and not run.formal
+    for id, (chapter, _, kinds, _) in stated.items():
+        place, files = f"doc/{chapter}", regions.get(id, {})
+        if not evidence(files, ["ref/", "proofs/exact/", "proofs/truth/", "proofs/bounds/"]):
+            problems.add(place, f"{id} is stated, but ref/ and proofs/ have no region of it")
+        if not run.tests(id):
+            problems.add(place, f"{id} is stated, but no test that ran reported it")
+        for kind in kinds:
+            what, places, reports = KINDS[kind]
+            if not evidence(files, places):
+                problems.add(place, f"{id} asks for {kind}, {what}: no region in {' or '.join(places)}")
+            elif kind == "C" and not re.search(r"^\s*(Theorem|Lemma|Corollary)\b",
+                                               "\n".join(evidence(files, places).values()), re.MULTILINE):
+                problems.add(place, f"{id} asks for C, but its Coq region proves nothing")
+            elif run.tests(id) and not run.tests(id, reports) and not (kind == "C" and excused):
+                problems.add(place, f"{id} asks for {kind}, {what}: no test that ran reported it")
+        for test in sorted({t for t, ok, _, _ in run.results.get(id, []) if not ok}):
+            problems.add(test, f"{id} failed")
     for id in sorted(set(regions) - set(stated)):
         problems.add(", ".join(regions[id]), f"region {id} is not stated in doc/")
-    for id in sorted(set(ran) - set(stated)):
-        problems.add(", ".join(ran[id]), f"reports {id}, which is not stated in doc/")
+    for id in sorted(set(run.results) - set(stated)):
+        problems.add(", ".join(run.tests(id)), f"reports {id}, which is not stated in doc/")
+    return excused
 
 
 def main():
@@ -230,20 +249,29 @@ def main():
     options = arguments.parse_args()
     root, problems = options.root, Problems()
     regions = read_regions(root, problems)
-    check_shown(root, regions, options.write, problems)
     stated = read_statements(root, problems)
-    ran = read_tests(options.log, {id.split(".")[0] for id in stated}, problems)
-    check_join(stated, regions, ran, problems)
-    lock, index = lock_text(stated, regions), index_text(stated, regions, ran)
+    families = {id.split(".")[0] for id in stated}
+    run = Run(options.log, families, problems)
+    kept = root / "tests/exhaustive.log"  # of `make exhaustive`, which takes minutes
+    run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
+    doc_pages.check_shown(root, regions, run, options.write, problems)
+    doc_pages.check_citations(root, stated, problems)
+    excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
+    lock, index = lock_text(stated, regions), index_text(stated, regions, run)
     if options.write:
         (root / "doc/TRACE.lock").write_text(lock)
         (root / "doc/INDEX.md").write_text(index, encoding="utf-8")
     check_lock(root / "doc/TRACE.lock", lock, problems)
     page = root / "doc/INDEX.md"
-    if not page.is_file() or page.read_text(encoding="utf-8") != index:
+    have = page.read_text(encoding="utf-8") if page.is_file() else ""
+    if excused:
+        have = re.sub(r", `test_formal(\.sh)?`", "", have)
+    if have != index:
         problems.add("doc/INDEX.md", "differs from what the run shows: run make write-doc")
-    print("\n".join(problems + [f"check-doc: {len(stated)} equations, {len(regions)} with code, "
-                                f"{len(ran)} reported by tests, {len(problems)} problems"]))
+    notes = ["note: the formal proofs were not checked in this run: Coq is missing"] if excused else []
+    joined = sum(bool(run.tests(id)) and id in regions for id in stated)
+    print("\n".join(problems + notes + [f"check-doc: {len(stated)} equations, {joined} joined with code and "
+                                        f"tests, {len(problems)} problems"]))
     return 1 if problems else 0
 
 

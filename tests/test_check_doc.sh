@@ -9,24 +9,37 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 n=0
 failed=0
+unset CI
 
 report() { # status, text
     n=$((n + 1))
     if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
 }
 
+# Two equations: one with every kind of proof, shown, measured and cited; one a definition.
 fresh() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/ref" "$work/tree/proofs/truth" "$work/tree/doc"
+    mkdir -p "$work/tree/ref" "$work/tree/proofs/truth" "$work/tree/proofs/exact" \
+        "$work/tree/proofs/formal" "$work/tree/doc"
     cd "$work/tree" || exit 1
-    printf '%s\n' '## eq[sink.mass] The mass' '' '$$' '\sum_j \alpha_j = 1 - \alpha_s' '$$' '' \
-        '<!-- code ref/a.c sink.mass -->' '```c' 'double mass;' '```' >doc/01-a.md
-    printf '%s\n' 'eq[sink.limit] The limit' '$$' 'b \to -\infty' '$$' >doc/02-b.md
+    printf '%s\n' '## eq[sink.mass] The mass {C Q B}' '' '$$' '\sum_j \alpha_j = 1 - \alpha_s' '$$' '' \
+        '<!-- code ref/a.c sink.mass -->' '```c' 'double mass;' '```' '' \
+        '<!-- theorem proofs/formal/A.v sink.mass -->' '```coq' 'old' '```' '' \
+        '<!-- measured sink.mass -->' '' '<!-- exercise ten-lines -->' '```c' 'int main(void);' '```' \
+        '<!-- output ten-lines -->' '```text' '```' '' \
+        'See eq[sink.limit], `sink.limit`, [there](02-b.md#sink.limit).' >doc/01-a.md
+    printf '%s\n' 'eq[sink.limit] The limit {D}' '$$' 'b \to -\infty' '$$' >doc/02-b.md
     printf '%s\n' '# readme' >README.md
     printf '%s\n' '//> sink.mass sink.limit' '    double mass;' '//< sink.limit sink.mass' >ref/a.c
     printf '%s\n' '//> sink.mass' 'double enclosed;' '//< sink.mass' >proofs/truth/a.c
-    printf '%s\n' '# FILE test_a' 'ok 1 - sink.mass ref worst=0 bound=1' \
-        'ok 2 - sink.limit: x' 'ok 3 - sink.json is read' 'ok 4 - q.k of no family' '1..4' >log
+    printf '%s\n' '//> sink.mass' 'double exact;' '//< sink.mass' >proofs/exact/a.c
+    printf '%s\n' '(*> sink.mass *)' 'Theorem sink_mass : True.' 'Proof. exact I. Qed.' '(*< sink.mass *)' \
+        >proofs/formal/A.v
+    printf '%s\n' '# FILE test_a' 'ok 1 - sink.mass ref worst=0.5 bound=1' \
+        'ok 2 - sink.limit: x' 'ok 3 - sink.json is read' 'ok 4 - q.k of no family' '1..4' \
+        '# FILE test_exact' 'ok 1 - sink.mass exact instances=7 unequal=0' '1..1' \
+        '# FILE test_formal' 'ok 1 - sink.mass coq theorem=sink_mass' '1..1' \
+        '# FILE test_exercises' '# output ten-lines| 42' 'ok 1 - runs' '1..1' >log
     $check --write --log log . >/dev/null
 }
 
@@ -46,34 +59,79 @@ refuses() { # pattern of the sentence, what is wrong
 }
 
 edit() { sed "$2" "$work/tree/$1" >"$work/edited" && cp "$work/edited" "$work/tree/$1"; }
+drop() { rm "$work/tree/$1"; }
 
 fresh; accepts "a tree without a fault passes after --write"
+grep -q '^Theorem sink_mass : True.$' doc/01-a.md && ! grep -q Qed doc/01-a.md
+report $? "a theorem is shown without its proof"
+grep -q '^Measured: 1 checks .*7 exact instances .*1 theorems .*worst 0.5 of bound 1' doc/01-a.md
+report $? "what was measured is filled in from the log"
+grep -q '^42$' doc/01-a.md; report $? "what a program printed is filled in from the log"
+
+# Statements.
+fresh; edit doc/02-b.md 's/infty/infty x/'; refuses 'sink.limit is stale: its statement' "an edited equation"
+fresh; edit doc/02-b.md 's/eq.sink.limit./eq[sink.limt]/'; refuses 'sink.limt is stated, but ref/' "a typo in an id"
 fresh; edit doc/02-b.md 's/sink.limit/sink.mass/'; refuses 'stated a second time' "an id stated twice"
 fresh; edit doc/02-b.md 's/^eq\[sink.limit\]/eq[Sink limit]/'; refuses 'malformed statement' "a malformed statement"
+fresh; edit doc/02-b.md 's/ {D}//'; refuses 'malformed statement' "a statement that asks for no evidence"
+fresh; edit doc/02-b.md 's/{D}/{X}/'; refuses 'malformed statement' "evidence of an unknown kind"
 fresh; edit doc/02-b.md '/\$\$/d'; refuses 'not followed by a \$\$ block' "a statement without its block"
 fresh; edit doc/02-b.md '/infty/d'; refuses 'block is empty' "an empty block"
+fresh; drop doc/01-a.md; drop doc/02-b.md; refuses 'zero equations' "a book without equations"
+
+# Regions.
 fresh; edit ref/a.c '/\/\/</s/sink.limit sink.mass/sink.mass/'; refuses 'sink.limit is not closed' "an unclosed region"
 fresh; edit ref/a.c '/\/\/>/s/ sink.limit//'; refuses 'was not opened' "a region closed but not opened"
 fresh; edit ref/a.c 's/^\/\/> .*/\/\/>sink.mass/'; refuses 'malformed region marker' "a malformed marker"
 fresh; edit ref/a.c '/double/d'; refuses 'is empty' "an empty region"
 fresh; edit ref/a.c 's/ sink.limit//'; refuses 'have no region' "a statement without code"
 fresh; edit ref/a.c 's/sink.limit/sink.other/'; refuses 'sink.other is not stated' "a region of an unknown id"
-fresh; edit log '/sink.limit/d'; refuses 'no test that ran reported it' "a statement that no test reported"
+fresh; edit proofs/formal/A.v '/(\*</d'; refuses 'A.v:1: region sink.mass is not closed' "an unclosed region in Coq"
+fresh; edit proofs/formal/A.v 's/(\*> sink.mass/(*>sink.mass/'; refuses 'malformed region marker' "a malformed marker in Coq"
+
+# Proofs.
+fresh; drop proofs/formal/A.v; refuses 'asks for C, formal proof: no region' "a removed formal proof"
+fresh; drop proofs/exact/a.c; refuses 'asks for Q, exact instances: no region' "a removed exact proof"
+fresh; drop proofs/truth/a.c; refuses 'asks for B, enclosure or bound: no region' "a removed enclosure"
+fresh; edit proofs/formal/A.v 's/Theorem/Definition/'; refuses 'its Coq region proves nothing' "a formal proof without a theorem"
+fresh; edit log 's/sink.mass coq.*/all of it # SKIP no coqc/'; CI=true; export CI
+refuses 'asks for C, formal proof: no test' "a formal proof that was not checked, in CI"; unset CI
+accepts "a run without Coq passes elsewhere"
+out=$($check --log log . 2>&1); case $out in *"formal proofs were not checked"*) report 0 "and says so" ;; *) report 1 "and says so" ;; esac
+fresh; edit log 's/exact instances/looks right/'; refuses 'asks for Q, exact instances: no test' "exact instances that did not run"
+fresh; edit log 's/sink.mass ref/a.mass ref/'; refuses 'asks for B, enclosure or bound: no test' "a bound that no test measured"
+fresh; edit proofs/truth/a.c 's/enclosed/other/'; refuses 'sink.mass is stale: its proof' "a changed proof"
+fresh; edit proofs/formal/A.v 's/exact I/trivial/'; refuses 'sink.mass is stale: its proof' "a changed formal proof"
+
+# The run.
+fresh; edit log 's/^ok 2 - sink.limit.*/# nothing/;s/^1..4/1..3/'; refuses 'no test that ran reported it' "a statement that no test reported"
 fresh; edit log 's/ok 2 - sink.limit: x/ok 2 - sink.limit # SKIP later/'; refuses 'no test that ran reported it' "a skipped test as evidence"
-fresh; edit log 's/^ok 2/not ok 2/'; refuses 'sink.limit failed' "a failing test"
+fresh; edit log 's/^ok 2/not ok 2/'; refuses 'sink.limit failed' "a failed test"
 fresh; edit log 's/sink.limit:/sink.other/'; refuses 'reports sink.other' "a report of an unknown id"
 fresh; : >"$work/tree/log"; refuses 'log is empty' "an empty log"
-fresh; rm "$work/tree/log"; refuses 'log is empty or missing' "a missing log"
-fresh; rm "$work/tree/doc/01-a.md" "$work/tree/doc/02-b.md"; refuses 'zero equations' "a book without equations"
+fresh; drop log; refuses 'log is empty or missing' "a missing log"
+
+# What the pages show.
+fresh; edit ref/a.c 's/double mass/double more/'; refuses 'sink.mass is stale: its code' "edited code"
 fresh; edit doc/01-a.md 's/double mass/float mass/'; refuses 'shown code differs' "shown code that differs"
 fresh; edit doc/01-a.md 's/code ref\/a.c sink.mass/code ref\/b.c sink.mass/'; refuses 'has no region' "shown code of no region"
 fresh; edit doc/01-a.md '/<!-- code/d'; refuses 'without <!-- code' "a fence of C without its marker"
 fresh; edit doc/01-a.md 's/<!-- code ref/<!-- code: ref/'; refuses 'malformed marker of shown' "a malformed marker of shown code"
-fresh; edit doc/02-b.md 's/infty/infty x/'; refuses 'sink.limit is stale: its statement' "a changed statement"
-fresh; edit proofs/truth/a.c 's/enclosed/other/'; refuses 'sink.mass is stale: its proof' "a changed proof"
-fresh; rm "$work/tree/doc/TRACE.lock"; refuses 'sink.mass is new' "a missing lock"
+fresh; edit doc/01-a.md 's/: True/: False/'; refuses 'shown theorem differs' "a shown theorem that differs"
+fresh; edit doc/01-a.md 's/^42/43/'; refuses 'shown output differs' "output that was typed"
+fresh; edit log '/output ten/d'; refuses 'no program ten-lines ran' "output of a program that did not run"
+fresh; edit doc/01-a.md 's/^Measured: 1 checks/Measured: checks/'; refuses 'shown measured differs' "a measurement that was typed"
+fresh; edit log 's/worst=0.5/worst=0.6/'; accepts "a figure of another machine passes"
 fresh; edit doc/INDEX.md 's/test_a/test_b/'; refuses 'INDEX.md: differs' "an index edited by hand"
-fresh; edit ref/a.c 's/double mass/double more/'; refuses 'its code changed' "changed code"
+fresh; drop doc/TRACE.lock; refuses 'sink.mass is new' "a missing lock"
+
+# Citations.
+fresh; edit doc/01-a.md 's/See eq.sink.limit./See eq[sink.limt]/'; refuses 'cites sink.limt' "an unknown citation"
+fresh; edit doc/01-a.md 's/`sink.limit`/`sink.limt`/'; refuses 'cites sink.limt' "an unknown id in backticks"
+fresh; edit doc/01-a.md 's/#sink.limit/#sink.limt/'; refuses 'links to sink.limt' "a link to an unknown id"
+fresh; edit doc/01-a.md 's/02-b.md#/03-b.md#/'; refuses 'dead link' "a dead link"
+
+fresh; edit ref/a.c 's/double mass/double more/'
 $check --write --log "$work/tree/log" "$work/tree" >/dev/null
 accepts "--write refreshes shown code, index and lock"
 grep -q 'double more' "$work/tree/doc/01-a.md"; report $? "the Markdown shows the new code"

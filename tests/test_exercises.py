@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Builds and runs every program that the book shows as an exercise, and keeps what it printed.
+
+In doc/*.md: "<!-- exercise NAME -->" before a fence of C. The program is compiled with the build's
+own flags against libsinkproof.a; its lines go to the log as "# output NAME| line", from where
+tests/check_doc.py shows them. A program that does not compile or exits with another status than 0
+fails: a counterexample returns 1 when the two sides agree after all.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ.get("SINKPROOF_BUILD", "build/release"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->\n```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LIBRARIES = ["-lflint", "-lmpfr", "-lgmp", "-lopenblas", "-ljansson", "-lm"]
+
+
+def links(flags, libraries):
+    return subprocess.run([*flags, "-xc", "-", "-o", os.devnull, *libraries], input="int main(void){return 0;}",
+                          text=True, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def run(flags, libraries, name, text, folder):
+    source, program = folder / f"{name}.c", folder / name
+    source.write_text(text, encoding="utf-8")
+    built = subprocess.run([*flags, str(source), str(BUILD / "libsinkproof.a"), "-o", str(program), *libraries],
+                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if built.returncode:
+        return False, built.stdout.splitlines(), "compiles"
+    ran = subprocess.run([str(program)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    lines = ran.stdout.splitlines()
+    for line in lines:
+        print(f"# output {name}| {line}")
+    return ran.returncode == 0 and bool(lines), [], f"exits with 0 (it did with {ran.returncode})"
+
+
+def main():
+    flags = (BUILD / "flags").read_text(encoding="utf-8").split()
+    libraries = (["-lflint-arb"] if links(flags, ["-lflint-arb"]) else []) + LIBRARIES
+    number, failed, names = 0, False, set()
+    os.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        for page in sorted((ROOT / "doc").glob("*.md")):
+            for name, text in PROGRAM.findall(page.read_text(encoding="utf-8")):
+                number += 1
+                passed, notes, what = run(flags, libraries, name, text, pathlib.Path(folder))
+                passed = passed and name not in names
+                names.add(name)
+                print(f"{'ok' if passed else 'not ok'} {number} - exercise {name} of doc/{page.name} {what}")
+                for note in notes:
+                    print(f"# {note}")
+                failed |= not passed
+    print(f"1..{number}")
+    return 1 if failed or not number else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
