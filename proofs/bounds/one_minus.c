@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The relative error of 1 - alpha_s in its three forms (bound.one-minus).
+#include "proofs/bounds/one_minus.h"
+
+#include <math.h>
+
+//> bound.one-minus
+// The sink's own error meets a number that may be far smaller than the sink: e^(b - LSE) times.
+double sinkproof_mass_subtracted(double u, double e, double odds) {
+    return u + (1 + u) * e * odds;
+}
+
+// Numerator and denominator are sums of positive terms; the quotient rounds once.
+double sinkproof_mass_quotient(double u, double p) {
+    return p < 1 ? (1 + u) * (1 + p) / (1 - p) - 1 : INFINITY;
+}
+
+// The argument's error is the result's, at most; 1 + E and the division round once each.
+double sinkproof_mass_sigmoid(double u, double e_x, double delta) {
+    return e_x + u < 1 ? exp(delta) * (1 + u) / ((1 - u) * (1 - e_x)) - 1 : INFINITY;
+}
+//< bound.one-minus
