@@ -51,7 +51,7 @@ PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help demo test asan fuzz fuzz-run interop-hf check-walls check-doc write-doc format check-format \
+.PHONY: all help demo test asan fuzz fuzz-run interop-hf exhaustive check-walls check-doc write-doc format check-format \
         mutants mutants-changed install clean FORCE
 .DELETE_ON_ERROR:
 
@@ -125,6 +125,14 @@ build/venv/.stamp: Makefile | build/packages
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
+
+EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
+$(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+
+exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/exhaustive.log
+	@$(EXHAUSTIVE) > $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
+	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/exhaustive.log
 
 check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names
 	@python3 tests/check_walls.py --archive $(ARCHIVE) .
