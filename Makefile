@@ -52,17 +52,17 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test asan fuzz fuzz-run interop-hf exhaustive check-walls check-doc write-doc format check-format \
-        mutants mutants-changed install clean FORCE
+        mutants mutants-changed book test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... V=1"
+	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test asan fuzz interop-hf,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test asan fuzz interop-hf book test-book,$(MAKECMDGOALS))
 build/packages: tests/install.sh
 	@mkdir -p build
 	@sh tests/install.sh $(if $(INSTALLING),,--check) build
@@ -150,6 +150,25 @@ mutants: $(PROGRAM) $(TESTBIN)  ## small mistakes in each equation's code: does 
 
 mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed (SINCE=commit), and is the table current?
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) --changed --since '$(SINCE)' $(BUILD)
+
+# KaTeX renders the formulas when the book is built; NPM_ARGS says where npm finds it, if not where it looks.
+NPM_ARGS ?=
+KATEX    := build/node/node_modules/katex
+build/node/.stamp: doc/book/package.json | build/packages
+	@sh tests/install.sh --with book build
+	@mkdir -p build/node && cp $< build/node/
+	cd build/node && npm install --silent --no-package-lock --no-audit --no-fund $(NPM_ARGS)
+	@touch $@
+
+$(BUILD)/tap.log:
+	@$(MAKE) test
+
+book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run
+	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --katex $(KATEX) . build/book
+
+test-book: book  ## faulty books must not build; every page in headless Chromium
+	@sh tests/install.sh --with browser build || true
+	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
 format:  ## clang-format every C file in place
 	clang-format -i $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)

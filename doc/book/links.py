@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Links between the pages: every one leads somewhere, every id is there once, nothing is fetched."""
+import html.parser
+import os
+import re
+import urllib.parse
+
+
+class Reader(html.parser.HTMLParser):
+    """The ids of a page and what it points at."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.ids, self.targets, self.loaded = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            elif name in ("href", "xlink:href"):
+                (self.loaded if tag == "link" else self.targets).append(value)
+            elif name in ("src", "data", "srcset", "poster"):
+                self.loaded.append(value)
+
+
+def check(out, problems):
+    pages = {}
+    for path in sorted(out.rglob("*.html")):
+        reader = Reader()
+        reader.feed(path.read_text(encoding="utf-8"))
+        pages[str(path.relative_to(out))] = reader
+    for page, reader in pages.items():
+        for id in sorted({i for i in reader.ids if reader.ids.count(i) > 1} if len(set(reader.ids)) < len(reader.ids) else ()):
+            problems.add(page, f"two places with the id {id}")
+        for target in sorted(set(reader.targets + reader.loaded)):
+            if re.match(r"[a-z]+:|//", target):
+                if target in reader.loaded and not target.startswith("data:"):
+                    problems.add(page, f"loads {target} from outside the book")
+                continue
+            path, _, fragment = target.partition("#")
+            full = os.path.normpath(os.path.join(os.path.dirname(page), urllib.parse.unquote(path))) if path else page
+            if full not in pages and not (out / full).is_file():
+                problems.add(page, f"dead link: {target}")
+            elif fragment and full in pages and urllib.parse.unquote(fragment) not in pages[full].ids:
+                problems.add(page, f"dead link: {target} (the page has no such place)")
+    for sheet in sorted(out.glob("*.css")):
+        for target in re.findall(r"url\(([^)]*)\)", sheet.read_text(encoding="utf-8")):
+            target = target.strip("'\"")
+            if not target.startswith("data:") and not (out / target).is_file():
+                problems.add(sheet.name, f"missing file: {target}")
+
+
+def prefixed(body, name):
+    """A chapter's body as a part of one page: its ids and its links to itself get its name."""
+    body = re.sub(r"""(\sid=)(["'])""", rf"\g<1>\g<2>{name}:", body)
+    body = re.sub(r"""(\s(?:xlink:)?href=)(["'])#""", rf"\g<1>\g<2>#{name}:", body)
+    return re.sub(r"""url\((['"]?)#""", rf"url(\g<1>#{name}:", body)
+
+
+def inward(body, names):
+    """On the page of everything, links between chapters stay on the page."""
+    def within(match):
+        if match[2] not in names:
+            return match[0]
+        return match[1] + "#" + match[2] + (":" + match[3][1:] if match[3] else "")
+    return re.sub(r'(href=")([^"#/]+)\.html(#[^"]*)?(?=")', within, body)
