@@ -145,7 +145,7 @@ static void ball_cell(char cell[32], const verify_result *r) {
     else if (isinf(r->ball.radius_log2))
         snprintf(cell, 32, "disjoint");
     else
-        snprintf(cell, 32, "2^%-5.0f %.2g", ceil(r->ball.radius_log2), r->ball.share);
+        snprintf(cell, 32, "2^%-5.0f %.1g", ceil(r->ball.radius_log2), r->ball.share);
 }
 
 static void measure_cell(char cell[48], const verify_result *r) {
@@ -157,7 +157,7 @@ static void measure_cell(char cell[48], const verify_result *r) {
 
 // A statement for which nothing is checked here is only stated; the tests check it elsewhere.
 static const char *status(const verify_result *r) {
-    bool checked = r->exact_forms + r->identities + r->measure.values > 0;
+    bool checked = r->exact_forms + r->identities + r->measure.values > 0 || r->formal != NULL;
     return !r->holds ? "BROKEN" : checked ? "holds" : "stated";
 }
 
@@ -230,7 +230,7 @@ static void print_detail(const verify_result *r, const options *o, const verify_
         bool less = identity->relation == SINKPROOF_BALL_LESS;
         printf("\n  enclosed: %s\n", less ? "left below right, the balls disjoint"
                                           : "both sides as balls, which overlap");
-        uint64_t shown = r->ball.broken > 0 ? r->ball.first_broken : 4;
+        uint64_t shown = r->ball.broken > 0 ? r->ball.first_broken : 8;
         print_lines(sinkproof_identity_describe(identity, o->how.seed, shown, o->how.bits), 4);
     }
     if (r->grid.cases > 0)

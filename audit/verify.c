@@ -30,7 +30,7 @@ static const verify_statement inventory[] = {
     {"sink.bias-intensity", "CB", "the bias term's slope in alpha_s and in b"},
     {"sink.bias-limits", "CB", "b to -inf: full bias; b to +inf: only b^O"},
     {"sink.general", "CQB", "the chain for grouped heads and any mask"},
-    {"sink.bf16-mass", "CB", "with bf16 weights: row sum against 1 - alpha_s"},
+    {"sink.bf16-mass", "C/B", "with bf16 weights: row sum against 1 - alpha_s"},
     // equivalences of the sink
     {"sink.concat-slice", "CQB", "softmax(cat([s, b]))[:-1]"},
     {"sink.softmax1", "CQB", "softmax_1 is the sink at b = 0"},
@@ -69,16 +69,16 @@ static const verify_statement inventory[] = {
     // errors and laws
     {"bound.dot", "C", "a sum of products in any order"},
     {"bound.dot-exact", "C", "when a binary64 dot product is exact"},
-    {"bound.dot-likely", "CB", "independent centred roundings"},
+    {"bound.dot-likely", "C/B", "independent centred roundings"},
     {"stat.drift", "DE", "signed errors over a tensor"},
     {"bound.exp", "B", "the error of exp"},
-    {"bound.softmax-sink", "CB", "the error of the weights"},
+    {"bound.softmax-sink", "C/B", "the error of the weights"},
     {"bound.one-minus", "CB", "two ways to form 1 - alpha_s"},
-    {"bound.value", "CB", "the error of weighted values"},
-    {"bound.rmsnorm", "CB", "the error of RMSNorm"},
-    {"bound.rope", "CB", "the error of the rotation"},
-    {"bound.swiglu", "CB", "the error of the activation"},
-    {"bound.linear", "CB", "the error of a linear layer"},
+    {"bound.value", "C/B", "the error of weighted values"},
+    {"bound.rmsnorm", "C/B", "the error of RMSNorm"},
+    {"bound.rope", "C/B", "the error of the rotation"},
+    {"bound.swiglu", "C/B", "the error of the activation"},
+    {"bound.linear", "C/B", "the error of a linear layer"},
     {"law.shift", "CQ", "scores and sink shifted together"},
     {"law.permute", "CQ", "keys reordered"},
     {"law.constant-value", "CQ", "equal values come back times the mass"},
@@ -164,11 +164,17 @@ static void gather_balls(verify_result *r, const verify_options *options,
 
 static void find_missing(verify_result *r) {
     size_t n = 0;
+    bool formal = r->formal != NULL && r->formal->complete;
+    bool balls = r->identities > 0 || r->measure.values > 0;
+    if (strcmp(r->statement->needs, "C/B") == 0) { // either will do
+        if (!formal && !balls) strcpy(r->missing, "C/B");
+        return;
+    }
     for (const char *letter = r->statement->needs; *letter != '\0'; letter++) {
         bool have = true;
-        if (*letter == 'C') have = r->formal != NULL && r->formal->complete;
+        if (*letter == 'C') have = formal;
         if (*letter == 'Q') have = r->exact_forms > 0;
-        if (*letter == 'B') have = r->identities > 0 || r->measure.values > 0;
+        if (*letter == 'B') have = balls;
         if (!have) r->missing[n++] = *letter;
     }
 }

@@ -39,6 +39,7 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed);
 void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed);
 void sinkproof_verify_mixture(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot(verify_measure *result, uint64_t seed);
+void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed);
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed);
 
@@ -52,6 +53,7 @@ typedef struct verify_formal {
     bool complete; // the file is without Admitted and axioms of its own
 } verify_formal;
 
+extern const verify_formal sinkproof_verify_formal_record[]; // ended by an entry without an id
 const verify_formal *sinkproof_verify_formal(const char *id);
 bool sinkproof_verify_formal_recorded(void); // false: built without the record
 

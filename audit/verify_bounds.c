@@ -58,6 +58,32 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
     arb_clear(ball);
 }
 
+// bound.dot-likely: float32 sums ascending, lambda sqrt(n) u sum |a b| with lambda = sqrt(2 ln(2 /
+// p)), exceeded with probability below p = 1e-9 each if roundings are independent and centred.
+void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
+    const double lambda = sqrt(2 * log(2 / 1e-9));
+    arf_t exact;
+    arb_t ball;
+    arf_init(exact);
+    arb_init(ball);
+    for (int round = 0; round < 40; round++) {
+        enum { N = 2048 };
+        double a[N], b[N], size = 0;
+        float sum = 0;
+        for (size_t k = 0; k < N; k++) {
+            a[k] = (double)(float)between(&seed, -1, 1), b[k] = (double)(float)between(&seed, 0, 1);
+            size += fabs(a[k] * b[k]);
+            sum += (float)a[k] * (float)b[k];
+        }
+        sinkproof_exact_dot(exact, N, a, b);
+        arb_set_arf(ball, exact);
+        sinkproof_verify_put(result, sinkproof_truth_distance(ball, (double)sum),
+                             lambda * sqrt(N) * 0x1p-24 * size * (1 - 0x1p-40));
+    }
+    arf_clear(exact);
+    arb_clear(ball);
+}
+
 // bound.exp: the exp that ref/ calls, in units of the last place, against what real-f64 declares.
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy;
@@ -129,6 +155,7 @@ static const struct measured {
     {"swiglu.clamped", "bound.swiglu", sinkproof_verify_swiglu},
     {"moe.sum", "bound.dot", sinkproof_verify_mixture},
     {"bound.dot", "bound.dot", sinkproof_verify_dot},
+    {"bound.dot-likely", "bound.dot-likely", sinkproof_verify_dot_likely},
     {"bound.exp", "bound.exp", sinkproof_verify_exp},
     {"bound.one-minus", "bound.one-minus", sinkproof_verify_one_minus},
     {"bound.linear", "bound.linear", sinkproof_verify_linear},

@@ -10,6 +10,7 @@
 extern const sinkproof_identity sinkproof_identities_attention[];
 extern const sinkproof_identity sinkproof_identities_sink[];
 extern const sinkproof_identity sinkproof_identities_stages[];
+extern const sinkproof_identity sinkproof_identities_model[];
 
 double *sinkproof_ball_doubles(size_t n); // zeros; aborts without memory
 

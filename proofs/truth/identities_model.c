@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The model's other stages: the ball of each at p bits against MPFR at 2 p, one correctly rounded
+// operation after another (whose error is far below the ball's radius, unless that is 0).
+#include "proofs/truth/identities_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef const sinkproof_ball_instance *instance;
+
+static const double constant_eps = 1e-5, constant_alpha = 1.702, constant_limit = 7;
+
+// Outputs are taken in units of 64, so that the sizes of their terms sum to at most 1: RMSNorm's
+// are below 8 sqrt(n) <= 64, the activation's below 8 times 7.
+static void in_units(arb_ptr out, size_t n) {
+    for (size_t k = 0; k < n; k++) arb_mul_2exp_si(out + k, out + k, -6);
+}
+
+// n MPFR numbers as balls, widened by what their own precision allows, and freed.
+static void take_mpfr(arb_ptr out, mpfr_ptr x, size_t n, slong bits) {
+    for (size_t k = 0; k < n; k++) {
+        arf_set_mpfr(arb_midref(out + k), x + k);
+        mag_zero(arb_radref(out + k));
+        arb_add_error_2exp_si(out + k, -bits - bits / 2);
+    }
+    sinkproof_mpfr_vector_free(x, n);
+}
+
+static mpfr_ptr mpfr_of(const double *x, size_t n) {
+    mpfr_ptr v = sinkproof_mpfr_vector(n, 53);
+    for (size_t k = 0; k < n; k++) mpfr_set_d(v + k, x[k], MPFR_RNDN);
+    return v;
+}
+
+static sinkproof_matrix scale_of(instance m) { // one row of n numbers: the keys' first elements
+    return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
+                              .count = 1,
+                              .rows = 1,
+                              .cols = m->n,
+                              .data = (const uint8_t *)m->k_jd,
+                              .stack_stride = m->n,
+                              .row_stride = m->n,
+                              .col_stride = 1,
+                              .name = "drawn"};
+}
+
+//> rmsnorm.forward
+// The scores of head 0 as input; the last entry is 0 on both sides.
+static void rmsnorm_ball(arb_ptr out, instance m, slong bits) {
+    sinkproof_matrix w = scale_of(m);
+    arb_ptr x = _arb_vec_init((slong)m->n);
+    for (size_t j = 0; j < m->n; j++) arb_set_d(x + j, m->s_hj[j]);
+    sinkproof_truth_rmsnorm(out, x, 1, &w, constant_eps, bits);
+    in_units(out, m->n);
+    arb_zero(out + m->n);
+    _arb_vec_clear(x, (slong)m->n);
+}
+static void rmsnorm_mpfr(arb_ptr out, instance m, slong bits) {
+    sinkproof_matrix w = scale_of(m);
+    mpfr_ptr x = mpfr_of(m->s_hj, m->n), y = sinkproof_mpfr_vector(m->n, 2 * bits);
+    sinkproof_mpfr_rmsnorm(y, x, &w, constant_eps, 2 * bits);
+    take_mpfr(out, y, m->n, bits);
+    in_units(out, m->n);
+    arb_zero(out + m->n);
+    sinkproof_mpfr_vector_free(x, m->n);
+}
+//< rmsnorm.forward
+
+// Two activations: gates from the scores (which pass every clamp) or short numbers.
+static void gates(instance m, double u[4]) {
+    u[0] = m->s_hj[0], u[1] = m->q_d[0];
+    u[2] = m->k_star_d[0], u[3] = m->s_hj[m->n - 1];
+}
+
+//> swiglu.clamped
+static void swiglu_ball(arb_ptr out, instance m, slong bits) {
+    double u[4];
+    gates(m, u);
+    arb_ptr x = _arb_vec_init(4);
+    for (size_t k = 0; k < 4; k++) arb_set_d(x + k, u[k]);
+    sinkproof_truth_swiglu(out, x, 2, constant_alpha, constant_limit, bits);
+    in_units(out, 2);
+    arb_zero(out + 2);
+    arb_zero(out + 3);
+    _arb_vec_clear(x, 4);
+}
+static void swiglu_mpfr(arb_ptr out, instance m, slong bits) {
+    double u[4];
+    gates(m, u);
+    mpfr_ptr x = mpfr_of(u, 4), y = sinkproof_mpfr_vector(2, 2 * bits);
+    sinkproof_mpfr_swiglu(y, x, 2, constant_alpha, constant_limit, 2 * bits);
+    take_mpfr(out, y, 2, bits);
+    in_units(out, 2);
+    arb_zero(out + 2);
+    arb_zero(out + 3);
+    sinkproof_mpfr_vector_free(x, 4);
+}
+//< swiglu.clamped
+
+static sinkproof_config rope_config(instance m) {
+    return (sinkproof_config){.head_dim = 64,
+                              .rope_theta = 150000,
+                              .yarn_factor = 32,
+                              .yarn_beta_fast = 32,
+                              .yarn_beta_slow = 1,
+                              .yarn_original_context = 4096,
+                              .yarn_truncate = m->number % 2 == 1};
+}
+
+//> yarn.ramp yarn.concentration yarn.truncate
+// Three frequencies (below, on and above the ramp, both modes) and the concentration.
+static void yarn_ball(arb_ptr out, instance m, slong bits) {
+    sinkproof_config config = rope_config(m);
+    sinkproof_truth_yarn yarn;
+    sinkproof_truth_yarn_init(&yarn, &config, bits);
+    for (size_t k = 0; k < 3; k++) arb_set(out + k, yarn.inv_freq_d + (m->number + 9 * k) % 32);
+    arb_set(out + 3, yarn.concentration);
+    sinkproof_truth_yarn_clear(&yarn);
+}
+static void yarn_mpfr(arb_ptr out, instance m, slong bits) {
+    sinkproof_config config = rope_config(m);
+    mpfr_ptr freq = sinkproof_mpfr_vector(32, 2 * bits), four = sinkproof_mpfr_vector(4, 2 * bits);
+    sinkproof_mpfr_yarn(freq, four + 3, &config, 2 * bits);
+    for (size_t k = 0; k < 3; k++) mpfr_set(four + k, freq + (m->number + 9 * k) % 32, MPFR_RNDN);
+    take_mpfr(out, four, 4, bits);
+    sinkproof_mpfr_vector_free(freq, 32);
+}
+//< yarn.ramp yarn.concentration yarn.truncate
+
+static int32_t position_of(instance m) {
+    static const int32_t positions[] = {0, 1, 127, 4095, 4096, 131071};
+    return positions[m->number % 6];
+}
+static void ones(instance m, double x[64]) {
+    for (size_t d = 0; d < 64; d++) x[d] = m->q_d[d % SINKPROOF_BALL_DIM];
+}
+
+//> rope.rotate
+// Two pairs of a head of 64, divided by the position: an angle's error grows with it.
+static void rotate_ball(arb_ptr out, instance m, slong bits) {
+    double x[64];
+    ones(m, x);
+    sinkproof_config config = rope_config(m);
+    sinkproof_truth_yarn yarn;
+    arb_ptr in = _arb_vec_init(64), y = _arb_vec_init(64);
+    int32_t position = position_of(m);
+    for (size_t d = 0; d < 64; d++) arb_set_d(in + d, x[d]);
+    sinkproof_truth_yarn_init(&yarn, &config, bits);
+    sinkproof_truth_rope(y, in, 1, 1, &position, &yarn, bits);
+    for (size_t k = 0; k < 4; k++)
+        arb_div_ui(out + k, y + (m->number + 16 * k) % 64, 64 * ((ulong)position + 1), bits);
+    sinkproof_truth_yarn_clear(&yarn);
+    _arb_vec_clear(in, 64);
+    _arb_vec_clear(y, 64);
+}
+static void rotate_mpfr(arb_ptr out, instance m, slong bits) {
+    double x[64];
+    ones(m, x);
+    sinkproof_config config = rope_config(m);
+    mpfr_ptr in = mpfr_of(x, 64), y = sinkproof_mpfr_vector(64, 2 * bits);
+    mpfr_ptr freq = sinkproof_mpfr_vector(33, 2 * bits), four = sinkproof_mpfr_vector(4, 2 * bits);
+    sinkproof_mpfr_yarn(freq, freq + 32, &config, 2 * bits);
+    sinkproof_mpfr_rope(y, in, 32, position_of(m), freq, freq + 32, 2 * bits);
+    for (size_t k = 0; k < 4; k++)
+        mpfr_div_ui(four + k, y + (m->number + 16 * k) % 64, 64 * ((ulong)position_of(m) + 1),
+                    MPFR_RNDN);
+    take_mpfr(out, four, 4, bits);
+    sinkproof_mpfr_vector_free(in, 64);
+    sinkproof_mpfr_vector_free(y, 64);
+    sinkproof_mpfr_vector_free(freq, 33);
+}
+//< rope.rotate
+
+//> rope.orthogonal
+// (R^i q) (R^j k) against (R^(i-j) q) k c, j = 3; lengths against c times the length. Divided as
+// above.
+static void turned(arb_ptr y, instance m, const double *x_d, int32_t position, slong bits) {
+    sinkproof_config config = rope_config(m);
+    sinkproof_truth_yarn yarn;
+    arb_ptr in = _arb_vec_init(64);
+    for (size_t d = 0; d < 64; d++) arb_set_d(in + d, x_d[d % SINKPROOF_BALL_DIM]);
+    sinkproof_truth_yarn_init(&yarn, &config, bits);
+    sinkproof_truth_rope(y, in, 1, 1, &position, &yarn, bits);
+    sinkproof_truth_yarn_clear(&yarn);
+    _arb_vec_clear(in, 64);
+}
+static void products(arb_ptr out, instance m, int32_t i, int32_t j, bool length, slong bits) {
+    arb_ptr q = _arb_vec_init(64), k = _arb_vec_init(64);
+    turned(q, m, m->q_d, i, bits);
+    turned(k, m, length ? m->q_d : m->k_star_d, length ? i : j, bits);
+    arb_dot(out, NULL, 0, q, 1, k, 1, 64, bits);
+    arb_div_ui(out, out, 65536 * ((ulong)position_of(m) + 4), bits);
+    _arb_vec_clear(q, 64);
+    _arb_vec_clear(k, 64);
+}
+static void rotated_products(arb_ptr out, instance m, slong bits) {
+    int32_t distance = position_of(m);
+    products(out, m, distance + 3, 3, false, bits);
+    products(out + 1, m, distance, 0, true, bits);
+    arb_zero(out + 2);
+    arb_zero(out + 3);
+}
+static void relative_products(arb_ptr out, instance m, slong bits) {
+    products(out, m, position_of(m), 0, false, bits); // both carry the concentration
+    products(out + 1, m, 0, 0, true, bits);
+    arb_zero(out + 2);
+    arb_zero(out + 3);
+}
+//< rope.orthogonal
+
+//> router.topk
+// Every chosen logit lies above every other: the least chosen against the largest of the rest.
+static void most_rejected(arb_ptr out, instance m, slong bits) {
+    size_t chosen_k[SINKPROOF_BALL_CHOSEN];
+    arb_ptr g = _arb_vec_init((slong)m->n + 1);
+    arb_t margin;
+    arb_init(margin);
+    for (size_t e = 0; e < m->n; e++) arb_set_d(g + e, m->s_hj[e]);
+    arb_set_d(g + m->n, -1000); // one expert that nobody chooses
+    size_t k = m->n < SINKPROOF_BALL_CHOSEN ? m->n : SINKPROOF_BALL_CHOSEN;
+    sinkproof_truth_topk(chosen_k, margin, g, m->n + 1, k, bits);
+    arb_neg_inf(out);
+    for (size_t e = 0; e <= m->n; e++) {
+        bool chosen = false;
+        for (size_t at = 0; at < k; at++) chosen = chosen || chosen_k[at] == e;
+        if (!chosen) arb_max(out, out, g + e, bits);
+    }
+    arb_add(out + 1, out, margin, bits); // the least chosen
+    _arb_vec_clear(g, (slong)m->n + 1);
+    arb_clear(margin);
+}
+static void least_chosen(arb_ptr out, instance m, slong bits) {
+    arb_ptr both = _arb_vec_init(2);
+    most_rejected(both, m, bits);
+    arb_set(out, both + 1);
+    _arb_vec_clear(both, 2);
+}
+static void most_rejected_alone(arb_ptr out, instance m, slong bits) {
+    arb_ptr both = _arb_vec_init(2);
+    most_rejected(both, m, bits);
+    arb_set(out, both);
+    _arb_vec_clear(both, 2);
+}
+//< router.topk
+
+#define KEYS SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
+#define FOUR SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
+
+const sinkproof_identity sinkproof_identities_model[] = {
+    {"rmsnorm.forward", KEYS, "the ball", "MPFR at twice the bits", rmsnorm_ball, rmsnorm_mpfr,
+     false, false, false},
+    {"swiglu.clamped", FOUR, "the ball", "MPFR at twice the bits", swiglu_ball, swiglu_mpfr, false,
+     false, false},
+    {"yarn.ramp", FOUR, "the ball", "MPFR at twice the bits", yarn_ball, yarn_mpfr, false, false,
+     false},
+    {"yarn.concentration", FOUR, "the ball", "MPFR at twice the bits", yarn_ball, yarn_mpfr, false,
+     false, false},
+    {"yarn.truncate", FOUR, "the ball, both modes", "MPFR at twice the bits", yarn_ball, yarn_mpfr,
+     false, false, false},
+    {"rope.rotate", FOUR, "the ball", "MPFR at twice the bits", rotate_ball, rotate_mpfr, false,
+     false, false},
+    {"rope.orthogonal", FOUR, "R^i q . R^j k and |R^i q|^2", "R^(i-j) q . R^0 k and |R^0 q|^2",
+     rotated_products, relative_products, false, false, false},
+    {"router.topk", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE, "the largest logit that is not chosen",
+     "the least chosen one", most_rejected_alone, least_chosen, false, false, false},
+    {0},
+};
