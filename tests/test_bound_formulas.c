@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The bounds as the book states them, written out a second time in long double: a bound that
+// became wider than its derivation still holds and is no bound worth having. Every end, variance
+// and bias of the sets must be the stated one to within the K roundings of its evaluation in
+// binary64, gamma_K. The settings mix a binary64 inside format with u = 2^-24, so that nothing is
+// rounded on the way and each term of a bound is far above the noise.
+#include "tests/bounds_engine.h"
+
+static const uint64_t SEED = 20260117;
+enum { MOST = 12, DRAWS = 400 };
+typedef long double real;
+
+typedef struct distance {
+    size_t compared;
+    double worst; // |found - stated| / (gamma_K scale)
+} distance;
+
+// gamma_K at 2^-53, and 2^-9 of it for the long doubles.
+static real gamma_k(real k) {
+    return k * 0x1p-53L / (1 - k * 0x1p-53L) * (1 + 0x1p-9L);
+}
+
+static void near(distance *d, double found, real stated, real scale, real k) {
+    real apart = fabsl(found - stated), room = gamma_k(k) * scale;
+    double share = apart == 0 ? 0 : (double)(apart / room);
+    d->compared++;
+    if (isinf(found) && (double)stated == found) return;
+    if (!(share <= d->worst) && d->worst == d->worst) d->worst = share;
+}
+
+static void report(const distance *d, const char *id, const char *what) {
+    ok(d->compared > 0 && d->worst <= 1, "%s %s as stated worst=%.3g bound=1 values=%zu seed=%llu",
+       id, what, d->worst, d->compared, (unsigned long long)SEED);
+}
+
+static real gamma_of(real n, real u) {
+    return n * u < 1 ? n * u / (1 - n * u) : INFINITY;
+}
+
+static sinkproof_policy real_policy(bool exact) {
+    sinkproof_policy policy = policy_named("real-f64");
+    policy.exact = exact;
+    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy.ulp[f] = 1 + f;
+    return policy;
+}
+
+static sinkproof_setting setting(const sinkproof_policy *policy) {
+    return (sinkproof_setting){policy, 0x1p-24, 30, false};
+}
+
+// mid - 2^-a ... mid + 2^-b: ends that no sum rounds.
+static sinkproof_honest draw_set(uint64_t *state, double mid) {
+    double lo = ldexp(1, -10 - (int)draw_below(state, 8)),
+           hi = ldexp(1, -10 - (int)draw_below(state, 8));
+    sinkproof_honest x = {mid - lo, mid + hi, mid - lo / 4, mid + hi / 2, mid, 0, 0, 0};
+    x.var = lo * lo / 8, x.bias = hi / 64;
+    return x;
+}
+
+static double draw_dyadic(uint64_t *state) { // a multiple of 1/8 in [-4, 4], not 0
+    double x = (double)draw_below(state, 32) / 8 + 0.125;
+    return draw(state) % 2 ? -x : x;
+}
+
+// ---- bound.dot-likely: n roundings on the way to x --------------------------------------------
+
+static void roundings(void) {
+    uint64_t state = SEED;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        sinkproof_policy policy = real_policy(true);
+        if (i % 2) policy.inside = SINKPROOF_F32;
+        sinkproof_setting s = setting(&policy);
+        s.odds = i % 3 == 0 ? 1 : 30;
+        // Around zero the ends are the widths themselves; tiny ones show the underflow.
+        double size = i % 4 == 3 ? 0x1p-130 : 1, n = (double)(1 + draw_below(&state, 300));
+        double a = size * draw_unit(&state), b = size * draw_unit(&state);
+        sinkproof_honest x = {-a, b, -a / 2, b / 4, i % 5 ? b / 8 : 0, a * a, 0, 0};
+        sinkproof_honest y = sinkproof_honest_roundings(&s, x, n);
+        real u = 0x1p-24L, under = n * (real)sinkproof_underflow(policy.inside);
+        real worst = gamma_of(n, u), likely = fminl(worst, sqrtl(2 * (real)s.odds * n) * u);
+        real wide = fmax(a, b) * worst + under, narrow = fmax(a / 2, b / 4) * likely + under;
+        near(&d, x.lo - y.lo, wide, wide + a, 8), near(&d, y.hi - x.hi, wide, wide + b, 8);
+        near(&d, x.likely_lo - y.likely_lo, narrow, narrow + a, 8);
+        near(&d, y.likely_hi - x.likely_hi, narrow, narrow + b, 8);
+        real var = (real)x.var + n * u * u * x.mid * x.mid / 3;
+        near(&d, y.var, var, var, 8), near(&d, y.spread, var, var, 8);
+    }
+    report(&d, "bound.dot-likely", "n roundings");
+    sinkproof_policy policy = real_policy(true);
+    sinkproof_setting none = setting(&policy);
+    none.u = 0;
+    sinkproof_honest x = draw_set(&state, 1), y = sinkproof_honest_roundings(&none, x, 9);
+    sinkproof_setting mid = setting(&policy);
+    mid.mid_only = true;
+    sinkproof_honest z = sinkproof_honest_roundings(&mid, x, 9);
+    ok(memcmp(&x, &y, sizeof x) == 0 && memcmp(&x, &z, sizeof x) == 0,
+       "bound.dot-likely no rounding, no width worst=0 bound=0");
+}
+
+// ---- bound.linear, bound.value: x y^T + b, where x and y may be sets ---------------------------
+
+static void products(void) {
+    uint64_t state = SEED + 1;
+    distance linear = {0}, value = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        bool x_open = i % 4 == 1 || i % 4 == 3, y_open = i % 4 >= 2, biased = draw(&state) % 2;
+        size_t n = 1 + draw_below(&state, MOST);
+        sinkproof_policy policy = real_policy(true);
+        policy.inside = SINKPROOF_F32; // underflow 2^-150
+        sinkproof_setting s = setting(&policy);
+        double size = i % 16 == 0 ? 0x1p-140 : 1; // exact products still underflow
+        double fine = i % 8 == 4 ? 0x1p-30 : 0;   // long numbers: products that round
+        sinkproof_honest x[MOST], y[MOST], out;
+        for (size_t k = 0; k < n; k++) {
+            double a = size * (draw_dyadic(&state) + fine), b = draw_dyadic(&state) + fine;
+            x[k] = x_open ? draw_set(&state, a) : sinkproof_known(a);
+            y[k] = y_open ? draw_set(&state, b) : sinkproof_known(b);
+        }
+        double b = draw_dyadic(&state);
+        sinkproof_planes p = sinkproof_planes_of(x, 1, n, n, false);
+        sinkproof_planes q = sinkproof_planes_of(y, 1, n, n, false);
+        double terms = (double)n + (double)(i % 3); // as many as the caller says
+        sinkproof_honest_products(&s, &p, &q, &terms, biased ? &b : NULL, &out, 1);
+        sinkproof_planes_free(&p), sinkproof_planes_free(&q);
+        b = biased ? b : 0;
+
+        real mid = b, total = fabs(b), square = (real)b * b, worst = 0, likely = 0, var = 0,
+             bias = 0;
+        for (size_t k = 0; k < n; k++) {
+            real a = fabs(x[k].mid), c = fabs(y[k].mid);
+            real dx = sinkproof_radius(&x[k]), dy = sinkproof_radius(&y[k]);
+            real lx = sinkproof_likely_radius(&x[k]), ly = sinkproof_likely_radius(&y[k]);
+            mid += (real)x[k].mid * y[k].mid, total += a * c, square += a * a * c * c;
+            worst += a * dy + dx * c + dx * dy, likely += a * ly + lx * c + lx * ly;
+            var += a * a * y[k].var + x[k].var * c * c + (real)x[k].var * y[k].var;
+            bias += a * y[k].bias + x[k].bias * c + (real)x[k].bias * y[k].bias;
+        }
+        real u = 0x1p-24L, m = terms, here = gamma_of(2 * m + 8, 0x1p-53L);
+        bool rounds = fine != 0 || x_open || y_open; // known short numbers: exact products
+        real meets = m - 1 + biased + rounds, spread = total + worst;
+        real slack = (worst + spread) * here + m * 0x1p-150L;
+        real wide = gamma_of(meets, u) * spread * (1 + 2 * here) + worst + slack;
+        real paths =
+            m * (mid * mid / 3 + square / 6) + (rounds ? square : 0) + (biased ? mid * mid : 0);
+        real narrow = fminl(sqrtl(2 * 30.0L * paths) * u + likely + slack, wide);
+        real v = u * u * paths / 3 + var, k = 4 * n + 40;
+        distance *d = x_open || y_open ? &value : &linear;
+        // An end is mid and a width, rounded outward; the width and mid carry K roundings.
+        real noise = gamma_k(4) * (fabsl(mid) + wide) / gamma_k(k) + (fine != 0 ? total : 0);
+        near(d, out.hi - out.mid, wide, wide + noise, k),
+            near(d, out.mid - out.lo, wide, wide + noise, k);
+        near(d, out.likely_hi - out.mid, narrow, narrow + noise, k);
+        near(d, out.mid - out.likely_lo, narrow, narrow + noise, k);
+        near(d, out.mid, mid, total, k), near(d, out.var, v, v, k),
+            near(d, out.bias, bias, bias, k);
+    }
+    report(&linear, "bound.linear", "sums of known products");
+    report(&value, "bound.value bound.linear", "sums of products of sets");
+}
+
+// ---- bound.rmsnorm -----------------------------------------------------------------------------
+
+static real lean_of(size_t n, const double *term, double sum) {
+    sinkproof_lean lean = sinkproof_lean_of_sum(sum, 0x1p-24);
+    for (size_t k = 0; k < n; k++) sinkproof_lean_add(&lean, term[k]);
+    return sinkproof_lean_result(&lean);
+}
+
+static void rmsnorm(void) {
+    uint64_t state = SEED + 2;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        size_t n = 1 + draw_below(&state, MOST);
+        bool open = i % 2;
+        sinkproof_policy policy = real_policy(true);
+        sinkproof_setting s = setting(&policy);
+        sinkproof_honest x[MOST], y[MOST];
+        double scale[MOST], squares[MOST], common, eps = i % 3 ? 0.5 : 0x1p-20;
+        real sum = 0, lo = 0, hi = 0, fourth = 0, in_var = 0, u = 0x1p-24L, count = n;
+        for (size_t c = 0; c < n; c++) {
+            x[c] = sinkproof_known(i % 7 == 0 ? 1.5 : draw_dyadic(&state));
+            if (open) x[c] = draw_set(&state, c == 0 ? 0x1p-12 : x[c].mid); // one holds zero
+            scale[c] = draw_dyadic(&state);
+            real big = fmax(fabs(x[c].lo), fabs(x[c].hi)),
+                 small = fmin(fabs(x[c].lo), fabs(x[c].hi));
+            if (x[c].lo <= 0 && x[c].hi >= 0) small = 0;
+            squares[c] = x[c].mid * x[c].mid;
+            sum += squares[c], fourth += (real)squares[c] * squares[c];
+            lo += small * small, hi += big * big, in_var += 4 * (real)squares[c] * x[c].var;
+        }
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, n, x, scale, eps, y, &common);
+        real leans = lean_of(n, squares, (double)sum) / (2 * sum);
+        real here = gamma_of(count + 8, 0x1p-53L), gamma = gamma_of(count + 3, u) + 2 * here;
+        real shared = u * u / 12 * (count / 3 + count * fourth / (6 * sum * sum) + 3);
+        shared += in_var / (4 * sum * sum);
+        near(&d, common, shared, shared, 4 * count + 20);
+        real root = 1 / sqrtl(sum / count + eps),
+             likely = sqrtl(6 * 30.0L * shared) + leans + 2 * here;
+        real r_lo = 1 / sqrtl((hi / count + eps) * (1 + gamma)) * (1 - here);
+        real r_hi = 1 / sqrtl((lo / count + eps) * (1 - gamma)) * (1 + here);
+        real l_lo = fmaxl(r_lo, root * (1 - likely)), l_hi = fminl(r_hi, root * (1 + likely));
+        if (lo != hi) l_lo = r_lo, l_hi = r_hi;
+        real declared = policy.ulp[SINKPROOF_RSQRT] * 2 * u, off = declared * r_hi;
+        sinkproof_honest r = {(double)(r_lo - off),
+                              (double)(r_hi + off),
+                              (double)(l_lo - off),
+                              (double)(l_hi + off),
+                              (double)root,
+                              0,
+                              0,
+                              (double)off};
+        for (size_t c = 0; c < n; c++) {
+            sinkproof_honest z = sinkproof_honest_mul(x[c], sinkproof_known(scale[c]));
+            z = sinkproof_honest_roundings(&s, sinkproof_honest_mul(z, r), 2);
+            real k = 4 * count + 40, size = fmax(fabs(z.lo), fabs(z.hi));
+            near(&d, y[c].lo, z.lo, size, k), near(&d, y[c].hi, z.hi, size, k);
+            near(&d, y[c].likely_lo, z.likely_lo, size, k),
+                near(&d, y[c].likely_hi, z.likely_hi, size, k);
+            near(&d, y[c].mid, z.mid, fabs(z.mid), k), near(&d, y[c].var, z.var, z.var, k);
+            real bias = (real)z.bias + leans * fabs(z.mid);
+            near(&d, y[c].bias, bias, bias, k);
+        }
+    }
+    report(&d, "bound.rmsnorm", "every end");
+    // What underflows: n 2^-150 of the squares, and 2^-150 times the other factor of a product.
+    sinkproof_policy policy = real_policy(true);
+    policy.inside = SINKPROOF_F32;
+    sinkproof_setting s = setting(&policy);
+    sinkproof_honest x[2] = {sinkproof_known(0), sinkproof_known(0)}, y[2];
+    double scale[2] = {3, 0}, common, eps = 1;
+    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, x, scale, eps, y, &common);
+    real root = 1 / sqrtl(1 - (gamma_of(5, 0x1p-24L) + 2 * gamma_of(10, 0x1p-53L)));
+    root *= 1 + gamma_of(10, 0x1p-53L), root += root * policy.ulp[SINKPROOF_RSQRT] * 0x1p-23L;
+    distance tiny = {0};
+    near(&tiny, y[0].hi, 2 * 0x1p-150L + 0x1p-150L * 3, 0x1p-148L, 60);
+    near(&tiny, y[1].hi, 2 * 0x1p-150L + 0x1p-150L * root, 0x1p-148L, 60);
+    near(&tiny, common, 0, 0, 1);
+    report(&tiny, "bound.rmsnorm", "what underflows");
+}
+
+// ---- bound.softmax-sink, bound.exp -------------------------------------------------------------
+
+static void softmax(void) {
+    uint64_t state = SEED + 3;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        size_t n = draw_below(&state, MOST);
+        bool running = i % 2, no_sink = n > 0 && i % 5 == 0;
+        sinkproof_policy policy = real_policy(!running);
+        sinkproof_setting s = setting(&policy);
+        s.odds = i % 3 ? 30 : 0.2;
+        sinkproof_honest z[MOST + 1], alpha[MOST + 1];
+        for (size_t j = 0; j <= n; j++) z[j] = draw_set(&state, 2 * draw_dyadic(&state));
+        if (i % 4 == 0)
+            for (size_t j = 0; j <= n; j++) z[j] = sinkproof_known(z[j].mid);
+        if (no_sink) z[n] = sinkproof_known(-INFINITY);
+        double common;
+        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common);
+
+        real u = 0x1p-24L, declared = policy.ulp[SINKPROOF_EXP] * 2 * u, k = (real)n + 1;
+        real m = -INFINITY, m_lo = m, m_hi = m;
+        for (size_t j = 0; j <= n; j++)
+            m = fmaxl(m, z[j].mid), m_lo = fmaxl(m_lo, z[j].lo), m_hi = fmaxl(m_hi, z[j].hi);
+        real e[MOST + 1][5], own[MOST + 1], sum[5] = {0}; // lo, hi, likely_lo, likely_hi, mid
+        double terms[MOST + 1];
+        for (size_t j = 0; j <= n; j++) {
+            real far = fmaxl(fabsl(z[j].lo - m_hi), fabsl(z[j].hi - m_lo));
+            real eta = expl(far * (u + 0x1p-52L)) * (1 + declared) - 1 + 0x1p-50L;
+            if (z[j].hi == -INFINITY) eta = 0;
+            own[j] = running && eta > 0 ? (1 + eta) / (1 - eta) : 1;
+            e[j][0] = expl(z[j].lo - m) * (1 - eta), e[j][1] = expl(z[j].hi - m) * (1 + eta);
+            e[j][2] = expl(z[j].likely_lo - m) * (1 - eta);
+            e[j][3] = expl(z[j].likely_hi - m) * (1 + eta);
+            e[j][4] = expl(z[j].mid - m), terms[j] = exp(z[j].mid - (double)m);
+            for (int a = 0; a < 5; a++) sum[a] += e[j][a];
+        }
+        real fourth = 0, in_var = 0, in_bias = 0;
+        for (size_t j = 0; j <= n; j++) {
+            real a = e[j][4] / sum[4], t = a > 0 ? z[j].mid - m : 0;
+            fourth += a * a, in_var += a * a * (z[j].var + t * t * u * u / 3),
+                in_bias += a * z[j].bias;
+        }
+        real leans = lean_of(n + 1, terms, (double)sum[4]) / sum[4];
+        real here = gamma_of(2 * k + 8, 0x1p-53L), two = gamma_of(2, u);
+        real gamma = gamma_of(k - 1, u) + 2 * here, partial = u * u * (k / 3 + k * fourth / 6);
+        real likely = fminl(gamma, sqrtl(2 * (real)s.odds * partial) + leans + 2 * here);
+        real each = log1pl(declared) + u, rounds = 1;
+        while (rounds < k - 1 && rounds * (logl(rounds) - 1) + 1 < s.odds) rounds++;
+        real rho = running ? expm1l((k - 1) * each) : 0;
+        real rho_likely = running ? expm1l(fminl(rounds, k - 1) * each) : 0;
+        near(&d, common, partial / 3 + in_var, partial / 3 + in_var, 8 * k + 60);
+        for (size_t j = 0; j <= n; j++) {
+            real low = (1 - two) / ((1 + gamma) * (1 + rho)) * (1 - rho);
+            real high = (1 + two) / ((1 - gamma) * (1 - rho)) * (1 + rho);
+            real l_low = (1 - two) / ((1 + likely) * (1 + rho_likely)) * (1 - rho_likely);
+            real l_high = (1 + two) / ((1 - likely) * (1 - rho_likely)) * (1 + rho_likely);
+            const real *v = e[j];
+            real stated[4] = {v[0] / (v[0] * own[j] + (sum[1] - v[1]) * (1 + here)) * low,
+                              v[1] / (v[1] / own[j] + (sum[0] - v[0]) * (1 - here)) * high,
+                              v[2] / (v[2] * own[j] + (sum[3] - v[3]) * (1 + here)) * l_low,
+                              v[3] / (v[3] / own[j] + (sum[2] - v[2]) * (1 - here)) * l_high};
+            stated[1] = fminl(stated[1], 1 + 2 * u), stated[3] = fminl(stated[3], 1 + 2 * u);
+            real a = v[4] / sum[4], t = a > 0 ? z[j].mid - m : 0;
+            real var = a * a * (z[j].var + (t * t + 2) * u * u / 3);
+            real bias = a * ((running ? 4 : 2) * declared + leans + z[j].bias + in_bias);
+            // exp at far arguments: |t| + 2 roundings each.
+            real roundings = 6 * k + 100;
+            if (v[1] == 0) stated[0] = stated[1] = stated[2] = stated[3] = var = bias = 0;
+            const double found[4] = {alpha[j].lo, alpha[j].hi, alpha[j].likely_lo,
+                                     alpha[j].likely_hi};
+            for (int side = 0; side < 4; side++)
+                near(&d, found[side], stated[side], stated[side], roundings);
+            near(&d, alpha[j].mid, a, a, roundings), near(&d, alpha[j].bias, bias, bias, roundings);
+            // The inside rounding of a number that is one adds nothing.
+            near(&d, alpha[j].var,
+                 var + (var > 0 ? powl(sinkproof_ulp(SINKPROOF_F64, alpha[j].mid), 2) / 12 : 0),
+                 var, roundings);
+        }
+    }
+    report(&d, "bound.softmax-sink bound.exp", "every end");
+}
+
+// ---- stat.drift --------------------------------------------------------------------------------
+
+enum { ROWS = 8, BINS = SINKPROOF_DRIFT_BINS };
+typedef struct bin {
+    real sum, weight, model, seen, bias, squares;
+    bool jumps;
+} bin;
+
+// Does element x of a row belong to bin b? The row's largest is `largest`, its place `where`.
+static bool belongs(int b, double c, double largest, double where) {
+    if (b < 2) return true; // all, as a factor and as an offset
+    if (b >= 10) return (int)(where * 4) == b - 10;
+    int octaves = ilogb(largest) - ilogb(c), size = octaves < 2   ? 0
+                                                    : octaves < 4 ? 1
+                                                    : octaves < 7 ? 2
+                                                                  : 3;
+    return b - 2 == size + (c > 0 ? 4 : 0);
+}
+
+static void drift_row(bin *bins, size_t n, const double *v, const sinkproof_honest *x,
+                      double common, double where) {
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(x[i].mid));
+    for (int b = 0; b < BINS; b++) {
+        real sum = 0, weight = 0, shared = 0;
+        for (size_t i = 0; i < n; i++) {
+            double c = x[i].mid;
+            if (c == 0 || x[i].spread == 0 || !belongs(b, c, largest, where)) continue;
+            real g = b == 1 ? 1 : c, d = (real)v[i] - c, w = g * g / x[i].spread;
+            real reach = sinkproof_likely_radius(&x[i]);
+            sum += d * g / x[i].spread, weight += w, shared += g * c / x[i].spread;
+            bins[b].bias += x[i].bias * fabsl(g) / x[i].spread;
+            bins[b].jumps |=
+                common == 0 || reach * reach > 64 * ((real)x[i].spread + (real)common * c * c);
+            if (common > 0) continue;
+            bins[b].seen += powl(d * g / x[i].spread, 2), bins[b].squares += w * w;
+        }
+        bins[b].sum += sum, bins[b].weight += weight,
+            bins[b].model += weight + common * shared * shared;
+        if (common > 0) bins[b].seen += sum * sum, bins[b].squares += weight * weight;
+    }
+}
+
+static void drift(void) {
+    uint64_t state = SEED + 4;
+    distance d = {0};
+    size_t other = 0, seen = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        sinkproof_drift found = {0};
+        bin bins[BINS] = {0};
+        size_t n = 1 + draw_below(&state, 4 * MOST);
+        double tilt = i % 4 == 0 ? 0.25 : 0, rate = i % 3 ? 1e-9 : 0.5;
+        for (int row = 0; row < ROWS; row++) {
+            sinkproof_honest x[4 * MOST];
+            double v[4 * MOST], where = row / (double)ROWS,
+                                common = i % 2 ? ldexp(1, -16 - i % 5) : 0;
+            for (size_t k = 0; k < n; k++) {
+                double c = ldexp(draw_dyadic(&state), -(int)draw_below(&state, 9));
+                double e = fabs(c) * 0x1p-8, wide = i % 5 == 1 ? 16 : 2;
+                x[k] = sinkproof_around(c, 20 * e, wide * e, e * e, i % 7 == 0 ? e / 8 : 0);
+                if (draw_below(&state, 10) == 0) x[k] = sinkproof_known(k % 2 ? 0 : c);
+                v[k] = c + e * (2 * draw_unit(&state) - 1 + tilt * (c > 0 ? 1 : -1));
+            }
+            sinkproof_drift_row(&found, n, v, x, common, where);
+            drift_row(bins, n, v, x, common, where);
+        }
+        sinkproof_drift_result r = sinkproof_drift_judge(&found, rate);
+        real odds = logl(2 * BINS / (real)rate), worst = -1, left = 0, gain = 0, limit = INFINITY,
+             least = INFINITY;
+        int which = -1;
+        for (int b = 0; b < BINS; b++) {
+            if (!(bins[b].weight > 0)) continue;
+            real model = bins[b].jumps ? fmaxl(bins[b].model, bins[b].seen) : bins[b].model;
+            real bound = (sqrtl(2 * odds * model) + bins[b].bias) / bins[b].weight;
+            real share = 2 * odds * bins[b].squares / (bins[b].weight * bins[b].weight);
+            real rest = bins[b].jumps ? 1 - share : 1;
+            if (b == 0) least = rest > 0 ? bound / sqrtl(rest) : INFINITY, left = rest;
+            if (!(fabsl(bins[b].sum / bins[b].weight) / bound > worst)) continue;
+            gain = bins[b].sum / bins[b].weight, limit = bound, which = b;
+            worst = fabsl(gain) / bound;
+        }
+        real k = 8 * (real)(ROWS * n) + 40;
+        other += r.bin != which, seen += isfinite((double)least);
+        if (r.bin != which) continue;
+        near(&d, r.limit, limit, limit, k), near(&d, r.gain, gain, fabsl(gain) + limit, k);
+        // 1 - share cancels; the power is compared where half of it is left.
+        if (left >= 0.5) near(&d, r.smallest, least, least, 4 * k);
+        other += isfinite(r.smallest) != isfinite((double)least);
+    }
+    report(&d, "stat.drift", "gain, limit and power");
+    ok(other == 0 && seen > 0,
+       "stat.drift the worst bin is named worst=%zu bound=0 of=%d with power=%zu", other, DRAWS,
+       seen);
+    sinkproof_drift none = {0};
+    sinkproof_drift_result r = sinkproof_drift_judge(&none, 1e-9);
+    ok(r.bin == -1 && r.gain == 0 && r.limit == INFINITY && r.smallest == INFINITY,
+       "stat.drift nothing free, nothing to say worst=0 bound=0");
+}
+
+int main(void) {
+    drift();
+    roundings();
+    products();
+    rmsnorm();
+    softmax();
+    return tap_done();
+}
