@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const verify_options usual = {.bits = 128, .seed = 2, .instances = 24};
+static const verify_options usual = {.bits = 64, .seed = 2, .instances = 12};
 
 static void all_hold(void) {
     const verify_statement *s;
@@ -86,8 +86,9 @@ static void broken_on_purpose(void) {
             sinkproof_exact_statement wrong = *exact;
             exact_side = exact->right;
             wrong.right = off_by_little;
+            wrong.codes = wrong.codes < 64 ? wrong.codes : 64;
             verify_plant plant = {.exact = &wrong};
-            verify_options quick = {.bits = 64, .seed = 2, .instances = 4};
+            verify_options quick = {.bits = 64, .seed = 2, .instances = 2};
             caught_exact = !sinkproof_verify(s, &quick, &plant).holds;
         }
         if (identity != NULL && identity->relation == SINKPROOF_BALL_EQUAL) {

@@ -119,6 +119,10 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
                                                const double *b_k, double spread, uint64_t seed,
                                                slong bits);
 
+// The same for every length from 1 to `most`, the sums carried along; at most 64 sink logits.
+sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const double *b_k,
+                                                double spread, uint64_t seed, slong bits);
+
 // The same left sides one correctly rounded MPFR operation after another, written to be read:
 // out [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
 void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);

@@ -123,6 +123,80 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
     return outcome;
 }
 
+// One length of the running form: sums over the first n keys carried along, so that
+//     (T + S b^V) / (e^b + S) = T / (e^b + S) + (1 - alpha_s) b^V,  T = sum_j e^(s_j) x_j,
+// and the gate from log S. t: scratch.
+static void try_running(cell *c, const sinkproof_ball_instance *m, const arb_t sum, arb_srcptr t_d,
+                        const arb_t e_b, double allowed_log2, double size, slong bits,
+                        sinkproof_grid_outcome *outcome) {
+    size_t broken = 0;
+    arb_t one_minus;
+    arb_init(one_minus);
+    arb_add(c->all, sum, e_b, bits);
+    arb_div(c->alpha_s, e_b, c->all, bits);
+    gate_sides(c, one_minus, sum, m->b_h[0], bits);
+    judge(one_minus, c->gate, allowed_log2, 1, &outcome->gate_share, &outcome->gate_radius_log2,
+          &broken);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(c->t, m->bv_gd[d]);
+        arb_mul(c->left + d, c->t, sum, bits);
+        arb_add(c->left + d, c->left + d, t_d + d, bits);
+        arb_div(c->left + d, c->left + d, c->all, bits);
+        arb_div(c->right + d, t_d + d, c->all, bits);
+        arb_addmul(c->right + d, c->t, one_minus, bits);
+        judge(c->left + d, c->right + d, allowed_log2, size, &outcome->mass_share,
+              &outcome->mass_radius_log2, &broken);
+    }
+    arb_clear(one_minus);
+    outcome->cases++;
+    outcome->broken += broken > 0;
+}
+
+sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const double *b_k,
+                                                double spread, uint64_t seed, slong bits) {
+    sinkproof_grid_outcome outcome = {.mass_radius_log2 = -INFINITY, .gate_radius_log2 = -INFINITY};
+    sinkproof_ball_instance m =
+        sinkproof_ball_draw((sinkproof_ball_ranges){most, 1, spread, 0}, seed, 0);
+    if (m.dim > 2) m.dim = 2;
+    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
+    double size = sinkproof_identity_size(&head, &m);
+    double argument[64]; // 4 T + 32 for each sink logit: what the allowance has beside 3 n
+    arb_ptr e_b = _arb_vec_init((slong)sinks), t_d = _arb_vec_init(SINKPROOF_BALL_DIM);
+    cell c = {.left = _arb_vec_init(SINKPROOF_BALL_DIM),
+              .right = _arb_vec_init(SINKPROOF_BALL_DIM)};
+    arb_t sum, e;
+    arb_init(c.all), arb_init(c.alpha_s), arb_init(c.gate), arb_init(c.t);
+    arb_init(sum), arb_init(e);
+    for (size_t s = 0; s < sinks && s < 64; s++) {
+        m.b_h[0] = b_k[s];
+        sinkproof_ball_exp_sink(e_b + s, &m, 0, bits);
+        double k = exp2(sinkproof_identity_allowed_log2(&head, &m, bits) + (double)bits - 1);
+        argument[s] = k / 1.01 - 3 * (double)most;
+    }
+    for (size_t n = 1; n <= most; n++) {
+        arb_set_d(e, m.s_hj[n - 1]);
+        arb_exp(e, e, bits);
+        arb_add(sum, sum, e, bits);
+        for (size_t d = 0; d < m.dim; d++) {
+            arb_set_d(c.t, m.x_gjd[(n - 1) * m.dim + d]);
+            arb_addmul(t_d + d, e, c.t, bits);
+        }
+        for (size_t s = 0; s < sinks && s < 64; s++) {
+            m.b_h[0] = b_k[s];
+            double allowed = log2(1.01 * (argument[s] + 3 * (double)n)) + 1 - (double)bits;
+            try_running(&c, &m, sum, t_d, e_b + s, allowed, size, bits, &outcome);
+        }
+    }
+    _arb_vec_clear(e_b, (slong)sinks);
+    _arb_vec_clear(t_d, SINKPROOF_BALL_DIM);
+    _arb_vec_clear(c.left, SINKPROOF_BALL_DIM);
+    _arb_vec_clear(c.right, SINKPROOF_BALL_DIM);
+    arb_clear(c.all), arb_clear(c.alpha_s), arb_clear(c.gate), arb_clear(c.t);
+    arb_clear(sum), arb_clear(e);
+    sinkproof_ball_clear(&m);
+    return outcome;
+}
+
 void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m,
                                   mpfr_prec_t bits) {
     mpfr_ptr z = sinkproof_mpfr_vector(m->n, 53), alpha = sinkproof_mpfr_vector(m->n + 1, bits);
