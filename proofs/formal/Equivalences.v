@@ -8,7 +8,6 @@
 From Sinkproof Require Import Sums SoftmaxSink ValueBias.
 From Coq Require Import Reals List Permutation Lia Lra.
 From Coquelicot Require Import Coquelicot.
-From Interval Require Import Tactic.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -260,15 +259,24 @@ Proof.
   pose proof (exp_pos 1). intros E.
   assert (exp 1 = 1).
   { apply (f_equal (fun t => t * (1 + (exp 1 + 0)) * 2)) in E. field_simplify in E; lra. }
-  assert (2 <= exp 1) by interval. lra.
+  pose proof (exp_ineq1_le 1). lra.
 Qed.
 
-(* (≠) The maximum without the sink: with scores 0 and b = 89 the sink's term is above every
+Lemma exp_above_pow2 n : 2 ^ S n < exp (INR (S n)).
+Proof.
+  assert (E : 2 < exp 1) by (pose proof (exp_ineq1 1); lra).
+  induction n as [|n IH]; [simpl; lra|].
+  rewrite (S_INR (S n)), exp_plus. pose proof (pow_lt 2 (S n) ltac:(lra)).
+  change (2 ^ S (S n)) with (2 * 2 ^ S n). rewrite Rmult_comm.
+  apply Rmult_gt_0_lt_compat; lra.
+Qed.
+
+(* (≠) The maximum without the sink: with scores 0 and b = 128 the sink's term is above every
    finite binary32 number (2^128 is the first that is not). *)
 Theorem sink_stable_wrong_max_without_sink : exists (s : nat -> R) b,
   let m := fold_right Rmax (s 0%nat) (map s [0%nat]) in exp (b - m) > 2 ^ 128.
 Proof.
-  exists (fun _ => 0), 89. cbn -[exp pow]. rewrite Rmax_left by lra. rewrite Rminus_0_r.
-  interval.
+  exists (fun _ => 0), (INR 128). cbn -[exp pow INR].
+  rewrite Rmax_left, Rminus_0_r by lra. apply exp_above_pow2.
 Qed.
 (*< sink.stable *)
