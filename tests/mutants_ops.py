@@ -25,7 +25,7 @@ TYPES = set("double float int char void bool size_t const unsigned long short si
             "int32_t int64_t".split())
 KEYWORDS = set("if for while switch return sizeof else do case break continue goto".split())
 MEMORY = re.compile(r"(?:\w*alloc\w*|free|abort|\w*_inits?2?|\w*_clears?|\w*_vec_init|release"
-                    r"|\w*_free|vector)$")
+                    r"|\w*_free|vector|progress)$")
 COMPARE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&"}
 SIGN = {"+": "-", "-": "+", "+=": "-=", "-=": "+="}
 MULDIV = {"*": "/", "/": "*", "*=": "/=", "/=": "*="}

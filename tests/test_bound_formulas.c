@@ -323,6 +323,58 @@ static void softmax(void) {
     report(&d, "bound.softmax-sink bound.exp", "every end");
 }
 
+// ---- moe.sum: the set of the mixture -----------------------------------------------------------
+
+// Known weights and outputs whose products and sums are exact, so that only what the policy says
+// rounds: the running sum in order, or any order in the inside format, or either.
+static void mixture(void) {
+    enum { CHOICES = 4 };
+    uint64_t state = SEED + 5;
+    distance d = {0};
+    size_t wrong = 0, compared = 0;
+    for (int i = 0; i < 4 * DRAWS; i++) {
+        sinkproof_policy policy = real_policy(true);
+        bool products = i & 1, last = i >> 1 & 1;
+        int sums = i >> 2 & 3; // 0: in registers, 1: fixed, 2: optional, 3: only the emulation
+        if (products) policy.at[SINKPROOF_AT_M11_PROD].format = SINKPROOF_BF16;
+        if (last) policy.at[SINKPROOF_AT_M11].format = SINKPROOF_BF16;
+        policy.at[SINKPROOF_AT_M11_SUM] =
+            (sinkproof_rounding){sums > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, sums == 2};
+        sinkproof_setting s = setting(&policy);
+        s.mid_only = sums == 3;
+        size_t k = 1 + draw_below(&state, CHOICES);
+        sinkproof_honest w[CHOICES], y[CHOICES];
+        real plain = 0, total = 0;
+        double ordered = 0, least = 0, most = 0; // rounded each time; or as one likes
+        for (size_t e = 0; e < k; e++) {
+            w[e] = sinkproof_known(draw_dyadic(&state));
+            y[e] = sinkproof_known(draw_dyadic(&state) + 0x1p-9);
+            double p = w[e].mid * y[e].mid;
+            if (products && !s.mid_only) p = sinkproof_round(SINKPROOF_BF16, p);
+            plain += p, total += fabs(p);
+            ordered = e == 0 ? p : sinkproof_round(SINKPROOF_BF16, ordered + p);
+            least += p, most += p;
+            if (e > 0) least = fmin(least, sinkproof_round(SINKPROOF_BF16, least));
+            if (e > 0) most = fmax(most, sinkproof_round(SINKPROOF_BF16, most));
+        }
+        sinkproof_honest m = sinkproof_honest_mixture(&s, k, w, y);
+        real width = sums == 1 || sums == 3 ? 0 : gamma_of((real)k, 0x1p-24L) * total;
+        real mid = sums == 1 ? ordered : plain, lo = mid - width, hi = mid + width;
+        if (sums == 2) lo = fminl(lo, least), hi = fmaxl(hi, most);
+        if (last && !s.mid_only) { // rounded: the ends are bfloat16, exactly
+            wrong += m.lo != sinkproof_round(SINKPROOF_BF16, (double)lo);
+            wrong += m.hi != sinkproof_round(SINKPROOF_BF16, (double)hi);
+            wrong += m.mid != sinkproof_round(SINKPROOF_BF16, (double)mid);
+        } else {
+            near(&d, m.lo, lo, total, 8), near(&d, m.hi, hi, total, 8),
+                near(&d, m.mid, mid, total, 1);
+        }
+        compared++;
+    }
+    report(&d, "moe.sum", "the mixture's ends");
+    ok(wrong == 0, "moe.sum the mixture's ends rounded worst=%zu bound=0 of=%zu", wrong, compared);
+}
+
 // ---- stat.drift --------------------------------------------------------------------------------
 
 enum { ROWS = 8, BINS = SINKPROOF_DRIFT_BINS };
@@ -423,6 +475,7 @@ static void drift(void) {
 }
 
 int main(void) {
+    mixture();
     drift();
     roundings();
     products();
