@@ -66,6 +66,7 @@ plot data index 0 using 1:2 with lines title "one"
 FILES = {
     "doc/01-a.md": CHAPTER_1,
     "doc/02-b.md": CHAPTER_2,
+    "doc/INDEX.md": "<!-- generated -->\n# Index\n\n| id |\n|---|\n| `sink.mass` |\n| [limit](02-b.md#sink.limit), `exact/a.c` |\n",
     "ref/a.c": "//> sink.mass sink.limit\n    double mass;\n//< sink.limit sink.mass\n",
     "proofs/exact/a.c": "//> sink.mass sink.limit\ndouble exact;\n//< sink.limit sink.mass\n",
     "proofs/formal/A.v": "(*> sink.mass *)\nTheorem mass : True.\nProof. exact I. Qed.\n(*< sink.mass *)\n",
@@ -160,7 +161,8 @@ def whole(out):
            "book.figures: drawn in the page from what the command printed")
     report('href="02-b.html"' in first and 'class="next"' in first and 'class="prev"' in second,
            "book.steps: from chapter to chapter")
-    report('href="#02-b:eq-sink.limit"' in everything and "sink.limit" in index, "book.all: one page, its links inside")
+    report('href="#02-b:eq-sink.limit"' in everything and 'href="01-a.html#eq-sink.mass"' in index
+           and 'href="src/proofs/exact/a.c.html"' in index, "book.all: one page, its links inside; the index leads out")
     report("<script" not in everything + first and "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", first),
            "book.offline: no script, no address outside")
 

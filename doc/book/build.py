@@ -71,14 +71,14 @@ def render_formulas(chapters, katex, problems):
 
 
 def read_chapters(book, problems):
-    """The title page, the chapters in reading order and the index."""
+    """The title page, the preface, the chapters in reading order and the index."""
     chapters = [Chapter(book, "index", "doc/book/title.md", None)]
-    for path in sorted((book.root / "doc").glob("*.md")):
+    # README.md is the preface: it sorts before the numbers.
+    for path in sorted((book.root / "doc").glob("*.md"), key=lambda p: (p.name != "README.md", p.name)):
         number = re.match(r"(\d+)-", path.name)
         if path.name != "INDEX.md":
             chapters.append(Chapter(book, path.stem, f"doc/{path.name}", number and str(int(number[1]))))
-    index = check_doc.index_text(book.stated, book.regions, book.run)
-    chapters.append(Chapter(book, "INDEX", "doc/INDEX.md", None, index))
+    chapters.append(Chapter(book, "INDEX", "doc/INDEX.md", None))
     for chapter in chapters:
         chapter.read(problems)
     return chapters
@@ -174,6 +174,8 @@ class Book:
         self.stated = check_doc.read_statements(self.root, problems)
         families = {id.split(".")[0] for id in self.stated}
         self.run = check_doc.Run(options.log, families, problems)
+        kept = self.root / "tests/exhaustive.log"  # as check_doc.py does
+        self.run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
         doc_pages.check_shown(self.root, self.regions, self.run, False, problems)
         self.results = evidence.read_results(options.log)
         self.spans = evidence.read_spans(self.root)

@@ -47,8 +47,9 @@ def test_source(book, test):
 
 def counts(book):
     results = book.results
-    return (f"<p class=counts>{len(book.numbers)} numbered statements. The run behind this copy: {results.passed} results "
-            f"passed, {results.failed} failed, {results.skipped} skipped, from {len(results.tests)} test programs.</p>")
+    return (f'<p class="counts">{len(book.numbers)} numbered statements. The run behind this copy: '
+            f"{results.passed} results passed, {results.failed} failed, {results.skipped} skipped, from "
+            f"{len(results.tests)} test programs.</p>")
 
 
 def span_text(span):
@@ -60,7 +61,8 @@ def lines_text(spans):
 
 
 def file_link(book, file, spans):
-    return f'<a href="{book.source_link(file, spans[0][0])}"><code>{file}</code></a> <small>{lines_text(spans)}</small>'
+    return (f'<a href="{book.source_link(file, spans[0][0])}"><code>{file}</code></a> '
+            f"<small>{lines_text(spans)}</small>")
 
 
 def box(book, id):
@@ -92,8 +94,10 @@ def letters(book, id):
 
 
 def snippet_caption(book, file, id, spans, anchor):
+    word = "line" if lines_text(spans).isdigit() else "lines"
     return (f'<p class="path"><a href="{book.source_link(file, spans[0][0])}">{file}</a> '
-            f'<small>{"line" if spans == [spans[0][:1] * 2] else "lines"} {lines_text(spans)}</small> <a class="id" href="#{anchor}"><code>{id}</code></a></p>')
+            f'<small>{word} {lines_text(spans)}</small> '
+            f'<a class="id" href="#{anchor}"><code>{id}</code></a></p>')
 
 
 def source_header(book, file):
@@ -122,7 +126,8 @@ def tests_page(book):
     """Every result of the run that reports a statement, in the order of the book."""
     out = ["<h1>What the tests reported</h1>", counts(book),
            '<p>A test reports a statement by its id. Here is each line of the log, as the test printed it.</p>',
-           '<div class="scroll"><table><thead><tr><th>test</th><th>passed</th><th>failed</th><th>skipped</th></tr></thead><tbody>']
+           '<div class="scroll"><table><thead><tr><th>test</th><th>passed</th><th>failed</th><th>skipped</th></tr>'
+           '</thead><tbody>']
     for test, results in sorted(book.results.tests.items()):
         passed, failed, skipped = tap_log.count(results)
         source, name = test_source(book, test), f"<code>{html.escape(test)}</code>"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Links between the pages: every one leads somewhere, every id is there once, nothing is fetched."""
+import collections
 import html.parser
 import os
 import re
@@ -31,7 +32,7 @@ def check(out, problems):
         reader.feed(path.read_text(encoding="utf-8"))
         pages[str(path.relative_to(out))] = reader
     for page, reader in pages.items():
-        for id in sorted({i for i in reader.ids if reader.ids.count(i) > 1} if len(set(reader.ids)) < len(reader.ids) else ()):
+        for id in (i for i, times in collections.Counter(reader.ids).items() if times > 1):
             problems.add(page, f"two places with the id {id}")
         for target in sorted(set(reader.targets + reader.loaded)):
             if re.match(r"[a-z]+:|//", target):

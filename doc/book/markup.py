@@ -61,9 +61,9 @@ def text_of(node):
 
 
 class Chapter:
-    def __init__(self, book, name, source, number, text=None):
+    def __init__(self, book, name, source, number):
         self.book, self.name, self.source, self.number = book, name, source, number
-        self.text = text if text is not None else (book.root / source).read_text(encoding="utf-8")
+        self.text = (book.root / source).read_text(encoding="utf-8")
         self.formulas, self.numbered, self.snippets = [], [], {}
         self.headings = []  # (level, id, inlines)
         self.title, self.title_inlines, self.title_html, self.toc_html = name, [], "", ""
@@ -155,8 +155,8 @@ class Chapter:
             return at + 1
         named = doc_pages.EXERCISE.match(marker) or doc_pages.OUTPUT.match(marker)
         if named and following is not None and following["t"] == "CodeBlock":
-            what = "exercise" if doc_pages.EXERCISE.match(marker) else "output of"
-            out.append(div(["snippet"], [raw(f'<p class="path">{what} {named[1]}</p>'), following], f"{what[:8]}-{named[1]}"))
+            kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"
+            out.append(div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}</p>'), following], f"{kind}-{named[1]}"))
             return at + 1
         if not match:
             self.problems.add(self.source, f"malformed marker of shown code: {marker!r}")
