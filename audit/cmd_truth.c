@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TOP_LOGITS = 5, KEY_BITS = 256, KEY_LOCAL, KEY_ROUTE, KEY_TRACE, KEY_JSON, KEY_TOKENS };
 
@@ -272,11 +273,29 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
     return true;
 }
 
+// A layer holds its scores, its weights and these without the sink at once, [heads, n, n] each:
+// a sequence that no machine of this size can hold is refused before it is begun.
+static bool fits_in_memory(const sinkproof_config *config, size_t n, long bits,
+                           sinkproof_error *error) {
+    double ball = (double)sizeof(arb_struct) + (bits > 128 ? (double)bits / 8 : 0), gib = 1 << 30;
+    double needed = 3 * (double)config->n_heads * (double)n * (double)n * ball;
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (needed <= machine) return true;
+    return sinkproof_fail(error,
+                          "%zu tokens: the truth of %zu heads at %ld bits holds %.1f GiB at once, "
+                          "this machine has %.1f GiB",
+                          n, config->n_heads, bits, needed / gib, machine / gib);
+}
+
 static bool study_model(const options *o, const sinkproof_model *model,
                         const sinkproof_trace *trace, int *code, sinkproof_error *error) {
     int32_t *tokens_n = NULL;
     size_t n = 0;
     if (!find_tokens(o, sinkproof_model_config(model), trace, &tokens_n, &n, error)) return false;
+    if (!fits_in_memory(sinkproof_model_config(model), n, o->bits, error)) {
+        free(tokens_n);
+        return false;
+    }
     truth_study study;
     sinkproof_study_init(&study, sinkproof_model_config(model), trace, n, o->local != NULL,
                          o->trace != NULL);
@@ -301,7 +320,13 @@ static bool study_model(const options *o, const sinkproof_model *model,
     return done;
 }
 
+static _Noreturn void out_of_memory(void) { // what FLINT calls when an allocation fails
+    fprintf(stderr, "sinkproof truth: out of memory\n");
+    exit(SINKPROOF_BAD_INPUT);
+}
+
 int sinkproof_cmd_truth(int argc, char **argv) {
+    flint_set_abort(out_of_memory);
     options o = {.bits = 256};
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;

@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Settling a point: the engine's values against their honest sets, then in their place.
+#include "audit/command.h"
 #include "audit/judge_internal.h"
 #include "audit/trace_points.h"
 
@@ -18,8 +19,9 @@ const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
 void *sinkproof_grab(size_t count, size_t size) {
     void *p = calloc(count > 0 ? count : 1, size);
     if (p == NULL) {
-        fprintf(stderr, "sinkproof judge: out of memory\n");
-        abort();
+        fprintf(stderr, "sinkproof judge: out of memory for %zu elements of %zu bytes\n", count,
+                size);
+        exit(SINKPROOF_BAD_INPUT);
     }
     return p;
 }

@@ -72,6 +72,9 @@ exits 3 "a trace in no directory" run synthetic:tiny --tokens 1 --trace "$work/n
 [ "$(ls "$work" | grep -c bad)" = 0 ]
 report $? "failed runs left no file behind"
 
+exits 3 "a truth that no memory holds" truth synthetic:tiny --tokens random:100000
+contains err "GiB" "and says how much it would be"
+
 exits 0 "demo" demo
 
 tap_done
