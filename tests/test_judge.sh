@@ -64,6 +64,16 @@ exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors
 exits 0 "a policy in a file, as info prints it" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy "@$work/policy"
 
+# More rows than the judge takes at once.
+cat >"$work/long.json" <<'JSON'
+{"num_hidden_layers": 1, "num_experts": 3, "experts_per_token": 2, "vocab_size": 11,
+ "hidden_size": 32, "intermediate_size": 32, "head_dim": 4, "num_attention_heads": 2,
+ "num_key_value_heads": 1, "sliding_window": 128, "initial_context_length": 4096}
+JSON
+"$sinkproof" run "synthetic:$work/long.json" --tokens random:600 --policy openai-bf16 \
+    --trace "$work/long.safetensors" >"$work/out" 2>&1
+exits 0 "600 tokens" judge "synthetic:$work/long.json" "$work/long.safetensors" --policy openai-bf16 --local
+
 exits 2 "no trace" judge $vectors/small
 exits 2 "an unknown policy" judge $vectors/small $vectors/small/trace-f32.safetensors --policy bf17
 contains err "openai-bf16"
