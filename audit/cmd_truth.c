@@ -320,7 +320,8 @@ static bool study_model(const options *o, const sinkproof_model *model,
     return done;
 }
 
-static _Noreturn void out_of_memory(void) { // what FLINT calls when an allocation fails
+// What FLINT calls when an allocation fails.
+static __attribute__((noreturn)) void out_of_memory(void) {
     fprintf(stderr, "sinkproof truth: out of memory\n");
     exit(SINKPROOF_BAD_INPUT);
 }
