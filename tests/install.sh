@@ -3,7 +3,7 @@
 # Copyright 2026 the sinkproof authors
 #
 # Names the Debian or Ubuntu packages that this machine lacks and installs them.
-#   install.sh [--check] [--with clang|fuzz|venv|format|book|browser]... LOGDIR
+#   install.sh [--check] [--with clang|fuzz|venv|format|formal|book|browser]... LOGDIR
 # As root, or through sudo when it is there and asks for no password. Otherwise, and always under
 # --check, prints the exact command and exits 3. On a system without dpkg it only tries the headers.
 set -eu
@@ -56,6 +56,7 @@ missing() {
         fuzz) list="$list clang"; v=$(clang_version); [ -z "$v" ] || list="$list libclang-rt-$v-dev" ;;
         venv) list="$list python3-venv" ;;
         format) list="$list clang-format" ;;
+        formal) list="$list coq libcoq-coquelicot libcoq-flocq" ;;
         book) for_command pandoc pandoc; for_command gnuplot gnuplot-nox; for_command node nodejs; for_command npm npm ;;
         browser) if exists chromium; then for_command chromium chromium; fi ;; # else the tests skip it by name
         esac
