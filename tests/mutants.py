@@ -21,6 +21,7 @@ import concurrent.futures
 import hashlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -150,6 +151,7 @@ def run(options, todo, regions, ran, reasons):
                 rows[futures[future]] = future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            shop.stop_all()
             raise
     progress.end()
     c = progress.counts
@@ -208,7 +210,7 @@ def arguments():
     parser.add_argument("--changed", action="store_true")
     parser.add_argument("--since", metavar="COMMIT", default="")
     parser.add_argument("--only", metavar="ID,...", default="")
-    parser.add_argument("--cap", type=int, default=8, help="mutants of one region")
+    parser.add_argument("--cap", type=int, default=6, help="mutants of one region")
     parser.add_argument("--least", type=int, default=400, help="mutants in all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--log", default="", help="a line for each mutant")
@@ -222,6 +224,7 @@ def arguments():
 
 def main():
     options, problems = arguments(), []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both leave nothing behind
     regions, ran = table.regions(options.root), table.reporting(options.build)
     if not regions or not ran:
         print(f"mutants: no {'region' if not regions else f'log in {options.build}/tap: run make test first'}")

@@ -34,7 +34,7 @@ class Workshop:
         self.place = tempfile.TemporaryDirectory(prefix="sinkproof-mutants-")
         self.work = pathlib.Path(self.place.name)
         self.lock, self.locks, self.objects, self.results, self.base = threading.Lock(), {}, {}, {}, {}
-        self.serial = 0
+        self.serial, self.children = 0, set()
         # Later children need these even where the caller's environment differs.
         self.environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         self.environment.update(ENVIRONMENT, SINKPROOF_BUILD=str(self.work), TMPDIR=str(self.work))
@@ -96,6 +96,8 @@ class Workshop:
         child = subprocess.Popen(["bash", "-c", limits, "-", *command], cwd=self.root, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
                                  start_new_session=True)
+        with self.lock:
+            self.children.add(child)
         watch = threading.Timer(seconds * 20 + 60, self.stop, [child])  # asleep, not busy
         watch.start()
         said = None
@@ -108,7 +110,8 @@ class Workshop:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         watch.cancel()
-        self.stop(child)
+        with self.lock:
+            self.children.discard(child)
         for left in glob.glob(f"/tmp/sinkproof-*-{child.pid}.*"):
             os.unlink(left)
         if said is None and child.returncode != 0:
@@ -121,6 +124,11 @@ class Workshop:
             os.killpg(child.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
+
+    def stop_all(self):
+        with self.lock:
+            for child in self.children:
+                self.stop(child)
 
     def baseline(self, test):
         """Processor seconds of a test with nothing mutated: it must pass."""

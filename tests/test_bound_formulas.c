@@ -446,7 +446,14 @@ static void drift(void) {
              least = INFINITY;
         int which = -1;
         for (int b = 0; b < BINS; b++) {
-            if (!(bins[b].weight > 0)) continue;
+            const sinkproof_drift_bin *f = &found.bins[b];
+            const real w = bins[b].weight, terms = 8 * (real)(ROWS * n) + 40;
+            near(&d, f->weight, w, w, terms), near(&d, f->bias, bins[b].bias, bins[b].bias, terms);
+            near(&d, f->model, bins[b].model, bins[b].model, terms);
+            near(&d, f->seen, bins[b].seen, bins[b].seen, 4 * terms);
+            near(&d, f->squares, bins[b].squares, bins[b].squares, terms);
+            other += f->jumps != bins[b].jumps;
+            if (!(w > 0)) continue;
             real model = bins[b].jumps ? fmaxl(bins[b].model, bins[b].seen) : bins[b].model;
             real bound = (sqrtl(2 * odds * model) + bins[b].bias) / bins[b].weight;
             real share = 2 * odds * bins[b].squares / (bins[b].weight * bins[b].weight);
