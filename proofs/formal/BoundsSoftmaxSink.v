@@ -170,6 +170,38 @@ Proof.
   rewrite Sum_scal_r, exp_plus. field. lra.
 Qed.
 
+Lemma gamma_small n u : 0 <= u -> INR n * u < 1 / 2 -> 0 <= gamma n u < 1.
+Proof.
+  intros Hu Hn. pose proof (pos_INR n). assert (0 <= INR n * u) by (apply Rmult_le_pos; lra).
+  unfold gamma. split; [apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra]|].
+  apply Rmult_lt_reg_r with (1 - INR n * u); [lra|]. field_simplify; lra.
+Qed.
+
+(* Positive terms, none of them rounded again, summed by any tree: the error is relative. *)
+Lemma positive_sum {A} (I : list A) (e : A -> R) (n : nat) (fl : R -> R) (u : R) (t : tree) :
+  0 <= u -> INR n * u < 1 / 2 -> (forall y, Rabs (fl y - y) <= u * Rabs y) ->
+  (length I <= n + 1)%nat -> (forall k, 0 < e k) ->
+  Permutation (terms t) (map (fun k => (e k, 1)) I) -> products_round t = 0%nat ->
+  Sum I e * (1 - gamma n u) <= eval fl t <= Sum I e * (1 + gamma n u).
+Proof.
+  intros Hu Hn Hfl LI He P Hp.
+  assert (F : forall y, Rabs (fl y - y) <= u * Rabs y + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
+  pose proof (tree_error fl u 0 Hu (Rle_refl 0) F t) as B. rewrite Rmult_0_r, Rplus_0_r in B.
+  rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in B. unfold dot, absdot in B.
+  rewrite !Sum_map in B. cbn [fst snd] in B.
+  rewrite (Sum_ext I (fun k => e k * 1) e), (Sum_ext I (fun k => Rabs (e k * 1)) e) in B.
+  2:{ intros k. rewrite Rmult_1_r. apply Rabs_pos_eq, Rlt_le, He. }
+  2:{ intros k. ring. }
+  assert (D : (depth t <= n)%nat).
+  { pose proof (depth_le t) as D. rewrite (Permutation_length P), map_length, Hp in D. lia. }
+  pose proof (Rmult_le_compat_r u _ _ Hu (le_INR _ _ D)).
+  assert (G : (1 + u) ^ depth t - 1 <= gamma n u).
+  { eapply Rle_trans; [apply (pow_gamma u (depth t)); lra | apply gamma_mono; auto; lra]. }
+  pose proof (Rmult_le_compat_r (Sum I e) _ _
+    (Sum_nonneg I e (fun k _ => Rlt_le _ _ (He k))) G).
+  apply abs_between in B. lra.
+Qed.
+
 (* What the engine computes: t' = (z - m)(1 + d), |d| <= u; e' = exp(t')(1 + x), |x| <= e; the
    denominator summed by any tree over the n + 1 terms; the quotient rounded once. [None] is the
    sink, [Some j] key j. With n + 1 = length of keys and sink:
@@ -223,26 +255,10 @@ Proof.
   assert (SP : 0 < S) by (apply Rlt_le_trans with (2 := proj1 HS);
     repeat apply Rmult_lt_0_compat; lra).
   pose proof (pos_INR n).
-  assert (G1 : 0 <= gamma n u < 1).
-  { unfold gamma. assert (0 <= INR n * u) by (apply Rmult_le_pos; lra). split.
-    - apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra].
-    - apply Rmult_lt_reg_r with (1 - INR n * u); [lra|]. field_simplify; lra. }
+  pose proof (gamma_small n u (proj1 Hu) Hn) as G1.
   assert (ES : S * (1 - gamma n u) <= eval fl t <= S * (1 + gamma n u)).
-  { assert (F : forall y, Rabs (fl y - y) <= u * Rabs y + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
-    pose proof (tree_error fl u 0 (proj1 Hu) (Rle_refl 0) F t) as B. rewrite Rmult_0_r, Rplus_0_r in B.
-    rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in B. unfold dot, absdot in B.
-    rewrite !Sum_map in B. cbn [fst snd] in B.
-    rewrite (Sum_ext I (fun k => e' k * 1) e'), (Sum_ext I (fun k => Rabs (e' k * 1)) e') in B.
-    2:{ intros k. rewrite Rmult_1_r. apply Rabs_pos_eq. unfold e'. pose proof (X k).
-        apply Rmult_le_pos; [apply Rlt_le, exp_pos | lra]. }
-    2:{ intros k. ring. }
-    fold S in B. assert (D : (depth t <= n)%nat).
-    { pose proof (depth_le t) as D. rewrite (Permutation_length P), map_length, LI, Hp in D. lia. }
-    pose proof (Rmult_le_compat_r u _ _ (proj1 Hu) (le_INR _ _ D)).
-    assert (G2 : (1 + u) ^ depth t - 1 <= gamma n u).
-    { eapply Rle_trans; [apply (pow_gamma u (depth t)); lra | apply gamma_mono; auto; lra]. }
-    pose proof (Rmult_le_compat_r S _ _ (Rlt_le _ _ SP) G2).
-    apply abs_between in B. lra. }
+  { apply (positive_sum I e' n fl u t); auto; try lra; [rewrite LI; lia|].
+    intros k. unfold e'. pose proof (X k). apply Rmult_lt_0_compat; [apply exp_pos|]. lra. }
   (* the quotient, and its rounding *)
   set (lo := exp (tk i) * exp (- (u * (m - z i))) * (1 - e)) in *.
   set (hi := exp (tk i) * exp (u * (m - z i)) * (1 + e)) in *.
@@ -271,6 +287,123 @@ Proof.
   - apply Rle_trans with (hi / den_lo * (1 + u)).
     + apply Rle_trans with (e' i / eval fl t * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
     + right. unfold hi, den_lo. rewrite A, EG, EL. field. lra.
+Qed.
+
+(* The factors as one exponent: u [(m - z_i) + log(n + 1)] + B, with B to first order
+   2 e + u + n u. *)
+Theorem bound_softmax_sink_exponent (e u g : R) : 0 <= e < 1 -> 0 <= u < 1 -> 0 <= g < 1 ->
+  let B := 2 * e / (1 - e) + u / (1 - u) + g / (1 - g) in
+  (1 + e) / (1 - e) * ((1 + u) / (1 - g)) <= exp B /\
+  exp (- B) <= (1 - e) / (1 + e) * ((1 - u) / (1 + g)).
+Proof.
+  intros He Hu Hg B.
+  assert (P : forall x, 0 <= x < 1 -> 0 <= x / (1 - x) /\ x <= x / (1 - x)).
+  { intros x Hx. split; [apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat]; lra|].
+    apply Rmult_le_reg_r with (1 - x); [lra|]. field_simplify; nra. }
+  assert (E1 : (1 + e) / (1 - e) <= exp (2 * e / (1 - e))).
+  { replace ((1 + e) / (1 - e)) with (1 + 2 * e / (1 - e)) by (field; lra). apply exp_ineq1_le. }
+  assert (E2 : 1 + u <= exp (u / (1 - u)) /\ / (1 - u) <= exp (u / (1 - u))).
+  { pose proof (exp_ineq1_le (u / (1 - u))). pose proof (P u Hu).
+    split; [lra|]. replace (/ (1 - u)) with (1 + u / (1 - u)) by (field; lra). lra. }
+  assert (E3 : 1 + g <= exp (g / (1 - g)) /\ / (1 - g) <= exp (g / (1 - g))).
+  { pose proof (exp_ineq1_le (g / (1 - g))). pose proof (P g Hg).
+    split; [lra|]. replace (/ (1 - g)) with (1 + g / (1 - g)) by (field; lra). lra. }
+  assert (I1 : 0 < / (1 - e) /\ 0 < / (1 - u) /\ 0 < / (1 - g))
+    by (repeat split; apply Rinv_0_lt_compat; lra).
+  unfold B. rewrite exp_Ropp, !exp_plus. split.
+  - unfold Rdiv at 1 2. rewrite (Rmult_assoc (exp _)).
+    apply Rmult_le_compat; [apply Rmult_le_pos; lra | apply Rmult_le_pos; lra | exact E1|].
+    apply Rmult_le_compat; lra.
+  - replace ((1 - e) / (1 + e) * ((1 - u) / (1 + g)))
+      with (/ ((1 + e) / (1 - e) * / (1 - u) * (1 + g))) by (field; lra).
+    apply Rinv_le_contravar.
+    + repeat apply Rmult_lt_0_compat; lra.
+    + repeat apply Rmult_le_compat; try lra; repeat apply Rmult_le_pos; lra.
+Qed.
+
+(* The same engine, as the interval that the judge evaluates: each numerator within 1 ± η of the
+   real one, and a weight largest when its own numerator is largest and every other smallest. *)
+Theorem bound_softmax_sink_interval {A} (i : A) (others : list A) (z d x : A -> R) (m : R)
+  (fl : R -> R) (u e : R) (t : tree) :
+  let n := length others in
+  0 <= u < 1 -> INR n * u < 1 / 2 -> 0 <= e < 1 ->
+  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
+  (forall k, Rabs (d k) <= u) -> (forall k, Rabs (x k) <= e) ->
+  let η k := exp (Rabs (z k - m) * u) * (1 + e) - 1 in
+  (forall k, η k < 1) ->
+  let e' k := exp ((z k - m) * (1 + d k)) * (1 + x k) in
+  let lo k := exp (z k - m) * (1 - η k) in
+  let hi k := exp (z k - m) * (1 + η k) in
+  Permutation (terms t) (map (fun k => (e' k, 1)) (i :: others)) -> products_round t = 0%nat ->
+  let α' := fl (e' i / eval fl t) in
+  lo i / (lo i + Sum others hi) * ((1 - u) / (1 + gamma n u)) <= α' <=
+  hi i / (hi i + Sum others lo) * ((1 + u) / (1 - gamma n u)).
+Proof.
+  intros n Hu Hn He Hfl Hd Hx η Hη e' lo hi P Hp α'.
+  assert (K : forall k, 0 < lo k /\ lo k <= e' k <= hi k).
+  { intros k. unfold lo, hi, e', η. specialize (Hd k). specialize (Hx k). specialize (Hη k).
+    unfold η in Hη. set (a := Rabs (z k - m) * u) in *.
+    replace ((z k - m) * (1 + d k)) with ((z k - m) + (z k - m) * d k) by ring. rewrite exp_plus.
+    pose proof (exp_pos (z k - m)) as P0. set (E := exp (z k - m)) in *.
+    assert (B : Rabs ((z k - m) * d k) <= a)
+      by (unfold a; rewrite Rabs_mult; apply Rmult_le_compat_l; [apply Rabs_pos | exact Hd]).
+    assert (- a <= (z k - m) * d k <= a) by (unfold Rabs in B; destruct (Rcase_abs _) in B; lra).
+    assert (- e <= x k <= e) by (unfold Rabs in Hx; destruct (Rcase_abs _) in Hx; lra).
+    pose proof (exp_le _ _ (proj1 H)) as L1. pose proof (exp_le _ _ (proj2 H)) as L2.
+    pose proof (exp_pos ((z k - m) * d k)) as P1. pose proof (exp_pos a) as P2.
+    assert (A1 : 1 <= exp a).
+    { rewrite <- exp_0. apply exp_le. unfold a. apply Rmult_le_pos; [apply Rabs_pos | lra]. }
+    rewrite exp_Ropp in L1. set (w := exp ((z k - m) * d k)) in *. set (G := exp a) in *.
+    assert (V : 2 - G * (1 + e) <= / G * (1 - e)).
+    { apply Rmult_le_reg_r with G; [lra|]. rewrite (Rmult_comm (/ G)), (Rmult_assoc (1 - e)), Rinv_l by lra.
+      assert (0 <= (G - 1) * (G - 1) + e * ((G - 1) * (G + 1)))
+        by (apply Rplus_le_le_0_compat; [apply Rle_0_sqr | apply Rmult_le_pos; [lra | apply Rmult_le_pos; lra]]).
+      lra. }
+    assert (W1 : / G * (1 - e) <= w * (1 + x k)).
+    { apply Rmult_le_compat; try lra. apply Rlt_le, Rinv_0_lt_compat. lra. }
+    assert (W2 : w * (1 + x k) <= G * (1 + e)) by (apply Rmult_le_compat; lra).
+    split; [apply Rmult_lt_0_compat; lra|]. rewrite Rmult_assoc.
+    split; apply Rmult_le_compat_l; lra. }
+  pose proof (gamma_small n u (proj1 Hu) Hn) as G1.
+  assert (ES : Sum (i :: others) e' * (1 - gamma n u) <= eval fl t
+               <= Sum (i :: others) e' * (1 + gamma n u)).
+  { apply (positive_sum _ e' n fl u t); auto; try lra; [simpl; unfold n; lia|].
+    intros k. destruct (K k). lra. }
+  cbn [Sum] in ES. set (r := Sum others e') in *.
+  assert (R1 : Sum others lo <= r <= Sum others hi)
+    by (split; apply Sum_le; intros k _; apply K).
+  assert (R0 : 0 <= Sum others lo) by (apply Sum_nonneg; intros k _; apply Rlt_le, K).
+  destruct (K i) as [Lp [Ll Lh]].
+  (* x / (x + r) grows with x and falls with r *)
+  assert (M : forall x1 x2 r1 r2, 0 < x1 <= x2 -> 0 <= r2 <= r1 -> x1 / (x1 + r1) <= x2 / (x2 + r2)).
+  { intros x1 x2 r1 r2 H1 H2. apply Rmult_le_reg_r with ((x1 + r1) * (x2 + r2));
+      [apply Rmult_lt_0_compat; lra|].
+    replace (x1 / (x1 + r1) * ((x1 + r1) * (x2 + r2))) with (x1 * x2 + x1 * r2) by (field; lra).
+    replace (x2 / (x2 + r2) * ((x1 + r1) * (x2 + r2))) with (x1 * x2 + x2 * r1) by (field; lra).
+    assert (x1 * r2 <= x2 * r1) by (apply Rmult_le_compat; lra). lra. }
+  set (q := e' i / (e' i + r)).
+  assert (Q1 : lo i / (lo i + Sum others hi) <= q) by (apply M; lra).
+  assert (Q2 : q <= hi i / (hi i + Sum others lo)) by (apply M; lra).
+  assert (Q0 : 0 < q) by (apply Rdiv_lt_0_compat; lra).
+  assert (SP : 0 < (e' i + r) * (1 - gamma n u)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (quotient_bounds (e' i) (e' i) (e' i) _ _ _ ltac:(lra) ltac:(lra) SP ES) as Q.
+  replace (e' i / ((e' i + r) * (1 + gamma n u))) with (q * / (1 + gamma n u)) in Q
+    by (unfold q; field; lra).
+  replace (e' i / ((e' i + r) * (1 - gamma n u))) with (q * / (1 - gamma n u)) in Q
+    by (unfold q; field; lra).
+  assert (V1 : 0 < / (1 + gamma n u)) by (apply Rinv_0_lt_compat; lra).
+  assert (V2 : 0 < / (1 - gamma n u)) by (apply Rinv_0_lt_compat; lra).
+  assert (0 < q * / (1 + gamma n u)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (Hfl (e' i / eval fl t)) as F. fold α' in F.
+  rewrite (Rabs_pos_eq (e' i / eval fl t)) in F by lra. apply abs_between in F. split.
+  - apply Rle_trans with (q * / (1 + gamma n u) * (1 - u)).
+    + unfold Rdiv at 2. rewrite (Rmult_comm (1 - u)), <- Rmult_assoc.
+      apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; lra.
+    + apply Rle_trans with (e' i / eval fl t * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
+  - apply Rle_trans with (q * / (1 - gamma n u) * (1 + u)).
+    + apply Rle_trans with (e' i / eval fl t * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
+    + unfold Rdiv at 2. rewrite (Rmult_comm (1 + u)), <- Rmult_assoc.
+      apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; lra.
 Qed.
 
 (* The piece of the first-order bound. H is the entropy of keys and sink together. *)

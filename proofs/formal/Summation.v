@@ -225,6 +225,19 @@ Proof.
   eapply Rle_trans; [apply (pow_gamma u (depth t)); lra | apply gamma_mono; assumption].
 Qed.
 
+(* The sharper piece: what counts is the number of roundings on the worst path. Pairwise sums of
+   2^k products have depth k + 1, blocks of c summed one after the other c + n / c. *)
+Corollary bound_dot_depth (fl : R -> R) (u : R) (t : tree) :
+  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> INR (depth t) * u < 1 ->
+  Rabs (eval fl t - dot (terms t)) <= gamma (depth t) u * absdot (terms t).
+Proof.
+  intros Hu Hfl Hn.
+  assert (F : forall x, Rabs (fl x - x) <= u * Rabs x + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
+  pose proof (tree_error fl u 0 Hu (Rle_refl 0) F t) as T. rewrite Rmult_0_r, Rplus_0_r in T.
+  eapply Rle_trans; [exact T|]. apply Rmult_le_compat_r; [apply absdot_nonneg|].
+  apply pow_gamma; assumption.
+Qed.
+
 Corollary bound_dot_nearest (prec : Z) (choice : Z -> bool) (t : tree) : (0 < prec)%Z ->
   let u := unit_roundoff prec in let n := length (terms t) in INR n * u < 1 ->
   Rabs (eval (nearest_FLX prec choice) t - dot (terms t)) <= gamma n u * absdot (terms t).
@@ -349,6 +362,18 @@ Proof.
   - specialize (Fits (terms (Fma a b t)) M B). cbn [terms] in *. unfold dot, absdot in *.
     cbn [Sum fst snd] in *. pose proof (Rabs_pos (a * b)).
     rewrite IH; try lra; auto. intros. apply M. right. assumption.
+Qed.
+
+(* So the order does not matter, to the last bit. *)
+Corollary bound_dot_exact_any_order (rnd : R -> Z) {valid : Valid_rnd rnd} (L : Z) (t t' : tree) :
+  (-1074 <= L)%Z -> (forall a b, In (a, b) (terms t) -> multiple L (a * b)) ->
+  absdot (terms t) < bpow radix2 (53 + L) -> Permutation (terms t) (terms t') ->
+  eval (round radix2 binary64 rnd) t = eval (round radix2 binary64 rnd) t'.
+Proof.
+  intros HL M B P. rewrite (bound_dot_exact rnd L t HL M B). rewrite (bound_dot_exact rnd L t' HL).
+  - apply Sum_perm, P.
+  - intros a b Hab. apply M. apply (Permutation_in _ (Permutation_sym P)), Hab.
+  - fold (absdot (terms t')). rewrite <- (absdot_perm _ _ P). exact B.
 Qed.
 
 (* bfloat16 inputs, when even the smallest product counts in full: L = -266. *)
