@@ -26,19 +26,21 @@ def without_proofs(text):
 def measured(run, id):
     """One sentence: how many checks of each kind passed, and the worst share of a bound."""
     results, parts, shares = run.results.get(id, []), [], []
-    for kind, what in (("run", "measured"), ("exact", "exact"), ("coq", "formal"), ("refuted", "refuted")):
+    for kind in ("run", "exact", "coq", "refuted"):
         here = [r for r in results if r[2] == kind]
         if not here:
             continue
         tests = ", ".join(f"`{t}`" for t in sorted({r[0] for r in here}))
-        instances = sum(int(m[1]) for r in here for m in [re.search(r"\binstances=(\d+)", r[3])] if m)
-        count = f"{instances} exact instances" if kind == "exact" else f"{len(here)} " + {
-            "run": "checks", "coq": "theorems", "refuted": "wrong forms refuted"}[kind]
+        counted = {"exact": "instances", "coq": "theorems"}.get(kind)
+        n = len(here) if not counted else sum(
+            int(m[1]) for r in here for m in [re.search(rf"\b{counted}=(\d+)", r[3])] if m) or len(here)
+        what = {"run": "check", "exact": "exact instance", "coq": "theorem", "refuted": "refuted wrong form"}[kind]
+        count = f"{n} {what}{'s' if n > 1 else ''}"
         parts.append(f"{count} ({tests})")
     for _, _, _, text in results:
         worst, bound = (re.search(rf"\b{w}=([-+.0-9e]+)", text) for w in ("worst", "bound"))
         if worst and bound and float(bound[1]) > 0:
-            shares.append((float(worst[1]) / float(bound[1]), worst[1], bound[1], text.split(" worst=")[0]))
+            shares.append((float(worst[1]) / float(bound[1]), worst[1], bound[1], text.split(" worst=")[0].rstrip(" ,:")))
     if shares:
         _, worst, bound, where = max(shares, key=lambda s: s[0])
         parts.append(f"worst {worst} of bound {bound}, at “{where}”")
@@ -58,7 +60,7 @@ def same(kind, have, want, run):
     if kind != "measured":
         return have, want
     if not run.formal:
-        have = [re.sub(r"; \d+ theorems \([^)]*\)", "", line) for line in have]
+        have = [re.sub(r"; \d+ theorems? \([^)]*\)", "", line) for line in have]
     return [re.sub(r"[0-9][0-9.e+]*|“.*”", "N", "\n".join(t)) for t in (have, want)]
 
 

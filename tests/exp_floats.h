@@ -16,6 +16,8 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 enum { EXP_SPLIT = 1 << 12 }; // entries of the lower table; the upper one has half as many
 
@@ -64,7 +66,8 @@ static inline double exp_error(double value, exp_pair exact, int bits) {
 // where the result neither over- nor underflows; every `stride`-th lower half.
 static inline void exp_binade(int e, int sign, int bits, int stride, exp_worst *worst) {
     static exp_pair upper[EXP_SPLIT / 2], lower[EXP_SPLIT];
-    const double most = bits == 53 ? 709.78 : 88.72, least = bits == 53 ? -708.39 : -87.33;
+    const double most = bits == 53 ? 709.7827 : 88.72283,
+                 least = bits == 53 ? -708.39641 : -87.33654;
     int q = e - 23; // x = sign (2^11 + h) 2^12 + l, times 2^q
     for (int l = 0; l < EXP_SPLIT; l++) lower[l] = exp_entry(sign * l, q, 0);
     for (int h = 0; h < EXP_SPLIT / 2; h++) {
@@ -85,8 +88,7 @@ static inline void exp_binade(int e, int sign, int bits, int stride, exp_worst *
     }
 }
 
-// Every float from 2^-60 up whose exponential neither over- nor underflows. Below 2^-60 it is 1
-// to within 2^-60, and an exp that returns 1 there errs by less than 2^-7 ulp: asked at the ends.
+// Every float from 2^-60 up whose exponential neither over- nor underflows.
 static inline exp_worst exp_floats(int bits, int stride) {
     exp_worst worst = {0};
     for (int e = -60; e <= 9; e++)
@@ -94,13 +96,15 @@ static inline exp_worst exp_floats(int bits, int stride) {
     return worst;
 }
 
-static inline bool exp_of_tiny_is_one(void) {
-    bool one = exp(0.0) == 1 && expf(0.0F) == 1;
-    for (int e = -149; e < -60; e++)
-        for (int k = 1; k < 4096; k += 2) {
-            double x = ldexp(k, e < -138 ? e : e - 11);
-            one = one && exp(x) == 1 && exp(-x) == 1 && expf((float)x) == 1 && expf((float)-x) == 1;
-        }
+// Below 2^-60 the exponential is 1 to within 2^-59, and so a result of 1 errs by less than 2^-6
+// ulp: every `stride`-th bit pattern from zero to 2^-60, both signs.
+static inline bool exp_of_tiny_is_one(uint32_t stride) {
+    bool one = true;
+    for (uint32_t bits = 0; bits <= (uint32_t)(127 - 60) << 23; bits += stride) {
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        one = one && exp(x) == 1 && exp(-x) == 1 && expf(x) == 1 && expf(-x) == 1;
+    }
     return one;
 }
 

@@ -64,7 +64,7 @@ drop() { rm "$work/tree/$1"; }
 fresh; accepts "a tree without a fault passes after --write"
 grep -q '^Theorem sink_mass : True.$' doc/01-a.md && ! grep -q Qed doc/01-a.md
 report $? "a theorem is shown without its proof"
-grep -q '^Measured: 1 checks .*7 exact instances .*1 theorems .*worst 0.5 of bound 1' doc/01-a.md
+grep -q '^Measured: 1 check .*7 exact instances .*1 theorem .*worst 0.5 of bound 1' doc/01-a.md
 report $? "what was measured is filled in from the log"
 grep -q '^42$' doc/01-a.md; report $? "what a program printed is filled in from the log"
 
@@ -120,7 +120,7 @@ fresh; edit doc/01-a.md 's/<!-- code ref/<!-- code: ref/'; refuses 'malformed ma
 fresh; edit doc/01-a.md 's/: True/: False/'; refuses 'shown theorem differs' "a shown theorem that differs"
 fresh; edit doc/01-a.md 's/^42/43/'; refuses 'shown output differs' "output that was typed"
 fresh; edit log '/output ten/d'; refuses 'no program ten-lines ran' "output of a program that did not run"
-fresh; edit doc/01-a.md 's/^Measured: 1 checks/Measured: checks/'; refuses 'shown measured differs' "a measurement that was typed"
+fresh; edit doc/01-a.md 's/^Measured: 1 check/Measured: check/'; refuses 'shown measured differs' "a measurement that was typed"
 fresh; edit log 's/worst=0.5/worst=0.6/'; accepts "a figure of another machine passes"
 fresh; edit doc/INDEX.md 's/test_a/test_b/'; refuses 'INDEX.md: differs' "an index edited by hand"
 fresh; mkdir tests; echo 'region sink.mass ref/a.c 0 0 5 4 1 0' >tests/mutants.lock
