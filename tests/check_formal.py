@@ -24,7 +24,7 @@ import time
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 MARKER = re.compile(rf"^\s*\(\*([<>])((?: {ID})+) \*\)$")
 LIKE_A_MARKER = re.compile(r"^\s*\(\*\s?[<>]")
-THEOREM = re.compile(r"^\s*(?:Theorem|Corollary|Lemma)\s+([\w']+)", re.MULTILINE)
+THEOREM = re.compile(r"^\s*(?:Theorem|Corollary|Lemma|Example|Fact|Remark|Proposition)\s+([\w']+)", re.MULTILINE)
 DEFINITION = re.compile(r"^\s*(?:Definition|Fixpoint|Inductive|Record)\s+[\w']+", re.MULTILINE)
 # What would let a false statement through, or leave one open.
 FORBIDDEN = re.compile(

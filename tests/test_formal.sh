@@ -7,12 +7,15 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
+skip() {
+    echo "1..0 # SKIP $1 is missing (Debian: coq libcoq-coquelicot libcoq-flocq)"
+    exit 0
+}
 for tool in coqc coqdep make python3; do
-    command -v $tool >/dev/null || { echo "1..0 # SKIP $tool is missing (Debian: coq libcoq-coquelicot libcoq-flocq)"; exit 0; }
+    command -v $tool >/dev/null || skip $tool
 done
 for library in Coquelicot Flocq; do
-    [ -d "$(coqc -where)/user-contrib/$library" ] ||
-        { echo "1..0 # SKIP Coq's $library is missing (Debian: libcoq-coquelicot libcoq-flocq)"; exit 0; }
+    [ -d "$(coqc -where)/user-contrib/$library" ] || skip "Coq's $library"
 done
 . tests/tap.sh
 

@@ -73,7 +73,7 @@ Proof.
     { clear. intros y w δ H Hδ. pose proof (exp_pos (- w)). pose proof (exp_pos (- y)).
       pose proof (exp_pos δ). rewrite (exp_Ropp δ).
       replace (1 / (1 + exp (- w)) * / exp δ) with (/ ((1 + exp (- w)) * exp δ)) by (field; lra).
-      unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le; [lra|].
+      unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le_contravar; [lra|].
       assert (exp (- y) <= exp (- w) * exp δ) by (rewrite <- exp_plus; apply exp_le; lra).
       assert (1 <= exp δ) by (rewrite <- exp_0; apply exp_le; lra). lra. }
     assert (0 <= δ) by lra. split; [apply Q; lra|].

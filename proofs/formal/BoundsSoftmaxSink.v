@@ -134,7 +134,7 @@ Lemma quotient_bounds p P q Q r R' : 0 < p -> p <= q <= P -> 0 < r -> r <= R' <=
   p / Q <= q / R' <= P / r.
 Proof.
   intros Hp Hq Hr HR. split; unfold Rdiv; apply Rmult_le_compat; try lra;
-    try (apply Rlt_le, Rinv_0_lt_compat; lra); apply Rinv_le; lra.
+    try (apply Rlt_le, Rinv_0_lt_compat; lra); apply Rinv_le_contravar; lra.
 Qed.
 
 Lemma abs_between x y e : Rabs (x - y) <= e -> y - e <= x <= y + e.
@@ -204,7 +204,7 @@ Qed.
 
 (* What the engine computes: t' = (z - m)(1 + d), |d| <= u; e' = exp(t')(1 + x), |x| <= e; the
    denominator summed by any tree over the n + 1 terms; the quotient rounded once. [None] is the
-   sink, [Some j] key j. With n + 1 = length of keys and sink:
+   sink, [Some j] key j: by sink.concat-slice α is alpha_j or alpha_s. Then
 
      alpha' / alpha <= e^(u [(m - z_i) + log(n + 1)]) (1 + e)/(1 - e) (1 + u)/(1 - gamma_n)
 

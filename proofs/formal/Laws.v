@@ -4,7 +4,7 @@
 (* Metamorphic laws: what may be done to the inputs, and what it does to the output. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Derivation General.
-From Coq Require Import Reals List Permutation Arith Lia Lra.
+From Coq Require Import Reals List Permutation Arith Lia Lra FunctionalExtensionality.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -21,7 +21,7 @@ Section Row.
   Proof.
     replace (b + c) with (b - - c) by ring.
     replace (fun k => s k + c) with (fun k => s k - - c)
-      by (apply FunctionalExtensionality.functional_extensionality; intros; ring).
+      by (apply functional_extensionality; intros; ring).
     split; [intros j; apply alpha_shift | apply alpha_sink_shift].
   Qed.
   (*< law.shift *)
@@ -82,8 +82,8 @@ Proof.
   { intros W bias h j c Hc. unfold vadd. rewrite block_repeat by exact Hc. f_equal.
     apply Sum_ext. intros r. f_equal. exact (block_repeat d' g (W r) h c Hc). }
   assert (S : score id (repeat_columns d' g WK) (repeat_blocks d' g bK) = score g WK bK).
-  { do 2 (apply FunctionalExtensionality.functional_extensionality; intro). unfold score, vdot. f_equal. apply Sum_ext_in. intros c Hc. apply in_seq in Hc.
-    f_equal. apply E. lia. }
+  { do 2 (apply functional_extensionality; intro). unfold score, vdot. f_equal.
+    apply Sum_ext_in. intros c Hc. apply in_seq in Hc. f_equal. apply E. lia. }
   rewrite S. unfold sink_attention, attend. f_equal. rewrite !mul_concat.
   apply vsum_ext. intros h. at_coordinate e. apply Sum_ext_in. intros c Hc. apply in_seq in Hc.
   f_equal. apply Sum_ext. intros j. f_equal. symmetry. apply (E WV bV h j c). lia.

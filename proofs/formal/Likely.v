@@ -20,6 +20,14 @@ Definition fair (u : R) (pick : list R -> list (R * R)) : Prop := forall h,
   (forall p δ, In (p, δ) (pick h) -> 0 <= p /\ Rabs δ <= u) /\
   mean (pick h) (fun _ => 1) = 1 /\ mean (pick h) (fun δ => δ) = 0.
 
+(* Such roundings exist: ±u with equal odds. *)
+Example fair_coin u : 0 <= u -> fair u (fun _ => [(1 / 2, u); (1 / 2, - u)]).
+Proof.
+  intros Hu h. unfold mean. simpl. split; [|split; lra].
+  intros p δ [E|[E|[]]]; injection E as <- <-; split; try lra; [|rewrite Rabs_Ropp];
+    rewrite Rabs_pos_eq; lra.
+Qed.
+
 (* ---- cosh w <= e^(w²/2) ---- *)
 
 Lemma slope_nonneg (f df : R -> R) y : 0 <= y -> (forall x, is_derive f x (df x)) ->

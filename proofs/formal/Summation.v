@@ -99,7 +99,7 @@ Proof.
   assert (INR m * u <= INR n * u) by (apply Rmult_le_compat_r; lra).
   assert (0 <= INR m * u) by (apply Rmult_le_pos; lra).
   unfold gamma, Rdiv. apply Rmult_le_compat; try lra;
-    [apply Rlt_le, Rinv_0_lt_compat; lra | apply Rinv_le; lra].
+    [apply Rlt_le, Rinv_0_lt_compat; lra | apply Rinv_le_contravar; lra].
 Qed.
 
 Section Model.
