@@ -143,7 +143,7 @@ class Run:
             while words and re.fullmatch(ID, words[0].rstrip(":,")) and not FILE_NAME.search(
                     words[0].rstrip(":,")) and words[0].split(".")[0] in families:
                 ids.append(words.pop(0).rstrip(":,"))
-            match = re.match(r"(exact) instances=|(coq) theorem=|(refuted)\b", " ".join(words))
+            match = re.match(r"(exact) instances=|(coq) theorem=|(refuted|verify|broken on purpose)\b", " ".join(words))
             kind = match[match.lastindex] if match else "run"
             for id in ids:
                 self.results[id].append((result.file, result.ok, kind, " ".join(words)))
