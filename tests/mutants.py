@@ -10,8 +10,8 @@ test that printed the id, and run. It is killed when such a test fails, crashes,
 as long. What the compiler refuses, and what compiles to the same object, is not counted.
 
 The outcome is the table tests/mutants.lock. Survivors need a line in tests/mutants.reasons:
-    MUTANT | CHANGE | equivalent: why nothing could tell        (then it is not counted)
-    MUTANT | CHANGE | survives: why no test here does
+    FILE:ID:OPERATOR | CHANGE | equivalent: why nothing could tell        (then it is not counted)
+    FILE:ID:OPERATOR | CHANGE | survives: why no test here does
 Fails when an id has no killed mutant, fewer than --least mutants were made, fewer than 95 % killed,
 or a survivor has no reason. --changed runs what changed since the table was made (or since the
 table of --since COMMIT), refreshes it, and fails when it had been stale.
@@ -101,9 +101,9 @@ def mutate_region(shop, source, id, file, spans, tests, reasons, cap, progress, 
             said = shop.notices(test, object)
             if said != "passed":
                 break
-        why = reasons.get(name)
+        why = reasons.get(table.reason_key(name, change))
         log(f"{name} | {change} | {'survived' if said == 'passed' else f'{test}: {said}'}")
-        if said == "passed" and why is not None and why[0] == change and why[1] == "equivalent":
+        if said == "passed" and why is not None and why[1] == "equivalent":
             equivalent += 1
             continue
         made += 1
@@ -111,7 +111,7 @@ def mutate_region(shop, source, id, file, spans, tests, reasons, cap, progress, 
         if said != "passed":
             killed += 1
         else:
-            reason = f"{why[1]}: {why[2]}" if why is not None and why[0] == change else "-"
+            reason = f"{why[1]}: {why[2]}" if why is not None else "-"
             survivors.append(table.Survivor(name, change, reason))
     progress.add("regions", done=True)
     return table.Row(id, file, table.region_hash(source.text, spans), table.test_hash(shop.root, tests),
@@ -174,14 +174,14 @@ def check(rows, regions, ran, reasons, least):
         problems.append(f"{made} mutants, at least {least} are wanted")
     if killed * 100 < made * PERCENT:
         problems.append(f"{killed} of {made} mutants killed, at least {PERCENT} % are wanted")
-    known = {s.mutant for r in rows.values() for s in r.survivors}
+    known = {table.reason_key(s.mutant, s.change) for r in rows.values() for s in r.survivors}
     for row in rows.values():
         for survivor in row.survivors:
             if survivor.reason == "-":
                 problems.append(f"{survivor.mutant} survived without a reason: {survivor.change}")
-    for mutant, (_, kind, _) in sorted(reasons.items()):
-        if kind == "survives" and mutant not in known:
-            problems.append(f"{table.REASONS}: {mutant} is no survivor (any more)")
+    for key, (mutant, kind, _) in sorted(reasons.items()):
+        if kind == "survives" and key not in known:
+            problems.append(f"{table.REASONS}: {mutant} is no survivor of {key[1]} (any more): {key[3]}")
     return problems
 
 

@@ -122,18 +122,25 @@ def by_id(rows):
     return dict(counts)
 
 
+def reason_key(mutant, change):
+    """A reason stays with its mutant when other lines of the region change: the number is not in it."""
+    match = re.fullmatch(r"([^:]+):([^:]+):(?:\d+:)?([a-z-]+)", mutant)
+    return (match[1], match[2], match[3], change) if match else None
+
+
 def read_reasons(root, problems):
-    """{mutant: (change, kind, sentence)}; a line: mutant | change | equivalent: sentence"""
+    """{key: (mutant, kind, sentence)}; a line: FILE:ID,ID:OPERATOR | CHANGE | equivalent: sentence"""
     path, reasons = pathlib.Path(root) / REASONS, {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], 1):
         if not line.strip() or line.startswith("#"):
             continue
         parts = line.split(" | ")
         match = re.fullmatch(r"(equivalent|survives): (\S.*)", parts[-1])
-        if len(parts) != 3 or not match:
-            problems.append(f"{REASONS}:{number}: expected MUTANT | CHANGE | equivalent|survives: a sentence")
+        key = reason_key(parts[0], parts[1]) if len(parts) == 3 and match else None
+        if key is None:
+            problems.append(f"{REASONS}:{number}: expected FILE:ID:OPERATOR | CHANGE | equivalent|survives: "
+                            "a sentence")
             continue
-        names = re.fullmatch(r"([^:]+):([^:]+):(.*)", parts[0])
-        for id in names[2].split(",") if names else []:
-            reasons[f"{names[1]}:{id}:{names[3]}"] = (parts[1], match[1], match[2])
+        for id in key[1].split(","):
+            reasons[(key[0], id, *key[2:])] = (parts[0], match[1], match[2])
     return reasons

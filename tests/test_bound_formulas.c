@@ -98,6 +98,9 @@ static void roundings(void) {
     sinkproof_honest z = sinkproof_honest_roundings(&mid, x, 9);
     ok(memcmp(&x, &y, sizeof x) == 0 && memcmp(&x, &z, sizeof x) == 0,
        "bound.dot-likely no rounding, no width worst=0 bound=0");
+    // n u = 1 - 2^-53, rounded up, is 1: nothing is bounded any more.
+    ok(sinkproof_gamma(0x1p53 - 1, 0x1p-53) == INFINITY,
+       "bound.dot gamma at n u = 1 worst=0 bound=0");
 }
 
 // ---- bound.linear, bound.value: x y^T + b, where x and y may be sets ---------------------------
@@ -112,6 +115,7 @@ static void products(void) {
         policy.inside = SINKPROOF_F32; // underflow 2^-150
         sinkproof_setting s = setting(&policy);
         double size = i % 16 == 0 ? 0x1p-140 : 1; // exact products still underflow
+        if (i % 32 == 8) size = 0;                // and nothing at all does not
         double fine = i % 8 == 4 ? 0x1p-30 : 0;   // long numbers: products that round
         sinkproof_honest x[MOST], y[MOST], out;
         for (size_t k = 0; k < n; k++) {
@@ -141,7 +145,7 @@ static void products(void) {
         real u = 0x1p-24L, m = terms, here = gamma_of(2 * m + 8, 0x1p-53L);
         bool rounds = fine != 0 || x_open || y_open; // known short numbers: exact products
         real meets = m - 1 + biased + rounds, spread = total + worst;
-        real slack = (worst + spread) * here + m * 0x1p-150L;
+        real slack = (worst + spread) * here + (spread > 0 ? m * 0x1p-150L : 0);
         real wide = gamma_of(meets, u) * spread * (1 + 2 * here) + worst + slack;
         real paths =
             m * (mid * mid / 3 + square / 6) + (rounds ? square : 0) + (biased ? mid * mid : 0);

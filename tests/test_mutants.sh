@@ -138,7 +138,7 @@ accepts "equivalent mutants with a reason are not counted" --least 1
 edit tests/mutants.reasons 's/ -> / => /'
 refuses 'survived without a reason' "a reason must quote its mutant as it is"
 edit tests/mutants.reasons 's/equivalent: .*/because/'
-refuses 'expected MUTANT' "a malformed reason is refused"
+refuses 'expected FILE:ID:OPERATOR' "a malformed reason is refused"
 
 fresh
 printf 'ref/sum.c:mean.sum:99:sign | nothing | survives: so it does\n' >tests/mutants.reasons

@@ -154,13 +154,15 @@ static void rmsnorm(double *out, double *formula) {
 // The weights of the chosen, behind the logits; the largest logit first.
 static void router(double *out, double *formula) {
     static double w[EXPERTS * HIDDEN], b[EXPERTS], t[N * HIDDEN];
-    int32_t chosen[N * CHOSEN];
+    int32_t chosen[N * CHOSEN + 1];
+    chosen[N * CHOSEN] = -7; // belongs to somebody else
     fill_reals(&state, 1, EXPERTS * HIDDEN, w);
     fill_reals(&state, 1, EXPERTS, b);
     fill_reals(&state, 1, N * HIDDEN, t);
     sinkproof_layer layer = {.w_router = matrix_of(w, 1, EXPERTS, HIDDEN),
                              .b_router = matrix_of(b, 1, 1, EXPERTS)};
     sinkproof_router(&policy, &layer, N, CHOSEN, t, out, chosen, out + N * EXPERTS, work);
+    out[SIZE - 1] = chosen[N * CHOSEN], formula[SIZE - 1] = -7;
     affine(SINKPROOF_AT_M2, N, EXPERTS, HIDDEN, w, b, t, formula);
     for (size_t i = 0; i < N; i++) {
         double left[EXPERTS], e_k[CHOSEN], z = 0, first = 0;
