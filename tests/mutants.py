@@ -84,11 +84,11 @@ def mutate_region(shop, source, id, file, spans, tests, reasons, cap, progress, 
     original = shop.compile(file, source.text)
     if original is None:
         raise Refused(f"{file} does not compile with nothing mutated: {shop.said[-400:]}")
-    killed = equivalent = made = 0
+    killed = equivalent = 0
     survivors = []
     mutations = source.tokens.mutations(spans)
     for number, mutation in drawn(id, file, mutations):
-        if made >= cap:
+        if killed + len(survivors) - equivalent >= cap:
             break
         name = f"{file}:{id}:{number}:{mutation.operator}"
         object = shop.compile(file, ops.apply(source.text, mutation))
@@ -101,21 +101,17 @@ def mutate_region(shop, source, id, file, spans, tests, reasons, cap, progress, 
             said = shop.notices(test, object)
             if said != "passed":
                 break
-        why = reasons.get(table.reason_key(name, change))
         log(f"{name} | {change} | {'survived' if said == 'passed' else f'{test}: {said}'}")
-        if said == "passed" and why is not None and why[1] == "equivalent":
-            equivalent += 1
-            continue
-        made += 1
         progress.add("survived" if said == "passed" else "killed")
         if said != "passed":
             killed += 1
-        else:
-            reason = f"{why[1]}: {why[2]}" if why is not None else "-"
-            survivors.append(table.Survivor(name, change, reason))
+            continue
+        survivors.append(table.Survivor(name, change, table.reason_of(name, change, reasons)))
+        equivalent += survivors[-1].reason.startswith("equivalent")
     progress.add("regions", done=True)
-    return table.Row(id, file, table.region_hash(source.text, spans), table.test_hash(shop.root, tests),
-                     made, killed, len(survivors), equivalent, survivors)
+    row = table.Row(id, file, table.region_hash(source.text, spans), table.test_hash(shop.root, tests),
+                    0, killed, 0, 0, survivors)
+    return table.settled(row, reasons)
 
 
 def run(options, todo, regions, ran, reasons):
@@ -249,7 +245,7 @@ def main():
     except Refused as refused:
         print(f"mutants: {refused}")
         return 1
-    rows = {k: fresh.get(k, have.get(k)) for k in regions if k in fresh or k in have}
+    rows = {k: table.settled(fresh.get(k, have.get(k)), reasons) for k in regions if k in fresh or k in have}
     path.write_text(table.write(rows), encoding="utf-8")
     summary(fresh if only else rows)
     if options.changed:

@@ -144,3 +144,17 @@ def read_reasons(root, problems):
         for id in key[1].split(","):
             reasons[(key[0], id, *key[2:])] = (parts[0], match[1], match[2])
     return reasons
+
+
+def reason_of(mutant, change, reasons):
+    found = reasons.get(reason_key(mutant, change))
+    return f"{found[1]}: {found[2]}" if found else "-"
+
+
+def settled(row, reasons):
+    """The row as today's reasons have it: an equivalent mutant is listed, but not counted as made."""
+    survivors = [Survivor(s.mutant, s.change, reason_of(s.mutant, s.change, reasons)) for s in row.survivors]
+    equivalent = sum(s.reason.startswith("equivalent") for s in survivors)
+    survived = len(survivors) - equivalent
+    return row._replace(made=row.killed + survived, survived=survived, equivalent=equivalent,
+                        survivors=survivors)
