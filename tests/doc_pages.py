@@ -40,9 +40,13 @@ def measured(run, id):
     for _, _, kind, text in results:
         if kind == "verify":  # the command's own run repeats the others, and breaks them on purpose
             continue
-        worst, bound = (re.search(rf"\b{w}=([-+.0-9e]+)", text) for w in ("worst", "bound"))
-        if worst and bound and float(bound[1]) > 0:
-            shares.append((float(worst[1]) / float(bound[1]), worst[1], bound[1], text.split(" worst=")[0].rstrip(" ,:")))
+        worst, bound = (re.search(rf"\b{w}=((?:2\^)?)([-+]?[.0-9][-+.0-9e]*)", text) for w in ("worst", "bound"))
+        if not worst or not bound or worst[1] != bound[1]:
+            continue
+        a, b = float(worst[2]), float(bound[2])
+        if worst[1] or b > 0:  # 2^a and 2^b may be far below the smallest double
+            where = text.split(" worst=")[0].rstrip(" ,:")
+            shares.append((2 ** (a - b) if worst[1] else a / b, "".join(worst.groups()), "".join(bound.groups()), where))
     if shares:
         _, worst, bound, where = max(shares, key=lambda s: s[0])
         parts.append(f"worst {worst} of bound {bound}, at “{where}”")
@@ -63,7 +67,7 @@ def same(kind, have, want, run):
         return have, want
     if not run.formal:
         have = [re.sub(r"; \d+ theorems? \([^)]*\)", "", line) for line in have]
-    return [re.sub(r"[0-9][0-9.e+]*|“.*”", "N", "\n".join(t)) for t in (have, want)]
+    return [re.sub(r"worst \S+ of bound .*|[0-9]+", "N", "\n".join(t)) for t in (have, want)]
 
 
 def check_page(page, name, regions, run, write, problems):
