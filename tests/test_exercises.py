@@ -21,7 +21,7 @@ LIBRARIES = ["-lflint", "-lmpfr", "-lgmp", "-lopenblas", "-ljansson", "-lm"]
 
 
 def links(flags, libraries):
-    return subprocess.run([*flags, "-xc", "-", "-o", os.devnull, *libraries], input="int main(void){return 0;}",
+    return subprocess.run([*flags, "-xc", "-", "-o", os.devnull, *libraries], input="int main(void) {}\n",
                           text=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
