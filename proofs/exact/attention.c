@@ -70,19 +70,24 @@ static row sink_mass_right(const instance *m) {
 //< sink.mass
 
 //> sink.mass-below-one
-// The signs of alpha_s, 1 - alpha_s, sum_j alpha and 1 - sum_j alpha: all positive.
-static row below_one(const instance *m) {
-    rational one = q_int(1), gaps[4] = {alpha_sink(m, 0), q_sub(one, alpha_sink(m, 0)), mass(m, 0),
-                                        q_sub(one, mass(m, 0))};
-    row signs = row_zero(4);
-    for (size_t k = 0; k < 4; k++) signs.at[k] = q_int(mpq_sgn(gaps[k]));
-    return signs;
+// alpha_s, 1 - alpha_s, sum_j alpha and 1 - sum_j alpha, each times e^b + sum e^s: what is left is
+// e^b or sum e^s, and positive.
+static row distances_from_ends(const instance *m) {
+    rational one = q_int(1), all = q_add(m->e_sink.at[0], sum_exp(m, 0));
+    row gaps = row_zero(4);
+    gaps.at[0] = alpha_sink(m, 0);
+    gaps.at[1] = q_sub(one, alpha_sink(m, 0));
+    gaps.at[2] = mass(m, 0);
+    gaps.at[3] = q_sub(one, mass(m, 0));
+    return row_scale(all, gaps);
 }
 //< sink.mass-below-one
-static row all_positive(const instance *m) {
-    row signs = row_zero(4);
-    for (size_t k = 0; k < 4; k++) signs.at[k] = q_int(m->tokens > 0);
-    return signs;
+static row positive_sums(const instance *m) {
+    row keys = row_one(sum_exp(m, 0)), sink = row_one(m->e_sink.at[0]);
+    row sums = row_join(row_join(sink, keys), row_join(keys, sink));
+    for (size_t k = 0; k < 4; k++) // 0, which nothing equals, if one were not positive
+        if (mpq_sgn(sums.at[k]) <= 0) return row_zero(4);
+    return sums;
 }
 
 static row head(const instance *m, size_t h) { // head_h(i, X) = sum_j alpha_ijh v_h(x_j)
@@ -352,8 +357,8 @@ const sinkproof_exact_statement sinkproof_exact_attention[] = {
     {"sink.mass", SINKPROOF_EXACT_LAYER, "sum_j alpha_ijh", "1 - alpha_s,ih", sink_mass_left,
      sink_mass_right, 0},
     {"sink.mass-below-one", SINKPROOF_EXACT_LAYER,
-     "signs of alpha_s, 1 - alpha_s, sum_j alpha, 1 - sum_j alpha", "all positive", below_one,
-     all_positive, 0},
+     "alpha_s, 1 - alpha_s, sum_j alpha, 1 - sum_j alpha, times e^b + sum e^s",
+     "e^b, sum e^s, sum e^s, e^b, all positive", distances_from_ends, positive_sums, 0},
     LINE("attn-headsum", attn_concat, attn_headsum),
     LINE("attn-values", attn_headsum, attn_values),
     LINE("attn-expand", attn_values, attn_expand),

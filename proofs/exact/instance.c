@@ -115,6 +115,8 @@ sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_
         m.wv[g] = draw_matrix(&state, m.hidden, m.head_dim, any);
         m.bv[g] = draw_row(&state, m.head_dim, any);
     }
+    // There are no more heads: whoever reads one gets rows of another size, and the program ends.
+    for (size_t g = m.kv_heads; g < SINKPROOF_EXACT_HEADS; g++) m.bv[g] = row_zero(m.head_dim + 1);
     m.wo = draw_matrix(&state, m.heads * m.head_dim, m.hidden, any);
     m.bo = draw_row(&state, m.hidden, any);
     m.e = draw_matrix(&state, m.heads, m.tokens, positive);

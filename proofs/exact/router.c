@@ -5,18 +5,20 @@
 #include "proofs/exact/attention.h"
 
 //> router.topk
-// The K largest, descending, the lower index first among equals.
-static void top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS]) {
+// The K largest, descending, the lower index first among equals; how many they are.
+static size_t top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS]) {
     bool taken[SINKPROOF_EXACT_EXPERTS] = {false};
-    for (size_t k = 0; k < m->chosen; k++) {
+    size_t n = 0;
+    for (; n < m->chosen; n++) {
         size_t best = m->experts;
         for (size_t e = 0; e < m->experts; e++)
             if (!taken[e] &&
                 (best == m->experts || mpq_cmp(m->e_router.at[e], m->e_router.at[best]) > 0))
                 best = e;
         taken[best] = true;
-        chosen_k[k] = best;
+        chosen_k[n] = best;
     }
+    return n;
 }
 //< router.topk
 
@@ -24,9 +26,8 @@ static void top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS]) {
 // lower index). The choice is right when these counts are 0 ... K - 1.
 static row experts_before(const instance *m) {
     size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
-    top_k(m, chosen_k);
-    row counts = row_zero(m->chosen);
-    for (size_t k = 0; k < m->chosen; k++) {
+    row counts = row_zero(top_k(m, chosen_k));
+    for (size_t k = 0; k < counts.n; k++) {
         long before = 0;
         for (size_t e = 0; e < m->experts; e++) {
             int order = mpq_cmp(m->e_router.at[e], m->e_router.at[chosen_k[k]]);
@@ -65,6 +66,14 @@ static row softmax_before_renormalised(const instance *m) {
     row w = softmax_before(m);
     return row_scale(q_div(q_int(1), row_sum(w)), w);
 }
+// How much of the whole the chosen ones are: what is lost without renormalising.
+static row softmax_after_shrunk(const instance *m) {
+    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    rational share = q_int(0);
+    for (size_t k = 0, n = top_k(m, chosen_k); k < n; k++)
+        share = q_add(share, q_div(m->e_router.at[chosen_k[k]], row_sum(m->e_router)));
+    return row_scale(share, softmax_after(m));
+}
 //< router.softmax-after
 
 static matrix w2_of(const instance *m, size_t k) { // W2 of the k-th chosen expert [f, c]
@@ -101,6 +110,8 @@ const sinkproof_exact_statement sinkproof_exact_router[] = {
     {"router.softmax-after", SINKPROOF_EXACT_ROUTER, "softmax over the chosen logits",
      "softmax over all, the chosen ones renormalised", softmax_after, softmax_before_renormalised,
      0},
+    {"router.softmax-after", SINKPROOF_EXACT_ROUTER, "softmax over all, the chosen ones",
+     "softmax over the chosen logits times their share", softmax_before, softmax_after_shrunk, 0},
     {"moe.sum", SINKPROOF_EXACT_ROUTER, "sum_e w_e (z_e W2_e + b2_e)",
      "in another order, sum_e w_e z_e W2_e + sum_e w_e b2_e", mixture, mixture_reordered, 0},
     {0},

@@ -98,12 +98,16 @@ static rational largest(row e) {
 }
 
 //> sink.stable
-// (e_j / M) / (B / M + sum e / M), M = e^m, m = max(b, max_j s_j)
+// (e_j / M) / (B / M + sum e / M), M = e^m, m = max(b, max_j s_j); then the largest of all shifted
+// exponentials, which is e^0.
 static row shifted_alphas(const instance *m) {
     rational shrink = q_div(q_int(1), q_max(sink_of(m), largest(exps(m))));
     row e = row_scale(shrink, exps(m));
-    rational all = q_add(q_mul(sink_of(m), shrink), row_sum(e));
-    return row_scale(q_div(q_int(1), all), e);
+    rational e_sink = q_mul(sink_of(m), shrink), all = q_add(e_sink, row_sum(e));
+    return row_join(row_scale(q_div(q_int(1), all), e), row_one(q_max(e_sink, largest(e))));
+}
+static row alphas_and_one(const instance *m) {
+    return row_join(alphas(m), row_one(q_int(1)));
 }
 //< sink.stable
 
@@ -190,8 +194,8 @@ const sinkproof_exact_statement sinkproof_exact_softmax_sink[] = {
     ROW("shifted-softmax1", "alpha(s, b)", "softmax_1(s - b)", alphas, softmax_1_shifted),
     ROW("zero-pad", "softmax with a zero logit and a zero value row", "softmax_1(s) V", zero_padded,
         softmax_1_output),
-    ROW("stable", "alpha", "alpha with m = max(b, max s) subtracted everywhere", alphas,
-        shifted_alphas),
+    ROW("stable", "alpha, 1", "alpha with m = max(b, max s) subtracted everywhere, the largest e",
+        alphas_and_one, shifted_alphas),
     ROW("limit", "alpha, alpha_s at e^b = 0", "softmax(s), 0", alphas_without_sink,
         softmax_and_zero),
     ROW("lse", "e^LSE_sink", "e^LSE + e^b", e_lse_sink, e_lse_plus_e_b),
