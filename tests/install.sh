@@ -39,10 +39,17 @@ installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = i
 # The versioned package that an unversioned one stands for (clang -> 14).
 clang_version() { apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1; }
 
-# FLINT 3 carries Arb itself; beside FLINT 2 it is a package of its own.
+# FLINT 3 carries Arb itself; beside FLINT 2 it is a package of its own. Where the index is silent
+# (a container's often is), the release says which FLINT there is.
+has_flint_2() {
+    case $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") in
+    "debian 12" | "ubuntu 22.04") return 0 ;;
+    esac
+    return 1
+}
 lacks_arb() {
     [ ! -e /usr/include/arb.h ] && [ ! -e /usr/include/flint/arb.h ] &&
-        { installed libflint-dev || exists libflint-arb-dev; }
+        { installed libflint-dev || exists libflint-arb-dev || { ! exists libflint-dev && has_flint_2; }; }
 }
 
 # A package only for its command, which may have come from elsewhere.
