@@ -81,7 +81,15 @@ $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
 	$(call say,archive $@)$(AR) rcsD $@ $^
 
-$(PROGRAM): $(BUILD)/audit/main.o $(ARCHIVE)
+# Which statements the formal proofs hold, and a hash of each: what `verify` prints of them.
+$(BUILD)/formal.c: tests/formal_registry.py $(wildcard proofs/formal/*.v)
+	@mkdir -p $(@D)
+	@python3 tests/formal_registry.py . > $@
+
+$(BUILD)/formal.o: $(BUILD)/formal.c $(BUILD)/flags
+	$(call say,compile $<)$(CC) $(CFLAGS) -c $< -o $@
+
+$(PROGRAM): $(BUILD)/audit/main.o $(BUILD)/formal.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
