@@ -43,6 +43,11 @@ LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
 HEADERS := $(wildcard ref/*.h ref/model/*.h fast/*.h proofs/*/*.h audit/*.h tests/*.h)
 TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
+# These ask about the tree, not about a build of it: the default variant runs them, once.
+ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh
+ifneq ($(BUILD),build/release)
+SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
+endif
 FUZZERS := $(wildcard tests/fuzz_*.c)
 
 OBJECTS := $(LIBRARY:%.c=$(BUILD)/%.o)
