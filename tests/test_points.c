@@ -127,6 +127,7 @@ static void values(double *out, double *formula) {
     fill_reals(&state, 1, 3 * (N + 1), alpha);
     fill_reals(&state, 1, N * KV, v);
     sinkproof_block block = the_block(WIDE, KV);
+    for (size_t i = 0; i < SIZE; i++) out[i] = formula[i] = 7; // what other heads have written
     sinkproof_values(&policy, &block, alpha, v, out);
     for (size_t i = 0; i < 3; i++)
         for (size_t d = 0; d < DIM; d++) {
@@ -148,6 +149,25 @@ static void rmsnorm(double *out, double *formula) {
         double inverse = 1 / sqrt(sum / HIDDEN + 1e-5);
         for (size_t c = 0; c < HIDDEN; c++)
             formula[t * HIDDEN + c] = at(SINKPROOF_AT_M1, x[t * HIDDEN + c] * inverse * scale[c]);
+    }
+}
+
+// The frequencies, as every published step rounds them; gpt-oss-20b's ramp is fractional.
+static void frequencies(double *out, double *formula) {
+    const sinkproof_point f = SINKPROOF_AT_A4_FREQ;
+    sinkproof_config config;
+    double low, high;
+    sinkproof_config_named("gpt-oss-20b", &config);
+    sinkproof_yarn_frequencies(&policy, &config, out);
+    sinkproof_yarn_range(&config, false, &low, &high);
+    for (size_t d = 0; d < config.head_dim / 2; d++) {
+        double exponent = at(f, (double)(2 * d) / (double)config.head_dim);
+        double period = at(f, pow(at(f, config.rope_theta), exponent));
+        double between = at(f, 1 / at(f, at(f, config.yarn_factor) * period));
+        double ramp = at(f, at(f, (double)d - at(f, low)) / at(f, high - low));
+        double keep = at(f, 1 - (ramp < 0 ? 0 : ramp > 1 ? 1 : ramp));
+        double a = at(f, between * at(f, 1 - keep)), b = at(f, at(f, 1 / period) * keep);
+        formula[d] = at(f, a + b);
     }
 }
 
@@ -217,6 +237,7 @@ int main(void) {
     check("rmsnorm.forward", rmsnorm, 1);
     check("attn.qkv", qkv, 1);
     check("rope.rotate", rope, 2);
+    check("yarn.ramp", frequencies, 1);
     check("attn.score", scores, 2);
     check("sink.alpha sink.alpha-sink sink.mass sink.stable", softmax, 3);
     check("sink.attn-values", values, 1);
