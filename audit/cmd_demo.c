@@ -27,7 +27,7 @@ typedef struct tour {
     const sinkproof_model *model;
     int32_t tokens_n[TOKENS];
     bool good; // every step so far came out as announced
-    char path[64];
+    char path[1024];
 } tour;
 
 static void step(tour *t, bool good, const char *what) {
@@ -219,7 +219,7 @@ int sinkproof_cmd_demo(int argc, char **argv) {
     const sinkproof_config *c = sinkproof_model_config(model);
     tour t = {.model = model, .good = true};
     const char *folder = getenv("TMPDIR");
-    snprintf(t.path, sizeof t.path, "%.30s/sinkproof-demo-%ld", folder != NULL ? folder : "/tmp",
+    snprintf(t.path, sizeof t.path, "%.900s/sinkproof-demo-%ld", folder != NULL ? folder : "/tmp",
              (long)getpid());
     for (size_t i = 0; i < TOKENS; i++) t.tokens_n[i] = (int32_t)(i * i * 31 % c->vocab);
     printf("The embedded model: %zu layers, hidden %zu, %zu heads on %zu key/value heads of size "

@@ -94,7 +94,8 @@ contains err "expected"
 exits 3 "a JSON file that cannot be written" judge $vectors/small $vectors/small/trace-f32.safetensors --local \
     --json "$work/no/folder.json"
 
-"$sinkproof" demo >"$work/out" 2>"$work/err"
+mkdir "$work/a-temporary-folder-with-a-rather-long-name"
+TMPDIR="$work/a-temporary-folder-with-a-rather-long-name" "$sinkproof" demo >"$work/out" 2>"$work/err"
 report $? "the demo's tour holds"
 contains out "The tour holds"
 
