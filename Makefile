@@ -124,8 +124,8 @@ $(FUZZBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
 fuzz-run: $(FUZZBIN)
 	@python3 tests/fuzz.py $(BUILD) $(FUZZ_SECONDS) $(FUZZBIN)
 
-# Hugging Face transformers, judged. The plain version of torch takes whatever pip finds: a local file, or
-# without CUDA  PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'.
+# Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
+# too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA.
 TORCH        := torch==2.13.0
 TRANSFORMERS := transformers==5.23.0
 PIP_ARGS     ?=
