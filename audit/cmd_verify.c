@@ -3,6 +3,7 @@
 //
 // `sinkproof verify`: the table of all statements and what supports each of them today.
 #include "audit/command.h"
+#include "audit/trace_points.h"
 #include "audit/verify.h"
 
 #include <argp.h>
@@ -87,30 +88,11 @@ static const verify_statement *find(const char *id) {
     return NULL;
 }
 
-// Letters to insert, delete or replace (Levenshtein).
-static size_t edit_distance(const char *a, const char *b) {
-    enum { LONGEST = 64 };
-    size_t n = strlen(b), before[LONGEST + 1], now[LONGEST + 1];
-    if (n > LONGEST) n = LONGEST;
-    for (size_t j = 0; j <= n; j++) before[j] = j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        now[0] = i + 1;
-        for (size_t j = 0; j < n; j++) {
-            size_t best = before[j] + (a[i] != b[j]);
-            if (before[j + 1] + 1 < best) best = before[j + 1] + 1;
-            if (now[j] + 1 < best) best = now[j] + 1;
-            now[j + 1] = best;
-        }
-        memcpy(before, now, sizeof before);
-    }
-    return before[n];
-}
-
 static int unknown(const char *id) {
     const verify_statement *s, *nearest[3] = {NULL};
     size_t distance[3] = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++) {
-        size_t d = edit_distance(s->id, id);
+        size_t d = sinkproof_edits(id, s->id);
         for (int place = 0; place < 3; place++) {
             if (d >= distance[place]) continue;
             for (int p = 2; p > place; p--)

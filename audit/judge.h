@@ -63,7 +63,6 @@ typedef struct sinkproof_judgement {
     double thinnest_margin; // smallest gap between the last chosen and the best rejected expert
     size_t margin_layer, margin_token;
     size_t ambiguous; // tokens whose selection the honest set does not settle, and no trace tells
-    bool dtype_mismatch; // some tensor is stored more coarsely than the policy says it is held
 } sinkproof_judgement;
 
 // rate: false alarms per tensor for the likely set and for drift (1e-9 by default).

@@ -208,12 +208,11 @@ void sinkproof_walk_routing(sinkproof_walk *walk, size_t l, const sinkproof_hone
 
 // ---- the layer
 
-static void mix_row(sinkproof_walk *walk, const sinkproof_setting *s, size_t i,
-                    const int32_t *chosen, const sinkproof_honest *w_k,
-                    const sinkproof_honest *d_kh, sinkproof_honest *out_h) {
+static void mix_row(sinkproof_walk *walk, const sinkproof_setting *s, const int32_t *chosen,
+                    const sinkproof_honest *w_k, const sinkproof_honest *d_kh,
+                    sinkproof_honest *out_h) {
     const sinkproof_config *c = walk->config;
     size_t order[SINKPROOF_MAX_CHOSEN];
-    (void)i;
     for (size_t a = 0; a < c->n_chosen; a++) { // ascending expert: insertion sort of a handful
         size_t b = a;
         for (; b > 0 && chosen[order[b - 1]] > chosen[a]; b--) order[b] = order[b - 1];
@@ -255,7 +254,7 @@ static void mixture(sinkproof_walk *walk, size_t l, const sinkproof_honest *w_q,
     sinkproof_honest *t = sinkproof_grab(c->hidden, sizeof *t);
     for (size_t i = 0; i < walk->n; i++) {
         double where = (double)i / (double)walk->n;
-        mix_row(walk, &s, i, &walk->chosen[(l * walk->n + i) * c->n_chosen], &w_q[i * c->n_chosen],
+        mix_row(walk, &s, &walk->chosen[(l * walk->n + i) * c->n_chosen], &w_q[i * c->n_chosen],
                 &d_qh[i * c->n_chosen * c->hidden], t);
         sinkproof_settle(walk, SINKPROOF_TRACE_M11, l, i * c->hidden, c->hidden, t, 0, where);
         sinkproof_honest *x = &x_nd[i * c->hidden];

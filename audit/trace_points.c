@@ -142,8 +142,7 @@ void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name)
         snprintf(name, SINKPROOF_TRACE_NAME, "%s", rows[point].name);
 }
 
-// Insertions, deletions and substitutions from a to b; both shorter than SINKPROOF_TRACE_NAME.
-static size_t edits(const char *a, const char *b) {
+size_t sinkproof_edits(const char *a, const char *b) {
     size_t row[SINKPROOF_TRACE_NAME + 1], length = strlen(b);
     for (size_t j = 0; j <= length; j++) row[j] = j;
     for (size_t i = 0; a[i] != '\0'; i++) {
@@ -167,7 +166,7 @@ void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest) {
     if (layer >= n_layers) layer = n_layers - 1;
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         sinkproof_trace_name((sinkproof_trace_point)p, layer, candidate);
-        size_t distance = edits(start, candidate);
+        size_t distance = sinkproof_edits(start, candidate);
         if (distance >= best) continue;
         best = distance;
         strcpy(nearest, candidate);

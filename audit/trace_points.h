@@ -26,6 +26,10 @@ bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, 
 enum { SINKPROOF_TRACE_NAME = 40 };
 void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name);
 
+// Letters to insert, delete or replace to turn a into b (Levenshtein); b is shorter than
+// SINKPROOF_TRACE_NAME, a of any length.
+size_t sinkproof_edits(const char *a, const char *b);
+
 // The known name with the fewest edits from `name`, keeping its layer when it has one.
 void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest);
 
