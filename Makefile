@@ -30,17 +30,35 @@ OPT     := -O2 -g
 CFLAGS  := $(WARN) $(OPT) -ffp-contract=off -fno-math-errno -I. $(SANITIZE) $(EXTRA_CFLAGS)
 # -fno-math-errno changes no value: it only lets sqrt be one instruction.
 
+# fast/ is compiled at -O3: its kernel bodies are loops over sixteen lanes that have to be unrolled
+# whole, so that a lane stays in its register; -O2 of gcc leaves them as loops over memory. A file
+# named for an instruction set, fast/STEM_SET.c, may use that set, and only it: never a global -march,
+# since the dispatch (fast/isa.c) itself must run on any processor of the architecture.
+OPENMP     := -fopenmp
+OPT_FAST   := -O3 $(OPENMP)
+SET_avx2   := -mavx2 -mfma -mf16c
+SET_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c
+SET_avx512bf16 := $(SET_avx512) -mavx512bf16
+SET_amx    := $(SET_avx512bf16) -mamx-tile -mamx-bf16
+SETS_x86_64  := avx2 avx512 avx512bf16 amx
+SETS_aarch64 := neon
+MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
+# What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
+own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
+
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
 # packages are there, and once.
 ARB      = $(eval ARB := $(shell printf 'int main(void){return 0;}' | $(CC) -xc - -lflint-arb -o /dev/null 2>/dev/null && echo -lflint-arb))$(ARB)
-LDLIBS   = $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lm
+LDLIBS   = $(OPENMP) $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lm
 
-REF     := $(wildcard ref/*.c ref/model/*.c)
-FAST    := $(wildcard fast/*.c)
+REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c)
+# The files for another architecture's instruction sets are left out.
+FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/%_$(set).c), \
+             $(wildcard fast/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
 AUDIT   := $(filter-out audit/main.c,$(wildcard audit/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard ref/*.h ref/model/*.h fast/*.h proofs/*/*.h audit/*.h tests/*.h)
+HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc proofs/*/*.h audit/*.h tests/*.h)
 TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
@@ -74,13 +92,14 @@ build/packages: tests/install.sh
 	@touch $@
 
 # A change of compiler or flags rebuilds everything in the variant.
+ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set)))
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
+	@echo '$(ALL_FLAGS)' | cmp -s - $@ || echo '$(ALL_FLAGS)' > $@
 
 $(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) -MMD -MP -c $< -o $@
 
 $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
@@ -183,17 +202,18 @@ test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
+FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(TESTS) $(FUZZERS)
 format:  ## clang-format every C file in place
-	clang-format -i $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
+	clang-format -i $(FORMATTED)
 
 check-format:  ## fail when clang-format would change a file
-	@clang-format --dry-run -Werror $(LIBRARY) $(wildcard audit/main.c) $(HEADERS) $(TESTS) $(FUZZERS)
+	@clang-format --dry-run -Werror $(FORMATTED)
 
 install: $(PROGRAM) $(ARCHIVE)  ## copy command, library and headers below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/sinkproof
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sinkproof
 	install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib/libsinkproof.a
-	for header in $(filter ref/%,$(HEADERS)); do \
+	for header in $(filter ref/%.h fast/%.h,$(HEADERS)); do \
 	    install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/sinkproof/$$header || exit 1; done
 
 clean:  ## remove everything that was built
