@@ -101,6 +101,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) -MMD -MP -c $< -o $@
 
+# The dispatch lists the tables that there are.
+$(BUILD)/fast/isa.o: $(FAST)
+
 $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
 	$(call say,archive $@)$(AR) rcsD $@ $^
