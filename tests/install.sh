@@ -3,7 +3,7 @@
 # Copyright 2026 the sinkproof authors
 #
 # Names the Debian or Ubuntu packages that this machine lacks and installs them.
-#   install.sh [--check] [--with clang|fuzz|venv|format|formal|book|browser]... LOGDIR
+#   install.sh [--check] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser]... LOGDIR
 # As root, or through sudo when it is there and asks for no password. Otherwise, and always under
 # --check, prints the exact command and exits 3. On a system without dpkg it only tries the headers.
 set -eu
@@ -59,8 +59,9 @@ missing() {
     list=$packages
     for room in $extra; do
         case $room in
-        clang) list="$list clang" ;;
-        fuzz) list="$list clang"; v=$(clang_version); [ -z "$v" ] || list="$list libclang-rt-$v-dev" ;;
+        clang) list="$list clang libomp-dev" ;; # gcc brings its own OpenMP, clang does not
+        fuzz | tsan) list="$list clang libomp-dev"; v=$(clang_version); [ -z "$v" ] || list="$list libclang-rt-$v-dev" ;;
+        qemu) list="$list gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
         venv) list="$list python3-venv" ;;
         format) list="$list clang-format" ;;
         formal) list="$list coq libcoq-coquelicot libcoq-flocq" ;;

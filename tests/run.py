@@ -42,7 +42,9 @@ def main(build, tests):
     # The Makefile's jobserver is not the tests' business.
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     env.update(TAP_DIR=str(folder), SINKPROOF_BUILD=str(build), LC_ALL="C.UTF-8")
-    env.setdefault("OPENBLAS_NUM_THREADS", "1")  # several programs run at once
+    # Several programs run at once: OpenBLAS alone, OpenMP with two threads that sleep while they wait.
+    for name, value in (("OPENBLAS_NUM_THREADS", "1"), ("OMP_NUM_THREADS", "2"), ("OMP_WAIT_POLICY", "passive")):
+        env.setdefault(name, value)
     jobs = env.get("TEST_JOBS") or str(os.cpu_count() or 1)
     prove = subprocess.Popen(["prove", "--nocolor", "--timer", f"-j{jobs}", "--exec", f"bash {tee}",
                               *tests], stdout=subprocess.PIPE, text=True, env=env)

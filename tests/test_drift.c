@@ -65,7 +65,7 @@ static sinkproof_drift_result honest_tensor(uint64_t *state, law_kind kind, doub
         double common;
         honest_row(state, kind, &s, x, v, &common);
         for (size_t i = 0; i < COLS; i++) v[i] *= factor;
-        sinkproof_drift_row(&drift, COLS, v, x, common, (double)r / ROWS);
+        sinkproof_drift_row(&drift, COLS, v, x, common, (double)r / (double)ROWS);
     }
     return sinkproof_drift_judge(&drift, rate);
 }
@@ -161,7 +161,7 @@ static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool t
             v[r] = truncating ? truncating_dot(K, a, b)
                               : engine_dot(state, order, r % 2, K, a, b, NULL, false);
         }
-        sinkproof_drift_row(&drift, N_W, v, &p->y[i * N_W], 0, (double)i / N_X);
+        sinkproof_drift_row(&drift, N_W, v, &p->y[i * N_W], 0, (double)i / (double)N_X);
     }
     return sinkproof_drift_judge(&drift, rate);
 }

@@ -146,7 +146,7 @@ static void rmsnorm(double *out, double *formula) {
     for (size_t t = 0; t < N; t++) {
         double sum = 0;
         for (size_t c = 0; c < HIDDEN; c++) sum += x[t * HIDDEN + c] * x[t * HIDDEN + c];
-        double inverse = 1 / sqrt(sum / HIDDEN + 1e-5);
+        double inverse = 1 / sqrt(sum / (double)HIDDEN + 1e-5);
         for (size_t c = 0; c < HIDDEN; c++)
             formula[t * HIDDEN + c] = at(SINKPROOF_AT_M1, x[t * HIDDEN + c] * inverse * scale[c]);
     }
