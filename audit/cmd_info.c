@@ -5,6 +5,7 @@
 // looked at: the exponents of its values, zeros, infinities and NaN; of MXFP4 experts the
 // scale bytes, with their histogram. What is odd without being an error is listed.
 #include "audit/command.h"
+#include "audit/cpu.h"
 #include "ref/model/bf16.h"
 #include "ref/model/model.h"
 #include "ref/model/mxfp4.h"
@@ -307,12 +308,17 @@ static json_t *results(const survey *in, const char *spec) {
 
 typedef struct arguments {
     const char *model, *json, *policy;
+    bool cpu;
 } arguments;
 
 static const struct argp_option options[] = {
     {"json", 'j', "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
     {"policy", 'p', "POLICY", 0,
      "print a policy in full, as a file that --policy @FILE of the other commands reads", 0},
+    {"cpu", 'c', NULL, 0,
+     "print this machine's processor, the instruction sets that run here and why the others do "
+     "not, the one that SINKPROOF_ISA or the dispatch chooses, threads, pages, caches",
+     0},
     {0}};
 
 // Every point, function and choice of a policy: the text that sinkproof_policy_parse reads.
@@ -346,12 +352,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
         in->json = value;
     else if (key == 'p')
         in->policy = value;
+    else if (key == 'c')
+        in->cpu = true;
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)
         in->model = value;
     else if (key == ARGP_KEY_ARG)
         argp_error(state, "expected one MODEL, found \"%s\" too", value);
-    else if (key == ARGP_KEY_END && in->model == NULL && in->policy == NULL)
+    else if (key == ARGP_KEY_END && in->model == NULL && in->policy == NULL && !in->cpu)
         argp_error(state, "expected a MODEL");
+    else if (key == ARGP_KEY_END && in->model != NULL && in->cpu)
+        argp_error(state, "--cpu looks at the machine and takes no MODEL, found \"%s\"", in->model);
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -363,11 +373,13 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "scale bytes, and anything odd."
         "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
         "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
-    const struct argp argp = {options, parse, "MODEL", document, NULL, NULL, NULL};
-    arguments in = {NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
+                              NULL,    NULL};
+    arguments in = {NULL, NULL, NULL, false};
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
     if (in.policy != NULL) return print_policy(in.policy);
+    if (in.cpu) return sinkproof_info_cpu(in.json);
     sinkproof_error error;
     sinkproof_model *model;
     if (!sinkproof_model_open(in.model, &model, &error)) return sinkproof_bad_input("info", &error);
