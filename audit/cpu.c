@@ -84,27 +84,26 @@ json_t *sinkproof_cpu_json(const sinkproof_kernels *chosen) {
 static void print_size(const char *name, long bytes) {
     if (bytes == 0) return;
     bool whole = bytes % (1 << 20) == 0;
-    printf(" %s %ld %s", name, bytes >> (whole ? 20 : 10), whole ? "MiB" : "KiB");
+    printf("%s %ld %s", name, bytes >> (whole ? 20 : 10), whole ? "MiB" : "KiB");
 }
 
 static void print_cpu(const sinkproof_kernels *chosen) {
     memory m = look();
     printf("processor   %s\n", sinkproof_isa_processor());
     printf("threads     %d\n", sinkproof_cpu_threads());
-    printf("pages       %ld bytes; transparent huge pages:", m.page);
-    print_size("of", m.huge_page);
-    printf("%s%s\n", m.huge_page > 0 ? ", " : " ", m.huge_pages);
-    printf("caches     ");
+    printf("pages       %ld bytes; transparent huge pages", m.page);
+    print_size(" of", m.huge_page);
+    printf(": %s\ncaches      ", m.huge_pages);
+    if (m.l1_data == 0) printf("not known");
     print_size("L1 data", m.l1_data);
-    print_size("L2", m.l2);
-    print_size("L3", m.l3);
-    if (m.line > 0) printf(" line %ld bytes", m.line);
-    printf("%s\n\n%-12s%-6s%s\n", m.l1_data + m.l2 + m.l3 + m.line > 0 ? "" : " not known", "set",
-           "runs", "mode");
+    print_size(", L2", m.l2);
+    print_size(", L3", m.l3);
+    if (m.line > 0) printf(", lines of %ld bytes", m.line);
+    printf("\n\n%-12s%-6s%s\n", "set", "runs", "mode");
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
         const char *why;
         bool runs = sinkproof_isa_runs(*k, &why);
-        printf("%-12s%-6s%s%s%s\n", (*k)->isa, runs ? "yes" : "no", (*k)->mode, runs ? "" : ": ",
+        printf("%-12s%-6s%s%s%s\n", (*k)->isa, runs ? "yes" : "no", (*k)->mode, runs ? "" : "   ",
                runs ? "" : why);
     }
     printf("\nchosen      %s (mode %s)\n", chosen->isa, chosen->mode);
