@@ -67,7 +67,8 @@ static void project(chunk *c, const sinkproof_layer *layer) {
     memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
 }
 
-// A5 to A11 for head h and the queries from row i on.
+// A5 to A11 for head h and the queries from row i on. Scores and weights stay behind for an
+// observer; attention in one pass leaves the scores alone, and only when somebody looks.
 static void attend_block(chunk *c, size_t h, size_t i, double sink, double *s_ij,
                          double *alpha_ij) {
     const sinkproof_config *config = c->config;
@@ -84,18 +85,26 @@ static void attend_block(chunk *c, size_t h, size_t i, double sink, double *s_ij
         .q_stride = config->n_heads * d,
         .kv_stride = config->n_kv_heads * d,
     };
-    size_t at = i * block.q_stride + h * d;
-    stages->scores(policy, &block, c->b.q_nhd + at, c->session->k_ljgd[c->l] + g * d, s_ij);
+    const double *q_id = c->b.q_nhd + i * block.q_stride + h * d;
+    const double *k_jd = c->session->k_ljgd[c->l] + g * d, *v_jd = c->session->v_ljgd[c->l] + g * d;
+    double *o_id = c->b.o_nhd + i * block.q_stride + h * d;
+    bool one_pass = stages->attention != NULL;
+    if (!one_pass || c->observer != NULL) stages->scores(policy, &block, q_id, k_jd, s_ij);
+    if (one_pass) {
+        stages->attention(policy, &block, sink, q_id, k_jd, v_jd, o_id);
+        return;
+    }
     stages->softmax_sink(policy, &block, sink, s_ij, alpha_ij);
-    stages->values(policy, &block, alpha_ij, c->session->v_ljgd[c->l] + g * d, c->b.o_nhd + at);
+    stages->values(policy, &block, alpha_ij, v_jd, o_id);
 }
 
-// A6, A9 and A10 of every head.
+// A6, A9 and A10 of every head; A6 alone when attention is one pass.
 static void see_attention(chunk *c, size_t keys) {
     size_t heads = c->config->n_heads, rows = heads * c->n;
+    see(c, "A6", 3, (size_t[]){heads, c->n, keys}, c->b.s_hij);
+    if (c->session->stages->attention != NULL) return;
     for (size_t r = 0; r < rows; r++) // A10: the sink's column dropped
         memcpy(c->b.weight_hij + r * keys, c->b.alpha_hij + r * (keys + 1), keys * sizeof(double));
-    see(c, "A6", 3, (size_t[]){heads, c->n, keys}, c->b.s_hij);
     see(c, "A9", 3, (size_t[]){heads, c->n, keys + 1}, c->b.alpha_hij);
     see(c, "A10", 3, (size_t[]){heads, c->n, keys}, c->b.weight_hij);
 }

@@ -103,6 +103,21 @@ static const unsigned char f16_table[SINKPROOF_POINT_COUNT] = {
     AT(M12) = F16,         AT(F1) = F16,          AT(F2) = F16_OR,
 };
 
+// Any engine that keeps float32 and rounds each operand of a matrix product to bf16, so that an
+// instruction for pairs of bf16 numbers may serve: activations before a linear layer, queries, keys
+// and values. The attention's weights meet the values unrounded.
+static const unsigned char bf16_operands_table[SINKPROOF_POINT_COUNT] = {
+    AT(T0) = F32,          AT(A1) = BF16,         AT(A2) = BF16,          AT(A4_FREQ) = F32,
+    AT(A4_ANGLE) = F32,    AT(A4_COS) = F32,      AT(A4_PROD) = F32_OR,   AT(A4) = BF16,
+    AT(A5) = F32_OR,       AT(A6) = F32,          AT(A8) = F32,           AT(A9_MAX) = ABSENT,
+    AT(A9) = F32,          AT(A11) = BF16,        AT(A12) = F32,          AT(A13) = F32,
+    AT(M1) = BF16,         AT(M2) = F32,          AT(M4) = F32,           AT(M5) = F32_OR,
+    AT(M6) = F32,          AT(M8_ALPHA) = F32_OR, AT(M8_SCALED) = F32_OR, AT(M8_SIGMOID) = F32_OR,
+    AT(M8_SWISH) = F32_OR, AT(M8_UP) = F32_OR,    AT(M8) = BF16,          AT(M9) = F32_OR,
+    AT(M10) = F32,         AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT,   AT(M11) = F32,
+    AT(M12) = F32,         AT(F1) = BF16,         AT(F2) = F32,
+};
+
 static const unsigned char real_table[SINKPROOF_POINT_COUNT] = {0}; // nothing is rounded
 
 static const struct known_policy {
@@ -113,6 +128,7 @@ static const struct known_policy {
 } known[] = {
     {"real-f64", real_table, SINKPROOF_F64, false},
     {"f32", f32_table, SINKPROOF_F32, false},
+    {"bf16-operands", bf16_operands_table, SINKPROOF_F32, false},
     {"openai-bf16", openai_bf16_table, SINKPROOF_F32, true},
     {"hf-bf16", hf_bf16_table, SINKPROOF_F32, true},
     {"bf16", bf16_table, SINKPROOF_F32, false},
@@ -133,8 +149,8 @@ static const struct point_text {
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
-    static const char *const names[] = {"real-f64", "f32", "openai-bf16", "hf-bf16",
-                                        "bf16",     "f16", NULL};
+    static const char *const names[] = {"real-f64", "f32",  "bf16-operands", "openai-bf16",
+                                        "hf-bf16",  "bf16", "f16",           NULL};
     _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
     return names;
 }

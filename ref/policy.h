@@ -83,9 +83,9 @@ typedef struct sinkproof_policy {
 } sinkproof_policy;
 
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,inside=f32|f64][,yarn=truncate|config]".
-// Names: real-f64, f32, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE, which states a
-// policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known.
-// Source: DESIGN, "Three meanings of one model".
+// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
+// which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
+// is known. Source: DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
 // The known names, NULL-terminated, narrowest first.

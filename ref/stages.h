@@ -71,6 +71,13 @@ typedef struct sinkproof_stages {
     void (*values)(const sinkproof_policy *policy, const sinkproof_block *block,
                    const double *alpha_ij, const double *v_jd, double *o_id);
 
+    // A5 to A11 in one pass (sink.attn-values), or NULL. When it is there it alone makes o_id, and
+    // softmax_sink and values may be NULL; `scores` serves an observer, and must show what the pass
+    // computed. An observer sees neither A9 nor A10: a pass over the keys in pieces never holds
+    // weights that are normalised.
+    void (*attention)(const sinkproof_policy *policy, const sinkproof_block *block, double sink,
+                      const double *q_id, const double *k_jd, const double *v_jd, double *o_id);
+
     // A12: out_nc = o_n Wo^T + b.
     void (*output)(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                    const double *o_nhd, double *out_nc, double *work);
