@@ -74,8 +74,8 @@ PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help demo test asan fuzz fuzz-run interop-hf exhaustive check-walls check-doc write-doc format check-format \
-        mutants mutants-changed book test-book install clean FORCE
+.PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf exhaustive check-walls \
+        check-doc write-doc format check-format mutants mutants-changed book test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
@@ -85,7 +85,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test asan fuzz interop-hf book test-book,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book test-book,$(MAKECMDGOALS))
 build/packages: tests/install.sh
 	@mkdir -p build
 	@sh tests/install.sh $(if $(INSTALLING),,--check) build
@@ -133,6 +133,50 @@ test: $(PROGRAM) $(TESTBIN)  ## install what is missing, build, run every test (
 asan:  ## every test again under the address and undefined-behaviour sanitizers
 	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+# Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
+TSAN_TESTS ?= $(filter tests/test_engine%.c,$(TESTS))
+TSAN_RACE  := $(BUILD)/tests/tsan_race
+tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
+	@sh tests/install.sh --with tsan build
+	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
+
+tsan-run: $(TSAN_RACE) $(TSAN_TESTS:tests/%.c=$(BUILD)/tests/%)
+	@RACE=$(TSAN_RACE) OMP_TOOL_LIBRARIES=$$($(CC) -print-resource-dir)/../../libarcher.so OMP_NUM_THREADS=4 \
+	    TSAN_OPTIONS='ignore_noninstrumented_modules=1 second_deadlock_stack=1' \
+	    python3 tests/run.py $(BUILD) tests/tsan.sh $(TSAN_TESTS:tests/%.c=$(BUILD)/tests/%)
+
+$(TSAN_RACE): $(BUILD)/tests/tsan_race.o
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(OPENMP)
+
+# Other processors. For aarch64 the reference and fast/ are cross-compiled and linked whole into each
+# test. A cross compiler has neither OpenBLAS nor Jansson: the first is left out; of the second it gets
+# the header, and functions that trap, since these tests read no JSON. For old x86-64 processors the same
+# binaries run as always.
+QEMU_TESTS ?= $(filter tests/test_isa.c tests/test_panels.c tests/test_kernels%.c,$(TESTS))
+QEMU_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -L '<cblas.h>' $(REF) $(FAST)))
+QEMU_BIN   := $(QEMU_TESTS:tests/%.c=$(BUILD)/qemu/%)
+qemu: $(PROGRAM) $(QEMU_TESTS:tests/%.c=$(BUILD)/tests/%)  ## the kernels on emulated processors: aarch64, x86-64 without AVX-512 and without AVX
+	@sh tests/install.sh --with qemu build
+	@mkdir -p build/qemu-include
+	@cp $$(echo '#include <jansson.h>' | $(CC) -M -xc - | grep -o '[^ ]*/jansson[a-z_]*\.h') build/qemu-include/
+	@status=0; \
+	$(MAKE) qemu-run CC=aarch64-linux-gnu-gcc VARIANT=qemu EXTRA_CFLAGS='-isystem build/qemu-include' || status=1; \
+	SINKPROOF=$(PROGRAM) QEMU_TESTS='$(QEMU_TESTS:tests/%.c=$(BUILD)/tests/%)' \
+	    python3 tests/run.py $(BUILD)/qemu-x86_64 tests/qemu.sh || status=1; exit $$status
+
+qemu-run: $(QEMU_BIN)
+	@SINKPROOF_EMULATED=1 TEST_RUNNER=qemu-aarch64 python3 tests/run.py $(BUILD) $(QEMU_BIN)
+
+$(BUILD)/libqemu.a: $(QEMU_PARTS)
+	@nm -u $^ | sed -n 's/^ *U \(json_[a-z0-9_]*\)$$/void \1(void) { __builtin_trap(); }/p' | sort -u > $(BUILD)/json.c
+	@$(CC) -w -O2 -c $(BUILD)/json.c -o $(BUILD)/json.o
+	@rm -f $@
+	$(call say,archive $@)$(AR) rcsD $@ $^ $(BUILD)/json.o
+
+$(QEMU_BIN): $(BUILD)/qemu/%: $(BUILD)/tests/%.o $(BUILD)/libqemu.a
+	@mkdir -p $(@D)
+	$(call say,link $@)$(CC) $(CFLAGS) -static $^ -o $@ $(OPENMP) -lm
 
 FUZZ_SECONDS ?= 60
 fuzz:  ## every tests/fuzz_*.c under libFuzzer and the sanitizers, FUZZ_SECONDS each
@@ -205,7 +249,7 @@ test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
-FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(TESTS) $(FUZZERS)
+FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(wildcard tests/*.c)
 format:  ## clang-format every C file in place
 	clang-format -i $(FORMATTED)
 

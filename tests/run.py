@@ -6,6 +6,7 @@
 
 Each program's TAP goes to BUILD/tap/NAME.tap and, all together, to BUILD/tap.log. The skips are
 named, the counts printed, and prove's own summary ends the output. With CI=true a skip fails.
+TEST_RUNNER, when it is set, is the emulator that runs the compiled programs.
 """
 import os
 import pathlib
@@ -19,7 +20,11 @@ import tap_log  # noqa: E402
 # What prove runs for each program: the program itself, its output also to a file.
 TEE = """set -o pipefail
 name=$(basename "$1")
-case $1 in *.py) set -- "${PYTHON:-python3}" "$@" ;; *.sh) set -- bash "$@" ;; esac
+case $1 in
+*.py) set -- "${PYTHON:-python3}" "$@" ;;
+*.sh) set -- bash "$@" ;;
+*) [ -z "${TEST_RUNNER:-}" ] || set -- "$TEST_RUNNER" "$@" ;;
+esac
 start=$SECONDS
 timeout -k 10 "${TEST_SECONDS:-900}" "$@" </dev/null | tee "$TAP_DIR/$name.tap"
 status=$?
