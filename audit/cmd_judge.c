@@ -23,8 +23,8 @@ enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT };
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
      "what the engine declares: auto (default: the narrowest known policy that the trace fits), "
-     "real-f64, f32, openai-bf16, hf-bf16, bf16, f16, with overrides (f32,exp=4ulp; "
-     "openai-bf16,M8.alpha=bf16)",
+     "real-f64, f32, bf16-operands, openai-bf16, hf-bf16, bf16, f16, with overrides "
+     "(f32,exp=4ulp; openai-bf16,M8.alpha=bf16)",
      0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the report)", 0},
@@ -91,11 +91,25 @@ static const struct argp argp = {
     NULL,
     NULL};
 
+// Does the trace keep the residual stream in float32?
+static bool residual_in_f32(const sinkproof_trace *trace, size_t layers) {
+    static const sinkproof_trace_point stream[] = {SINKPROOF_TRACE_T0, SINKPROOF_TRACE_A13,
+                                                   SINKPROOF_TRACE_M12};
+    for (size_t p = 0; p < sizeof stream / sizeof stream[0]; p++)
+        for (size_t l = 0; l < layers; l++) {
+            const sinkproof_tensor *t = sinkproof_trace_find(trace, stream[p], l);
+            if (t != NULL && t->dtype == SINKPROOF_DTYPE_F32) return true;
+        }
+    return false;
+}
+
 // The policies that auto tries: those that hold what the trace is stored in, narrowest first.
+// Bf16 beside a residual in float32 is what bf16-operands describes.
 static const char *const *candidates_for(const sinkproof_trace *trace, size_t layers) {
     static const char *const in_f64[] = {"real-f64", NULL}, *const in_f32[] = {"f32", NULL};
     static const char *const in_f16[] = {"f16", NULL};
-    static const char *const in_bf16[] = {"openai-bf16", "hf-bf16", "bf16", NULL};
+    static const char *const in_both[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
+    const char *const *in_bf16 = in_both + (residual_in_f32(trace, layers) ? 0 : 1);
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         for (size_t l = 0; l < layers; l++) {
             const sinkproof_tensor *t = sinkproof_trace_find(trace, (sinkproof_trace_point)p, l);

@@ -36,8 +36,8 @@ static const struct argp_option argp_options[] = {
     {"tokens", KEY_TOKENS, "IDS", 0, "Ids separated by commas, @FILE, or random:N[,seed=S]", 0},
     {"engine", KEY_ENGINE, "NAME", 0, "ref (the default)", 0},
     {"policy", KEY_POLICY, "P", 0,
-     "What rounds where: real-f64 (the default), f32, openai-bf16, hf-bf16, bf16, f16, each with "
-     "overrides",
+     "What rounds where: real-f64 (the default), f32, bf16-operands, openai-bf16, hf-bf16, bf16, "
+     "f16, each with overrides",
      0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
     {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},

@@ -60,6 +60,14 @@ exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.s
 contains out "First divergence: T0"
 exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
 
+# Both hold bfloat16; what the residual stream is stored in tells them apart.
+for policy in bf16-operands openai-bf16; do
+    "$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy $policy \
+        --trace "$work/auto.safetensors" >"$work/out" 2>&1
+    exits 0 "a trace under $policy" judge synthetic:tiny "$work/auto.safetensors" --local
+    contains out "auto: $policy fits"
+done
+
 "$sinkproof" info --policy openai-bf16,M8.alpha=bf16 >"$work/policy"
 exits 0 "a policy in a file, as info prints it" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy "@$work/policy"

@@ -113,6 +113,9 @@ int main(void) {
     test_names();
     test_tables();
     test_difference("openai-bf16", "hf-bf16", "A9.max M11.prod M11.sum ");
+    test_difference("f32", "bf16-operands", "A1 A2 A4 A11 M1 M8 F1 ");
+    test_difference("bf16-operands", "f32,A1=bf16,A2=bf16,A4=bf16,A11=bf16,M1=bf16,M8=bf16,F1=bf16",
+                    "");
     test_difference("openai-bf16", "openai-bf16,M8.alpha=bf16", "M8.alpha ");
     test_difference("bf16", "bf16,yarn=config", "");
     test_overrides();
