@@ -69,7 +69,7 @@ missing() {
         browser) if exists chromium; then for_command chromium chromium; fi ;; # else the tests skip it by name
         esac
     done
-    for p in $list; do installed "$p" || printf '%s ' "$p"; done
+    for p in $(printf '%s\n' $list | awk '!seen[$0]++'); do installed "$p" || printf '%s ' "$p"; done
     if lacks_arb; then printf 'libflint-arb-dev '; fi
 }
 
