@@ -12,29 +12,32 @@
 #include "fast/panels.h"
 
 enum {
-    SINKPROOF_SCRATCH = 512 << 10, // bytes of scratch that a thread hands to a kernel, 64-byte aligned
+    SINKPROOF_SCRATCH =
+        512 << 10, // bytes of scratch that a thread hands to a kernel, 64-byte aligned
 };
 
 // y_i = W x_i (+ b) for i < n. Rows are given by pointers, so that an expert's tokens are gathered
 // without a copy.
 typedef struct sinkproof_product {
     const sinkproof_panels *weight;
-    const float *bias_r;          // [16 panels], or NULL
+    const float *bias_r; // [16 panels], or NULL
     size_t n;
-    const float *const *x_n;      // x_n[i]: [32 blocks] floats, zeros beyond cols
-    const uint16_t *const *x16_n; // the same numbers as bf16, 32 blocks each; NULL: they are no bf16
-    float *const *y_n;            // y_n[i]: room for [16 panels] floats
+    const float *const *x_n; // x_n[i]: [32 blocks] floats, zeros beyond cols
+    const uint16_t *const
+        *x16_n;        // the same numbers as bf16, 32 blocks each; NULL: they are no bf16
+    float *const *y_n; // y_n[i]: room for [16 panels] floats
 } sinkproof_product;
 
-// Keys and values of one key/value head, in blocks of 32 positions: `format` F32 or BF16. Key block b
-// (positions 32 b ..) is two panels (16 keys each) of ceil(head_dim / 32) blocks of columns, panel
-// after panel; value block b is one block of columns (the 32 positions) of ceil(head_dim / 16) panels,
-// panel after panel. A ring: block b lies at place b % ring.
+// Keys and values of one key/value head, in blocks of 32 positions: `format` F32 or BF16. Key block
+// b (positions 32 b ..) is two panels (16 keys each) of ceil(head_dim / 32) blocks of columns,
+// panel after panel; value block b is one block of columns (the 32 positions) of ceil(head_dim /
+// 16) panels, panel after panel. A ring: block b lies at place b % ring. With BF16 the queries are
+// bf16 numbers too. head_dim is at most 1024.
 typedef struct sinkproof_cache_view {
     sinkproof_panel_format format;
     size_t head_dim;
-    size_t ring;            // places
-    size_t place_stride;    // bytes from one place to the next, the same for keys and values
+    size_t ring;         // places
+    size_t place_stride; // bytes from one place to the next, the same for keys and values
     const uint8_t *k, *v;
 } sinkproof_cache_view;
 
@@ -42,12 +45,12 @@ typedef struct sinkproof_cache_view {
 typedef struct sinkproof_attention {
     sinkproof_cache_view cache;
     size_t group, n, first;
-    size_t window;               // keys that a query sees, itself included; 0: all before it
-    float scale;                 // 1 / sqrt(head_dim)
-    const float *sink_h;         // [group]; -inf: no sink
-    const float *q;              // q + i q_stride + h head_dim: query head h of the group
+    size_t window;       // keys that a query sees, itself included; 0: all before it
+    float scale;         // 1 / sqrt(head_dim)
+    const float *sink_h; // [group]; -inf: no sink
+    const float *q;      // q + i q_stride + h head_dim: query head h of the group
     size_t q_stride;
-    float *o;                    // the same for the output
+    float *o; // the same for the output
     size_t o_stride;
     // Where each key of the cache was visible, its score (A6) is written to
     // score[(h score_head) + i score_row + position], unless score is NULL.
@@ -61,9 +64,9 @@ typedef struct sinkproof_span_state {
 } sinkproof_span_state;
 
 typedef struct sinkproof_kernels {
-    const char *isa;   // "avx512"
-    bool pairs;        // `linear` uses x16_n when it is given
-    const char *mode;  // "lanes", or "amx": tables of one mode give the same bits
+    const char *isa;  // "avx512"
+    bool pairs;       // `linear` uses x16_n when it is given
+    const char *mode; // "lanes", or "amx": tables of one mode give the same bits
 
     // Panels first .. last - 1 of the product.
     void (*linear)(const sinkproof_product *product, size_t first, size_t last, void *scratch);
@@ -74,14 +77,16 @@ typedef struct sinkproof_kernels {
     // All queries of `attention`, spans in ascending order, the sink first.
     void (*attend)(const sinkproof_attention *attention, void *scratch);
     // The spans first .. last - 1 (keys 256 first ..) of a single query (n = 1), each into its own
-    // place: state_sh[(s - first) group + h], o_shd[((s - first) group + h) head_dim rounded up to 16].
+    // place: state_sh[(s - first) group + h], o_shd[((s - first) group + h) head_dim rounded up to
+    // 16].
     void (*attend_spans)(const sinkproof_attention *attention, size_t first, size_t last,
                          sinkproof_span_state *state_sh, float *o_shd, void *scratch);
-    // Joins the spans of one query head, in ascending order, into o_d[head_dim]: n_spans states, `stride`
-    // states apart, and their outputs, `stride` rows apart.
+    // Joins the spans of one query head, in ascending order, into o_d[head_dim]: n_spans states,
+    // `stride` states apart, and their outputs, `stride` rows apart.
     void (*merge_spans)(size_t head_dim, float sink, size_t n_spans, size_t stride,
                         const sinkproof_span_state *state_s, const float *o_sd, float *o_d);
-    // act_f from gate and up interleaved, [2 inter]; act has room for a multiple of 32, zeros beyond.
+    // act_f from gate and up interleaved, [2 inter]; act has room for a multiple of 32, zeros
+    // beyond.
     void (*swiglu)(size_t inter, float alpha, float limit, const float *gate_up_2f, float *act_f);
     // out_c = sum_k w_k y_k,c from 0.
     void (*mixture)(size_t cols, size_t n_chosen, const float *weights_k, const float *const *y_k,
