@@ -24,7 +24,8 @@ int main(void) {
     enum { STRIDE = 512 };
     double apart = reference_error();
     ok(apart < 0x1p-100, "bound.exp reference against Arb worst=%.3g bound=%.3g", apart, 0x1p-100);
-    exp_worst f64 = exp_floats(53, STRIDE), f32 = exp_floats(24, STRIDE);
+    exp_worst f64 = exp_floats(exp_binary64, STRIDE);
+    exp_worst f32 = exp_floats(exp_binary32(expf), STRIDE);
     ok(f64.ulp <= 4 && f64.floats > 1000000,
        "bound.exp libm exp at one float in %d: lower bound found by search, worst=%.6f bound=4 ulp "
        "at %a of %zu",

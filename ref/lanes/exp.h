@@ -3,9 +3,8 @@
 //
 // The constants of the lanes' exponential, in this one place, and its steps. ref/lanes/exp.c is
 // these steps in scalar code; a body with vectors follows them lane by lane and has the same bits.
-// The polynomial comes from proofs/bounds/exp.sollya, the error bound from proofs/bounds/exp.py,
-// which reads the constants here. Every step is one IEEE float32 operation, round to nearest even,
-// subnormals kept; fma(a, b, c) = a b + c rounded once.
+// The constants come from proofs/bounds/exp.sollya. Every step is one IEEE float32 operation, round
+// to nearest even, subnormals kept; fma(a, b, c) = a b + c rounded once.
 //
 //   1. x = HIGH < x ? HIGH : x          a comparison with NaN is false: NaN stays NaN;
 //      x = x < LOW ? LOW : x            +inf becomes HIGH, -inf LOW
@@ -44,5 +43,10 @@
 #define SINKPROOF_EXP_C4     0x1.555a26p-5f
 #define SINKPROOF_EXP_C5     0x1.12397ep-7f
 #define SINKPROOF_EXP_C6     0x1.694c8ep-10f
+
+// bound.exp, proved in proofs/formal/LanesExp.v: the error in ulp of e^x where that is at least
+// 2^-126, and in units of 2^-149 where it is less.
+#define SINKPROOF_EXP_ULP           0.93
+#define SINKPROOF_EXP_ULP_SUBNORMAL 0.965
 
 #endif
