@@ -36,6 +36,7 @@ int sinkproof_cmd_truth(int argc, char **argv);
 int sinkproof_cmd_verify(int argc, char **argv);
 int sinkproof_cmd_judge(int argc, char **argv);
 int sinkproof_cmd_curve(int argc, char **argv);
+int sinkproof_cmd_bench(int argc, char **argv);
 
 // Prints "sinkproof COMMAND: SENTENCE" on stderr and returns SINKPROOF_BAD_INPUT.
 int sinkproof_bad_input(const char *command, const sinkproof_error *error);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The rows of a run for people, and the columns that gnuplot draws. It reads the rows of the JSON,
+// so that both say the same.
+#include "audit/bench.h"
+
+#include "fast/isa.h"
+
+#include <string.h>
+
+static double number(const json_t *row, const char *key) {
+    return json_number_value(json_object_get(row, key));
+}
+
+static const char *text(const json_t *row, const char *key) {
+    const char *value = json_string_value(json_object_get(row, key));
+    return value != NULL ? value : "";
+}
+
+// Four significant digits, without an exponent.
+static void show_number(char *to, size_t room, double x) {
+    int digits = x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : x >= 0.1 ? 3 : 5;
+    snprintf(to, room, "%.*f", digits, x);
+}
+
+static void show_time(char *to, size_t room, double seconds) {
+    char digits[24];
+    const char *unit = seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s";
+    show_number(digits, sizeof digits, seconds * (seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1));
+    snprintf(to, room, "%s %s", digits, unit);
+}
+
+static bool has_more(const json_t *row, const char *key) {
+    return json_object_get(row, key) != NULL;
+}
+
+static void print_row(const json_t *row) {
+    char value[32], limit[32] = "", share[32] = "", time[32], least[32], most[32];
+    show_number(value, sizeof value, number(row, "value"));
+    if (!json_is_null(json_object_get(row, "limit"))) {
+        show_number(limit, sizeof limit, number(row, "limit"));
+        snprintf(share, sizeof share, "%.1f %%", 100 * number(row, "share"));
+    }
+    const json_t *spread = json_object_get(row, "spread");
+    show_time(time, sizeof time, number(row, "median"));
+    show_time(least, sizeof least, json_number_value(json_array_get(spread, 0)));
+    show_time(most, sizeof most, json_number_value(json_array_get(spread, 1)));
+    printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld)", text(row, "id"), value,
+           text(row, "unit"), limit, share, text(row, "roof"), time, least, most,
+           (long long)json_integer_value(json_object_get(row, "repeats")));
+    if (has_more(row, "how")) printf("  %s", text(row, "how"));
+    if (has_more(row, "bytes_per_token"))
+        printf("  %.3f GB/token", number(row, "bytes_per_token") / 1e9);
+    if (has_more(row, "cache_bytes")) printf(", cache %.1f MB", number(row, "cache_bytes") / 1e6);
+    if (has_more(row, "weight_bytes"))
+        printf("  weights %.2f GB, memory at most %.2f GB", number(row, "weight_bytes") / 1e9,
+               number(row, "peak_memory_bytes") / 1e9);
+    printf("\n");
+}
+
+static void print_head(const sinkproof_bench *bench, const char *prefix) {
+    printf("%sprocessor: %s; instruction set %s, numeric mode %s; %d thread%s\n", prefix,
+           sinkproof_isa_processor(), bench->table->isa, bench->table->mode, bench->threads,
+           bench->threads == 1 ? "" : "s");
+    if (bench->model != NULL)
+        printf("%smodel: %s; policy %s\n", prefix, bench->model, bench->policy.name);
+    printf("%severy number is measured (median of the repeats in brackets, with the least and the "
+           "largest time);\n%slimits are measured between the repeats\n",
+           prefix, prefix);
+    if (bench->quick)
+        printf("%s--quick: small shapes that fit in caches; no figure to quote\n", prefix);
+}
+
+static void print_table(const sinkproof_bench *bench) {
+    print_head(bench, "");
+    printf("\n%-40s %9s %-13s %9s %8s  %-10s %10s  %s\n", "", "value", "", "limit", "share", "roof",
+           "time", "spread");
+    const json_t *row;
+    size_t r;
+    json_array_foreach(bench->rows, r, row) print_row(row);
+}
+
+// "# series" and lines of "at seconds least most roof", seconds per token; two empty lines between.
+static void print_columns(const sinkproof_bench *bench) {
+    printf("# sinkproof bench --scaling %s: seconds per token\n", bench->scaling);
+    print_head(bench, "# ");
+    const char *series = "";
+    const json_t *row;
+    size_t r;
+    json_array_foreach(bench->rows, r, row) {
+        if (!has_more(row, "series")) continue;
+        if (strcmp(series, text(row, "series")) != 0) {
+            if (series[0] != '\0') printf("\n\n");
+            series = text(row, "series");
+            printf("# %s\n# at seconds least most roof\n", series);
+        }
+        const json_t *spread = json_object_get(row, "spread");
+        double tokens = number(row, "tokens");
+        printf(
+            "%lld %.9g %.9g %.9g %.9g\n", (long long)json_integer_value(json_object_get(row, "at")),
+            number(row, "median") / tokens, json_number_value(json_array_get(spread, 0)) / tokens,
+            json_number_value(json_array_get(spread, 1)) / tokens,
+            number(row, "median") * number(row, "share") / tokens);
+    }
+}
+
+void sinkproof_bench_print(const sinkproof_bench *bench) {
+    if (bench->scaling != NULL)
+        print_columns(bench);
+    else
+        print_table(bench);
+}
