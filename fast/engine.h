@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The whole model at the machine's speed: weights packed once, any number of sequences, each with its
-// own key/value cache, run together in one pass over the weights. A token's numbers do not depend on
-// threads, on the chunks its prompt came in, or on its neighbours in the batch.
+// The whole model at the machine's speed: weights packed once, any number of sequences, each with
+// its own key/value cache, run together in one pass over the weights. A token's numbers do not
+// depend on threads, on the chunks its prompt came in, or on its neighbours in the batch.
 #ifndef SINKPROOF_ENGINE_H
 #define SINKPROOF_ENGINE_H
 
@@ -16,7 +16,8 @@ typedef struct sinkproof_sequence sinkproof_sequence;
 typedef struct sinkproof_engine_options {
     const sinkproof_kernels *kernels; // NULL: sinkproof_isa_choose(NULL)
     int threads;                      // 0: as many as processors
-    bool streamed; // pack each layer when a pass comes to it: one layer's memory, a pass costs a packing
+    bool streamed; // pack each layer when a pass comes to it: one layer's memory, a pass costs a
+                   // packing
     size_t chunk;  // tokens per pass through the layers; 0: 512
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL
     void *context;
@@ -41,7 +42,8 @@ sinkproof_sequence *sinkproof_sequence_new(const sinkproof_engine *engine, size_
 void sinkproof_sequence_free(sinkproof_sequence *sequence);
 void sinkproof_sequence_reset(sinkproof_sequence *sequence); // length 0; the memory is kept
 size_t sinkproof_sequence_length(const sinkproof_sequence *sequence);
-size_t sinkproof_sequence_bytes(const sinkproof_sequence *sequence); // of cache that its tokens need
+size_t
+sinkproof_sequence_bytes(const sinkproof_sequence *sequence); // of cache that its tokens need
 
 // A sequence's share of a pass: n further tokens (0: nothing happens). logits: [n, vocab] when
 // all_logits, [vocab] of the last token otherwise, or NULL.
@@ -53,16 +55,16 @@ typedef struct sinkproof_part {
     bool all_logits;
 } sinkproof_part;
 
-// Runs the parts together. With an observer there is one part, one pass, and it sees the points of the
-// trace as the reference names them, but for A9 and A10, which the one-pass attention never holds
-// normalised. Fails, before anything is changed, on a token outside the vocabulary, a context beyond
-// the sequence's room, the same sequence twice, an allocation.
-bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts,
-                              const sinkproof_part *parts, const sinkproof_observer *observer,
-                              sinkproof_error *error);
+// Runs the parts together. With an observer there is one part, one pass, and it sees the points of
+// the trace as the reference names them, but for A9 and A10, which the one-pass attention never
+// holds normalised. Fails, before anything is changed, on a token outside the vocabulary, a context
+// beyond the sequence's room, the same sequence twice, an allocation.
+bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const sinkproof_part *parts,
+                              const sinkproof_observer *observer, sinkproof_error *error);
 
-// The next token from its logits: temperature 0 takes the largest (the lower id in a tie); otherwise
-// draws from softmax(logits / temperature) with a counter-based generator: (seed, position) fixes it.
+// The next token from its logits: temperature 0 takes the largest (the lower id in a tie);
+// otherwise draws from softmax(logits / temperature) with a counter-based generator: (seed,
+// position) fixes it.
 int32_t sinkproof_sample(size_t vocab, const float *logits_v, double temperature, uint64_t seed,
                          uint64_t position);
 
