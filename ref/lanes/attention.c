@@ -54,12 +54,14 @@ static void span_weights(const sinkproof_block *block, const double *q_d, const 
     s->sum = sinkproof_lanes_sum16(SPAN, s->p_j);
 }
 
-// o'_d: v_jd[j kv_stride] is coordinate d of the span's values.
+// o'_d: v_jd[j kv_stride] is coordinate d of the span's values. The blocks of 32 that hold no
+// visible key would add zero: they are left out.
 static float span_value(const sinkproof_block *block, const double *v_jd, const span *s) {
     float v_j[SPAN] = {0};
     for (size_t j = s->first; j < s->last; j++)
         v_j[j] = (float)v_jd[(s->start + j) * block->kv_stride];
-    return sinkproof_lanes_dot(SPAN, v_j, NULL, s->p_j);
+    size_t from = s->first / BLOCK * BLOCK;
+    return sinkproof_lanes_dot(s->last - from, v_j + from, NULL, s->p_j + from);
 }
 
 // The state takes in a span: m, l here, o_d in the output's own place.
