@@ -46,6 +46,7 @@ typedef struct sinkproof_bench {
     uint8_t *arena; // weights and caches under test, in 2 MiB pages where the system gives them
     size_t arena_bytes, last_level;            // last_level: bytes of the largest cache, 0 unknown
     uint8_t **scratch_t;                       // [threads] SINKPROOF_SCRATCH bytes each
+    size_t memory_part;                        // of the arena, read next
     size_t memory_variant;                     // of reading: the best found
     double rate[2][SINKPROOF_BENCH_RESOURCES]; // for one thread, for all; 0: there is none
     json_t *rows;

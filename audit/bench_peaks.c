@@ -11,13 +11,13 @@
 
 // In plain C, as the portable lanes have it: fmaf is whatever the library makes of it.
 static void fma_portable(size_t turns) {
-    float lane[16] = {0};
-    volatile float one = 1.0f, half = 0.5f;
-    const float a = one, b = half;
+    float a[16], b[16], sum[16] = {0};
+    for (int l = 0; l < 16; l++) a[l] = 1.0f, b[l] = 0.5f;
+    __asm__ volatile("" : : "r"(a), "r"(b) : "memory"); // not known to the compiler
     for (size_t i = 0; i < turns; i++)
-        for (int l = 0; l < 16; l++) lane[l] = fmaf(a, b, lane[l]);
-    volatile float sink = 0;
-    for (int l = 0; l < 16; l++) sink += lane[l];
+#pragma GCC unroll 16
+        for (int l = 0; l < 16; l++) sum[l] = fmaf(a[l], b[l], sum[l]);
+    __asm__ volatile("" : : "r"(sum) : "memory");
 }
 static const sinkproof_bench_peak peak_portable = {"fmaf of C", 32, fma_portable};
 

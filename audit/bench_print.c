@@ -51,7 +51,7 @@ static void print_row(const json_t *row) {
            (long long)json_integer_value(json_object_get(row, "repeats")));
     if (has_more(row, "how")) printf("  %s", text(row, "how"));
     if (has_more(row, "bytes_per_token"))
-        printf("  %.3f GB/token", number(row, "bytes_per_token") / 1e9);
+        printf("  %.4g MB/token", number(row, "bytes_per_token") / 1e6);
     if (has_more(row, "cache_bytes")) printf(", cache %.1f MB", number(row, "cache_bytes") / 1e6);
     if (has_more(row, "weight_bytes"))
         printf("  weights %.2f GB, memory at most %.2f GB", number(row, "weight_bytes") / 1e9,

@@ -8,6 +8,7 @@
 #include "fast/isa.h"
 #include "fast/memory.h"
 #include "ref/lanes/lanes.h"
+#include "ref/model/model.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -237,6 +238,11 @@ static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
 }
 
 static bool run(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+    sinkproof_model *model;
+    if (b->model != NULL) { // what is wrong with it is said before anything is measured
+        if (!sinkproof_model_open(b->model, &model, error)) return false;
+        sinkproof_model_close(model);
+    }
     sinkproof_bench_limits(b);
     if (b->scaling != NULL) return sinkproof_bench_scaling(b, error);
     if (kernels) {

@@ -18,6 +18,8 @@ static const sinkproof_command commands[] = {
     {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
     {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
      sinkproof_cmd_curve},
+    {"bench", "how fast: kernels and the whole model against the machine's limits",
+     sinkproof_cmd_bench},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
