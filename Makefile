@@ -36,6 +36,9 @@ CFLAGS  := $(WARN) $(OPT) -ffp-contract=off -fno-math-errno -I. $(SANITIZE) $(EX
 # since the dispatch (fast/isa.c) itself must run on any processor of the architecture.
 OPENMP     := -fopenmp
 OPT_FAST   := -O3 $(OPENMP)
+# The kernels are large functions of vector registers: to follow each variable through them for a
+# debugger takes gcc longer than to compile them. They get line numbers only.
+OPT_KERNEL := -g1
 SET_avx2   := -mavx2 -mfma -mf16c
 SET_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c
 SET_avx512bf16 := $(SET_avx512) -mavx512bf16
@@ -44,7 +47,8 @@ SETS_x86_64  := avx2 avx512 avx512bf16 amx
 SETS_aarch64 := neon
 MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
-own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
+own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
+      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
 # packages are there, and once.
@@ -92,7 +96,7 @@ build/packages: tests/install.sh
 	@touch $@
 
 # A change of compiler or flags rebuilds everything in the variant.
-ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set)))
+ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(OPT_KERNEL) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set)))
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(ALL_FLAGS)' | cmp -s - $@ || echo '$(ALL_FLAGS)' > $@
@@ -100,9 +104,6 @@ $(BUILD)/flags: FORCE
 $(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) -MMD -MP -c $< -o $@
-
-# The dispatch lists the tables that there are.
-$(BUILD)/fast/isa.o: $(FAST)
 
 $(ARCHIVE): $(OBJECTS)
 	@rm -f $@

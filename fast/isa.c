@@ -23,26 +23,14 @@
 #endif
 
 static const sinkproof_kernels *const tables[] = {
-#if __has_include("kernels_portable.c")
     &sinkproof_kernels_portable,
-#endif
 #if defined(__x86_64__)
-#if __has_include("kernels_avx2.c")
     &sinkproof_kernels_avx2,
-#endif
-#if __has_include("kernels_avx512.c")
     &sinkproof_kernels_avx512,
-#endif
-#if __has_include("kernels_avx512bf16.c")
     &sinkproof_kernels_avx512bf16,
-#endif
-#if __has_include("kernels_amx.c")
     &sinkproof_kernels_amx,
-#endif
 #elif defined(__aarch64__)
-#if __has_include("kernels_neon.c")
     &sinkproof_kernels_neon,
-#endif
 #endif
     NULL};
 
