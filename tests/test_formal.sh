@@ -8,13 +8,13 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 skip() {
-    echo "1..0 # SKIP $1 is missing (Debian: coq libcoq-coquelicot libcoq-flocq)"
+    echo "1..0 # SKIP $1 is missing (Debian: coq libcoq-coquelicot libcoq-flocq libcoq-interval)"
     exit 0
 }
 for tool in coqc coqdep make python3; do
     command -v $tool >/dev/null || skip $tool
 done
-for library in Coquelicot Flocq; do
+for library in Coquelicot Flocq Interval; do
     [ -d "$(coqc -where)/user-contrib/$library" ] || skip "Coq's $library"
 done
 . tests/tap.sh
