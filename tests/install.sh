@@ -64,7 +64,7 @@ missing() {
         qemu) list="$list gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
         venv) list="$list python3-venv" ;;
         format) list="$list clang-format" ;;
-        formal) list="$list coq libcoq-coquelicot libcoq-flocq" ;;
+        formal) list="$list coq libcoq-coquelicot libcoq-flocq libcoq-interval sollya" ;;
         book) for_command pandoc pandoc; for_command gnuplot gnuplot-nox; for_command node nodejs; for_command npm npm ;;
         browser) if exists chromium; then for_command chromium chromium; fi ;; # else the tests skip it by name
         esac
