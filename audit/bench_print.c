@@ -65,9 +65,9 @@ static void print_head(const sinkproof_bench *bench, const char *prefix) {
            bench->threads == 1 ? "" : "s");
     if (bench->model != NULL)
         printf("%smodel: %s; policy %s\n", prefix, bench->model, bench->policy.name);
-    printf("%severy number is measured (median of the repeats in brackets, with the least and the "
-           "largest time);\n%slimits are measured between the repeats\n",
-           prefix, prefix);
+    if (bench->scaling == NULL)
+        printf("every number is measured: the median of the repeats in brackets, after the least "
+               "and the\nlargest time; limits are measured between the repeats\n");
     if (bench->quick)
         printf("%s--quick: small shapes that fit in caches; no figure to quote\n", prefix);
 }
@@ -83,7 +83,9 @@ static void print_table(const sinkproof_bench *bench) {
 
 // "# series" and lines of "at seconds least most roof", seconds per token; two empty lines between.
 static void print_columns(const sinkproof_bench *bench) {
-    printf("# sinkproof bench --scaling %s: seconds per token\n", bench->scaling);
+    printf("# sinkproof bench --scaling %s: seconds per token, measured: median, least, most, and "
+           "the roof\n",
+           bench->scaling);
     print_head(bench, "# ");
     const char *series = "";
     const json_t *row;
