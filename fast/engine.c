@@ -103,16 +103,22 @@ static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
     return sinkproof_pack_list_new(c, &e->list, error) && sinkproof_workers_new(e, error);
 }
 
+bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_policy *policy,
+                             sinkproof_error *error) {
+    if (!sinkproof_lanes_serves(policy, error)) return false;
+    bool bf16 = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
+    return bf16 || strcmp(kernels->mode, "lanes") == 0 ||
+           sinkproof_fail(error, "%s multiplies bf16 numbers alone: expected bf16-operands, not %s",
+                          kernels->isa, policy->name);
+}
+
 static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {
     const sinkproof_config *c = e->config;
     e->kernels = e->options.kernels;
     if (e->kernels == NULL) e->kernels = sinkproof_isa_choose(NULL, error);
-    if (e->kernels == NULL || !sinkproof_lanes_serves(policy, error)) return false;
+    if (e->kernels == NULL || !sinkproof_engine_serves(e->kernels, policy, error)) return false;
     e->bf16_operands = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
     e->bf16_cache = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_BF16;
-    if (strcmp(e->kernels->mode, "lanes") != 0 && !e->bf16_operands)
-        return sinkproof_fail(error, "%s multiplies bf16 numbers alone: not policy %s",
-                              e->kernels->isa, policy->name);
     e->threads = e->options.threads > 0 ? e->options.threads : omp_get_num_procs();
     e->chunk = e->options.chunk > 0 ? e->options.chunk : CHUNK;
     e->width = (sinkproof_widths){.hidden = padded(c->hidden),

@@ -23,8 +23,12 @@ typedef struct sinkproof_engine_options {
     void *context;
 } sinkproof_engine_options;
 
-// Packs the model's weights. The policy is one that sinkproof_lanes_serves (or, for amx, bf16
-// operands). The model outlives the engine. Errors: the policy, no memory.
+// Whether an engine with these kernels can follow the policy: one that sinkproof_lanes_serves, and
+// for amx one whose operands are bf16. Otherwise a sentence with what it can follow.
+bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_policy *policy,
+                             sinkproof_error *error);
+
+// Packs the model's weights. The model outlives the engine. Errors: the policy, no memory.
 bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *policy,
                           const sinkproof_engine_options *options, sinkproof_engine **engine,
                           sinkproof_error *error);

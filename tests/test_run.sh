@@ -58,8 +58,7 @@ exits 2 "no tokens" run synthetic:tiny
 exits 2 "an unknown policy" run synthetic:tiny --tokens 1 --policy bf17
 contains err "hf-bf16" "and the known ones are listed"
 exits 2 "an unknown engine" run synthetic:tiny --tokens 1 --engine slow
-exits 2 "the fast engine" run synthetic:tiny --tokens 1 --engine fast
-contains err "not built yet" "is not built yet"
+contains err "known are ref, lanes and fast" "and the known ones are listed"
 exits 2 "--points without --trace" run synthetic:tiny --tokens 1 --points A9
 exits 3 "an unknown model" run synthetic:nano --tokens 1
 exits 3 "a missing directory" run "$work/none" --tokens 1

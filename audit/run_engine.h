@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// One face for the engines that `sinkproof run` knows: ref (the reference), lanes (the scalar
+// emulation of the fast path's arithmetic) and fast.
+#ifndef SINKPROOF_RUN_ENGINE_H
+#define SINKPROOF_RUN_ENGINE_H
+
+#include "ref/forward.h"
+
+typedef struct sinkproof_runner_options {
+    const char *engine; // "ref", "lanes", "fast"
+    int threads;        // fast: 0, as many as processors
+    bool streamed;      // fast: one layer's weights at a time
+    size_t max_tokens;  // that will go through
+    void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL
+} sinkproof_runner_options;
+
+typedef struct sinkproof_runner sinkproof_runner;
+
+// The known names, NULL-terminated.
+const char *const *sinkproof_runner_names(void);
+const char *sinkproof_runner_policy(const char *engine); // its default
+
+// Whether the engine can follow the policy, and the instruction set asked for runs; otherwise a
+// sentence with what it can.
+bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
+                             sinkproof_error *error);
+
+// The points of a whole trace, as a list: of lanes and fast those that the fast path holds. ref:
+// NULL.
+const char *sinkproof_runner_points(const char *engine);
+// Whether the engine can show every point of a list ("A9,03.M8"); otherwise a sentence.
+bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_error *error);
+
+bool sinkproof_runner_new(const sinkproof_model *model, const sinkproof_policy *policy,
+                          const sinkproof_runner_options *options, sinkproof_runner **runner,
+                          sinkproof_error *error);
+void sinkproof_runner_free(sinkproof_runner *runner);
+
+// n further tokens; the last one's logits unless logits_v is NULL.
+bool sinkproof_runner_forward(sinkproof_runner *runner, size_t n, const int32_t *tokens_n,
+                              double *logits_v, const sinkproof_observer *observer,
+                              sinkproof_error *error);
+size_t sinkproof_runner_length(const sinkproof_runner *runner);
+
+// What ran: the instruction set (NULL: scalar code), threads, bytes of weights as they are kept.
+const char *sinkproof_runner_isa(const sinkproof_runner *runner);
+int sinkproof_runner_threads(const sinkproof_runner *runner);
+size_t sinkproof_runner_weight_bytes(const sinkproof_runner *runner);
+
+#endif
