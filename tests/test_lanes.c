@@ -270,6 +270,9 @@ static void test_mixture(void) {
     double out = 5;
     sinkproof_lanes_mixture(&policy, 1, 3, 1, chosen, w, down, &out);
     ok(out == 0, "moe.sum lanes: in the order of the weights: %g", out);
+    const double near_one[] = {1, 1 + 0x1p-12, 0}, other[] = {-1, 1 - 0x1p-12, 1};
+    sinkproof_lanes_mixture(&policy, 1, 3, 1, chosen, near_one, other, &out);
+    ok(out == -0x1p-24, "moe.sum lanes: products are fused, not rounded: %a", out);
 }
 
 // Two equal logits: the lower index first, half each; and a far third.
