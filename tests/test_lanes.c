@@ -93,9 +93,9 @@ static void test_order(void) {
     apart[32] = apart[35] = 1;
     float blocks = sinkproof_lanes_dot(64, apart, NULL, x);
     ok(blocks == 0x1p24f + 2, "lanes dot: a block sums from 0: %.1f", (double)blocks);
-    float fused[32] = {1 + 0x1p-12f, -1}, with[32] = {1 - 0x1p-12f, 1};
+    float fused[32] = {1 + 0x1p-13f, -1}, with[32] = {1 - 0x1p-13f, 1};
     float rest = sinkproof_lanes_dot(2, fused, NULL, with);
-    ok(rest == -0x1p-24f, "lanes dot: products are fused, not rounded: %a", (double)rest);
+    ok(rest == -0x1p-26f, "lanes dot: products are fused, not rounded: %a", (double)rest);
 }
 
 // MXFP4 in memory: the scale meets the block's sum once, from 2^-127 (subnormal) to 2^127.
@@ -270,9 +270,9 @@ static void test_mixture(void) {
     double out = 5;
     sinkproof_lanes_mixture(&policy, 1, 3, 1, chosen, w, down, &out);
     ok(out == 0, "moe.sum lanes: in the order of the weights: %g", out);
-    const double near_one[] = {1, 1 + 0x1p-12, 0}, other[] = {-1, 1 - 0x1p-12, 1};
+    const double near_one[] = {1, 1 + 0x1p-13, 0}, other[] = {-1, 1 - 0x1p-13, 1};
     sinkproof_lanes_mixture(&policy, 1, 3, 1, chosen, near_one, other, &out);
-    ok(out == -0x1p-24, "moe.sum lanes: products are fused, not rounded: %a", out);
+    ok(out == -0x1p-26, "moe.sum lanes: products are fused, not rounded: %a", out);
 }
 
 // Two equal logits: the lower index first, half each; and a far third.
