@@ -37,8 +37,12 @@ typedef struct amx_tile {
 
 static _Thread_local amx_tile amx_tiles[8];
 static _Thread_local bool amx_configured;
-static _Thread_local const char *volatile amx_trap_fault; // the first, or NULL
-static _Thread_local volatile unsigned long amx_trap_count[AMX_KINDS];
+static const char *volatile amx_trap_fault;     // of any thread, or NULL
+static unsigned long amx_trap_count[AMX_KINDS]; // of all threads
+
+static void amx_counted(int kind) {
+    __atomic_fetch_add(&amx_trap_count[kind], 1, __ATOMIC_RELAXED);
+}
 
 static void amx_fault(const char *what) {
     if (amx_trap_fault == NULL) amx_trap_fault = what;
@@ -201,17 +205,17 @@ static int amx_execute(const ucontext_t *context, const uint8_t *code) {
     const int opcode = code[3], reg = code[4] >> 3 & 7, rm = code[4] & 7;
     const bool memory = code[4] >> 6 != 3;
     if (opcode == 0x5c && prefix == 2 && !memory && vvvv < 8) {
-        amx_trap_count[AMX_TDPBF16PS]++;
+        amx_counted(AMX_TDPBF16PS);
         amx_product(reg, rm, vvvv);
         return 5;
     }
     if (opcode == 0x49 && prefix == 3 && !memory && rm == 0) {
-        amx_trap_count[AMX_TILEZERO]++;
+        amx_counted(AMX_TILEZERO);
         amx_zero(reg);
         return 5;
     }
     if (opcode == 0x49 && prefix == 0 && code[4] == 0xc0) {
-        amx_trap_count[AMX_TILERELEASE]++;
+        amx_counted(AMX_TILERELEASE);
         amx_release();
         return 5;
     }
@@ -219,13 +223,13 @@ static int amx_execute(const ucontext_t *context, const uint8_t *code) {
     amx_operand at = amx_memory(context, code + 4, b, x, code + 4);
     uint8_t *place = (uint8_t *)(uintptr_t)at.address;
     if (opcode == 0x49 && prefix == 0 && reg == 0) {
-        amx_trap_count[AMX_LDTILECFG]++;
+        amx_counted(AMX_LDTILECFG);
         amx_configure(place + at.stride); // here index times scale is part of the address
     } else if (opcode == 0x4b && prefix == 3 && rm == 4) {
-        amx_trap_count[AMX_TILELOADD]++;
+        amx_counted(AMX_TILELOADD);
         amx_load(reg, place, (ptrdiff_t)at.stride);
     } else if (opcode == 0x4b && prefix == 2 && rm == 4) {
-        amx_trap_count[AMX_TILESTORED]++;
+        amx_counted(AMX_TILESTORED);
         amx_store(reg, place, (ptrdiff_t)at.stride);
     } else {
         return 0;

@@ -204,6 +204,30 @@ __attribute__((target("amx-tile"))) static void configure_badly(const uint8_t *c
     __asm__ volatile("ldtilecfg (%0)\n\ttilezero %%tmm0\n\ttilerelease" : : "r"(config) : "memory");
 }
 
+// The same from a structure of the function's own: all of it the operand, or eight bytes, so that
+// the compiler may leave the others as the stack was (gcc 12 does at -O2 and -O3).
+typedef struct configuration {
+    uint8_t bytes[64];
+} configuration;
+
+static inline __attribute__((always_inline)) configuration all_tiles(int rows) {
+    configuration c = {{1}};
+    for (int t = 0; t < 8; t++) c.bytes[16 + 2 * t] = 64, c.bytes[48 + t] = (uint8_t)rows;
+    return c;
+}
+
+#define CONFIGURE "ldtilecfg %0\n\ttilezero %%tmm7\n\ttilerelease"
+
+__attribute__((target("amx-tile"), noinline)) static void configure_whole(int rows) {
+    configuration c = all_tiles(rows);
+    __asm__ volatile(CONFIGURE : : "m"(c) : "memory");
+}
+
+__attribute__((target("amx-tile"), noinline)) static void configure_eight(int rows) {
+    _Alignas(64) configuration c = all_tiles(rows);
+    __asm__ volatile(CONFIGURE : : "m"(*(const uint64_t *)(const void *)&c));
+}
+
 static void check_trap(void) {
     uint8_t config[64];
     memset(config, 0xa5, sizeof config);
@@ -216,6 +240,16 @@ static void check_trap(void) {
     configure_badly(config);
     ok(amx_trap_fault != NULL, "nor are they with zeros behind them: %s",
        amx_trap_fault != NULL ? amx_trap_fault : "no fault");
+    amx_trap_fault = NULL;
+    paint_stack();
+    configure_whole(16);
+    ok(amx_trap_fault == NULL, "with the whole structure as operand every tile is configured: %s",
+       amx_trap_fault == NULL ? "no fault" : amx_trap_fault);
+    amx_trap_fault = NULL;
+    paint_stack();
+    configure_eight(16);
+    note("with eight bytes as operand, this compiler: %s",
+         amx_trap_fault == NULL ? "stores all the same" : amx_trap_fault);
     amx_trap_fault = NULL;
 }
 
