@@ -60,15 +60,18 @@ void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_en
     // A query's keys come from memory once per pass: those before it, but not again for its
     // neighbours.
     double keys = visible(e, first + n - 1, 1) * logits;
-    double pairs = visible(e, first, n) * (double)sequences * (double)c->n_heads;
+    double scores = visible(e, first, n) * (double)sequences * (double)c->n_heads;
     bool as_pairs = bench->table->pairs && e->bf16_operands;
     double products = 2 * (tokens * e->layer_products + logits * e->head_products);
     memset(need, 0, SINKPROOF_BENCH_RESOURCES * sizeof *need);
     need[SINKPROOF_BENCH_MEMORY] =
         passes * (dense + used * e->expert_bytes) + keys * position_bytes;
     need[as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] = products;
-    need[SINKPROOF_BENCH_FMA] += pairs * 4 * (double)c->head_dim;
-    need[SINKPROOF_BENCH_EXP] = pairs;
+    bool scores_as_pairs = bench->table->pairs && e->cache_format == SINKPROOF_PANEL_BF16;
+    need[SINKPROOF_BENCH_FMA] += scores * 2 * (double)c->head_dim;
+    need[scores_as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] +=
+        scores * 2 * (double)c->head_dim;
+    need[SINKPROOF_BENCH_EXP] = scores;
 }
 
 // ---- the engine ---------------------------------------------------------------------------------

@@ -5,9 +5,9 @@
 // model, measured in one run. There is no verdict on time: the exit code says whether it ran.
 #include "audit/bench.h"
 
+#include "fast/engine.h"
 #include "fast/isa.h"
 #include "fast/memory.h"
-#include "ref/lanes/lanes.h"
 #include "ref/model/model.h"
 
 #include <argp.h>
@@ -272,9 +272,9 @@ int sinkproof_cmd_bench(int argc, char **argv) {
     if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
     complete(&in);
     if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return wrong(&error);
-    if (!sinkproof_lanes_serves(&b->policy, &error)) return wrong(&error);
     b->table = sinkproof_isa_choose(in.isa, &error);
     if (b->table == NULL) return wrong(&error);
+    if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return wrong(&error);
     bool kernels = in.kernels || b->model == NULL;
     sinkproof_pages pages = {0};
     b->rows = json_array();
