@@ -6,7 +6,7 @@
 #include <math.h>
 
 #define LANES_TILE_PANELS   1 // see lanes_avx512.h
-#define LANES_TILE_TOKENS   3
+#define LANES_TILE_TOKENS   1
 #define LANES_STREAMS       1
 #define LANES_STREAMS_CODES 1
 
