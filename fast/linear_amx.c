@@ -7,8 +7,9 @@
 //
 // The mode "amx". Per output, from total = 0, over blocks of 32 columns in ascending order (Intel
 // SDM vol. 2, TDPBF16PS; scalar code: ref/lanes/amx.c):
-//   even = odd = 0; over the block's pairs, ascending: even = fma(w_0, x_0, even), odd = fma(w_1,
-//   x_1, odd); total = total + (even + odd)
+//   even = odd = 0
+//   over the block's pairs, ascending: even = fma(w_0, x_0, even), odd = fma(w_1, x_1, odd)
+//   total = total + (even + odd)
 // and at the end + b_r. No order depends on a tile, a slice, a range of panels or on n. MXFP4
 // weights enter with their scale: code 2^(s - 127) is a bf16 number for 2 <= s <= 252.
 //
@@ -30,21 +31,19 @@
 #include <string.h>
 
 enum {
-    TILE = 1024,   // bytes: 16 rows of 64
-    ROW = 64,      // bytes
-    GROUP = 128,   // tokens gathered together, at most
-    RANGE = 1024,  // panels whose least exponents are remembered, at most
-    A_TILES = 384, // room for gathered tokens
-    B_TILES = 96,  // room for decoded weights
-    NEAR_BLOCKS =
-        8, // of an MXFP4 slice whose sums stay in tiles: 8 blocks of 4 panels fit a 48 KiB cache
+    TILE = 1024,        // bytes: 16 rows of 64
+    ROW = 64,           // bytes
+    GROUP = 128,        // tokens gathered together, at most
+    RANGE = 1024,       // panels whose least exponents are remembered, at most
+    A_TILES = 384,      // room for gathered tokens
+    B_TILES = 96,       // room for decoded weights
+    NEAR_BLOCKS = 8,    // decoded at once when the sums stay in tiles: of 4 panels 32 KiB
     NO_NUMBER = 256,    // the least exponent of zeros alone
     LEAST_PRODUCT = 143 // sum of two exponent fields, 127 each for 1: 2^-111
 };
 _Static_assert((A_TILES + B_TILES + 4) * TILE <= SINKPROOF_SCRATCH, "the scratch holds the tiles");
 
-// What LDTILECFG reads, 64 bytes (SDM vol. 1, 18.2: palette 1 has eight tiles of 16 rows of 64
-// bytes).
+// What LDTILECFG reads (SDM vol. 1, 18.2): palette 1 has eight tiles of 16 rows of 64 bytes.
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
