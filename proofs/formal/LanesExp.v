@@ -340,6 +340,36 @@ Proof.
 Qed.
 
 (*> bound.exp *)
+(* Any exponential that errs by at most e, relatively, of a number that was rounded once. *)
+Theorem bound_exp_rounded (t t' y u e : R) :
+  Rabs (t' - t) <= u * Rabs t -> Rabs (y - exp t') <= e * exp t' ->
+  Rabs (y - exp t) <= (exp (Rabs t * u) * (1 + e) - 1) * exp t.
+Proof.
+  intros T Y. set (a := t' - t) in *.
+  assert (E : exp t' = exp a * exp t) by (rewrite <- exp_plus; f_equal; unfold a; ring).
+  assert (A : exp a <= exp (Rabs t * u)).
+  { destruct (Rle_lt_or_eq_dec a (Rabs t * u)) as [L | ->]; [pose proof (Rle_abs a); lra | | lra].
+    left. now apply exp_increasing. }
+  assert (D : Rabs (exp a - 1) <= exp (Rabs t * u) - 1).
+  { apply Rabs_le. split; [|lra]. set (b := Rabs t * u) in *.
+    assert (B : - b <= a) by (pose proof (Rcomplements.Rabs_maj2 a); unfold b; lra).
+    assert (exp (- b) <= exp a) by (destruct B as [B | <-]; [left; now apply exp_increasing | lra]).
+    (* e^b + e^(-b) >= 2 *)
+    pose proof (exp_pos b). rewrite exp_Ropp in *. assert (exp b * / exp b = 1) by (field; lra).
+    assert (0 < / exp b) by (now apply Rinv_0_lt_compat). nra. }
+  pose proof (exp_pos t). pose proof (exp_pos a). assert (0 <= e).
+  { apply Rmult_le_reg_r with (exp t'); [apply exp_pos|]. rewrite Rmult_0_l.
+    eapply Rle_trans; [apply Rabs_pos | exact Y]. }
+  replace (y - exp t) with ((y - exp t') + (exp a - 1) * exp t) by (rewrite E; ring).
+  eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult, (Rabs_pos_eq (exp t)) by lra.
+  set (b := exp (Rabs t * u)) in *.
+  replace ((b * (1 + e) - 1) * exp t) with (e * (b * exp t) + (b - 1) * exp t) by ring.
+  apply Rplus_le_compat; [|now apply Rmult_le_compat_r; [lra|]].
+  eapply Rle_trans; [exact Y|]. rewrite E. apply Rmult_le_compat_l; [assumption|].
+  apply Rmult_le_compat_r; lra.
+Qed.
+
+(* The lanes': every operation of it, at every float32 number where it does anything but overflow. *)
 Theorem bound_exp (x : R) : float32 x -> LOW <= x <= HIGH ->
   (pow2 (-126) <= exp x -> Rabs (lanes_exp x - exp x) <= ULP * ulp radix2 (FLT_exp (-149) 24) (exp x)) /\
   (exp x < pow2 (-126) -> Rabs (lanes_exp x - exp x) <= ULP_SUBNORMAL * pow2 (-149)).
@@ -381,5 +411,35 @@ Proof.
     { apply (rnd_half (-125)); [lia|]. pose proof (bpow_gt_0 radix2 k).
       rewrite Rabs_pos_eq by (apply Rmult_le_pos; lra). unfold ULP in *. lra. }
     apply Rabs_le_inv in Q. apply Rabs_le. unfold ULP, ULP_SUBNORMAL in *. lra.
+Qed.
+
+(* Nothing overflows that should not, and what should does. *)
+Theorem bound_exp_overflow (x : R) : float32 x -> LOW <= x <= HIGH ->
+  (exp x < pow2 128 <-> lanes_exp x < pow2 128).
+Proof.
+  intros F B. destruct (bound_exp x F B) as [Q S].
+  assert (P : pow2 (-126) <= 1 /\ 4 <= pow2 128) by (split; [apply (bpow_le radix2 _ 0) | apply (bpow_le radix2 2)]; lia).
+  assert (R : pow2 (-126) <= exp x -> Rabs (lanes_exp x - exp x) <= ULP * (exp x * 0x1p-23)).
+  { intros H. eapply Rle_trans; [exact (Q H)|]. apply Rmult_le_compat_l; [unfold ULP; lra|].
+    pose proof (ulp_FLT_le radix2 (-149) 24 (exp x)) as U. rewrite Rabs_pos_eq in U by (left; apply exp_pos).
+    replace 0x1p-23 with (pow2 (1 - 24)) by (unfold Q2R; simpl; lra). apply U, H. }
+  destruct (Rle_lt_dec x (11629079 / 131072)) as [L|L].
+  - assert (E : exp x <= pow2 128 * (1 - 0x1p-20)).
+    { apply (Rle_trans _ (exp (11629079 / 131072))).
+      - destruct L as [L | <-]; [left; now apply exp_increasing | lra].
+      - rewrite (bpow_exp radix2). simpl (IZR radix2). interval with (i_prec 100). }
+    split; intros _; [|lra]. destruct (Rle_lt_dec (pow2 (-126)) (exp x)) as [N|N].
+    + specialize (R N). apply Rabs_le_inv in R. unfold ULP in R. lra.
+    + specialize (S N). apply Rabs_le_inv in S. unfold ULP_SUBNORMAL in S.
+      assert (pow2 (-149) <= pow2 (-126)) by (apply bpow_le; lia). lra.
+  - assert (G : 11629080 / 131072 <= x).
+    { destruct (float_grain x 6) as [m Hm]; [exact F | rewrite Rabs_pos_eq by lra; change (pow2 6) with 64; lra | lia |].
+      change (pow2 (6 - 23)) with (/ 131072) in Hm.
+      assert (11629079 < m)%Z by (apply lt_IZR; lra). assert (11629080 <= m)%Z as M by lia. apply IZR_le in M. lra. }
+    assert (E : pow2 128 * (1 + 2.3e-7) <= exp x).
+    { apply (Rle_trans _ (exp (11629080 / 131072))).
+      - rewrite (bpow_exp radix2). simpl (IZR radix2). interval with (i_prec 100).
+      - destruct G as [G | <-]; [left; now apply exp_increasing | lra]. }
+    assert (N : pow2 (-126) <= exp x) by lra. specialize (R N). apply Rabs_le_inv in R. unfold ULP in R. lra.
 Qed.
 (*< bound.exp *)

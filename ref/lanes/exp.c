@@ -17,6 +17,7 @@ static float of_bits(uint32_t bits) {
     return x;
 }
 
+//> bound.exp
 float sinkproof_lanes_exp(float x) {
     x = SINKPROOF_EXP_HIGH < x ? SINKPROOF_EXP_HIGH : x;
     x = x < SINKPROOF_EXP_LOW ? SINKPROOF_EXP_LOW : x;
@@ -36,3 +37,4 @@ float sinkproof_lanes_exp(float x) {
     half = bits >> 1;
     return p * of_bits(half << 23) * of_bits((bits - half) << 23);
 }
+//< bound.exp
