@@ -116,22 +116,52 @@ static int32_t token_at(const sinkproof_bench_engine *e, uint64_t counter) { // 
     return (int32_t)(high * sinkproof_model_config(e->model)->vocab >> 32);
 }
 
-// One pass of n tokens for each of the sequences, each at its own place in the counter.
-static bool pass(const sinkproof_bench_engine *e, sinkproof_sequence *const *sequences,
-                 size_t count, size_t n, int32_t *tokens, sinkproof_part *parts, float *logits,
-                 double *seconds, sinkproof_error *error) {
+bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, size_t max_tokens,
+                                sinkproof_bench_group *group, sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(e->model)->vocab;
-    for (size_t s = 0; s < count; s++) {
-        size_t at = sinkproof_sequence_length(sequences[s]);
+    *group = (sinkproof_bench_group){
+        .count = count,
+        .sequences = calloc(count, sizeof(sinkproof_sequence *)),
+        .tokens = calloc(count * CHUNK, sizeof(int32_t)),
+        .parts = calloc(count, sizeof(sinkproof_part)),
+        .logits = calloc(count * vocab, sizeof(float)),
+    };
+    bool good = group->sequences != NULL && group->tokens != NULL && group->parts != NULL &&
+                group->logits != NULL;
+    if (!good) sinkproof_fail(error, "no memory for %zu sequences", count);
+    for (size_t s = 0; good && s < count; s++) {
+        group->sequences[s] = sinkproof_sequence_new(e->engine, max_tokens, error);
+        good = group->sequences[s] != NULL;
+    }
+    if (!good) sinkproof_bench_group_close(group);
+    return good;
+}
+
+void sinkproof_bench_group_close(sinkproof_bench_group *group) {
+    for (size_t s = 0; group->sequences != NULL && s < group->count; s++)
+        if (group->sequences[s] != NULL) sinkproof_sequence_free(group->sequences[s]);
+    free(group->sequences);
+    free(group->tokens);
+    free(group->parts);
+    free(group->logits);
+}
+
+// A pass of n tokens, at most a chunk, for each sequence, each at its own place in the counter.
+static bool pass(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t n,
+                 bool with_logits, double *seconds, sinkproof_error *error) {
+    size_t vocab = sinkproof_model_config(e->model)->vocab;
+    for (size_t s = 0; s < group->count; s++) {
+        size_t at = sinkproof_sequence_length(group->sequences[s]);
         for (size_t i = 0; i < n; i++)
-            tokens[s * n + i] = token_at(e, (uint64_t)s << 32 | (at + i));
-        parts[s] = (sinkproof_part){.sequence = sequences[s],
-                                    .n = n,
-                                    .tokens_n = tokens + s * n,
-                                    .logits = logits != NULL ? logits + s * vocab : NULL};
+            group->tokens[s * n + i] = token_at(e, (uint64_t)s << 32 | (at + i));
+        group->parts[s] =
+            (sinkproof_part){.sequence = group->sequences[s],
+                             .n = n,
+                             .tokens_n = group->tokens + s * n,
+                             .logits = with_logits ? group->logits + s * vocab : NULL};
     }
     double start = sinkproof_bench_now();
-    bool good = sinkproof_engine_forward(e->engine, count, parts, NULL, error);
+    bool good = sinkproof_engine_forward(e->engine, group->count, group->parts, NULL, error);
     *seconds = sinkproof_bench_now() - start;
     return good;
 }
@@ -143,17 +173,18 @@ static void say_rate(const char *id, size_t done, size_t total, double rate) {
     sinkproof_bench_say(text);
 }
 
-// Appends tokens to one sequence up to `depth`, a chunk at a time.
-static bool deepen(const sinkproof_bench_engine *e, sinkproof_sequence *sequence, size_t depth,
-                   const char *id, sinkproof_error *error) {
-    int32_t tokens[CHUNK];
-    sinkproof_part part;
-    for (size_t at = sinkproof_sequence_length(sequence); at < depth;) {
+// Every sequence up to `depth` tokens, a chunk at a time; logits of the last token when asked for.
+static bool deepen(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t depth,
+                   bool with_logits, const char *id, double *spent, sinkproof_error *error) {
+    *spent = 0;
+    if (sinkproof_sequence_length(group->sequences[0]) > depth)
+        for (size_t s = 0; s < group->count; s++) sinkproof_sequence_reset(group->sequences[s]);
+    for (size_t at; (at = sinkproof_sequence_length(group->sequences[0])) < depth;) {
         size_t n = depth - at < CHUNK ? depth - at : CHUNK;
         double seconds;
-        if (!pass(e, &sequence, 1, n, tokens, &part, NULL, &seconds, error)) return false;
-        at += n;
-        say_rate(id, at, depth, (double)n / seconds);
+        if (!pass(e, group, n, with_logits && at + n == depth, &seconds, error)) return false;
+        *spent += seconds;
+        say_rate(id, at + n, depth, (double)(n * group->count) / seconds);
     }
     return true;
 }
@@ -190,95 +221,81 @@ static void add(sinkproof_bench *bench, sinkproof_bench_case *c, sinkproof_bench
     sinkproof_bench_say(NULL);
 }
 
-static json_t *bytes_of(const double *need, double tokens, size_t cache) {
-    return json_pack("{sf sf sI}", "tokens", tokens, "bytes_per_token",
-                     need[SINKPROOF_BENCH_MEMORY] / tokens, "cache_bytes", (json_int_t)cache);
+// What a row of the model holds beyond the others: per token, and its place in a figure.
+static json_t *more_of(const double *need, double tokens, const sinkproof_bench_group *group,
+                       const char *series, size_t at) {
+    size_t cache = 0;
+    for (size_t s = 0; s < group->count; s++)
+        cache += sinkproof_sequence_bytes(group->sequences[s]);
+    json_t *more =
+        json_pack("{sf sf sI}", "tokens", tokens, "bytes_per_token",
+                  need[SINKPROOF_BENCH_MEMORY] / tokens, "cache_bytes", (json_int_t)cache);
+    if (series != NULL) json_object_set_new(more, "series", json_string(series));
+    if (series != NULL) json_object_set_new(more, "at", json_integer((json_int_t)at));
+    return more;
 }
 
-// Steps of one token for each of `count` sequences, which have `depth` tokens at first.
-bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e, const char *id,
-                            size_t count, size_t depth, const char *series, size_t at,
-                            sinkproof_error *error) {
-    size_t steps = step_count(bench), vocab = sinkproof_model_config(e->model)->vocab;
-    sinkproof_sequence **sequences = calloc(count, sizeof(sinkproof_sequence *));
-    int32_t *tokens = calloc(count, sizeof *tokens);
-    sinkproof_part *parts = calloc(count, sizeof *parts);
-    float *logits = calloc(count * vocab, sizeof *logits);
-    meanwhile *m = calloc(1, sizeof *m);
-    bool good = sequences != NULL && tokens != NULL && parts != NULL && logits != NULL && m != NULL;
-    if (!good) sinkproof_fail(error, "no memory for %zu sequences", count);
-    for (size_t s = 0; good && s < count; s++) {
-        sequences[s] = sinkproof_sequence_new(e->engine, depth + steps + 2, error);
-        good = sequences[s] != NULL && deepen(e, sequences[s], depth, id, error);
-    }
+size_t sinkproof_bench_steps_room(const sinkproof_bench *bench) {
+    return step_count(bench) + 1;
+}
+
+bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                            sinkproof_bench_group *group, const char *id, size_t depth,
+                            const char *series, size_t at, sinkproof_error *error) {
+    size_t steps = step_count(bench), most = sinkproof_model_config(e->model)->max_context;
+    size_t room = sinkproof_bench_steps_room(bench);
+    if (depth + room > most) depth = most > room ? most - room : 0; // the last steps of the context
+    double seconds, tokens = (double)group->count;
     sinkproof_bench_times times = {0};
-    sinkproof_bench_case c = {.threads = e->threads, .amount = (double)count, .unit = "tok/s"};
+    sinkproof_bench_case c = {.threads = e->threads, .amount = tokens, .unit = "tok/s"};
     snprintf(c.id, sizeof c.id, "%s", id);
-    sinkproof_bench_need(bench, e, count, depth + steps / 2, 1, c.need);
-    double seconds;
+    sinkproof_bench_need(bench, e, group->count, depth + steps / 2, 1, c.need);
+    meanwhile *m = calloc(1, sizeof *m);
+    if (m == NULL) return sinkproof_fail(error, "no memory for the times of %zu steps", steps);
+    sinkproof_bench_say(id);
     // One step that is not counted brings code and pages in.
-    good = good && pass(e, sequences, count, 1, tokens, parts, logits, &seconds, error);
+    bool good = deepen(e, group, depth, false, id, &seconds, error) &&
+                pass(e, group, 1, true, &seconds, error);
     while (good && times.n < steps) {
         if (times.n % 4 == 0) probe(bench, c.need, e->threads, m);
-        good = pass(e, sequences, count, 1, tokens, parts, logits, &seconds, error);
+        good = pass(e, group, 1, true, &seconds, error);
         times.t[times.n++] = seconds;
-        if (times.n % 8 == 0) say_rate(id, times.n, steps, (double)count / seconds);
+        if (times.n % 8 == 0) say_rate(id, times.n, steps, tokens / seconds);
     }
     if (good) {
-        size_t cache = 0;
-        for (size_t s = 0; s < count; s++) cache += sinkproof_sequence_bytes(sequences[s]);
-        c.more = bytes_of(c.need, (double)count, cache);
-        if (series != NULL) json_object_set_new(c.more, "series", json_string(series));
-        if (series != NULL) json_object_set_new(c.more, "at", json_integer((json_int_t)at));
+        c.more = more_of(c.need, tokens, group, series, at);
         add(bench, &c, &times, m);
     }
-    for (size_t s = 0; sequences != NULL && s < count; s++) sinkproof_sequence_free(sequences[s]);
-    free(sequences);
-    free(tokens);
-    free(parts);
-    free(logits);
     free(m);
     return good;
 }
 
-// A prompt of n tokens, from nothing, logits of the last.
 bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e,
                              const char *id, size_t n, const char *series, size_t at,
                              sinkproof_error *error) {
-    sinkproof_sequence *sequence = sinkproof_sequence_new(e->engine, n, error);
-    int32_t *tokens = calloc(n, sizeof *tokens);
-    float *logits = calloc(sinkproof_model_config(e->model)->vocab, sizeof *logits);
-    meanwhile *m = calloc(1, sizeof *m);
-    bool good = sequence != NULL;
-    if (good && (tokens == NULL || logits == NULL || m == NULL))
-        good = sinkproof_fail(error, "no memory for a prompt of %zu tokens", n);
+    sinkproof_bench_group group;
+    if (!sinkproof_bench_group_open(e, 1, n, &group, error)) return false;
     sinkproof_bench_times times = {0};
     sinkproof_bench_case c = {.threads = e->threads, .amount = (double)n, .unit = "tok/s"};
     snprintf(c.id, sizeof c.id, "%s", id);
     sinkproof_bench_need(bench, e, 1, 0, n, c.need);
     double seconds, spent = 0;
-    size_t repeats = bench->repeat;
-    sinkproof_part part;
+    meanwhile *m = calloc(1, sizeof *m);
+    bool good = m != NULL || sinkproof_fail(error, "no memory for the times of a prompt");
     sinkproof_bench_say(id);
-    for (size_t r = 0; good && r < repeats; r++) {
+    while (good && times.n < bench->repeat && (times.n < 3 || spent < 20)) {
         probe(bench, c.need, e->threads, m);
-        sinkproof_sequence_reset(sequence);
-        good = pass(e, &sequence, 1, n, tokens, &part, logits, &seconds, error);
+        sinkproof_sequence_reset(group.sequences[0]);
+        good = deepen(e, &group, n, true, id, &seconds, error);
         times.t[times.n++] = seconds;
-        say_rate(id, n, n, (double)n / seconds);
         spent += seconds;
-        if (times.n >= 3 && spent > 20) break;
     }
     if (good) {
-        c.more = bytes_of(c.need, (double)n, sinkproof_sequence_bytes(sequence));
-        if (series != NULL) json_object_set_new(c.more, "series", json_string(series));
-        if (series != NULL) json_object_set_new(c.more, "at", json_integer((json_int_t)at));
+        c.more = more_of(c.need, (double)n, &group, series, at);
         add(bench, &c, &times, m);
     }
-    sinkproof_sequence_free(sequence);
-    free(tokens);
-    free(logits);
     free(m);
+    sinkproof_bench_group_close(&group);
     return good;
 }
 
@@ -304,6 +321,20 @@ static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e)
     json_decref(c.more);
 }
 
+// A group of its own for one measurement.
+bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                                  const char *id, size_t count, size_t depth, const char *series,
+                                  size_t at, sinkproof_error *error) {
+    size_t most = sinkproof_model_config(e->model)->max_context;
+    size_t tokens = depth + sinkproof_bench_steps_room(bench);
+    sinkproof_bench_group group;
+    if (!sinkproof_bench_group_open(e, count, tokens < most ? tokens : most, &group, error))
+        return false;
+    bool good = sinkproof_bench_decode(bench, e, &group, id, depth, series, at, error);
+    sinkproof_bench_group_close(&group);
+    return good;
+}
+
 bool sinkproof_bench_model(sinkproof_bench *bench, sinkproof_error *error) {
     sinkproof_bench_engine e;
     if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
@@ -312,18 +343,18 @@ bool sinkproof_bench_model(sinkproof_bench *bench, sinkproof_error *error) {
     add_packing(bench, &e);
     for (size_t i = 0; good && i < bench->depth.n; i++) {
         snprintf(id, sizeof id, "model.decode.depth%zu", bench->depth.at[i]);
-        if (sinkproof_bench_wants(bench, id))
-            good = sinkproof_bench_decode(bench, &e, id, 1, bench->depth.at[i], NULL, 0, error);
+        good = !sinkproof_bench_wants(bench, id) ||
+               sinkproof_bench_decode_alone(bench, &e, id, 1, bench->depth.at[i], NULL, 0, error);
     }
     for (size_t i = 0; good && i < bench->prompt.n; i++) {
         snprintf(id, sizeof id, "model.prefill.n%zu", bench->prompt.at[i]);
-        if (sinkproof_bench_wants(bench, id))
-            good = sinkproof_bench_prefill(bench, &e, id, bench->prompt.at[i], NULL, 0, error);
+        good = !sinkproof_bench_wants(bench, id) ||
+               sinkproof_bench_prefill(bench, &e, id, bench->prompt.at[i], NULL, 0, error);
     }
     for (size_t i = 0; good && i < bench->batch.n; i++) {
         snprintf(id, sizeof id, "model.decode.batch%zu", bench->batch.at[i]);
-        if (sinkproof_bench_wants(bench, id))
-            good = sinkproof_bench_decode(bench, &e, id, bench->batch.at[i], 0, NULL, 0, error);
+        good = !sinkproof_bench_wants(bench, id) ||
+               sinkproof_bench_decode_alone(bench, &e, id, bench->batch.at[i], 0, NULL, 0, error);
     }
     sinkproof_bench_engine_close(&e);
     return good;

@@ -20,13 +20,21 @@ static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
     if (bench->model == NULL) return true;
     sinkproof_bench_engine e;
     if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
-    bool good = true;
+    // One sequence grows from depth to depth.
+    size_t most = 0, context = sinkproof_model_config(e.model)->max_context;
+    for (size_t i = 0; i < bench->depth.n; i++)
+        if (bench->depth.at[i] > most) most = bench->depth.at[i];
+    most += sinkproof_bench_steps_room(bench);
+    sinkproof_bench_group group;
+    bool opened = sinkproof_bench_group_open(&e, 1, most < context ? most : context, &group, error);
+    bool good = opened;
     for (size_t i = 0; good && i < bench->depth.n; i++) {
         char id[96];
         snprintf(id, sizeof id, "model.decode.depth%zu", bench->depth.at[i]);
-        good = sinkproof_bench_decode(bench, &e, id, 1, bench->depth.at[i], "decode, one sequence",
-                                      bench->depth.at[i], error);
+        good = sinkproof_bench_decode(bench, &e, &group, id, bench->depth.at[i],
+                                      "decode, one sequence", bench->depth.at[i], error);
     }
+    if (opened) sinkproof_bench_group_close(&group);
     sinkproof_bench_engine_close(&e);
     return good;
 }
@@ -39,8 +47,8 @@ static bool against_batch(sinkproof_bench *bench, sinkproof_error *error) {
     for (size_t i = 0; good && i < batch.n; i++) {
         char id[96];
         snprintf(id, sizeof id, "model.decode.batch%zu", batch.at[i]);
-        good = sinkproof_bench_decode(bench, &e, id, batch.at[i], 0, "decode, sequences together",
-                                      batch.at[i], error);
+        good = sinkproof_bench_decode_alone(bench, &e, id, batch.at[i], 0,
+                                            "decode, sequences together", batch.at[i], error);
     }
     sinkproof_bench_engine_close(&e);
     return good;
@@ -54,8 +62,8 @@ static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
         char id[96];
         if (!sinkproof_bench_engine_open(bench, bench->model, t, &e, error)) return false;
         snprintf(id, sizeof id, "model.decode.threads%d", t);
-        good =
-            sinkproof_bench_decode(bench, &e, id, 1, 0, "decode, one sequence", (size_t)t, error);
+        good = sinkproof_bench_decode_alone(bench, &e, id, 1, 0, "decode, one sequence", (size_t)t,
+                                            error);
         size_t n = bench->prompt.n > 0 ? bench->prompt.at[bench->prompt.n - 1] : 512;
         snprintf(id, sizeof id, "model.prefill.threads%d", t);
         char series[64];
