@@ -40,7 +40,7 @@ def run(flags, libraries, name, text, folder):
 
 
 def main():
-    flags = (BUILD / "flags").read_text(encoding="utf-8").split()
+    flags = (BUILD / "flags").read_text(encoding="utf-8").split(";")[0].split()  # then those of fast/
     libraries = (["-lflint-arb"] if links(flags, ["-lflint-arb"]) else []) + LIBRARIES
     number, failed, names = 0, False, set()
     os.chdir(ROOT)
