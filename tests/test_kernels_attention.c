@@ -170,7 +170,7 @@ static void positions(const sinkproof_kernels *kernels, sinkproof_panel_format f
             bad += run_one(kernels, &s);
             cases++;
         }
-    ok(bad == 0, "attention %s %s: blocks and spans, %zu cases", kernels->isa,
+    ok(bad == 0, "lanes.attention %s %s: blocks and spans, %zu cases", kernels->isa,
        format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
 }
 
@@ -187,7 +187,7 @@ static void windows(const sinkproof_kernels *kernels, sinkproof_panel_format for
             bad += run_one(kernels, &s);
             cases++;
         }
-    ok(bad == 0, "attention %s %s: windows and rings, %zu cases", kernels->isa,
+    ok(bad == 0, "lanes.attention %s %s: windows and rings, %zu cases", kernels->isa,
        format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
 }
 
@@ -201,7 +201,7 @@ static void widths(const sinkproof_kernels *kernels, sinkproof_panel_format form
             bad += run_one(kernels, &s);
             cases++;
         }
-    ok(bad == 0, "attention %s %s: widths and groups, %zu cases", kernels->isa,
+    ok(bad == 0, "lanes.attention %s %s: widths and groups, %zu cases", kernels->isa,
        format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
 }
 
@@ -232,7 +232,7 @@ static void shown(const sinkproof_kernels *kernels) {
             }
     }
     ok(bad == 0 && guards_hold(score, s.group * s.n * keys),
-       "attention %s: scores shown at visible keys", kernels->isa);
+       "lanes.attention %s: scores shown at visible keys", kernels->isa);
     free_guarded(score);
     free(s_ij);
     empty(&c);

@@ -23,8 +23,9 @@ static float e2m1(unsigned code) {
 }
 
 // One stored element of a float format.
-static float draw(sinkproof_panel_format format, uint8_t *at) {
+static float draw(sinkproof_panel_format format, bool edge, uint8_t *at) {
     float x = random_float();
+    if (edge) x = ldexpf(x, 20 - (int)(random_word() % 150)); // subnormal too
     if (format == SINKPROOF_PANEL_F32) {
         memcpy(at, &x, 4);
         return x;
@@ -80,7 +81,7 @@ static weights make(sinkproof_panel_format format, size_t rows, size_t cols, boo
         size_t size = format == SINKPROOF_PANEL_F32 ? 4 : 2;
         for (size_t r = 0; r < rows; r++)
             for (size_t c = 0; c < cols; c++)
-                w.w_rc[r * blocks * 32 + c] = draw(format, w.stored + (r * cols + c) * size);
+                w.w_rc[r * blocks * 32 + c] = draw(format, edge, w.stored + (r * cols + c) * size);
     }
     size_t bytes = sinkproof_panels_bytes(format, rows, cols);
     void *memory = aligned_alloc(64, bytes);
@@ -119,7 +120,7 @@ typedef struct case_of {
     float *bias;
 } case_of;
 
-enum { EXACT, RANDOM, BF16 }; // inputs: small powers of two; all bits; bf16
+enum { EXACT, RANDOM, BF16, TINY }; // inputs: small powers of two; all bits; bf16; bf16 of any size
 
 static void fill(case_of *c, const weights *w, size_t n, int inputs) {
     size_t width = w->panels.blocks * 32;
@@ -132,7 +133,8 @@ static void fill(case_of *c, const weights *w, size_t n, int inputs) {
         c->y_n[i] = guarded(w->panels.panels * 16);
         for (size_t k = 0; k < w->panels.cols; k++) {
             float x = inputs == EXACT ? ldexpf(1, (int)(random_word() % 4)) : random_float();
-            if (inputs == BF16) x = bf16_of(x);
+            if (inputs == TINY) x = ldexpf(x, 20 - (int)(random_word() % 150));
+            if (inputs >= BF16) x = bf16_of(x);
             c->x_n[i][k] = x;
             c->x16_n[i][k] = (uint16_t)(bits_of(bf16_of(x)) >> 16);
         }
@@ -175,7 +177,7 @@ static size_t run_one(const sinkproof_kernels *kernels, sinkproof_panel_format f
                                  .bias_r = biased ? c.bias : NULL,
                                  .n = n,
                                  .x_n = (const float *const *)c.x_n,
-                                 .x16_n = inputs == BF16 ? (const uint16_t *const *)c.x16_n : NULL,
+                                 .x16_n = inputs >= BF16 ? (const uint16_t *const *)c.x16_n : NULL,
                                  .y_n = c.y_n};
     // In two ranges, as two threads would take it.
     size_t cut = random_word() % (w.panels.panels + 1);
@@ -205,7 +207,8 @@ static void shapes(const sinkproof_kernels *kernels) {
                                    inputs, false);
                     cases++;
                 }
-            ok(bad == 0, "products %s %s, inputs %s: equal to the scalar code, %zu shapes",
+            ok(bad == 0,
+               "lanes.linear products %s %s, inputs %s: equal to the scalar code, %zu shapes",
                kernels->isa, format_names[f],
                inputs == EXACT    ? "exact"
                : inputs == RANDOM ? "random"
@@ -222,16 +225,21 @@ static void widths(const sinkproof_kernels *kernels) {
             for (int inputs = RANDOM; inputs <= BF16; inputs++)
                 bad += run_one(kernels, (sinkproof_panel_format)f, 33, n == 1 ? 2880 : 4096, n,
                                inputs, false);
-    ok(bad == 0, "products %s: equal to the scalar code at widths 2880 and 4096", kernels->isa);
+    ok(bad == 0, "lanes.linear products %s: equal to the scalar code at widths 2880 and 4096",
+       kernels->isa);
 }
 
 static void edges(const sinkproof_kernels *kernels) {
     size_t bad = 0;
     for (size_t n = 1; n <= 7; n += 6) {
-        bad += run_one(kernels, SINKPROOF_PANEL_MXFP4, 40, 96, n, RANDOM, true);
-        bad += run_one(kernels, SINKPROOF_PANEL_Q8_0, 40, 96, n, RANDOM, true);
+        for (int f = 0; f < SINKPROOF_PANEL_FORMATS; f++) {
+            bad += run_one(kernels, (sinkproof_panel_format)f, 40, 96, n, RANDOM, true);
+            bad += run_one(kernels, (sinkproof_panel_format)f, 40, 96, n, TINY, false);
+            bad += run_one(kernels, (sinkproof_panel_format)f, 40, 96, n, TINY, true);
+        }
     }
-    ok(bad == 0, "products %s: scales 2^-127 and 2^-126, subnormal binary16 scales", kernels->isa);
+    ok(bad == 0, "lanes.linear products %s: scales 2^-127 and 2^-126, subnormal binary16 scales",
+       kernels->isa);
 }
 
 static void test(const sinkproof_kernels *kernels) {

@@ -54,7 +54,8 @@ static void test_plain(bool integers) {
             wrong += differing(TOKENS * ROWS, got, told);
         }
     }
-    ok(wrong == 0 && kept, "lanes linear, %s, 1 to %d columns worst=%zu bound=0 of %zu sums seed=5",
+    ok(wrong == 0 && kept,
+       "lanes.linear scalar, %s, 1 to %d columns worst=%zu bound=0 of %zu sums seed=5",
        integers ? "integers" : "float32", (int)WIDEST, wrong, sums);
 }
 
@@ -78,7 +79,8 @@ static void test_dot(void) {
             wrong += memcmp(&a, &b, sizeof a) != 0;
         }
     ok(wrong == 0 && sinkproof_lanes_dot(0, NULL, NULL, NULL) == 0,
-       "lanes dot with and without scales worst=%zu bound=0 of %d seed=6", wrong, 2 * WIDTHS);
+       "lanes.linear dot with and without scales worst=%zu bound=0 of %d seed=6", wrong,
+       2 * WIDTHS);
 }
 
 // 1 + (2^24 - 2^24): the columns 0, 2, 3 hold 1, -2^24, 2^24. Odd first: 1 + 2^24 = 2^24 (a tie, to
@@ -88,14 +90,15 @@ static void test_order(void) {
     float w[64] = {1, 0, -0x1p24f, 0x1p24f}, x[64];
     for (size_t c = 0; c < 64; c++) x[c] = 1;
     float odd_first = sinkproof_lanes_dot(4, w, NULL, x);
-    ok(odd_first == 0, "lanes dot: the odd column of a pair first: %g, not 1", (double)odd_first);
+    ok(odd_first == 0, "lanes.linear dot: the odd column of a pair first: %g, not 1",
+       (double)odd_first);
     float apart[64] = {0x1p24f};
     apart[32] = apart[35] = 1;
     float blocks = sinkproof_lanes_dot(64, apart, NULL, x);
-    ok(blocks == 0x1p24f + 2, "lanes dot: a block sums from 0: %.1f", (double)blocks);
+    ok(blocks == 0x1p24f + 2, "lanes.linear dot: a block sums from 0: %.1f", (double)blocks);
     float fused[32] = {1 + 0x1p-13f, -1}, with[32] = {1 - 0x1p-13f, 1};
     float rest = sinkproof_lanes_dot(2, fused, NULL, with);
-    ok(rest == -0x1p-26f, "lanes dot: products are fused, not rounded: %a", (double)rest);
+    ok(rest == -0x1p-26f, "lanes.linear dot: products are fused, not rounded: %a", (double)rest);
 }
 
 // MXFP4 in memory: the scale meets the block's sum once, from 2^-127 (subnormal) to 2^127.
@@ -132,7 +135,8 @@ static void test_mxfp4(void) {
         wrong += differing(TOKENS * ROWS, got, told);
     }
     ok(wrong == 0 && infinite > 0 && subnormal > 0,
-       "mxfp4.decode lanes linear worst=%zu bound=0 of %zu sums (%zu infinite, %zu subnormal) "
+       "mxfp4.decode lanes.linear lanes worst=%zu bound=0 of %zu sums (%zu infinite, %zu "
+       "subnormal) "
        "seed=7",
        wrong, sums, infinite, subnormal);
 }
@@ -159,7 +163,7 @@ static void test_synthetic(void) {
     sinkproof_lanes_linear(&policy, SINKPROOF_AT_M5, n, &made, NULL, inputs, a, work);
     sinkproof_lanes_linear(&policy, SINKPROOF_AT_M5, n, &held, NULL, inputs, b, work);
     size_t wrong = differing(n * rows, a, b);
-    ok(wrong == 0, "mxfp4.decode lanes linear, rows made or held worst=%zu bound=0", wrong);
+    ok(wrong == 0, "mxfp4.decode lanes.linear lanes, rows made or held worst=%zu bound=0", wrong);
     free(codes), free(scales), free(a);
     sinkproof_model_close(model);
 }

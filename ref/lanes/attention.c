@@ -42,6 +42,7 @@ typedef struct span {
     float max, sum;  // m', l'
 } span;
 
+//> lanes.attention
 static void span_weights(const sinkproof_block *block, const double *q_d, const double *k_jd,
                          span *s) {
     for (size_t j = 0; j < SPAN; j++) s->p_j[j] = 0;
@@ -53,6 +54,7 @@ static void span_weights(const sinkproof_block *block, const double *q_d, const 
     for (size_t j = s->first; j < s->last; j++) s->p_j[j] = sinkproof_lanes_exp(s->p_j[j] - s->max);
     s->sum = sinkproof_lanes_sum16(SPAN, s->p_j);
 }
+//< lanes.attention
 
 // o'_d: v_jd[j kv_stride] is coordinate d of the span's values. The blocks of 32 that hold no
 // visible key would add zero: they are left out.
@@ -64,6 +66,7 @@ static float span_value(const sinkproof_block *block, const double *v_jd, const 
     return sinkproof_lanes_dot(s->last - from, v_j + from, NULL, s->p_j + from);
 }
 
+//> lanes.attention
 // The state takes in a span: m, l here, o_d in the output's own place.
 static void take_in(const sinkproof_block *block, const double *v_jd, const span *s, float *m,
                     float *l, double *o_d) {
@@ -93,6 +96,7 @@ static void attend(const sinkproof_policy *policy, const sinkproof_block *block,
     for (size_t d = 0; d < block->head_dim; d++)
         o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, (float)o_d[d] / l);
 }
+//< lanes.attention
 
 void sinkproof_lanes_attention(const sinkproof_policy *policy, const sinkproof_block *block,
                                double sink, const double *q_id, const double *k_jd,

@@ -17,6 +17,7 @@ static size_t blocks_of(size_t n) {
     return (n + BLOCK - 1) / BLOCK;
 }
 
+//> lanes.linear
 float sinkproof_lanes_block_sum(const float *w_c, const float *x_c) {
     float sum = 0;
     for (size_t c = 0; c < BLOCK; c += 2) {
@@ -34,6 +35,7 @@ float sinkproof_lanes_dot(size_t n, const float *w_c, const float *scale_b, cons
     }
     return total;
 }
+//< lanes.linear
 
 void sinkproof_lanes_take_block(size_t n, size_t b, const double *from, size_t stride,
                                 float *to_c) {
