@@ -31,8 +31,8 @@ typedef struct sinkproof_product {
 // Keys and values of one key/value head, in blocks of 32 positions: `format` F32 or BF16. Key block
 // b (positions 32 b ..) is two panels (16 keys each) of ceil(head_dim / 32) blocks of columns,
 // panel after panel; value block b is one block of columns (the 32 positions) of ceil(head_dim /
-// 16) panels, panel after panel. A ring: block b lies at place b % ring. With BF16 the queries are
-// bf16 numbers too. head_dim is at most 1024.
+// 16) panels, panel after panel. A ring: block b lies at place b % ring. head_dim is at most
+// 1024.
 typedef struct sinkproof_cache_view {
     sinkproof_panel_format format;
     size_t head_dim;

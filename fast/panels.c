@@ -46,7 +46,8 @@ static size_t over(size_t n, size_t unit) {
 
 size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols) {
     size_t blocks = over(rows, ROWS) * over(cols, COLS);
-    return over(blocks * (formats[format].data + formats[format].scales), 64) * 64;
+    size_t least = format == SINKPROOF_PANEL_BF16 ? over(rows, ROWS) : 0;
+    return over(blocks * (formats[format].data + formats[format].scales) + least, 64) * 64;
 }
 
 sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows, size_t cols,
@@ -61,7 +62,9 @@ sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows,
         .data = memory,
     };
     p.panel_stride = p.blocks * p.block_stride;
-    if (formats[format].scales > 0) p.scales = p.data + p.panels * p.panel_stride;
+    const uint8_t *end = p.data + p.panels * p.panel_stride;
+    if (formats[format].scales > 0) p.scales = end;
+    if (format == SINKPROOF_PANEL_BF16) p.least_p = end;
     return p;
 }
 
@@ -121,6 +124,17 @@ static void pack_bf16(const sinkproof_matrix *matrix, const panel *to) {
            formats[SINKPROOF_PANEL_BF16].data);
     bf16_block(to, whole, matrix->cols - whole * COLS, from, matrix->row_stride,
                matrix->col_stride);
+}
+
+// The exponent field of a panel's smallest nonzero number.
+static uint8_t bf16_least(const panel *of) {
+    const uint16_t *number = (const uint16_t *)(const void *)of->data;
+    uint16_t least = 0x7fff; // of the numbers less one place, zeros last
+    for (size_t i = 0; i < of->blocks * ROWS * COLS; i++) {
+        uint16_t before = (uint16_t)((number[i] & 0x7fff) - 1);
+        least = before < least ? before : least;
+    }
+    return (uint8_t)(least == 0x7fff ? 255 : (least + 1) >> 7);
 }
 
 // ---- MXFP4 from codes -----------------------------------------------------------------------
@@ -213,6 +227,8 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
             pack_bf16(matrix, &to);
         else
             pack_numbers(matrix, format, &to, work);
+        if (format == SINKPROOF_PANEL_BF16)
+            ((uint8_t *)memory)[all.panels * all.panel_stride + p] = bf16_least(&to);
     }
 }
 

@@ -2,13 +2,15 @@
 // Copyright 2026 the sinkproof authors
 //
 // Weights as the kernels read them: panels of 16 rows, blocks of 32 columns, so that one vector
-// register holds one column of sixteen outputs and a product streams memory in order, once. Row r of
-// the matrix is lane r % 16 of panel r / 16; rows and columns beyond the edge are zeros.
+// register holds one column of sixteen outputs and a product streams memory in order, once. Row r
+// of the matrix is lane r % 16 of panel r / 16; rows and columns beyond the edge are zeros.
 //
-// One block of one panel is, by format (rows r = 0..15 of the panel, columns c = 0..31 of the block):
+// One block of one panel is, by format (rows r = 0..15 of the panel, columns c = 0..31 of the
+// block):
 //   F32    float    [32 columns][16 rows]
 //   BF16   uint16   [16 pairs][16 rows][2]: a dword holds columns 2i (low half) and 2i + 1
-//   MXFP4  uint32   [4][16 rows]: dword q of a row holds columns 8q .. 8q+7 as nibbles; nibble k of the
+//   MXFP4  uint32   [4][16 rows]: dword q of a row holds columns 8q .. 8q+7 as nibbles; nibble k of
+//   the
 //                   low half is column 8q + 2k, nibble k of the high half column 8q + 2k + 1
 //   Q8_0   int8     [8][16 rows][4]: dword q of a row holds columns 4q .. 4q + 3
 // Scales of a block: MXFP4 uint8 [16 rows], 2^(s - 127); Q8_0 binary16 [16 rows].
@@ -31,14 +33,18 @@ typedef enum sinkproof_panel_format {
     SINKPROOF_PANEL_FORMATS
 } sinkproof_panel_format;
 
-// A packed matrix, or a view of one: block b of panel p is at data + p panel_stride + b block_stride,
-// its scales at scales + (p blocks + b) 16 (MXFP4) or 32 (Q8_0) bytes. Data is 64-byte aligned.
+// A packed matrix, or a view of one: block b of panel p is at data + p panel_stride + b
+// block_stride, its scales at scales + (p blocks + b) 16 (MXFP4) or 32 (Q8_0) bytes. Data is
+// 64-byte aligned.
 typedef struct sinkproof_panels {
     sinkproof_panel_format format;
-    size_t rows, cols;      // of the matrix
-    size_t panels, blocks;  // ceil(rows / 16), ceil(cols / 32)
+    size_t rows, cols;                 // of the matrix
+    size_t panels, blocks;             // ceil(rows / 16), ceil(cols / 32)
     size_t panel_stride, block_stride; // bytes
     const uint8_t *data, *scales;
+    // BF16: of each panel the exponent field of its smallest nonzero number (0: a subnormal one,
+    // 255: zeros alone). It says where products of pairs flush nothing. NULL: not known.
+    const uint8_t *least_p;
 } sinkproof_panels;
 
 // Bytes of one block: 2048, 1024, 256, 512; and of its scales: 0, 0, 16, 32.
@@ -48,7 +54,7 @@ size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format);
 // The format that holds `matrix` exactly: MXFP4 and BF16 as stored; F16 and F32 become F32.
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix);
 
-// Bytes that packing a rows x cols matrix takes, a multiple of 64, data first and scales after.
+// Bytes that packing a rows x cols matrix takes, a multiple of 64: data, scales, least_p.
 size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols);
 
 // Describes a packed matrix at `memory` (64-byte aligned, sinkproof_panels_bytes long).

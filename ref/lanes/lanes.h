@@ -21,8 +21,9 @@
 //               the int8 and its scale; otherwise s_B = 1). Without a bias nothing is added. Odd
 //               before even is what the instruction for pairs of bf16 numbers does (vdpbf16ps), so
 //               that with operands in bf16 it may serve and the bits stay: the product of two bf16
-//               numbers is exact, and it flushes nothing as long as every nonzero |w x| >= 2^-111,
-//               since then every partial sum is a multiple of 2^-126.
+//               numbers is exact. It takes subnormal operands for zeros and flushes subnormal sums,
+//               so it serves only where no operand is subnormal and every nonzero |w x| >= 2^-111:
+//               then every partial sum is a multiple of 2^-126.
 //   sum16       a long sum of a row: lane l sums the terms l, l + 16, l + 32, ... from 0; then the
 //               halves are added, lane l and lane l + 8, then + 4, + 2, + 1.
 //   rmsnorm     lanes fma(x, x, lane) over sum16's order; r = 1 / sqrt(sum / cols + eps), cols and
