@@ -43,6 +43,13 @@ double sinkproof_bench_median(const sinkproof_bench_times *times) {
     return 0.5 * (times->t[(times->n - 1) / 2] + times->t[times->n / 2]);
 }
 
+double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
+    if (rates->n == 0) return first;
+    sinkproof_bench_sort(rates);
+    double meanwhile = sinkproof_bench_median(rates);
+    return meanwhile > first ? meanwhile : first;
+}
+
 bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id) {
     return bench->only == NULL || strstr(id, bench->only) != NULL;
 }
@@ -214,14 +221,10 @@ void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_c
             if (cases[i].foreign) rest();
         }
     }
-    double rate[2][SINKPROOF_BENCH_RESOURCES] = {{0}};
+    double rate[2][SINKPROOF_BENCH_RESOURCES];
     for (int a = 0; a < 2; a++)
         for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-            if (l->rate[a][r].n > 0) {
-                sinkproof_bench_sort(&l->rate[a][r]);
-                rate[a][r] = sinkproof_bench_median(&l->rate[a][r]);
-            } else
-                rate[a][r] = bench->rate[a][r];
+            rate[a][r] = sinkproof_bench_limit(bench->rate[a][r], &l->rate[a][r]);
     for (size_t i = 0; i < kept; i++) {
         sinkproof_bench_sort(&times[i]);
         json_array_append_new(bench->rows, sinkproof_bench_row(bench, &cases[i], &times[i],

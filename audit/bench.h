@@ -76,6 +76,10 @@ double sinkproof_bench_now(void); // seconds, monotonic
 void sinkproof_bench_sort(sinkproof_bench_times *times);
 double sinkproof_bench_median(const sinkproof_bench_times *times); // sorted
 
+// A resource's rate: the median of what was measured meanwhile, but not less than the median of the
+// beginning: what disturbs the measurement of a limit must not flatter the case. Sorts.
+double sinkproof_bench_limit(double first, sinkproof_bench_times *rates);
+
 // Whether --only lets `id` through.
 bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id);
 // "bench: WHAT" on stderr when that is a terminal; NULL clears the line.

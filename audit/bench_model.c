@@ -208,12 +208,12 @@ static void probe(sinkproof_bench *bench, const double *need, int threads, meanw
 
 static void add(sinkproof_bench *bench, sinkproof_bench_case *c, sinkproof_bench_times *times,
                 meanwhile *m) {
-    double rate[SINKPROOF_BENCH_RESOURCES] = {0};
+    double rate[SINKPROOF_BENCH_RESOURCES];
+    // The limits of the beginning are those of one thread and of all: not of a number between.
+    int all = c->threads == bench->threads;
+    bool known = all || c->threads == 1;
     for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-        if (m->of[r].n > 0) {
-            sinkproof_bench_sort(&m->of[r]);
-            rate[r] = sinkproof_bench_median(&m->of[r]);
-        }
+        rate[r] = sinkproof_bench_limit(known ? bench->rate[all][r] : 0, &m->of[r]);
     sinkproof_bench_sort(times);
     bench->matched++;
     json_array_append_new(bench->rows, sinkproof_bench_row(bench, c, times, rate));

@@ -67,7 +67,7 @@ static void print_head(const sinkproof_bench *bench, const char *prefix) {
         printf("%smodel: %s; policy %s\n", prefix, bench->model, bench->policy.name);
     if (bench->scaling == NULL)
         printf("every number is measured: the median of the repeats in brackets, after the least "
-               "and the\nlargest time; limits are measured between the repeats\n");
+               "and the\nlargest time; limits are measured first, and again between the repeats\n");
     if (bench->quick)
         printf("%s--quick: small shapes that fit in caches; no figure to quote\n", prefix);
 }
