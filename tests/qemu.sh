@@ -38,12 +38,15 @@ on() { # processor, the set that its default must be, the sets that must be refu
     grep -q "^chosen      $default (" "$work/out"
     report $? "$processor: the default is $default: $(grep '^chosen' "$work/out" || echo none)"
     for isa in $3; do
-        emulated "$processor" env SINKPROOF_ISA="$isa" "$sinkproof" info --cpu
-        [ $? = 2 ] && grep -q "\"$isa\" does not run here: the processor lacks" "$work/err"
+        export SINKPROOF_ISA="$isa"
+        emulated "$processor" "$sinkproof" info --cpu
+        [ $found = 2 ] && grep -q "\"$isa\" does not run here: the processor lacks" "$work/err"
         report $? "$processor: $isa is refused: $(cat "$work/err")"
+        unset SINKPROOF_ISA
     done
     emulated "$processor" "$sinkproof" run synthetic:tiny --tokens 1,2,3,4,5,6,7,8 --engine fast
-    report $? "$processor: a forward pass: exit $found"
+    [ $found = 0 ] && grep -q "engine fast, $default," "$work/err"
+    report $? "$processor: a forward pass: exit $found, $(grep -o 'engine fast, [a-z0-9]*' "$work/err")"
     cp "$work/out" "$work/$processor"
     for program in ${QEMU_TESTS:-}; do
         emulated "$processor" "$program"
