@@ -24,9 +24,45 @@ static size_t ring_of(const sinkproof_config *config) {
     return over(config->window + SINKPROOF_CACHE_STEP + BLOCK - 1, BLOCK);
 }
 
+static size_t up_to_large(size_t bytes) {
+    return over(bytes, SINKPROOF_LARGE_PAGE) * SINKPROOF_LARGE_PAGE;
+}
+
+// Gives layer l its places from byte `at` on; returns where they end. A size beyond all memory
+// stays one: the mapping will fail.
+static size_t place_layer(sinkproof_cache *cache, size_t l, size_t places, size_t at) {
+    size_t bytes, end;
+    cache->ring_l[l] = places;
+    cache->offset_l[l] = at;
+    bool fits = !__builtin_mul_overflow(places, cache->place_bytes, &bytes) &&
+                !__builtin_add_overflow(at, bytes, &end);
+    return fits && end < SIZE_MAX / 8 ? end : SIZE_MAX / 8;
+}
+
+static bool is_ring(const sinkproof_cache *cache, size_t l) {
+    return cache->offset_l[l] >= cache->rings;
+}
+
+// Large pages in the full layers: behind their first 2 MiB where nothing is written yet, or
+// (`first`) there and in the rings too.
+static void advise(const sinkproof_cache *cache, bool first) {
+    for (size_t l = 0; l < cache->n_layers; l++) {
+        size_t bytes = cache->ring_l[l] * cache->place_bytes, large = SINKPROOF_LARGE_PAGE;
+        uint8_t *data = cache->pages.data + cache->offset_l[l];
+        if (is_ring(cache, l) || bytes < large) continue;
+        if (first)
+            sinkproof_pages_advise(data, large, true);
+        else
+            sinkproof_pages_advise(data + large, bytes / large * large - large, false);
+    }
+    size_t rings = cache->pages.bytes - cache->rings;
+    rings -= rings % SINKPROOF_LARGE_PAGE;
+    if (first && rings > 0) sinkproof_pages_advise(cache->pages.data + cache->rings, rings, true);
+}
+
 bool sinkproof_cache_new(const sinkproof_config *config, sinkproof_panel_format format,
                          size_t max_tokens, sinkproof_cache *cache, sinkproof_error *error) {
-    size_t block = sinkproof_panel_block_bytes(format), d = config->head_dim, places = 0;
+    size_t block = sinkproof_panel_block_bytes(format), d = config->head_dim;
     *cache = (sinkproof_cache){.format = format,
                                .n_layers = config->n_layers,
                                .n_kv_heads = config->n_kv_heads,
@@ -37,18 +73,20 @@ bool sinkproof_cache_new(const sinkproof_config *config, sinkproof_panel_format 
     cache->ring_l = calloc(2 * config->n_layers, sizeof *cache->ring_l);
     if (cache->ring_l == NULL) return sinkproof_fail(error, "no memory for a sequence");
     cache->offset_l = cache->ring_l + config->n_layers;
+    size_t bytes = 0, blocks = over(max_tokens, BLOCK);
     for (size_t l = 0; l < config->n_layers; l++) {
-        size_t whole = over(max_tokens, BLOCK);
-        cache->ring_l[l] = config->sliding[l] ? least(whole, ring_of(config)) : whole;
-        cache->offset_l[l] = places * cache->place_bytes;
-        places += cache->ring_l[l];
+        if (!config->sliding[l]) bytes = place_layer(cache, l, blocks, up_to_large(bytes));
     }
-    if (places > SIZE_MAX / 8 / cache->place_bytes ||
-        !sinkproof_pages_new(places * cache->place_bytes, SINKPROOF_LAZY_PAGES, "a key/value cache",
-                             &cache->pages, error)) {
+    cache->rings = bytes = up_to_large(bytes);
+    for (size_t l = 0; l < config->n_layers; l++)
+        if (config->sliding[l])
+            bytes = place_layer(cache, l, least(blocks, ring_of(config)), bytes);
+    if (!sinkproof_pages_new(bytes, SINKPROOF_LAZY_PAGES, "a key/value cache", &cache->pages,
+                             error)) {
         free(cache->ring_l);
         return false;
     }
+    advise(cache, false);
     return true;
 }
 
@@ -63,6 +101,12 @@ size_t sinkproof_cache_bytes(const sinkproof_cache *cache, size_t tokens) {
     for (size_t l = 0; l < cache->n_layers; l++)
         places += least(over(tokens, BLOCK), cache->ring_l[l]);
     return places * cache->place_bytes;
+}
+
+void sinkproof_cache_settle(sinkproof_cache *cache, size_t tokens) {
+    if (cache->settled || tokens / BLOCK * cache->place_bytes < SINKPROOF_LARGE_PAGE) return;
+    cache->settled = true;
+    advise(cache, true);
 }
 
 sinkproof_cache_view sinkproof_cache_at(const sinkproof_cache *cache, size_t l, size_t g) {

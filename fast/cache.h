@@ -26,7 +26,9 @@ typedef struct sinkproof_cache {
     size_t n_layers, n_kv_heads, head_dim;
     size_t key_bytes, value_bytes; // of one head's block
     size_t place_bytes;            // of all heads' block
-    size_t *ring_l, *offset_l;     // places of a layer, and where they begin
+    size_t *ring_l, *offset_l;     // places of a layer, and the byte where they begin
+    size_t rings;                  // where the window layers' begin, behind the full ones
+    bool settled;
     sinkproof_pages pages;
 } sinkproof_cache;
 
@@ -36,6 +38,10 @@ void sinkproof_cache_free(sinkproof_cache *cache);
 
 // Bytes of the blocks that `tokens` positions fill.
 size_t sinkproof_cache_bytes(const sinkproof_cache *cache, size_t tokens);
+
+// After positions up to `tokens` came, the first time that a layer has filled its first 2 MiB:
+// large pages there too.
+void sinkproof_cache_settle(sinkproof_cache *cache, size_t tokens);
 
 // What head g of layer l holds.
 sinkproof_cache_view sinkproof_cache_at(const sinkproof_cache *cache, size_t l, size_t g);

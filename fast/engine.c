@@ -326,8 +326,11 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
         }
         cut_contexts(&pass);
         sinkproof_pass_run(&pass);
-        for (size_t s = 0; s < pass.n_segments; s++)
-            engine->b.segments[s].sequence->length += engine->b.segments[s].n;
+        for (size_t i = 0; i < pass.n_segments; i++) {
+            sinkproof_sequence *s = engine->b.segments[i].sequence;
+            s->length += engine->b.segments[i].n;
+            sinkproof_cache_settle(&s->cache, s->length);
+        }
         done += pass.n;
     }
     return true;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, LARGE = 2 << 20 };
+enum { PAGE = 4096, LARGE = SINKPROOF_LARGE_PAGE };
 
 static size_t up_to(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
@@ -17,20 +17,24 @@ static size_t up_to(size_t bytes, size_t unit) {
 
 // A mapping that begins at a multiple of LARGE: more is mapped, and what lies outside is given
 // back.
-static uint8_t *map_large(size_t bytes) {
-    uint8_t *all =
-        mmap(NULL, bytes + LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static uint8_t *map_aligned(size_t bytes, int flags) {
+    uint8_t *all = mmap(NULL, bytes + LARGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (all == MAP_FAILED) return MAP_FAILED;
     size_t ahead = (LARGE - (uintptr_t)all % LARGE) % LARGE;
     if (ahead > 0) munmap(all, ahead);
     munmap(all + ahead + bytes, LARGE - ahead);
-    madvise(all + ahead, bytes, MADV_HUGEPAGE); // advice only: small pages give the same numbers
     return all + ahead;
 }
 
-static uint8_t *map_lazily(size_t bytes) {
-    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                -1, 0);
+void sinkproof_pages_advise(uint8_t *data, size_t bytes, bool now) {
+    madvise(data, bytes, MADV_HUGEPAGE); // advice only: small pages give the same numbers
+#if defined(MADV_COLLAPSE)
+    if (now) madvise(data, bytes, MADV_COLLAPSE);
+#else
+    enum { COLLAPSE = 25 }; // Linux 6.1; older ones refuse it
+    if (now) madvise(data, bytes, COLLAPSE);
+#endif
 }
 
 bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what,
@@ -38,12 +42,16 @@ bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what
     *pages = (sinkproof_pages){NULL, 0};
     if (bytes == 0) return true;
     if (bytes > SIZE_MAX / 4) return sinkproof_fail(error, "no memory for %s: too large", what);
-    size_t whole = up_to(bytes, paging == SINKPROOF_LARGE_PAGES && bytes >= LARGE ? LARGE : PAGE);
-    uint8_t *data =
-        paging == SINKPROOF_LARGE_PAGES && bytes >= LARGE ? map_large(whole) : map_lazily(whole);
+    bool large = bytes >= LARGE, lazy = paging == SINKPROOF_LAZY_PAGES;
+    size_t whole = up_to(bytes, large ? LARGE : PAGE);
+    int flags = lazy ? MAP_NORESERVE : 0;
+    uint8_t *data = large ? map_aligned(whole, flags)
+                          : mmap(NULL, whole, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (data == MAP_FAILED)
         return sinkproof_fail(error, "no memory for %s: %zu MiB: %s", what, whole >> 20,
                               strerror(errno));
+    if (large && !lazy) sinkproof_pages_advise(data, whole, false);
     *pages = (sinkproof_pages){data, whole};
     return true;
 }
