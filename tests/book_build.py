@@ -74,6 +74,9 @@ FILES = {
     "log": "# FILE test_a\nok 1 - sink.mass ref worst=0.25 bound=1\nok 2 - sink.limit exact instances=3 unequal=0\n"
            "ok 3 - sink.mass coq theorem=mass\n1..3\n",
     "figures/one.gp": FIGURE,
+    "figures/two.gp": FIGURE.replace("curve: repeat.sink", "bench: --scaling batch"),
+    "figures/three.gp": FIGURE.replace("curve: repeat.sink", "bench: --scaling threads"),  # not measured
+    "data/two.txt": "# sinkproof bench --scaling batch: seconds per token\n1 0.5\n2 0.25\n",
 }
 # A fault: the file, what is replaced by what, and the sentence that must name it.
 FAULTS = [
@@ -98,6 +101,7 @@ FAULTS = [
     ("a chapter without a title", "doc/02-b.md", "# 2. The limit", "", "without a heading"),
     ("a figure of no statement", "figures/one.gp", "after: sink.mass", "after: sink.none", "no chapter states"),
     ("a figure of no curve", "figures/one.gp", "curve: repeat.sink", "curve: repeat.none", "no curve of"),
+    ("a figure of another measurement", "data/two.txt", "--scaling batch", "--scaling context", "does not begin"),
     ("a figure that gnuplot cannot draw", "figures/one.gp", "plot data", "plot nothing", "gnuplot"),
     ("an empty log", "log", FILES["log"], "", "the log is empty"),
 ]
@@ -159,6 +163,8 @@ def whole(out):
     report('class="kw"' in first and 'class="dt"' in first, "book.code: C and Coq are highlighted")
     report('<figure id="fig-one"><svg' in first and "currentColor" in first and (out / "data/repeat.sink.txt").is_file(),
            "book.figures: drawn in the page from what the command printed")
+    report('<figure id="fig-two"><svg' in first and (out / "data/two.txt").is_file() and "fig-three" not in first,
+           "book.figures: one from a measurement that was kept; one that nobody measured is left out")
     report('href="02-b.html"' in first and 'class="next"' in first and 'class="prev"' in second,
            "book.steps: from chapter to chapter")
     report('href="#02-b:eq-sink.limit"' in everything and 'href="01-a.html#eq-sink.mass"' in index

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Figures: gnuplot draws what `sinkproof curve` printed, and nothing else computes a number.
+"""Figures: gnuplot draws what the command printed, and nothing else computes a number.
 
 figures/NAME.gp opens with three lines: `# after: ID ...` (the statement below which it stands; the first
-that the book states), `# curve: ID` (the argument of `sinkproof curve`) and `# caption: Markdown`.
+that the book states), `# curve: ID` (the argument of `sinkproof curve`) and `# caption: Markdown`. What
+another machine would not print again, a measurement of speed, is kept: `# bench: ARGUMENTS` in place of
+`# curve:` draws data/NAME.txt, whose first line is what `sinkproof bench ARGUMENTS` begins with. As long
+as nobody measured it, the figure is left out, and the build says so.
 """
 import html
 import re
@@ -18,6 +21,7 @@ class Figure:
     after: list
     curve: str
     caption: str
+    bench: str = ""
     place: str = None
     svg: str = ""
     source: str = ""
@@ -27,10 +31,36 @@ def read(folder):
     found = []
     for script in sorted(folder.glob("*.gp")):
         if script.name != "style.gp":
-            said = dict(re.findall(r"^# (after|curve|caption): (.+)$", script.read_text(encoding="utf-8"), re.M))
-            found.append(Figure(script.stem, script, said.get("after", "").split(), said.get("curve", ""),
-                                said.get("caption", "")))
+            said = dict(re.findall(r"^# (after|curve|bench|caption): (.+)$", script.read_text(encoding="utf-8"), re.M))
+            figure = Figure(script.stem, script, said.get("after", "").split(), said.get("curve", ""),
+                            said.get("caption", ""), said.get("bench", ""))
+            if figure.bench and not kept(figure).is_file():
+                print(f"book: the figure {figure.name} is left out: sinkproof bench {figure.bench} > "
+                      f"doc/book/data/{figure.name}.txt makes what it is drawn from")
+                continue
+            found.append(figure)
     return found
+
+
+def kept(figure):
+    return figure.script.parent.parent / "data" / f"{figure.name}.txt"
+
+
+def printed(book, figure, problems):
+    """What the figure is drawn from, or None."""
+    place = str(figure.script.name)
+    if figure.bench:
+        text = kept(figure).read_text(encoding="utf-8")
+        axis = re.search(r"--scaling \S+", figure.bench)
+        if axis and text.startswith(f"# sinkproof bench {axis[0]}:"):
+            return text
+        problems.add(place, f"{kept(figure).name} does not begin as sinkproof bench {figure.bench} does")
+        return None
+    data = subprocess.run([book.program, "curve", figure.curve], capture_output=True, text=True)
+    if data.returncode:
+        problems.add(place, f"sinkproof curve {figure.curve}: {data.stderr.strip()}")
+        return None
+    return data.stdout
 
 
 def draw(book, chapters, out, problems):
@@ -41,12 +71,11 @@ def draw(book, chapters, out, problems):
         if figure.place is None:
             problems.add(place, f"a figure after {' '.join(figure.after) or 'nothing'}, which no chapter states")
             continue
-        data = subprocess.run([book.program, "curve", figure.curve], capture_output=True, text=True)
-        if data.returncode:
-            problems.add(place, f"sinkproof curve {figure.curve}: {data.stderr.strip()}")
+        text = printed(book, figure, problems)
+        if text is None:
             continue
-        columns = out / "data" / f"{figure.curve}.txt"
-        columns.write_text(data.stdout)
+        columns = out / "data" / f"{figure.name if figure.bench else figure.curve}.txt"
+        columns.write_text(text, encoding="utf-8")
         drawn = out / "data" / f"{figure.name}.svg"
         done = subprocess.run(["gnuplot", "-e", f"data = '{columns}'; out = '{drawn}'",
                                str(figure.script.parent / "style.gp"), str(figure.script)],
@@ -56,8 +85,9 @@ def draw(book, chapters, out, problems):
             continue
         figure.svg = adapted(drawn.read_text(encoding="utf-8"), figure)
         drawn.unlink()
-        figure.source = (f'Drawn from <a href="data/{figure.curve}.txt"><code>sinkproof curve '
-                         f"{html.escape(figure.curve)}</code></a>.")
+        command = f"bench {figure.bench}" if figure.bench else f"curve {figure.curve}"
+        figure.source = (f'Drawn from <a href="data/{columns.name}"><code>sinkproof {html.escape(command)}</code></a>'
+                         f"{', measured once on the machine that it names' if figure.bench else ''}.")
 
 
 def adapted(svg, figure):

@@ -1,0 +1,14 @@
+# after: lanes.linear
+# bench: --scaling threads
+# caption: One sequence and a prompt against the number of threads: seconds per token, median (points), least and largest (bars), and the roof of as many threads (lines). The bits are the same at every point.
+set xlabel "threads"
+set ylabel "seconds per token"
+set logscale x 2
+set logscale y
+set key top right
+set xtics (1, 2, 4, 8, 16, 32, 64, 128)
+set xrange [0.8:*]
+plot data index 0::2 using 1:5 with points lc rgb ink pt 1 title "decode, roof", \
+     data index 0::2 using 1:2:3:4 with yerrorbars lt 1 pt 7 ps 0.6 title "decode", \
+     data index 1::2 using 1:5 with points lc rgb ink pt 2 title "prefill, roof", \
+     data index 1::2 using 1:2:3:4 with yerrorbars lt 2 pt 7 ps 0.6 title "prefill"
