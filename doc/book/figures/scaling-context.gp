@@ -1,6 +1,6 @@
 # after: lanes.attention
 # bench: --scaling context
-# caption: Attention of one query in one layer against the keys in its context: median (points), least and largest time (bars), and what the roof would take (lines). A window layer stops growing at 128 keys; a full layer grows as its keys do, no faster.
+# caption: Attention of one query in one layer against the keys in its context: median (points), least and largest time (bars), and what the roof would take (lines). A window layer reads at most 128 keys, a full layer all of them.
 set xlabel "keys in the context"
 set ylabel "seconds per token"
 set logscale x 2

@@ -5,6 +5,7 @@ set xlabel "threads"
 set ylabel "seconds per token"
 set logscale x 2
 set logscale y
+set format y "10^{%T}"
 set key top right
 set xtics (1, 2, 4, 8, 16, 32, 64, 128)
 set xrange [0.8:*]
