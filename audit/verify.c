@@ -84,6 +84,9 @@ static const verify_statement inventory[] = {
     {"law.constant-value", "CQ", "equal values come back times the mass"},
     {"law.gqa-repeat", "CQ", "key/value heads repeated"},
     {"law.linear-value", "CQ", "linear in the values"},
+    // the optimized path
+    {"lanes.linear", "DC", "the order of a product, and its error"},
+    {"lanes.attention", "DC", "spans taken in by the state of a row"},
 };
 
 const verify_statement *sinkproof_verify_statement_at(size_t k) {
