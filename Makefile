@@ -136,7 +136,7 @@ asan:  ## every test again under the address and undefined-behaviour sanitizers
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
-TSAN_TESTS ?= $(filter tests/test_engine%.c,$(TESTS))
+TSAN_TESTS ?= tests/test_engine.c tests/test_engine_cache.c
 TSAN_RACE  := $(BUILD)/tests/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	@sh tests/install.sh --with tsan build
@@ -154,7 +154,7 @@ $(TSAN_RACE): $(BUILD)/tests/tsan_race.o
 # test. A cross compiler has neither OpenBLAS nor Jansson: the first is left out; of the second it gets
 # the header, and functions that trap, since these tests read no JSON. For old x86-64 processors the same
 # binaries run as always.
-QEMU_TESTS ?= $(filter tests/test_isa.c tests/test_panels.c tests/test_kernels%.c,$(TESTS))
+QEMU_TESTS ?= $(filter tests/test_isa.c tests/test_panels.c tests/test_kernels%.c tests/test_engine_cache.c,$(TESTS))
 QEMU_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -L '<cblas.h>' $(REF) $(FAST)))
 QEMU_BIN   := $(QEMU_TESTS:tests/%.c=$(BUILD)/qemu/%)
 qemu: $(PROGRAM) $(QEMU_TESTS:tests/%.c=$(BUILD)/tests/%)  ## the kernels on emulated processors: aarch64, x86-64 without AVX-512 and without AVX
