@@ -45,9 +45,11 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"tokens", KEY_TOKENS, "IDS", 0, "Ids separated by commas, @FILE, or random:N[,seed=S]", 0},
-    {"engine", KEY_ENGINE, "NAME", 0, "ref (the default)", 0},
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "ref (the default), fast, or lanes: fast's arithmetic in scalar code, the same bits", 0},
     {"policy", KEY_POLICY, "P", 0,
-     "What rounds where: real-f64 (the default), f32, bf16-operands, openai-bf16, hf-bf16, bf16, "
+     "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
+     "openai-bf16, hf-bf16, bf16, "
      "f16, each with overrides",
      0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
