@@ -22,16 +22,19 @@
 #include <sys/auxv.h>
 #endif
 
-static const sinkproof_kernels *const tables[] = {&sinkproof_kernels_portable,
+static const sinkproof_kernels *const tables[] = {
+    // Slowest first.
+    &sinkproof_kernels_portable,
 #if defined(__x86_64__)
-                                                  &sinkproof_kernels_avx2,
-                                                  &sinkproof_kernels_avx512,
-                                                  &sinkproof_kernels_avx512bf16,
-                                                  &sinkproof_kernels_amx,
+    &sinkproof_kernels_avx2,
+    &sinkproof_kernels_avx512,
+    &sinkproof_kernels_avx512bf16,
+    &sinkproof_kernels_amx,
 #elif defined(__aarch64__)
-                                                   &sinkproof_kernels_neon,
+    &sinkproof_kernels_neon,
 #endif
-                                                  NULL};
+    NULL,
+};
 
 const sinkproof_kernels *const *sinkproof_isa_all(void) {
     return tables;
