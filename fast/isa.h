@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which instruction sets this machine runs (CPUID, XGETBV, and for AMX the kernel's permission), and
-// the choice of one. Nothing else in the project asks the processor.
+// Which instruction sets this machine runs (CPUID, XGETBV, and for AMX the kernel's permission),
+// and the choice of one. Nothing else in the project asks the processor.
 #ifndef SINKPROOF_ISA_H
 #define SINKPROOF_ISA_H
 
