@@ -21,7 +21,7 @@
 enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24, MAX_THREADS = 1024 };
 
 typedef struct options {
-    const char *model, *tokens, *engine, *policy, *trace, *points, *json;
+    const char *model, *tokens, *engine, *policy, *trace, *points, *json, *packed;
     size_t chunk, generate, threads; // 0: not given
     double temperature;
     uint64_t seed;
@@ -40,6 +40,7 @@ enum {
     KEY_SEED,
     KEY_THREADS,
     KEY_STREAMED,
+    KEY_PACKED,
     KEY_JSON
 };
 
@@ -63,6 +64,8 @@ static const struct argp_option argp_options[] = {
     {"threads", KEY_THREADS, "N", 0, "fast: threads (as many as processors); the same bits", 0},
     {"streamed", KEY_STREAMED, 0, 0,
      "fast: keep one layer's weights in memory at a time, for models larger than it", 0},
+    {"packed", KEY_PACKED, "FILE", 0,
+     "fast: keep the packed weights in FILE: written the first time, mapped afterwards", 0},
     {"json", KEY_JSON, "FILE", 0, "The result as JSON; - is standard output", 0},
     {0},
 };
@@ -104,6 +107,9 @@ static void check_options(const options *o, struct argp_state *state) {
     if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
     if (o->threads > 0 && !fast) argp_error(state, "--threads needs --engine fast");
     if (o->streamed && !fast) argp_error(state, "--streamed needs --engine fast");
+    if (o->packed != NULL && !fast) argp_error(state, "--packed needs --engine fast");
+    if (o->packed != NULL && o->streamed)
+        argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
@@ -145,6 +151,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         break;
     case KEY_STREAMED:
         o->streamed = true;
+        break;
+    case KEY_PACKED:
+        o->packed = argument;
         break;
     case ARGP_KEY_ARG:
         if (o->model != NULL) argp_error(state, "one MODEL, not also '%s'", argument);
@@ -211,6 +220,7 @@ static bool open_engine(run *r, size_t total, sinkproof_error *error) {
     sinkproof_runner_options how = {.engine = r->o->engine,
                                     .threads = (int)r->o->threads,
                                     .streamed = r->o->streamed,
+                                    .packed = r->o->packed,
                                     .max_tokens = total,
                                     .progress = show_loading};
     double start = seconds_now();
@@ -221,7 +231,10 @@ static bool open_engine(run *r, size_t total, sinkproof_error *error) {
                 "sinkproof run: engine fast, %s, threads %d, %zu MiB of weights %s in %.2f s\n",
                 sinkproof_runner_isa(r->runner), sinkproof_runner_threads(r->runner),
                 sinkproof_runner_weight_bytes(r->runner) >> 20,
-                r->o->streamed ? "to stream, ready" : "packed", r->open_seconds);
+                r->o->streamed         ? "to stream, ready"
+                : r->o->packed != NULL ? "ready"
+                                       : "packed",
+                r->open_seconds);
     return true;
 }
 

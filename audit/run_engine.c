@@ -67,8 +67,10 @@ bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_er
 static bool new_fast(sinkproof_runner *r, const sinkproof_model *model,
                      const sinkproof_policy *policy, const sinkproof_runner_options *options,
                      sinkproof_error *error) {
-    sinkproof_engine_options fast = {
-        .threads = options->threads, .streamed = options->streamed, .progress = options->progress};
+    sinkproof_engine_options fast = {.threads = options->threads,
+                                     .streamed = options->streamed,
+                                     .packed = options->packed,
+                                     .progress = options->progress};
     r->logits_v = malloc(r->vocab * sizeof *r->logits_v);
     if (r->logits_v == NULL) return sinkproof_fail(error, "no memory for the logits");
     if (!sinkproof_engine_new(model, policy, &fast, &r->engine, error)) return false;

@@ -12,6 +12,7 @@ typedef struct sinkproof_runner_options {
     const char *engine; // "ref", "lanes", "fast"
     int threads;        // fast: 0, as many as processors
     bool streamed;      // fast: one layer's weights at a time
+    const char *packed; // fast: the file that keeps packed weights, or NULL
     size_t max_tokens;  // that will go through
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL
 } sinkproof_runner_options;

@@ -7,6 +7,7 @@
 
 #include "fast/engine_internal.h"
 #include "fast/isa.h"
+#include "fast/packed_file.h"
 #include "ref/lanes/lanes.h"
 
 #include <omp.h>
@@ -46,41 +47,66 @@ static size_t bytes_of_token(const sinkproof_config *config, const sinkproof_pac
     return fixed + experts / config->n_experts * config->n_chosen;
 }
 
-// The final norm and the unembedding, and before them the layers: all, or room for one.
-static bool load(sinkproof_engine *e, sinkproof_error *error) {
+// Bytes of the layers and of what follows them; all of it is one region.
+static bool measure(sinkproof_engine *e, size_t *all, sinkproof_error *error) {
     size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
-    sinkproof_layer layer = sinkproof_model_layer(e->model, 0);
     sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
     sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
     sinkproof_pack_end(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
-    size_t end_bytes = e->list.bytes, all = end_bytes;
+    size_t end_bytes = e->list.bytes;
     for (size_t l = 0; l < layers; l++) { // containers may store layers differently
-        layer = sinkproof_model_layer(e->model, l);
+        sinkproof_layer layer = sinkproof_model_layer(e->model, l);
         sinkproof_pack_layer(&layer, NULL, &e->list, &e->layers[0]);
         if (e->list.bytes > e->layer_bytes) e->layer_bytes = e->list.bytes;
     }
     if (e->layer_bytes > (SIZE_MAX / 4 - end_bytes) / layers)
         return sinkproof_fail(error, "no memory for weights: too large");
-    all += kept * e->layer_bytes;
+    *all = kept * e->layer_bytes + end_bytes;
     e->weight_bytes = end_bytes + layers * e->layer_bytes;
-    if (!sinkproof_pages_new(all, SINKPROOF_LARGE_PAGES, "weights", &e->weights, error))
-        return false;
+    e->token_bytes = end_bytes;
+    return true;
+}
+
+static void tell(const sinkproof_engine *e, size_t done) {
+    if (e->options.progress != NULL)
+        e->options.progress(e->options.context, "pack layer", done, e->config->n_layers);
+}
+
+// The layers (all, or room for one) and behind them the final norm and the unembedding: laid out in
+// the region, and filled unless they are there already.
+static void place(sinkproof_engine *e, bool there) {
+    size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
+    sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
+    sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
+    bool fills = !there && !e->options.streamed;
     for (size_t l = 0; l < kept; l++) {
-        layer = sinkproof_model_layer(e->model, l);
+        sinkproof_layer layer = sinkproof_model_layer(e->model, l);
         sinkproof_pack_layer(&layer, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
-        if (!e->options.streamed) {
-            if (e->options.progress != NULL)
-                e->options.progress(e->options.context, "pack layer", l, layers);
+        if (fills) {
+            tell(e, l);
             fill(e, &e->list);
         }
     }
-    e->token_bytes = layers * bytes_of_token(e->config, &e->list) + end_bytes;
+    e->token_bytes += layers * bytes_of_token(e->config, &e->list);
     sinkproof_pack_end(&norm, &unembedding, e->weights.data + kept * e->layer_bytes, &e->list,
                        &e->final_norm_c, &e->unembed);
-    fill(e, &e->list);
-    if (e->options.progress != NULL && !e->options.streamed)
-        e->options.progress(e->options.context, "pack layer", layers, layers);
-    return true;
+    if (!there) fill(e, &e->list);
+    if (fills) tell(e, layers);
+}
+
+static bool load(sinkproof_engine *e, sinkproof_error *error) {
+    const char *file = e->options.streamed ? NULL : e->options.packed;
+    uint64_t fingerprint = file != NULL ? sinkproof_model_fingerprint(e->model) : 0;
+    size_t all;
+    bool there = false;
+    if (!measure(e, &all, error)) return false;
+    if (file != NULL && !sinkproof_packed_open(file, fingerprint, all, &there, &e->weights, error))
+        return false;
+    if (!there && !sinkproof_pages_new(all, SINKPROOF_LARGE_PAGES, "weights", &e->weights, error))
+        return false;
+    place(e, there);
+    return file == NULL || there ||
+           sinkproof_packed_write(file, fingerprint, &e->weights, all, error);
 }
 
 // ---- the engine ------------------------------------------------------------------------------

@@ -18,7 +18,10 @@ typedef struct sinkproof_engine_options {
     int threads;                      // 0: as many as processors
     bool streamed; // pack each layer when a pass comes to it: one layer's memory, a pass costs a
                    // packing
-    size_t chunk;  // tokens per pass through the layers; 0: 512
+    // Packed weights are kept in this file: mapped when it is there, written when it is not. NULL:
+    // they are packed into memory every time. Not with `streamed`.
+    const char *packed;
+    size_t chunk; // tokens per pass through the layers; 0: 512
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL
     void *context;
 } sinkproof_engine_options;
@@ -28,7 +31,8 @@ typedef struct sinkproof_engine_options {
 bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_policy *policy,
                              sinkproof_error *error);
 
-// Packs the model's weights. The model outlives the engine. Errors: the policy, no memory.
+// Packs the model's weights. The model outlives the engine. Errors: the policy, no memory, the file
+// of packed weights.
 bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *policy,
                           const sinkproof_engine_options *options, sinkproof_engine **engine,
                           sinkproof_error *error);
