@@ -51,6 +51,10 @@ V16 v16i v16i_e2m1_pairs(v16i v, unsigned shift) {
     (void)shift;
     return v;
 }
+V16 v16i v16i_least_pairs(v16i least, v16i words) {
+    (void)words;
+    return least;
+}
 #endif
 
 // The dword of two bf16 numbers, sixteen times.

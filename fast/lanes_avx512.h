@@ -134,4 +134,11 @@ V16 v16i v16i_e2m1_pairs(v16i v, unsigned shift) {
         (int)0xbf008000, (int)0xbfc0bf80, (int)0xc040c000, (int)0xc0c0c080);
     return _mm512_permutexvar_epi16(_mm512_srli_epi16(v, shift), code);
 }
+
+// The smaller of what `least` holds and the sizes of 32 bf16 numbers less one place, so that zeros
+// come last.
+V16 v16i v16i_least_pairs(v16i least, v16i words) {
+    v16i size = _mm512_and_si512(words, _mm512_set1_epi16(0x7fff));
+    return _mm512_min_epu16(least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
+}
 #endif
