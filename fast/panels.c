@@ -18,23 +18,6 @@
 
 enum { ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
 
-static const struct {
-    size_t data, scales; // bytes of a block
-} formats[SINKPROOF_PANEL_FORMATS] = {
-    [SINKPROOF_PANEL_F32] = {ROWS * COLS * 4, 0},
-    [SINKPROOF_PANEL_BF16] = {ROWS * COLS * 2, 0},
-    [SINKPROOF_PANEL_MXFP4] = {ROWS * COLS / 2, ROWS},
-    [SINKPROOF_PANEL_Q8_0] = {ROWS * COLS, 2 * ROWS},
-};
-
-size_t sinkproof_panel_block_bytes(sinkproof_panel_format format) {
-    return formats[format].data;
-}
-
-size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format) {
-    return formats[format].scales;
-}
-
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) return SINKPROOF_PANEL_MXFP4;
     return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
@@ -47,7 +30,11 @@ static size_t over(size_t n, size_t unit) {
 size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols) {
     size_t blocks = over(rows, ROWS) * over(cols, COLS);
     size_t least = format == SINKPROOF_PANEL_BF16 ? over(rows, ROWS) : 0;
-    return over(blocks * (formats[format].data + formats[format].scales) + least, 64) * 64;
+    return over(blocks * (sinkproof_panel_block_bytes(format) +
+                          sinkproof_panel_scale_bytes(format)) +
+                    least,
+                64) *
+           64;
 }
 
 sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows, size_t cols,
@@ -58,12 +45,12 @@ sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows,
         .cols = cols,
         .panels = over(rows, ROWS),
         .blocks = over(cols, COLS),
-        .block_stride = formats[format].data,
+        .block_stride = sinkproof_panel_block_bytes(format),
         .data = memory,
     };
     p.panel_stride = p.blocks * p.block_stride;
     const uint8_t *end = p.data + p.panels * p.panel_stride;
-    if (formats[format].scales > 0) p.scales = end;
+    if (sinkproof_panel_scale_bytes(format) > 0) p.scales = end;
     if (format == SINKPROOF_PANEL_BF16) p.least_p = end;
     return p;
 }
@@ -80,13 +67,13 @@ static panel panel_at(const sinkproof_panels *to, size_t p, void *memory) {
     panel at = {.first = first, .rows = left < ROWS ? left : ROWS, .blocks = to->blocks};
     at.data = (uint8_t *)memory + p * to->panel_stride;
     at.scales = (uint8_t *)memory + to->panels * to->panel_stride +
-                p * to->blocks * formats[to->format].scales;
+                p * to->blocks * sinkproof_panel_scale_bytes(to->format);
     return at;
 }
 
 static void clear_panel(const panel *to, sinkproof_panel_format format) {
-    memset(to->data, 0, to->blocks * formats[format].data);
-    memset(to->scales, 0, to->blocks * formats[format].scales);
+    memset(to->data, 0, to->blocks * sinkproof_panel_block_bytes(format));
+    memset(to->scales, 0, to->blocks * sinkproof_panel_scale_bytes(format));
 }
 
 // ---- bf16 from bytes ------------------------------------------------------------------------
@@ -94,7 +81,8 @@ static void clear_panel(const panel *to, sinkproof_panel_format format) {
 // The first `cols` columns of block b, from element (first row, 0) at `from`; strides in elements.
 static inline void bf16_block(const panel *to, size_t b, size_t cols, const uint8_t *from,
                               size_t row_stride, size_t col_stride) {
-    uint16_t *block = (uint16_t *)(void *)(to->data + b * formats[SINKPROOF_PANEL_BF16].data);
+    uint16_t *block =
+        (uint16_t *)(void *)(to->data + b * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
     for (size_t c = 0; c < cols; c++)
         for (size_t r = 0; r < to->rows; r++)
             memcpy(block + (c / 2 * ROWS + r) * 2 + c % 2,
@@ -104,7 +92,8 @@ static inline void bf16_block(const panel *to, size_t b, size_t cols, const uint
 // A whole block of rows that lie column after column: a pair of columns is one dword.
 static inline void bf16_block_pairs(const panel *to, size_t b, const uint8_t *from,
                                     size_t row_stride) {
-    uint32_t *block = (uint32_t *)(void *)(to->data + b * formats[SINKPROOF_PANEL_BF16].data);
+    uint32_t *block =
+        (uint32_t *)(void *)(to->data + b * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
     for (size_t r = 0; r < to->rows; r++)
         for (size_t i = 0; i < COLS / 2; i++)
             memcpy(block + i * ROWS + r, from + 2 * (r * row_stride + b * COLS) + 4 * i, 4);
@@ -120,8 +109,8 @@ static void pack_bf16(const sinkproof_matrix *matrix, const panel *to) {
         else
             bf16_block(to, b, COLS, from, matrix->row_stride, matrix->col_stride);
     if (whole == to->blocks) return;
-    memset(to->data + whole * formats[SINKPROOF_PANEL_BF16].data, 0,
-           formats[SINKPROOF_PANEL_BF16].data);
+    memset(to->data + whole * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16), 0,
+           sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
     bf16_block(to, whole, matrix->cols - whole * COLS, from, matrix->row_stride,
                matrix->col_stride);
 }
@@ -275,7 +264,7 @@ static double element(sinkproof_panel_format format, const uint8_t *data, const 
 }
 
 void sinkproof_panels_row(const sinkproof_panels *panels, size_t r, double *out_c) {
-    size_t p = r / ROWS, scale_bytes = formats[panels->format].scales;
+    size_t p = r / ROWS, scale_bytes = sinkproof_panel_scale_bytes(panels->format);
     for (size_t c = 0; c < panels->cols; c++) {
         size_t b = c / COLS;
         const uint8_t *data = panels->data + p * panels->panel_stride + b * panels->block_stride;

@@ -47,9 +47,16 @@ typedef struct sinkproof_panels {
     const uint8_t *least_p;
 } sinkproof_panels;
 
-// Bytes of one block: 2048, 1024, 256, 512; and of its scales: 0, 0, 16, 32.
-size_t sinkproof_panel_block_bytes(sinkproof_panel_format format);
-size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format);
+// Bytes of one block, and of its scales. Inline: where the format is a constant, so are they.
+static inline size_t sinkproof_panel_block_bytes(sinkproof_panel_format format) {
+    return format == SINKPROOF_PANEL_F32     ? 2048
+           : format == SINKPROOF_PANEL_BF16  ? 1024
+           : format == SINKPROOF_PANEL_MXFP4 ? 256
+                                             : 512;
+}
+static inline size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format) {
+    return format == SINKPROOF_PANEL_MXFP4 ? 16 : format == SINKPROOF_PANEL_Q8_0 ? 32 : 0;
+}
 
 // The format that holds `matrix` exactly: MXFP4 and BF16 as stored; F16 and F32 become F32.
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix);
