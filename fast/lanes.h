@@ -42,7 +42,8 @@
 
 // What only some sets have: products of pairs of bf16 numbers. Elsewhere nothing calls these.
 #ifndef LANES_PAIRS
-#define LANES_PAIRS 0
+#define LANES_PAIRS       0
+#define LANES_PAIR_PANELS 1
 V16 v16 v16_dot2(v16 sum, v16i a, v16i b) {
     (void)a, (void)b;
     return sum;

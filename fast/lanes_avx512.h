@@ -4,7 +4,7 @@
 // Sixteen lanes in one AVX-512 register (F, BW, DQ, VL). See fast/lanes.h.
 #include <immintrin.h>
 
-// A tile of products keeps 2 PANELS x TOKENS registers of sums; a single token
+// A tile of products keeps PANELS x TOKENS sums and as many totals in registers; a single token
 // streams STREAMS panels, of MXFP4 codes STREAMS_CODES, since decoding waits.
 #define LANES_TILE_PANELS   2
 #define LANES_TILE_TOKENS   6
@@ -119,7 +119,9 @@ V16 void v16i_store16(uint16_t *p, v16i v) {
 }
 
 #if defined(__AVX512BF16__)
-#define LANES_PAIRS 1
+#define LANES_PAIRS       1
+#define LANES_PAIR_PANELS 4 // of a tile of pairs
+#define LANES_PAIR_TOKENS 4
 
 // Two columns of products of bf16 numbers: fma of the odd ones, then fma of the even ones.
 V16 v16 v16_dot2(v16 sum, v16i a, v16i b) {

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The products, on every instruction set: the bits of the lane arithmetic told in scalar code, for
-// every format of weights, around every tile (panels of 16 rows, two and four and six of them; six
-// tokens; slices of five blocks), for each range of panels, with nothing touched beyond the edges.
+// every format of weights, around every tile (panels of 16 rows, two and four and six of them;
+// three, four and six tokens), for each range of panels, with nothing touched beyond the edges.
 #include "tests/kernels.h"
 
 // A random matrix as it is stored, packed, and as numbers with its blocks' scales apart.
@@ -222,7 +222,7 @@ static void shapes(const sinkproof_kernels *kernels) {
         }
 }
 
-// The widths of the full model; 2880 = 22 slices of four blocks and a half.
+// The widths of the full model.
 static void widths(const sinkproof_kernels *kernels) {
     size_t bad = 0;
     for (int f = 0; f < SINKPROOF_PANEL_FORMATS; f++)
