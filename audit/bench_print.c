@@ -81,29 +81,42 @@ static void print_table(const sinkproof_bench *bench) {
     json_array_foreach(bench->rows, r, row) print_row(row);
 }
 
+static void print_column(const json_t *row) {
+    const json_t *spread = json_object_get(row, "spread");
+    double tokens = number(row, "tokens");
+    printf("%lld %.9g %.9g %.9g %.9g\n", (long long)json_integer_value(json_object_get(row, "at")),
+           number(row, "median") / tokens, json_number_value(json_array_get(spread, 0)) / tokens,
+           json_number_value(json_array_get(spread, 1)) / tokens,
+           number(row, "median") * number(row, "share") / tokens);
+}
+
+// Row `to` and those behind it that belong to `series`; NULL when none does.
+static const json_t *next_of(const sinkproof_bench *bench, const char *series, size_t *to) {
+    for (; *to < json_array_size(bench->rows); ++*to) {
+        const json_t *row = json_array_get(bench->rows, *to);
+        if (has_more(row, "series") && strcmp(text(row, "series"), series) == 0) return row;
+    }
+    return NULL;
+}
+
 // "# series" and lines of "at seconds least most roof", seconds per token; two empty lines between.
+// The series come in the order of their first rows.
 static void print_columns(const sinkproof_bench *bench) {
     printf("# sinkproof bench --scaling %s: seconds per token, measured: median, least, most, and "
            "the roof\n",
            bench->scaling);
     print_head(bench, "# ");
-    const char *series = "";
-    const json_t *row;
-    size_t r;
-    json_array_foreach(bench->rows, r, row) {
+    const char *between = "";
+    for (size_t first = 0; first < json_array_size(bench->rows); first++) {
+        const json_t *row = json_array_get(bench->rows, first);
+        size_t r = 0;
         if (!has_more(row, "series")) continue;
-        if (strcmp(series, text(row, "series")) != 0) {
-            if (series[0] != '\0') printf("\n\n");
-            series = text(row, "series");
-            printf("# %s\n# at seconds least most roof\n", series);
-        }
-        const json_t *spread = json_object_get(row, "spread");
-        double tokens = number(row, "tokens");
-        printf(
-            "%lld %.9g %.9g %.9g %.9g\n", (long long)json_integer_value(json_object_get(row, "at")),
-            number(row, "median") / tokens, json_number_value(json_array_get(spread, 0)) / tokens,
-            json_number_value(json_array_get(spread, 1)) / tokens,
-            number(row, "median") * number(row, "share") / tokens);
+        const char *series = text(row, "series");
+        next_of(bench, series, &r);
+        if (r < first) continue;
+        printf("%s# %s\n# at seconds least most roof\n", between, series);
+        between = "\n\n";
+        for (; (row = next_of(bench, series, &r)) != NULL; r++) print_column(row);
     }
 }
 

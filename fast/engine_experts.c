@@ -65,6 +65,26 @@ static const size_t *slots_of(const sinkproof_worker *w, size_t x, size_t *n) {
     return w->slots + w->first_e[x];
 }
 
+// Panels first .. last - 1 of expert x's matrix.
+typedef struct expert_part {
+    size_t x, first, last;
+} expert_part;
+
+// The matrices of all active experts behind each other are units of UNIT panels.
+static size_t units_of(size_t panels) {
+    return (panels + UNIT - 1) / UNIT;
+}
+
+// What units at .. last - 1 hold of the first expert among them; returns the next one's unit.
+static size_t next_part(const sinkproof_worker *w, size_t panels, size_t at, size_t last,
+                        expert_part *part) {
+    size_t units = units_of(panels), unit = at % units;
+    size_t end = last - at < units - unit ? unit + last - at : units;
+    *part = (expert_part){w->active[at / units], unit * UNIT,
+                          end * UNIT < panels ? end * UNIT : panels};
+    return at + end - unit;
+}
+
 // ---- M5 to M8 --------------------------------------------------------------------------------
 
 // Where the rows of the norm lie: shared, or the thread's own.
@@ -73,11 +93,12 @@ typedef struct normed {
     const uint16_t *t16_nc;
 } normed;
 
-// Panels first .. last - 1 of one expert's first product, and the activations that they make.
+// A part of an expert's first product, and the activations that it makes.
 static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed from,
-                    const sinkproof_packed *up, size_t x, size_t first, size_t last) {
-    size_t n, hidden = e->width.hidden, chosen = e->config->n_chosen, inter = e->config->inter;
-    const size_t *slot_n = slots_of(w, x, &n);
+                    const sinkproof_packed *up, expert_part part) {
+    size_t n, first = part.first, last = part.last, hidden = e->width.hidden;
+    size_t chosen = e->config->n_chosen, inter = e->config->inter;
+    const size_t *slot_n = slots_of(w, part.x, &n);
     for (size_t i = 0; i < n; i++) {
         w->x_n[i] = from.t_nc + slot_n[i] / chosen * hidden;
         w->x16_n[i] = from.t16_nc + slot_n[i] / chosen * hidden;
@@ -104,15 +125,13 @@ static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed
 static void first_products(sinkproof_pass *pass, sinkproof_worker *w, normed from,
                            const sinkproof_packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    size_t panels = layer->up_e[0].weight.panels, units = (panels + UNIT - 1) / UNIT, first, last;
+    size_t panels = layer->up_e[0].weight.panels, total = w->n_active * units_of(panels), at, last;
     sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take(counter, w, w->n_active * units, 1, &first, &last))
-        for (size_t at = first; at < last;) { // expert by expert
-            size_t x = w->active[at / units], unit = at % units;
-            size_t end = last - at < units - unit ? unit + last - at : units;
-            up_part(e, w, from, &layer->up_e[x], x, unit * UNIT,
-                    end * UNIT < panels ? end * UNIT : panels);
-            at += end - unit;
+    expert_part part;
+    while (sinkproof_take(counter, w, total, 1, &at, &last))
+        while (at < last) {
+            at = next_part(w, panels, at, last, &part);
+            up_part(e, w, from, &layer->up_e[part.x], part);
         }
     sinkproof_barrier(pass);
 }
@@ -120,9 +139,9 @@ static void first_products(sinkproof_pass *pass, sinkproof_worker *w, normed fro
 // ---- M9 to M12 -------------------------------------------------------------------------------
 
 static void down_part(const sinkproof_engine *e, const sinkproof_worker *w,
-                      const sinkproof_packed *down, size_t x, size_t first, size_t last) {
+                      const sinkproof_packed *down, expert_part part) {
     size_t n;
-    const size_t *slot_n = slots_of(w, x, &n);
+    const size_t *slot_n = slots_of(w, part.x, &n);
     for (size_t i = 0; i < n; i++) {
         w->x_n[i] = e->b.act_sf + slot_n[i] * e->width.act;
         w->x16_n[i] = e->b.act16_sf + slot_n[i] * e->width.act;
@@ -134,7 +153,7 @@ static void down_part(const sinkproof_engine *e, const sinkproof_worker *w,
                                  .x_n = w->x_n,
                                  .x16_n = e->bf16_operands ? w->x16_n : NULL,
                                  .y_n = w->y_n};
-    e->kernels->linear(&product, first, last, w->scratch);
+    e->kernels->linear(&product, part.first, part.last, w->scratch);
 }
 
 // M11 and M12 of `count` columns of one row, from column c on.
@@ -153,8 +172,10 @@ static void second_products_by_column(sinkproof_pass *pass, sinkproof_worker *w,
     size_t panels = layer->down_e[0].weight.panels, first, last;
     sinkproof_counter *counter = sinkproof_stage(pass, w);
     while (sinkproof_take(counter, w, panels, UNIT, &first, &last)) {
-        for (size_t a = 0; a < w->n_active; a++)
-            down_part(e, w, &layer->down_e[w->active[a]], w->active[a], first, last);
+        for (size_t a = 0; a < w->n_active; a++) {
+            expert_part part = {w->active[a], first, last};
+            down_part(e, w, &layer->down_e[part.x], part);
+        }
         for (size_t i = 0; i < pass->n; i++) mix(e, w, i, 16 * first, 16 * (last - first));
     }
     sinkproof_barrier(pass);
@@ -163,16 +184,14 @@ static void second_products_by_column(sinkproof_pass *pass, sinkproof_worker *w,
 static void second_products_by_expert(sinkproof_pass *pass, sinkproof_worker *w,
                                       const sinkproof_packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    size_t panels = layer->down_e[0].weight.panels, units = (panels + UNIT - 1) / UNIT;
-    size_t first, last, team = (size_t)w->team, id = (size_t)w->id;
+    size_t panels = layer->down_e[0].weight.panels, total = w->n_active * units_of(panels);
+    size_t at, last, team = (size_t)w->team, id = (size_t)w->id;
     sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take(counter, w, w->n_active * units, 1, &first, &last))
-        for (size_t at = first; at < last;) {
-            size_t x = w->active[at / units], unit = at % units;
-            size_t end = last - at < units - unit ? unit + last - at : units;
-            down_part(e, w, &layer->down_e[x], x, unit * UNIT,
-                      end * UNIT < panels ? end * UNIT : panels);
-            at += end - unit;
+    expert_part part;
+    while (sinkproof_take(counter, w, total, 1, &at, &last))
+        while (at < last) {
+            at = next_part(w, panels, at, last, &part);
+            down_part(e, w, &layer->down_e[part.x], part);
         }
     sinkproof_barrier(pass);
     for (size_t i = pass->n * id / team; i < pass->n * (id + 1) / team; i++)

@@ -9,7 +9,7 @@ set format y "10^{%T}"
 set key top right
 set xtics (1, 2, 4, 8, 16, 32, 64, 128)
 set xrange [0.8:*]
-plot data index 0::2 using 1:5 with points lc rgb ink pt 1 title "decode, roof", \
-     data index 0::2 using 1:2:3:4 with yerrorbars lt 1 pt 7 ps 0.6 title "decode", \
-     data index 1::2 using 1:5 with points lc rgb ink pt 2 title "prefill, roof", \
-     data index 1::2 using 1:2:3:4 with yerrorbars lt 2 pt 7 ps 0.6 title "prefill"
+plot data index 0 using 1:5 with lines lc rgb ink dt 2 title "decode, roof", \
+     data index 0 using 1:2:3:4 with yerrorbars lt 1 pt 7 ps 0.6 title "decode", \
+     data index 1 using 1:5 with lines lc rgb ink dt 3 title "prefill, roof", \
+     data index 1 using 1:2:3:4 with yerrorbars lt 2 pt 7 ps 0.6 title "prefill"
