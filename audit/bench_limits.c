@@ -112,7 +112,7 @@ static double cache_rate(sinkproof_bench *bench, int threads) {
             __asm__ volatile("" : : "r"(to), "r"(from) : "memory");
         }
     }
-    return 2.0 * BYTES * (double)turns * threads / (sinkproof_bench_now() - start);
+    return 2.0 * (double)BYTES * (double)turns * threads / (sinkproof_bench_now() - start);
 }
 
 static double peak_rate(sinkproof_bench *bench, bool pairs, int threads) {

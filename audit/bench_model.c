@@ -51,7 +51,7 @@ void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_en
                           size_t sequences, size_t first, size_t n, double *need) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double tokens = (double)(sequences * n), logits = (double)sequences;
-    double passes = ceil((double)n / CHUNK);
+    double passes = ceil((double)n / (double)CHUNK);
     double chosen = (double)c->n_chosen, experts = (double)c->n_experts;
     double used = experts * (1 - pow(1 - chosen / experts, tokens / passes));
     double dense = (double)sinkproof_engine_token_bytes(e->engine) - chosen * e->expert_bytes;

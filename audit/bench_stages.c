@@ -57,7 +57,7 @@ static stages *make(const sinkproof_bench *bench) {
     sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)s->y_kc, sizeof s->y_kc);
     sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)s->q, sizeof s->q);
     for (size_t d = 0; d < HEAD_DIM / 2; d++) s->cos_d[d] = 0.8f, s->sin_d[d] = 0.6f;
-    for (size_t i = 0; i < N_EXP; i++) s->from[i] = -20.0f * (float)i / N_EXP;
+    for (size_t i = 0; i < N_EXP; i++) s->from[i] = -20.0f * (float)i / (float)N_EXP;
     return s;
 }
 
@@ -84,7 +84,7 @@ void sinkproof_bench_stages(sinkproof_bench *bench) {
         c.need[SINKPROOF_BENCH_CACHE] = all[i].bytes;
         c.need[SINKPROOF_BENCH_FMA] = 2 * (all[i].fused + others * all[i].others);
         c.need[SINKPROOF_BENCH_EXP] = all[i].exps;
-        if (all[i].run == run_exp) c.amount = 1e-9 * N_EXP, c.unit = "Gexp/s";
+        if (all[i].run == run_exp) c.amount = 1e-9 * (double)N_EXP, c.unit = "Gexp/s";
         sinkproof_bench_measure(bench, 1, &c);
     }
     free(s);
