@@ -127,6 +127,8 @@ static void prepare(attention *a, sinkproof_bench *bench, size_t n, size_t keys,
     if (a->copies == 0 || a->q == NULL || a->o == NULL || a->state == NULL || a->part == NULL)
         abort();
     sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)a->q, n * ROW * sizeof *a->q);
+    // As the engine's queries are where the cache is bf16.
+    if (format == SINKPROOF_PANEL_BF16) bench->table->round_bf16(n * ROW, a->q, NULL);
     for (size_t h = 0; h < GROUP; h++) a->sink_h[h] = 0.5f * (float)h;
 }
 

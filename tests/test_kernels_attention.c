@@ -10,6 +10,8 @@ typedef struct shape {
     size_t head_dim, group, first, n, window, ring; // ring 0: a place for every block
     sinkproof_panel_format format;
     float sink;
+    float k_scale, q_scale; // 0: 1
+    bool any_q;             // q is float32 whatever the keys are
 } shape;
 
 // What lies in the cache: k_jd, v_jd as numbers, and as blocks.
@@ -45,9 +47,13 @@ static void store(cached *c, const shape *s, size_t j) {
     }
 }
 
-static float number(const shape *s) {
-    float x = 2 * random_float();
+static float number(const shape *s, float scale) {
+    float x = 2 * random_float() * (scale != 0 ? scale : 1);
     return s->format == SINKPROOF_PANEL_BF16 ? bf16_of(x) : x;
+}
+
+static float query(const shape *s) {
+    return s->any_q ? random_float() : number(s, s->q_scale);
 }
 
 static cached fill(const shape *s) {
@@ -67,8 +73,9 @@ static cached fill(const shape *s) {
     memset(c.memory, 0, c.view.ring * c.view.place_stride);
     c.view.k = c.memory;
     c.view.v = c.memory + key_bytes;
-    for (size_t i = 0; i < keys * d; i++) c.k_jd[i] = number(s), c.v_jd[i] = number(s);
-    for (size_t i = 0; i < rows * d; i++) c.q_id[i] = c.q[i] = number(s);
+    for (size_t i = 0; i < keys * d; i++)
+        c.k_jd[i] = number(s, s->k_scale), c.v_jd[i] = number(s, 1);
+    for (size_t i = 0; i < rows * d; i++) c.q_id[i] = c.q[i] = query(s);
     for (size_t j = 0; j < keys; j++) store(&c, s, j); // a ring keeps the last ones
     return c;
 }
@@ -166,7 +173,12 @@ static void positions(const sinkproof_kernels *kernels, sinkproof_panel_format f
     size_t cases = 0, bad = 0;
     for (size_t f = 0; f < sizeof first / sizeof *first; f++)
         for (size_t k = 0; k < sizeof n / sizeof *n; k++) {
-            shape s = {64, 8, first[f], n[k], 0, 0, format, sink[cases % 5]};
+            shape s = {.head_dim = 64,
+                       .group = 8,
+                       .first = first[f],
+                       .n = n[k],
+                       .format = format,
+                       .sink = sink[cases % 5]};
             bad += run_one(kernels, &s);
             cases++;
         }
@@ -182,8 +194,14 @@ static void windows(const sinkproof_kernels *kernels, sinkproof_panel_format for
         for (size_t f = 0; f < sizeof first / sizeof *first; f++) {
             size_t n = cases % 3 == 0 ? 1 : 7;
             size_t ring = cases % 2 == 0 ? 0 : (window[w] + n + 30) / 32 + 1;
-            shape s = {32,        4,    first[f], n,
-                       window[w], ring, format,   cases % 4 == 0 ? -INFINITY : 0.5f};
+            shape s = {.head_dim = 32,
+                       .group = 4,
+                       .first = first[f],
+                       .n = n,
+                       .window = window[w],
+                       .ring = ring,
+                       .format = format,
+                       .sink = cases % 4 == 0 ? -INFINITY : 0.5f};
             bad += run_one(kernels, &s);
             cases++;
         }
@@ -197,7 +215,12 @@ static void widths(const sinkproof_kernels *kernels, sinkproof_panel_format form
     size_t cases = 0, bad = 0;
     for (size_t d = 0; d < sizeof head_dim / sizeof *head_dim; d++)
         for (size_t g = 0; g < sizeof group / sizeof *group; g++) {
-            shape s = {head_dim[d], group[g], 40, 3, 0, 0, format, 0.25f};
+            shape s = {.head_dim = head_dim[d],
+                       .group = group[g],
+                       .first = 40,
+                       .n = 3,
+                       .format = format,
+                       .sink = 0.25f};
             bad += run_one(kernels, &s);
             cases++;
         }
@@ -205,37 +228,72 @@ static void widths(const sinkproof_kernels *kernels, sinkproof_panel_format form
        format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
 }
 
-// A6 where it is asked for, at visible keys and nowhere else.
-static void shown(const sinkproof_kernels *kernels) {
-    shape s = {64, 8, 300, 5, 40, 0, SINKPROOF_PANEL_F32, 0};
+// Scores (A6) that are wrong, or not where they are visible, or anywhere else.
+static size_t wrong_scores(const sinkproof_kernels *kernels, const shape *s) {
     float sink_h[8];
-    cached c = fill(&s);
+    cached c = fill(s);
     sinkproof_policy policy;
     sinkproof_policy_known("f32", &policy);
-    size_t keys = s.first + s.n, bad = 0;
-    float *score = guarded(s.group * s.n * keys);
-    double *s_ij = calloc(s.n * keys, sizeof *s_ij);
-    sinkproof_attention a = attention_of(&s, &c, sink_h);
+    size_t keys = s->first + s->n, bad = 0;
+    float *score = guarded(s->group * s->n * keys);
+    double *s_ij = calloc(s->n * keys, sizeof *s_ij);
+    sinkproof_attention a = attention_of(s, &c, sink_h);
     a.score = score;
-    a.score_head = s.n * keys;
+    a.score_head = s->n * keys;
     a.score_row = keys;
     kernels->attend(&a, scratch);
-    for (size_t h = 0; h < s.group; h++) {
+    for (size_t h = 0; h < s->group; h++) {
         sinkproof_block block = {
-            s.n, keys, s.first, s.window, s.head_dim, s.group * s.head_dim, s.head_dim};
-        sinkproof_lanes_scores(&policy, &block, c.q_id + h * s.head_dim, c.k_jd, s_ij);
-        for (size_t i = 0; i < s.n; i++)
+            s->n, keys, s->first, s->window, s->head_dim, s->group * s->head_dim, s->head_dim};
+        sinkproof_lanes_scores(&policy, &block, c.q_id + h * s->head_dim, c.k_jd, s_ij);
+        for (size_t i = 0; i < s->n; i++)
             for (size_t j = 0; j < keys; j++) {
-                float got = score[(h * s.n + i) * keys + j];
-                bool visible = j <= s.first + i && j + s.window > s.first + i;
+                float got = score[(h * s->n + i) * keys + j];
+                bool visible =
+                    j <= s->first + i && (s->window == 0 || j + s->window > s->first + i);
                 bad += visible ? !same(got, (float)s_ij[i * keys + j]) : bits_of(got) != guard_bits;
             }
     }
-    ok(bad == 0 && guards_hold(score, s.group * s.n * keys),
-       "lanes.attention %s: scores shown at visible keys", kernels->isa);
+    bad += !guards_hold(score, s->group * s->n * keys);
     free_guarded(score);
     free(s_ij);
     empty(&c);
+    return bad;
+}
+
+static void shown(const sinkproof_kernels *kernels, sinkproof_panel_format format) {
+    shape s = {.head_dim = 64, .group = 8, .first = 300, .n = 5, .window = 40, .format = format};
+    ok(wrong_scores(kernels, &s) == 0, "lanes.attention %s %s: scores shown at visible keys",
+       kernels->isa, format == SINKPROOF_PANEL_F32 ? "f32" : "bf16");
+}
+
+// What products of pairs would flush or round: subnormal keys, subnormal queries, products and sums
+// that are subnormal, and queries that are no bf16.
+static void small(const sinkproof_kernels *kernels) {
+    static const float scale[][2] = {{0x1p-128f, 0x1p100f}, {0x1p100f, 0x1p-128f},
+                                     {0x1p-61f, 0x1p-61f},  {0x1p-50f, 0x1p-56f},
+                                     {0x1p-10f, 0x1p-10f},  {0x1p-70f, 0x1p-70f}};
+    size_t bad = 0;
+    for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
+        for (size_t n = 1; n <= 5; n += 4) {
+            shape s = {.head_dim = 64,
+                       .group = 8,
+                       .first = 300,
+                       .n = n,
+                       .format = SINKPROOF_PANEL_BF16,
+                       .k_scale = scale[i][0],
+                       .q_scale = scale[i][1]};
+            bad += wrong_scores(kernels, &s);
+        }
+    ok(bad == 0, "lanes.attention %s: small keys, queries and products", kernels->isa);
+    shape s = {.head_dim = 64,
+               .group = 8,
+               .first = 300,
+               .n = 5,
+               .format = SINKPROOF_PANEL_BF16,
+               .any_q = true};
+    ok(wrong_scores(kernels, &s) == 0, "lanes.attention %s: bf16 keys, float32 queries",
+       kernels->isa);
 }
 
 static void test(const sinkproof_kernels *kernels) {
@@ -244,8 +302,9 @@ static void test(const sinkproof_kernels *kernels) {
         positions(kernels, (sinkproof_panel_format)f);
         windows(kernels, (sinkproof_panel_format)f);
         widths(kernels, (sinkproof_panel_format)f);
+        shown(kernels, (sinkproof_panel_format)f);
     }
-    shown(kernels);
+    small(kernels);
 }
 
 int main(void) {
