@@ -8,8 +8,8 @@
 // streams STREAMS panels, of MXFP4 codes STREAMS_CODES, since decoding waits.
 #define LANES_TILE_PANELS   2
 #define LANES_TILE_TOKENS   6
-#define LANES_STREAMS       4
-#define LANES_STREAMS_CODES 6
+#define LANES_STREAMS       2
+#define LANES_STREAMS_CODES 4
 
 typedef __m512 v16;
 typedef __m512i v16i;
