@@ -3,15 +3,12 @@
 //
 // The engine in the mode "amx": judged like a stranger's, and the same bits for every number of
 // threads, chunk, batch and neighbour. On the processor's tiles, or under amx_trap.h.
-#include "fast/engine.h"
 #include "fast/isa.h"
 #include "ref/lanes/lanes.h"
 #include "tests/amx_trap.h"
-#include "tests/judged.h"
+#include "tests/judged_engine.h"
 #include "tests/reference.h"
-#include "tests/tap.h"
 
-#include <math.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -80,42 +77,10 @@ static float *logits_by(const sinkproof_kernels *kernels, int threads, size_t ch
 // ---- judged --------------------------------------------------------------------------------
 
 static void test_judged(void) {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/sinkproof-amx-%ld.safetensors", (long)getpid());
-    sinkproof_policy policy = policy_of("bf16-operands");
-    sinkproof_error error;
-    sinkproof_trace_writer *writer;
-    sinkproof_trace *trace;
-    sinkproof_judgement j;
-    const char *points = "T0,A1,A2,A4,A6,A11,A12,A13,M1,M2,M3,M4,M6,M8,M10,M11,M12,F1,F2";
-    if (!sinkproof_trace_writer_new(path, model, &policy, "amx", points, LONG, &writer, &error))
-        bail(&error);
-    sinkproof_engine *engine = engine_of(&tiles, 1, 0);
-    sinkproof_sequence *s = sequence_of(engine);
-    run(engine, 1, &(sinkproof_part){s, LONG, tokens, NULL, false},
-        sinkproof_trace_writer_observer(writer));
-    if (!sinkproof_trace_writer_finish(writer, tokens, &error) ||
-        !sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error) ||
-        !sinkproof_judge(model, trace, &policy, 1e-9, false, false, &j, &error))
-        bail(&error);
-    size_t outside = 0, unlikely = 0;
-    double share = 0;
-    for (size_t i = 0; i < j.n_reports; i++) {
-        outside += j.reports[i].outside, unlikely += j.reports[i].unlikely;
-        share = fmax(share, j.reports[i].share_worst);
-        if (j.reports[i].verdict > SINKPROOF_VERDICT_WITHIN)
-            note("%s: %s", j.reports[i].name, sinkproof_verdict_name(j.reports[i].verdict));
-    }
-    ok(j.verdict <= SINKPROOF_VERDICT_WITHIN && outside == 0 && unlikely == 0 && j.n_reports > 60,
-       "bound.linear amx bf16-operands, %d tokens: %zu points, %zu outside, %zu unlikely "
-       "worst=%.3g bound=1",
-       LONG, j.n_reports, outside, unlikely, share);
-    sinkproof_judgement_free(&j);
-    sinkproof_trace_close(trace);
-    sinkproof_trace_writer_free(writer);
-    sinkproof_sequence_free(s);
-    sinkproof_engine_free(engine);
-    unlink(path);
+    judged_engine of = {{.kernels = &tiles, .threads = 1}, LONG};
+    sinkproof_judgement j = judged_run(model, run_engine, &of, "bf16-operands", "bf16-operands",
+                                       LONG, 11, one_pass_points);
+    ok_within(&j, "bound.linear amx bf16-operands", LONG);
 }
 
 // ---- the same bits -------------------------------------------------------------------------
