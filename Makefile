@@ -78,7 +78,7 @@ PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf exhaustive check-walls \
+.PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf exhaustive full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed book test-book install clean FORCE
 .DELETE_ON_ERROR:
 
@@ -205,6 +205,9 @@ build/venv/.stamp: Makefile | build/packages
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
+
+full-size: $(PROGRAM)  ## the fast path on the full 20b and 120b models, every point judged: a quarter of an hour
+	@SINKPROOF=$(PROGRAM) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/full-size tests/full_size.sh
 
 EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
