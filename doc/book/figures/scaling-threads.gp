@@ -6,7 +6,7 @@ set ylabel "seconds per token"
 set logscale x 2
 set logscale y
 set format y "10^{%T}"
-set key top right
+set key center right
 set xtics (1, 2, 4, 8, 16, 32, 64, 128)
 set xrange [0.8:*]
 plot data index 0 using 1:5 with lines lc rgb ink dt 2 title "decode, roof", \
