@@ -12,6 +12,7 @@ typedef struct shape {
     float sink;
     float k_scale, q_scale; // 0: 1
     bool any_q;             // q is float32 whatever the keys are
+    size_t tiny;            // the position of a subnormal key; 0: none
 } shape;
 
 // What lies in the cache: k_jd, v_jd as numbers, and as blocks.
@@ -75,6 +76,7 @@ static cached fill(const shape *s) {
     c.view.v = c.memory + key_bytes;
     for (size_t i = 0; i < keys * d; i++)
         c.k_jd[i] = number(s, s->k_scale), c.v_jd[i] = number(s, 1);
+    for (size_t i = 0; s->tiny > 0 && i < d; i++) c.k_jd[s->tiny * d + i] = number(s, 0x1p-128f);
     for (size_t i = 0; i < rows * d; i++) c.q_id[i] = c.q[i] = query(s);
     for (size_t j = 0; j < keys; j++) store(&c, s, j); // a ring keeps the last ones
     return c;
@@ -192,7 +194,7 @@ static void windows(const sinkproof_kernels *kernels, sinkproof_panel_format for
     size_t cases = 0, bad = 0;
     for (size_t w = 0; w < sizeof window / sizeof *window; w++)
         for (size_t f = 0; f < sizeof first / sizeof *first; f++) {
-            size_t n = cases % 3 == 0 ? 1 : 7;
+            size_t n = cases % 3 == 0 ? 1 : cases % 3 == 1 ? 7 : 27;
             size_t ring = cases % 2 == 0 ? 0 : (window[w] + n + 30) / 32 + 1;
             shape s = {.head_dim = 32,
                        .group = 4,
@@ -218,7 +220,7 @@ static void widths(const sinkproof_kernels *kernels, sinkproof_panel_format form
             shape s = {.head_dim = head_dim[d],
                        .group = group[g],
                        .first = 40,
-                       .n = 3,
+                       .n = 4,
                        .format = format,
                        .sink = 0.25f};
             bad += run_one(kernels, &s);
@@ -267,15 +269,15 @@ static void shown(const sinkproof_kernels *kernels, sinkproof_panel_format forma
        kernels->isa, format == SINKPROOF_PANEL_F32 ? "f32" : "bf16");
 }
 
-// What products of pairs would flush or round: subnormal keys, subnormal queries, products and sums
-// that are subnormal, and queries that are no bf16.
+// What products of pairs, taken for many rows, would flush or round: subnormal keys, subnormal
+// queries, products and sums that are subnormal, and queries that are no bf16.
 static void small(const sinkproof_kernels *kernels) {
     static const float scale[][2] = {{0x1p-128f, 0x1p100f}, {0x1p100f, 0x1p-128f},
                                      {0x1p-61f, 0x1p-61f},  {0x1p-50f, 0x1p-56f},
                                      {0x1p-10f, 0x1p-10f},  {0x1p-70f, 0x1p-70f}};
     size_t bad = 0;
     for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
-        for (size_t n = 1; n <= 5; n += 4) {
+        for (size_t n = 1; n <= 17; n += 16) {
             shape s = {.head_dim = 64,
                        .group = 8,
                        .first = 300,
@@ -285,11 +287,23 @@ static void small(const sinkproof_kernels *kernels) {
                        .q_scale = scale[i][1]};
             bad += wrong_scores(kernels, &s);
         }
+    for (size_t tiny = 240; tiny < 317; tiny += 4) { // in each block of a ring
+        shape s = {.head_dim = 64,
+                   .group = 8,
+                   .first = 300,
+                   .n = 17,
+                   .window = 64,
+                   .ring = 4,
+                   .format = SINKPROOF_PANEL_BF16,
+                   .q_scale = 0x1p100f,
+                   .tiny = tiny};
+        bad += wrong_scores(kernels, &s);
+    }
     ok(bad == 0, "lanes.attention %s: small keys, queries and products", kernels->isa);
     shape s = {.head_dim = 64,
                .group = 8,
                .first = 300,
-               .n = 5,
+               .n = 17,
                .format = SINKPROOF_PANEL_BF16,
                .any_q = true};
     ok(wrong_scores(kernels, &s) == 0, "lanes.attention %s: bf16 keys, float32 queries",
