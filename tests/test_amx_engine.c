@@ -80,6 +80,7 @@ static void test_judged(void) {
     judged_engine of = {{.kernels = &tiles, .threads = 1}, LONG};
     sinkproof_judgement j = judged_run(model, run_engine, &of, "bf16-operands", "bf16-operands",
                                        LONG, 11, one_pass_points);
+    ok(j.n_reports > 60, "a trace of %zu points", j.n_reports);
     ok_within(&j, "bound.linear amx bf16-operands", LONG);
 }
 
