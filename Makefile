@@ -66,7 +66,7 @@ HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc pr
 TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
-ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh
+ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
 endif
@@ -95,13 +95,14 @@ build/packages: tests/install.sh
 	@sh tests/install.sh $(if $(INSTALLING),,--check) build
 	@touch $@
 
-# A change of compiler or flags rebuilds everything in the variant.
+# A change of compiler or flags rebuilds everything in the variant. Every object depends on the flags, and
+# the flags wait for the packages: nothing is compiled or linked before they are there.
 ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(OPT_KERNEL) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set)))
-$(BUILD)/flags: FORCE
+$(BUILD)/flags: FORCE | build/packages
 	@mkdir -p $(@D)
 	@echo '$(ALL_FLAGS)' | cmp -s - $@ || echo '$(ALL_FLAGS)' > $@
 
-$(BUILD)/%.o: %.c $(BUILD)/flags | build/packages
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) -MMD -MP -c $< -o $@
 
@@ -110,7 +111,7 @@ $(ARCHIVE): $(OBJECTS)
 	$(call say,archive $@)$(AR) rcsD $@ $^
 
 # Which statements the formal proofs hold, and a hash of each: what `verify` prints of them.
-$(BUILD)/formal.c: tests/formal_registry.py $(wildcard proofs/formal/*.v)
+$(BUILD)/formal.c: tests/formal_registry.py $(wildcard proofs/formal/*.v) | build/packages
 	@mkdir -p $(@D)
 	@python3 tests/formal_registry.py . > $@
 

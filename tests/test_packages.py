@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""What a machine without the packages meets: nothing may be compiled or linked before they are there.
+
+make itself is asked, by its database: a rule whose recipe names a compiler, a linker or an archiver
+must reach build/packages through its prerequisites. Then the Makefile is broken on purpose, and the
+same question must name the rule that was broken.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOOL = re.compile(r"\$[({](CC|CXX|AR|LD|CPP|COMPILE|LINK)\b|(?<![\w./=-])(gcc|clang|cc|g\+\+|ld|ar)(?![\w-])")
+RULE = re.compile(r"^([^\s#:=][^:=]*):(?!=)(.*)$")
+ENV = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+
+def database(makefile):
+    """make's own list of rules: target -> (its prerequisites, its recipe)."""
+    said = subprocess.run(["make", "-prn", "-f", str(makefile), "help"], cwd=ROOT, env=ENV, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    rules, targets = {}, []
+    for line in said.partition("\n# Implicit Rules\n")[2].splitlines():
+        found = RULE.match(line)
+        if found:
+            targets = found[1].split()
+            for target in targets:
+                rules.setdefault(target, ([], []))[0].extend(found[2].replace("|", " ").split())
+        elif line.startswith("\t"):
+            for target in targets:
+                rules[target][1].append(line)
+    return rules
+
+
+def stem_of(target, pattern):
+    """What % stands for in the pattern, or None where it does not match."""
+    before, percent, after = pattern.partition("%")
+    fits = percent and target.startswith(before) and target.endswith(after)
+    return target[len(before):len(target) - len(after)] if fits else None
+
+
+def prerequisites(rules, target):
+    """Those that its rules name; without a recipe of its own a pattern rule gives it one, and its prerequisites."""
+    named, recipe = rules.get(target, ((), ()))
+    names = list(named)
+    if not recipe:
+        for pattern, (wanted, _) in rules.items():
+            stem = stem_of(target, pattern)
+            if stem is not None:
+                names += [name.replace("%", stem) for name in wanted]
+    return names
+
+
+def waits(rules, target):
+    """Whether build/packages is made before the target is."""
+    seen, ahead = set(), [target]
+    while ahead:
+        name = ahead.pop()
+        if name not in seen:
+            seen.add(name)
+            ahead += prerequisites(rules, name)
+    return "build/packages" in seen
+
+
+def compiling(rules):
+    return {target for target, (_, recipe) in rules.items() if any(TOOL.search(line) for line in recipe)}
+
+
+def hasty(makefile):
+    """The rules that compile or link and do not wait for the packages."""
+    rules = database(makefile)
+    return {target for target in compiling(rules) if not waits(rules, target)}
+
+
+class Tap:
+    number, failed = 0, False
+
+    def report(self, passed, text, notes=()):
+        self.number += 1
+        self.failed |= not passed
+        print(f"{'ok' if passed else 'not ok'} {self.number} - {text}")
+        for note in notes:
+            print(f"# {note}")
+
+
+def check_rules(tap, folder):
+    makefile = ROOT / "Makefile"
+    build = "build/release"
+    rules = database(makefile)
+    known = {f"{build}/%.o", f"{build}/formal.o", f"{build}/libsinkproof.a", f"{build}/sinkproof",
+             f"{build}/tests/exhaustive_exp", f"{build}/tests/tsan_race"}
+    found = compiling(rules)
+    tap.report(known <= found, f"{len(found)} rules compile, link or archive", sorted(known - found))
+    early = hasty(makefile)
+    tap.report(not early, f"each of them waits for the packages: {len(early)} do not", sorted(early))
+
+    # What is broken: each text and what it becomes, the rules that must be named, all that may be.
+    flags, packages, end = " $(BUILD)/flags\n", " | build/packages\n", "\n-include "
+    formal_o, formal_c = ".o: $(BUILD)/formal.c", "$(wildcard proofs/formal/*.v)"
+    objects, new = "$(BUILD)/%.o: %.c", f"{build}/new"
+    faults = [
+        ("the object of the formal proofs without flags and packages",
+         {formal_o + flags: formal_o + "\n", formal_c + packages: formal_c + "\n"},
+         {f"{build}/formal.o"}, {f"{build}/formal.o"}),
+        ("the pattern of the objects without flags", {objects + flags: objects + "\n"},
+         {f"{build}/%.o", f"{build}/tests/tsan_race"}, found - {f"{build}/formal.o"}),
+        ("the flags without the packages", {" FORCE" + packages: " FORCE\n"}, {f"{build}/%.o"}, found),
+        ("a new rule that forgets them", {end: f"\n{new}: tests/new.c\n\t$(CC) $< -o $@\n{end}"}, {new}, {new}),
+    ]
+    broken = pathlib.Path(folder) / "Makefile"
+    for what, changes, least, most in faults:
+        text = makefile.read_text(encoding="utf-8")
+        once = all(text.count(old) == 1 for old in changes)
+        for old, becomes in changes.items():
+            text = text.replace(old, becomes)
+        broken.write_text(text, encoding="utf-8")
+        named = hasty(broken)
+        tap.report(once and least <= named <= most, f"{what}: named", sorted(named)[:3])
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        check_rules(tap, folder)
+    print(f"1..{tap.number}")
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
