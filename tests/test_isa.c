@@ -88,8 +88,8 @@ static bool listed(const char *flags) {
 static void claim(const sinkproof_kernels *k, bool flags, bool compared) {
     const char *why = "unset";
     bool runs = sinkproof_isa_runs(k, &why);
-    ok(runs == (why == NULL) && (runs || strlen(why) > 10), "%s: %s", k->isa,
-       runs ? "runs here" : why);
+    const char *said = why != NULL ? why : "runs here";
+    ok(runs == (why == NULL) && (runs || strlen(said) > 10), "%s: %s", k->isa, said);
     // A kernel may refuse the tiles of a processor that has them.
     bool agrees = runs == flags || (flags && why != NULL && strstr(why, "kernel refuses") != NULL);
     if (compared)
