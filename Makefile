@@ -90,9 +90,16 @@ help:  ## list the targets
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
 INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book test-book,$(MAKECMDGOALS))
+
+# What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
+# no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
+LOOKING  := $(strip $(foreach flag,n q,$(findstring $(flag),$(filter-out --%,$(firstword -$(MAKEFLAGS))))))
+packages  = $(if $(LOOKING),sh tests/install.sh $(1) build,$(eval REFUSED := $$(shell sh tests/install.sh $(1) build))$(if \
+              $(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),tests/install.sh failed and gave no reason))))
+
 build/packages: tests/install.sh
+	$(call packages,$(if $(INSTALLING),,--check))
 	@mkdir -p build
-	@sh tests/install.sh $(if $(INSTALLING),,--check) build
 	@touch $@
 
 # A change of compiler or flags rebuilds everything in the variant. Every object depends on the flags, and
@@ -132,7 +139,7 @@ demo: $(PROGRAM)  ## install what is missing, build, and take the tour: under a 
 test: $(PROGRAM) $(TESTBIN)  ## install what is missing, build, run every test (CI=true: a skip fails)
 	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
 
-asan:  ## every test again under the address and undefined-behaviour sanitizers
+asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers
 	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
@@ -140,7 +147,7 @@ asan:  ## every test again under the address and undefined-behaviour sanitizers
 TSAN_TESTS ?= tests/test_engine.c tests/test_engine_cache.c
 TSAN_RACE  := $(BUILD)/tests/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
-	@sh tests/install.sh --with tsan build
+	$(call packages,--with tsan)
 	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
 
 tsan-run: $(TSAN_RACE) $(TSAN_TESTS:tests/%.c=$(BUILD)/tests/%)
@@ -159,7 +166,7 @@ QEMU_TESTS ?= $(filter tests/test_isa.c tests/test_panels.c tests/test_kernels%.
 QEMU_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -L '<cblas.h>' $(REF) $(FAST)))
 QEMU_BIN   := $(QEMU_TESTS:tests/%.c=$(BUILD)/qemu/%)
 qemu: $(PROGRAM) $(QEMU_TESTS:tests/%.c=$(BUILD)/tests/%)  ## the kernels on emulated processors: aarch64, x86-64 without AVX-512 and without AVX
-	@sh tests/install.sh --with qemu build
+	$(call packages,--with qemu)
 	@mkdir -p build/qemu-include
 	@cp $$(echo '#include <jansson.h>' | $(CC) -M -xc - | grep -o '[^ ]*/jansson[a-z_]*\.h') build/qemu-include/
 	@status=0; \
@@ -183,7 +190,7 @@ $(QEMU_BIN): $(BUILD)/qemu/%: $(BUILD)/tests/%.o $(BUILD)/libqemu.a
 # No fuzzer reaches a kernel, and to watch every lane of one takes clang minutes: they go unwatched.
 FUZZ_SECONDS ?= 60
 fuzz:  ## every tests/fuzz_*.c under libFuzzer and the sanitizers, FUZZ_SECONDS each
-	@sh tests/install.sh --with fuzz build
+	$(call packages,--with fuzz)
 	@$(MAKE) fuzz-run CC=clang VARIANT=fuzz OPT_KERNEL='$(OPT_KERNEL) -fno-sanitize=all' \
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
 
@@ -199,7 +206,7 @@ TORCH        := torch==2.13.0
 TRANSFORMERS := transformers==5.23.0
 PIP_ARGS     ?=
 build/venv/.stamp: Makefile | build/packages
-	@sh tests/install.sh --with venv build
+	$(call packages,--with venv)
 	test -x build/venv/bin/python || python3 -m venv build/venv
 	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy
 	@touch $@
@@ -240,12 +247,12 @@ mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed 
 NPM_ARGS ?=
 KATEX    := build/node/node_modules/katex
 build/node/.stamp: doc/book/package.json | build/packages
-	@sh tests/install.sh --with book build
+	$(call packages,--with book)
 	@mkdir -p build/node && cp $< build/node/
 	cd build/node && npm install --silent --no-package-lock --no-audit --no-fund $(NPM_ARGS)
 	@touch $@
 
-$(BUILD)/tap.log:
+$(BUILD)/tap.log: | $(PROGRAM)
 	@$(MAKE) test
 
 book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run

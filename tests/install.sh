@@ -4,8 +4,10 @@
 #
 # Names the Debian or Ubuntu packages that this machine lacks and installs them.
 #   install.sh [--check] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser]... LOGDIR
-# As root, or through sudo when it is there and asks for no password. Otherwise, and always under
-# --check, prints the exact command and exits 3. On a system without dpkg it only tries the headers.
+# As root, or through sudo when it is there and asks for no password. Progress goes to standard error;
+# what cannot be done is one sentence on standard output, with the command to run by hand, and exit 3:
+# without root, without network, always under --check. A package database that another program holds is
+# waited for, SINKPROOF_LOCK_SECONDS long (600). On a system without dpkg it only tries the headers.
 set -eu
 
 check= extra= log=.
@@ -19,14 +21,16 @@ while [ $# -gt 0 ]; do
 done
 
 say() { printf 'sinkproof: %s\n' "$*" >&2; }
+refuse() { # the sentence
+    printf 'sinkproof: %s\n' "$*"
+    exit 3
+}
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
     for header in mpfr.h gmp.h flint/flint.h cblas.h jansson.h; do
         printf '#include <stdio.h>\n#include <%s>\nint main(void){return 0;}\n' "$header" |
-            ${CC:-gcc} -xc - -fsyntax-only 2>/dev/null || {
-            say "missing header <$header>: install MPFR, GMP, FLINT (2.9 with Arb, or 3), OpenBLAS and Jansson"
-            exit 3
-        }
+            ${CC:-gcc} -xc - -fsyntax-only 2>/dev/null ||
+            refuse "missing header <$header>: install MPFR, GMP, FLINT (2.9 with Arb, or 3), OpenBLAS and Jansson"
     done
     exit 0
 fi
@@ -73,27 +77,50 @@ missing() {
     if lacks_arb; then printf 'libflint-arb-dev '; fi
 }
 
-lacking=$(missing)
+# shellcheck disable=SC2046  # words, with one space between
+words() { echo $(missing); }
+by_hand() { echo "as root, run \"apt-get update && apt-get install -y --no-install-recommends $lacking\", then make again"; }
+
+lacking=$(words)
 [ -n "$lacking" ] || exit 0
 
 root=
 if [ "$(id -u)" != 0 ]; then
     if command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then root=sudo; else root=none; fi
 fi
-say "missing here: $lacking"
-if [ -n "$check" ] || [ "$root" = none ]; then
-    say "install them with:  apt-get update && apt-get install -y --no-install-recommends $lacking   (as root)"
-    exit 3
-fi
+if [ -n "$check" ] || [ "$root" = none ]; then refuse "packages are missing here: $(by_hand)"; fi
 
 mkdir -p "$log"
-say "installing them (apt-get, log in $log/apt.log)"
-as_root() { if [ -n "$root" ]; then sudo DEBIAN_FRONTEND=noninteractive "$@"; else DEBIAN_FRONTEND=noninteractive "$@"; fi; }
-as_root apt-get update >"$log/apt.log" 2>&1 || say "apt-get update failed; going on with the index at hand"
-lacking=$(missing) # the fresh index may know more
+said=$log/apt.said.$$
+trap 'rm -f "$said"' EXIT
+: >"$log/apt.log"
+say "installing what is missing here (apt-get, log in $log/apt.log): $lacking"
+
+# apt-get takes four locks, of the index, the archives and twice of dpkg, and has an option to wait for
+# some of them. So it is its refusal that is waited out, whichever lock it names.
+LOCKED='Could not get lock|locked by another process'
+waited=0
+apt() {
+    while :; do
+        status=0
+        $root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$@" >"$said" 2>&1 </dev/null || status=$?
+        cat "$said" >>"$log/apt.log"
+        [ $status -ne 0 ] && grep -Eq "$LOCKED" "$said" || return $status
+        holder=$(sed -n 's/.*held by \(process [0-9]* ([^)]*)\).*/\1/p' "$said" | head -n 1)
+        holder=${holder:-another program}
+        [ $waited -ne 0 ] || say "the package database is locked by $holder: waiting for it"
+        if [ $waited -ge "${SINKPROOF_LOCK_SECONDS:-600}" ]; then
+            refuse "$holder has kept the package database locked for $waited s: when it is done, $(by_hand)"
+        fi
+        waited=$((waited + 1))
+        sleep 1
+    done
+}
+
+apt update || : # the index at hand may do; if not, the installation says so
+lacking=$(words) # the fresh index may know more
 # shellcheck disable=SC2086  # a list of words
-if ! as_root apt-get install -y --no-install-recommends $lacking >>"$log/apt.log" 2>&1 </dev/null; then
-    tail -n 5 "$log/apt.log" >&2
-    say "could not install; do it by hand:  apt-get install -y --no-install-recommends $lacking"
-    exit 3
+if ! apt install -y --no-install-recommends $lacking; then
+    why=$(grep -E '^(E|Error): ' "$log/apt.log" | tail -n 1)
+    refuse "apt-get could not install them (${why:-no reason given}; all of it in $log/apt.log): $(by_hand)"
 fi

@@ -5,10 +5,15 @@
 make itself is asked, by its database: a rule whose recipe names a compiler, a linker or an archiver
 must reach build/packages through its prerequisites. Then the Makefile is broken on purpose, and the
 same question must name the rule that was broken.
+
+And tests/install.sh is run beside a dpkg-query and an apt-get of this test's own, which lack
+everything, refuse, or find the database locked: what a user then reads is counted line by line.
+tests/bare.sh asks the same of the real ones.
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,7 +88,7 @@ class Tap:
         self.number += 1
         self.failed |= not passed
         print(f"{'ok' if passed else 'not ok'} {self.number} - {text}")
-        for note in notes:
+        for note in () if passed else notes:
             print(f"# {note}")
 
 
@@ -122,10 +127,92 @@ def check_rules(tap, folder):
         tap.report(once and least <= named <= most, f"{what}: named", sorted(named)[:3])
 
 
+DPKG_QUERY = """#!/bin/sh
+[ ! -e $FAKE/installed ] || echo installed
+"""
+# Refuses `update` and `install` while the file named for it holds a number of refusals above zero.
+APT_GET = """#!/bin/sh
+left=$(cat $FAKE/$1 2>/dev/null || echo 0)
+if [ "$left" -gt 0 ]; then
+    echo $((left - 1)) >$FAKE/$1
+    echo "E: Could not get lock $FAKE/lock. It is held by process 4242 (aptitude)"
+    exit 100
+fi
+[ ! -e $FAKE/broken ] || { echo "E: Unable to locate package libgmp-dev"; exit 100; }
+[ "$1" != install ] || touch $FAKE/installed
+"""
+
+
+def machine(folder, **files):
+    """A tree without a build, on a machine whose packages are in the hands of this test."""
+    tree, fake = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "fake"
+    for old in (tree, fake):
+        shutil.rmtree(old, ignore_errors=True)
+        old.mkdir()
+    for name in ("Makefile", "audit", "doc", "fast", "proofs", "ref", "tests"):
+        (tree / name).symlink_to(ROOT / name)
+    for name, text in {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "id": "#!/bin/sh\necho 0\n", **files}.items():
+        (fake / name).write_text(text, encoding="utf-8")
+        (fake / name).chmod(0o755)
+    return tree, dict(ENV, FAKE=str(fake), PATH=f"{fake}:{ENV['PATH']}")
+
+
+def says(tree, env, *command):
+    """The exit status, and the lines of standard error and output together."""
+    ran = subprocess.run(command, cwd=tree, env=env, text=True, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return ran.returncode, ran.stdout.splitlines()
+
+
+def check_refusals(tap, folder):
+    by_hand = 'as root, run "apt-get update && apt-get install -y --no-install-recommends '
+    for jobs in ("-j1", "-j8"):
+        tree, env = machine(folder)
+        status, lines = says(tree, env, "make", jobs, "all")
+        tap.report(status == 2 and len(lines) == 1 and by_hand in lines[0],
+                   f"make {jobs} all without the packages: one line, with the command", lines)
+        tree, env = machine(folder, id="#!/bin/sh\necho 1000\n", sudo="#!/bin/sh\nexit 1\n")
+        status, lines = says(tree, env, "make", jobs, "demo")
+        tap.report(status == 2 and len(lines) == 1 and by_hand in lines[0],
+                   f"make {jobs} demo by a user who may not install: the same line", lines)
+        tree, env = machine(folder, broken="")
+        status, lines = says(tree, env, "make", jobs, "demo")
+        tap.report(status == 2 and len(lines) == 2 and "installing what is missing" in lines[0]
+                   and by_hand in lines[1] and "Unable to locate package libgmp-dev" in lines[1],
+                   f"make {jobs} demo where apt-get refuses: one line more, with its reason", lines)
+        tap.report(not any("Error" in line or "unfinished" in line for line in lines),
+                   f"make {jobs} demo: no line of make's own about a failed command", lines)
+        tap.report(sorted(path.name for path in (tree / "build").rglob("*")) == ["apt.log"],
+                   f"make {jobs} demo: nothing was built, and the log of apt-get is all that is left")
+    for flag in ("-n", "-q"):
+        tree, env = machine(folder)
+        status, lines = says(tree, env, "make", flag, "demo")
+        tap.report(not (tree / "build").exists(), f"make {flag} demo installs nothing", lines)
+
+
+def check_locks(tap, folder):
+    install = ("sh", "tests/install.sh", "build")
+    waits_for = "locked by process 4242 (aptitude): waiting for it"
+    for what in ("update", "install"):
+        tree, env = machine(folder, **{what: "2"})
+        status, lines = says(tree, env, *install)
+        tap.report(status == 0 and sum(waits_for in line for line in lines) == 1 and len(lines) == 2,
+                   f"a lock that refuses {what} twice is waited for, and said once", lines)
+    tree, env = machine(folder, install="9")
+    status, lines = says(tree, dict(env, SINKPROOF_LOCK_SECONDS="1"), *install)
+    tap.report(status == 3 and len(lines) == 3 and "process 4242 (aptitude) has kept" in lines[2],
+               "a lock that stays is named with its holder", lines)
+    tree, env = machine(folder, installed="")
+    status, lines = says(tree, env, *install)
+    tap.report(status == 0 and not lines, "where nothing is missing nothing is said", lines)
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         check_rules(tap, folder)
+        check_refusals(tap, folder)
+        check_locks(tap, folder)
     print(f"1..{tap.number}")
     return 1 if tap.failed else 0
 
