@@ -78,7 +78,7 @@ PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf exhaustive full-size check-walls \
+.PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed book test-book install clean FORCE
 .DELETE_ON_ERROR:
 
@@ -89,7 +89,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book test-book,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -214,6 +214,10 @@ build/venv/.stamp: Makefile | build/packages
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
+
+bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
+	$(call packages,--with bare)
+	@TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/bare tests/bare.sh
 
 full-size: $(PROGRAM)  ## the fast path on the full 20b and 120b models, every point judged: a quarter of an hour
 	@SINKPROOF=$(PROGRAM) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/full-size tests/full_size.sh
