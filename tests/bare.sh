@@ -15,6 +15,14 @@ releases="stable oldstable"
 logs=${SINKPROOF_BUILD:-build/release/bare}
 folder=$logs/roots
 
+# Where this machine's own Debian release comes from: asked of apt, which reads .list and .sources files.
+mirror() {
+    local ID= VERSION_CODENAME=
+    . /etc/os-release
+    [ "$ID" != debian ] || apt-get --print-uris update |
+        sed -n "s#^'\(.*\)/dists/\($VERSION_CODENAME\|stable\|oldstable\)/InRelease'.*#\1#p" | head -n 1
+}
+
 # Everything before the first root: what is missing is one failed result with a sentence.
 if [ "${1:-}" != inside ]; then
     stop() {
@@ -28,6 +36,7 @@ if [ "${1:-}" != inside ]; then
         command -v $tool >/dev/null || stop "$tool is missing: sh tests/install.sh --with bare build"
     done
     unshare --mount --pid --net --fork --kill-child true || stop "this kernel gives root no namespaces of its own"
+    [ -n "$(mirror)" ] || stop "the apt of this machine names no mirror of its own Debian release"
     mkdir -p "$folder"
     inside=
     trap '[ -z "$inside" ] || { kill -KILL $inside; wait $inside; } 2>/dev/null; rm -rf --one-file-system "$folder"' EXIT
@@ -45,13 +54,6 @@ failed=0
 report() { # status, text
     n=$((n + 1))
     if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-
-# What apt itself reads out of .list and .sources files: the mirror of this machine's own release.
-mirror() {
-    release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-    apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
-        awk -v release="$release" '$4 == "main" && ($2 == release || $3 == release) && $1 == "Debian" { print $5; exit }'
 }
 
 # The keys that its sources name, and those trusted for all: one ring, armoured ones opened.
@@ -75,12 +77,12 @@ make_base() { # release
 }
 named() { sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' "$folder/$1/etc/os-release"; }
 
-# A copy of it with a clone of this tree: $root.
+# A copy of it with a clone of HEAD: $root.
 fresh() { # release
     root=$folder/root
     umount "$root/proc" "$root/sys" 2>/dev/null
     rm -rf --one-file-system "$root"
-    cp -a "$folder/$1" "$root" && git clone -q "file://$PWD" "$root/root/sinkproof" &&
+    cp -a "$folder/$1" "$root" && git clone -q "$folder/head" "$root/root/sinkproof" &&
         mount -t proc proc "$root/proc" && mount -t sysfs -o ro sysfs "$root/sys"
 }
 
@@ -143,13 +145,13 @@ refused() { # release, lines, what is typed, the words that do it
 }
 
 cannot() { # release
+    chroot "$root" chown -R nobody /root
     for jobs in -j1 -j8; do
-        chroot "$root" chown -R nobody /root
         refused "$1" 1 "make demo $jobs by a user who may not install" \
             setpriv --reuid=65534 --clear-groups make demo $jobs
-        chroot "$root" chown -R root /root
-        refused "$1" 2 "make demo $jobs without a network" unshare --net make demo $jobs
     done
+    chroot "$root" chown -R root /root
+    refused "$1" 2 "make demo -j8 without a network" unshare --net make demo -j8
 }
 
 # Both commands in one root after another, and which is first changes from root to root.
@@ -165,6 +167,7 @@ whole() { # release
     swap
 }
 
+git clone -q --no-hardlinks . "$folder/head" || exit 1
 keyring >"$folder/keyring.gpg"
 for release in $releases; do make_base "$release" & done
 wait

@@ -122,6 +122,7 @@ apt update || : # the index at hand may do; if not, the installation says so
 lacking=$(words) # the fresh index may know more
 # shellcheck disable=SC2086  # a list of words
 if ! apt install -y --no-install-recommends $lacking; then
-    why=$(grep -E '^(E|Error): ' "$log/apt.log" | tail -n 1)
+    why=$(grep 'Failed to fetch' "$log/apt.log" | head -n 1) # without a network: more telling than what follows
+    [ -n "$why" ] || why=$(grep -E '^(E|Error): ' "$log/apt.log" | tail -n 1)
     refuse "apt-get could not install them (${why:-no reason given}; all of it in $log/apt.log): $(by_hand)"
 fi

@@ -184,6 +184,14 @@ def check_refusals(tap, folder):
                    f"make {jobs} demo: no line of make's own about a failed command", lines)
         tap.report(sorted(path.name for path in (tree / "build").rglob("*")) == ["apt.log"],
                    f"make {jobs} demo: nothing was built, and the log of apt-get is all that is left")
+    goals = re.search(r"INSTALLING := \$\(filter (.*),\$\(MAKECMDGOALS\)\)", (ROOT / "Makefile").read_text())[1].split()
+    wordy = []
+    for goal in goals:
+        tree, env = machine(folder, id="#!/bin/sh\necho 1000\n", sudo="#!/bin/sh\nexit 1\n")
+        status, lines = says(tree, env, "make", "-j8", goal)
+        if status != 2 or len(lines) != 1 or by_hand not in lines[0]:
+            wordy += [goal, *lines]
+    tap.report(len(goals) > 9 and not wordy, f"each of {', '.join(goals)} ends with that one line", wordy)
     for flag in ("-n", "-q"):
         tree, env = machine(folder)
         status, lines = says(tree, env, "make", flag, "demo")
