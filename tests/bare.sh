@@ -83,7 +83,9 @@ fresh() { # release
     umount "$root/proc" "$root/sys" 2>/dev/null
     rm -rf --one-file-system "$root"
     cp -a "$folder/$1" "$root" && git clone -q "$folder/head" "$root/root/sinkproof" &&
-        mount -t proc proc "$root/proc" && mount -t sysfs -o ro sysfs "$root/sys"
+        mount -t proc proc "$root/proc" && mount -t sysfs -o ro sysfs "$root/sys" && return
+    report 1 "$1: a fresh root with a clone of HEAD"
+    return 1
 }
 
 # One command in $root as typed by a newcomer, with nothing of this environment but the way to a proxy.
