@@ -215,7 +215,7 @@ interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on 
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
 
-bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
+bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): a quarter of an hour
 	$(call packages,--with bare)
 	@TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/bare tests/bare.sh
 
