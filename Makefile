@@ -283,4 +283,4 @@ install: $(PROGRAM) $(ARCHIVE)  ## copy command, library and headers below PREFI
 clean:  ## remove everything that was built
 	rm -rf build
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

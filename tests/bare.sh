@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 releases="stable oldstable"
 logs=${SINKPROOF_BUILD:-build/release/bare}
-folder=$logs/roots
+folder=build/roots # apart from the variants, whose files make looks through
 
 # Where this machine's own Debian release comes from: asked of apt, which reads .list and .sources files.
 mirror() {
