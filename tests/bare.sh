@@ -37,7 +37,7 @@ if [ "${1:-}" != inside ]; then
     done
     unshare --mount --pid --net --fork --kill-child true || stop "this kernel gives root no namespaces of its own"
     [ -n "$(mirror)" ] || stop "the apt of this machine names no mirror of its own Debian release"
-    mkdir -p "$folder"
+    mkdir -p "$folder" "$logs"
     inside=
     trap '[ -z "$inside" ] || { kill -KILL $inside; wait $inside; } 2>/dev/null; rm -rf --one-file-system "$folder"' EXIT
     trap 'exit 1' TERM INT HUP
