@@ -135,7 +135,8 @@ static bool judge_run(tour *t, const sinkproof_stages *stages, const char *runs,
                                   sinkproof_trace_writer_observer(writer), error) &&
                 sinkproof_trace_writer_finish(writer, t->tokens_n, error) &&
                 sinkproof_trace_open(t->path, sinkproof_model_config(t->model), &trace, error) &&
-                sinkproof_judge(t->model, trace, &other, 1e-9, false, false, j, error);
+                sinkproof_judge(t->model, trace, &other, &(sinkproof_judge_options){.rate = 1e-9},
+                                j, error);
     sinkproof_trace_close(trace);
     sinkproof_trace_writer_free(writer);
     sinkproof_session_free(session);

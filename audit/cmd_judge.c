@@ -4,6 +4,7 @@
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
 #include "audit/command.h"
 #include "audit/judge_report.h"
+#include "audit/trace_points.h"
 
 #include <argp.h>
 #include <math.h>
@@ -28,7 +29,8 @@ static const struct argp_option argp_options[] = {
      0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the report)", 0},
-    {"strict", STRICT, 0, 0, "a suspicious trace exits 1, not 4", 0},
+    {"strict", STRICT, 0, 0,
+     "a suspicious trace exits 1, not 4; one with points undecided exits 4, not 0", 0},
     {"all", ALL_LAYERS, 0, 0, "one line per layer and point, not one per point", 0},
     {"rate", RATE, "P", 0, "false alarms per tensor of the likely set and of drift (default 1e-9)",
      0},
@@ -86,41 +88,95 @@ static const struct argp argp = {
     "inside what honest rounding can do?\v"
     "MODEL is a directory (Hugging Face or OpenAI layout) or synthetic:NAME. A TRACE is a "
     "safetensors file in the format sinkproof-trace-1.\n\n"
-    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input, 4 suspicious or inconclusive.",
+    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input, 4 suspicious, or nothing decided.",
     NULL,
     NULL,
     NULL};
 
-// Does the trace keep the residual stream in float32?
-static bool residual_in_f32(const sinkproof_trace *trace, size_t layers) {
-    static const sinkproof_trace_point stream[] = {SINKPROOF_TRACE_T0, SINKPROOF_TRACE_A13,
-                                                   SINKPROOF_TRACE_M12};
-    for (size_t p = 0; p < sizeof stream / sizeof stream[0]; p++)
-        for (size_t l = 0; l < layers; l++) {
-            const sinkproof_tensor *t = sinkproof_trace_find(trace, stream[p], l);
-            if (t != NULL && t->dtype == SINKPROOF_DTYPE_F32) return true;
-        }
-    return false;
+// ---- what the numbers of a trace fit
+
+typedef bool point_filter(sinkproof_trace_point point);
+
+static bool any_point(sinkproof_trace_point point) {
+    return point != SINKPROOF_TRACE_M3;
+}
+static bool residual_point(sinkproof_trace_point point) {
+    return point == SINKPROOF_TRACE_T0 || point == SINKPROOF_TRACE_A13 ||
+           point == SINKPROOF_TRACE_M12;
+}
+// What meets a weight, a key or a value in a matrix product.
+static bool operand_point(sinkproof_trace_point point) {
+    return point == SINKPROOF_TRACE_A1 || point == SINKPROOF_TRACE_A4_Q ||
+           point == SINKPROOF_TRACE_A4_K || point == SINKPROOF_TRACE_A11 ||
+           point == SINKPROOF_TRACE_M1 || point == SINKPROOF_TRACE_M8 ||
+           point == SINKPROOF_TRACE_F1;
 }
 
-// The policies that auto tries: those that hold what the trace is stored in, narrowest first.
-// Bf16 beside a residual in float32 is what bf16-operands describes.
-static const char *const *candidates_for(const sinkproof_trace *trace, size_t layers) {
-    static const char *const in_f64[] = {"real-f64", NULL}, *const in_f32[] = {"f32", NULL};
-    static const char *const in_f16[] = {"f16", NULL};
-    static const char *const in_both[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
-    const char *const *in_bf16 = in_both + (residual_in_f32(trace, layers) ? 0 : 1);
+// How many tensors of those points there are; how many are stored in `dtype`; how many have no
+// value that `format` does not hold.
+typedef struct census {
+    size_t tensors, stored, fitting;
+} census;
+
+static bool fits(const sinkproof_tensor *tensor, sinkproof_format format) {
+    size_t n = sinkproof_tensor_elements(tensor);
+    for (size_t i = 0; i < n; i++) {
+        double x = sinkproof_tensor_value(tensor, i);
+        if (sinkproof_round(format, x) != x && !isnan(x)) return false;
+    }
+    return true;
+}
+
+static census count_tensors(const sinkproof_trace *trace, size_t layers, point_filter *among,
+                            sinkproof_dtype dtype, sinkproof_format format) {
+    census c = {0, 0, 0};
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-        for (size_t l = 0; l < layers; l++) {
-            const sinkproof_tensor *t = sinkproof_trace_find(trace, (sinkproof_trace_point)p, l);
-            if (t == NULL || p == SINKPROOF_TRACE_M3) continue;
-            if (t->dtype == SINKPROOF_DTYPE_BF16) return in_bf16;
-            if (t->dtype == SINKPROOF_DTYPE_F16) return in_f16;
-            if (t->dtype == SINKPROOF_DTYPE_F64) return in_f64;
-            break;
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        size_t count = sinkproof_trace_point_is_layered(point) ? layers : 1;
+        for (size_t l = 0; among(point) && l < count; l++) {
+            const sinkproof_tensor *t = sinkproof_trace_find(trace, point, l);
+            if (t == NULL) continue;
+            c.tensors++;
+            c.stored += t->dtype == dtype;
+            if (c.fitting + 1 == c.tensors) c.fitting += fits(t, format); // until one does not
         }
     }
-    return in_f32;
+    return c;
+}
+
+static bool all_fit(const sinkproof_trace *trace, size_t layers, point_filter *among,
+                    sinkproof_format format) {
+    census c = count_tensors(trace, layers, among, SINKPROOF_DTYPE_F32, format);
+    return c.tensors > 0 && c.fitting == c.tensors;
+}
+
+static bool any_stored(const sinkproof_trace *trace, size_t layers, point_filter *among,
+                       sinkproof_dtype dtype) {
+    return count_tensors(trace, layers, among, dtype, SINKPROOF_REAL).stored > 0;
+}
+
+// The policies that auto tries, narrowest first: those that hold what the trace is stored in, and
+// before them those that hold its values, when a narrower format does. *narrower names that one.
+// Bf16 operands beside a residual in float32 is what bf16-operands describes.
+static const char *const *candidates_for(const sinkproof_trace *trace, size_t layers,
+                                         const char **narrower) {
+    static const char *const in_f64[] = {"real-f64", NULL}, *const in_f16[] = {"f16", NULL};
+    static const char *const in_f32[] = {"f32", "bf16-operands", NULL};
+    static const char *const in_both[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
+    static const char *const bf16_in_f32[] = {"openai-bf16", "hf-bf16", "bf16", "f32", NULL};
+    static const char *const operands_in_f32[] = {"bf16-operands", "f32", NULL};
+    static const char *const f16_in_f32[] = {"f16", "f32", NULL};
+    *narrower = NULL;
+    if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_BF16))
+        return in_both + !any_stored(trace, layers, residual_point, SINKPROOF_DTYPE_F32);
+    if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
+    if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64)) return in_f64;
+    *narrower = "bf16";
+    if (all_fit(trace, layers, any_point, SINKPROOF_BF16)) return bf16_in_f32;
+    *narrower = "f16";
+    if (all_fit(trace, layers, any_point, SINKPROOF_F16)) return f16_in_f32;
+    *narrower = NULL;
+    return all_fit(trace, layers, operand_point, SINKPROOF_BF16) ? operands_in_f32 : in_f32;
 }
 
 static const char *first_of(const sinkproof_judgement *j) {
@@ -129,20 +185,45 @@ static const char *first_of(const sinkproof_judgement *j) {
                                          : "";
 }
 
+// ---- judging
+
+static void show_progress(void *context, double share) {
+    sinkproof_progress_share(context, share);
+}
+
+static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
+                        const char *text, const options *o, bool end_to_end, sinkproof_judgement *j,
+                        sinkproof_error *error) {
+    sinkproof_policy policy;
+    sinkproof_stopwatch watch = {.command = "judge", .what = text};
+    sinkproof_judge_options how = {o->rate, end_to_end, show_progress, &watch};
+    return sinkproof_policy_parse(text, &policy, error) &&
+           sinkproof_judge(model, trace, &policy, &how, j, error);
+}
+
+static bool is_honest(const sinkproof_judgement *j) {
+    return j->verdict <= SINKPROOF_VERDICT_UNDECIDED;
+}
+
 // Judges under the known policies until one fits; else keeps the nearest.
 static bool judge_auto(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
                        FILE *out, sinkproof_judgement *best, sinkproof_error *error) {
-    const char *const *names = candidates_for(trace, sinkproof_model_config(model)->n_layers);
+    const char *narrower;
+    const char *const *names =
+        candidates_for(trace, sinkproof_model_config(model)->n_layers, &narrower);
+    if (narrower != NULL)
+        fprintf(out, "every value is a %s number, though stored as f32\n", narrower);
     bool any = false;
     for (size_t c = 0; names[c] != NULL; c++) {
-        sinkproof_policy policy;
         sinkproof_judgement j;
-        if (!sinkproof_policy_parse(names[c], &policy, error)) return false;
-        if (!sinkproof_judge(model, trace, &policy, o->rate, false, true, &j, error)) return false;
-        bool fits = j.verdict <= SINKPROOF_VERDICT_WITHIN;
+        if (!judge_under(model, trace, names[c], o, false, &j, error)) {
+            if (any) sinkproof_judgement_free(best);
+            return false;
+        }
+        bool honest = is_honest(&j);
         if (names[1] != NULL)
             fprintf(out, "auto: %s %s%s\n", names[c],
-                    fits ? "fits" : "does not fit: ", fits ? "" : first_of(&j));
+                    honest ? "fits" : "does not fit: ", honest ? "" : first_of(&j));
         if (!any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best)) {
             if (any) sinkproof_judgement_free(best);
             *best = j;
@@ -150,7 +231,7 @@ static bool judge_auto(const sinkproof_model *model, const sinkproof_trace *trac
             sinkproof_judgement_free(&j);
         }
         any = true;
-        if (fits) break;
+        if (honest) break;
     }
     return true;
 }
@@ -183,50 +264,108 @@ static const struct single_override {
      2},
 };
 
-static bool touches_all(const struct single_override *s, const sinkproof_judgement *j) {
+// Does what is computed at `from` reach a point of the trace with nothing traced in between?
+static bool reaches(const sinkproof_model *model, const sinkproof_trace *trace,
+                    sinkproof_trace_point from, sinkproof_trace_point point, size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    if (point == from) return true;
+    size_t n = sinkproof_trace_inputs(sinkproof_model_config(model), point, layer, inputs);
+    for (size_t i = 0; i < n; i++)
+        if (sinkproof_trace_find(trace, inputs[i].point, inputs[i].layer) == NULL &&
+            reaches(model, trace, from, inputs[i].point, inputs[i].layer))
+            return true;
+    return false;
+}
+
+// An override can explain what fails only if it reaches each of those points.
+static bool reaches_failures(const sinkproof_model *model, const sinkproof_trace *trace,
+                             const struct single_override *s, const sinkproof_judgement *j) {
     for (size_t i = 0; i < j->n_reports; i++) {
-        bool touched = j->reports[i].verdict <= SINKPROOF_VERDICT_WITHIN;
+        const sinkproof_point_report *r = &j->reports[i];
+        bool touched = r->verdict < SINKPROOF_VERDICT_SUSPICIOUS;
         for (size_t p = 0; p < s->n_points; p++)
-            touched = touched || j->reports[i].point == s->points[p];
+            touched = touched || reaches(model, trace, s->points[p], r->point, r->layer);
         if (!touched) return false;
     }
     return true;
 }
 
-// Would one override of one point explain everything? Returns its text, or NULL.
-static const struct single_override *explain(const sinkproof_model *model,
-                                             const sinkproof_trace *trace, const options *o,
-                                             const sinkproof_judgement *j) {
+// An override that repeats what a policy says changes nothing.
+static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
+    sinkproof_policy renamed = *a;
+    memcpy(renamed.name, b->name, sizeof renamed.name);
+    return memcmp(&renamed, b, sizeof renamed) == 0; // a parsed policy has no stray bytes
+}
+
+// Would a policy explain everything that fails under j's? Then the exit code would be 0.
+static bool explains(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
+                     const sinkproof_judgement *j, const char *text) {
+    sinkproof_policy policy;
+    sinkproof_judgement k;
+    if (!sinkproof_policy_parse(text, &policy, NULL) || same_policy(&policy, &j->policy))
+        return false;
+    if (!judge_under(model, trace, text, o, false, &k, NULL)) return false;
+    bool honest = k.verdict <= SINKPROOF_VERDICT_WITHIN;
+    sinkproof_judgement_free(&k);
+    return honest;
+}
+
+// What one change explains: an override of the policy, or another policy.
+typedef struct cause {
+    char policy[320];     // the whole policy under which the trace is honest
+    const char *override; // of the one that was asked for; NULL: another policy
+    const char *meaning;
+} cause;
+
+static bool find_cause(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
+                       const sinkproof_judgement *j, cause *found) {
+    if (is_honest(j)) return false; // nothing to explain
     for (size_t c = 0; c < sizeof overrides / sizeof overrides[0]; c++) {
-        char text[sizeof j->policy.name + 32];
-        sinkproof_policy policy;
-        sinkproof_judgement k;
-        if (!touches_all(&overrides[c], j)) continue;
-        snprintf(text, sizeof text, "%s,%s", j->policy.name, overrides[c].text);
-        if (!sinkproof_policy_parse(text, &policy, NULL)) continue;
-        if (!sinkproof_judge(model, trace, &policy, o->rate, false, true, &k, NULL)) continue;
-        bool fits = k.verdict <= SINKPROOF_VERDICT_WITHIN;
-        sinkproof_judgement_free(&k);
-        if (fits) return &overrides[c];
+        if (!reaches_failures(model, trace, &overrides[c], j)) continue;
+        *found = (cause){.override = overrides[c].text, .meaning = overrides[c].meaning};
+        snprintf(found->policy, sizeof found->policy, "%s,%s", j->policy.name, overrides[c].text);
+        if (explains(model, trace, o, j, found->policy)) return true;
     }
-    return NULL;
+    *found = (cause){.policy = "bf16-operands",
+                     .meaning = "the operands of every matrix product are rounded to bfloat16"};
+    bool wide = j->policy.at[SINKPROOF_AT_A13].format == SINKPROOF_F32;
+    return wide && explains(model, trace, o, j, found->policy);
 }
 
 static int exit_code_of(const sinkproof_judgement *j, bool strict) {
     if (j->verdict == SINKPROOF_VERDICT_BUG) return SINKPROOF_BUG;
     if (j->verdict == SINKPROOF_VERDICT_SUSPICIOUS)
         return strict ? SINKPROOF_BUG : SINKPROOF_INCONCLUSIVE;
-    return j->ambiguous > 0 ? SINKPROOF_INCONCLUSIVE : SINKPROOF_HOLDS;
+    bool open = j->verdict == SINKPROOF_VERDICT_UNDECIDED || (strict && j->undecided > 0);
+    return open ? SINKPROOF_INCONCLUSIVE : SINKPROOF_HOLDS;
 }
 
-static void print_conclusion(FILE *out, const sinkproof_judgement *j,
-                             const struct single_override *hint, int code) {
-    static const char *const words[] = {"within what honest rounding can do", "a bug", "", "",
-                                        "suspicious or inconclusive"};
-    fprintf(out, "\nVerdict under %s: %s (exit %d).\n", j->policy.name, words[code], code);
-    if (hint != NULL)
-        fprintf(out, "One override explains all of it: --policy %s,%s\n(%s).\n", j->policy.name,
-                hint->text, hint->meaning);
+static void print_cause(FILE *out, const sinkproof_judgement *j, const cause *found) {
+    size_t failing = 0;
+    for (size_t i = 0; i < j->n_reports; i++)
+        failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
+    fprintf(out,
+            "One %s explains all of it (%zu %s): ", found->override != NULL ? "override" : "cause",
+            failing, failing == 1 ? "point" : "points");
+    if (found->override != NULL)
+        fprintf(out, "--policy %s\n(%s).\n\n", found->policy, found->meaning);
+    else
+        fprintf(out, "fits %s\n(%s).\n\n", found->policy, found->meaning);
+}
+
+static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
+    fprintf(out, "\nVerdict under %s: ", j->policy.name);
+    if (j->verdict == SINKPROOF_VERDICT_UNDECIDED) {
+        fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
+                code);
+        return;
+    }
+    fprintf(out, "%s",
+            j->verdict == SINKPROOF_VERDICT_BUG          ? "a bug"
+            : j->verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "suspicious"
+                                                         : "within what honest rounding can do");
+    if (j->undecided > 0) fprintf(out, ", %zu of %zu points undecided", j->undecided, j->n_reports);
+    fprintf(out, " (exit %d).\n", code);
 }
 
 // One trace: returns its exit code.
@@ -235,35 +374,39 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     sinkproof_error error;
     sinkproof_trace *trace;
     sinkproof_judgement j;
-    if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
+    const sinkproof_config *config = sinkproof_model_config(model);
+    if (!sinkproof_trace_open(path, config, &trace, &error))
         return sinkproof_bad_input("judge", &error);
     const char *named = sinkproof_trace_metadata(trace, "engine");
-    char engine[128];
+    char engine[128], text[sizeof j.policy.name];
     snprintf(engine, sizeof engine, "%s", named != NULL ? named : "not named");
     sinkproof_make_printable(engine);
     fprintf(out, "%s\n%zu tokens, engine %s\n", path, sinkproof_trace_length(trace), engine);
-    bool automatic = strcmp(o->policy, "auto") == 0, fine;
-    sinkproof_policy policy;
+    bool automatic = strcmp(o->policy, "auto") == 0, fine = true;
+    snprintf(text, sizeof text, "%s", o->policy);
     if (automatic) {
         fine = judge_auto(model, trace, o, out, &j, &error);
-        policy = j.policy;
-    } else {
-        fine = sinkproof_policy_parse(o->policy, &policy, &error);
+        if (fine) memcpy(text, j.policy.name, sizeof text);
     }
     if (fine && (!automatic || !o->local_only)) {
         if (automatic) sinkproof_judgement_free(&j);
-        fine = sinkproof_judge(model, trace, &policy, o->rate, !o->local_only, true, &j, &error);
+        fine = judge_under(model, trace, text, o, !o->local_only, &j, &error);
     }
     if (!fine) {
         sinkproof_trace_close(trace);
         return sinkproof_bad_input("judge", &error);
     }
     int code = exit_code_of(&j, o->strict);
-    const struct single_override *hint = NULL;
-    if (code != 0 && !o->no_hint) hint = explain(model, trace, o, &j);
-    sinkproof_judgement_print(out, &j, o->all);
-    print_conclusion(out, &j, hint, code);
-    sinkproof_judgement_json(results, path, &j, hint != NULL ? hint->text : NULL, code);
+    cause found = {.override = NULL};
+    bool explained = !o->no_hint && find_cause(model, trace, o, &j, &found);
+    if (explained) print_cause(out, &j, &found);
+    sinkproof_judgement_print(out, config, &j, o->all);
+    print_conclusion(out, &j, code);
+    sinkproof_judgement_json(results, path, config, &j,
+                             !explained               ? NULL
+                             : found.override != NULL ? found.override
+                                                      : found.policy,
+                             code);
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);
     return code;

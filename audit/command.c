@@ -8,9 +8,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 int sinkproof_bad_input(const char *command, const sinkproof_error *error) {
@@ -136,6 +138,37 @@ void sinkproof_progress(const char *command, const char *what, size_t done, size
     else
         fprintf(stderr, "\r\033[K%s: %s %zu of %zu", command, what, done + 1, total);
     fflush(stderr);
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// "1 h 5 min", "2 min 5 s", "40 s".
+static void spell_seconds(double seconds, char out[32]) {
+    long s = (long)(seconds + 0.5);
+    if (s >= 3600)
+        snprintf(out, 32, "%ld h %ld min", s / 3600, s % 3600 / 60);
+    else if (s >= 60)
+        snprintf(out, 32, "%ld min %ld s", s / 60, s % 60);
+    else
+        snprintf(out, 32, "%ld s", s);
+}
+
+void sinkproof_progress_share(sinkproof_stopwatch *watch, double share) {
+    bool terminal = isatty(STDERR_FILENO) != 0;
+    double time = now();
+    if (watch->began == 0) watch->began = watch->shown = time;
+    if (share >= 1 && terminal) fprintf(stderr, "\r\033[K");
+    if (share >= 1 || !(share > 0) || (!terminal && time - watch->shown < 10)) return;
+    char left[32];
+    spell_seconds((time - watch->began) * (1 - share) / share, left);
+    fprintf(stderr, "%s%s: %s %.0f %%, %s left%s", terminal ? "\r\033[K" : "", watch->command,
+            watch->what, floor(100 * share), left, terminal ? "" : "\n");
+    fflush(stderr);
+    watch->shown = time;
 }
 
 static json_t *describe_machine(void) {

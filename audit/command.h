@@ -20,7 +20,7 @@ enum sinkproof_exit {
     SINKPROOF_BUG = 1,          // a bug or a broken equation
     SINKPROOF_USAGE = 2,        // the command line is wrong
     SINKPROOF_BAD_INPUT = 3,    // input missing, unreadable or malformed
-    SINKPROOF_INCONCLUSIVE = 4, // inconclusive or suspicious
+    SINKPROOF_INCONCLUSIVE = 4, // suspicious, or nothing decided
 };
 
 typedef struct sinkproof_command {
@@ -48,6 +48,15 @@ bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, 
 
 // Progress on stderr, only when it is a terminal: "judge: layer 3 of 24". done == total ends it.
 void sinkproof_progress(const char *command, const char *what, size_t done, size_t total);
+
+// A long piece of work: how much is done and how much time is left. On a terminal one line that
+// rewrites itself, "judge: layers 34 %, 1 min 20 s left"; elsewhere a line every ten seconds, so
+// that work of less than ten says nothing. All zero but the names at the start; share 1 ends it.
+typedef struct sinkproof_stopwatch {
+    const char *command, *what;
+    double began, shown; // seconds of the monotonic clock; 0: not yet
+} sinkproof_stopwatch;
+void sinkproof_progress_share(sinkproof_stopwatch *watch, double share);
 
 // The envelope {"sinkproof": version, "command": ..., "exit": code, "results": [...],
 // "machine": {...}} written to PATH ("-" is stdout); `results` is stolen.

@@ -15,7 +15,6 @@ typedef struct line {
     bool bridged;
     size_t elements, several, outside, unlikely;
     double share_worst, gain, limit, smallest, single; // of the layer that is nearest to failing
-    double truth, inherited, local;
 } line;
 
 static void take(line *out, const sinkproof_point_report *r) {
@@ -29,8 +28,6 @@ static void take(line *out, const sinkproof_point_report *r) {
     if (r->drift.bin >= 0 &&
         (out->limit == 0 || fabs(r->drift.gain) / r->drift.limit > fabs(out->gain) / out->limit))
         out->gain = r->drift.gain, out->limit = r->drift.limit;
-    out->truth += r->truth_square, out->inherited += r->inherited_square;
-    out->local += r->local_square;
 }
 
 static void percent(char out[16], size_t part, size_t whole) {
@@ -50,7 +47,10 @@ static void print_line(FILE *out, const line *l) {
     if (l->limit > 0 && isfinite(l->limit))
         snprintf(drift, sizeof drift, "%.2f", fabs(l->gain) / l->limit);
     if (l->smallest > 0) snprintf(gain, sizeof gain, "%.1e", l->smallest);
-    if (l->single > 0) snprintf(width, sizeof width, "%.1f", l->single);
+    if (l->single >= SINKPROOF_HISTOGRAM_TOP)
+        snprintf(width, sizeof width, ">%.0f", SINKPROOF_HISTOGRAM_TOP);
+    else if (l->single > 0)
+        snprintf(width, sizeof width, "%.1f", l->single);
     fprintf(out, "%-8s%s %10zu %9s %9zu %9zu %8s %6s | %8s %8s | %s\n", l->name,
             l->bridged ? "~" : " ", l->elements, single, l->outside, l->unlikely, share, drift,
             gain, width, sinkproof_verdict_name(l->verdict));
@@ -87,6 +87,17 @@ static void print_index(FILE *out, const sinkproof_point_report *r) {
     fprintf(out, ")");
 }
 
+// The worst element that is no number: how many there are, where the first is, and its set.
+static void print_nan(FILE *out, const sinkproof_point_report *r) {
+    fprintf(out, "%zu NaN, the first at ", r->nans);
+    print_index(out, r);
+    bool finite = isfinite(r->worst_set.lo) && isfinite(r->worst_set.hi);
+    fprintf(out, "; the set is %s\n",
+            finite                    ? "finite"
+            : isnan(r->worst_set.mid) ? "NaN too: so is an input"
+                                      : "not finite");
+}
+
 static void print_element(FILE *out, const sinkproof_point_report *r) {
     fprintf(out, "  engine    %-24a %.9g\n", r->worst_value, r->worst_value);
     fprintf(out, "  emulation %-24a %.9g\n", r->worst_set.mid, r->worst_set.mid);
@@ -100,9 +111,13 @@ static void print_bug(FILE *out, const sinkproof_judgement *j) {
             j->policy.name);
     fprintf(out, "Mismatched elements: %zu / %zu (%.3g %%)\n", r->outside, r->elements,
             100 * (double)r->outside / (double)r->elements);
-    fprintf(out, "Greatest distance outside the honest set: %.3g ulp at index ", r->excess_ulp);
-    print_index(out, r);
-    fprintf(out, "\n");
+    if (isnan(r->worst_value)) {
+        print_nan(out, r);
+    } else {
+        fprintf(out, "Greatest distance outside the honest set: %.3g ulp at index ", r->excess_ulp);
+        print_index(out, r);
+        fprintf(out, "\n");
+    }
     print_element(out, r);
     size_t others = 0;
     for (size_t i = 0; i < j->n_reports; i++)
@@ -121,55 +136,55 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     fprintf(out, "\nFirst suspicion: %s.\n", r->name);
     if (r->unlikely > 0) {
         fprintf(out,
-                "%zu of %zu elements are possible but unlikely (odds below 1e-9 for the tensor); "
-                "the worst is ",
-                r->unlikely, r->elements);
+                "%zu of %zu elements are possible but unlikely (rate %g per tensor); the worst is ",
+                r->unlikely, r->elements, j->rate);
         print_index(out, r);
         fprintf(out, "\n");
         print_element(out, r);
     }
     if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
-        fprintf(out,
-                "Errors lean one way (%s): %.3g, honest rounding stays below %.3g (odds 1e-9)\n",
-                sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit);
+        fprintf(out, "Errors lean one way (%s): %.3g, honest rounding stays below %.3g (rate %g)\n",
+                sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
 }
 
+static double relative(double square, const sinkproof_point_report *r) {
+    return sqrt(square / r->errors.truth);
+}
+
+// The last traced point against the truth, and the operation that adds most.
 static void print_inherited(FILE *out, const sinkproof_judgement *j) {
-    const sinkproof_point_report *last = NULL, *lost = NULL;
-    double step = 0, before = 0;
+    const sinkproof_point_report *last = NULL, *most = NULL;
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
-        if (!(r->truth_square > 0)) continue;
-        double error = sqrt(r->inherited_square / r->truth_square);
-        if (r->point == SINKPROOF_TRACE_A13 || r->point == SINKPROOF_TRACE_M12 ||
-            r->point == SINKPROOF_TRACE_F1 || r->point == SINKPROOF_TRACE_F2) {
-            if (lost == NULL || error - before > step) step = error - before, lost = r;
-            before = error;
-        }
+        if (!(r->errors.truth > 0) || !isfinite(r->errors.error)) continue;
         last = r;
+        if (r->bridged) continue;
+        if (most == NULL || relative(r->errors.local, r) > relative(most->errors.local, most))
+            most = r;
     }
     if (last == NULL) return;
-    fprintf(
-        out,
-        "\nAgainst the truth end to end (estimated in binary64, the engine's routing replayed):\n");
-    fprintf(out, "%s is off by %.3g relative in the 2-norm; ", last->name,
-            sqrt(last->inherited_square / last->truth_square));
-    fprintf(out, "%.3g of it arose in this operation, the rest is inherited.\n",
-            sqrt(last->local_square / last->truth_square));
-    if (lost != NULL)
-        fprintf(out, "The largest step along the residual was at %s (+%.3g).\n", lost->name, step);
+    fprintf(out,
+            "\nAgainst the truth end to end, relative in the 2-norm (estimated in binary64):\n");
+    fprintf(out, "%s is off by %.3g; ", last->name, relative(last->errors.error, last));
+    if (last->bridged)
+        fprintf(out, "where that arose is not told: its inputs are not traced.\n");
+    else
+        fprintf(out, "%.3g arose in this operation, %.3g is inherited from its inputs.\n",
+                relative(last->errors.local, last), relative(last->errors.inherited, last));
+    if (most != NULL)
+        fprintf(out, "Of the operations whose inputs are traced %s adds most: %.3g.\n", most->name,
+                relative(most->errors.local, most));
 }
 
-void sinkproof_judgement_print(FILE *out, const sinkproof_judgement *j, bool all) {
+void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
+                               const sinkproof_judgement *j, bool all) {
     print_table(out, j, all);
     if (j->first != NULL) print_bug(out, j);
     if (j->first_suspicious != NULL) print_suspicion(out, j);
     if (isfinite(j->thinnest_margin))
         fprintf(out, "\nRouting: the thinnest margin is %.3g, layer %zu, token %zu.\n",
                 j->thinnest_margin, j->margin_layer, j->margin_token);
-    if (j->ambiguous > 0)
-        fprintf(out, "Routing of %zu tokens is not settled by the trace: M3 is missing.\n",
-                j->ambiguous);
+    sinkproof_judgement_undecided(out, config, j);
     print_inherited(out, j);
 }
 
@@ -197,6 +212,8 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "several", json_integer((json_int_t)r->several));
     json_object_set_new(o, "outside", json_integer((json_int_t)r->outside));
     json_object_set_new(o, "unlikely", json_integer((json_int_t)r->unlikely));
+    json_object_set_new(o, "undecided", json_integer((json_int_t)r->undecided));
+    json_object_set_new(o, "nan", json_integer((json_int_t)r->nans));
     json_object_set_new(o, "worst", number(r->outside > 0 ? INFINITY : r->share_worst));
     json_object_set_new(o, "bound", json_real(1));
     json_object_set_new(o, "share_median", number(r->share_median));
@@ -212,14 +229,18 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->drift.bin)));
     json_object_set_new(o, "power_factor", number(r->drift.smallest));
     json_object_set_new(o, "power_single_ulp", number(r->power_single));
-    if (r->truth_square > 0) {
-        json_object_set_new(o, "inherited", number(sqrt(r->inherited_square / r->truth_square)));
-        json_object_set_new(o, "local", number(sqrt(r->local_square / r->truth_square)));
+    json_object_set_new(o, "power_single_or_more",
+                        json_boolean(r->power_single >= SINKPROOF_HISTOGRAM_TOP));
+    if (r->errors.truth > 0) {
+        json_object_set_new(o, "error", number(relative(r->errors.error, r)));
+        json_object_set_new(o, "inherited", number(relative(r->errors.inherited, r)));
+        json_object_set_new(o, "local", number(relative(r->errors.local, r)));
     }
     return o;
 }
 
-void sinkproof_judgement_json(json_t *results, const char *trace_path, const sinkproof_judgement *j,
+void sinkproof_judgement_json(json_t *results, const char *trace_path,
+                              const sinkproof_config *config, const sinkproof_judgement *j,
                               const char *override, int exit_code) {
     json_t *o = json_object();
     json_object_set_new(o, "id", json_string("judgement"));
@@ -233,7 +254,8 @@ void sinkproof_judgement_json(json_t *results, const char *trace_path, const sin
                         j->first_suspicious != NULL ? json_string(j->first_suspicious->name)
                                                     : json_null());
     json_object_set_new(o, "explained_by", override != NULL ? json_string(override) : json_null());
-    json_object_set_new(o, "ambiguous", json_integer((json_int_t)j->ambiguous));
+    json_object_set_new(o, "undecided", json_integer((json_int_t)j->undecided));
+    json_object_set_new(o, "add", sinkproof_judgement_remedies(config, j));
     json_object_set_new(o, "thinnest_margin", number(j->thinnest_margin));
     json_array_append_new(results, o);
     for (size_t i = 0; i < j->n_reports; i++)

@@ -27,38 +27,55 @@ typedef enum dimension {
 
 enum { NO_ROUNDING = -1 };
 
+// An input within the layer, or the residual stream as the sublayer finds it.
+enum { NONE, EACH = 1 << 8, SHARED = 1 << 9, RESIDUAL = 1 << 10, KIND = EACH - 1 };
+#define FROM(id) (SINKPROOF_TRACE_##id)
+
 static const struct point_row {
     const char *name;
     dimension shape[3];
     int rounding; // sinkproof_point
     bool layered;
+    int inputs[SINKPROOF_MAX_INPUTS];
 } rows[SINKPROOF_TRACE_POINTS] = {
-    [SINKPROOF_TRACE_T0] = {"T0", {N, HIDDEN}, SINKPROOF_AT_T0, false},
-    [SINKPROOF_TRACE_A1] = {"A1", {N, HIDDEN}, SINKPROOF_AT_A1, true},
-    [SINKPROOF_TRACE_A2_Q] = {"A2.q", {N, HEADS, DIM}, SINKPROOF_AT_A2, true},
-    [SINKPROOF_TRACE_A2_K] = {"A2.k", {N, KV, DIM}, SINKPROOF_AT_A2, true},
-    [SINKPROOF_TRACE_A2_V] = {"A2.v", {N, KV, DIM}, SINKPROOF_AT_A2, true},
-    [SINKPROOF_TRACE_A4_Q] = {"A4.q", {N, HEADS, DIM}, SINKPROOF_AT_A4, true},
-    [SINKPROOF_TRACE_A4_K] = {"A4.k", {N, KV, DIM}, SINKPROOF_AT_A4, true},
-    [SINKPROOF_TRACE_A6] = {"A6", {HEADS, N, KEYS}, SINKPROOF_AT_A6, true},
-    [SINKPROOF_TRACE_A9] = {"A9", {HEADS, N, SINK_KEYS}, SINKPROOF_AT_A9, true},
-    [SINKPROOF_TRACE_A10] = {"A10", {HEADS, N, KEYS}, SINKPROOF_AT_A9, true},
-    [SINKPROOF_TRACE_A11] = {"A11", {N, HEADS, DIM}, SINKPROOF_AT_A11, true},
-    [SINKPROOF_TRACE_A12] = {"A12", {N, HIDDEN}, SINKPROOF_AT_A12, true},
-    [SINKPROOF_TRACE_A13] = {"A13", {N, HIDDEN}, SINKPROOF_AT_A13, true},
-    [SINKPROOF_TRACE_M1] = {"M1", {N, HIDDEN}, SINKPROOF_AT_M1, true},
-    [SINKPROOF_TRACE_M2] = {"M2", {N, EXPERTS}, SINKPROOF_AT_M2, true},
-    [SINKPROOF_TRACE_M3] = {"M3", {N, CHOSEN}, NO_ROUNDING, true},
-    [SINKPROOF_TRACE_M4] = {"M4", {N, CHOSEN}, SINKPROOF_AT_M4, true},
-    [SINKPROOF_TRACE_M5] = {"M5", {N, CHOSEN, UP}, SINKPROOF_AT_M5, true},
-    [SINKPROOF_TRACE_M6] = {"M6", {N, CHOSEN, UP}, SINKPROOF_AT_M6, true},
-    [SINKPROOF_TRACE_M8] = {"M8", {N, CHOSEN, INTER}, SINKPROOF_AT_M8, true},
-    [SINKPROOF_TRACE_M9] = {"M9", {N, CHOSEN, HIDDEN}, SINKPROOF_AT_M9, true},
-    [SINKPROOF_TRACE_M10] = {"M10", {N, CHOSEN, HIDDEN}, SINKPROOF_AT_M10, true},
-    [SINKPROOF_TRACE_M11] = {"M11", {N, HIDDEN}, SINKPROOF_AT_M11, true},
-    [SINKPROOF_TRACE_M12] = {"M12", {N, HIDDEN}, SINKPROOF_AT_M12, true},
-    [SINKPROOF_TRACE_F1] = {"F1", {N, HIDDEN}, SINKPROOF_AT_F1, false},
-    [SINKPROOF_TRACE_F2] = {"F2", {N, VOCAB}, SINKPROOF_AT_F2, false},
+    [SINKPROOF_TRACE_T0] = {"T0", {N, HIDDEN}, SINKPROOF_AT_T0, false, {NONE}},
+    [SINKPROOF_TRACE_A1] = {"A1", {N, HIDDEN}, SINKPROOF_AT_A1, true, {RESIDUAL | SHARED}},
+    [SINKPROOF_TRACE_A2_Q] = {"A2.q", {N, HEADS, DIM}, SINKPROOF_AT_A2, true, {FROM(A1) | SHARED}},
+    [SINKPROOF_TRACE_A2_K] = {"A2.k", {N, KV, DIM}, SINKPROOF_AT_A2, true, {FROM(A1) | SHARED}},
+    [SINKPROOF_TRACE_A2_V] = {"A2.v", {N, KV, DIM}, SINKPROOF_AT_A2, true, {FROM(A1) | SHARED}},
+    [SINKPROOF_TRACE_A4_Q] =
+        {"A4.q", {N, HEADS, DIM}, SINKPROOF_AT_A4, true, {FROM(A2_Q) | SHARED}},
+    [SINKPROOF_TRACE_A4_K] = {"A4.k", {N, KV, DIM}, SINKPROOF_AT_A4, true, {FROM(A2_K) | SHARED}},
+    [SINKPROOF_TRACE_A6] =
+        {"A6", {HEADS, N, KEYS}, SINKPROOF_AT_A6, true, {FROM(A4_Q) | SHARED, FROM(A4_K) | SHARED}},
+    [SINKPROOF_TRACE_A9] = {"A9", {HEADS, N, SINK_KEYS}, SINKPROOF_AT_A9, true, {FROM(A6) | EACH}},
+    [SINKPROOF_TRACE_A10] = {"A10", {HEADS, N, KEYS}, SINKPROOF_AT_A9, true, {FROM(A9) | EACH}},
+    [SINKPROOF_TRACE_A11] =
+        {"A11", {N, HEADS, DIM}, SINKPROOF_AT_A11, true, {FROM(A9) | EACH, FROM(A2_V) | SHARED}},
+    [SINKPROOF_TRACE_A12] = {"A12", {N, HIDDEN}, SINKPROOF_AT_A12, true, {FROM(A11) | SHARED}},
+    [SINKPROOF_TRACE_A13] =
+        {"A13", {N, HIDDEN}, SINKPROOF_AT_A13, true, {FROM(A12) | EACH, RESIDUAL | EACH}},
+    [SINKPROOF_TRACE_M1] = {"M1", {N, HIDDEN}, SINKPROOF_AT_M1, true, {FROM(A13) | SHARED}},
+    [SINKPROOF_TRACE_M2] = {"M2", {N, EXPERTS}, SINKPROOF_AT_M2, true, {FROM(M1) | SHARED}},
+    [SINKPROOF_TRACE_M3] = {"M3", {N, CHOSEN}, NO_ROUNDING, true, {FROM(M2) | EACH}},
+    [SINKPROOF_TRACE_M4] =
+        {"M4", {N, CHOSEN}, SINKPROOF_AT_M4, true, {FROM(M2) | SHARED, FROM(M3) | SHARED}},
+    [SINKPROOF_TRACE_M5] =
+        {"M5", {N, CHOSEN, UP}, SINKPROOF_AT_M5, true, {FROM(M1) | SHARED, FROM(M3) | SHARED}},
+    [SINKPROOF_TRACE_M6] = {"M6", {N, CHOSEN, UP}, SINKPROOF_AT_M6, true, {FROM(M5) | EACH}},
+    [SINKPROOF_TRACE_M8] = {"M8", {N, CHOSEN, INTER}, SINKPROOF_AT_M8, true, {FROM(M6) | EACH}},
+    [SINKPROOF_TRACE_M9] =
+        {"M9", {N, CHOSEN, HIDDEN}, SINKPROOF_AT_M9, true, {FROM(M8) | SHARED, FROM(M3) | SHARED}},
+    [SINKPROOF_TRACE_M10] = {"M10", {N, CHOSEN, HIDDEN}, SINKPROOF_AT_M10, true, {FROM(M9) | EACH}},
+    [SINKPROOF_TRACE_M11] = {"M11",
+                             {N, HIDDEN},
+                             SINKPROOF_AT_M11,
+                             true,
+                             {FROM(M10) | EACH, FROM(M4) | SHARED, FROM(M3) | SHARED}},
+    [SINKPROOF_TRACE_M12] =
+        {"M12", {N, HIDDEN}, SINKPROOF_AT_M12, true, {FROM(M11) | EACH, FROM(A13) | EACH}},
+    [SINKPROOF_TRACE_F1] = {"F1", {N, HIDDEN}, SINKPROOF_AT_F1, false, {RESIDUAL | SHARED}},
+    [SINKPROOF_TRACE_F2] = {"F2", {N, VOCAB}, SINKPROOF_AT_F2, false, {FROM(F1) | SHARED}},
 };
 
 const char *sinkproof_trace_point_name(sinkproof_trace_point point) {
@@ -67,6 +84,27 @@ const char *sinkproof_trace_point_name(sinkproof_trace_point point) {
 
 bool sinkproof_trace_point_is_layered(sinkproof_trace_point point) {
     return rows[point].layered;
+}
+
+// The residual stream before a sublayer: T0, or M12 of the layer before; before F1 the last one.
+static sinkproof_input residual_before(const sinkproof_config *config, sinkproof_trace_point point,
+                                       size_t layer) {
+    size_t through = point == SINKPROOF_TRACE_F1 ? config->n_layers : layer; // layers behind it
+    return through == 0 ? (sinkproof_input){SINKPROOF_TRACE_T0, 0, SINKPROOF_INPUT_EACH}
+                        : (sinkproof_input){SINKPROOF_TRACE_M12, through - 1, SINKPROOF_INPUT_EACH};
+}
+
+size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
+                              size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]) {
+    size_t n = 0;
+    for (; n < SINKPROOF_MAX_INPUTS && rows[point].inputs[n] != NONE; n++) {
+        int from = rows[point].inputs[n];
+        sinkproof_input in = {(sinkproof_trace_point)(from & KIND), layer, SINKPROOF_INPUT_EACH};
+        if ((from & RESIDUAL) != 0) in = residual_before(config, point, layer);
+        in.kind = (from & SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
+        inputs[n] = in;
+    }
+    return n;
 }
 
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding) {

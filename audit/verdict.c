@@ -1,34 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Settling a point: the engine's values against their honest sets, then in their place.
-#include "audit/command.h"
+// Settling a point: the engine's values against their honest sets, then in their place. And the
+// parts in which that is done: each with its own reports, merged in the order of the parts.
 #include "audit/judge_internal.h"
 #include "audit/trace_points.h"
+#include "ref/model/bf16.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
-    static const char *const names[] = {"absent", "exact", "within", "suspicious", "bug"};
+    static const char *const names[] = {"absent",    "exact",      "within",
+                                        "undecided", "suspicious", "bug"};
     return names[verdict];
 }
 
-void *sinkproof_grab(size_t count, size_t size) {
-    void *p = calloc(count > 0 ? count : 1, size);
-    if (p == NULL) {
-        fprintf(stderr, "sinkproof judge: out of memory for %zu elements of %zu bytes\n", count,
-                size);
-        exit(SINKPROOF_BAD_INPUT);
-    }
-    return p;
+sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elements) {
+    return sinkproof_setting_for(walk->policy, elements, walk->options->rate, false);
 }
 
-sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elements) {
-    return sinkproof_setting_for(walk->policy, elements, walk->rate, walk->end_to_end);
+bool sinkproof_traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+    return sinkproof_trace_find(walk->trace, point, layer) != NULL;
 }
+
+// ---- sets
+
+sinkproof_honest sinkproof_unknown(double mid) {
+    return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, 0};
+}
+
+bool sinkproof_unbounded(const sinkproof_honest *x) {
+    return x->lo == -INFINITY && x->hi == INFINITY;
+}
+
+sinkproof_honest sinkproof_hull(sinkproof_honest x, sinkproof_honest y) {
+    x.lo = fmin(x.lo, y.lo), x.hi = fmax(x.hi, y.hi);
+    x.likely_lo = fmin(x.likely_lo, y.likely_lo), x.likely_hi = fmax(x.likely_hi, y.likely_hi);
+    x.var = x.spread = x.bias = 0; // which of the two is no random error: drift has no say
+    return x;
+}
+
+// ---- histograms
 
 // Bins of a quarter of an octave: the exponent and the two bits behind it, from 2^-32 on.
 enum { FIRST_BIN = (1023 - 32) * 4 };
@@ -52,41 +66,35 @@ double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
     return 0;
 }
 
-static sinkproof_point_report *report_for(sinkproof_walk *walk, sinkproof_trace_point point,
-                                          size_t layer, const sinkproof_tensor *tensor) {
-    bool layered = sinkproof_trace_point_is_layered(point);
-    int *slot =
-        &walk->report_of[(layered ? layer : walk->config->n_layers) * SINKPROOF_TRACE_POINTS +
-                         (size_t)point];
-    sinkproof_judgement *judgement = walk->judgement;
-    if (*slot < 0) {
-        *slot = (int)judgement->n_reports++;
-        sinkproof_point_report *report = &judgement->reports[*slot];
-        *report = (sinkproof_point_report){.point = point, .layer = layer, .rank = tensor->rank};
-        memcpy(report->shape, tensor->shape, sizeof report->shape);
-        sinkproof_trace_name(point, layer, report->name);
-    }
-    return &judgement->reports[*slot];
+static void histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from) {
+    into->total += from->total;
+    for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) into->counts[bin] += from->counts[bin];
+}
+
+// ---- one element, one piece
+
+// How far v is outside x, in ulp; beyond every number where it is none.
+static double gap_in_ulp(const sinkproof_honest *x, double v, double ulp) {
+    double gap = (v > x->hi ? v - x->hi : x->lo - v) / ulp;
+    return gap < INFINITY ? gap : INFINITY;
 }
 
 static void compare_element(sinkproof_point_report *report, sinkproof_format format, size_t at,
                             double v, const sinkproof_honest *x) {
-    report->elements++;
     bool inside = v >= x->lo && v <= x->hi; // NaN is outside
     bool likely = v >= x->likely_lo && v <= x->likely_hi;
     double radius = sinkproof_radius(x), ulp = sinkproof_ulp(format, x->mid);
+    double share = v == x->mid ? 0 : fabs(v - x->mid) / radius, excess = share;
+    report->elements++;
+    report->nans += isnan(v);
     if (x->lo != x->hi) {
         report->several++;
-        sinkproof_histogram_add(&report->shares, fabs(v - x->mid) / radius);
+        sinkproof_histogram_add(&report->shares, share);
     }
     sinkproof_histogram_add(&report->widths, sinkproof_likely_radius(x) / ulp);
-    double share = v == x->mid ? 0 : fabs(v - x->mid) / radius, excess = share;
-    if (!inside) {
+    if (!inside) { // ranks before every element inside
         report->outside++;
-        double gap = v > x->hi ? v - x->hi : x->lo - v;
-        excess = 1e6 + gap / ulp; // any element outside ranks before every one inside
-        if (!(excess < 1e300)) excess = 1e300;
-        if (excess > report->worst_excess) report->excess_ulp = gap / ulp;
+        excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
     } else if (!likely) {
         report->unlikely++;
         excess = 1e3 + share;
@@ -94,155 +102,188 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     if (inside && share > report->share_worst) report->share_worst = share;
     if (excess > report->worst_excess || report->elements == 1) {
         report->worst_excess = excess;
+        report->excess_ulp = inside ? 0 : gap_in_ulp(x, v, ulp);
         report->worst_at = at, report->worst_value = v, report->worst_set = *x;
     }
 }
 
-static void compare(sinkproof_walk *walk, sinkproof_point_report *report, sinkproof_format format,
-                    size_t offset, size_t count, sinkproof_honest *x, const double *v,
-                    double common, double where) {
-    for (size_t i = 0; i < count; i++) {
-        x[i] = sinkproof_honest_rounded(format, x[i]); // to what the tensor is stored in
-        compare_element(report, format, offset + i, v[i], &x[i]);
-        double error = v[i] - x[i].mid;
-        if (isfinite(error)) report->local_square += error * error;
+// The sets are as wide as what the operation adds: without it the engine might pass as well.
+static bool is_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
+    double width = 0, size = 0;
+    for (size_t i = 0; i < piece->count; i++) {
+        double radius = sinkproof_likely_radius(&x[i]);
+        double added = x[i].mid - (piece->skipped != NULL ? piece->skipped[i] : 0);
+        width += radius * radius, size += added * added;
     }
-    // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
-    if (walk->policy->inside == SINKPROOF_F32)
-        sinkproof_drift_row(&report->drift_sums, count, v, x, common, where);
+    return width != 0 && !(width < size);
 }
 
-bool sinkproof_settle(sinkproof_walk *walk, sinkproof_trace_point point, size_t layer,
-                      size_t offset, size_t count, sinkproof_honest *x, double common,
-                      double where) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, point, layer);
-    if (tensor == NULL) return false;
-    sinkproof_point_report *report = report_for(walk, point, layer, tensor);
-    double *v = sinkproof_grab(count, sizeof *v);
-    for (size_t i = 0; i < count; i++) v[i] = sinkproof_tensor_value(tensor, offset + i);
-    if (walk->end_to_end) {
-        for (size_t i = 0; i < count; i++) {
-            double error = v[i] - x[i].mid;
-            report->truth_square += x[i].mid * x[i].mid;
-            report->inherited_square += error * error;
-        }
-    } else {
-        compare(walk, report, sinkproof_trace_format(tensor->dtype), offset, count, x, v, common,
-                where);
-        for (size_t i = 0; i < count; i++) x[i] = sinkproof_known(v[i]);
+// Do the elements of a point have errors of their own, as drift assumes? Not when an input that
+// many of them share is known as a set alone.
+static bool errors_are_own(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    size_t n = sinkproof_trace_inputs(walk->config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_trace_point from = inputs[i].point;
+        bool known = from == SINKPROOF_TRACE_T0 || from == SINKPROOF_TRACE_M3 ||
+                     sinkproof_traced(walk, from, inputs[i].layer) ||
+                     (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
+                      sinkproof_traced(walk, SINKPROOF_TRACE_A10, layer));
+        bool own =
+            inputs[i].kind == SINKPROOF_INPUT_EACH && errors_are_own(walk, from, inputs[i].layer);
+        if (!known && !own) return false;
     }
+    return true;
+}
+
+static sinkproof_point_report *report_of(sinkproof_part *part, sinkproof_trace_point point) {
+    if (part->reports[point] == NULL)
+        part->reports[point] = sinkproof_part_grab(part, 1, sizeof *part->reports[point]);
+    return part->reports[point];
+}
+
+static size_t place_of(const sinkproof_piece *piece, size_t i) {
+    return piece->apart != 0 && i + 1 == piece->count ? piece->apart : piece->offset + i;
+}
+
+// The engine's values of a piece.
+static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece *piece, double *v) {
+    size_t size = sinkproof_dtype_size(tensor->dtype);
+    size_t together = piece->count - (piece->apart != 0);
+    sinkproof_decode_many(tensor->dtype, tensor->data + piece->offset * size, 1, together, v);
+    if (piece->apart != 0) v[together] = sinkproof_tensor_value(tensor, piece->apart);
+}
+
+bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
+    const sinkproof_walk *walk = part->walk;
+    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, piece->point, part->layer);
+    if (tensor == NULL || piece->count == 0) return false;
+    sinkproof_point_report *report = report_of(part, piece->point);
+    double *v = sinkproof_part_grab(part, piece->count, sizeof *v);
+    if (report == NULL || v == NULL) {
+        free(v);
+        return false;
+    }
+    sinkproof_format format = sinkproof_trace_format(tensor->dtype);
+    engine_values(tensor, piece, v);
+    for (size_t i = 0; i < piece->count; i++) {
+        x[i] = sinkproof_honest_rounded(format, x[i]); // to what the tensor is stored in
+        compare_element(report, format, place_of(piece, i), v[i], &x[i]);
+    }
+    if (is_undecided(piece, x)) report->undecided += piece->count;
+    // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
+    if (walk->policy->inside == SINKPROOF_F32 && errors_are_own(walk, piece->point, part->layer))
+        sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
+                            (double)piece->token / (double)walk->n);
+    for (size_t i = 0; i < piece->count; i++) x[i] = sinkproof_known(v[i]);
     free(v);
     return true;
 }
 
-// ---- the worst element's inputs, as hex floats
-
-static double traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer,
-                     size_t at) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, point, layer);
-    return tensor != NULL && at < sinkproof_tensor_elements(tensor)
-               ? sinkproof_tensor_value(tensor, at)
-               : NAN;
-}
-
-// "0x1.8p+1", or that the trace does not hold it.
-typedef struct hex_text {
-    char text[32];
-} hex_text;
-
-static hex_text shown(double x) {
-    hex_text h;
-    if (isnan(x))
-        snprintf(h.text, sizeof h.text, "not traced");
-    else
-        snprintf(h.text, sizeof h.text, "%a", x);
-    return h;
-}
-
-// A9, A10: which column it is, and the logit behind it.
-static void describe_weight(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
-                            size_t size) {
-    size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
-    size_t i = row % r->shape[1], h = row / r->shape[1];
-    sinkproof_layer layer = sinkproof_model_layer(walk->model, r->layer);
-    double *sinks = sinkproof_decoded(&layer.sinks);
-    bool seen = j >= sinkproof_first_key(walk->config, r->layer, i) && j <= i;
-    if (j == walk->n)
-        snprintf(out, size, "the sink, logit %s", shown(sinks[h]).text);
-    else
-        snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
-                 shown(traced(walk, SINKPROOF_TRACE_A6, r->layer, row * walk->n + j)).text,
-                 shown(sinks[h]).text);
-    free(sinks);
-}
-
-// A1, M1, F1: the element and its row's mean square.
-static void describe_norm(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
-                          size_t size) {
-    bool first = r->point == SINKPROOF_TRACE_A1 && r->layer == 0;
-    sinkproof_trace_point before = first                            ? SINKPROOF_TRACE_T0
-                                   : r->point == SINKPROOF_TRACE_M1 ? SINKPROOF_TRACE_A13
-                                                                    : SINKPROOF_TRACE_M12;
-    size_t l = r->layer, last = r->shape[1], row = r->worst_at / last;
-    if (r->point == SINKPROOF_TRACE_A1 && !first) l--;
-    if (r->point == SINKPROOF_TRACE_F1) l = walk->config->n_layers - 1;
-    double square = 0;
-    for (size_t d = 0; d < last; d++) {
-        double x = traced(walk, before, l, row * last + d);
-        square += x * x;
+void sinkproof_settle_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
+                            size_t count) {
+    const sinkproof_tensor *tensor = sinkproof_trace_find(part->walk->trace, point, part->layer);
+    if (tensor == NULL || count == 0) return;
+    sinkproof_point_report *report = report_of(part, point);
+    enum { AT_ONCE = 256 };
+    double v[AT_ONCE];
+    for (size_t done = 0; report != NULL && done < count; done += AT_ONCE) {
+        size_t some = count - done < AT_ONCE ? count - done : AT_ONCE, zeros = 0;
+        sinkproof_piece piece = {.point = point, .offset = offset + done, .count = some};
+        engine_values(tensor, &piece, v);
+        while (zeros < some && v[zeros] == 0) zeros++;
+        report->elements += zeros; // equal to the only value of their sets
+        report->widths.total += zeros, report->widths.counts[0] += zeros;
+        for (size_t i = zeros; i < some; i++) {
+            sinkproof_honest zero = sinkproof_known(0);
+            compare_element(report, sinkproof_trace_format(tensor->dtype), offset + done + i, v[i],
+                            &zero);
+        }
     }
-    snprintf(out, size, "x %s, mean square %s", shown(traced(walk, before, l, r->worst_at)).text,
-             shown(square / (double)last).text);
 }
 
-// A4: the pair that was turned.
-static void describe_pair(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
-                          size_t size) {
-    sinkproof_trace_point before =
-        r->point == SINKPROOF_TRACE_A4_Q ? SINKPROOF_TRACE_A2_Q : SINKPROOF_TRACE_A2_K;
-    size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
-    size_t pair = r->worst_at % last % half;
-    snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
-             shown(traced(walk, before, r->layer, row * last + pair)).text,
-             shown(traced(walk, before, r->layer, row * last + pair + half)).text,
-             (int)sinkproof_trace_positions(walk->trace)[row / r->shape[1]]);
-}
-
-void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *r) {
-    char *out = r->worst_inputs;
-    size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
-    switch (r->point) {
-    case SINKPROOF_TRACE_A1:
-    case SINKPROOF_TRACE_M1:
-    case SINKPROOF_TRACE_F1:
-        describe_norm(walk, r, out, size);
-        return;
-    case SINKPROOF_TRACE_A4_Q:
-    case SINKPROOF_TRACE_A4_K:
-        describe_pair(walk, r, out, size);
-        return;
-    case SINKPROOF_TRACE_A9:
-    case SINKPROOF_TRACE_A10:
-        describe_weight(walk, r, out, size);
-        return;
-    case SINKPROOF_TRACE_A13:
-        snprintf(out, size, "residual %s, attention %s",
-                 shown(l > 0 ? traced(walk, SINKPROOF_TRACE_M12, l - 1, at)
-                             : traced(walk, SINKPROOF_TRACE_T0, 0, at))
-                     .text,
-                 shown(traced(walk, SINKPROOF_TRACE_A12, l, at)).text);
-        return;
-    case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
-        snprintf(out, size, "gate %s, up %s",
-                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at)).text,
-                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
-        return;
-    case SINKPROOF_TRACE_M12:
-        snprintf(out, size, "residual %s, mixture %s",
-                 shown(traced(walk, SINKPROOF_TRACE_A13, l, at)).text,
-                 shown(traced(walk, SINKPROOF_TRACE_M11, l, at)).text);
-        return;
-    default: // a sum of many products: the set says all
-        out[0] = '\0';
+bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
+                    const sinkproof_honest *x) {
+    const sinkproof_tensor *tensor =
+        sinkproof_trace_find(part->walk->trace, piece->point, part->layer);
+    for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
+        double v = sinkproof_tensor_value(tensor, place_of(piece, i));
+        sinkproof_honest stored =
+            sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), x[i]);
+        if (!(v >= stored.lo && v <= stored.hi)) return false;
     }
+    return true;
+}
+
+// ---- parts
+
+void *sinkproof_part_grab(sinkproof_part *part, size_t count, size_t size) {
+    void *p = calloc(count > 0 ? count : 1, size);
+    part->failed = part->failed || p == NULL;
+    return p;
+}
+
+static void drift_merge(sinkproof_drift *into, const sinkproof_drift *from) {
+    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
+        sinkproof_drift_bin *bin = &into->bins[b];
+        const sinkproof_drift_bin *more = &from->bins[b];
+        bin->sum += more->sum, bin->weight += more->weight, bin->model += more->model;
+        bin->seen += more->seen, bin->bias += more->bias, bin->squares += more->squares;
+        bin->jumps = bin->jumps || more->jumps;
+        bin->elements += more->elements;
+    }
+}
+
+static void report_merge(sinkproof_point_report *into, const sinkproof_point_report *from) {
+    if (from->elements == 0) return;
+    if (into->elements == 0 || from->worst_excess > into->worst_excess) {
+        into->worst_excess = from->worst_excess, into->excess_ulp = from->excess_ulp;
+        into->worst_at = from->worst_at, into->worst_value = from->worst_value;
+        into->worst_set = from->worst_set;
+    }
+    into->elements += from->elements, into->several += from->several;
+    into->outside += from->outside, into->unlikely += from->unlikely;
+    into->undecided += from->undecided, into->nans += from->nans;
+    into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
+    histogram_merge(&into->shares, &from->shares);
+    histogram_merge(&into->widths, &from->widths);
+    drift_merge(&into->drift_sums, &from->drift_sums);
+    into->errors.truth += from->errors.truth, into->errors.error += from->errors.error;
+    into->errors.local += from->errors.local, into->errors.inherited += from->errors.inherited;
+}
+
+static bool part_merge(sinkproof_walk *walk, sinkproof_part *part) {
+    bool fine = !part->failed;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_point_report *from = part->reports[p];
+        if (from == NULL) continue;
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        size_t layer =
+            sinkproof_trace_point_is_layered(point) ? part->layer : walk->config->n_layers;
+        sinkproof_point_report **into =
+            &walk->report_of[layer * SINKPROOF_TRACE_POINTS + (size_t)p];
+        if (*into == NULL)
+            *into = from;
+        else
+            report_merge(*into, from), free(from);
+    }
+    return fine;
+}
+
+bool sinkproof_in_parts(sinkproof_walk *walk, size_t layer, size_t count, sinkproof_part_work *work,
+                        void *of) {
+    enum { AT_ONCE = 128 }; // bounds the memory of their reports
+    sinkproof_part *parts = calloc(AT_ONCE, sizeof *parts);
+    bool fine = parts != NULL;
+    for (size_t first = 0; fine && first < count; first += AT_ONCE) {
+        size_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
+#pragma omp parallel for schedule(dynamic, 1)
+        for (size_t p = 0; p < some; p++) {
+            parts[p] = (sinkproof_part){.walk = walk, .layer = layer};
+            work(&parts[p], first + p, of);
+        }
+        for (size_t p = 0; p < some; p++) fine = part_merge(walk, &parts[p]) && fine;
+    }
+    free(parts);
+    return fine;
 }

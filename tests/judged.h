@@ -54,7 +54,8 @@ static inline sinkproof_judgement judged_run(const sinkproof_model *model, judge
         run(of, model, &policy, n, tokens, sinkproof_trace_writer_observer(writer), &error) &&
         sinkproof_trace_writer_finish(writer, tokens, &error) &&
         sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error) &&
-        sinkproof_judge(model, trace, &other, 1e-9, false, false, &judgement, &error);
+        sinkproof_judge(model, trace, &other, &(sinkproof_judge_options){.rate = 1e-9}, &judgement,
+                        &error);
     if (!fine) {
         printf("Bail out! %s\n", error.text);
         exit(1);

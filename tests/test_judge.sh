@@ -72,6 +72,108 @@ done
 exits 0 "a policy in a file, as info prints it" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy "@$work/policy"
 
+# Half a trace: what it cannot decide it names with the remedy, and only a trace that decides nothing,
+# or --strict, raises the exit code.
+half() { # policy, points
+    "$sinkproof" run synthetic:tiny --tokens random:100,seed=4 --policy "$1" --points "$2" \
+        --trace "$work/half.safetensors" >"$work/out" 2>&1
+}
+for policy in f32 bf16 openai-bf16 hf-bf16 f16; do
+    for points in A13,M12 A13,M3,M12; do
+        half $policy $points
+        exits 0 "$points under $policy" judge synthetic:tiny "$work/half.safetensors" --policy $policy
+        ! grep -q 'explains all' "$work/out"
+        report $? "and no hint where nothing fails"
+    done
+done
+half f32 F2
+exits 4 "logits alone" judge synthetic:tiny "$work/half.safetensors" --policy f32
+contains out "Verdict under f32: undecided (exit 4)."
+contains out "This trace decides nothing; add A13, M3 and M12."
+contains out "where that arose is not told: its inputs are not traced"
+contains out ">240"
+half f32 00.A13,00.M3,00.M12,01.A13,01.M3,01.M12,F1,F2
+exits 0 "two of four layers, and the logits" judge synthetic:tiny "$work/half.safetensors" --policy f32
+contains out "F1 undecided: layers 2-3 are not traced; add M12 of layer 3"
+contains out "1 of 8 points undecided (exit 0)."
+exits 4 "the same, strictly" judge synthetic:tiny "$work/half.safetensors" --policy f32 --strict
+half f32 00.A13,00.M3,00.M12,01.A13,01.M3,01.M12,F1,F2,03.M12
+exits 0 "with what was asked for" judge synthetic:tiny "$work/half.safetensors" --policy f32
+contains out "M12 of layer 3 undecided: layer 2 is not traced; add A13, M3 of layer 3"
+half f32 00.A13,00.M3,00.M12,01.A13,01.M3,01.M12,F2
+exits 0 "the logits alone of what lies behind" judge synthetic:tiny "$work/half.safetensors" --policy f32
+contains out "F2 undecided: layers 2-3 are not traced; add M12 of layer 3"
+half f32,M8.alpha=bf16 A13,M3,M12
+exits 4 "a rounded constant, bridged" judge synthetic:tiny "$work/half.safetensors" --policy f32
+contains out "One override explains all of it (4 points): --policy f32,M8.alpha=bf16"
+contains out "Verdict under f32: suspicious (exit 4)."
+exits 0 "under what the hint says" judge synthetic:tiny "$work/half.safetensors" --policy f32,M8.alpha=bf16
+exits 1 "an override that repeats the policy's explains nothing" judge $vectors/small \
+    $vectors/small/trace-f32.safetensors --policy openai-bf16,M8.alpha=bf16
+! grep -q 'explains all' "$work/out"
+report $? "and no hint repeats what the policy says"
+
+# A number that is none, and numbers that were saved wider than they are.
+half f32 T0,A13,M3,M12
+python3 - "$work/half.safetensors" <<'PY'
+import json, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+n = struct.unpack("<Q", data[:8])[0]
+at = json.loads(data[8:8 + n])["00.A13"]["data_offsets"][0]
+struct.pack_into("<f", data, 8 + n + at, float("nan"))
+open(sys.argv[1], "wb").write(data)
+PY
+exits 1 "an engine that yields NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32
+contains out "First divergence: 00.A13."
+contains out "1 NaN, the first at (0, 0); the set is finite"
+"$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy openai-bf16 \
+    --trace "$work/narrow.safetensors" >"$work/out" 2>&1
+cat >"$work/widen.py" <<'PY'
+# Saves the bfloat16 tensors of a trace as float32, as .float() does.
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+header, body, out = json.loads(data[8:8 + n]), data[8 + n:], bytearray()
+for name, t in header.items():
+    if name == "__metadata__":
+        continue
+    raw = body[slice(*t["data_offsets"])]
+    if t["dtype"] == "BF16":
+        raw = b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2))
+        t["dtype"] = "F32"
+    t["data_offsets"] = [len(out), len(out) + len(raw)]
+    out += raw
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + out)
+PY
+python3 "$work/widen.py" "$work/narrow.safetensors" "$work/wide.safetensors"
+exits 0 "bfloat16 saved as float32" judge synthetic:tiny "$work/wide.safetensors" --local
+contains out "every value is a bf16 number, though stored as f32"
+contains out "auto: openai-bf16 fits"
+
+# Operands rounded to bfloat16 in an engine that is declared float32: one cause, named first.
+"$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy bf16-operands \
+    --trace "$work/narrow.safetensors" >"$work/out" 2>&1
+python3 "$work/widen.py" "$work/narrow.safetensors" "$work/operands.safetensors"
+exits 1 "bf16 operands declared as f32" judge synthetic:tiny "$work/operands.safetensors" --policy f32
+sed -n 3p "$work/out" | grep -q 'points): fits bf16-operands'
+report $? "and the report begins with the cause"
+
+# The parts of an error: engine - truth = what arose here + what was inherited, by the triangle.
+"$sinkproof" judge synthetic:tiny "$work/t.safetensors" --policy f32 --json "$work/parts.json" >"$work/out"
+python3 - "$work/parts.json" <<'PY'
+import json, sys
+parts = [p for p in json.load(open(sys.argv[1]))["results"][1:] if p.get("error")]
+u = 2.0 ** -53
+for p in parts:
+    e, l, i = p["error"], p["local"], p["inherited"]
+    # Squares are summed in binary64: n of them err by n u, their root by half of that.
+    slack = (1 + p["elements"] * u) * (1 + 8 * u)
+    assert e <= (l + i) * slack and l <= (e + i) * slack and i <= (e + l) * slack, p
+assert len(parts) > 60 and all(p["local"] > 0 for p in parts if p["id"].endswith("A1"))
+PY
+report $? "error, local and inherited obey the triangle at every point"
+
 # More rows than the judge takes at once.
 cat >"$work/long.json" <<'JSON'
 {"num_hidden_layers": 1, "num_experts": 3, "experts_per_token": 2, "vocab_size": 11,

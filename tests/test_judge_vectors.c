@@ -24,7 +24,8 @@ static sinkproof_judgement judge(const char *model_name, const char *dtype, cons
     if (!sinkproof_policy_parse(declared, &policy, &error) ||
         !sinkproof_model_open(model_path, &model, &error) ||
         !sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error) ||
-        !sinkproof_judge(model, trace, &policy, 1e-9, true, false, &j, &error))
+        !sinkproof_judge(model, trace, &policy,
+                         &(sinkproof_judge_options){.rate = 1e-9, .end_to_end = true}, &j, &error))
         ok(false, "%s", error.text);
     if (trace != NULL) sinkproof_trace_close(trace);
     if (model != NULL) sinkproof_model_close(model);

@@ -38,6 +38,14 @@ void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes 
                              const sinkproof_matrix *w, size_t first, size_t count,
                              const double *b_r, sinkproof_honest *out, size_t out_stride);
 
+// c[m, r] = x[m, k] y[r, k]^T in binary64, c with row stride `stride`: the matrix product that the
+// sets are made of. Dimensions are at most INT_MAX.
+void sinkproof_times(size_t m, size_t r, size_t k, const double *x, const double *y, double *c,
+                     size_t stride);
+// How many threads each such product may use from now on; returns what it was. Callers that are
+// threads themselves ask for one.
+int sinkproof_times_threads(int threads);
+
 // ---- rmsnorm.c (bound.rmsnorm): y = x / sqrt(mean(x^2) + eps) * scale, rounded at `point`.
 // *common receives the relative variance that all elements of the row share.
 void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,

@@ -20,7 +20,8 @@ double sinkproof_gamma(double n, double u) {
 
 sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
                                   double bias) {
-    likely = fmin(likely, worst);
+    if (!(worst < INFINITY)) worst = INFINITY; // an input without bounds: nothing is known
+    likely = likely <= worst ? likely : worst;
     return (sinkproof_honest){sinkproof_add_down(mid, -worst),
                               sinkproof_add_up(mid, worst),
                               sinkproof_add_down(mid, -likely),
@@ -48,7 +49,12 @@ sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y) {
                                                       -y.mid, y.var, y.spread, y.bias});
 }
 
+// A set without bounds has none after a product either, whatever 0 times infinity may be.
 static void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
+    if (!(xl > -INFINITY && xh < INFINITY && yl > -INFINITY && yh < INFINITY)) {
+        *lo = -INFINITY, *hi = INFINITY;
+        return;
+    }
     if (xl == xh && yl == yh) {
         *lo = sinkproof_mul_down(xl, yl);
         *hi = sinkproof_mul_up(xl, yl);
@@ -170,6 +176,7 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
 
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute) {
     double reach = fmax(fabs(x.lo), fabs(x.hi));
+    if (!(reach < INFINITY)) return x; // without bounds before and after
     double error = sinkproof_add_up(sinkproof_mul_up(reach, relative), absolute);
     x.lo = sinkproof_add_down(x.lo, -error);
     x.hi = sinkproof_add_up(x.hi, error);

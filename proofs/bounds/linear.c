@@ -72,6 +72,18 @@ void sinkproof_planes_free(sinkproof_planes *p) {
     *p = (sinkproof_planes){0};
 }
 
+void sinkproof_times(size_t m, size_t r, size_t k, const double *x, const double *y, double *c,
+                     size_t stride) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, (int)k, y,
+                (int)k, 0.0, c, (int)stride);
+}
+
+int sinkproof_times_threads(int threads) {
+    int before = openblas_get_num_threads();
+    openblas_set_num_threads(threads);
+    return before;
+}
+
 // c[m, r] (+)= x[m, k] y[r, k]^T
 static void times(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
                   double *c) {

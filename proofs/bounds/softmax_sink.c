@@ -140,12 +140,13 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         const numerator *e = &e_j[j];
         sinkproof_honest a = sinkproof_known(e->mid / sum.mid);
         if (!s->mid_only && e->hi > 0) {
-            double others_lo = fmax(sum.lo - e->lo, 0) * (1 - here);
-            double others_hi = (sum.hi - e->hi) * (1 + here);
+            // The sums' own error counts against what is left when one term is taken out.
+            double others_lo = fmax(sum.lo * (1 - here) - e->lo, 0);
+            double others_hi = sum.hi * (1 + here) - e->hi;
             a.lo = e->lo / (e->lo * e->own + others_hi) * low;
             a.hi = e->hi / (e->hi / e->own + others_lo) * high;
-            others_lo = fmax(sum.likely_lo - e->likely_lo, 0) * (1 - here);
-            others_hi = (sum.likely_hi - e->likely_hi) * (1 + here);
+            others_lo = fmax(sum.likely_lo * (1 - here) - e->likely_lo, 0);
+            others_hi = sum.likely_hi * (1 + here) - e->likely_hi;
             a.likely_lo = e->likely_lo / (e->likely_lo * e->own + others_hi) * likely_low;
             a.likely_hi = e->likely_hi / (e->likely_hi / e->own + others_lo) * likely_high;
             a.hi = fmin(a.hi, 1 + 2 * s->u), a.likely_hi = fmin(a.likely_hi, 1 + 2 * s->u);
