@@ -151,6 +151,10 @@ void sinkproof_model_close(sinkproof_model *model) {
     free(model);
 }
 
+const char *sinkproof_model_spec(const sinkproof_model *model) {
+    return model->spec;
+}
+
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model) {
     return &model->config;
 }

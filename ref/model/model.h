@@ -32,6 +32,7 @@ typedef struct sinkproof_model sinkproof_model;
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 void sinkproof_model_close(sinkproof_model *model);
 
+const char *sinkproof_model_spec(const sinkproof_model *model); // as it was opened
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
 sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l);
 sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model);   // [vocab, hidden]
