@@ -188,9 +188,12 @@ static void print_config(const survey *in, const char *spec) {
            c->n_kv_heads);
     printf("experts     %zu of width %zu, %zu per token, SwiGLU alpha %g, limit %g\n", c->n_experts,
            c->inter, c->n_chosen, c->swiglu_alpha, c->swiglu_limit);
-    printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n\n",
+    printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n",
            c->rope_theta, c->yarn_factor, c->yarn_beta_fast, c->yarn_beta_slow,
            c->yarn_original_context, c->yarn_truncate ? "truncated" : "not truncated");
+    if (c->unstated[0] != '\0')
+        printf("not stated  %s (the published default of each)\n", c->unstated);
+    printf("\n");
 }
 
 static void shape_of(const survey *in, sinkproof_slot slot, char *text, size_t size) {
@@ -265,6 +268,7 @@ static json_t *config_json(const survey *in, const char *spec) {
     json_decref(reals);
     json_object_set_new(out, "config", numbers);
     json_object_set_new(out, "sliding", sliding);
+    json_object_set_new(out, "unstated", json_string(c->unstated));
     return out;
 }
 

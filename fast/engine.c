@@ -138,7 +138,8 @@ bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_p
                           kernels->isa, policy->name);
 }
 
-// What the arrays of kernels and passes hold. Every other size is a loop's bound or an allocation's.
+// What the arrays of kernels and passes hold. Every other size is a loop's bound or an
+// allocation's.
 static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
     const struct {
         const char *key;

@@ -65,6 +65,8 @@ def seeds():
                  "layer_types": ["sliding_attention", "full_attention"]}
     yield "config-hf", json.dumps(hf | {"rope_theta": 150000, "rope_scaling": yarn}).encode()
     yield "config-hf-5", json.dumps(hf | {"rope_parameters": yarn | {"rope_theta": 150000}}).encode()
+    yield "config-hf-unstated", json.dumps(base | {"num_local_experts": 5, "num_experts_per_tok": 2}).encode()
+    yield "config-hf-mxfp4", json.dumps(hf | {"quantization_config": {"quant_method": "mxfp4"}}).encode()
     for path in sorted((ROOT / "tests/vectors").rglob("*")):
         if path.is_file() and path.stat().st_size <= LARGEST:
             yield path.name + "-" + path.parent.name, path.read_bytes()
