@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Checkpoints of any shape, for the tests: Hugging Face's layout, experts in bfloat16, drawn weights."""
+"""Checkpoints of any shape, for the tests: Hugging Face's layout, experts in bfloat16, drawn weights;
+and what those tests share: running the command, TAP, a folder for each part."""
 import json
 import math
+import os
 import pathlib
 import random
 import struct
+import subprocess
+import tempfile
 
+PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
 SMALL = {"num_hidden_layers": 2, "num_local_experts": 3, "num_experts_per_tok": 2, "vocab_size": 17,
          "hidden_size": 32, "intermediate_size": 32, "head_dim": 8, "num_attention_heads": 4,
          "num_key_value_heads": 2, "sliding_window": 4, "max_position_embeddings": 131072}
@@ -67,3 +72,29 @@ def write(folder, tensors, config):
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "model.safetensors").write_bytes(safetensors(tensors))
     return str(folder)
+
+
+class Tap:
+    number, failed = 0, False
+
+
+def report(passed, text):
+    Tap.number += 1
+    Tap.failed |= not passed
+    print(f"{'ok' if passed else 'not ok'} {Tap.number} - {text}", flush=True)
+
+
+def sinkproof(*words):
+    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600)
+    return ran.returncode, ran.stdout, ran.stderr.strip()
+
+
+def run(*parts):
+    """Each part with a folder of its own; the exit status."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts:
+            work = pathlib.Path(folder) / part.__name__
+            work.mkdir()
+            part(work)
+    print(f"1..{Tap.number}")
+    return 1 if Tap.failed or not Tap.number else 0

@@ -7,28 +7,13 @@ Agreement: `lanes` and `fast` print the same digits, and the traces of `ref` and
 """
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checkpoints  # noqa: E402
+from checkpoints import report, sinkproof  # noqa: E402
 
-PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
 TOKENS = ",".join(str(t % 7) for t in range(1, 14))
-number, failed = 0, False
-
-
-def report(passed, text):
-    global number, failed
-    number += 1
-    failed |= not passed
-    print(f"{'ok' if passed else 'not ok'} {number} - {text}", flush=True)
-
-
-def sinkproof(*words):
-    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600)
-    return ran.returncode, ran.stdout, ran.stderr.strip()
 
 
 def run(model, engine, *words, tokens=TOKENS):
@@ -131,15 +116,5 @@ def context(work):
     refused(status, told, ["token id 17", "0 to 16"], "a token beyond the vocabulary")
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        for part in (heads, widths, experts, layers, context):
-            work = pathlib.Path(folder) / part.__name__
-            work.mkdir()
-            part(work)
-    print(f"1..{number}")
-    return 1 if failed or not number else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checkpoints.run(heads, widths, experts, layers, context))
