@@ -42,6 +42,9 @@ def seeds():
     n, k = 1, 3  # the tiny model: 10 heads of 16 on 2 key/value heads, 7 experts of width 128
     ends = {"tokens": ("I32", [n], 4), "positions": ("I32", [n], 4), "T0": ("F32", [n, 96], 4)}
     yield "trace-start", safetensors(ends, {"format": "sinkproof-trace-1", "engine": "seed"})
+    yield "trace-i64", safetensors(
+        {"tokens": ("I64", [n], 8), "positions": ("I64", [n], 8), "01.M3": ("I64", [n, 1], 8)},
+        {"format": "sinkproof-trace-1"})
     yield "trace-attention", safetensors(
         {"00.A1": ("BF16", [n, 96], 2), "00.A2.q": ("F16", [n, 10, 16], 2),
          "00.A2.k": ("BF16", [n, 2, 16], 2), "03.A9": ("F32", [10, n, n + 1], 4),
