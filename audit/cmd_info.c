@@ -145,7 +145,7 @@ static void look(survey *in) {
 }
 
 static bool add_not_finite(void *context, const char *sentence) {
-    add_odd(context, "%s; run and judge refuse this", sentence);
+    add_odd(context, "%s; the other commands refuse this", sentence);
     return true;
 }
 
@@ -385,7 +385,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 int sinkproof_cmd_info(int argc, char **argv) {
     static const char document[] =
         "Print the configuration of MODEL, its weights and their formats, the histogram of MXFP4 "
-        "scale bytes, and anything odd."
+        "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
+        "that "
+        "are no numbers, which the other commands refuse."
         "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
         "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
