@@ -84,8 +84,9 @@ def report(passed, text):
     print(f"{'ok' if passed else 'not ok'} {Tap.number} - {text}", flush=True)
 
 
-def sinkproof(*words):
-    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600)
+def sinkproof(*words, **variables):
+    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600,
+                         env=os.environ | variables)
     return ran.returncode, ran.stdout, ran.stderr.strip()
 
 

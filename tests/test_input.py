@@ -53,7 +53,7 @@ def no_sinks(work):
         trace = str(work / engine)
         ran = sinkproof("run", model, "--tokens", TOKENS, "--engine", engine, "--policy", "f32", "--trace", trace)
         judged = sinkproof("judge", model, trace, "--policy", "f32")
-        report((ran[0], judged[0]) == (0, 0), f"model.forward {engine} without a sink: run {ran[0]}, judge {judged[0]}")
+        report((ran[0], judged[0]) == (0, 0), f"{engine} without a sink: run {ran[0]}, judge {judged[0]}")
     status, out, _ = sinkproof("info", model)
     report(status == 0 and "1 of 4 sinks are -infinity" in out, "model.config info says that a head has no sink")
 

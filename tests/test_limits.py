@@ -16,8 +16,14 @@ from checkpoints import report, sinkproof  # noqa: E402
 TOKENS = ",".join(str(t % 7) for t in range(1, 14))
 
 
-def run(model, engine, *words, tokens=TOKENS):
-    return sinkproof("run", model, "--tokens", tokens, "--engine", engine, "--policy", "f32", *words)
+def run(model, engine, *words, tokens=TOKENS, policy="f32", **variables):
+    return sinkproof("run", model, "--tokens", tokens, "--engine", engine, "--policy", policy, *words, **variables)
+
+
+def instruction_sets():
+    """Those that run here and give the bits of the emulation."""
+    cpu = checkpoints.json.loads(sinkproof("info", "--cpu", "--json", "-")[1])["results"][0]
+    return [s["name"] for s in cpu["sets"] if s["runs"] and s["mode"] == "lanes"]
 
 
 def honest(model, what, work, tokens=TOKENS, engines=("ref", "lanes", "fast")):
@@ -26,14 +32,21 @@ def honest(model, what, work, tokens=TOKENS, engines=("ref", "lanes", "fast")):
     for engine in engines:
         trace = str(work / f"{engine}.trace")
         status, printed[engine], told = run(model, engine, "--trace", trace, tokens=tokens)
-        report(status == 0, f"model.forward {what}: {engine} exits with {status} {told if status else ''}")
+        report(status == 0, f"{what}: {engine} exits with {status} {told if status else ''}")
         if engine == "lanes" or status:
             continue
         status, out, told = sinkproof("judge", model, trace, "--policy", "f32")
-        report(status == 0, f"model.forward {what}: the trace of {engine} is judged with exit {status} "
+        report(status == 0, f"{what}: the trace of {engine} is judged with exit {status} "
                             f"{told or out[-300:] if status else ''}")
-    if "fast" in engines:
-        report(printed["fast"] == printed["lanes"], f"model.forward {what}: lanes and fast print the same")
+    if "fast" not in engines:
+        return
+    report(printed["fast"] == printed["lanes"], f"{what}: lanes and fast print the same")
+    for policy in ("f32", "bf16-operands"):
+        expected = run(model, "lanes", tokens=tokens, policy=policy)[1]
+        wrong = [isa for isa in SETS
+                 if run(model, "fast", tokens=tokens, policy=policy, SINKPROOF_ISA=isa)[1] != expected]
+        report(bool(SETS) and not wrong,
+               f"{what}: fast prints the same under {policy} on {len(SETS)} instruction sets {' '.join(wrong)}")
 
 
 def refused(status, told, words, what):
@@ -51,6 +64,8 @@ def heads(work):
     honest(made(work, "narrow", head_dim=2), "head_dim 2", work)
     honest(made(work, "odd-head", head_dim=22), "head_dim 22", work)
     honest(made(work, "widest", head_dim=1024, **wide), "head_dim 1024", work)
+    said = " ".join(sinkproof("run", "--help")[1].split())
+    report("fast takes a head_dim up to 1024." in said, "model.config run --help says the largest head_dim of fast")
     for dim in (1026, 2048, 4096, 8192):
         model, left = made(work, f"dim-{dim}", head_dim=dim, **wide), work / "left.trace"
         status, _, told = run(model, "fast", "--trace", str(left))
@@ -65,6 +80,10 @@ def heads(work):
 
 def widths(work):
     """Widths that are no multiple of a vector, a block or a panel; and the smallest."""
+    path = work / "odd.json"
+    path.write_text(checkpoints.json.dumps(checkpoints.STATED | checkpoints.SMALL | {"hidden_size": 33}), encoding="utf-8")
+    status, _, told = run(f"synthetic:{path}", "ref")
+    refused(status, told, ["multiples of 32", "hidden 33"], "a synthetic model of width 33")
     honest(made(work, "odd", hidden_size=33, intermediate_size=35, vocab_size=19, head_dim=6,
                 num_attention_heads=6), "hidden 33, inter 35, vocabulary 19, head_dim 6", work)
     honest(made(work, "one", hidden_size=1, intermediate_size=1, vocab_size=1, head_dim=2,
@@ -81,7 +100,7 @@ def experts(work):
     model, trace = made(work, "chosen-65", num_experts_per_tok=65, **at), str(work / "65.trace")
     printed = [run(model, engine, "--trace", trace) for engine in ("ref", "lanes", "fast")]
     report(all(p[0] == 0 for p in printed) and printed[1][1] == printed[2][1],
-           "model.forward 65 of 70 experts: lanes and fast print the same")
+           "65 of 70 experts: lanes and fast print the same")
     status, _, told = sinkproof("judge", model, trace, "--policy", "f32")
     refused(status, told, ["65", "64"], "judge refuses 65 experts per token")
     many = (1 << 24) + 1
@@ -96,7 +115,7 @@ def layers(work):
     """Layers: names of three digits, 512 at most."""
     honest("synthetic:tiny,layers=101", "101 layers", work, tokens="1,2,3")
     status, _, told = run("synthetic:tiny,layers=512", "fast", tokens="1,2")
-    report(status == 0, f"model.forward 512 layers: exit {status}")
+    report(status == 0, f"512 layers: exit {status}")
     status, _, told = run("synthetic:tiny,layers=513", "ref")
     refused(status, told, ["512 layers", "513"], "513 layers")
 
@@ -111,10 +130,12 @@ def context(work):
         status, _, told = run(model, engine, "--generate", "3")
         refused(status, told, ["15 tokens", "context of 13"], f"{engine} refuses to generate beyond the context")
         status, _, told = run(model, engine, "--generate", "1")
-        report(status == 0, f"model.forward {engine} generates one token after the last position")
+        report(status == 0, f"{engine} generates one token after the last position")
     status, _, told = run(model, "ref", tokens="17")
     refused(status, told, ["token id 17", "0 to 16"], "a token beyond the vocabulary")
 
+
+SETS = instruction_sets()
 
 if __name__ == "__main__":
     sys.exit(checkpoints.run(heads, widths, experts, layers, context))

@@ -50,13 +50,13 @@ def main():
     for point, over, stated in ROW.findall(table):
         places, found = len(stated.partition(".")[2]), share(results, point)
         same = found > float(stated) if over else f"{found:.{places}f}" == stated
-        report(same, f"bound.linear {point}: {over}{stated} % stated, {found:.4f} % found")
+        report(same, f"{point}: {over}{stated} % stated, {found:.4f} % found")
     for point in re.findall(r"`([A-Z0-9]+)`", below.split("have a single value")[0]):
         names = ("A4.q", "A4.k") if point == "A4" else (point,)
         for name in names:
-            report(share(results, name) == 100, f"bound.linear {name}: a single value everywhere")
+            report(share(results, name) == 100, f"{name}: a single value everywhere")
     wide = [r["id"] for r in results if r["power_single_ulp"] != 0]
-    report(not wide, f"bound.linear the median likely set is one value at all {len(results)} points {wide}")
+    report(not wide, f"the median likely set is one value at all {len(results)} points {wide}")
     print(f"1..{number}")
     return 1 if failed or number < 20 else 0
 
