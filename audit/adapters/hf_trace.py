@@ -69,13 +69,6 @@ def _same_storage(a, b):
     return hasattr(b, "data_ptr") and a.data_ptr() == b.data_ptr() and a.numel() == b.numel()
 
 
-def _same_bits(a, b):
-    """True when b holds a's numbers, a NaN where a has that NaN: a copy is one, whatever it holds."""
-    import torch
-    return (a.shape == b.shape and a.dtype == b.dtype and
-            torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8)))
-
-
 class AttentionOps:
     """Watches one call of eager attention: A6 is the first product, scaled; A9 the softmax."""
 
@@ -162,7 +155,8 @@ class ExpertOps:
                 found = {point: value[chosen_nk, token_nk] for point, value in found.items()}
                 slots = torch.arange(n * k)
             found = {point: value.reshape(len(slots), -1) for point, value in found.items()}
-            if not _same_bits(found.pop("input"), tokens_nh[slots // k]):
+            rows, tokens = found.pop("input").contiguous(), tokens_nh[slots // k].contiguous()
+            if not torch.equal(rows.view(torch.uint8), tokens.view(torch.uint8)):  # bits: NaN != NaN
                 raise TraceError("the experts' rows are not the tokens that were expected there")
             written.index_add_(0, slots, torch.ones_like(slots))
             for point, value in found.items():
