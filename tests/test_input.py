@@ -23,6 +23,15 @@ def poked(weights, name, at, bits):
     return weights | {name: (dtype, shape, data[:2 * at] + struct.pack("<H", bits) + data[2 * at + 2:])}
 
 
+def read(path):
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + size])
+    meta = head.pop("__metadata__")
+    return {n: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+            for n, t in head.items()}, meta
+
+
 def values(work):
     """Infinities and NaN: listed by info, refused by all that would compute with them."""
     weights = checkpoints.weights(CONFIG)
@@ -43,6 +52,22 @@ def values(work):
                    f"model.config {words[0]} refuses: exit {status}, {told[-160:]}")
         status, out, told = sinkproof("info", model)
         report(status == 0 and name in out and said in out, f"model.config info lists {name}: exit {status} {told}")
+
+
+def scales(work):
+    """Scale byte 255 is no power of two: listed by info, refused by the others."""
+    model, name = work / "mxfp4", "model.layers.1.mlp.experts.down_proj_scales"
+    sinkproof("synth", "synthetic:tiny,layers=2", "--layout", "hf", "--out", str(model))
+    tensors, meta = read(model / "model.safetensors")
+    dtype, shape, data = tensors[name]
+    tensors[name] = (dtype, shape, data[:-1] + b"\xff")
+    (model / "model.safetensors").write_bytes(checkpoints.safetensors(tensors, meta))
+    said = f"tensor {name}: expected scale bytes up to 254, found 255 (NaN) at (6, 95, 3) (1 in all)"
+    for words in (["run", str(model), "--tokens", "1"], ["truth", str(model), "--tokens", "1"]):
+        status, _, told = sinkproof(*words)
+        report(status == 3 and said in told, f"model.config {words[0]} refuses: exit {status}, {told[-120:]}")
+    status, out, _ = sinkproof("info", str(model))
+    report(status == 0 and said in out and " 255 2^128 " in out, f"model.config info lists a scale byte of 255: exit {status}")
 
 
 def no_sinks(work):
@@ -82,15 +107,6 @@ def keys(work):
         report(status == 3 and said in told and "other/config.json" in told, f"model.config exit {status}, {told[-170:]}")
 
 
-def read(path):
-    data = pathlib.Path(path).read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + size])
-    meta = head.pop("__metadata__")
-    return {n: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
-            for n, t in head.items()}, meta
-
-
 def indices(work):
     """Tokens, positions and chosen experts as I64, what torch writes unless it is told otherwise."""
     trace = str(work / "trace")
@@ -115,8 +131,9 @@ def indices(work):
     for name, value in (("tokens", 211), ("tokens", 2**32 + 1), ("tokens", -1), ("tokens", 2**63 - 1),
                         ("positions", 2**32 + 6), ("positions", 5)):
         status, _, told = judged(**{name: value})
-        report(status == 3 and f"tensor {name}" in told and f" {value}" in told, f"trace {name} {value}: exit {status}, {told[-120:]}")
+        report(status == 3 and f"tensor {name}" in told and f" {value}" in told,
+               f"trace {name} {value}: exit {status}, {told[-120:]}")
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(values, no_sinks, keys, indices))
+    sys.exit(checkpoints.run(values, scales, no_sinks, keys, indices))
