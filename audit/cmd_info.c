@@ -23,10 +23,11 @@ enum { CHUNK = 4096 };
 
 // Of one part (a slot in all layers): 2^low <= |x| < 2^(high + 1) for every finite x but 0.
 typedef struct census {
-    uint64_t elements, zeros, not_finite;
+    uint64_t elements, zeros, not_finite, no_sinks; // no_sinks: sinks of -infinity
     int low, high;
     sinkproof_dtype dtype;
     bool mixed; // not the same dtype in every layer
+    bool sinks;
 } census;
 
 typedef struct survey {
@@ -39,7 +40,7 @@ typedef struct survey {
 } survey;
 
 __attribute__((format(printf, 2, 3))) static void add_odd(survey *in, const char *format, ...) {
-    char sentence[512];
+    char sentence[1000];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
@@ -54,7 +55,9 @@ static void count(census *part, const double *x_n, size_t n) {
         uint64_t bits;
         memcpy(&bits, &x_n[i], sizeof bits);
         int e = (int)(bits >> 52 & 2047) - 1023; // no stored format has binary64 subnormals
-        if (e == 1024)
+        if (part->sinks && x_n[i] == -INFINITY)
+            part->no_sinks++;
+        else if (e == 1024)
             part->not_finite++;
         else if (bits << 1 == 0)
             part->zeros++;
@@ -107,17 +110,19 @@ static void look_at_plain(census *part, const sinkproof_matrix *stack, double *r
 static void look_at_slot(survey *in, size_t l, sinkproof_slot slot, double *room) {
     sinkproof_matrix stack = sinkproof_model_slot(in->model, l, slot);
     census *part = &in->parts[slot];
-    if (part->elements == 0) *part = (census){.low = 2000, .high = -2000, .dtype = stack.dtype};
+    if (part->elements == 0)
+        *part = (census){
+            .low = 2000, .high = -2000, .dtype = stack.dtype, .sinks = slot == SINKPROOF_SINKS};
     part->mixed = part->mixed || part->dtype != stack.dtype;
-    uint64_t bad = part->not_finite;
+    uint64_t without = part->no_sinks;
     if (stack.dtype == SINKPROOF_DTYPE_MXFP4) {
         look_at_mxfp4(in, &stack, (uint8_t *)room);
         part->elements += stack.count * stack.rows * stack.cols;
     } else
         look_at_plain(part, &stack, room);
-    if (part->not_finite > bad)
-        add_odd(in, "tensor %s: %" PRIu64 " values are infinite or NaN", stack.name,
-                part->not_finite - bad);
+    if (part->no_sinks > without)
+        add_odd(in, "tensor %s: %" PRIu64 " of %zu sinks are -infinity: those heads have none",
+                stack.name, part->no_sinks - without, stack.cols);
 }
 
 static void look(survey *in) {
@@ -139,10 +144,16 @@ static void look(survey *in) {
     free(room);
 }
 
+static bool add_not_finite(void *context, const char *sentence) {
+    add_odd(context, "%s; the other commands refuse this", sentence);
+    return true;
+}
+
 static void find_odd(survey *in) {
     const sinkproof_config *c = in->config;
     for (size_t i = 0; i < sinkproof_model_odd_count(in->model); i++)
         add_odd(in, "%s", sinkproof_model_odd(in->model, i));
+    sinkproof_model_not_finite(in->model, add_not_finite, in);
     if ((double)c->max_context != c->yarn_factor * (double)c->yarn_original_context)
         add_odd(in, "the context of %zu is not YaRN's factor %g times the original %zu",
                 c->max_context, c->yarn_factor, c->yarn_original_context);
@@ -188,9 +199,12 @@ static void print_config(const survey *in, const char *spec) {
            c->n_kv_heads);
     printf("experts     %zu of width %zu, %zu per token, SwiGLU alpha %g, limit %g\n", c->n_experts,
            c->inter, c->n_chosen, c->swiglu_alpha, c->swiglu_limit);
-    printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n\n",
+    printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n",
            c->rope_theta, c->yarn_factor, c->yarn_beta_fast, c->yarn_beta_slow,
            c->yarn_original_context, c->yarn_truncate ? "truncated" : "not truncated");
+    if (c->unstated[0] != '\0')
+        printf("not stated  %s (the published default of each)\n", c->unstated);
+    printf("\n");
 }
 
 static void shape_of(const survey *in, sinkproof_slot slot, char *text, size_t size) {
@@ -265,6 +279,7 @@ static json_t *config_json(const survey *in, const char *spec) {
     json_decref(reals);
     json_object_set_new(out, "config", numbers);
     json_object_set_new(out, "sliding", sliding);
+    json_object_set_new(out, "unstated", json_string(c->unstated));
     return out;
 }
 
@@ -370,7 +385,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 int sinkproof_cmd_info(int argc, char **argv) {
     static const char document[] =
         "Print the configuration of MODEL, its weights and their formats, the histogram of MXFP4 "
-        "scale bytes, and anything odd."
+        "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
+        "that "
+        "are no numbers, which the other commands refuse."
         "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
         "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
@@ -382,7 +399,8 @@ int sinkproof_cmd_info(int argc, char **argv) {
     if (in.cpu) return sinkproof_info_cpu(in.json);
     sinkproof_error error;
     sinkproof_model *model;
-    if (!sinkproof_model_open(in.model, &model, &error)) return sinkproof_bad_input("info", &error);
+    if (!sinkproof_model_inspect(in.model, &model, &error))
+        return sinkproof_bad_input("info", &error);
     survey *found = calloc(1, sizeof *found);
     if (found == NULL) abort();
     found->model = model;

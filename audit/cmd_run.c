@@ -172,8 +172,11 @@ static const struct argp parser = {
     .options = argp_options,
     .parser = parse_option,
     .args_doc = "MODEL --tokens IDS",
-    .doc = "Runs the model on the tokens and prints the largest logits after the last one."
-           "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N].",
+    .doc =
+        "Runs the model on the tokens and prints the largest logits after the last one."
+        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N]. Its weights are looked at "
+        "first, once, all but MXFP4's codes: an infinity or a NaN is refused, but for sinks of "
+        "-infinity. Engine fast takes a head_dim up to 1024.",
 };
 
 // Everything that a run holds.
@@ -245,11 +248,12 @@ static bool open_run(run *r, sinkproof_error *error) {
     if (!sinkproof_parse_tokens(o->tokens, vocab_of(r), &r->tokens_n, &r->n_prompt, error))
         return false;
     size_t context = sinkproof_model_config(r->model)->max_context;
-    if (r->n_prompt > context)
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", r->n_prompt,
-                              context);
-    r->n = r->n_prompt;
     size_t total = r->n_prompt + o->generate;
+    // The last generated token is printed, not fed back: it has no activations.
+    size_t fed = o->generate > 0 ? total - 1 : total;
+    if (fed > context)
+        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", fed, context);
+    r->n = r->n_prompt;
     int32_t *longer = realloc(r->tokens_n, total * sizeof *longer);
     if (longer == NULL) return sinkproof_fail(error, "no memory for %zu tokens", total);
     r->tokens_n = longer;
@@ -257,8 +261,6 @@ static bool open_run(run *r, sinkproof_error *error) {
     r->narrow_v = calloc(vocab_of(r), sizeof *r->narrow_v);
     if (r->logits_v == NULL || r->narrow_v == NULL)
         return sinkproof_fail(error, "no memory for the logits");
-    // The last generated token is printed, not fed back: it has no activations.
-    size_t fed = o->generate > 0 ? total - 1 : total;
     snprintf(engine, sizeof engine, "sinkproof %s", o->engine);
     if (o->trace != NULL && !sinkproof_trace_writer_new(o->trace, r->model, &r->policy, engine,
                                                         o->points, fed, &r->writer, error))

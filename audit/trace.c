@@ -54,15 +54,27 @@ static bool check_dtype(const char *file, const sinkproof_tensor *tensor, bool i
                           sinkproof_dtype_name(tensor->dtype));
 }
 
+// Element i of a tensor of indices, I32 or I64.
+static int64_t index_at(const sinkproof_tensor *tensor, size_t i) {
+    int64_t wide;
+    int32_t narrow;
+    if (tensor->dtype == SINKPROOF_DTYPE_I64) {
+        memcpy(&wide, tensor->data + i * sizeof wide, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, tensor->data + i * sizeof narrow, sizeof narrow);
+    return narrow;
+}
+
 // Integers of [0, limit), checked one by one.
 static bool check_range(const char *file, const sinkproof_tensor *tensor, size_t limit,
                         sinkproof_error *error) {
     for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++) {
-        double x = sinkproof_tensor_value(tensor, i);
-        if (!(x >= 0 && x < (double)limit))
+        int64_t x = index_at(tensor, i);
+        if (x < 0 || (uint64_t)x >= limit)
             return sinkproof_fail(error,
-                                  "%.300s: tensor %.100s: element %zu is %.0f, expected 0 to %zu",
-                                  file, tensor->name, i, x, limit - 1);
+                                  "%.300s: tensor %.100s: element %zu is %lld, expected 0 to %zu",
+                                  file, tensor->name, i, (long long)x, limit - 1);
     }
     return true;
 }
@@ -82,7 +94,7 @@ static bool read_indices(const char *file, sinkproof_trace *trace, const char *n
     if (!check_range(file, tensor, limit, error)) return false;
     *out_n = calloc(trace->n, sizeof **out_n);
     if (*out_n == NULL) return sinkproof_fail(error, "%.300s: no memory for %s", file, name);
-    for (size_t t = 0; t < trace->n; t++) (*out_n)[t] = (int32_t)sinkproof_tensor_value(tensor, t);
+    for (size_t t = 0; t < trace->n; t++) (*out_n)[t] = (int32_t)index_at(tensor, t);
     return true;
 }
 
@@ -107,10 +119,10 @@ static bool check_chosen(const char *file, const sinkproof_config *config,
     if (!check_range(file, tensor, config->n_experts, error)) return false;
     for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++)
         for (size_t before = i - i % k; before < i; before++)
-            if (sinkproof_tensor_value(tensor, i) == sinkproof_tensor_value(tensor, before))
+            if (index_at(tensor, i) == index_at(tensor, before))
                 return sinkproof_fail(error,
-                                      "%.300s: tensor %.100s: token %zu chose expert %.0f twice",
-                                      file, tensor->name, i / k, sinkproof_tensor_value(tensor, i));
+                                      "%.300s: tensor %.100s: token %zu chose expert %lld twice",
+                                      file, tensor->name, i / k, (long long)index_at(tensor, i));
     return true;
 }
 

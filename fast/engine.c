@@ -138,8 +138,27 @@ bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_p
                           kernels->isa, policy->name);
 }
 
+// What the arrays of kernels and passes hold. Every other size is a loop's bound or an
+// allocation's.
+static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
+    const struct {
+        const char *key;
+        size_t found, most;
+    } limits[] = {{"head_dim", e->config->head_dim, SINKPROOF_WIDEST_HEAD},
+                  {"number of experts", e->config->n_experts, SINKPROOF_MOST_EXPERTS}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].found > limits[i].most)
+            return sinkproof_fail(error,
+                                  "%.400s: the fast path takes a %s up to %zu, found %zu; the "
+                                  "engines ref and lanes take any",
+                                  sinkproof_model_spec(e->model), limits[i].key, limits[i].most,
+                                  limits[i].found);
+    return true;
+}
+
 static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {
     const sinkproof_config *c = e->config;
+    if (!check_limits(e, error)) return false;
     e->kernels = e->options.kernels;
     if (e->kernels == NULL) e->kernels = sinkproof_isa_choose(NULL, error);
     if (e->kernels == NULL || !sinkproof_engine_serves(e->kernels, policy, error)) return false;

@@ -21,6 +21,7 @@ enum {
     SINKPROOF_STAGES = 10,   // counters that a layer uses at most
     SINKPROOF_SPAN = 256,    // keys of a span (ref/lanes/lanes.h)
     SINKPROOF_PIECE = 4,     // spans of a piece of a long context
+    SINKPROOF_MOST_EXPERTS = 1 << 24, // an observer is shown their numbers as floats
 };
 
 // A thread takes the next piece of a stage: first .. last - 1 of `next`.

@@ -14,6 +14,7 @@
 enum {
     SINKPROOF_SCRATCH =
         512 << 10, // bytes of scratch that a thread hands to a kernel, 64-byte aligned
+    SINKPROOF_WIDEST_HEAD = 1024, // the largest head_dim: what attention's scratch has room for
 };
 
 // y_i = W x_i (+ b) for i < n. Rows are given by pointers, so that an expert's tokens are gathered
@@ -32,7 +33,7 @@ typedef struct sinkproof_product {
 // b (positions 32 b ..) is two panels (16 keys each) of ceil(head_dim / 32) blocks of columns,
 // panel after panel; value block b is one block of columns (the 32 positions) of ceil(head_dim /
 // 16) panels, panel after panel. A ring: block b lies at place b % ring. head_dim is at most
-// 1024.
+// SINKPROOF_WIDEST_HEAD.
 typedef struct sinkproof_cache_view {
     sinkproof_panel_format format;
     size_t head_dim;

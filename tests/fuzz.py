@@ -42,6 +42,9 @@ def seeds():
     n, k = 1, 3  # the tiny model: 10 heads of 16 on 2 key/value heads, 7 experts of width 128
     ends = {"tokens": ("I32", [n], 4), "positions": ("I32", [n], 4), "T0": ("F32", [n, 96], 4)}
     yield "trace-start", safetensors(ends, {"format": "sinkproof-trace-1", "engine": "seed"})
+    yield "trace-i64", safetensors(
+        {"tokens": ("I64", [n], 8), "positions": ("I64", [n], 8), "01.M3": ("I64", [n, 1], 8)},
+        {"format": "sinkproof-trace-1"})
     yield "trace-attention", safetensors(
         {"00.A1": ("BF16", [n, 96], 2), "00.A2.q": ("F16", [n, 10, 16], 2),
          "00.A2.k": ("BF16", [n, 2, 16], 2), "03.A9": ("F32", [10, n, n + 1], 4),
@@ -65,6 +68,8 @@ def seeds():
                  "layer_types": ["sliding_attention", "full_attention"]}
     yield "config-hf", json.dumps(hf | {"rope_theta": 150000, "rope_scaling": yarn}).encode()
     yield "config-hf-5", json.dumps(hf | {"rope_parameters": yarn | {"rope_theta": 150000}}).encode()
+    yield "config-hf-unstated", json.dumps(base | {"num_local_experts": 5, "num_experts_per_tok": 2}).encode()
+    yield "config-hf-mxfp4", json.dumps(hf | {"quantization_config": {"quant_method": "mxfp4"}}).encode()
     for path in sorted((ROOT / "tests/vectors").rglob("*")):
         if path.is_file() and path.stat().st_size <= LARGEST:
             yield path.name + "-" + path.parent.name, path.read_bytes()

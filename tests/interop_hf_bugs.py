@@ -14,6 +14,7 @@ EXPECTED = {
     "yarn-truncate": ("A4.q", "A4.k"),
     "alpha-bf16": ("M8",),
     "eps-1e-6": ("A1", "M1"),
+    "sink-overflows": ("A9",),
 }
 
 
@@ -100,10 +101,25 @@ def eps_1e_6(model):
             module.variance_epsilon = eps
 
 
+@contextlib.contextmanager
+def sink_overflows(model):
+    """A sink logit that overflowed to infinity: inf - inf, and everything behind it is NaN."""
+    sinks = [layer.self_attn.sinks for layer in model.model.layers]
+    right = [parameter.data[0].item() for parameter in sinks]
+    for parameter in sinks:
+        parameter.data[0] = float("inf")
+    try:
+        yield
+    finally:
+        for parameter, value in zip(sinks, right):
+            parameter.data[0] = value
+
+
 BUGS = {
     "window-129": window_129,
     "no-sink": no_sink,
     "yarn-truncate": yarn_truncate,
     "alpha-bf16": alpha_bf16,
     "eps-1e-6": eps_1e_6,
+    "sink-overflows": sink_overflows,
 }

@@ -118,7 +118,8 @@ static void copy_config(const char *from, const char *to) {
 typedef struct mutation {
     const char *tensor, *rename;
     bool drop, swap_shape, nan_scale;
-    bool retype; // zeros of the same shape and of `dtype`
+    uint16_t last; // bits of the last number, a bf16; 0: as it was
+    bool retype;   // zeros of the same shape and of `dtype`
     sinkproof_dtype dtype;
 } mutation;
 
@@ -152,6 +153,7 @@ static bool write_copy(sinkproof_safetensors_writer *writer, const sinkproof_ten
     if (bytes == NULL) abort();
     if (!zeros) memcpy(bytes, tensor->data, tensor->bytes);
     if (target && m->nan_scale) bytes[tensor->bytes - 1] = 255;
+    if (target && m->last != 0) memcpy(bytes + tensor->bytes - 2, &m->last, 2);
     bool good = sinkproof_safetensors_writer_bytes(writer, bytes, length, NULL);
     free(bytes);
     return good;
@@ -207,7 +209,14 @@ static void check_mutations(const char *from, const char *layers, const char *si
         {"wrong dtype",
          "expected dtype BF16, F16 or F32, found I32",
          {.tensor = sinks_name, .retype = true, .dtype = SINKPROOF_DTYPE_I32}},
-        {"NaN scale", "at expert 6, row 255, block 2", {.tensor = scales_name, .nan_scale = true}},
+        {"NaN scale", "found 255 (NaN) at (6, 255, 2)", {.tensor = scales_name, .nan_scale = true}},
+        {"NaN weight", "found NaN at (95, 159) (1 in all)", {.tensor = w_o, .last = 0x7fc1}},
+        {"infinite weight", "found infinity at (95, 159)", {.tensor = w_o, .last = 0x7f80}},
+        {"weight of -infinity", "found -infinity at (95, 159)", {.tensor = w_o, .last = 0xff80}},
+        {"infinite sink",
+         "expected finite numbers or -infinity, found infinity at (9)",
+         {.tensor = sinks_name, .last = 0x7f80}},
+        {"NaN sink", "found NaN at (9)", {.tensor = sinks_name, .last = 0xffc0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         copy_config(from, "mutant");
@@ -217,6 +226,25 @@ static void check_mutations(const char *from, const char *layers, const char *si
         check_refused("mutant", cases[i].told, what);
         remove_directory(path_of("mutant", ""));
     }
+}
+
+// A sink of -infinity is a head without one; what `open` refuses for its values `inspect` opens.
+static void check_values(void) {
+    const mutation none = {.tensor = "model.layers.1.self_attn.sinks", .last = 0xff80};
+    const mutation bad = {.tensor = "model.norm.weight", .last = 0x7fc0};
+    sinkproof_model *model = NULL;
+    sinkproof_error error = {""};
+    copy_config("hf", "mutant");
+    copy_tensors("hf", "mutant", "model.safetensors", 0, SIZE_MAX, &none);
+    ok(sinkproof_model_open(path_of("mutant", ""), &model, &error),
+       "model.config a sink of -infinity is legal %s", error.text);
+    sinkproof_model_close(model);
+    copy_tensors("hf", "mutant", "model.safetensors", 0, SIZE_MAX, &bad);
+    check_refused("mutant", "model.norm.weight: expected finite numbers, found NaN at (95)", "NaN");
+    ok(sinkproof_model_inspect(path_of("mutant", ""), &model, &error),
+       "model.config inspect opens what open refuses for its values %s", error.text);
+    sinkproof_model_close(model);
+    remove_directory(path_of("mutant", ""));
 }
 
 // config.json against tensors that it does not describe.
@@ -375,6 +403,7 @@ int main(void) {
                     "mlp.experts.gate_up_proj_blocks");
     check_mutations("openai", "block", "attn.sinks", "mlp.mlp1_weight.scales",
                     "mlp.mlp1_weight.blocks");
+    check_values();
     check_contradictions();
     check_shards();
     check_original_shards();

@@ -30,6 +30,9 @@ static const char openai[] =
     "\"rope_type\": \"yarn\", \"factor\": 32.0, \"beta_fast\": 32.0, \"beta_slow\": 1.0,"          \
     "\"original_max_position_embeddings\": 4096, \"truncate\": false"
 
+#define YARN2                                                                                      \
+    "\"rope_type\": \"yarn\", \"factor\": 16.0, \"original_max_position_embeddings\": 4096"
+
 static const char hf4[] = "{" WIDTHS HF "\"experts_per_token\": 4, \"rope_theta\": 150000,"
                           "\"initial_context_length\": 4096, \"eos_token_id\": 200002,"
                           "\"quantization_config\": {\"quant_method\": \"mxfp4\"},"
@@ -82,7 +85,9 @@ static const mistake mistakes[] = {
     {hf4, "\"hidden_size\": 2880", "\"hidden_size\": 9223372036854775807", "hidden_size"},
     {hf4, "\"hidden_size\": 2880", "\"hidden_size\": 99999999999999999999", "JSON"},
     {hf4, "\"hidden_size\": 2880,\"intermediate_size\": 2880",
-     "\"hidden_size\": 1073741824, \"intermediate_size\": 1073741824", "memory"},
+     "\"hidden_size\": 1073741824, \"intermediate_size\": 536870912", "memory"},
+    {hf4, "\"intermediate_size\": 2880", "\"intermediate_size\": 536870913", "intermediate_size"},
+    {hf4, "\"head_dim\": 64", "\"head_dim\": 16777218", "heads times head_dim"},
     {hf4, "\"num_hidden_layers\": 24", "\"num_hidden_layers\": 513", "layers"},
     {hf4, "\"head_dim\": 64", "\"head_dim\": 63", "head_dim"},
     {hf4, "\"num_key_value_heads\": 8", "\"num_key_value_heads\": 7", "num_key_value_heads"},
@@ -104,8 +109,16 @@ static const mistake mistakes[] = {
     {hf4, "\"truncate\": false", "\"mscale\": 1.0", "mscale"},
     {hf4, "\"beta_slow\": 1.0", "\"beta_slow\": 64.0", "beta"},
     {hf4, "\"rope_scaling\": {", "\"rope_scaling\": [{", "JSON"},
-    {hf4, "\"rope_scaling\"", "\"rope_parameters\": {\"rope_type\": \"yarn\"}, \"rope_scaling\"",
+    {hf4, "\"rope_scaling\"", "\"rope_parameters\": {" YARN2 "}, \"rope_scaling\"",
      "rope_parameters"},
+    {hf4, "\"factor\": 32.0, ", "", "\"factor\" to be a positive number, found nothing"},
+    {hf4, "\"original_max_position_embeddings\": 4096,", "", "original_max_position_embeddings"},
+    {hf4, "\"initial_context_length\": 4096", "\"initial_context_length\": 8192",
+     "initial_context_length"},
+    {hf4, "\"hidden_act\"", "\"partial_rotary_factor\": 0.5, \"hidden_act\"", "partial_rotary"},
+    {hf4, "\"mxfp4\"", "\"gptq\"", "\"quant_method\" to be \"mxfp4\", found \"gptq\""},
+    {hf4, "\"quant_method\": \"mxfp4\"", "\"bits\": 4", "quant_method"},
+    {hf4, "{\"quant_method\": \"mxfp4\"}", "\"mxfp4\"", "quantization_config"},
     {hf5, "\"rope_parameters\"", "\"rope_theta\": 10000, \"rope_parameters\"", "rope_theta"},
     {hf5, "\"swiglu_alpha\": 1.702", "\"swiglu_alpha\": \"1.702\"", "swiglu_alpha"},
     {hf5, "\"swiglu_alpha\"", "\"layer_types\": [\"full_attention\"], \"swiglu_alpha\"",
@@ -152,6 +165,41 @@ static void check_forms(void) {
     ok(!sinkproof_config_named("gpt-oss-21b", &mixed), "model.config unknown names are refused");
 }
 
+// What falls back to a published default is said, with the default; what is stated is not.
+static void check_unstated(void) {
+    const struct {
+        const char *text, *from, *to, *unstated;
+    } cases[] = {
+        {openai, "24", "24", ""},
+        {openai, "\"rope_theta\": 150000.0, ", "", "rope_theta 150000"},
+        {openai, ",\"rope_ntk_beta\": 32.0", "", "rope_ntk_beta 32"},
+        {openai, "\"swiglu_limit\": 7.0,", "", "swiglu_limit 7"},
+        {hf4, "24", "24", "swiglu_alpha 1.702, layer_types alternating, sliding first"},
+        {hf5, "24", "24", "layer_types alternating, sliding first"},
+        {hf5, ", \"rope_theta\": 150000.0", "",
+         "layer_types alternating, sliding first, rope_theta 150000"},
+        {hf5, ", \"truncate\": false", "", "layer_types alternating, sliding first, truncate true"},
+        {hf5, "\"beta_slow\": 1.0,", "", "layer_types alternating, sliding first, beta_slow 1"},
+        {hf5, "\"attention_bias\": true, \"hidden_act\": \"silu\",", "",
+         "hidden_act silu, attention_bias true, layer_types alternating, sliding first"},
+        {hf5, "\"max_position_embeddings\": 131072,", "",
+         "layer_types alternating, sliding first, max_position_embeddings 131072"},
+        {hf5, ",\"rope_parameters\": {" YARN ", \"rope_theta\": 150000.0}", "",
+         "layer_types alternating, sliding first, rope_scaling yarn of factor 32 on 4096 "
+         "positions, "
+         "rope_theta 150000"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sinkproof_config config;
+        sinkproof_error error;
+        char *text = replaced(cases[i].text, cases[i].from, cases[i].to);
+        bool good = parse(text, &config, &error);
+        ok(good && strcmp(config.unstated, cases[i].unstated) == 0, "model.config not stated: %s",
+           good ? config.unstated : error.text);
+        free(text);
+    }
+}
+
 static void check_writing(const char *name) {
     sinkproof_config config, back;
     sinkproof_error error = {""};
@@ -184,6 +232,7 @@ int main(void) {
     sinkproof_error error;
     check_forms();
     check_mistakes();
+    check_unstated();
     check_writing("tiny");
     check_writing("gpt-oss-120b");
     ok(!sinkproof_config_read("/nonexistent/config.json", &config, &error), "%s", error.text);

@@ -212,7 +212,8 @@ static void windows(const sinkproof_kernels *kernels, sinkproof_panel_format for
 }
 
 static void widths(const sinkproof_kernels *kernels, sinkproof_panel_format format) {
-    static const size_t head_dim[] = {2, 16, 32, 48, 80, 128};
+    static const size_t head_dim[] = {
+        2, 16, 32, 48, 80, 128, SINKPROOF_WIDEST_HEAD - 2, SINKPROOF_WIDEST_HEAD};
     static const size_t group[] = {1, 5, 8, 25};
     size_t cases = 0, bad = 0;
     for (size_t d = 0; d < sizeof head_dim / sizeof *head_dim; d++)
@@ -224,7 +225,10 @@ static void widths(const sinkproof_kernels *kernels, sinkproof_panel_format form
                        .format = format,
                        .sink = 0.25f};
             bad += run_one(kernels, &s);
-            cases++;
+            s.first = 290; // two spans, which a single query joins
+            s.n = 1;
+            bad += run_one(kernels, &s);
+            cases += 2;
         }
     ok(bad == 0, "lanes.attention %s %s: widths and groups, %zu cases", kernels->isa,
        format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);

@@ -155,7 +155,8 @@ class ExpertOps:
                 found = {point: value[chosen_nk, token_nk] for point, value in found.items()}
                 slots = torch.arange(n * k)
             found = {point: value.reshape(len(slots), -1) for point, value in found.items()}
-            if not torch.equal(found.pop("input"), tokens_nh[slots // k]):
+            rows, tokens = found.pop("input").contiguous(), tokens_nh[slots // k].contiguous()
+            if not torch.equal(rows.view(torch.uint8), tokens.view(torch.uint8)):  # bits: NaN != NaN
                 raise TraceError("the experts' rows are not the tokens that were expected there")
             written.index_add_(0, slots, torch.ones_like(slots))
             for point, value in found.items():

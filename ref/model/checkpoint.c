@@ -101,8 +101,9 @@ static bool index_entries(sinkproof_checkpoint *checkpoint, sinkproof_error *err
     if (checkpoint->entries == NULL) return sinkproof_fail(error, "out of memory");
     for (size_t f = 0; f < checkpoint->n_files; f++)
         for (size_t i = 0; i < sinkproof_safetensors_count(checkpoint->files[f]); i++)
-            checkpoint->entries[checkpoint->n_entries++] = (sinkproof_entry){
-                sinkproof_safetensors_at(checkpoint->files[f], i), checkpoint->paths[f], false};
+            checkpoint->entries[checkpoint->n_entries++] =
+                (sinkproof_entry){sinkproof_safetensors_at(checkpoint->files[f], i),
+                                  checkpoint->paths[f], false, SINKPROOF_ROLE_NONE};
     qsort(checkpoint->entries, n, sizeof *checkpoint->entries, by_name);
     for (size_t i = 1; i < n; i++) {
         const sinkproof_entry *a = &checkpoint->entries[i - 1], *b = a + 1;

@@ -11,10 +11,19 @@
 #include "ref/model/slots.h"
 #include "ref/model/synthetic.h"
 
+// What the values of a tensor must be.
+typedef enum sinkproof_role {
+    SINKPROOF_ROLE_NONE,    // anything: MXFP4's codes, and tensors of no weight
+    SINKPROOF_ROLE_NUMBERS, // finite
+    SINKPROOF_ROLE_SINKS,   // finite, or -infinity: no sink
+    SINKPROOF_ROLE_SCALES,  // any byte but 255
+} sinkproof_role;
+
 typedef struct sinkproof_entry {
     const sinkproof_tensor *tensor;
     const char *path; // of its file
     bool used;        // some weight is a view of it
+    sinkproof_role role;
 } sinkproof_entry;
 
 typedef struct sinkproof_checkpoint {

@@ -85,6 +85,8 @@ static bool check_float(const target *to, const sinkproof_entry *entry) {
 // A row-major view of the whole tensor.
 static sinkproof_matrix view_of(const target *to, sinkproof_entry *entry) {
     entry->used = true;
+    if (entry->tensor->dtype != SINKPROOF_DTYPE_U8)
+        entry->role = to->slot == SINKPROOF_SINKS ? SINKPROOF_ROLE_SINKS : SINKPROOF_ROLE_NUMBERS;
     return (sinkproof_matrix){.dtype = entry->tensor->dtype,
                               .count = to->count,
                               .rows = to->rows,
@@ -125,21 +127,6 @@ static bool map_fused(const target *to, sinkproof_matrix *out) {
     return true;
 }
 
-// Scale byte 255 is the standard's NaN; engines give it three different meanings (SPEC
-// section 3), so no verdict could rest on it.
-static bool refuse_nan_scales(const target *to, const sinkproof_entry *entry) {
-    const sinkproof_tensor *tensor = entry->tensor;
-    const uint8_t *bad =
-        tensor->bytes == 0 ? NULL : memchr(tensor->data, SINKPROOF_MXFP4_NAN_SCALE, tensor->bytes);
-    if (bad == NULL) return true;
-    size_t i = (size_t)(bad - tensor->data), blocks = tensor->shape[2], rows = tensor->shape[1];
-    return sinkproof_fail(to->error,
-                          "%s: tensor %s: expected scale bytes up to 254, found 255 "
-                          "(NaN) at expert %zu, row %zu, block %zu",
-                          entry->path, tensor->name, i / blocks / rows, i / blocks % rows,
-                          i % blocks);
-}
-
 static bool map_mxfp4(const target *to, sinkproof_matrix *out) {
     sinkproof_entry *codes = find_or_fail(to, to->hf ? "_blocks" : ".blocks");
     sinkproof_entry *scales =
@@ -153,13 +140,13 @@ static bool map_mxfp4(const target *to, sinkproof_matrix *out) {
     const size_t shape[4] = {to->count, to->rows, to->cols / SINKPROOF_MXFP4_BLOCK,
                              SINKPROOF_MXFP4_BYTES};
     if (!check_shape(to, codes, 4, shape) || !check_bytes(to, codes) ||
-        !check_shape(to, scales, 3, shape) || !check_bytes(to, scales) ||
-        !refuse_nan_scales(to, scales))
+        !check_shape(to, scales, 3, shape) || !check_bytes(to, scales))
         return false;
     *out = view_of(to, codes);
     out->dtype = SINKPROOF_DTYPE_MXFP4;
     out->scales = scales->tensor->data;
     scales->used = true;
+    scales->role = SINKPROOF_ROLE_SCALES;
     return true;
 }
 

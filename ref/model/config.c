@@ -6,85 +6,13 @@
 #include "ref/model/config.h"
 
 #include "ref/model/bytes.h"
+#include "ref/model/config_reader.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DIMENSION = 1 << 30 };
-
-// A JSON object that is being read; the first failure stops all further reading.
-typedef struct reader {
-    const json_t *object;
-    const char *name; // of the file
-    bool failed;
-    sinkproof_error *error;
-} reader;
-
-static const json_t *get(const reader *in, const char *key) {
-    const json_t *value = json_object_get(in->object, key);
-    return json_is_null(value) ? NULL : value; // null means absent in transformers
-}
-
-static void fail(reader *in, const char *key, const char *expected) {
-    if (in->failed) return; // the first failure is the one that is told
-    in->failed = true;
-    const json_t *value = json_object_get(in->object, key);
-    char *found = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    sinkproof_fail(in->error, "%s: expected \"%s\" to be %s, found %.200s", in->name, key, expected,
-                   found == NULL ? "nothing" : found);
-    free(found);
-}
-
-static void read_size(reader *in, const char *key, size_t *value) {
-    const json_t *found = get(in, key);
-    json_int_t n = json_integer_value(found);
-    if (!json_is_integer(found) || n < 1 || n > MAX_DIMENSION)
-        fail(in, key, "a whole number from 1 to 2^30");
-    else
-        *value = (size_t)n;
-}
-
-// Keeps *value when the key is absent. A rope_theta is written 150000 as often as 150000.0.
-static void read_positive(reader *in, const char *key, double *value) {
-    const json_t *found = get(in, key);
-    if (found == NULL) return;
-    double x = json_number_value(found);
-    if (!json_is_number(found) || !(x > 0 && x < INFINITY))
-        fail(in, key, "a positive number");
-    else
-        *value = x;
-}
-
-static void read_bool(reader *in, const char *key, bool *value) {
-    const json_t *found = get(in, key);
-    if (found == NULL) return;
-    if (!json_is_boolean(found))
-        fail(in, key, "true or false");
-    else
-        *value = json_is_true(found);
-}
-
-// A key that may be absent but, when present, can only have one value here.
-static void require_string(reader *in, const char *key, const char *only, const char *expected) {
-    const json_t *found = get(in, key);
-    if (found == NULL) return;
-    if (!json_is_string(found) || strcmp(json_string_value(found), only) != 0)
-        fail(in, key, expected);
-}
-
-static void require_number(reader *in, const char *key, double only, const char *expected) {
-    const json_t *found = get(in, key);
-    if (found != NULL && !(json_is_number(found) && json_number_value(found) == only))
-        fail(in, key, expected);
-}
-
-static void require_bool(reader *in, const char *key, bool only) {
-    const json_t *found = get(in, key);
-    if (found != NULL && !(json_is_boolean(found) && json_is_true(found) == only))
-        fail(in, key, only ? "true" : "false");
-}
 
 void sinkproof_config_alternate(sinkproof_config *config) {
     for (size_t l = 0; l < SINKPROOF_MAX_LAYERS; l++) config->sliding[l] = l % 2 == 0;
@@ -104,16 +32,17 @@ static void set_defaults(sinkproof_config *config) {
     sinkproof_config_alternate(config);
 }
 
-static void read_common(reader *in, sinkproof_config *config) {
-    read_size(in, "num_hidden_layers", &config->n_layers);
-    read_size(in, "vocab_size", &config->vocab);
-    read_size(in, "hidden_size", &config->hidden);
-    read_size(in, "intermediate_size", &config->inter);
-    read_size(in, "head_dim", &config->head_dim);
-    read_size(in, "num_attention_heads", &config->n_heads);
-    read_size(in, "num_key_value_heads", &config->n_kv_heads);
-    read_size(in, "sliding_window", &config->window);
-    read_positive(in, "swiglu_limit", &config->swiglu_limit);
+static void read_common(sinkproof_config_reader *in) {
+    sinkproof_config *config = in->config;
+    sinkproof_config_read_size(in, "num_hidden_layers", &config->n_layers);
+    sinkproof_config_read_size(in, "vocab_size", &config->vocab);
+    sinkproof_config_read_size(in, "hidden_size", &config->hidden);
+    sinkproof_config_read_size(in, "intermediate_size", &config->inter);
+    sinkproof_config_read_size(in, "head_dim", &config->head_dim);
+    sinkproof_config_read_size(in, "num_attention_heads", &config->n_heads);
+    sinkproof_config_read_size(in, "num_key_value_heads", &config->n_kv_heads);
+    sinkproof_config_read_size(in, "sliding_window", &config->window);
+    sinkproof_config_read_positive(in, "swiglu_limit", &config->swiglu_limit);
 }
 
 // factor * original context, the positions that YaRN was made for.
@@ -122,7 +51,8 @@ static size_t extended_context(const sinkproof_config *config) {
     return context < (double)MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
 }
 
-static void read_openai(reader *in, sinkproof_config *config) {
+static void read_openai(sinkproof_config_reader *in) {
+    sinkproof_config *config = in->config;
     static const char *const known[] = {
         "num_hidden_layers",   "num_experts",         "experts_per_token", "vocab_size",
         "hidden_size",         "intermediate_size",   "swiglu_limit",      "head_dim",
@@ -133,59 +63,76 @@ static void read_openai(reader *in, sinkproof_config *config) {
          step = json_object_iter_next((json_t *)in->object, step)) {
         size_t i = 0;
         while (i < 16 && strcmp(known[i], json_object_iter_key(step)) != 0) i++;
-        if (i == 16) fail(in, json_object_iter_key(step), "absent from the original layout");
+        if (i == 16)
+            sinkproof_config_fail(in, json_object_iter_key(step),
+                                  "absent from the original layout");
     }
-    read_common(in, config);
-    read_size(in, "num_experts", &config->n_experts);
-    read_size(in, "experts_per_token", &config->n_chosen);
-    read_size(in, "initial_context_length", &config->yarn_original_context);
-    read_positive(in, "rope_theta", &config->rope_theta);
-    read_positive(in, "rope_scaling_factor", &config->yarn_factor);
-    read_positive(in, "rope_ntk_alpha", &config->yarn_beta_slow);
-    read_positive(in, "rope_ntk_beta", &config->yarn_beta_fast);
+    read_common(in);
+    sinkproof_config_read_size(in, "num_experts", &config->n_experts);
+    sinkproof_config_read_size(in, "experts_per_token", &config->n_chosen);
+    sinkproof_config_read_size(in, "initial_context_length", &config->yarn_original_context);
+    sinkproof_config_read_positive(in, "rope_theta", &config->rope_theta);
+    sinkproof_config_read_positive(in, "rope_scaling_factor", &config->yarn_factor);
+    sinkproof_config_read_positive(in, "rope_ntk_alpha", &config->yarn_beta_slow);
+    sinkproof_config_read_positive(in, "rope_ntk_beta", &config->yarn_beta_fast);
     config->max_context = extended_context(config);
 }
 
-static void read_layer_types(reader *in, sinkproof_config *config) {
-    const json_t *types = get(in, "layer_types");
+static void read_layer_types(sinkproof_config_reader *in) {
+    sinkproof_config *config = in->config;
+    const json_t *types = sinkproof_config_get(in, "layer_types");
+    if (types == NULL) sinkproof_config_note(in, "layer_types alternating, sliding first");
     if (types == NULL || in->failed) return;
     if (!json_is_array(types) || json_array_size(types) != config->n_layers)
-        fail(in, "layer_types", "a list of num_hidden_layers names");
+        sinkproof_config_fail(in, "layer_types", "a list of num_hidden_layers names");
     for (size_t l = 0; l < config->n_layers && l < SINKPROOF_MAX_LAYERS; l++) {
         const char *type = json_string_value(json_array_get(types, l));
         config->sliding[l] = type != NULL && strcmp(type, "sliding_attention") == 0;
         if (type == NULL || (!config->sliding[l] && strcmp(type, "full_attention") != 0))
-            fail(in, "layer_types", "made of sliding_attention and full_attention");
+            sinkproof_config_fail(in, "layer_types",
+                                  "made of sliding_attention and full_attention");
     }
 }
 
-// Transformers: truncate defaults to true, the betas to 32 and 1; the concentration, unless
-// stated, is 0.1 ln(factor) + 1, and a stated one must be that.
-static void read_rope(const reader *in, const char *key, sinkproof_config *config, reader *rope) {
-    *rope = (reader){json_object_get(in->object, key), in->name, in->failed, in->error};
-    if (rope->failed) return;
-    if (!json_is_object(rope->object)) {
-        reader outer = *in;
-        fail(&outer, key, "an object");
-        rope->failed = true;
-        return;
+// An inner object of the same file, its keys into a configuration of its own.
+static sinkproof_config_reader inner_of(const sinkproof_config_reader *in, const char *key,
+                                        sinkproof_config *config) {
+    sinkproof_config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
+                                     in->error};
+    sinkproof_config_reader outer = *in;
+    if (!json_is_object(inner.object)) {
+        sinkproof_config_fail(&outer, key, "an object");
+        inner.failed = true;
     }
-    const char *kind = get(rope, "rope_type") != NULL ? "rope_type" : "type";
-    if (get(rope, kind) == NULL) fail(rope, "rope_type", "\"yarn\"");
-    require_string(rope, kind, "yarn", "\"yarn\"");
+    return inner;
+}
+
+// Transformers: factor and original context must be stated; truncate defaults to true, the betas to
+// 32 and 1; the concentration, unless stated, is 0.1 ln(factor) + 1, and a stated one must be that.
+// Returns whether the object holds a rope_theta.
+static bool read_rope(sinkproof_config_reader *rope) {
+    sinkproof_config *config = rope->config;
+    if (rope->failed) return false;
+    const char *kind = sinkproof_config_get(rope, "rope_type") != NULL ? "rope_type" : "type";
+    if (sinkproof_config_get(rope, kind) == NULL)
+        sinkproof_config_fail(rope, "rope_type", "\"yarn\"");
+    sinkproof_config_require_string(rope, kind, "yarn");
+    if (!sinkproof_config_read_stated(rope, "factor", &config->yarn_factor))
+        sinkproof_config_fail(rope, "factor", "a positive number");
+    sinkproof_config_read_size(rope, "original_max_position_embeddings",
+                               &config->yarn_original_context);
     config->yarn_truncate = true;
-    read_bool(rope, "truncate", &config->yarn_truncate);
-    read_positive(rope, "factor", &config->yarn_factor);
-    read_positive(rope, "beta_fast", &config->yarn_beta_fast);
-    read_positive(rope, "beta_slow", &config->yarn_beta_slow);
-    if (get(rope, "original_max_position_embeddings") != NULL)
-        read_size(rope, "original_max_position_embeddings", &config->yarn_original_context);
-    read_positive(rope, "rope_theta", &config->rope_theta);
-    require_number(rope, "partial_rotary_factor", 1, "absent or 1");
-    require_number(rope, "attention_factor", 0.1 * log(config->yarn_factor) + 1,
-                   "absent or 0.1 ln(factor) + 1");
-    if (get(rope, "mscale") != NULL) fail(rope, "mscale", "absent");
-    if (get(rope, "mscale_all_dim") != NULL) fail(rope, "mscale_all_dim", "absent");
+    sinkproof_config_read_bool(rope, "truncate", &config->yarn_truncate);
+    sinkproof_config_read_positive(rope, "beta_fast", &config->yarn_beta_fast);
+    sinkproof_config_read_positive(rope, "beta_slow", &config->yarn_beta_slow);
+    sinkproof_config_require_number(rope, "partial_rotary_factor", 1, "absent or 1");
+    sinkproof_config_require_number(rope, "attention_factor", 0.1 * log(config->yarn_factor) + 1,
+                                    "absent or 0.1 ln(factor) + 1");
+    if (sinkproof_config_get(rope, "mscale") != NULL)
+        sinkproof_config_fail(rope, "mscale", "absent");
+    if (sinkproof_config_get(rope, "mscale_all_dim") != NULL)
+        sinkproof_config_fail(rope, "mscale_all_dim", "absent");
+    return sinkproof_config_read_stated(rope, "rope_theta", &config->rope_theta);
 }
 
 static bool same_rope(const sinkproof_config *a, const sinkproof_config *b) {
@@ -195,51 +142,76 @@ static bool same_rope(const sinkproof_config *a, const sinkproof_config *b) {
            a->yarn_truncate == b->yarn_truncate;
 }
 
-// `rope_scaling` (transformers 4), `rope_parameters` (5), or both when they agree.
-static void read_ropes(reader *in, sinkproof_config *config) {
+// `rope_scaling` (transformers 4), `rope_parameters` (5), or both when they agree; rope_theta
+// beside them or inside.
+static void read_ropes(sinkproof_config_reader *in) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
-    sinkproof_config found[2] = {*config, *config};
-    bool present[2] = {get(in, keys[0]) != NULL, get(in, keys[1]) != NULL};
+    sinkproof_config *config = in->config, found[2];
+    bool present[2], stated = sinkproof_config_read_stated(in, "rope_theta", &config->rope_theta);
+    double outside = config->rope_theta;
+    bool beside = stated;
     // null is no scaling at all in transformers 4 and the released scaling in 5
-    if (!present[1] && json_is_null(json_object_get(in->object, keys[0])))
-        fail(in, keys[0], "an object or absent");
-    for (int i = 0; i < 2 && !in->failed; i++) {
-        if (!present[i]) continue;
-        reader rope;
-        read_rope(in, keys[i], &found[i], &rope);
+    if (sinkproof_config_get(in, keys[1]) == NULL &&
+        json_is_null(json_object_get(in->object, keys[0])))
+        sinkproof_config_fail(in, keys[0], "an object or absent");
+    for (int i = 0; i < 2; i++) {
+        found[i] = *config;
+        present[i] = sinkproof_config_get(in, keys[i]) != NULL;
+        if (!present[i] || in->failed) continue;
+        sinkproof_config_reader rope = inner_of(in, keys[i], &found[i]);
+        stated = read_rope(&rope) || stated;
         in->failed = rope.failed;
     }
     if (in->failed) return;
     if (present[0] && present[1] && !same_rope(&found[0], &found[1]))
-        fail(in, "rope_scaling", "equal to \"rope_parameters\", which differs");
-    double outside = config->rope_theta;
-    bool stated = get(in, "rope_theta") != NULL;
-    if (present[0] || present[1]) *config = found[present[1]];
-    if (stated && config->rope_theta != outside)
-        fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
+        sinkproof_config_fail(in, "rope_scaling", "equal to \"rope_parameters\", which differs");
+    if (present[0] || present[1])
+        *config = found[present[1]];
+    else
+        sinkproof_config_note(in, "rope_scaling yarn of factor 32 on 4096 positions");
+    if (beside && config->rope_theta != outside)
+        sinkproof_config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
+    if (!stated) sinkproof_config_note(in, "rope_theta %g", config->rope_theta);
 }
 
-static void read_hf(reader *in, sinkproof_config *config) {
-    require_string(in, "model_type", "gpt_oss", "\"gpt_oss\"");
-    require_string(in, "hidden_act", "silu", "\"silu\"");
-    require_bool(in, "attention_bias", true);
-    require_bool(in, "tie_word_embeddings", false);
-    read_common(in, config);
-    read_size(in, "num_local_experts", &config->n_experts);
-    read_size(in, "num_experts_per_tok", &config->n_chosen);
-    require_number(in, "experts_per_token", (double)config->n_chosen,
-                   "equal to \"num_experts_per_tok\"");
-    require_number(in, "num_experts", (double)config->n_experts, "equal to \"num_local_experts\"");
-    read_positive(in, "swiglu_alpha", &config->swiglu_alpha);
-    read_positive(in, "rms_norm_eps", &config->rms_eps);
-    read_positive(in, "rope_theta", &config->rope_theta);
-    if (get(in, "initial_context_length") != NULL)
-        read_size(in, "initial_context_length", &config->yarn_original_context);
-    read_layer_types(in, config);
-    read_ropes(in, config);
+// Experts as they are stored: in MXFP4, or without the key in a floating-point format.
+static void read_quantization(sinkproof_config_reader *in) {
+    const char key[] = "quantization_config";
+    if (sinkproof_config_get(in, key) == NULL) return;
+    sinkproof_config_reader inner = inner_of(in, key, in->config);
+    if (!inner.failed && sinkproof_config_get(&inner, "quant_method") == NULL)
+        sinkproof_config_fail(&inner, "quant_method", "\"mxfp4\"");
+    if (!inner.failed) sinkproof_config_require_string(&inner, "quant_method", "mxfp4");
+    in->failed = inner.failed;
+}
+
+static void read_hf(sinkproof_config_reader *in) {
+    sinkproof_config *config = in->config;
+    sinkproof_config_require_string(in, "model_type", "gpt_oss");
+    sinkproof_config_require_string(in, "hidden_act", "silu");
+    sinkproof_config_require_bool(in, "attention_bias", true);
+    sinkproof_config_require_bool(in, "tie_word_embeddings", false);
+    sinkproof_config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
+    read_common(in);
+    sinkproof_config_read_size(in, "num_local_experts", &config->n_experts);
+    sinkproof_config_read_size(in, "num_experts_per_tok", &config->n_chosen);
+    sinkproof_config_require_number(in, "experts_per_token", (double)config->n_chosen,
+                                    "equal to \"num_experts_per_tok\"");
+    sinkproof_config_require_number(in, "num_experts", (double)config->n_experts,
+                                    "equal to \"num_local_experts\"");
+    sinkproof_config_read_positive(in, "swiglu_alpha", &config->swiglu_alpha);
+    sinkproof_config_read_positive(in, "rms_norm_eps", &config->rms_eps);
+    read_layer_types(in);
+    read_quantization(in);
+    read_ropes(in);
+    sinkproof_config_require_number(in, "initial_context_length",
+                                    (double)config->yarn_original_context,
+                                    "absent or \"original_max_position_embeddings\"");
     config->max_context = extended_context(config);
-    if (get(in, "max_position_embeddings") != NULL)
-        read_size(in, "max_position_embeddings", &config->max_context);
+    if (sinkproof_config_get(in, "max_position_embeddings") != NULL)
+        sinkproof_config_read_size(in, "max_position_embeddings", &config->max_context);
+    else
+        sinkproof_config_note(in, "max_position_embeddings %zu", config->max_context);
 }
 
 bool sinkproof_config_parse_layout(const char *text, size_t length, const char *name,
@@ -249,7 +221,7 @@ bool sinkproof_config_parse_layout(const char *text, size_t length, const char *
     if (root == NULL)
         return sinkproof_fail(error, "%s: expected JSON, found an error in line %d: %s", name,
                               where.line, where.text);
-    reader in = {root, name, false, error};
+    sinkproof_config_reader in = {root, name, config, false, error};
     set_defaults(config);
     *hf = json_object_get(root, "model_type") != NULL ||
           json_object_get(root, "num_local_experts") != NULL;
@@ -257,9 +229,9 @@ bool sinkproof_config_parse_layout(const char *text, size_t length, const char *
         in.failed = true;
         sinkproof_fail(error, "%s: expected a JSON object, found another value", name);
     } else if (*hf)
-        read_hf(&in, config);
+        read_hf(&in);
     else
-        read_openai(&in, config);
+        read_openai(&in);
     json_decref(root);
     return !in.failed && sinkproof_config_check(config, name, error);
 }

@@ -24,6 +24,7 @@ typedef struct sinkproof_config {
     size_t yarn_original_context, max_context;
     bool yarn_truncate;                 // floor and ceil the ends of the ramp
     bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
+    char unstated[512]; // keys left to the published default: "rope_theta 150000, truncate true"
 } sinkproof_config;
 //< model.config
 

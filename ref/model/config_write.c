@@ -92,6 +92,12 @@ bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkpro
                               name, c->n_heads, c->n_kv_heads);
     if (c->head_dim % 2 != 0)
         return sinkproof_fail(error, "%s: expected an even head_dim, found %zu", name, c->head_dim);
+    if (c->n_heads * c->head_dim > (size_t)1 << 30 || 2 * c->inter > (size_t)1 << 30)
+        return sinkproof_fail(error,
+                              "%s: expected at most 2^30 numbers in a row of queries (heads times "
+                              "head_dim) and of gates and ups (twice intermediate_size), found %zu "
+                              "and %zu",
+                              name, c->n_heads * c->head_dim, 2 * c->inter);
     if (!product_fits(c->n_experts, 2 * c->inter, c->hidden) ||
         !product_fits(c->vocab, c->hidden, 1) || !product_fits(c->n_experts, c->hidden, 1) ||
         !product_fits(c->n_heads, c->head_dim, c->hidden))

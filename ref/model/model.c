@@ -116,7 +116,7 @@ static bool open_directory(sinkproof_model *model, bool *hf, sinkproof_error *er
     return good && sinkproof_checkpoint_open(model->spec, *hf, &model->checkpoint, error);
 }
 
-bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error) {
+bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproof_error *error) {
     bool synthetic = strncmp(spec, "synthetic:", strlen("synthetic:")) == 0, hf = false;
     uint64_t seed = 0;
     *model = NULL;
@@ -141,6 +141,24 @@ bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_e
     return good;
 }
 
+// The first sentence is the error.
+static bool refuse(void *context, const char *sentence) {
+    sinkproof_error **error = context;
+    sinkproof_fail(*error, "%s", sentence);
+    *error = NULL; // heard
+    return false;
+}
+
+bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error) {
+    sinkproof_error unused, *told = error != NULL ? error : &unused;
+    if (!sinkproof_model_inspect(spec, model, error)) return false;
+    sinkproof_model_not_finite(*model, refuse, &told);
+    if (told != NULL) return true;
+    sinkproof_model_close(*model);
+    *model = NULL;
+    return false;
+}
+
 void sinkproof_model_close(sinkproof_model *model) {
     if (model == NULL) return;
     sinkproof_checkpoint_close(&model->checkpoint);
@@ -149,6 +167,10 @@ void sinkproof_model_close(sinkproof_model *model) {
     free(model->layers);
     free(model->spec);
     free(model);
+}
+
+const char *sinkproof_model_spec(const sinkproof_model *model) {
+    return model->spec;
 }
 
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model) {

@@ -28,10 +28,22 @@ typedef struct sinkproof_model sinkproof_model;
 
 // Opens a directory, or "synthetic:NAME[,seed=N][,layers=N]" where NAME is tiny, gpt-oss-20b,
 // gpt-oss-120b or the path of a config.json. Every tensor's presence, shape and dtype is
-// checked against the configuration before this returns true.
+// checked against the configuration before this returns true, and every weight's value: each is
+// finite, but for sinks of -infinity, and no MXFP4 scale byte is 255. For that the files are read
+// once, except for MXFP4's codes, which are always numbers.
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
+
+// The same without a look at the values, to say what is in a checkpoint that open refuses.
+bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproof_error *error);
+
+// Tells of every tensor whose values open refuses, one sentence each: the file, the tensor, the
+// first bad element, how many. `tell` returns false when it has heard enough.
+typedef bool sinkproof_tell(void *context, const char *sentence);
+void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *tell, void *context);
+
 void sinkproof_model_close(sinkproof_model *model);
 
+const char *sinkproof_model_spec(const sinkproof_model *model); // as it was opened
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
 sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l);
 sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model);   // [vocab, hidden]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Checkpoints of any shape, for the tests: Hugging Face's layout, experts in bfloat16, drawn weights;
+and what those tests share: running the command, TAP, a folder for each part."""
+import json
+import math
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import tempfile
+
+PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
+SMALL = {"num_hidden_layers": 2, "num_local_experts": 3, "num_experts_per_tok": 2, "vocab_size": 17,
+         "hidden_size": 32, "intermediate_size": 32, "head_dim": 8, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "sliding_window": 4, "max_position_embeddings": 131072}
+STATED = {"model_type": "gpt_oss", "hidden_act": "silu", "attention_bias": True,
+          "tie_word_embeddings": False, "rms_norm_eps": 1e-5, "swiglu_alpha": 1.702,
+          "swiglu_limit": 7.0, "rope_theta": 150000.0,
+          "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                           "original_max_position_embeddings": 4096, "truncate": False}}
+
+
+def safetensors(tensors, metadata=None):
+    """A file of {name: (dtype, shape, bytes)}."""
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values())
+
+
+def shapes(c):
+    """{name: (shape, spread)}, the spread such that every sum is of size 1."""
+    hidden, inter, experts, dim = c["hidden_size"], c["intermediate_size"], c["num_local_experts"], c["head_dim"]
+    q, kv, vocab = c["num_attention_heads"] * dim, c["num_key_value_heads"] * dim, c["vocab_size"]
+    yield "model.embed_tokens.weight", [vocab, hidden], 1
+    for layer in range(c["num_hidden_layers"]):
+        for name, shape, cols in (
+                ("input_layernorm.weight", [hidden], 1),
+                ("self_attn.q_proj.weight", [q, hidden], hidden), ("self_attn.q_proj.bias", [q], 4),
+                ("self_attn.k_proj.weight", [kv, hidden], hidden), ("self_attn.k_proj.bias", [kv], 4),
+                ("self_attn.v_proj.weight", [kv, hidden], hidden), ("self_attn.v_proj.bias", [kv], 4),
+                ("self_attn.sinks", [c["num_attention_heads"]], 1),
+                ("self_attn.o_proj.weight", [hidden, q], q), ("self_attn.o_proj.bias", [hidden], 4),
+                ("post_attention_layernorm.weight", [hidden], 1),
+                ("mlp.router.weight", [experts, hidden], hidden), ("mlp.router.bias", [experts], 4),
+                ("mlp.experts.gate_up_proj", [experts, hidden, 2 * inter], hidden),
+                ("mlp.experts.gate_up_proj_bias", [experts, 2 * inter], 4),
+                ("mlp.experts.down_proj", [experts, inter, hidden], inter),
+                ("mlp.experts.down_proj_bias", [experts, hidden], 4)):
+            yield f"model.layers.{layer}.{name}", shape, 1 / math.sqrt(cols)
+    yield "model.norm.weight", [hidden], 1
+    yield "lm_head.weight", [vocab, hidden], 1 / math.sqrt(hidden)
+
+
+def weights(config, seed=1):
+    """{name: ("BF16", shape, bytes)}: uniform numbers, cut to bfloat16."""
+    draw, out = random.Random(seed), {}
+    for name, shape, spread in shapes(config):
+        count = math.prod(shape)
+        numbers = struct.pack(f"<{count}f", *(spread * draw.uniform(-1.7, 1.7) for _ in range(count)))
+        out[name] = ("BF16", shape, b"".join(numbers[i + 2:i + 4] for i in range(0, len(numbers), 4)))
+    return out
+
+
+def write(folder, tensors, config):
+    folder = pathlib.Path(folder)
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "model.safetensors").write_bytes(safetensors(tensors))
+    return str(folder)
+
+
+class Tap:
+    number, failed = 0, False
+
+
+def report(passed, text):
+    Tap.number += 1
+    Tap.failed |= not passed
+    print(f"{'ok' if passed else 'not ok'} {Tap.number} - {text}", flush=True)
+
+
+def sinkproof(*words, **variables):
+    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600,
+                         env=os.environ | variables)
+    return ran.returncode, ran.stdout, ran.stderr.strip()
+
+
+def run(*parts):
+    """Each part with a folder of its own; the exit status."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts:
+            work = pathlib.Path(folder) / part.__name__
+            work.mkdir()
+            part(work)
+    print(f"1..{Tap.number}")
+    return 1 if Tap.failed or not Tap.number else 0
