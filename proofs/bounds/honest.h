@@ -49,11 +49,19 @@ static inline sinkproof_honest sinkproof_known(double x) {
     return (sinkproof_honest){x, x, x, x, x, 0, 0, 0};
 }
 
-static inline double sinkproof_down(double x) {
-    return nextafter(x, -INFINITY);
-}
+// The next double above x and below it: the neighbour's pattern, as a whole number, is one more or
+// one less. An infinity on that side, and NaN, stay.
 static inline double sinkproof_up(double x) {
-    return nextafter(x, INFINITY);
+    int64_t pattern;
+    if (!(x < INFINITY)) return x;
+    if (x == 0) return 0x1p-1074;
+    memcpy(&pattern, &x, sizeof pattern);
+    pattern += x > 0 ? 1 : -1;
+    memcpy(&x, &pattern, sizeof x);
+    return x;
+}
+static inline double sinkproof_down(double x) {
+    return -sinkproof_up(-x);
 }
 
 // An overflow of finite operands, seen from the other side, is the largest double.
