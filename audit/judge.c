@@ -280,7 +280,9 @@ static void conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r
     r->share_median = sinkproof_histogram_median(&r->shares);
     r->power_single = sinkproof_histogram_median(&r->widths);
     r->bridged = is_bridged(walk, r->point, r->layer);
-    bool leans = r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit);
+    // The freedom of inputs that are not traced has no order of its own: no spread is asked.
+    bool leans = sinkproof_drift_leans(&r->drift) ||
+                 (!r->bridged && sinkproof_drift_spreads(&r->drift));
     r->verdict = r->outside > 0                   ? SINKPROOF_VERDICT_BUG
                  : r->unlikely > 0 || leans       ? SINKPROOF_VERDICT_SUSPICIOUS
                  : 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
@@ -380,6 +382,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
 }
 
 void sinkproof_judgement_free(sinkproof_judgement *judgement) {
+    for (size_t i = 0; i < judgement->n_reports; i++)
+        sinkproof_drift_free(&judgement->reports[i].drift_sums);
     free(judgement->reports), free(judgement->open);
     *judgement = (sinkproof_judgement){0};
 }

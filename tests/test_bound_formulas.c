@@ -54,7 +54,7 @@ static sinkproof_setting setting(const sinkproof_policy *policy) {
 static sinkproof_honest draw_set(uint64_t *state, double mid) {
     double lo = ldexp(1, -10 - (int)draw_below(state, 8)),
            hi = ldexp(1, -10 - (int)draw_below(state, 8));
-    sinkproof_honest x = {mid - lo, mid + hi, mid - lo / 4, mid + hi / 2, mid, 0, 0, 0};
+    sinkproof_honest x = {mid - lo, mid + hi, mid - lo / 4, mid + hi / 2, mid, 0, 0, 0, 0};
     x.var = lo * lo / 8, x.bias = hi / 64;
     return x;
 }
@@ -77,7 +77,7 @@ static void roundings(void) {
         // Around zero the ends are the widths themselves; tiny ones show the underflow.
         double size = i % 4 == 3 ? 0x1p-130 : 1, n = (double)(1 + draw_below(&state, 300));
         double a = size * draw_unit(&state), b = size * draw_unit(&state);
-        sinkproof_honest x = {-a, b, -a / 2, b / 4, i % 5 ? b / 8 : 0, a * a, 0, 0};
+        sinkproof_honest x = {-a, b, -a / 2, b / 4, i % 5 ? b / 8 : 0, a * a, 0, 0, 0};
         sinkproof_honest y = sinkproof_honest_roundings(&s, x, n);
         real u = 0x1p-24L, under = n * (real)sinkproof_underflow(policy.inside);
         real worst = gamma_of(n, u), likely = fminl(worst, sqrtl(2 * (real)s.odds * n) * u);
@@ -215,7 +215,8 @@ static void rmsnorm(void) {
                               (double)root,
                               0,
                               0,
-                              (double)off};
+                              (double)off,
+                              0};
         for (size_t c = 0; c < n; c++) {
             sinkproof_honest z = sinkproof_honest_mul(x[c], sinkproof_known(scale[c]));
             z = sinkproof_honest_roundings(&s, sinkproof_honest_mul(z, r), 2);

@@ -160,11 +160,17 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact
     double under = total > 0 ? n * sinkproof_underflow(s->policy->inside) : 0;
     double slack = (in_worst + total) * here + under;
     double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 2 * here) + in_worst + slack;
-    double paths =
-        n * (mid * mid / 3 + square / 6) + (exact_products ? 0 : square) + (biased ? mid * mid : 0);
+    // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
+    // in any that keeps them below S^2 + Q each, which is at most six times as much.
+    double once = (exact_products ? 0 : square) + (biased ? mid * mid : 0);
+    double paths = n * (mid * mid / 3 + square / 6) + once;
+    double others = n * (mid * mid * 2 / 3 + square * 5 / 6);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
-    double var = s->u * s->u * paths / 3 + (c->var != NULL ? c->var[at] : 0);
-    return sinkproof_around(mid, worst, likely, var, c->bias != NULL ? c->bias[at] : 0);
+    double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
+    sinkproof_honest x = sinkproof_around(mid, worst, likely, third * paths + in_var,
+                                          c->bias != NULL ? c->bias[at] : 0);
+    x.order = third * others + 5 * in_var;
+    return x;
 }
 //< bound.linear
 
