@@ -5,10 +5,11 @@
 //
 // Equal inputs meet equal roundings, so the errors of equal rows are one draw, not many; and rows
 // equal but for a few honest steps share most of theirs. Rows are alike when their emulations are:
-// eight sums of up to 64 of a row's elements, with signs drawn by column, agree to 1/16 of what
-// such sums scatter. What enters is where in its octave each element lies, so that a few large
-// channels do not make all rows look the same. Rows that differ by some per cent differ here, and
-// their roundings have nothing in common.
+// 32 sums of up to 64 of a row's elements, with signs drawn by column, have the same signs and
+// coarse sizes. What enters is where in its octave each element lies, so that a few large channels
+// do not make all rows look the same, and rows that differ by a power of two, whose roundings are
+// the same, are alike. Rows that differ by some per cent differ here, and their roundings have
+// nothing in common.
 //
 // The errors of one class are taken as one unit, however they hang together: the standard
 // deviation of a sum is at most the sum of the standard deviations.
@@ -16,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { PROJECTIONS = 8, ELEMENTS = 64 };
+enum { SUMS = 32, ELEMENTS = 64 };
 
 static uint64_t mixed(uint64_t x) { // every bit of x reaches every bit of the result
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
@@ -38,22 +39,22 @@ static bool counts(const sinkproof_honest *x) {
 // Equal for rows that are alike; for others but for odds of 2^-32 and less.
 uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i) {
     size_t elements = 0, every = 1, used = 0;
-    double sums[PROJECTIONS] = {0};
+    double sums[SUMS] = {0};
     for (size_t i = 0; i < n; i++) elements += counts(&x_i[i]);
     while (every * ELEMENTS < elements) every *= 2;
     for (size_t i = 0; i < n; i++) {
         uint64_t signs = mixed(i + 1);
-        if (!counts(&x_i[i]) || (signs >> PROJECTIONS) % every != 0) continue;
+        if (!counts(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
         double t = phase(x_i[i].mid);
-        for (int q = 0; q < PROJECTIONS; q++) sums[q] += signs >> q & 1 ? t : -t;
+        for (int q = 0; q < SUMS; q++) sums[q] += signs >> q & 1 ? t : -t;
         used++;
     }
-    // A phase has variance 1/3. Fewer elements than sums tell less each: finer cells make up.
-    int bits = 32 / (used < 1 ? 1 : used < PROJECTIONS ? (int)used : PROJECTIONS);
-    double cell = sqrt((double)used / 3) * ldexp(1, -bits);
-    uint64_t key = used;
-    key = used < PROJECTIONS ? key : PROJECTIONS;
-    for (int q = 0; used > 0 && q < PROJECTIONS; q++)
+    // A phase has variance 1/3: half of a sum's scatter is one bit, and 32 bits tell rows apart.
+    // Few elements make few sums independent, whose finer cells are then the bits.
+    size_t few = used < 1 ? 1 : used < SUMS ? used : SUMS;
+    double cell = sqrt((double)used / 3) * ldexp(4, -(int)((SUMS + few - 1) / few));
+    uint64_t key = few;
+    for (int q = 0; used > 0 && q < SUMS; q++)
         key = mixed(key ^ (uint64_t)(int64_t)floor(sums[q] / cell));
     return key;
 }

@@ -100,17 +100,16 @@ sinkproof_alike sinkproof_alike_of(size_t n, const sinkproof_row *rows);
 enum { SINKPROOF_QUARTERS = 4 }; // of a tensor's rows
 
 typedef struct sinkproof_spread {
-    double sum, mean;   // of the squared errors over their variances, and what it may be
+    double sum, mean;   // of the squared errors over their variances, and its largest mean
     double bias, steps; // the same of what may lean, and of one unit in the last place of float32
     double most;        // the largest that one square can be
-    size_t elements;
 } sinkproof_spread;
 
 typedef struct sinkproof_spread_result {
     double mean, limit; // mean squared error in variances; !(mean <= limit) is suspicious
     int part;           // the part with the largest mean / limit: 0 the whole tensor, then its
                         // quarters; -1 when nothing was free
-    double noise; // standard deviation, in float32 ulp, of the least added noise that is seen
+    double noise;       // standard deviation, in float32 ulp, of the least added noise that is seen
 } sinkproof_spread_result;
 
 // shares: the elements of a row share a factor.

@@ -90,11 +90,10 @@ static double clamp(double x, double lo, double hi) {
 
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi) {
     bool cut = x.hi <= lo || x.lo >= hi; // constant beyond the clamp: no freedom is left
-    return (sinkproof_honest){clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),
-                              clamp(x.likely_lo, lo, hi), clamp(x.likely_hi, lo, hi),
-                              clamp(x.mid, lo, hi),       cut ? 0 : x.var,
-                              cut ? 0 : x.spread,         cut ? 0 : x.bias,
-                              cut ? 0 : x.order};
+    return (sinkproof_honest){
+        clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),  clamp(x.likely_lo, lo, hi),
+        clamp(x.likely_hi, lo, hi), clamp(x.mid, lo, hi), cut ? 0 : x.var,
+        cut ? 0 : x.spread,         cut ? 0 : x.bias,     cut ? 0 : x.order};
 }
 
 // The hull of an interval and its image under rounding to `format`.
@@ -127,6 +126,9 @@ static double variance_after_rounding(double var, double bias, double ulp) {
     return var > 0 ? var + fmin(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips : flips;
 }
 
+// A step this many variances large, squared, is seldom taken: spread.c asks nothing then.
+static const double RARE = 256;
+
 // `was` rounded or left alone: what is left of its variance, for orders of either kind.
 static void scatter_after_rounding(const sinkproof_honest *was, double ulp, sinkproof_honest *x) {
     x->spread = variance_after_rounding(was->var, was->bias, ulp);
@@ -154,7 +156,9 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
     if (r.mid == x.mid && r.lo == x.lo && r.hi == x.hi && r.likely_lo == x.likely_lo &&
         r.likely_hi == x.likely_hi)
         return x; // it was rounded before
-    scatter_after_rounding(&x, sinkproof_ulp(format, x.mid), &r);
+    double ulp = sinkproof_ulp(format, x.mid);
+    scatter_after_rounding(&x, ulp, &r);
+    if (!(ulp * ulp <= RARE * (r.spread + r.order))) r.order = INFINITY;
     r.var = r.lo == r.hi ? 0 : r.spread;
     r.bias = r.lo == r.hi ? 0 : x.bias;
     return r;

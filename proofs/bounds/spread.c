@@ -13,15 +13,17 @@
 // The variance is that of any order of summation that keeps the squares of partial sums below
 // S^2 + Q, not only that of one which has nothing to do with the values. An error that all
 // elements of a row share is a multiple of the row: what is left beside that multiple is asked.
-// What may lean (declared functions, optional roundings) is added to the root of the limit.
+// What may lean (declared functions, optional roundings) is added to the root of the limit. Where
+// errors are rare whole steps of a coarse format, nothing is asked: honest.c says so by an infinite
+// variance, before it is known which elements are near a step.
 #include "proofs/bounds/bounds.h"
 
-// An element whose likely radius is beyond this many variances, squared, counts for less: where
-// errors are rare whole steps of a coarse format, few elements would make up the sum.
-static const double LARGEST = 256;
+// An element whose square may be beyond this many variances is not asked: a few of them, where
+// whole declared errors or what underflows outweigh all rounding, would make every sum possible.
+static const double LARGEST = 1024;
 
 typedef struct row_sums {
-    double squares, factor, weight; // sums of d^2 / s, d c / s and c^2 / s
+    double squares, factor, weight; // sums of d^2 / v, d c / v and c^2 / v
 } row_sums;
 
 //> stat.spread
@@ -31,18 +33,15 @@ void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
-        if (!(x->spread > 0) || x->lo == x->hi || !isfinite(v) || !isfinite(d)) continue;
-        double reach = sinkproof_likely_radius(x), s = fmax(v, reach * reach / LARGEST);
-        if (!isfinite(s) || !isfinite(x->bias)) continue;
-        double ulp = sinkproof_ulp(SINKPROOF_F32, c);
-        row.squares += d * d / s;
-        row.factor += d * c / s;
-        row.weight += c * c / s;
-        spread->mean += v / s;
-        spread->bias += x->bias * x->bias / s;
-        spread->steps += ulp * ulp / s;
-        spread->most = fmax(spread->most, reach * reach / s);
-        spread->elements++;
+        double reach = sinkproof_likely_radius(x), ulp = sinkproof_ulp(SINKPROOF_F32, c);
+        if (!(v > 0) || !isfinite(v) || !isfinite(d) || !(reach * reach <= LARGEST * v)) continue;
+        row.squares += d * d / v;
+        row.factor += d * c / v;
+        row.weight += c * c / v;
+        spread->mean++;
+        spread->bias += x->bias * x->bias / v;
+        spread->steps += ulp * ulp / v;
+        spread->most = fmax(spread->most, reach * reach / v);
     }
     if (shares && row.weight > 0) // beside the row's best multiple
         row.squares = fmax(row.squares - row.factor * row.factor / row.weight, 0);
@@ -84,7 +83,7 @@ void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, doub
 
 void sinkproof_spread_merge(sinkproof_spread *into, const sinkproof_spread *from) {
     into->sum += from->sum, into->mean += from->mean, into->bias += from->bias;
-    into->steps += from->steps, into->elements += from->elements;
+    into->steps += from->steps;
     into->most = fmax(into->most, from->most);
 }
 
