@@ -147,8 +147,8 @@ static void products(void) {
         real meets = m - 1 + biased + rounds, spread = total + worst;
         real slack = (worst + spread) * here + (spread > 0 ? m * 0x1p-150L : 0);
         real wide = gamma_of(meets, u) * spread * (1 + 2 * here) + worst + slack;
-        real paths =
-            m * (mid * mid / 3 + square / 6) + (rounds ? square : 0) + (biased ? mid * mid : 0);
+        real once = (rounds ? square : 0) + (biased ? mid * mid : 0);
+        real paths = (m + 1) * (mid * mid / 3 + square / 6) + once;
         real narrow = fminl(sqrtl(2 * 30.0L * paths) * u + likely + slack, wide);
         real v = u * u * paths / 3 + var, k = 4 * n + 40;
         distance *d = x_open || y_open ? &value : &linear;

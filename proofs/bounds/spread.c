@@ -19,7 +19,9 @@
 #include "proofs/bounds/bounds.h"
 
 // An element whose square may be beyond this many variances is not asked: a few of them, where
-// whole declared errors or what underflows outweigh all rounding, would make every sum possible.
+// declared errors or what underflows outweigh all rounding, would make every sum possible. Where
+// rows share a factor, the likely set holds that too; an element's own roundings reach this far
+// with odds of 2 exp(-1024 / 6) (Hoeffding: they are bounded by u, of variance u^2 / 3).
 static const double LARGEST = 1024;
 
 typedef struct row_sums {
@@ -34,14 +36,15 @@ void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
         double reach = sinkproof_likely_radius(x), ulp = sinkproof_ulp(SINKPROOF_F32, c);
-        if (!(v > 0) || !isfinite(v) || !isfinite(d) || !(reach * reach <= LARGEST * v)) continue;
+        if (!(v > 0) || !isfinite(v) || !isfinite(d)) continue;
+        if (!((shares ? x->bias * x->bias : reach * reach) <= LARGEST * v)) continue;
         row.squares += d * d / v;
         row.factor += d * c / v;
         row.weight += c * c / v;
         spread->mean++;
         spread->bias += x->bias * x->bias / v;
         spread->steps += ulp * ulp / v;
-        spread->most = fmax(spread->most, reach * reach / v);
+        spread->most = fmax(spread->most, fmin(reach * reach / v, LARGEST));
     }
     if (shares && row.weight > 0) // beside the row's best multiple
         row.squares = fmax(row.squares - row.factor * row.factor / row.weight, 0);
