@@ -27,6 +27,11 @@ MAYBE_UNUSED static void near(distance *d, double found, real stated, real scale
     if (!(share <= d->worst) && d->worst == d->worst) d->worst = share;
 }
 
+MAYBE_UNUSED static double draw_dyadic(uint64_t *state) { // a multiple of 1/8 in [-4, 4], not 0
+    double x = (double)draw_below(state, 32) / 8 + 0.125;
+    return draw(state) % 2 ? -x : x;
+}
+
 MAYBE_UNUSED static void report(const distance *d, const char *id, const char *what,
                                 uint64_t seed) {
     ok(d->compared > 0 && d->worst <= 1, "%s %s as stated worst=%.3g bound=1 values=%zu seed=%llu",

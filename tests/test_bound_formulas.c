@@ -34,11 +34,6 @@ static sinkproof_honest draw_set(uint64_t *state, double mid) {
     return x;
 }
 
-static double draw_dyadic(uint64_t *state) { // a multiple of 1/8 in [-4, 4], not 0
-    double x = (double)draw_below(state, 32) / 8 + 0.125;
-    return draw(state) % 2 ? -x : x;
-}
-
 // ---- bound.dot-likely: n roundings on the way to x --------------------------------------------
 
 static void roundings(void) {
