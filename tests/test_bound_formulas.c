@@ -73,6 +73,38 @@ static void roundings(void) {
        "bound.dot gamma at n u = 1 worst=0 bound=0");
 }
 
+// All orders of n whole numbers: their squared partial sums add up to what the book says, exactly.
+// Six times either side is a whole number.
+static long long all_orders(size_t n, long long *x, long long sum) {
+    if (n == 0) return 0;
+    long long squares = 0, count = 1;
+    for (size_t k = 2; k < n; k++) count *= (long long)k; // orders of those before the last
+    for (size_t last = 0; last < n; last++) {
+        long long kept = x[last];
+        x[last] = x[n - 1], x[n - 1] = kept;
+        squares += count * sum * sum + all_orders(n - 1, x, sum - kept);
+        x[n - 1] = x[last], x[last] = kept;
+    }
+    return squares;
+}
+
+static void orders(void) {
+    uint64_t state = SEED + 6;
+    size_t wrong = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        size_t n = 1 + draw_below(&state, 7);
+        long long x[7], sum = 0, squares = 0, count = 1;
+        for (size_t k = 0; k < n; k++) {
+            x[k] = (long long)draw_below(&state, 201) - 100, count *= (long long)k + 1;
+            sum += x[k], squares += x[k] * x[k];
+        }
+        long long stated = count * ((long long)n + 1) * (2 * sum * sum + squares);
+        wrong += 6 * all_orders(n, x, sum) != stated;
+    }
+    ok(wrong == 0, "bound.dot-likely squared partial sums over all orders worst=%zu bound=0 of=%d",
+       wrong, DRAWS);
+}
+
 // ---- bound.linear, bound.value: x y^T + b, where x and y may be sets ---------------------------
 
 static void products(void) {
@@ -128,6 +160,8 @@ static void products(void) {
             near(d, out.mid - out.lo, wide, wide + noise, k);
         near(d, out.likely_hi - out.mid, narrow, narrow + noise, k);
         near(d, out.mid - out.likely_lo, narrow, narrow + noise, k);
+        real order = u * u / 3 * (m + 1) * (2 * mid * mid / 3 + 5 * square / 6) + 5 * var;
+        near(d, out.order, order, order, k);
         near(d, out.mid, mid, total, k), near(d, out.var, v, v, k),
             near(d, out.bias, bias, bias, k);
     }
@@ -353,6 +387,7 @@ static void mixture(void) {
 int main(void) {
     mixture();
     roundings();
+    orders();
     products();
     rmsnorm();
     softmax();

@@ -12,8 +12,9 @@
 // 2 exp(-L), whatever their sizes and however rare a whole step of a coarse format is: given the
 // sizes, only the signs are random (the self-normalised bound). The larger of sum X^2 and of the
 // model's variance V stands in it. Errors that a row shares make the row one unit, and a few rows
-// can never outrun their own sum X^2; there V alone serves (Azuma-Hoeffding) as long as no error
-// is a rare step. Declared function errors may lean one way: their whole weight is allowed for.
+// can never outrun their own sum X^2; there V alone serves, for errors uniform within their half
+// step, as long as none is a rare step. Rows that are alike are one unit too (stat.equal-rows).
+// Declared function errors may lean one way: their whole weight is allowed for.
 //
 // Power: a factor 1 + g adds g W to the sum, W the weight, but also g^2 W_2 to what is seen, W_2
 // the sum of squared weights of the units; so it is caught when g^2 (W^2 - 2 L W_2) > 2 L V, and
