@@ -135,20 +135,24 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     const sinkproof_point_report *r = j->first_suspicious;
     fprintf(out, "\nFirst suspicion: %s.\n", r->name);
     if (r->unlikely > 0) {
-        fprintf(out,
-                "%zu of %zu elements are possible but unlikely (rate %g per tensor); the worst is ",
-                r->unlikely, r->elements, j->rate);
+        fprintf(
+            out,
+            "%zu of %zu elements are unlikely: outside the likely set (fixed order, independent "
+            "centred roundings: odds %g for the tensor; sorted sums leave it); the worst is ",
+            r->unlikely, r->elements, j->rate);
         print_index(out, r);
         fprintf(out, "\n");
         print_element(out, r);
     }
     if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
-        fprintf(out, "Errors lean one way (%s): %.3g, honest rounding stays below %.3g (rate %g)\n",
+        fprintf(out,
+                "Errors lean one way (%s): %.3g; independent ones of either sign stay below %.3g "
+                "(odds %g)\n",
                 sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
     if (!r->bridged && sinkproof_drift_spreads(&r->drift))
         fprintf(out,
                 "Errors are too large (%s): their squares %.3g times the variance of rounding to "
-                "nearest; independent ones stay below %.3g (rate %g)\n",
+                "nearest; independent ones stay below %.3g (odds %g)\n",
                 sinkproof_spread_part_name(r->drift.spread.part), r->drift.spread.mean,
                 r->drift.spread.limit, j->rate);
 }
