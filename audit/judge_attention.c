@@ -90,7 +90,7 @@ void sinkproof_weigh(const sinkproof_setting *s, sinkproof_point at, size_t n,
     double one = 1 + 2 * s->u;
     *common = 0;
     for (size_t j = 0; j <= n; j++)
-        a_j[j] = sinkproof_honest_at(s, at, (sinkproof_honest){0, one, 0, one, 0.5, 0, 0, 0});
+        a_j[j] = sinkproof_honest_at(s, at, (sinkproof_honest){0, one, 0, one, 0.5, 0, 0, 0, 0});
 }
 
 // The weights of masked keys, at either side of the visible ones.

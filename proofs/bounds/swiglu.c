@@ -21,11 +21,12 @@ static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest
                           sigmoid(t.mid),
                           0,
                           0,
+                          0,
                           0};
     if (s->mid_only) return y;
     double slope = y.mid * (1 - y.mid);
     y.var = y.spread = t.var * slope * slope;
-    y.bias = t.bias * slope;
+    y.bias = t.bias * slope, y.order = t.order * slope * slope;
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
