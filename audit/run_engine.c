@@ -33,6 +33,7 @@ const char *sinkproof_runner_policy(const char *engine) {
 
 bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
                              sinkproof_error *error) {
+    if (!sinkproof_policy_admits_definition(policy, error)) return false;
     if (strcmp(engine, "ref") == 0) return true;
     if (strcmp(engine, "lanes") == 0) return sinkproof_lanes_serves(policy, error);
     const sinkproof_kernels *kernels = sinkproof_isa_choose(NULL, error);

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The reader of a policy's text: a known name or a file, then overrides. A file states a policy in
-// full, one KEY=VALUE a line, every point and function, # before a comment; what it leaves out is
-// an error.
+// full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves out
+// is an error.
 #include "ref/policy.h"
 
 #include <ctype.h>
@@ -13,15 +13,18 @@
 
 enum {
     FILE_LIMIT = 1 << 16,
-    KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT + 2
+    FORM_KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT,
+    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 2
 };
 
-// The keys of a policy in one order: points, functions, inside, yarn.
+// The keys of a policy in one order: points, functions, forms, inside, yarn.
 static const char *key_name(size_t key) {
     if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
     key -= SINKPROOF_POINT_COUNT;
     if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
-    return key == SINKPROOF_FUNCTION_COUNT ? "inside" : "yarn";
+    key -= SINKPROOF_FUNCTION_COUNT;
+    if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
+    return key == SINKPROOF_FORMED_COUNT ? "inside" : "yarn";
 }
 
 // Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
@@ -79,6 +82,30 @@ static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_
     return true;
 }
 
+static bool unknown_form(sinkproof_formed stage, const char *word, sinkproof_error *error) {
+    char list[256] = "any";
+    for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++)
+        append_word(list, sizeof list, sinkproof_form_name(stage, form));
+    return sinkproof_fail(error, "unknown form '%s' for %s: known are %s; several with | between",
+                          word, sinkproof_formed_name(stage), list);
+}
+
+// "any", or names with | between.
+static bool parse_forms(sinkproof_formed stage, char *value, unsigned *forms,
+                        sinkproof_error *error) {
+    unsigned named = 0;
+    for (char *word; (word = strsep(&value, "|")) != NULL;) {
+        unsigned these = 0;
+        for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++)
+            if (strcmp(word, sinkproof_form_name(stage, form)) == 0 || strcmp(word, "any") == 0)
+                these |= 1u << form;
+        if (these == 0) return unknown_form(stage, word, error);
+        named |= these;
+    }
+    *forms = named;
+    return true;
+}
+
 static bool unknown_key(const char *word, sinkproof_error *error) {
     char list[512] = "";
     for (size_t key = 0; key < KEYS; key++) append_word(list, sizeof list, key_name(key));
@@ -98,6 +125,10 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     if (*key < SINKPROOF_POINT_COUNT) return parse_rounding(word, value, &policy->at[*key], error);
     if (function < SINKPROOF_FUNCTION_COUNT)
         return parse_ulp(word, value, &policy->ulp[function], error);
+    if (*key < FORM_KEYS + SINKPROOF_FORMED_COUNT) {
+        sinkproof_formed stage = (sinkproof_formed)(*key - FORM_KEYS);
+        return parse_forms(stage, value, &policy->forms[stage], error);
+    }
     return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
                                        : parse_yarn(value, &policy->yarn_truncate, error);
 }

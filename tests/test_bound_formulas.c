@@ -39,9 +39,10 @@ static real gamma_of(real n, real u) {
     return n * u < 1 ? n * u / (1 - n * u) : INFINITY;
 }
 
-static sinkproof_policy real_policy(bool exact) {
-    sinkproof_policy policy = policy_named("real-f64");
-    policy.exact = exact;
+static sinkproof_policy real_policy(const char *forms) {
+    char text[80];
+    snprintf(text, sizeof text, "real-f64,M8.form=sigmoid,A9.form=%s", forms);
+    sinkproof_policy policy = policy_named(text);
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy.ulp[f] = 1 + f;
     return policy;
 }
@@ -70,7 +71,7 @@ static void roundings(void) {
     uint64_t state = SEED;
     distance d = {0};
     for (int i = 0; i < DRAWS; i++) {
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         if (i % 2) policy.inside = SINKPROOF_F32;
         sinkproof_setting s = setting(&policy);
         s.odds = i % 3 == 0 ? 1 : 30;
@@ -89,7 +90,7 @@ static void roundings(void) {
         near(&d, y.var, var, var, 8), near(&d, y.spread, var, var, 8);
     }
     report(&d, "bound.dot-likely", "n roundings");
-    sinkproof_policy policy = real_policy(true);
+    sinkproof_policy policy = real_policy("definition");
     sinkproof_setting none = setting(&policy);
     none.u = 0;
     sinkproof_honest x = draw_set(&state, 1), y = sinkproof_honest_roundings(&none, x, 9);
@@ -111,7 +112,7 @@ static void products(void) {
     for (int i = 0; i < DRAWS; i++) {
         bool x_open = i % 4 == 1 || i % 4 == 3, y_open = i % 4 >= 2, biased = draw(&state) % 2;
         size_t n = 1 + draw_below(&state, MOST);
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         policy.inside = SINKPROOF_F32; // underflow 2^-150
         sinkproof_setting s = setting(&policy);
         double size = i % 16 == 0 ? 0x1p-140 : 1; // exact products still underflow
@@ -179,7 +180,7 @@ static void rmsnorm(void) {
     for (int i = 0; i < DRAWS; i++) {
         size_t n = 1 + draw_below(&state, MOST);
         bool open = i % 2;
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         sinkproof_setting s = setting(&policy);
         sinkproof_honest x[MOST], y[MOST];
         double scale[MOST], squares[MOST], common, eps = i % 3 ? 0.5 : 0x1p-20;
@@ -230,7 +231,7 @@ static void rmsnorm(void) {
     }
     report(&d, "bound.rmsnorm", "every end");
     // What underflows: n 2^-150 of the squares, and 2^-150 times the other factor of a product.
-    sinkproof_policy policy = real_policy(true);
+    sinkproof_policy policy = real_policy("definition");
     policy.inside = SINKPROOF_F32;
     sinkproof_setting s = setting(&policy);
     sinkproof_honest x[2] = {sinkproof_known(0), sinkproof_known(0)}, y[2];
@@ -253,7 +254,7 @@ static void softmax(void) {
     for (int i = 0; i < DRAWS; i++) {
         size_t n = draw_below(&state, MOST);
         bool running = i % 2, no_sink = n > 0 && i % 5 == 0;
-        sinkproof_policy policy = real_policy(!running);
+        sinkproof_policy policy = real_policy(running ? "definition|running-max" : "definition");
         sinkproof_setting s = setting(&policy);
         s.odds = i % 3 ? 30 : 0.2;
         sinkproof_honest z[MOST + 1], alpha[MOST + 1];
@@ -265,13 +266,15 @@ static void softmax(void) {
         sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common);
 
         real u = 0x1p-24L, declared = policy.ulp[SINKPROOF_EXP] * 2 * u, k = (real)n + 1;
-        real m = -INFINITY, m_lo = m, m_hi = m;
+        real m = -INFINITY, m_lo = m, m_hi = m, keys_lo = m;
+        for (size_t j = 0; j < n; j++) keys_lo = fmaxl(keys_lo, z[j].lo);
         for (size_t j = 0; j <= n; j++)
             m = fmaxl(m, z[j].mid), m_lo = fmaxl(m_lo, z[j].lo), m_hi = fmaxl(m_hi, z[j].hi);
         real e[MOST + 1][5], own[MOST + 1], sum[5] = {0}; // lo, hi, likely_lo, likely_hi, mid
         double terms[MOST + 1];
         for (size_t j = 0; j <= n; j++) {
             real far = fmaxl(fabsl(z[j].lo - m_hi), fabsl(z[j].hi - m_lo));
+            if (running && j == n && n > 0) far = fmaxl(far, fabsl(z[j].hi - keys_lo)); // it enters last
             real eta = expl(far * (u + 0x1p-52L)) * (1 + declared) - 1 + 0x1p-50L;
             if (z[j].hi == -INFINITY) eta = 0;
             own[j] = running && eta > 0 ? (1 + eta) / (1 - eta) : 1;
@@ -337,7 +340,7 @@ static void mixture(void) {
     distance d = {0};
     size_t wrong = 0, compared = 0;
     for (int i = 0; i < 4 * DRAWS; i++) {
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         bool products = i & 1, last = i >> 1 & 1;
         int sums = i >> 2 & 3; // 0: in registers, 1: fixed, 2: optional, 3: only the emulation
         if (products) policy.at[SINKPROOF_AT_M11_PROD].format = SINKPROOF_BF16;
