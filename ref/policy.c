@@ -180,8 +180,8 @@ double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point,
 }
 
 const char *sinkproof_function_name(sinkproof_function function) {
-    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp",    "rsqrt", "sincos",
-                                                                    "pow",    "log",   "tanh"};
+    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos",
+                                                                "pow", "log",   "tanh"};
     return names[function];
 }
 

@@ -86,9 +86,9 @@ typedef enum sinkproof_formed {
 } sinkproof_formed;
 
 enum { SINKPROOF_FORM_DEFINITION = 0 };
-enum {                        // of the attention weights, A9
-    SINKPROOF_A9_BASE_2 = 1,  // log2(e) folded into the scale, exponentials in base 2
-    SINKPROOF_A9_RUNNING_MAX, // the sum rescaled at each new maximum: flash kernels
+enum {                           // of the attention weights, A9
+    SINKPROOF_A9_BASE_2 = 1,     // log2(e) folded into the scale, exponentials in base 2
+    SINKPROOF_A9_RUNNING_MAX,    // the sum rescaled at each new maximum: flash kernels
     SINKPROOF_A9_LSE_SUBTRACTED, // alpha = exp(s - LSE)
     SINKPROOF_A9_LSE_GATED       // the softmax without the sink times sigmoid(LSE - b)
 };
@@ -121,8 +121,8 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy);
 const char *sinkproof_point_name(sinkproof_point point);
 const char *sinkproof_function_name(sinkproof_function function); // "exp"
 const char *sinkproof_point_what(sinkproof_point point);
-const char *sinkproof_formed_name(sinkproof_formed stage);            // "A9.form"
-const char *sinkproof_form_name(sinkproof_formed stage, int form);    // "base-2"; NULL beyond the last
+const char *sinkproof_formed_name(sinkproof_formed stage);         // "A9.form"
+const char *sinkproof_form_name(sinkproof_formed stage, int form); // "base-2"; NULL beyond the last
 bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed stage, int form);
 
 // Whether the reference can stand for an engine of this policy: it computes the definition of every

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The reader of a policy's text: a known name or a file, then overrides. A file states a policy in
-// full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves out
-// is an error.
+// full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves
+// out is an error.
 #include "ref/policy.h"
 
 #include <ctype.h>

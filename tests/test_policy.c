@@ -121,7 +121,8 @@ static void test_file(void) {
     bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
     ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
            p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
-           p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
+           p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 &&
+           p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
            p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
        "a complete file is read, and overrides refine it");
     file = fopen(path, "a");

@@ -180,14 +180,15 @@ static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, siz
 
 //> bound.form-running-max
 // What n rescalings of a running maximum may add, relatively: in the worst case and likely. Each
-// new maximum multiplies what has been summed by one more exp. The exponents of a term's factors add
-// up to t_j, so their roundings stay within exp(|t_j| u), but each factor brings the declared error
-// and one rounding: R rescalings err by at most rho = ((1 + declared)(1 + u))^R - 1, R <= n. The
-// numerator may be another exp than the term of the denominator, or be rescaled with it; so both get
-// rho, and the numerator's own eta no longer cancels. Likely: when the order of the keys has nothing
-// to do with their scores, key i is a new maximum with probability 1/i and then rescales a share i/n
-// of the sum. E exp(x sum_i B_i i/n) <= exp(e^x - 1): the effective number of rescalings exceeds r
-// with probability below exp(r - 1 - r log r), as for a Poisson variable of mean 1.
+// new maximum multiplies what has been summed by one more exp. The exponents of a term's factors
+// add up to t_j, so their roundings stay within exp(|t_j| u), but each factor brings the declared
+// error and one rounding: R rescalings err by at most rho = ((1 + declared)(1 + u))^R - 1, R <= n.
+// The numerator may be another exp than the term of the denominator, or be rescaled with it; so
+// both get rho, and the numerator's own eta no longer cancels. Likely: when the order of the keys
+// has nothing to do with their scores, key i is a new maximum with probability 1/i and then
+// rescales a share i/n of the sum. E exp(x sum_i B_i i/n) <= exp(e^x - 1): the effective number of
+// rescalings exceeds r with probability below exp(r - 1 - r log r), as for a Poisson variable of
+// mean 1.
 typedef struct rescaling {
     double worst, likely;
 } rescaling;
@@ -278,8 +279,8 @@ static range by_quotient(const softmax_row *row, size_t j, summed w, double here
     range sink = end_of(&row->sink, w.likely);
     range others = without((range){keys.lo + sink.lo, keys.hi + sink.hi}, e, here);
     double own = row->running ? row->e_j[j].own : 1;
-    range a = times(share(e, others, own),
-                    quotient_factors(w.sum, w.rho, sinkproof_gamma(2, row->s->u)));
+    range a =
+        times(share(e, others, own), quotient_factors(w.sum, w.rho, sinkproof_gamma(2, row->s->u)));
     return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
 }
 //< bound.softmax-sink
@@ -296,8 +297,8 @@ static range by_subtraction(const softmax_row *row, size_t j, summed w, double h
     return (range){a.lo * exp(-x), a.hi * exp(x)};
 }
 
-// alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE). An error xi of
-// LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two, 1 + E, the
+// alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE). An error xi
+// of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two, 1 + E, the
 // sigmoid's quotient, the product.
 static range by_gate(const softmax_row *row, size_t j, summed w, double here) {
     range keys = end_of(&row->keys, w.likely), sink = end_of(&row->sink, w.likely);
