@@ -139,10 +139,8 @@ void sinkproof_expert_weights(const sinkproof_part *part, const sinkproof_honest
     const sinkproof_walk *walk = part->walk;
     size_t k = walk->config->n_chosen;
     sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * k);
-    sinkproof_honest z[SINKPROOF_MAX_CHOSEN], a[SINKPROOF_MAX_CHOSEN + 1];
-    for (size_t slot = 0; slot < k; slot++) z[slot] = g_e[choice->expert[slot]];
-    sinkproof_weigh(&s, SINKPROOF_AT_M4, k, z, sinkproof_known(-INFINITY), a, common);
-    for (size_t slot = 0; slot < k; slot++) w_k[slot] = a[slot];
+    sinkproof_honest_expert_weights(&s, walk->config->n_experts, g_e, k, choice->expert, w_k,
+                                    common);
 }
 
 static void settle_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {

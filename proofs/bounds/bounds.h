@@ -74,7 +74,13 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
 sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkproof_config *config,
                                          sinkproof_honest gate, sinkproof_honest up);
 
-// ---- experts.c: one element of the mixture sum_e w_e d_e of k chosen experts, in ascending
+// ---- experts.c: the weights w_k of the chosen experts from all router logits of a token, rounded
+// at M4; *common as above.
+void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
+                                     const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                                     sinkproof_honest *w_k, double *common);
+
+// One element of the mixture sum_e w_e d_e of k chosen experts, in ascending
 // order of expert where the policy fixes the order.
 enum { SINKPROOF_MAX_CHOSEN = 64 };
 sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,

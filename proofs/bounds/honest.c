@@ -92,6 +92,14 @@ sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi
                               cut ? 0 : x.spread,         cut ? 0 : x.bias};
 }
 
+sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y) {
+    x.lo = fmin(x.lo, y.lo), x.hi = fmax(x.hi, y.hi);
+    x.likely_lo = fmin(x.likely_lo, y.likely_lo), x.likely_hi = fmax(x.likely_hi, y.likely_hi);
+    x.var = x.spread = fmax(x.var, y.var) + (x.mid - y.mid) * (x.mid - y.mid);
+    x.bias = fmax(x.bias, y.bias);
+    return x;
+}
+
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
     *lo = fmin(*lo, sinkproof_round(format, *lo));
