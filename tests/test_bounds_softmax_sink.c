@@ -195,7 +195,7 @@ static void scores_with_freedom(void) {
     static double z[N];
     static float own[N + 1], alpha[N + 1];
     static sinkproof_honest z_k[N], a_k[N + 1];
-    sinkproof_policy policy = policy_named("f32");
+    sinkproof_policy policy = policy_named("f32,A9.form=definition|running-max");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
     uint64_t state = SEED + 40;
     tally t = {.floor = 0x1p-120};
@@ -317,7 +317,7 @@ static void likely_set_holds(bool online, sinkproof_format format) {
     static double z[N];
     static float z_f[N + 1], alpha[N + 1];
     static sinkproof_honest z_k[N], a_k[N + 1];
-    sinkproof_policy policy = policy_named("f32");
+    sinkproof_policy policy = policy_named("f32,A9.form=definition|running-max");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
     uint64_t state = SEED + 43;
     tally t = {0};
@@ -349,7 +349,8 @@ static void likely_set_holds(bool online, sinkproof_format format) {
 }
 
 int main(void) {
-    static const char *const policies[] = {"f32", "openai-bf16", "hf-bf16", "bf16"};
+    static const char *const policies[] = {"f32,A9.form=definition|running-max", "openai-bf16",
+                                           "hf-bf16", "bf16,A9.form=definition|running-max"};
     for (size_t p = 0; p < 4; p++)
         for (score_kind kind = 0; kind < SCORES; kind++) engines_inside(policies[p], kind);
     for (score_kind kind = 0; kind < SCORES; kind++) // two passes, nothing hidden by a rounding
