@@ -88,7 +88,7 @@ static const verify_statement inventory[] = {
     {"bound.form-base2", "C/B", "the error of base 2"},
     {"bound.form-running-max", "C/B", "the error of rescaling"},
     {"bound.form-lse", "C/B", "the error of weights from the log-sum-exp"},
-    {"bound.form-renormalised", "C/B", "the error of weights renormalised"},
+    {"bound.form-router", "C/B", "the error of weights renormalised"},
     {"bound.form-tanh", "C/B", "the error of a sigmoid by tanh"},
     {"law.shift", "CQ", "scores and sink shifted together"},
     {"law.permute", "CQ", "keys reordered"},

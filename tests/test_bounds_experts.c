@@ -196,14 +196,14 @@ static void renormalised_weights(void) {
             if (set[2][k].mid > 0x1p-100)
                 wider = fmax(wider, sinkproof_radius(&set[1][k]) / sinkproof_radius(&set[2][k]));
     }
-    inside_ok(&t[0], "bound.form-renormalised", policies[0]);
-    inside_ok(&t[1], "bound.form-renormalised", policies[1]);
+    inside_ok(&t[0], "bound.form-router", policies[0]);
+    inside_ok(&t[1], "bound.form-router", policies[1]);
     ok(t[1].unlikely == 0,
-       "bound.form-renormalised is likely: unlikely=%zu, the set at most %.3g "
+       "bound.form-router is likely: unlikely=%zu, the set at most %.3g "
        "times as wide; %zu of %zu leave the definition's",
        t[1].unlikely, wider, t[2].outside, t[2].checked);
     ok(slip.outside > 0,
-       "bound.form-renormalised probabilities in bf16 leave it: outside=%zu "
+       "bound.form-router probabilities in bf16 leave it: outside=%zu "
        "of=%zu",
        slip.outside, slip.checked);
 }

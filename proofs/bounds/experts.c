@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest sets of the chosen experts' weights (router.softmax-after, bound.form-renormalised)
+// The honest sets of the chosen experts' weights (router.softmax-after, bound.form-router)
 // and of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms).
 #include "proofs/bounds/bounds.h"
 
@@ -30,7 +30,7 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
         sum, sinkproof_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
 }
 
-//> bound.form-renormalised
+//> bound.form-router
 // Softmax over all experts, then the chosen over their sum. A chosen p_k = e_k / S rounds once and
 // S is the same in all of them: the softmax over the chosen logits whose exponentials err by one
 // rounding more, and by the distance between the largest logit and the largest chosen one. S <= E,
@@ -52,7 +52,7 @@ static void renormalised(const sinkproof_setting *s, size_t n_experts, const sin
     for (size_t i = 0; i < k; i++)
         w_k[i] = sinkproof_honest_declared(w_k[i], 0, (double)n_experts * flush);
 }
-//< bound.form-renormalised
+//< bound.form-router
 
 void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
                                      const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,

@@ -412,8 +412,8 @@ Qed.
 (* ---- renormalised over the chosen ---- *)
 
 (* p k = fl (e k / S), S whatever sum stands in all of them, then the chosen over their sum. *)
-(*> bound.form-renormalised *)
-Theorem bound_form_renormalised {A} (i : A) (others : list A) (e lo hi : A -> R) (S : R)
+(*> bound.form-router *)
+Theorem bound_form_router {A} (i : A) (others : list A) (e lo hi : A -> R) (S : R)
   (fl : R -> R) (u : R) (t : tree) :
   let n := length others in
   0 <= u < 1 -> INR n * u < 1 / 2 -> (forall y, Rabs (fl y - y) <= u * Rabs y) -> 0 < S ->
@@ -435,7 +435,7 @@ Proof.
     split; apply Rmult_le_compat_l; try lra; apply Rmult_le_compat; lra. }
   apply (weight_of_terms i others p least most (p i) (/ S) fl u t); auto. apply Kp.
 Qed.
-(*< bound.form-renormalised *)
+(*< bound.form-router *)
 
 (* ---- a sigmoid by tanh ---- *)
 
