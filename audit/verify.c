@@ -85,6 +85,7 @@ static const verify_statement inventory[] = {
     {"bound.rope", "C/B", "the error of the rotation"},
     {"bound.swiglu", "C/B", "the error of the activation"},
     {"bound.linear", "C/B", "the error of a linear layer"},
+    {"bound.ftz", "C/B", "subnormal numbers read as zero"},
     {"bound.form-base2", "C/B", "the error of base 2"},
     {"bound.form-running-max", "C/B", "the error of rescaling"},
     {"bound.form-lse", "C/B", "the error of weights from the log-sum-exp"},

@@ -226,6 +226,7 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         }
         policy->inside = known[k].inside;
         policy->exact = known[k].exact;
+        policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
             policy->forms[f] = forms_of((sinkproof_formed)f, !known[k].exact);

@@ -101,12 +101,13 @@ typedef struct sinkproof_policy {
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
+    bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
     bool exact;         // what one published engine does; else generic: at least as precise inside
 } sinkproof_policy;
 
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,A9.form=any|FORM[|FORM]...][,inside=f32|f64]
-// [,yarn=truncate|config]".
+// [,ftz=allowed|none][,yarn=truncate|config]".
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
 // which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
 // is known. Source: DESIGN, "Three meanings of one model".

@@ -14,17 +14,18 @@
 enum {
     FILE_LIMIT = 1 << 16,
     FORM_KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT,
-    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 2
+    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 3
 };
 
-// The keys of a policy in one order: points, functions, forms, inside, yarn.
+// The keys of a policy in one order: points, functions, forms, inside, ftz, yarn.
 static const char *key_name(size_t key) {
     if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
     key -= SINKPROOF_POINT_COUNT;
     if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
     key -= SINKPROOF_FUNCTION_COUNT;
     if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
-    return key == SINKPROOF_FORMED_COUNT ? "inside" : "yarn";
+    static const char *const last[] = {"inside", "ftz", "yarn"};
+    return last[key - SINKPROOF_FORMED_COUNT];
 }
 
 // Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
@@ -72,6 +73,13 @@ static bool parse_yarn(const char *value, bool *truncate, sinkproof_error *error
     if (strcmp(value, "truncate") != 0 && strcmp(value, "config") != 0)
         return sinkproof_fail(error, "'yarn=%s': expected yarn=truncate or yarn=config", value);
     *truncate = strcmp(value, "truncate") == 0;
+    return true;
+}
+
+static bool parse_ftz(const char *value, bool *ftz, sinkproof_error *error) {
+    if (strcmp(value, "allowed") != 0 && strcmp(value, "none") != 0)
+        return sinkproof_fail(error, "'ftz=%s': expected ftz=allowed or ftz=none", value);
+    *ftz = strcmp(value, "allowed") == 0;
     return true;
 }
 
@@ -129,6 +137,7 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
         sinkproof_formed stage = (sinkproof_formed)(*key - FORM_KEYS);
         return parse_forms(stage, value, &policy->forms[stage], error);
     }
+    if (strcmp(word, "ftz") == 0) return parse_ftz(value, &policy->ftz, error);
     return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
                                        : parse_yarn(value, &policy->yarn_truncate, error);
 }

@@ -41,7 +41,7 @@ static real gamma_of(real n, real u) {
 
 static sinkproof_policy real_policy(const char *forms) {
     char text[80];
-    snprintf(text, sizeof text, "real-f64,M8.form=sigmoid,A9.form=%s", forms);
+    snprintf(text, sizeof text, "real-f64,ftz=none,M8.form=sigmoid,A9.form=%s", forms);
     sinkproof_policy policy = policy_named(text);
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy.ulp[f] = 1 + f;
     return policy;

@@ -110,7 +110,7 @@ static void test_file(void) {
                 i == SINKPROOF_AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
                 sinkproof_point_what((sinkproof_point)i));
     fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
-    fprintf(file, "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\n");
+    fprintf(file, "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\n");
     fclose(file);
     ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
            strstr(e.text, "yarn is missing") != NULL,
@@ -121,7 +121,7 @@ static void test_file(void) {
     bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
     ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
            p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
-           p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 &&
+           p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && !p.ftz &&
            p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
            p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
        "a complete file is read, and overrides refine it");
@@ -158,6 +158,7 @@ int main(void) {
     test_refusal("f32,exp=0", "ulp");
     test_refusal("f32,inside=bf16", "inside");
     test_refusal("f32,yarn=floor", "yarn");
+    test_refusal("f32,ftz=on", "ftz=allowed");
     test_refusal("f32,A9.form=flash", "lse-subtracted");
     test_refusal("f32,A9.form=", "running-max");
     test_refusal("f32,A9.form=base-2|", "base-2");

@@ -25,7 +25,7 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
         total += fmax(fabs(p_e[e].lo), fabs(p_e[e].hi));
     }
     if (s->mid_only) return sum;
-    double worst = sinkproof_gamma(n + 1, s->u) * total;
+    double worst = sinkproof_gamma(n + 1, s->u) * total + n * sinkproof_flushed_below(s);
     return sinkproof_honest_add(
         sum, sinkproof_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
 }
@@ -78,7 +78,9 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *d_e) {
     sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN];
     for (size_t e = 0; e < k; e++) {
-        sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w_e[e], d_e[e]));
+        sinkproof_honest w = sinkproof_honest_flushed(s, w_e[e]);
+        sinkproof_honest d = sinkproof_honest_flushed(s, d_e[e]);
+        sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w, d));
         p_e[e] = sinkproof_honest_at(s, SINKPROOF_AT_M11_PROD, p);
     }
     sinkproof_rounding running = s->policy->at[SINKPROOF_AT_M11_SUM];

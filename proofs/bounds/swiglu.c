@@ -72,6 +72,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     double limit = config->swiglu_limit;
     sinkproof_honest g = sinkproof_honest_clamp(gate, -INFINITY, limit); // clamped above only
     sinkproof_honest l = sinkproof_honest_clamp(up, -limit, limit);
+    g = sinkproof_honest_flushed(s, g), l = sinkproof_honest_flushed(s, l);
     sinkproof_honest alpha = sinkproof_known(config->swiglu_alpha);
     // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
     if (!s->mid_only) alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
@@ -81,7 +82,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     sinkproof_honest swish = at(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
     sinkproof_honest one_up =
         at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(1)));
-    sinkproof_honest y = sinkproof_honest_mul(swish, one_up);
+    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_flushed(s, swish), one_up);
     // Where no rounding is fixed on the way, g, the quotient and u + 1 may meet in any order: each
     // of the two products then rounds something else than it does above.
     sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SWISH];
