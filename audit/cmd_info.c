@@ -370,6 +370,8 @@ static int print_policy(const char *text) {
     for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);
     printf("%-10s = %-6s # arithmetic between the points\n", "inside",
            sinkproof_format_name(policy.inside));
+    printf("%-10s = %-6s # what an engine keeps its weights in\n", "weights",
+           policy.weights == SINKPROOF_REAL ? "stored" : sinkproof_format_name(policy.weights));
     printf("%-10s = %-6s # subnormal numbers read as zero, results flushed\n", "ftz",
            policy.ftz ? "allowed" : "none");
     printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");

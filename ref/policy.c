@@ -197,15 +197,18 @@ bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed st
     return (policy->forms[stage] >> form & 1) != 0;
 }
 
-bool sinkproof_policy_admits_definition(const sinkproof_policy *policy, sinkproof_error *error) {
+const int sinkproof_definitions[SINKPROOF_FORMED_COUNT] = {SINKPROOF_FORM_DEFINITION};
+
+bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
+                                 const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error) {
     for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) {
         sinkproof_formed stage = (sinkproof_formed)f;
-        if (sinkproof_policy_admits(policy, stage, SINKPROOF_FORM_DEFINITION)) continue;
+        if (sinkproof_policy_admits(policy, stage, form_s[f])) continue;
         return sinkproof_fail(error,
                               "policy '%s' does not admit %s=%s, which is what is computed here: "
                               "name it too, or judge a trace of an engine that has the form",
                               policy->name, sinkproof_formed_name(stage),
-                              sinkproof_form_name(stage, SINKPROOF_FORM_DEFINITION));
+                              sinkproof_form_name(stage, form_s[f]));
     }
     return true;
 }
@@ -226,6 +229,7 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         }
         policy->inside = known[k].inside;
         policy->exact = known[k].exact;
+        policy->weights = SINKPROOF_REAL;
         policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)

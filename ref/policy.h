@@ -101,13 +101,15 @@ typedef struct sinkproof_policy {
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
+    sinkproof_format
+        weights;        // what an engine keeps its weights in; REAL: as the container has them
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
     bool exact;         // what one published engine does; else generic: at least as precise inside
 } sinkproof_policy;
 
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,A9.form=any|FORM[|FORM]...][,inside=f32|f64]
-// [,ftz=allowed|none][,yarn=truncate|config]".
+// [,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]".
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
 // which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
 // is known. Source: DESIGN, "Three meanings of one model".
@@ -126,9 +128,11 @@ const char *sinkproof_formed_name(sinkproof_formed stage);         // "A9.form"
 const char *sinkproof_form_name(sinkproof_formed stage, int form); // "base-2"; NULL beyond the last
 bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed stage, int form);
 
-// Whether the reference can stand for an engine of this policy: it computes the definition of every
-// stage. The error names the form that is missing.
-bool sinkproof_policy_admits_definition(const sinkproof_policy *policy, sinkproof_error *error);
+// Whether an engine that computes the form form_s[s] of each stage is one of this policy's. The
+// error names the form that is missing. The reference computes the definitions.
+extern const int sinkproof_definitions[SINKPROOF_FORMED_COUNT];
+bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
+                                 const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error);
 
 // x rounded as `policy` says at `point` (an optional rounding happens).
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);

@@ -14,17 +14,17 @@
 enum {
     FILE_LIMIT = 1 << 16,
     FORM_KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT,
-    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 3
+    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 4
 };
 
-// The keys of a policy in one order: points, functions, forms, inside, ftz, yarn.
+// The keys of a policy in one order: points, functions, forms, inside, weights, ftz, yarn.
 static const char *key_name(size_t key) {
     if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
     key -= SINKPROOF_POINT_COUNT;
     if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
     key -= SINKPROOF_FUNCTION_COUNT;
     if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
-    static const char *const last[] = {"inside", "ftz", "yarn"};
+    static const char *const last[] = {"inside", "weights", "ftz", "yarn"};
     return last[key - SINKPROOF_FORMED_COUNT];
 }
 
@@ -83,6 +83,17 @@ static bool parse_ftz(const char *value, bool *ftz, sinkproof_error *error) {
     return true;
 }
 
+static bool parse_weights(const char *value, sinkproof_format *weights, sinkproof_error *error) {
+    if (strcmp(value, "stored") == 0) {
+        *weights = SINKPROOF_REAL;
+        return true;
+    }
+    if (!parse_format(value, weights) || *weights == SINKPROOF_REAL || *weights == SINKPROOF_F64)
+        return sinkproof_fail(error, "'weights=%s': expected weights=stored, f32, f16 or bf16",
+                              value);
+    return true;
+}
+
 static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
     if (strcmp(value, "f32") != 0 && strcmp(value, "f64") != 0)
         return sinkproof_fail(error, "'inside=%s': expected inside=f32 or inside=f64", value);
@@ -137,6 +148,7 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
         sinkproof_formed stage = (sinkproof_formed)(*key - FORM_KEYS);
         return parse_forms(stage, value, &policy->forms[stage], error);
     }
+    if (strcmp(word, "weights") == 0) return parse_weights(value, &policy->weights, error);
     if (strcmp(word, "ftz") == 0) return parse_ftz(value, &policy->ftz, error);
     return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
                                        : parse_yarn(value, &policy->yarn_truncate, error);

@@ -71,7 +71,7 @@ static void test_forms(void) {
     for (size_t i = 0; names[i] != NULL; i++) {
         sinkproof_policy p = policy_of(names[i]);
         bool exact = strcmp(names[i], "openai-bf16") == 0 || strcmp(names[i], "hf-bf16") == 0;
-        bool good = sinkproof_policy_admits_definition(&p, &e);
+        bool good = sinkproof_policy_admits_all(&p, sinkproof_definitions, &e);
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
             for (int form = 1; sinkproof_form_name((sinkproof_formed)f, form) != NULL; form++)
                 good = good && sinkproof_policy_admits(&p, (sinkproof_formed)f, form) == !exact;
@@ -82,7 +82,8 @@ static void test_forms(void) {
                (1u << SINKPROOF_A9_BASE_2 | 1u << SINKPROOF_A9_LSE_GATED) &&
            p.forms[SINKPROOF_FORM_OF_M4] == 1 && p.forms[SINKPROOF_FORM_OF_M8] == 2,
        "forms are sets: %x %x %x", p.forms[0], p.forms[1], p.forms[2]);
-    ok(!sinkproof_policy_admits_definition(&p, &e) && strstr(e.text, "A9.form=definition") != NULL,
+    ok(!sinkproof_policy_admits_all(&p, sinkproof_definitions, &e) &&
+           strstr(e.text, "A9.form=definition") != NULL,
        "the reference does not stand for other forms: %s", e.text);
     p = policy_of("f32,A9.form=any");
     ok(p.forms[SINKPROOF_FORM_OF_A9] == 31, "any is all five forms of A9");
@@ -110,7 +111,8 @@ static void test_file(void) {
                 i == SINKPROOF_AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
                 sinkproof_point_what((sinkproof_point)i));
     fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
-    fprintf(file, "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\n");
+    fprintf(file,
+            "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\nweights=f16\n");
     fclose(file);
     ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
            strstr(e.text, "yarn is missing") != NULL,
@@ -122,7 +124,7 @@ static void test_file(void) {
     ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
            p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
            p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && !p.ftz &&
-           p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
+           p.weights == SINKPROOF_F16 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
            p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
        "a complete file is read, and overrides refine it");
     file = fopen(path, "a");
@@ -159,6 +161,7 @@ int main(void) {
     test_refusal("f32,inside=bf16", "inside");
     test_refusal("f32,yarn=floor", "yarn");
     test_refusal("f32,ftz=on", "ftz=allowed");
+    test_refusal("f16,weights=real", "weights=stored");
     test_refusal("f32,A9.form=flash", "lse-subtracted");
     test_refusal("f32,A9.form=", "running-max");
     test_refusal("f32,A9.form=base-2|", "base-2");

@@ -42,7 +42,13 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
     static const char *const what =
         "the lane arithmetic follows f32, f32,A2=bf16,A4=bf16 and bf16-operands";
     sinkproof_policy f32, operands;
+    static const int forms[SINKPROOF_FORMED_COUNT] = {[SINKPROOF_FORM_OF_A9] =
+                                                          SINKPROOF_A9_RUNNING_MAX};
     size_t where = 0, unused;
+    if (!sinkproof_policy_admits_all(policy, forms, error)) return false;
+    if (policy->weights != SINKPROOF_REAL)
+        return sinkproof_fail(error, "%s, with the weights as they are stored: not weights=%s",
+                              what, sinkproof_format_name(policy->weights));
     if (!sinkproof_policy_known("f32", &f32) || !sinkproof_policy_known("bf16-operands", &operands))
         return sinkproof_fail(error, "the policies f32 and bf16-operands are not known");
     if (policy->inside != SINKPROOF_F32)
