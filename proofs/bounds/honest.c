@@ -208,7 +208,7 @@ sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point
 //> bound.dot-likely
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n) {
-    if (s->mid_only || s->u == 0) return x;
+    if (s->mid_only || s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
     double worst = sinkproof_gamma(n, s->u), likely = fmin(worst, sqrt(2 * s->odds * n) * s->u);
     double reach = fmax(fabs(x.lo), fabs(x.hi));
     double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));

@@ -61,7 +61,7 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_d[i]));
         sinkproof_honest y = sinkproof_honest_mul(x, scale);
         y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
-        if (!s->mid_only)
+        if (!s->mid_only && (y.lo != 0 || y.hi != 0)) // nothing is lost of an exact zero
             y = sinkproof_honest_declared(y, 0, under * fmax(fabs(r.hi), fabs(scale_d[i])));
         y.bias += leaning * fabs(y.mid);
         y_d[i] = sinkproof_honest_at(s, point, y);

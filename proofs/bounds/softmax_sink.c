@@ -51,6 +51,7 @@ typedef struct softmax_row {
     double declared, declared_log;
     numerator keys, sink;     // the sum of the keys' numerators, the sink's
     double log_sum, log_keys; // the largest logs of the sums, each over its maximum
+    double subtraction, gate; // errors of an exponent: z - LSE, LSE - b
 } softmax_row;
 
 static double size_of(sinkproof_honest z) {
@@ -291,10 +292,10 @@ static range by_subtraction(const softmax_row *row, size_t j, summed w, double h
     range e = end_of(&row->e_j[j], w.likely), keys = end_of(&row->keys, w.likely);
     range sink = end_of(&row->sink, w.likely);
     range others = without((range){keys.lo + sink.lo, keys.hi + sink.hi}, e, here);
-    double x = subtraction_error(row);
+    double x = row->subtraction; // of an exponent: e^x <= 1 / (1 - x)
     range factors = quotient_factors(w.sum, w.rho, 0);
     range a = times(share(e, others, row->e_j[j].own), factors);
-    return (range){a.lo * exp(-x), a.hi * exp(x)};
+    return (range){a.lo * fmax(1 - x, 0), x < 1 ? a.hi / (1 - x) : INFINITY};
 }
 
 // alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE). An error xi
@@ -303,8 +304,8 @@ static range by_subtraction(const softmax_row *row, size_t j, summed w, double h
 static range by_gate(const softmax_row *row, size_t j, summed w, double here) {
     range keys = end_of(&row->keys, w.likely), sink = end_of(&row->sink, w.likely);
     range sum = quotient_factors(w.sum, w.rho, 0);
-    double xi = gate_error(row);
-    sink.lo *= exp(-xi) * sum.lo, sink.hi *= exp(xi) * sum.hi;
+    double xi = row->gate;
+    sink.lo *= fmax(1 - xi, 0) * sum.lo, sink.hi *= xi < 1 ? sum.hi / (1 - xi) : INFINITY;
     keys.lo *= 1 - here, keys.hi *= 1 + here;
     double roundings = sinkproof_gamma(5, row->s->u);
     range rounded = {1 - roundings, 1 + roundings};
@@ -322,6 +323,7 @@ static range weight_range(const softmax_row *row, size_t j, summed w, double her
     if (row->quotient) a = by_quotient(row, j, w, here);
     if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w, here));
     if (row->lse_gated) a = hull(a, by_gate(row, j, w, here));
+    if (!(a.lo <= a.hi)) a.lo = 0; // so many terms that nothing is known of the sum
     if (!row->lse_subtracted && !row->lse_gated) return a;
     double flush = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     return (range){fmax(a.lo - flush, 0), a.hi + flush};
@@ -358,7 +360,7 @@ static row_errors errors_of(const softmax_row *row, double total) {
     }
     r.leaning = sinkproof_lean_result(&lean) / total;
     if (row->base_2) r.form += sinkproof_gamma(2, row->s->u) * r.distance;
-    if (row->lse_subtracted) r.form += subtraction_error(row);
+    if (row->lse_subtracted) r.form += row->subtraction;
     return r;
 }
 
@@ -369,7 +371,7 @@ static double lean_of_element(const softmax_row *row, const row_errors *r, size_
     double lean = (row->running ? 4 : 2) * row->declared + r->leaning + row->t_j[j].bias + r->bias;
     if (row->base_2) lean += sinkproof_gamma(2, row->s->u) * t;
     double a_sink = row->sink.mid / (row->sink.mid + row->keys.mid);
-    if (row->lse_gated) lean += gate_error(row) * (j < row->n ? a_sink : 1 - a);
+    if (row->lse_gated) lean += row->gate * (j < row->n ? a_sink : 1 - a);
     return lean + r->form;
 }
 
@@ -378,6 +380,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
     softmax_row row = row_of(s, point, n, z_j, b);
+    row.subtraction = subtraction_error(&row), row.gate = gate_error(&row);
     double k = (double)n + 1, total = row.keys.mid + row.sink.mid;
     double here = sinkproof_gamma(2 * k + 8, 0x1p-53); // the error of this evaluation
     row_errors r = errors_of(&row, total);
