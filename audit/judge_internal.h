@@ -82,12 +82,6 @@ size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t 
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix); // a whole vector [1, cols], or NULL
 
-// The softmax over n logits and a sink, a_j[n + 1]. Where a logit may be off by 2^9 or more its
-// weights are any numbers from 0 to 1, rounded: no exponential overflows.
-void sinkproof_weigh(const sinkproof_setting *s, sinkproof_point at, size_t n,
-                     const sinkproof_honest *z_j, sinkproof_honest sink, sinkproof_honest *a_j,
-                     double *common);
-
 // y_nd = norm of x_nd (A1, M1, F1), settled.
 bool sinkproof_walk_norm(sinkproof_walk *walk, size_t layer, sinkproof_trace_point point,
                          const sinkproof_matrix *scale, const sinkproof_honest *x_nd,

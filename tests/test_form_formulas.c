@@ -127,7 +127,7 @@ static pair weight(const row *r, size_t j, bool likely, real g, real rho, real h
     real all_lo = k_lo + s_lo, all_hi = k_hi + s_hi, sum_lo = (1 - rho) / ((1 + g) * (1 + rho));
     real sum_hi = (1 + rho) / ((1 - g) * (1 - rho)), two = gamma_of(2, r->u),
          five = gamma_of(5, r->u);
-    real rest_lo = (all_lo - lo) * (1 - here), rest_hi = (all_hi - hi) * (1 + here);
+    real rest_lo = all_lo * (1 - here) - lo, rest_hi = all_hi * (1 + here) - hi;
     pair a = {INFINITY, 0};
     if (v->hi == 0) return (pair){0, 0};
     if (r->f.definition || r->f.base_2 || r->f.running) {
@@ -144,8 +144,8 @@ static pair weight(const row *r, size_t j, bool likely, real g, real rho, real h
         real xi = gate(r), b_lo = s_lo * (1 - xi) * sum_lo, b_hi = s_hi / (1 - xi) * sum_hi;
         real c_lo = k_lo * (1 - here), c_hi = k_hi * (1 + here), own = r->own[j];
         pair of_sink = {b_lo / (b_lo + c_hi) * (1 - five), b_hi / (b_hi + c_lo) * (1 + five)};
-        real q_lo = lo / (lo * own + fmaxl(c_hi - hi, 0) * (1 + here));
-        real q_hi = hi / (hi / own + fmaxl(c_lo - lo, 0) * (1 - here));
+        real q_lo = lo / (lo * own + c_hi - hi);
+        real q_hi = hi / (hi / own + fmaxl(c_lo - lo, 0));
         pair of_key = {q_lo * (c_lo / (c_lo + b_hi)) * (1 - five) * sum_lo,
                        q_hi * (c_hi / (c_hi + b_lo)) * (1 + five) * sum_hi};
         a = widest(a, j == r->n ? of_sink : of_key);

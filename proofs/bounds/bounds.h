@@ -65,7 +65,8 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product);
 // alpha_j = exp(z_j) / (exp(b) + sum exp(z)), j < n visible keys, and alpha_n for the sink,
-// rounded at `point`. b = -inf: no sink.
+// rounded at `point`. b = -inf: no sink. Where a logit may be off by 2^9 or more the weights are
+// any numbers up to the largest: no exponential overflows.
 void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common);

@@ -306,13 +306,13 @@ static range by_gate(const softmax_row *row, size_t j, summed w, double here) {
     range sum = quotient_factors(w.sum, w.rho, 0);
     double xi = row->gate;
     sink.lo *= fmax(1 - xi, 0) * sum.lo, sink.hi *= xi < 1 ? sum.hi / (1 - xi) : INFINITY;
-    keys.lo *= 1 - here, keys.hi *= 1 + here;
+    range all_keys = {keys.lo * (1 - here), keys.hi * (1 + here)};
     double roundings = sinkproof_gamma(5, row->s->u);
     range rounded = {1 - roundings, 1 + roundings};
-    if (j == row->n) return times(share(sink, keys, 1), rounded);
+    if (j == row->n) return times(share(sink, all_keys, 1), rounded);
     range e = end_of(&row->e_j[j], w.likely);
     range a = share(e, without(keys, e, here), row->e_j[j].own);
-    return times(times(a, share(keys, sink, 1)), quotient_factors(w.sum, w.rho, roundings));
+    return times(times(a, share(all_keys, sink, 1)), quotient_factors(w.sum, w.rho, roundings));
 }
 //< bound.form-lse
 
@@ -375,10 +375,36 @@ static double lean_of_element(const softmax_row *row, const row_errors *r, size_
     return lean + r->form;
 }
 
+// Scores that may be anything leave weights that may be anything: up to what exp(z - LSE) makes of
+// the largest score, or to 1 and the quotient's roundings.
+static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                                 const sinkproof_honest *z_j, sinkproof_honest b) {
+    softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b, .log_sum = log((double)n + 1)};
+    row.base_2 = admits(s, point, SINKPROOF_A9_BASE_2);
+    row.running = admits(s, point, SINKPROOF_A9_RUNNING_MAX);
+    row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
+    row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
+    row.top = b.hi == -INFINITY ? 0 : size_of(b);
+    for (size_t j = 0; j < n; j++) row.top = fmax(row.top, size_of(z_j[j]));
+    double x = subtraction_error(&row) + exponent_error(&row, 2 * row.top, row.top);
+    double most = 1 + 2 * s->u, left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
+    if (admits(s, point, SINKPROOF_A9_LSE_SUBTRACTED))
+        most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
+    return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0});
+}
+
 //> bound.softmax-sink
 void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
+    bool wide = false; // beyond the range of exp
+    for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
+    if (wide && !s->mid_only) {
+        sinkproof_honest any = anything(s, point, n, z_j, b);
+        *common = 0;
+        for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
+        return;
+    }
     softmax_row row = row_of(s, point, n, z_j, b);
     row.subtraction = subtraction_error(&row), row.gate = gate_error(&row);
     double k = (double)n + 1, total = row.keys.mid + row.sink.mid;
