@@ -228,7 +228,6 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
             policy->at[a].optional = (known[k].table[a] & OPTIONAL) != 0;
         }
         policy->inside = known[k].inside;
-        policy->exact = known[k].exact;
         policy->weights = SINKPROOF_REAL;
         policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
         policy->yarn_truncate = false;

@@ -101,11 +101,9 @@ typedef struct sinkproof_policy {
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
-    sinkproof_format
-        weights;        // what an engine keeps its weights in; REAL: as the container has them
+    sinkproof_format weights; // as an engine keeps them; REAL: as the container has them
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
-    bool exact;         // what one published engine does; else generic: at least as precise inside
 } sinkproof_policy;
 
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,A9.form=any|FORM[|FORM]...][,inside=f32|f64]

@@ -50,7 +50,7 @@ typedef struct variant {
 static variant draw_variant(uint64_t *state, const sinkproof_policy *policy) {
     static const size_t steps[] = {1, 1, 2, 16, 64, 128};
     uint64_t w = draw(state);
-    bool generic = !policy->exact;
+    bool generic = sinkproof_policy_admits(policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
     sinkproof_rounding max = policy->at[SINKPROOF_AT_A9_MAX];
     return (variant){.order = (summation)(w % ORDERS),
                      .lean = (leaning)(w >> 8) % LEANS,

@@ -257,15 +257,19 @@ static range times(range x, range y) {
     return (range){x.lo * y.lo, x.hi * y.hi};
 }
 
-// One way of summing: relative errors of the sum and of rescalings, worst case or likely.
-typedef struct summed {
-    double sum, rho;
-    bool likely;
-} summed;
-
 static range end_of(const numerator *e, bool likely) {
     return likely ? (range){e->likely_lo, e->likely_hi} : (range){e->lo, e->hi};
 }
+
+// What all weights of a row have in common, in the worst case or likely: the sums of numerators and
+// the factors that each form leaves beside them.
+typedef struct summed {
+    bool likely;
+    double here; // the error of the sums' evaluation here
+    range keys, all;
+    range quotient, subtraction, gate; // factors of a key's weight
+    range sink;                        // sigmoid(b - LSE), the sink's whole weight by the gate
+} summed;
 
 // A sum less one of its terms. The sum is evaluated here with relative error `here`, which counts
 // against what is left.
@@ -275,54 +279,64 @@ static range without(range sum, range e, double here) {
 
 //> bound.softmax-sink
 // alpha_j = e_j / sum, two roundings: the quotient, or a reciprocal and a product.
-static range by_quotient(const softmax_row *row, size_t j, summed w, double here) {
-    range e = end_of(&row->e_j[j], w.likely), keys = end_of(&row->keys, w.likely);
-    range sink = end_of(&row->sink, w.likely);
-    range others = without((range){keys.lo + sink.lo, keys.hi + sink.hi}, e, here);
+static range by_quotient(const softmax_row *row, size_t j, const summed *w) {
+    range e = end_of(&row->e_j[j], w->likely);
     double own = row->running ? row->e_j[j].own : 1;
-    range a =
-        times(share(e, others, own), quotient_factors(w.sum, w.rho, sinkproof_gamma(2, row->s->u)));
+    range a = times(share(e, without(w->all, e, w->here), own), w->quotient);
     return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
 }
 //< bound.softmax-sink
 
 //> bound.form-lse
-// Nothing is divided: the error of LSE and of the difference is a factor.
-static range by_subtraction(const softmax_row *row, size_t j, summed w, double here) {
-    range e = end_of(&row->e_j[j], w.likely), keys = end_of(&row->keys, w.likely);
-    range sink = end_of(&row->sink, w.likely);
-    range others = without((range){keys.lo + sink.lo, keys.hi + sink.hi}, e, here);
-    double x = row->subtraction; // of an exponent: e^x <= 1 / (1 - x)
-    range factors = quotient_factors(w.sum, w.rho, 0);
-    range a = times(share(e, others, row->e_j[j].own), factors);
-    return (range){a.lo * fmax(1 - x, 0), x < 1 ? a.hi / (1 - x) : INFINITY};
+// e^x and e^-x of an exponent that is off by x at most.
+static range exponent_factors(double x) {
+    return (range){fmax(1 - x, 0), x < 1 ? 1 / (1 - x) : INFINITY};
 }
 
-// alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE). An error xi
-// of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two, 1 + E, the
-// sigmoid's quotient, the product.
-static range by_gate(const softmax_row *row, size_t j, summed w, double here) {
-    range keys = end_of(&row->keys, w.likely), sink = end_of(&row->sink, w.likely);
-    range sum = quotient_factors(w.sum, w.rho, 0);
-    double xi = row->gate;
-    sink.lo *= fmax(1 - xi, 0) * sum.lo, sink.hi *= xi < 1 ? sum.hi / (1 - xi) : INFINITY;
-    range all_keys = {keys.lo * (1 - here), keys.hi * (1 + here)};
+// Nothing is divided: the error of LSE and of the difference is a factor.
+static range by_subtraction(const softmax_row *row, size_t j, const summed *w) {
+    range e = end_of(&row->e_j[j], w->likely);
+    return times(share(e, without(w->all, e, w->here), row->e_j[j].own), w->subtraction);
+}
+
+// alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE).
+static range by_gate(const softmax_row *row, size_t j, const summed *w) {
+    if (j == row->n) return w->sink;
+    range e = end_of(&row->e_j[j], w->likely);
+    return times(share(e, without(w->keys, e, w->here), row->e_j[j].own), w->gate);
+}
+
+// An error xi of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two,
+// 1
+// + E, the sigmoid's quotient, the product.
+static void find_gate(const softmax_row *row, double sum, double rho, summed *w) {
     double roundings = sinkproof_gamma(5, row->s->u);
-    range rounded = {1 - roundings, 1 + roundings};
-    if (j == row->n) return times(share(sink, all_keys, 1), rounded);
-    range e = end_of(&row->e_j[j], w.likely);
-    range a = share(e, without(keys, e, here), row->e_j[j].own);
-    return times(times(a, share(all_keys, sink, 1)), quotient_factors(w.sum, w.rho, roundings));
+    range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};
+    range sink = times(end_of(&row->sink, w->likely), exponent_factors(row->gate));
+    sink = times(sink, quotient_factors(sum, rho, 0));
+    w->sink = times(share(sink, keys, 1), (range){1 - roundings, 1 + roundings});
+    w->gate = times(share(keys, sink, 1), quotient_factors(sum, rho, roundings));
 }
 //< bound.form-lse
 
+// Relative errors of the sum and of rescalings, rho.
+static summed summed_of(const softmax_row *row, double sum, double rho, bool likely, double here) {
+    summed w = {.likely = likely, .here = here, .keys = end_of(&row->keys, likely)};
+    range sink = end_of(&row->sink, likely);
+    w.all = (range){w.keys.lo + sink.lo, w.keys.hi + sink.hi};
+    w.quotient = quotient_factors(sum, rho, sinkproof_gamma(2, row->s->u));
+    w.subtraction = times(quotient_factors(sum, rho, 0), exponent_factors(row->subtraction));
+    if (row->lse_gated) find_gate(row, sum, rho, &w);
+    return w;
+}
+
 // The hull over the forms; where the last step is an exp it may flush.
-static range weight_range(const softmax_row *row, size_t j, summed w, double here) {
+static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     range a = {INFINITY, 0};
     if (row->e_j[j].hi == 0) return (range){0, 0};
-    if (row->quotient) a = by_quotient(row, j, w, here);
-    if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w, here));
-    if (row->lse_gated) a = hull(a, by_gate(row, j, w, here));
+    if (row->quotient) a = by_quotient(row, j, w);
+    if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w));
+    if (row->lse_gated) a = hull(a, by_gate(row, j, w));
     if (!(a.lo <= a.hi)) a.lo = 0; // so many terms that nothing is known of the sum
     if (!row->lse_subtracted && !row->lse_gated) return a;
     double flush = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
@@ -414,13 +428,14 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     double partial = s->u * s->u * (k / 3 + k * r.fourth / 6);
     double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here;
     double likely = fmin(gamma, sqrt(2 * s->odds * partial) + r.leaning + 2 * here);
-    const summed worst_case = {gamma, rho.worst, false}, at_odds = {likely, rho.likely, true};
+    const summed worst_case = summed_of(&row, gamma, rho.worst, false, here);
+    const summed at_odds = summed_of(&row, likely, rho.likely, true, here);
     *common = partial / 3 + r.var;
     for (size_t j = 0; j <= n; j++) {
         sinkproof_honest a = sinkproof_known(row.e_j[j].mid / total);
         if (!s->mid_only && row.e_j[j].hi > 0) {
-            range worst = weight_range(&row, j, worst_case, here);
-            range probable = weight_range(&row, j, at_odds, here);
+            range worst = weight_range(&row, j, &worst_case);
+            range probable = weight_range(&row, j, &at_odds);
             a.lo = worst.lo, a.hi = worst.hi;
             a.likely_lo = probable.lo, a.likely_hi = probable.hi;
             double own = a.mid > 0 ? term_variance(&row, j) : 0;
