@@ -336,7 +336,19 @@ static const struct argp_option options[] = {
      0},
     {0}};
 
-// Every point, function and choice of a policy: the text that sinkproof_policy_parse reads.
+// "M8.form    = sigmoid|tanh"
+static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) {
+    const char *name, *between = " = ";
+    printf("%-10s", sinkproof_formed_name(stage));
+    for (int form = 0; (name = sinkproof_form_name(stage, form)) != NULL; form++) {
+        if (!sinkproof_policy_admits(policy, stage, form)) continue;
+        printf("%s%s", between, name);
+        between = "|";
+    }
+    printf("\n");
+}
+
+// Every point, function, form and choice of a policy: the text that sinkproof_policy_parse reads.
 static int print_policy(const char *text) {
     sinkproof_policy policy;
     sinkproof_error error;
@@ -355,8 +367,13 @@ static int print_policy(const char *text) {
     }
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
         printf("%-10s = %gulp\n", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+    for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);
     printf("%-10s = %-6s # arithmetic between the points\n", "inside",
            sinkproof_format_name(policy.inside));
+    printf("%-10s = %-6s # what an engine keeps its weights in\n", "weights",
+           policy.weights == SINKPROOF_REAL ? "stored" : sinkproof_format_name(policy.weights));
+    printf("%-10s = %-6s # subnormal numbers read as zero, results flushed\n", "ftz",
+           policy.ftz ? "allowed" : "none");
     printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
     return SINKPROOF_HOLDS;
 }

@@ -366,7 +366,10 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
         return sinkproof_fail(error, "%zu experts per token: the judge takes at most %d",
                               c->n_chosen, SINKPROOF_MAX_CHOSEN);
-    sinkproof_walk walk = {.model = model,
+    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
+    sinkproof_model *kept = sinkproof_model_kept(model, policy->weights); // as the engine has them
+    if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
+    sinkproof_walk walk = {.model = kept,
                            .config = c,
                            .trace = trace,
                            .policy = policy,
@@ -379,6 +382,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     for (size_t i = 0; walk.report_of != NULL && i < slots; i++)
         sinkproof_report_free(walk.report_of[i]);
     free(walk.report_of), free(walk.chosen);
+    sinkproof_model_close(kept);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
 }

@@ -78,21 +78,6 @@ static void score_row(sinkproof_part *part, const sinkproof_setting *s, const bl
                      z_j);
 }
 
-void sinkproof_weigh(const sinkproof_setting *s, sinkproof_point at, size_t n,
-                     const sinkproof_honest *z_j, sinkproof_honest sink, sinkproof_honest *a_j,
-                     double *common) {
-    bool wide = false;
-    for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
-    if (!wide) {
-        sinkproof_honest_softmax(s, at, n, z_j, sink, a_j, common);
-        return;
-    }
-    double one = 1 + 2 * s->u;
-    *common = 0;
-    for (size_t j = 0; j <= n; j++)
-        a_j[j] = sinkproof_honest_at(s, at, (sinkproof_honest){0, one, 0, one, 0.5, 0, 0, 0, 0});
-}
-
 // The weights of masked keys, at either side of the visible ones.
 static void settle_masked(sinkproof_part *part, sinkproof_trace_point point, size_t row,
                           size_t first_key, size_t i) {
@@ -107,7 +92,7 @@ static double weights_row(sinkproof_part *part, const sinkproof_setting *s, cons
                           sinkproof_honest sink, sinkproof_honest *a_j) {
     size_t n = part->walk->n, seen = i + 1 - first_key, row = (b->h * n + i) * (n + 1);
     double common = 0;
-    sinkproof_weigh(s, SINKPROOF_AT_A9, seen, z_j, sink, a_j, &common);
+    sinkproof_honest_softmax(s, SINKPROOF_AT_A9, seen, z_j, sink, a_j, &common);
     settle_masked(part, SINKPROOF_TRACE_A9, row, first_key, i);
     bool whole = sinkproof_settle(part,
                                   &(sinkproof_piece){.point = SINKPROOF_TRACE_A9,

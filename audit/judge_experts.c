@@ -139,10 +139,8 @@ void sinkproof_expert_weights(const sinkproof_part *part, const sinkproof_honest
     const sinkproof_walk *walk = part->walk;
     size_t k = walk->config->n_chosen;
     sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * k);
-    sinkproof_honest z[SINKPROOF_MAX_CHOSEN], a[SINKPROOF_MAX_CHOSEN + 1];
-    for (size_t slot = 0; slot < k; slot++) z[slot] = g_e[choice->expert[slot]];
-    sinkproof_weigh(&s, SINKPROOF_AT_M4, k, z, sinkproof_known(-INFINITY), a, common);
-    for (size_t slot = 0; slot < k; slot++) w_k[slot] = a[slot];
+    sinkproof_honest_expert_weights(&s, walk->config->n_experts, g_e, k, choice->expert, w_k,
+                                    common);
 }
 
 static void settle_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {
@@ -200,7 +198,7 @@ static void mix_known(sinkproof_part *part, size_t i, const mixture *m) {
 // ---- a token with a few possible choices
 
 static void join(size_t count, bool first, const sinkproof_honest *y, sinkproof_honest *x) {
-    for (size_t i = 0; i < count; i++) x[i] = first ? y[i] : sinkproof_hull(x[i], y[i]);
+    for (size_t i = 0; i < count; i++) x[i] = first ? y[i] : sinkproof_either(x[i], y[i]);
 }
 
 // Was expert e met at `slot` in an earlier choice?

@@ -73,9 +73,9 @@ sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elem
 
 // ---- sets
 
-sinkproof_honest sinkproof_unknown(double mid);                          // any number
-sinkproof_honest sinkproof_hull(sinkproof_honest x, sinkproof_honest y); // either of two
-bool sinkproof_unbounded(const sinkproof_honest *x);                     // says nothing at all
+sinkproof_honest sinkproof_unknown(double mid);                            // any number
+sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y); // of two choices
+bool sinkproof_unbounded(const sinkproof_honest *x);                       // says nothing at all
 
 // ---- the model
 
@@ -83,12 +83,6 @@ bool sinkproof_unbounded(const sinkproof_honest *x);                     // says
 size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t i);
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix); // a whole vector [1, cols], or NULL
-
-// The softmax over n logits and a sink, a_j[n + 1]. Where a logit may be off by 2^9 or more its
-// weights are any numbers from 0 to 1, rounded: no exponential overflows.
-void sinkproof_weigh(const sinkproof_setting *s, sinkproof_point at, size_t n,
-                     const sinkproof_honest *z_j, sinkproof_honest sink, sinkproof_honest *a_j,
-                     double *common);
 
 // y_nd = norm of x_nd (A1, M1, F1), settled.
 bool sinkproof_walk_norm(sinkproof_walk *walk, size_t layer, sinkproof_trace_point point,

@@ -33,7 +33,8 @@ const char *sinkproof_runner_policy(const char *engine) {
 
 bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
                              sinkproof_error *error) {
-    if (strcmp(engine, "ref") == 0) return true;
+    if (strcmp(engine, "ref") == 0)
+        return sinkproof_policy_admits_all(policy, sinkproof_definitions, error);
     if (strcmp(engine, "lanes") == 0) return sinkproof_lanes_serves(policy, error);
     const sinkproof_kernels *kernels = sinkproof_isa_choose(NULL, error);
     return kernels != NULL && sinkproof_engine_serves(kernels, policy, error);
@@ -84,6 +85,7 @@ bool sinkproof_runner_new(const sinkproof_model *model, const sinkproof_policy *
     sinkproof_runner *r = *runner = calloc(1, sizeof *r);
     if (r == NULL) return sinkproof_fail(error, "no memory for a session");
     r->vocab = sinkproof_model_config(model)->vocab;
+    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
     if (strcmp(options->engine, "fast") == 0) return new_fast(r, model, policy, options, error);
     bool lanes = strcmp(options->engine, "lanes") == 0;
     r->session = sinkproof_session_with(

@@ -35,10 +35,9 @@ bool sinkproof_unbounded(const sinkproof_honest *x) {
     return x->lo == -INFINITY && x->hi == INFINITY;
 }
 
-sinkproof_honest sinkproof_hull(sinkproof_honest x, sinkproof_honest y) {
-    x.lo = fmin(x.lo, y.lo), x.hi = fmax(x.hi, y.hi);
-    x.likely_lo = fmin(x.likely_lo, y.likely_lo), x.likely_hi = fmax(x.likely_hi, y.likely_hi);
-    x.var = x.spread = x.bias = 0; // which of the two is no random error: drift has no say
+sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
+    x = sinkproof_honest_hull(x, y);
+    x.var = x.spread = x.bias = x.order = 0; // which of the two is no random error
     return x;
 }
 

@@ -144,6 +144,18 @@ static const struct point_text {
 #undef SINKPROOF_POINT_TEXT
 };
 
+// The first of each is the definition.
+enum { FORMS = 5 };
+static const struct formed_text {
+    const char *name, *forms[FORMS + 1];
+} formed_texts[SINKPROOF_FORMED_COUNT] = {
+    [SINKPROOF_FORM_OF_A9] = {"A9.form",
+                              {"definition", "base-2", "running-max", "lse-subtracted",
+                               "lse-gated"}},
+    [SINKPROOF_FORM_OF_M4] = {"M4.form", {"softmax-after", "softmax-all-renormalised"}},
+    [SINKPROOF_FORM_OF_M8] = {"M8.form", {"sigmoid", "tanh"}},
+};
+
 // What torch's own vectorised functions and any careful libm keep: 1 ulp, doubled. A policy may
 // say otherwise.
 static const double default_ulp = 2;
@@ -168,8 +180,44 @@ double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point,
 }
 
 const char *sinkproof_function_name(sinkproof_function function) {
-    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos", "pow"};
+    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos",
+                                                                "pow", "log",   "tanh"};
     return names[function];
+}
+
+const char *sinkproof_formed_name(sinkproof_formed stage) {
+    return formed_texts[stage].name;
+}
+
+const char *sinkproof_form_name(sinkproof_formed stage, int form) {
+    return form >= 0 && form <= FORMS ? formed_texts[stage].forms[form] : NULL;
+}
+
+bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed stage, int form) {
+    return (policy->forms[stage] >> form & 1) != 0;
+}
+
+const int sinkproof_definitions[SINKPROOF_FORMED_COUNT] = {SINKPROOF_FORM_DEFINITION};
+
+bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
+                                 const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error) {
+    for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) {
+        sinkproof_formed stage = (sinkproof_formed)f;
+        if (sinkproof_policy_admits(policy, stage, form_s[f])) continue;
+        return sinkproof_fail(error,
+                              "policy '%s' does not admit %s=%s, which is what is computed here: "
+                              "name it too, or judge a trace of an engine that has the form",
+                              policy->name, sinkproof_formed_name(stage),
+                              sinkproof_form_name(stage, form_s[f]));
+    }
+    return true;
+}
+
+// Every form that has a name, or the definition alone.
+static unsigned forms_of(sinkproof_formed stage, bool any) {
+    unsigned forms = 1;
+    for (int form = 1; any && sinkproof_form_name(stage, form) != NULL; form++) forms |= 1u << form;
+    return forms;
 }
 
 bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
@@ -180,8 +228,11 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
             policy->at[a].optional = (known[k].table[a] & OPTIONAL) != 0;
         }
         policy->inside = known[k].inside;
-        policy->exact = known[k].exact;
+        policy->weights = SINKPROOF_REAL;
+        policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
         policy->yarn_truncate = false;
+        for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
+            policy->forms[f] = forms_of((sinkproof_formed)f, !known[k].exact);
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
         return true;
     }

@@ -64,25 +64,50 @@ typedef struct sinkproof_rounding {
     bool optional;           // "bf16?": an engine may keep more precision here
 } sinkproof_rounding;
 
-// Functions whose accuracy a policy declares, in ulp of the inside format.
+// Functions whose accuracy a policy declares, in ulp of the inside format. 2^x counts as exp.
 typedef enum sinkproof_function {
     SINKPROOF_EXP,
     SINKPROOF_RSQRT,
     SINKPROOF_SINCOS,
     SINKPROOF_POW,
+    SINKPROOF_LOG,
+    SINKPROOF_TANH,
     SINKPROOF_FUNCTION_COUNT
 } sinkproof_function;
+
+// Stages that engines evaluate in several forms, equal over the reals (form.*). A policy says which
+// ones it admits, as a set of bits: 1 << form. Form 0 is the definition, which the reference
+// computes.
+typedef enum sinkproof_formed {
+    SINKPROOF_FORM_OF_A9,
+    SINKPROOF_FORM_OF_M4,
+    SINKPROOF_FORM_OF_M8,
+    SINKPROOF_FORMED_COUNT
+} sinkproof_formed;
+
+enum { SINKPROOF_FORM_DEFINITION = 0 };
+enum {                           // of the attention weights, A9
+    SINKPROOF_A9_BASE_2 = 1,     // log2(e) folded into the scale, exponentials in base 2
+    SINKPROOF_A9_RUNNING_MAX,    // the sum rescaled at each new maximum: flash kernels
+    SINKPROOF_A9_LSE_SUBTRACTED, // alpha = exp(s - LSE)
+    SINKPROOF_A9_LSE_GATED       // the softmax without the sink times sigmoid(LSE - b)
+};
+enum { SINKPROOF_M4_ALL_RENORMALISED = 1 }; // softmax over all experts, the chosen over their sum
+enum { SINKPROOF_M8_TANH = 1 };             // sigmoid(t) = (1 + tanh(t / 2)) / 2
 
 typedef struct sinkproof_policy {
     char name[256]; // as given: "openai-bf16,M8.alpha=bf16"
     sinkproof_rounding at[SINKPROOF_POINT_COUNT];
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
+    unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
+    sinkproof_format weights; // as an engine keeps them; REAL: as the container has them
+    bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
-    bool exact;         // what one published engine does; else generic: at least as precise inside
 } sinkproof_policy;
 
-// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,inside=f32|f64][,yarn=truncate|config]".
+// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,A9.form=any|FORM[|FORM]...][,inside=f32|f64]
+// [,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]".
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
 // which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
 // is known. Source: DESIGN, "Three meanings of one model".
@@ -97,6 +122,15 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy);
 const char *sinkproof_point_name(sinkproof_point point);
 const char *sinkproof_function_name(sinkproof_function function); // "exp"
 const char *sinkproof_point_what(sinkproof_point point);
+const char *sinkproof_formed_name(sinkproof_formed stage);         // "A9.form"
+const char *sinkproof_form_name(sinkproof_formed stage, int form); // "base-2"; NULL beyond the last
+bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed stage, int form);
+
+// Whether an engine that computes the form form_s[s] of each stage is one of this policy's. The
+// error names the form that is missing. The reference computes the definitions.
+extern const int sinkproof_definitions[SINKPROOF_FORMED_COUNT];
+bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
+                                 const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error);
 
 // x rounded as `policy` says at `point` (an optional rounding happens).
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);

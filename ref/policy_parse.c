@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The reader of a policy's text: a known name or a file, then overrides. A file states a policy in
-// full, one KEY=VALUE a line, every point and function, # before a comment; what it leaves out is
-// an error.
+// full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves
+// out is an error.
 #include "ref/policy.h"
 
 #include <ctype.h>
@@ -13,15 +13,19 @@
 
 enum {
     FILE_LIMIT = 1 << 16,
-    KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT + 2
+    FORM_KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT,
+    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 4
 };
 
-// The keys of a policy in one order: points, functions, inside, yarn.
+// The keys of a policy in one order: points, functions, forms, inside, weights, ftz, yarn.
 static const char *key_name(size_t key) {
     if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
     key -= SINKPROOF_POINT_COUNT;
     if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
-    return key == SINKPROOF_FUNCTION_COUNT ? "inside" : "yarn";
+    key -= SINKPROOF_FUNCTION_COUNT;
+    if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
+    static const char *const last[] = {"inside", "weights", "ftz", "yarn"};
+    return last[key - SINKPROOF_FORMED_COUNT];
 }
 
 // Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
@@ -72,10 +76,52 @@ static bool parse_yarn(const char *value, bool *truncate, sinkproof_error *error
     return true;
 }
 
+static bool parse_ftz(const char *value, bool *ftz, sinkproof_error *error) {
+    if (strcmp(value, "allowed") != 0 && strcmp(value, "none") != 0)
+        return sinkproof_fail(error, "'ftz=%s': expected ftz=allowed or ftz=none", value);
+    *ftz = strcmp(value, "allowed") == 0;
+    return true;
+}
+
+static bool parse_weights(const char *value, sinkproof_format *weights, sinkproof_error *error) {
+    if (strcmp(value, "stored") == 0) {
+        *weights = SINKPROOF_REAL;
+        return true;
+    }
+    if (!parse_format(value, weights) || *weights == SINKPROOF_REAL || *weights == SINKPROOF_F64)
+        return sinkproof_fail(error, "'weights=%s': expected weights=stored, f32, f16 or bf16",
+                              value);
+    return true;
+}
+
 static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
     if (strcmp(value, "f32") != 0 && strcmp(value, "f64") != 0)
         return sinkproof_fail(error, "'inside=%s': expected inside=f32 or inside=f64", value);
     *inside = strcmp(value, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_F64;
+    return true;
+}
+
+static bool unknown_form(sinkproof_formed stage, const char *word, sinkproof_error *error) {
+    char list[256] = "any";
+    for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++)
+        append_word(list, sizeof list, sinkproof_form_name(stage, form));
+    return sinkproof_fail(error, "unknown form '%s' for %s: known are %s; several with | between",
+                          word, sinkproof_formed_name(stage), list);
+}
+
+// "any", or names with | between.
+static bool parse_forms(sinkproof_formed stage, char *value, unsigned *forms,
+                        sinkproof_error *error) {
+    unsigned named = 0;
+    for (char *word; (word = strsep(&value, "|")) != NULL;) {
+        unsigned these = 0;
+        for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++)
+            if (strcmp(word, sinkproof_form_name(stage, form)) == 0 || strcmp(word, "any") == 0)
+                these |= 1u << form;
+        if (these == 0) return unknown_form(stage, word, error);
+        named |= these;
+    }
+    *forms = named;
     return true;
 }
 
@@ -98,6 +144,12 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     if (*key < SINKPROOF_POINT_COUNT) return parse_rounding(word, value, &policy->at[*key], error);
     if (function < SINKPROOF_FUNCTION_COUNT)
         return parse_ulp(word, value, &policy->ulp[function], error);
+    if (*key < FORM_KEYS + SINKPROOF_FORMED_COUNT) {
+        sinkproof_formed stage = (sinkproof_formed)(*key - FORM_KEYS);
+        return parse_forms(stage, value, &policy->forms[stage], error);
+    }
+    if (strcmp(word, "weights") == 0) return parse_weights(value, &policy->weights, error);
+    if (strcmp(word, "ftz") == 0) return parse_ftz(value, &policy->ftz, error);
     return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
                                        : parse_yarn(value, &policy->yarn_truncate, error);
 }

@@ -29,6 +29,12 @@ sinkproof_session *sinkproof_session_with(const sinkproof_model *model,
     if (s == NULL) return NULL;
     size_t n_layers = sinkproof_model_config(model)->n_layers;
     s->model = model;
+    if (policy->weights != SINKPROOF_REAL)
+        s->model = s->view = sinkproof_model_kept(model, policy->weights);
+    if (s->model == NULL) {
+        free(s);
+        return NULL;
+    }
     s->stages = stages;
     s->policy = *policy;
     s->k_ljgd = calloc(n_layers, sizeof *s->k_ljgd);
@@ -52,6 +58,7 @@ void sinkproof_session_free(sinkproof_session *session) {
     }
     free(session->k_ljgd);
     free(session->v_ljgd);
+    sinkproof_model_close(session->view);
     free(session);
 }
 

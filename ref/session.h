@@ -10,6 +10,7 @@
 
 struct sinkproof_session {
     const sinkproof_model *model;
+    sinkproof_model *view; // of the weights as the policy keeps them, or NULL; `model` is it then
     const sinkproof_stages *stages;
     sinkproof_policy policy;
     size_t length, capacity;   // tokens in the cache, and room for

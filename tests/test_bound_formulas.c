@@ -10,29 +10,6 @@
 
 static const uint64_t SEED = 20260117;
 enum { MOST = 12, DRAWS = 400 };
-static real gamma_of(real n, real u) {
-    return n * u < 1 ? n * u / (1 - n * u) : INFINITY;
-}
-
-static sinkproof_policy real_policy(bool exact) {
-    sinkproof_policy policy = policy_named("real-f64");
-    policy.exact = exact;
-    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy.ulp[f] = 1 + f;
-    return policy;
-}
-
-static sinkproof_setting setting(const sinkproof_policy *policy) {
-    return (sinkproof_setting){policy, 0x1p-24, 30, false};
-}
-
-// mid - 2^-a ... mid + 2^-b: ends that no sum rounds.
-static sinkproof_honest draw_set(uint64_t *state, double mid) {
-    double lo = ldexp(1, -10 - (int)draw_below(state, 8)),
-           hi = ldexp(1, -10 - (int)draw_below(state, 8));
-    sinkproof_honest x = {mid - lo, mid + hi, mid - lo / 4, mid + hi / 2, mid, 0, 0, 0, 0};
-    x.var = lo * lo / 8, x.bias = hi / 64;
-    return x;
-}
 
 // ---- bound.dot-likely: n roundings on the way to x --------------------------------------------
 
@@ -40,7 +17,7 @@ static void roundings(void) {
     uint64_t state = SEED;
     distance d = {0};
     for (int i = 0; i < DRAWS; i++) {
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         if (i % 2) policy.inside = SINKPROOF_F32;
         sinkproof_setting s = setting(&policy);
         s.odds = i % 3 == 0 ? 1 : 30;
@@ -59,7 +36,7 @@ static void roundings(void) {
         near(&d, y.var, var, var, 8), near(&d, y.spread, var, var, 8);
     }
     report(&d, "bound.dot-likely", "n roundings", SEED);
-    sinkproof_policy policy = real_policy(true);
+    sinkproof_policy policy = real_policy("definition");
     sinkproof_setting none = setting(&policy);
     none.u = 0;
     sinkproof_honest x = draw_set(&state, 1), y = sinkproof_honest_roundings(&none, x, 9);
@@ -113,7 +90,7 @@ static void products(void) {
     for (int i = 0; i < DRAWS; i++) {
         bool x_open = i % 4 == 1 || i % 4 == 3, y_open = i % 4 >= 2, biased = draw(&state) % 2;
         size_t n = 1 + draw_below(&state, MOST);
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         policy.inside = SINKPROOF_F32; // underflow 2^-150
         sinkproof_setting s = setting(&policy);
         double size = i % 16 == 0 ? 0x1p-140 : 1; // exact products still underflow
@@ -171,19 +148,13 @@ static void products(void) {
 
 // ---- bound.rmsnorm -----------------------------------------------------------------------------
 
-static real lean_of(size_t n, const double *term, double sum) {
-    sinkproof_lean lean = sinkproof_lean_of_sum(sum, 0x1p-24);
-    for (size_t k = 0; k < n; k++) sinkproof_lean_add(&lean, term[k]);
-    return sinkproof_lean_result(&lean);
-}
-
 static void rmsnorm(void) {
     uint64_t state = SEED + 2;
     distance d = {0};
     for (int i = 0; i < DRAWS; i++) {
         size_t n = 1 + draw_below(&state, MOST);
         bool open = i % 2;
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         sinkproof_setting s = setting(&policy);
         sinkproof_honest x[MOST], y[MOST];
         double scale[MOST], squares[MOST], common, eps = i % 3 ? 0.5 : 0x1p-20;
@@ -235,18 +206,23 @@ static void rmsnorm(void) {
     }
     report(&d, "bound.rmsnorm", "every end", SEED);
     // What underflows: n 2^-150 of the squares, and 2^-150 times the other factor of a product.
-    sinkproof_policy policy = real_policy(true);
+    sinkproof_policy policy = real_policy("definition");
     policy.inside = SINKPROOF_F32;
     sinkproof_setting s = setting(&policy);
-    sinkproof_honest x[2] = {sinkproof_known(0), sinkproof_known(0)}, y[2];
-    double scale[2] = {3, 0}, common, eps = 1;
+    // An exact zero loses nothing; numbers of 2^-200 have no weight beside what underflows.
+    sinkproof_honest x[2] = {sinkproof_known(0x1p-200), sinkproof_known(0x1p-200)}, y[2];
+    double scale[2] = {3, 0x1p-200}, common, eps = 1;
     sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, x, scale, eps, y, &common);
     real root = 1 / sqrtl(1 - (gamma_of(5, 0x1p-24L) + 2 * gamma_of(10, 0x1p-53L)));
     root *= 1 + gamma_of(10, 0x1p-53L), root += root * policy.ulp[SINKPROOF_RSQRT] * 0x1p-23L;
     distance tiny = {0};
     near(&tiny, y[0].hi, 2 * 0x1p-150L + 0x1p-150L * 3, 0x1p-148L, 60);
     near(&tiny, y[1].hi, 2 * 0x1p-150L + 0x1p-150L * root, 0x1p-148L, 60);
-    near(&tiny, common, 0, 0, 1);
+    real shared = 0x1p-48L / 12 * (2 / 3.0L + 2 / 12.0L + 3); // two equal squares
+    near(&tiny, common, shared, shared, 20);
+    sinkproof_honest none[2] = {sinkproof_known(0), sinkproof_known(0)};
+    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, none, scale, eps, y, &common);
+    near(&tiny, y[0].hi, 0, 0, 1), near(&tiny, y[0].lo, 0, 0, 1), near(&tiny, common, 0, 0, 1);
     report(&tiny, "bound.rmsnorm", "what underflows", SEED);
 }
 
@@ -258,7 +234,7 @@ static void softmax(void) {
     for (int i = 0; i < DRAWS; i++) {
         size_t n = draw_below(&state, MOST);
         bool running = i % 2, no_sink = n > 0 && i % 5 == 0;
-        sinkproof_policy policy = real_policy(!running);
+        sinkproof_policy policy = real_policy(running ? "definition|running-max" : "definition");
         sinkproof_setting s = setting(&policy);
         s.odds = i % 3 ? 30 : 0.2;
         sinkproof_honest z[MOST + 1], alpha[MOST + 1];
@@ -270,13 +246,16 @@ static void softmax(void) {
         sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common);
 
         real u = 0x1p-24L, declared = policy.ulp[SINKPROOF_EXP] * 2 * u, k = (real)n + 1;
-        real m = -INFINITY, m_lo = m, m_hi = m;
+        real m = -INFINITY, m_lo = m, m_hi = m, keys_lo = m;
+        for (size_t j = 0; j < n; j++) keys_lo = fmaxl(keys_lo, z[j].lo);
         for (size_t j = 0; j <= n; j++)
             m = fmaxl(m, z[j].mid), m_lo = fmaxl(m_lo, z[j].lo), m_hi = fmaxl(m_hi, z[j].hi);
         real e[MOST + 1][5], own[MOST + 1], sum[5] = {0}; // lo, hi, likely_lo, likely_hi, mid
         double terms[MOST + 1];
         for (size_t j = 0; j <= n; j++) {
             real far = fmaxl(fabsl(z[j].lo - m_hi), fabsl(z[j].hi - m_lo));
+            if (running && j == n && n > 0)
+                far = fmaxl(far, fabsl(z[j].hi - keys_lo)); // it enters last
             real eta = expl(far * (u + 0x1p-52L)) * (1 + declared) - 1 + 0x1p-50L;
             if (z[j].hi == -INFINITY) eta = 0;
             own[j] = running && eta > 0 ? (1 + eta) / (1 - eta) : 1;
@@ -342,7 +321,7 @@ static void mixture(void) {
     distance d = {0};
     size_t wrong = 0, compared = 0;
     for (int i = 0; i < 4 * DRAWS; i++) {
-        sinkproof_policy policy = real_policy(true);
+        sinkproof_policy policy = real_policy("definition");
         bool products = i & 1, last = i >> 1 & 1;
         int sums = i >> 2 & 3; // 0: in registers, 1: fixed, 2: optional, 3: only the emulation
         if (products) policy.at[SINKPROOF_AT_M11_PROD].format = SINKPROOF_BF16;

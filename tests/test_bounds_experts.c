@@ -4,6 +4,7 @@
 // The mixture of the chosen experts (bound.dot with a handful of terms): float32 engines in every
 // order, engines that add into the storage format expert by expert where the policy has or allows
 // it, cancelling outputs; and the truth inside the set of real-f64.
+#include "ref/stages.h"
 #include "tests/bounds_engine.h"
 
 static const uint64_t SEED = 20260105;
@@ -139,6 +140,74 @@ static void truth_inside(void) {
        outside);
 }
 
+// ---- weights by a softmax over all experts ------------------------------------------------------
+
+// p over all E logits, the chosen k over their sum, as float32 kernels do; `held`: what p is kept
+// in. Chosen are the largest.
+static void renormalised_engine(uint64_t *state, size_t n, const float *z_e, size_t k,
+                                const int32_t *chosen_k, sinkproof_format held, float *w_k) {
+    enum { E = 128 };
+    float e[E], p[E], m = z_e[chosen_k[0]];
+    summation order = (summation)(draw(state) % ORDERS);
+    leaning lean = (leaning)(draw(state) % LEANS);
+    for (size_t i = 0; i < n; i++) {
+        float t = z_e[i] - m;
+        e[i] = fmaxf(within_ulps(state, exp((double)t), t == 0 ? 0 : 2, lean), 0);
+    }
+    float sum = engine_sum(state, order, n, e), reciprocal = 1 / sum;
+    bool divides = draw(state) % 2;
+    for (size_t i = 0; i < k; i++) {
+        float x = e[chosen_k[i]];
+        p[i] = (float)sinkproof_round(held, divides ? x / sum : x * reciprocal);
+    }
+    float of_chosen = engine_sum(state, order, k, p);
+    for (size_t i = 0; i < k; i++) w_k[i] = p[i] / of_chosen;
+}
+
+static void renormalised_weights(void) {
+    enum { E = 128, K = 4, DRAWS = 6000 };
+    static const char *const policies[] = {"f32,M4.form=softmax-all-renormalised", "f32",
+                                           "f32,M4.form=softmax-after"};
+    tally t[3], slip = {0};
+    memset(t, 0, sizeof t);
+    double wider = 0;
+    uint64_t state = SEED + 4;
+    for (int i = 0; i < DRAWS; i++) {
+        float z[E], w[K], wrong[K];
+        sinkproof_honest g[E], set[3][K];
+        int32_t chosen[K];
+        double common, spread = i % 3 == 0 ? 30 : 2, logits[E];
+        size_t n = i % 2 ? E : 32;
+        for (size_t e = 0; e < n; e++) {
+            logits[e] = draw_from(&state, SINKPROOF_F32, spread);
+            z[e] = (float)logits[e], g[e] = sinkproof_known(logits[e]);
+        }
+        sinkproof_router_choose(n, K, logits, chosen);
+        renormalised_engine(&state, n, z, K, chosen, SINKPROOF_F32, w);
+        renormalised_engine(&state, n, z, K, chosen, SINKPROOF_BF16, wrong);
+        for (int p = 0; p < 3; p++) {
+            sinkproof_policy policy = policy_named(policies[p]);
+            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS * K, STANDARD_RATE, false);
+            sinkproof_honest_expert_weights(&s, n, g, K, chosen, set[p], &common);
+            for (size_t k = 0; k < K; k++) meet(&t[p], &set[p][k], w[k]);
+            for (size_t k = 0; k < K && p == 1; k++) meet(&slip, &set[p][k], wrong[k]);
+        }
+        for (size_t k = 0; k < K; k++)
+            if (set[2][k].mid > 0x1p-100)
+                wider = fmax(wider, sinkproof_radius(&set[1][k]) / sinkproof_radius(&set[2][k]));
+    }
+    inside_ok(&t[0], "bound.form-router", policies[0]);
+    inside_ok(&t[1], "bound.form-router", policies[1]);
+    ok(t[1].unlikely == 0,
+       "bound.form-router is likely: unlikely=%zu, the set at most %.3g "
+       "times as wide; %zu of %zu leave the definition's",
+       t[1].unlikely, wider, t[2].outside, t[2].checked);
+    ok(slip.outside > 0,
+       "bound.form-router probabilities in bf16 leave it: outside=%zu "
+       "of=%zu",
+       slip.outside, slip.checked);
+}
+
 int main(void) {
     engines_inside("f32");
     engines_inside("openai-bf16");
@@ -148,5 +217,6 @@ int main(void) {
     engines_inside("f16");
     inputs_with_freedom();
     truth_inside();
+    renormalised_weights();
     return tap_done();
 }

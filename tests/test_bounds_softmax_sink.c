@@ -50,7 +50,7 @@ typedef struct variant {
 static variant draw_variant(uint64_t *state, const sinkproof_policy *policy) {
     static const size_t steps[] = {1, 1, 2, 16, 64, 128};
     uint64_t w = draw(state);
-    bool generic = !policy->exact;
+    bool generic = sinkproof_policy_admits(policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
     sinkproof_rounding max = policy->at[SINKPROOF_AT_A9_MAX];
     return (variant){.order = (summation)(w % ORDERS),
                      .lean = (leaning)(w >> 8) % LEANS,
@@ -195,7 +195,7 @@ static void scores_with_freedom(void) {
     static double z[N];
     static float own[N + 1], alpha[N + 1];
     static sinkproof_honest z_k[N], a_k[N + 1];
-    sinkproof_policy policy = policy_named("f32");
+    sinkproof_policy policy = policy_named("f32,A9.form=definition|running-max");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
     uint64_t state = SEED + 40;
     tally t = {.floor = 0x1p-120};
@@ -317,7 +317,7 @@ static void likely_set_holds(bool online, sinkproof_format format) {
     static double z[N];
     static float z_f[N + 1], alpha[N + 1];
     static sinkproof_honest z_k[N], a_k[N + 1];
-    sinkproof_policy policy = policy_named("f32");
+    sinkproof_policy policy = policy_named("f32,A9.form=definition|running-max");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
     uint64_t state = SEED + 43;
     tally t = {0};
@@ -349,7 +349,8 @@ static void likely_set_holds(bool online, sinkproof_format format) {
 }
 
 int main(void) {
-    static const char *const policies[] = {"f32", "openai-bf16", "hf-bf16", "bf16"};
+    static const char *const policies[] = {"f32,A9.form=definition|running-max", "openai-bf16",
+                                           "hf-bf16", "bf16,A9.form=definition|running-max"};
     for (size_t p = 0; p < 4; p++)
         for (score_kind kind = 0; kind < SCORES; kind++) engines_inside(policies[p], kind);
     for (score_kind kind = 0; kind < SCORES; kind++) // two passes, nothing hidden by a rounding

@@ -27,8 +27,7 @@ static double draw_input(uint64_t *state, sinkproof_format format, bool gate) {
     return draw_from(state, format, 4);
 }
 
-// ---- the engine
-// -----------------------------------------------------------------------------------
+// ---- the engine ---------------------------------------------------------------------------------
 
 typedef enum association {
     SIGMOID,
@@ -110,8 +109,7 @@ static double engine(uint64_t *state, const variant *v, const sinkproof_policy *
     return sinkproof_round(policy->at[SINKPROOF_AT_M8].format, y);
 }
 
-// ---- inside under every policy
-// ---------------------------------------------------------------------
+// ---- inside under every policy ------------------------------------------------------------------
 
 static void engines_inside(const char *policy_name, bool only_steps) {
     enum { DRAWS = 25000 };
@@ -145,7 +143,7 @@ static void engines_inside(const char *policy_name, bool only_steps) {
 static void inputs_with_freedom(void) {
     enum { DRAWS = 20000 };
     sinkproof_config config = released();
-    sinkproof_policy policy = policy_named("f32");
+    sinkproof_policy policy = policy_named("f32,M8.form=sigmoid");
     sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
     uint64_t state = SEED + 1;
     tally t = {.floor = 0x1p-120};
@@ -205,13 +203,78 @@ static void truth_inside(void) {
        worst, outside, worst_gate);
 }
 
+// ---- a sigmoid by tanh --------------------------------------------------------------------------
+
+typedef enum by_tanh { SUM_OF_HALVES, HALF_OF_SUM, HALF_GATE, HALF_GATE_FUSED, BY_TANH } by_tanh;
+
+static float tanh_of(uint64_t *state, const variant *v, float x) {
+    return within_ulps(state, tanh((double)x), 2, v->lean);
+}
+
+static double tanh_engine(uint64_t *state, const variant *v, by_tanh how, float gate, float up,
+                          sinkproof_format held) {
+    float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up, h = 0.5f * g;
+    float th = tanh_of(state, v, 0.5f * (1.702f * g));
+    th = (float)sinkproof_round(held, th);
+    float swish = how == SUM_OF_HALVES ? g * (0.5f * th + 0.5f)
+                  : how == HALF_OF_SUM ? g * (0.5f * (1 + th))
+                  : how == HALF_GATE   ? h * th + h
+                                       : fmaf(h, th, h);
+    return swish * (l + 1);
+}
+
+// Inside under its own form and under any, outside the definition's set at gates of -3 and below;
+// tanh held in f16 leaves every set. The set is as wide as the form is coarse, no wider.
+static void sigmoid_by_tanh(void) {
+    enum { DRAWS = 30000 };
+    static const char *const policies[] = {"f32,M8.form=tanh", "f32", "f32,M8.form=sigmoid"};
+    sinkproof_config config = released();
+    tally t[3], slip = {0};
+    memset(t, 0, sizeof t);
+    sinkproof_drift drift = {0};
+    size_t near_three = 0;
+    uint64_t state = SEED + 3;
+    for (int i = 0; i < DRAWS; i++) {
+        double gate = draw_input(&state, SINKPROOF_F32, true);
+        double up = draw_input(&state, SINKPROOF_F32, false);
+        variant v = draw_variant(&state, &(sinkproof_policy){0});
+        double y =
+            tanh_engine(&state, &v, (by_tanh)(i % BY_TANH), (float)gate, (float)up, SINKPROOF_F32);
+        double wrong =
+            tanh_engine(&state, &v, (by_tanh)(i % BY_TANH), (float)gate, (float)up, SINKPROOF_F16);
+        for (int p = 0; p < 3; p++) {
+            sinkproof_policy policy = policy_named(policies[p]);
+            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+            sinkproof_honest z =
+                sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+            size_t before = t[p].outside;
+            meet(&t[p], &z, y);
+            if (p == 2 && gate > -3) near_three += t[p].outside - before;
+            if (p == 1) meet(&slip, &z, wrong), sinkproof_drift_row(&drift, 1, &y, &z, 0, 0);
+        }
+    }
+    sinkproof_drift_result r = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    inside_ok(&t[0], "bound.form-tanh", policies[0]);
+    inside_ok(&t[1], "bound.form-tanh", policies[1]);
+    ok(t[1].unlikely == 0 && fabs(r.gain) <= r.limit,
+       "bound.form-tanh is likely: unlikely=%zu, and does not drift worst=%.3g bound=%.3g",
+       t[1].unlikely, fabs(r.gain), r.limit);
+    ok(t[2].outside > 0,
+       "bound.form-tanh leaves the definition's set: outside=%zu of=%zu, %zu of "
+       "them at gates above -3",
+       t[2].outside, t[2].checked, near_three);
+    ok(slip.outside > 0, "bound.form-tanh tanh in f16 leaves the widest set: outside=%zu of=%zu",
+       slip.outside, slip.checked);
+}
+
 int main(void) {
-    engines_inside("f32", false);
-    engines_inside("f32,M8.scaled=f32,M8.sigmoid=f32,M8.swish=f32,M8.up=f32", true);
+    engines_inside("f32,M8.form=sigmoid", false);
+    engines_inside("f32,M8.form=sigmoid,M8.scaled=f32,M8.sigmoid=f32,M8.swish=f32,M8.up=f32", true);
     engines_inside("openai-bf16", true);
     engines_inside("hf-bf16", true);
-    engines_inside("bf16", false);
+    engines_inside("bf16,M8.form=sigmoid", false);
     inputs_with_freedom();
     truth_inside();
+    sigmoid_by_tanh();
     return tap_done();
 }

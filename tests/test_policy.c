@@ -42,7 +42,7 @@ static void test_tables(void) {
     }
     ok(none && real.inside == SINKPROOF_F64, "real-f64 rounds nowhere");
     ok(narrow, "f32 rounds to float32 or not at all");
-    ok(fixed && openai.exact && !bf16.exact,
+    ok(fixed && bf16.at[SINKPROOF_AT_A5].optional,
        "openai-bf16 leaves no rounding open; bf16 is generic");
     ok(general, "bf16 admits every rounding of openai-bf16");
     ok(openai.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32 &&
@@ -62,6 +62,31 @@ static void test_overrides(void) {
     ok(sinkproof_round_at(&p, SINKPROOF_AT_M8_ALPHA, 1.702) == 1.703125,
        "1.702 in bf16 is 1.703125");
     ok(sinkproof_round_at(&p, SINKPROOF_AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
+}
+
+// Exact policies fix the definition of every stage, generic ones admit every form that is known.
+static void test_forms(void) {
+    const char *const *names = sinkproof_policy_names();
+    sinkproof_error e;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        sinkproof_policy p = policy_of(names[i]);
+        bool exact = strcmp(names[i], "openai-bf16") == 0 || strcmp(names[i], "hf-bf16") == 0;
+        bool good = sinkproof_policy_admits_all(&p, sinkproof_definitions, &e);
+        for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
+            for (int form = 1; sinkproof_form_name((sinkproof_formed)f, form) != NULL; form++)
+                good = good && sinkproof_policy_admits(&p, (sinkproof_formed)f, form) == !exact;
+        ok(good, "%s admits %s", names[i], exact ? "the definitions alone" : "every form");
+    }
+    sinkproof_policy p = policy_of("openai-bf16,A9.form=base-2|lse-gated,M8.form=tanh|tanh");
+    ok(p.forms[SINKPROOF_FORM_OF_A9] ==
+               (1u << SINKPROOF_A9_BASE_2 | 1u << SINKPROOF_A9_LSE_GATED) &&
+           p.forms[SINKPROOF_FORM_OF_M4] == 1 && p.forms[SINKPROOF_FORM_OF_M8] == 2,
+       "forms are sets: %x %x %x", p.forms[0], p.forms[1], p.forms[2]);
+    ok(!sinkproof_policy_admits_all(&p, sinkproof_definitions, &e) &&
+           strstr(e.text, "A9.form=definition") != NULL,
+       "the reference does not stand for other forms: %s", e.text);
+    p = policy_of("f32,A9.form=any");
+    ok(p.forms[SINKPROOF_FORM_OF_A9] == 31, "any is all five forms of A9");
 }
 
 // Refused, with a sentence that contains `word`, and the result untouched.
@@ -85,7 +110,9 @@ static void test_file(void) {
         fprintf(file, "%s = %s  # %s\n", sinkproof_point_name((sinkproof_point)i),
                 i == SINKPROOF_AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
                 sinkproof_point_what((sinkproof_point)i));
-    fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\ninside=f32\n");
+    fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
+    fprintf(file,
+            "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\nweights=f16\n");
     fclose(file);
     ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
            strstr(e.text, "yarn is missing") != NULL,
@@ -95,7 +122,9 @@ static void test_file(void) {
     fclose(file);
     bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
     ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
-           p.ulp[SINKPROOF_EXP] == 3 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
+           p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
+           p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && !p.ftz &&
+           p.weights == SINKPROOF_F16 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
            p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
        "a complete file is read, and overrides refine it");
     file = fopen(path, "a");
@@ -119,6 +148,7 @@ int main(void) {
     test_difference("openai-bf16", "openai-bf16,M8.alpha=bf16", "M8.alpha ");
     test_difference("bf16", "bf16,yarn=config", "");
     test_overrides();
+    test_forms();
     test_refusal("bf17", "openai-bf16");
     test_refusal("", "known are");
     test_refusal("f32,A99=bf16", "A4.freq");
@@ -130,6 +160,14 @@ int main(void) {
     test_refusal("f32,exp=0", "ulp");
     test_refusal("f32,inside=bf16", "inside");
     test_refusal("f32,yarn=floor", "yarn");
+    test_refusal("f32,ftz=on", "ftz=allowed");
+    test_refusal("f16,weights=real", "weights=stored");
+    test_refusal("f32,A9.form=flash", "lse-subtracted");
+    test_refusal("f32,A9.form=", "running-max");
+    test_refusal("f32,A9.form=base-2|", "base-2");
+    test_refusal("f32,M4.form=sigmoid", "softmax-after");
+    test_refusal("f32,A6.form=any", "M8.form");
+    test_refusal("f32,tanh=0", "ulp");
     char longer[400];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';

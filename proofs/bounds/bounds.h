@@ -65,7 +65,8 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product);
 // alpha_j = exp(z_j) / (exp(b) + sum exp(z)), j < n visible keys, and alpha_n for the sink,
-// rounded at `point`. b = -inf: no sink.
+// rounded at `point`. b = -inf: no sink. Where a logit may be off by 2^9 or more the weights are
+// any numbers up to the largest: no exponential overflows.
 void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common);
@@ -74,7 +75,13 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
 sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkproof_config *config,
                                          sinkproof_honest gate, sinkproof_honest up);
 
-// ---- experts.c: one element of the mixture sum_e w_e d_e of k chosen experts, in ascending
+// ---- experts.c: the weights w_k of the chosen experts from all router logits of a token, rounded
+// at M4; *common as above.
+void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
+                                     const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                                     sinkproof_honest *w_k, double *common);
+
+// One element of the mixture sum_e w_e d_e of k chosen experts, in ascending
 // order of expert where the policy fixes the order.
 enum { SINKPROOF_MAX_CHOSEN = 64 };
 sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms).
+// The honest sets of the chosen experts' weights (router.softmax-after, bound.form-router)
+// and of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms).
 #include "proofs/bounds/bounds.h"
 
 // The running sum of the products, rounded after each addition, in the order given.
@@ -24,17 +25,51 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
         total += fmax(fabs(p_e[e].lo), fabs(p_e[e].hi));
     }
     if (s->mid_only) return sum;
-    double worst = sinkproof_gamma(n + 1, s->u) * total;
+    double worst = sinkproof_gamma(n + 1, s->u) * total + n * sinkproof_flushed_below(s);
     return sinkproof_honest_add(
         sum, sinkproof_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
 }
 
-static sinkproof_honest hull(sinkproof_honest x, sinkproof_honest y) {
-    x.lo = fmin(x.lo, y.lo), x.hi = fmax(x.hi, y.hi);
-    x.likely_lo = fmin(x.likely_lo, y.likely_lo), x.likely_hi = fmax(x.likely_hi, y.likely_hi);
-    x.var = x.spread = fmax(x.var, y.var) + (x.mid - y.mid) * (x.mid - y.mid);
-    x.bias = fmax(x.bias, y.bias);
-    return x;
+//> bound.form-router
+// Softmax over all experts, then the chosen over their sum. A chosen p_k = e_k / S rounds once and
+// S is the same in all of them: the softmax over the chosen logits whose exponentials err by one
+// rounding more, and by the distance between the largest logit and the largest chosen one. S <= E,
+// so p_k may be flushed where e_k is E times the smallest normal number.
+static void renormalised(const sinkproof_setting *s, size_t n_experts, const sinkproof_honest *g_e,
+                         size_t k, const sinkproof_honest *z_k, sinkproof_honest *w_k,
+                         double *common) {
+    double top = -INFINITY, chosen = -INFINITY;
+    for (size_t e = 0; e < n_experts; e++) top = fmax(top, g_e[e].hi);
+    for (size_t i = 0; i < k; i++) chosen = fmax(chosen, z_k[i].lo);
+    sinkproof_policy coarser = *s->policy;
+    double declared = coarser.ulp[SINKPROOF_EXP] * 2 * s->u,
+           more = s->u * (1 + fmax(top - chosen, 0));
+    coarser.ulp[SINKPROOF_EXP] += more * (1 + declared) * (1 + more) / (2 * s->u);
+    sinkproof_setting t = *s;
+    t.policy = &coarser;
+    sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, k, z_k, sinkproof_known(-INFINITY), w_k, common);
+    double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    for (size_t i = 0; i < k; i++)
+        w_k[i] = sinkproof_honest_declared(w_k[i], 0, (double)n_experts * flush);
+}
+//< bound.form-router
+
+void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
+                                     const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                                     sinkproof_honest *w_k, double *common) {
+    sinkproof_honest z_k[SINKPROOF_MAX_CHOSEN], after_k[SINKPROOF_MAX_CHOSEN + 1];
+    sinkproof_honest all_k[SINKPROOF_MAX_CHOSEN + 1], none = sinkproof_known(-INFINITY);
+    bool renormalises = !s->mid_only && sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
+                                                                SINKPROOF_M4_ALL_RENORMALISED);
+    bool after = !renormalises || sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
+                                                          SINKPROOF_FORM_DEFINITION);
+    for (size_t i = 0; i < k; i++) z_k[i] = g_e[chosen_k[i]];
+    if (renormalises) renormalised(s, n_experts, g_e, k, z_k, all_k, common);
+    if (after) sinkproof_honest_softmax(s, SINKPROOF_AT_M4, k, z_k, none, after_k, common);
+    for (size_t i = 0; i < k; i++)
+        w_k[i] = !renormalises ? after_k[i]
+                 : after       ? sinkproof_honest_hull(after_k[i], all_k[i])
+                               : all_k[i];
 }
 
 //> moe.sum
@@ -43,7 +78,9 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *d_e) {
     sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN];
     for (size_t e = 0; e < k; e++) {
-        sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w_e[e], d_e[e]));
+        sinkproof_honest w = sinkproof_honest_flushed(s, w_e[e]);
+        sinkproof_honest d = sinkproof_honest_flushed(s, d_e[e]);
+        sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w, d));
         p_e[e] = sinkproof_honest_at(s, SINKPROOF_AT_M11_PROD, p);
     }
     sinkproof_rounding running = s->policy->at[SINKPROOF_AT_M11_SUM];
@@ -53,7 +90,7 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
     else if (!running.optional)
         sum = running_sum(s, k, p_e);
     else
-        sum = hull(any_sum(s, k, p_e), running_sum(s, k, p_e));
+        sum = sinkproof_honest_hull(any_sum(s, k, p_e), running_sum(s, k, p_e));
     return sinkproof_honest_at(s, SINKPROOF_AT_M11, sinkproof_honest_inside(s, sum));
 }
 //< moe.sum

@@ -96,6 +96,14 @@ sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi
         cut ? 0 : x.spread,         cut ? 0 : x.bias,     cut ? 0 : x.order};
 }
 
+sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y) {
+    x.lo = fmin(x.lo, y.lo), x.hi = fmax(x.hi, y.hi);
+    x.likely_lo = fmin(x.likely_lo, y.likely_lo), x.likely_hi = fmax(x.likely_hi, y.likely_hi);
+    x.var = x.spread = fmax(x.var, y.var) + (x.mid - y.mid) * (x.mid - y.mid);
+    x.bias = fmax(x.bias, y.bias), x.order = fmax(x.order, y.order);
+    return x;
+}
+
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
     *lo = fmin(*lo, sinkproof_round(format, *lo));
@@ -108,12 +116,54 @@ static sinkproof_honest optional_rounding(sinkproof_format format, sinkproof_hon
     return x;
 }
 
+// The least size in a set.
+static double least_of(const sinkproof_honest *x) {
+    return x->lo > 0 ? x->lo : x->hi < 0 ? -x->hi : 0;
+}
+
+//> bound.ftz
+double sinkproof_flushed_below(const sinkproof_setting *s) {
+    if (!s->policy->ftz || s->mid_only) return 0;
+    return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+}
+
+double sinkproof_setting_underflow(const sinkproof_setting *s) {
+    return fmax(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
+}
+
+sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
+    double tiny = sinkproof_flushed_below(s);
+    if (!(least_of(&x) < tiny) || (x.lo == 0 && x.hi == 0)) return x;
+    x.lo = fmin(x.lo, 0), x.hi = fmax(x.hi, 0);
+    x.likely_lo = fmin(x.likely_lo, 0), x.likely_hi = fmax(x.likely_hi, 0);
+    if (!(fabs(x.mid) < tiny)) return x;
+    x.bias += fabs(x.mid); // it is lost each time
+    x.var += x.mid * x.mid;
+    x.spread = x.var;
+    return x;
+}
+
+// A sum of two operands each of which may be read as zero: up to twice the smallest normal number
+// is lost. From 2^26 of them on that is below half a unit of the sum, which its rounding covers.
+static sinkproof_honest flushed_sum(const sinkproof_setting *s, sinkproof_honest x) {
+    double tiny = sinkproof_flushed_below(s), lost = 2 * tiny;
+    if (!(least_of(&x) < 0x1p26 * tiny) || (x.lo == 0 && x.hi == 0)) return x;
+    x.lo = sinkproof_add_down(x.lo, -lost), x.hi = sinkproof_add_up(x.hi, lost);
+    x.likely_lo = sinkproof_add_down(x.likely_lo, -lost);
+    x.likely_hi = sinkproof_add_up(x.likely_hi, lost);
+    x.bias += lost;
+    x.var += lost * lost;
+    x.spread = x.var;
+    return x;
+}
+//< bound.ftz
+
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x) {
     if (s->mid_only) return x;
     double ulp = sinkproof_ulp(s->policy->inside, x.mid);
     if (x.var > 0 || sinkproof_round(s->policy->inside, x.mid) != x.mid) x.var += ulp * ulp / 12;
     x.spread = x.var;
-    return optional_rounding(s->policy->inside, x);
+    return flushed_sum(s, optional_rounding(s->policy->inside, x));
 }
 
 // After a fixed rounding the value is one of the format's: two honest engines differ by whole
@@ -168,17 +218,18 @@ sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point
                                      sinkproof_honest x) {
     sinkproof_rounding at = s->policy->at[point];
     if (at.format == SINKPROOF_REAL || s->mid_only) return x;
-    return at.optional ? left_open(at.format, x) : sinkproof_honest_rounded(at.format, x);
+    return sinkproof_honest_flushed(s, at.optional ? left_open(at.format, x)
+                                                   : sinkproof_honest_rounded(at.format, x));
 }
 
 //> bound.dot-likely
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n) {
-    if (s->mid_only || s->u == 0) return x;
+    if (s->mid_only || s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
     double worst = sinkproof_gamma(n, s->u), likely = fmin(worst, sqrt(2 * s->odds * n) * s->u);
     double reach = fmax(fabs(x.lo), fabs(x.hi));
     double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
-    double under = n * sinkproof_underflow(s->policy->inside);
+    double under = n * sinkproof_setting_underflow(s);
     double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
     double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
     x.lo = sinkproof_add_down(x.lo, -wide);

@@ -118,6 +118,9 @@ sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi);
 
+// Either of two: the emulation is the first one's.
+sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y);
+
 // The inside format may round here or keep more (FMA, a wider register): the hull of both.
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x);
 
@@ -129,6 +132,18 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
 // the hull of the rounded and the unrounded.
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x);
+
+// Below this a processor may read an operand as zero and flush a result to it (bound.ftz): the
+// smallest normal number of float32, which bfloat16 shares, or of binary64. Subnormal numbers of
+// binary16 are normal ones of float32 and stay. 0 where the policy says ftz=none.
+double sinkproof_flushed_below(const sinkproof_setting *s);
+
+// What one rounding may lose beside u |x|.
+double sinkproof_setting_underflow(const sinkproof_setting *s);
+
+// An operand as a processor may read it, a result as it may leave it: the hull with 0 where the set
+// reaches below the smallest normal number.
+sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
 
 // n roundings of the inside format somewhere on the way to x: gamma_n in the worst case,
 // sqrt(2 L n) u likely (bound.dot-likely with n independent factors).

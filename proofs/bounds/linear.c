@@ -115,16 +115,57 @@ static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, c
 }
 //< bound.value
 
+// The largest size of each operand.
+static double *reach_of(const sinkproof_planes *x) {
+    double *y = mapped(x->mid, x->rows * x->cols, false);
+    for (size_t i = 0; !x->known && i < x->rows * x->cols; i++) y[i] += x->worst[i];
+    return y;
+}
+
 typedef struct sums {
     double *mid, *abs, *square;          // S, A, Q
     double *worst, *likely, *var, *bias; // what the inputs' freedom adds; NULL when known
+    double *flushed; // what operands read as zero may take away; NULL when none is that small
 } sums;
 
-static sums sums_of(const sinkproof_planes *x, const sinkproof_planes *y, bool mid_only) {
+//> bound.ftz
+// What each operand may lose when it is read as zero: all of it below `tiny`, and nothing above.
+// NULL when no operand is that small.
+static double *lost_when_read(const sinkproof_planes *x, double tiny) {
+    size_t n = x->rows * x->cols, small = 0;
+    for (size_t i = 0; i < n; i++) {
+        double freedom = x->known ? 0 : x->worst[i], size = fabs(x->mid[i]);
+        small += size - freedom < tiny && size + freedom > 0;
+    }
+    if (small == 0) return NULL;
+    double *lost = allocate(n);
+    for (size_t i = 0; i < n; i++) {
+        double freedom = x->known ? 0 : x->worst[i], size = fabs(x->mid[i]);
+        lost[i] = size - freedom < tiny ? fmin(size + freedom, tiny) : 0;
+    }
+    return lost;
+}
+
+// sum_k lost_x |y| + |x| lost_y, |x| and |y| the largest that an operand may be.
+static double *flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, double tiny) {
+    double *lost_x = lost_when_read(x, tiny), *lost_y = lost_when_read(y, tiny), *c = NULL;
+    if (lost_x != NULL || lost_y != NULL) {
+        double *reach_x = reach_of(x), *reach_y = reach_of(y);
+        c = spread_of(x, y, lost_x, lost_y, reach_x, reach_y);
+        free(reach_x), free(reach_y);
+    }
+    free(lost_x), free(lost_y);
+    return c;
+}
+//< bound.ftz
+
+static sums sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
+                    const sinkproof_planes *y) {
     size_t m = x->rows, r = y->rows, k = x->cols;
     sums c = {.mid = allocate(m * r)};
     times(m, r, k, x->mid, y->mid, false, c.mid);
-    if (mid_only) return c;
+    if (s->mid_only) return c;
+    if (s->policy->ftz) c.flushed = flushed_of(x, y, sinkproof_flushed_below(s));
     double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
     double *square_x = mapped(x->mid, m * k, true), *square_y = mapped(y->mid, r * k, true);
     c.abs = allocate(m * r), c.square = allocate(m * r);
@@ -142,7 +183,7 @@ static sums sums_of(const sinkproof_planes *x, const sinkproof_planes *y, bool m
 
 static void sums_free(sums *c) {
     free(c->mid), free(c->abs), free(c->square);
-    free(c->worst), free(c->likely), free(c->var), free(c->bias);
+    free(c->worst), free(c->likely), free(c->var), free(c->bias), free(c->flushed);
 }
 
 static int significand_bits(sinkproof_format format) {
@@ -156,13 +197,18 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact
     const double u64 = 0x1p-53;
     double in_worst = c->worst != NULL ? c->worst[at] : 0;
     double in_likely = c->likely != NULL ? c->likely[at] : 0;
+    double flushed = c->flushed != NULL ? c->flushed[at] : 0;
+    in_worst += flushed, in_likely += flushed;
     double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
     double square = c->square[at] + b * b;
     // A term meets at most n - 1 additions, one more for b, and the rounding of its product.
     double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
     double here = sinkproof_gamma(2 * n + 8, u64); // of the matrix products below, relative to A
-    // Short products have no rounding error, but they can still fall below the smallest number.
-    double under = total > 0 ? n * sinkproof_underflow(s->policy->inside) : 0;
+    // Short products have no rounding error, but they can still fall below the smallest number;
+    // where results are flushed, sums can too.
+    double grown = 1 + sinkproof_gamma(roundings, s->u);
+    double steps = s->policy->ftz ? (2 * n + 2) * grown : n;
+    double under = total > 0 ? steps * sinkproof_setting_underflow(s) : 0;
     double slack = (in_worst + total) * here + under;
     double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 2 * here) + in_worst + slack;
     // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
@@ -172,8 +218,9 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact
     double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
     double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
-    sinkproof_honest x = sinkproof_around(mid, worst, likely, third * paths + in_var,
-                                          c->bias != NULL ? c->bias[at] : 0);
+    double bias = (c->bias != NULL ? c->bias[at] : 0) + flushed;
+    sinkproof_honest x =
+        sinkproof_around(mid, worst, likely, third * paths + in_var + flushed * flushed, bias);
     x.order = third * others + 5 * in_var;
     return x;
 }
@@ -183,7 +230,7 @@ void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
                                const sinkproof_planes *y, const double *terms_i, const double *b_r,
                                sinkproof_honest *out, size_t out_stride) {
     if (x->rows == 0 || y->rows == 0) return;
-    sums c = sums_of(x, y, s->mid_only);
+    sums c = sums_of(s, x, y);
     bool exact_products = x->bits + y->bits <= significand_bits(s->policy->inside);
     for (size_t i = 0; i < x->rows; i++) {
         double n = terms_i != NULL ? terms_i[i] : (double)x->cols;

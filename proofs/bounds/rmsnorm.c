@@ -8,8 +8,8 @@
 // halves it. Then the declared error of rsqrt, two products, and the rounding point. What
 // the root adds is common to the row; the products are each element's own.
 //
-// Underflow: a square may lose 2^-150; the first of the two products may, and what it loses is
-// multiplied by the other factor, the root or the scale.
+// Underflow: a square may lose 2^-150, or 2^-126 where results are flushed; the first of the two
+// products may, and what it loses is multiplied by the other factor, the root or the scale.
 //
 // Likely: centred roundings, and what may lean in a sum of squares (sinkproof_lean).
 #include "proofs/bounds/bounds.h"
@@ -19,7 +19,7 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_honest *x_d, const double *scale_d, double eps,
                               sinkproof_honest *y_d, double *common) {
     double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0;
-    double under = sinkproof_underflow(s->policy->inside);
+    double under = sinkproof_setting_underflow(s);
     for (size_t i = 0; i < d; i++) {
         const sinkproof_honest *x = &x_d[i];
         double square = x->mid * x->mid, big = fmax(fabs(x->lo), fabs(x->hi));
@@ -42,7 +42,8 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
     sinkproof_honest r = sinkproof_known(root);
     if (!s->mid_only) {
         double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
-        double lost = n * under, least = fmax(sum_lo - lost, 0);
+        // Where results are flushed, additions and the division lose as much as a square.
+        double lost = (s->policy->ftz ? 3 * n : n) * under, least = fmax(sum_lo - lost, 0);
         double lo = 1 / sqrt((sum_hi + lost) * (1 + gamma) / n + eps * (1 + gamma)) * (1 - here);
         double hi =
             1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
@@ -56,9 +57,11 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         r = sinkproof_honest_declared(r, declared, 0);
     }
     for (size_t i = 0; i < d; i++) {
-        sinkproof_honest y = sinkproof_honest_mul(x_d[i], sinkproof_known(scale_d[i]));
+        sinkproof_honest x = sinkproof_honest_flushed(s, x_d[i]);
+        sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_d[i]));
+        sinkproof_honest y = sinkproof_honest_mul(x, scale);
         y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
-        if (!s->mid_only)
+        if (!s->mid_only && (y.lo != 0 || y.hi != 0)) // nothing is lost of an exact zero
             y = sinkproof_honest_declared(y, 0, under * fmax(fabs(r.hi), fabs(scale_d[i])));
         y.bias += leaning * fabs(y.mid);
         y_d[i] = sinkproof_honest_at(s, point, y);

@@ -105,6 +105,7 @@ void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_con
 }
 
 static sinkproof_honest turned(const sinkproof_setting *s, sinkproof_honest x, sinkproof_honest w) {
+    x = sinkproof_honest_flushed(s, x), w = sinkproof_honest_flushed(s, w);
     return sinkproof_honest_at(s, SINKPROOF_AT_A4_PROD,
                                sinkproof_honest_inside(s, sinkproof_honest_mul(x, w)));
 }

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set of the softmax with a sink (bound.softmax-sink).
+// The honest set of the softmax with a sink (bound.softmax-sink), in every form that a policy
+// admits (bound.form-*).
 //
-// With t_j = z_j - m, m the row's maximum with the sink, the engine computes
-// e_j = exp(t_j (1 + d)) (1 + eps), |d| <= u, |eps| <= the declared error of exp, so
-// e_j lies within a factor 1 ± eta_j of the real one, eta_j = exp(|t_j| u) (1 + declared) - 1:
-// no second-order term is dropped. The sum of n + 1 positive terms errs by gamma_n whatever its
-// order, the quotient by two roundings. Weight i is largest when its own numerator is largest
-// and every other is smallest: alpha_i = e_i / (e_i + sum of the others).
+// The definition. With t_j = z_j - m, m the row's maximum with the sink, the engine computes
+// e_j = exp(t_j (1 + d)) (1 + eps), |d| <= u, |eps| <= the declared error of exp, so e_j lies
+// within a factor 1 ± eta_j of the real one, eta_j = exp(|t_j| u) (1 + declared) - 1: no
+// second-order term is dropped. The sum of n + 1 positive terms errs by gamma_n whatever its order,
+// the quotient by two roundings. Weight i is largest when its own numerator is largest and every
+// other is smallest: alpha_i = e_i / (e_i + sum of the others).
 //
-// A generic policy admits a running maximum at A9 (flash kernels): each new maximum multiplies what
-// has been summed by one more exp. The exponents of a term's factors add up to t_j, so their
-// roundings stay within exp(|t_j| u), but each factor brings the declared error and one rounding: R
-// rescalings err by at most rho = ((1 + declared)(1 + u))^R - 1, R <= n. The numerator may be
-// another exp than the term of the denominator, or be rescaled with it; so both get rho, and
-// the numerator's own eta no longer cancels. Likely: when the order of the keys has nothing to do
-// with their scores, key i is a new maximum with probability 1/i and then rescales a share i/n of
-// the sum. E exp(x sum_i B_i i/n) <= exp(e^x - 1): the effective number of rescalings exceeds r
-// with probability below exp(r - 1 - r log r), as for a Poisson variable of mean 1.
+// The forms change three things: how far an exponent is from t_j (base 2), what the sum and its
+// numerators suffer besides (a running maximum), and how the weight is made of them: a quotient,
+// exp(z_j - LSE), or the quotient without the sink times sigmoid(LSE - b).
 #include "proofs/bounds/bounds.h"
 
 #include <float.h>
@@ -35,15 +30,46 @@ sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_
     return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
 }
 
+// ---- one row ------------------------------------------------------------------------------------
+
+typedef struct numerator {
+    double lo, hi, likely_lo, likely_hi, mid;
+    double own; // how far a term of the denominator may be from its numerator, as a factor
+} numerator;
+
+// A row of n keys; the sink is term n. Sums are of the numerators.
+typedef struct softmax_row {
+    const sinkproof_setting *s;
+    size_t n;
+    bool base_2, running, lse_subtracted, lse_gated; // what an engine may do
+    bool quotient;                                   // e_i over their sum: what all others do
+    const sinkproof_honest *z_j;                     // logits, unshifted
+    sinkproof_honest b, *t_j;                        // t_j [n + 1]: shifted, where A9.max rounds
+    numerator *e_j;                                  // [n + 1]
+    double m, m_lo, m_hi, keys_lo, keys_hi;          // the shift; the maximum of the keys alone
+    double top, keys_top;                            // the largest size of these maxima
+    double declared, declared_log;
+    numerator keys, sink;     // the sum of the keys' numerators, the sink's
+    double log_sum, log_keys; // the largest logs of the sums, each over its maximum
+    double subtraction, gate; // errors of an exponent: z - LSE, LSE - b
+} softmax_row;
+
+static double size_of(sinkproof_honest z) {
+    return fmax(fabs(z.lo), fabs(z.hi));
+}
+
+static sinkproof_honest larger(sinkproof_honest x, sinkproof_honest y) {
+    return (sinkproof_honest){.lo = fmax(x.lo, y.lo),
+                              .hi = fmax(x.hi, y.hi),
+                              .likely_lo = fmax(x.likely_lo, y.likely_lo),
+                              .likely_hi = fmax(x.likely_hi, y.likely_hi),
+                              .mid = fmax(x.mid, y.mid)};
+}
+
 // A9.max: the row's maximum is subtracted and the difference rounded; no logit stays above 0.
 static void subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
     sinkproof_honest m = sinkproof_known(-INFINITY);
-    for (size_t j = 0; j < n; j++) {
-        m.lo = fmax(m.lo, z_j[j].lo), m.hi = fmax(m.hi, z_j[j].hi);
-        m.likely_lo = fmax(m.likely_lo, z_j[j].likely_lo);
-        m.likely_hi = fmax(m.likely_hi, z_j[j].likely_hi);
-        m.mid = fmax(m.mid, z_j[j].mid);
-    }
+    for (size_t j = 0; j < n; j++) m = larger(m, z_j[j]);
     for (size_t j = 0; j < n; j++) {
         if (z_j[j].hi == -INFINITY) continue;
         sinkproof_honest t = sinkproof_honest_inside(s, sinkproof_honest_sub(z_j[j], m));
@@ -53,111 +79,371 @@ static void subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_hon
     }
 }
 
-typedef struct numerator {
-    double lo, hi, likely_lo, likely_hi, mid;
-    double own; // how far a generic engine's term of the denominator may be from its numerator
-} numerator;
+//> bound.form-base2
+// How far the exponent may be from z - m, but for what all terms of a row share and so cancels; far
+// = |z - m|, size = |z|. Natural: the difference is rounded. Base 2: y = z (1 + kappa) (1 + delta),
+// kappa the constants log2(e) and scale, the same in all terms, delta the product and the
+// rounding of A6, which such a kernel does not do. Only kappa (z - m) of the first is left; of the
+// second all of it, since large scores round to coarse steps. With a running maximum, m log2(e) is
+// rounded at each one apart from the scores.
+static double exponent_error(const softmax_row *row, double far, double size) {
+    double u = row->s->u, difference = u + 0x1p-52; // 0x1p-52: this evaluation
+    if (!row->base_2) return far * difference;
+    double kappa = sinkproof_gamma(2, u), delta = sinkproof_gamma(2, u);
+    double before = kappa * far + (1 + kappa) * delta * size;
+    double after = difference * (1 + kappa) * (far + delta * (size + row->top));
+    double maxima = row->running ? (1 + kappa) * (2 * u * fmax(size, row->top) + u * far) : 0;
+    return before + after + maxima;
+}
+//< bound.form-base2
 
 //> bound.exp
-// m_lo <= the engine's maximum <= m_hi; m is the shift of this evaluation.
-static numerator numerator_of(const sinkproof_setting *s, bool running, sinkproof_honest z,
-                              double m, double m_lo, double m_hi) {
+// z [j] of the row, shifted by m; m_lo <= the engine's maximum <= m_hi.
+static numerator numerator_of(const softmax_row *row, size_t j) {
     const double libm = 0x1p-50; // binary64 exp here: a few ulp, checked against Arb by the tests
-    numerator e = {.mid = exp(z.mid - m), .own = 1};
+    const sinkproof_setting *s = row->s;
+    sinkproof_honest z = row->t_j[j];
+    numerator e = {.mid = exp(z.mid - row->m), .own = 1};
+    e.lo = e.hi = e.likely_lo = e.likely_hi = e.mid;
     if (s->mid_only || z.hi == -INFINITY) return e;
-    double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
-    double far = fmax(fabs(z.lo - m_hi), fabs(z.hi - m_lo));
-    double eta = expm1(far * (s->u + 0x1p-52)) * (1 + declared) + declared + libm;
-    if (running) e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
+    double far = fmax(fabs(z.lo - row->m_hi), fabs(z.hi - row->m_lo));
+    // A sink that enters a finished sum is shifted by the maximum of the keys.
+    if (j == row->n && j > 0 && row->running) far = fmax(far, fabs(z.hi - row->keys_lo));
+    double size = row->base_2 ? size_of(j < row->n ? row->z_j[j] : row->b) : 0;
+    double eta = expm1(exponent_error(row, far, size)) * (1 + row->declared) + row->declared + libm;
+    e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
     // A vectorised exp may flush what would be subnormal.
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
-    e.lo = fmax(exp(z.lo - m) * (1 - eta) - flush, 0);
-    e.hi = exp(z.hi - m) * (1 + eta) + flush;
-    e.likely_lo = fmax(exp(z.likely_lo - m) * (1 - eta) - flush, 0);
-    e.likely_hi = exp(z.likely_hi - m) * (1 + eta) + flush;
+    if (z.lo != z.hi) {
+        e.lo = exp(z.lo - row->m), e.hi = exp(z.hi - row->m);
+        e.likely_lo = exp(z.likely_lo - row->m), e.likely_hi = exp(z.likely_hi - row->m);
+    }
+    e.lo = fmax(e.lo * (1 - eta) - flush, 0), e.hi = e.hi * (1 + eta) + flush;
+    e.likely_lo = fmax(e.likely_lo * (1 - eta) - flush, 0);
+    e.likely_hi = e.likely_hi * (1 + eta) + flush;
     return e;
 }
 //< bound.exp
 
-// What n rescalings of a running maximum may add, relatively: in the worst case and likely.
+static bool admits(const sinkproof_setting *s, sinkproof_point point, int form) {
+    return point == SINKPROOF_AT_A9 && !s->mid_only &&
+           sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, form);
+}
+
+static void add_numerator(numerator *sum, const numerator *e) {
+    sum->lo += e->lo, sum->hi += e->hi;
+    sum->likely_lo += e->likely_lo, sum->likely_hi += e->likely_hi;
+    sum->mid += e->mid;
+}
+
+static void find_maxima(softmax_row *row) {
+    sinkproof_honest top = sinkproof_known(-INFINITY), unshifted = top;
+    for (size_t j = 0; j < row->n; j++) {
+        top = larger(top, row->t_j[j]);
+        unshifted = larger(unshifted, row->z_j[j]);
+    }
+    row->keys_lo = top.lo, row->keys_hi = top.hi, row->keys_top = size_of(unshifted);
+    top = larger(top, row->t_j[row->n]);
+    row->m = top.mid, row->m_lo = top.lo, row->m_hi = top.hi;
+    row->top = size_of(larger(unshifted, row->b));
+}
+
+static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                          const sinkproof_honest *z_j, sinkproof_honest b) {
+    softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b};
+    row.base_2 = admits(s, point, SINKPROOF_A9_BASE_2);
+    row.running = admits(s, point, SINKPROOF_A9_RUNNING_MAX);
+    row.lse_subtracted = admits(s, point, SINKPROOF_A9_LSE_SUBTRACTED);
+    row.lse_gated = admits(s, point, SINKPROOF_A9_LSE_GATED);
+    row.quotient = row.base_2 || row.running || !(row.lse_subtracted || row.lse_gated);
+    if (admits(s, point, SINKPROOF_FORM_DEFINITION)) row.quotient = true;
+    row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
+    row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
+    row.t_j = malloc((n + 1) * sizeof *row.t_j);
+    row.e_j = malloc((n + 1) * sizeof *row.e_j);
+    if (row.t_j == NULL || row.e_j == NULL) abort();
+    for (size_t j = 0; j < n; j++) row.t_j[j] = z_j[j];
+    row.t_j[n] = b; // the sink is one more term of the denominator
+    if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
+        subtract_maximum(s, n + 1, row.t_j);
+    find_maxima(&row);
+    for (size_t j = 0; j <= n; j++) {
+        row.e_j[j] = numerator_of(&row, j);
+        add_numerator(j < n ? &row.keys : &row.sink, &row.e_j[j]);
+    }
+    double spread = row.m_hi - row.m_lo;
+    row.log_sum = log(fmax(row.keys.hi + row.sink.hi, 1)) + spread + 0x1p-40;
+    row.log_keys = fmax(log(row.keys.hi) + row.m - row.keys_lo, 0) + 0x1p-40;
+    return row;
+}
+
+// ---- what a form does to the row ----------------------------------------------------------------
+
+//> bound.form-running-max
+// What n rescalings of a running maximum may add, relatively: in the worst case and likely. Each
+// new maximum multiplies what has been summed by one more exp. The exponents of a term's factors
+// add up to t_j, so their roundings stay within exp(|t_j| u), but each factor brings the declared
+// error and one rounding: R rescalings err by at most rho = ((1 + declared)(1 + u))^R - 1, R <= n.
+// The numerator may be another exp than the term of the denominator, or be rescaled with it; so
+// both get rho, and the numerator's own eta no longer cancels. Likely: when the order of the keys
+// has nothing to do with their scores, key i is a new maximum with probability 1/i and then
+// rescales a share i/n of the sum. E exp(x sum_i B_i i/n) <= exp(e^x - 1): the effective number of
+// rescalings exceeds r with probability below exp(r - 1 - r log r), as for a Poisson variable of
+// mean 1.
 typedef struct rescaling {
     double worst, likely;
 } rescaling;
 
-static rescaling rescaling_of(const sinkproof_setting *s, bool running, double n) {
-    if (!running) return (rescaling){0, 0};
-    double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u, each = log1p(declared) + s->u;
+static rescaling rescaling_of(const softmax_row *row, double n) {
+    if (!row->running) return (rescaling){0, 0};
+    double each = log1p(row->declared) + row->s->u;
     double r = 1;
-    while (r < n && r * (log(r) - 1) + 1 < s->odds) r++;
+    while (r < n && r * (log(r) - 1) + 1 < row->s->odds) r++;
     return (rescaling){expm1(n * each) * (1 + 0x1p-50), expm1(fmin(r, n) * each)};
+}
+//< bound.form-running-max
+
+//> bound.form-lse
+// How far LSE may be from the log of the sum that it was made of: the log's declared error, the
+// sink's entry by one more exp and log1p, and the roundings on the way: m + log(sum) and max +
+// log1p(...); in base 2 also m times the scale, the constants log2(e) and scale on both sides,
+// and LSE times log2(e). Each rounds a number of size |m| + log(sum) + 1 at most.
+static double lse_error(const softmax_row *row, double top, double log_sum) {
+    double roundings = sinkproof_gamma(row->base_2 ? 7 : 2, row->s->u);
+    return roundings * (top + log_sum + 1) + row->declared_log * (log_sum + 1) + row->declared;
+}
+
+// alpha_j = exp(z_j - LSE): the error of LSE, and what the difference rounds beyond z_j - m.
+static double subtraction_error(const softmax_row *row) {
+    double difference = sinkproof_gamma(row->base_2 ? 3 : 1, row->s->u) * (row->log_sum + 1);
+    return lse_error(row, row->top, row->log_sum) * (1 + row->s->u) + difference;
+}
+
+// LSE - b, LSE of the keys alone, and the exponential of the sigmoid: errors as an exponent.
+static double gate_error(const softmax_row *row) {
+    const sinkproof_honest *b = &row->t_j[row->n];
+    if (b->lo == -INFINITY) return 0; // no sink: the gate is open
+    double argument =
+        fmax(fabs(row->keys_hi + row->log_keys - b->lo), fabs(b->hi - row->keys_lo)) + 1;
+    return lse_error(row, row->keys_top, row->log_keys) * (1 + row->s->u) +
+           sinkproof_gamma(1, row->s->u) * argument - log1p(-row->declared);
+}
+//< bound.form-lse
+
+// The ends of one weight's set, worst case or likely. Factors: what is left beside the numerators.
+typedef struct range {
+    double lo, hi;
+} range;
+
+static range hull(range x, range y) {
+    return (range){fmin(x.lo, y.lo), fmax(x.hi, y.hi)};
+}
+
+// What the sum of a row, of relative error `sum`, and rescalings, rho, leave of a quotient that
+// meets `roundings` of its own.
+static range quotient_factors(double sum, double rho, double roundings) {
+    double lo = (1 - roundings) / ((1 + sum) * (1 + rho)) * fmax(1 - rho, 0);
+    bool bounded = rho < 1 && sum < 1;
+    return (range){lo, bounded ? (1 + roundings) / ((1 - sum) * (1 - rho)) * (1 + rho) : INFINITY};
+}
+
+// e / (e + others): largest when the term is largest and the others are smallest.
+static range share(range e, range others, double own) {
+    double lo = e.lo > 0 ? e.lo / (e.lo * own + others.hi) : 0;
+    return (range){lo, isfinite(e.hi) ? e.hi / (e.hi / own + others.lo) : own};
+}
+
+static range times(range x, range y) {
+    return (range){x.lo * y.lo, x.hi * y.hi};
+}
+
+static range end_of(const numerator *e, bool likely) {
+    return likely ? (range){e->likely_lo, e->likely_hi} : (range){e->lo, e->hi};
+}
+
+// What all weights of a row have in common, in the worst case or likely: the sums of numerators and
+// the factors that each form leaves beside them.
+typedef struct summed {
+    bool likely;
+    double here; // the error of the sums' evaluation here
+    range keys, all;
+    range quotient, subtraction, gate; // factors of a key's weight
+    range sink;                        // sigmoid(b - LSE), the sink's whole weight by the gate
+} summed;
+
+// A sum less one of its terms. The sum is evaluated here with relative error `here`, which counts
+// against what is left.
+static range without(range sum, range e, double here) {
+    return (range){fmax(sum.lo * (1 - here) - e.lo, 0), sum.hi * (1 + here) - e.hi};
+}
+
+//> bound.softmax-sink
+// alpha_j = e_j / sum, two roundings: the quotient, or a reciprocal and a product.
+static range by_quotient(const softmax_row *row, size_t j, const summed *w) {
+    range e = end_of(&row->e_j[j], w->likely);
+    double own = row->running ? row->e_j[j].own : 1;
+    range a = times(share(e, without(w->all, e, w->here), own), w->quotient);
+    return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
+}
+//< bound.softmax-sink
+
+//> bound.form-lse
+// e^x and e^-x of an exponent that is off by x at most.
+static range exponent_factors(double x) {
+    return (range){fmax(1 - x, 0), x < 1 ? 1 / (1 - x) : INFINITY};
+}
+
+// Nothing is divided: the error of LSE and of the difference is a factor.
+static range by_subtraction(const softmax_row *row, size_t j, const summed *w) {
+    range e = end_of(&row->e_j[j], w->likely);
+    return times(share(e, without(w->all, e, w->here), row->e_j[j].own), w->subtraction);
+}
+
+// alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE).
+static range by_gate(const softmax_row *row, size_t j, const summed *w) {
+    if (j == row->n) return w->sink;
+    range e = end_of(&row->e_j[j], w->likely);
+    return times(share(e, without(w->keys, e, w->here), row->e_j[j].own), w->gate);
+}
+
+// An error xi of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two,
+// 1
+// + E, the sigmoid's quotient, the product.
+static void find_gate(const softmax_row *row, double sum, double rho, summed *w) {
+    double roundings = sinkproof_gamma(5, row->s->u);
+    range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};
+    range sink = times(end_of(&row->sink, w->likely), exponent_factors(row->gate));
+    sink = times(sink, quotient_factors(sum, rho, 0));
+    w->sink = times(share(sink, keys, 1), (range){1 - roundings, 1 + roundings});
+    w->gate = times(share(keys, sink, 1), quotient_factors(sum, rho, roundings));
+}
+//< bound.form-lse
+
+// Relative errors of the sum and of rescalings, rho.
+static summed summed_of(const softmax_row *row, double sum, double rho, bool likely, double here) {
+    summed w = {.likely = likely, .here = here, .keys = end_of(&row->keys, likely)};
+    range sink = end_of(&row->sink, likely);
+    w.all = (range){w.keys.lo + sink.lo, w.keys.hi + sink.hi};
+    w.quotient = quotient_factors(sum, rho, sinkproof_gamma(2, row->s->u));
+    w.subtraction = times(quotient_factors(sum, rho, 0), exponent_factors(row->subtraction));
+    if (row->lse_gated) find_gate(row, sum, rho, &w);
+    return w;
+}
+
+// The hull over the forms; where the last step is an exp it may flush.
+static range weight_range(const softmax_row *row, size_t j, const summed *w) {
+    range a = {INFINITY, 0};
+    if (row->e_j[j].hi == 0) return (range){0, 0};
+    if (row->quotient) a = by_quotient(row, j, w);
+    if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w));
+    if (row->lse_gated) a = hull(a, by_gate(row, j, w));
+    if (!(a.lo <= a.hi)) a.lo = 0; // so many terms that nothing is known of the sum
+    if (!row->lse_subtracted && !row->lse_gated) return a;
+    double flush = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    return (range){fmax(a.lo - flush, 0), a.hi + flush};
+}
+
+// ---- the row's weights --------------------------------------------------------------------------
+
+// The errors of a row that its elements share, or that lean: relative, and as a variance.
+typedef struct row_errors {
+    double leaning, fourth; // of the sum; sum of the squared weights
+    double var, bias;       // of the denominator's terms
+    double form;            // what the forms add to every element, one way
+    double distance;        // sum_j alpha_j |t_j|
+} row_errors;
+
+// Variance and lean of one term's exponent, t = z - m.
+static double term_variance(const softmax_row *row, size_t j) {
+    double u = row->s->u, t = row->t_j[j].mid - row->m;
+    double size = row->base_2 ? (j < row->n ? row->z_j[j].mid : row->b.mid) : 0;
+    return row->t_j[j].var + (t * t + 4 * size * size) * u * u / 3;
+}
+
+static row_errors errors_of(const softmax_row *row, double total) {
+    row_errors r = {0};
+    sinkproof_lean lean = sinkproof_lean_of_sum(total, row->s->u);
+    for (size_t j = 0; j <= row->n; j++) {
+        double a = row->e_j[j].mid / total;
+        if (!(a > 0)) continue;
+        r.fourth += a * a;
+        if (!row->s->mid_only) sinkproof_lean_add(&lean, row->e_j[j].mid);
+        r.var += a * a * term_variance(row, j);
+        r.bias += a * row->t_j[j].bias;
+        r.distance += a * fabs(row->t_j[j].mid - row->m);
+    }
+    r.leaning = sinkproof_lean_result(&lean) / total;
+    if (row->base_2) r.form += sinkproof_gamma(2, row->s->u) * r.distance;
+    if (row->lse_subtracted) r.form += row->subtraction;
+    return r;
+}
+
+// What may lean in element j besides, relative: the exponentials' declared errors, above and below
+// (a running maximum rescales a term once more on the average), log2(e), the gate's argument.
+static double lean_of_element(const softmax_row *row, const row_errors *r, size_t j, double a) {
+    double t = fabs(row->t_j[j].mid - row->m);
+    double lean = (row->running ? 4 : 2) * row->declared + r->leaning + row->t_j[j].bias + r->bias;
+    if (row->base_2) lean += sinkproof_gamma(2, row->s->u) * t;
+    double a_sink = row->sink.mid / (row->sink.mid + row->keys.mid);
+    if (row->lse_gated) lean += row->gate * (j < row->n ? a_sink : 1 - a);
+    return lean + r->form;
+}
+
+// Scores that may be anything leave weights that may be anything: up to what exp(z - LSE) makes of
+// the largest score, or to 1 and the quotient's roundings.
+static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                                 const sinkproof_honest *z_j, sinkproof_honest b) {
+    softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b, .log_sum = log((double)n + 1)};
+    row.base_2 = admits(s, point, SINKPROOF_A9_BASE_2);
+    row.running = admits(s, point, SINKPROOF_A9_RUNNING_MAX);
+    row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
+    row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
+    row.top = b.hi == -INFINITY ? 0 : size_of(b);
+    for (size_t j = 0; j < n; j++) row.top = fmax(row.top, size_of(z_j[j]));
+    double x = subtraction_error(&row) + exponent_error(&row, 2 * row.top, row.top);
+    double most = 1 + 2 * s->u, left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
+    if (admits(s, point, SINKPROOF_A9_LSE_SUBTRACTED))
+        most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
+    return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0, 0});
 }
 
 //> bound.softmax-sink
 void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
-    sinkproof_honest *t_j = malloc((n + 1) * sizeof *t_j);
-    numerator *e_j = malloc((n + 1) * sizeof *e_j), sum = {0};
-    if (t_j == NULL || e_j == NULL) abort();
-    bool running = !s->policy->exact && !s->mid_only && point == SINKPROOF_AT_A9;
-    for (size_t j = 0; j < n; j++) t_j[j] = z_j[j];
-    t_j[n] = b; // the sink is one more term of the denominator
-    if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
-        subtract_maximum(s, n + 1, t_j);
-    double m = -INFINITY, m_lo = m, m_hi = m, fourth = 0, in_var = 0, in_bias = 0;
-    for (size_t j = 0; j <= n; j++)
-        m = fmax(m, t_j[j].mid), m_lo = fmax(m_lo, t_j[j].lo), m_hi = fmax(m_hi, t_j[j].hi);
-    for (size_t j = 0; j <= n; j++) {
-        e_j[j] = numerator_of(s, running, t_j[j], m, m_lo, m_hi);
-        sum.lo += e_j[j].lo, sum.hi += e_j[j].hi;
-        sum.likely_lo += e_j[j].likely_lo, sum.likely_hi += e_j[j].likely_hi;
-        sum.mid += e_j[j].mid;
+    bool wide = false; // beyond the range of exp
+    for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
+    if (wide && !s->mid_only) {
+        sinkproof_honest any = anything(s, point, n, z_j, b);
+        *common = 0;
+        for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
+        return;
     }
-    sinkproof_lean lean = sinkproof_lean_of_sum(sum.mid, s->u);
+    softmax_row row = row_of(s, point, n, z_j, b);
+    row.subtraction = subtraction_error(&row), row.gate = gate_error(&row);
+    double k = (double)n + 1, total = row.keys.mid + row.sink.mid;
+    double here = sinkproof_gamma(2 * k + 8, 0x1p-53); // the error of this evaluation
+    row_errors r = errors_of(&row, total);
+    rescaling rho = rescaling_of(&row, k - 1);
+    double partial = s->u * s->u * (k / 3 + k * r.fourth / 6);
+    double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here;
+    double likely = fmin(gamma, sqrt(2 * s->odds * partial) + r.leaning + 2 * here);
+    const summed worst_case = summed_of(&row, gamma, rho.worst, false, here);
+    const summed at_odds = summed_of(&row, likely, rho.likely, true, here);
+    *common = partial / 3 + r.var;
     for (size_t j = 0; j <= n; j++) {
-        double a = e_j[j].mid / sum.mid, t = e_j[j].mid > 0 ? t_j[j].mid - m : 0;
-        fourth += a * a;
-        if (!s->mid_only) sinkproof_lean_add(&lean, e_j[j].mid);
-        in_var += a * a * (t_j[j].var + t * t * s->u * s->u / 3);
-        in_bias += a * t_j[j].bias;
-    }
-    double k = (double)n + 1, here = sinkproof_gamma(2 * k + 8, 0x1p-53);
-    double leaning = sinkproof_lean_result(&lean) / sum.mid;
-    rescaling rho = rescaling_of(s, running, k - 1);
-    double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here, two = sinkproof_gamma(2, s->u);
-    double partial = s->u * s->u * (k / 3 + k * fourth / 6);
-    double likely = fmin(gamma, sqrt(2 * s->odds * partial) + leaning + 2 * here);
-    double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
-    // The factors of the quotient's ends: what its two roundings, the sum and rescalings leave.
-    double low = (1 - two) / ((1 + gamma) * (1 + rho.worst)) * fmax(1 - rho.worst, 0);
-    double high = rho.worst < 1 && gamma < 1
-                      ? (1 + two) / ((1 - gamma) * (1 - rho.worst)) * (1 + rho.worst)
-                      : INFINITY;
-    double likely_low = (1 - two) / ((1 + likely) * (1 + rho.likely)) * fmax(1 - rho.likely, 0);
-    double likely_high = (1 + two) / ((1 - likely) * (1 - rho.likely)) * (1 + rho.likely);
-    *common = partial / 3 + in_var;
-    for (size_t j = 0; j <= n; j++) {
-        const numerator *e = &e_j[j];
-        sinkproof_honest a = sinkproof_known(e->mid / sum.mid);
-        if (!s->mid_only && e->hi > 0) {
-            // The sums' own error counts against what is left when one term is taken out.
-            double others_lo = fmax(sum.lo * (1 - here) - e->lo, 0);
-            double others_hi = sum.hi * (1 + here) - e->hi;
-            a.lo = e->lo / (e->lo * e->own + others_hi) * low;
-            a.hi = e->hi / (e->hi / e->own + others_lo) * high;
-            others_lo = fmax(sum.likely_lo * (1 - here) - e->likely_lo, 0);
-            others_hi = sum.likely_hi * (1 + here) - e->likely_hi;
-            a.likely_lo = e->likely_lo / (e->likely_lo * e->own + others_hi) * likely_low;
-            a.likely_hi = e->likely_hi / (e->likely_hi / e->own + others_lo) * likely_high;
-            a.hi = fmin(a.hi, 1 + 2 * s->u), a.likely_hi = fmin(a.likely_hi, 1 + 2 * s->u);
-            double t = e->mid > 0 ? t_j[j].mid - m : 0;
-            a.var = a.mid * a.mid * (t_j[j].var + (t * t + 2) * s->u * s->u / 3);
-            a.spread = a.var;
-            // A running maximum rescales a term once, on the average, above and below.
-            a.bias = a.mid * ((running ? 4 : 2) * declared + leaning + t_j[j].bias + in_bias);
+        sinkproof_honest a = sinkproof_known(row.e_j[j].mid / total);
+        if (!s->mid_only && row.e_j[j].hi > 0) {
+            range worst = weight_range(&row, j, &worst_case);
+            range probable = weight_range(&row, j, &at_odds);
+            a.lo = worst.lo, a.hi = worst.hi;
+            a.likely_lo = probable.lo, a.likely_hi = probable.hi;
+            double own = a.mid > 0 ? term_variance(&row, j) : 0;
+            a.var = a.spread = a.mid * a.mid * (own + 2 * s->u * s->u / 3);
+            if (a.mid > 0) a.bias = a.mid * lean_of_element(&row, &r, j, a.mid);
         }
         alpha_j[j] = sinkproof_honest_at(s, point, sinkproof_honest_inside(s, a));
     }
-    free(t_j), free(e_j);
+    free(row.t_j), free(row.e_j);
 }
 //< bound.softmax-sink

@@ -5,33 +5,62 @@
 // (clamp(u) + 1) clamp(g) sigmoid(alpha clamp(g)), rounded where the policy says.
 //
 // sigmoid(t) = 1 / (1 + E), E = exp(-t): an error eps of E moves it by E / (1 + E) eps at most
-// 1 / (1 - eps) times, and the sum and the quotient round once each.
+// 1 / (1 - eps) times, and the sum and the quotient round once each. As (1 + tanh(t / 2)) / 2 it is
+// one form more that a policy may admit (bound.form-tanh).
 #include "proofs/bounds/bounds.h"
 
 static double sigmoid(double t) {
     return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
 }
 
-static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest t) {
-    const double libm = 0x1p-50;
-    sinkproof_honest y = {sigmoid(t.lo) * (1 - libm),
-                          sigmoid(t.hi) * (1 + libm),
-                          sigmoid(t.likely_lo) * (1 - libm),
-                          sigmoid(t.likely_hi) * (1 + libm),
-                          sigmoid(t.mid),
-                          0,
-                          0,
-                          0,
-                          0};
-    if (s->mid_only) return y;
-    double slope = y.mid * (1 - y.mid);
-    y.var = y.spread = t.var * slope * slope;
-    y.bias = t.bias * slope, y.order = t.order * slope * slope;
+static const double libm = 0x1p-50; // binary64 exp and tanh here: a few ulp
+
+// What the freedom of t alone leaves of the sigmoid.
+static sinkproof_honest real_sigmoid(sinkproof_honest t) {
+    double mid = sigmoid(t.mid), slope = mid * (1 - mid);
+    return (sinkproof_honest){.lo = sigmoid(t.lo) * (1 - libm),
+                              .hi = sigmoid(t.hi) * (1 + libm),
+                              .likely_lo = sigmoid(t.likely_lo) * (1 - libm),
+                              .likely_hi = sigmoid(t.likely_hi) * (1 + libm),
+                              .mid = mid,
+                              .var = t.var * slope * slope,
+                              .spread = t.var * slope * slope,
+                              .bias = t.bias * slope,
+                              .order = t.order * slope * slope};
+}
+
+static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, sinkproof_honest y) {
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
     y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm), flush);
     return sinkproof_honest_roundings(s, y, 2);
+}
+
+//> bound.form-tanh
+// tanh errs by its declared error, half the gate times tanh may round, and the sum rounds once:
+// absolute errors of about u, which for very negative t is all that is left of the sigmoid. Where
+// they may lean they count in the variance too, so that such elements weigh little in a drift.
+static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
+                                sinkproof_honest y) {
+    double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
+    double size = tanh(fmax(fabs(t.lo), fabs(t.hi)) / 2) * (1 + libm);
+    double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + libm);
+    y = sinkproof_honest_declared(y, s->u * (1 + libm), absolute);
+    y.var += absolute * absolute;
+    y.spread = y.var;
+    return y;
+}
+//< bound.form-tanh
+
+static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest t) {
+    sinkproof_honest y = real_sigmoid(t);
+    if (s->mid_only) return y;
+    if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_M8_TANH))
+        return by_exp(s, t, y);
+    if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_FORM_DEFINITION))
+        return by_tanh(s, t, y);
+    return sinkproof_honest_hull(by_exp(s, t, y), by_tanh(s, t, y));
 }
 
 static sinkproof_honest at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest x) {
@@ -44,6 +73,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     double limit = config->swiglu_limit;
     sinkproof_honest g = sinkproof_honest_clamp(gate, -INFINITY, limit); // clamped above only
     sinkproof_honest l = sinkproof_honest_clamp(up, -limit, limit);
+    g = sinkproof_honest_flushed(s, g), l = sinkproof_honest_flushed(s, l);
     sinkproof_honest alpha = sinkproof_known(config->swiglu_alpha);
     // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
     if (!s->mid_only) alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
@@ -53,7 +83,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     sinkproof_honest swish = at(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
     sinkproof_honest one_up =
         at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(1)));
-    sinkproof_honest y = sinkproof_honest_mul(swish, one_up);
+    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_flushed(s, swish), one_up);
     // Where no rounding is fixed on the way, g, the quotient and u + 1 may meet in any order: each
     // of the two products then rounds something else than it does above.
     sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SWISH];

@@ -9,6 +9,7 @@
 
 extern const sinkproof_identity sinkproof_identities_attention[];
 extern const sinkproof_identity sinkproof_identities_sink[];
+extern const sinkproof_identity sinkproof_identities_forms[];
 extern const sinkproof_identity sinkproof_identities_stages[];
 extern const sinkproof_identity sinkproof_identities_model[];
 

@@ -42,6 +42,8 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
     static const char *const what =
         "the lane arithmetic follows f32, f32,A2=bf16,A4=bf16 and bf16-operands";
     sinkproof_policy f32, operands;
+    static const int forms[SINKPROOF_FORMED_COUNT] = {[SINKPROOF_FORM_OF_A9] =
+                                                          SINKPROOF_A9_RUNNING_MAX};
     size_t where = 0, unused;
     if (!sinkproof_policy_known("f32", &f32) || !sinkproof_policy_known("bf16-operands", &operands))
         return sinkproof_fail(error, "the policies f32 and bf16-operands are not known");
@@ -54,8 +56,12 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
                                   policy->name, sinkproof_function_name((sinkproof_function)f),
                                   policy->ulp[f]);
     if (follows(policy, &operands, false, &unused) || follows(policy, &f32, true, &unused) ||
-        follows(policy, &f32, false, &where))
-        return true;
+        follows(policy, &f32, false, &where)) {
+        if (policy->weights == SINKPROOF_REAL)
+            return sinkproof_policy_admits_all(policy, forms, error);
+        return sinkproof_fail(error, "%s, with the weights as they are stored: not weights=%s",
+                              what, sinkproof_format_name(policy->weights));
+    }
     return sinkproof_fail(error, "%s: not %s, with %s%s at %s", what, policy->name,
                           sinkproof_format_name(policy->at[where].format),
                           policy->at[where].optional ? "?" : "",

@@ -46,6 +46,7 @@ struct sinkproof_model {
     size_t n_names;
     sinkproof_layer *layers;
     sinkproof_matrix outside[3]; // embedding, final norm, unembedding
+    bool view;                   // of another model, whose files and names it shares
 };
 
 // Opens the files of `directory`: model.safetensors; without it, in the Hugging Face layout

@@ -9,6 +9,7 @@
 #include "ref/model/mxfp4.h"
 #include "ref/model/synthetic.h"
 
+#include <math.h>
 #include <stdint.h>
 
 static const struct {
@@ -32,7 +33,10 @@ size_t sinkproof_dtype_size(sinkproof_dtype dtype) {
 }
 
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
-    return dtypes[matrix->dtype].bits;
+    int bits = dtypes[matrix->dtype].bits;
+    if (matrix->kept == SINKPROOF_REAL) return bits;
+    int kept = -ilogb(sinkproof_unit_roundoff(matrix->kept)); // u = 2^-bits
+    return bits < kept ? bits : kept;
 }
 
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
@@ -50,7 +54,7 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     return matrix;
 }
 
-void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     if (matrix->data == NULL) {
         sinkproof_synthetic_row(matrix, r, out_c);
     } else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) {
@@ -62,4 +66,10 @@ void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_
         sinkproof_decode_many(matrix->dtype, matrix->data + r * matrix->row_stride * size,
                               matrix->col_stride, matrix->cols, out_c);
     }
+}
+
+void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    stored_row(matrix, r, out_c);
+    if (matrix->kept == SINKPROOF_REAL) return;
+    for (size_t c = 0; c < matrix->cols; c++) out_c[c] = sinkproof_round(matrix->kept, out_c[c]);
 }

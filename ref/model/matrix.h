@@ -3,11 +3,13 @@
 //
 // A weight as it is stored: a view into a mapped file, or rows made on the fly by the
 // synthetic generator. Rows are outputs, columns are inputs: y_r = sum_c W_rc x_c.
-// Reading a row decodes it exactly into binary64; nothing is ever rounded here.
+// Reading a row decodes it exactly into binary64; rounded only where an engine keeps its weights in
+// a narrower format than the container does.
 #ifndef SINKPROOF_MATRIX_H
 #define SINKPROOF_MATRIX_H
 
 #include "ref/error.h"
+#include "ref/round.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,12 +41,13 @@ typedef struct sinkproof_matrix {
     const struct sinkproof_synthetic *synthetic; // makes the rows when data is NULL
     uint64_t stream;                             // which tensor of the generator
     const char *name;                            // as in the container, for error sentences
+    sinkproof_format kept;                       // what an engine keeps it in; REAL (0): as it is
 } sinkproof_matrix;
 
 // The e-th matrix of a stack, as a plain matrix (count 1).
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e);
 
-// Decodes row r of a plain matrix into out_c[cols], exactly.
+// Decodes row r of a plain matrix into out_c[cols], rounded to what it is kept in.
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
 
 // The largest number of significant bits of an element (bf16 8, f16 11, f32 24, MXFP4 2):

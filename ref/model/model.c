@@ -161,11 +161,13 @@ bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_e
 
 void sinkproof_model_close(sinkproof_model *model) {
     if (model == NULL) return;
-    sinkproof_checkpoint_close(&model->checkpoint);
-    for (size_t i = 0; i < model->n_names; i++) free(model->names[i]);
-    free(model->names);
+    if (!model->view) {
+        sinkproof_checkpoint_close(&model->checkpoint);
+        for (size_t i = 0; i < model->n_names; i++) free(model->names[i]);
+        free(model->names);
+        free(model->spec);
+    }
     free(model->layers);
-    free(model->spec);
     free(model);
 }
 

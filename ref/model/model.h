@@ -44,6 +44,15 @@ void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *te
 void sinkproof_model_close(sinkproof_model *model);
 
 const char *sinkproof_model_spec(const sinkproof_model *model); // as it was opened
+
+// The same weights as an engine keeps them, each rounded to `kept`: a view, which shares all else
+// with `model`, must be closed before it, and is NULL without memory.
+sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept);
+// Whether every finite weight is finite in `kept` too (REAL: always): reads them all. The error
+// names the tensor and the number.
+bool sinkproof_model_fits(const sinkproof_model *model, sinkproof_format kept,
+                          sinkproof_error *error);
+
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
 sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l);
 sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model);   // [vocab, hidden]

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A model as an engine keeps it: the weights rounded to a narrower format than the container's, as
+// `model.half()` does, MXFP4 experts decoded and rounded too. A view of the opened model: rows are
+// rounded when they are read, nothing is copied.
+#include "ref/model/checkpoint.h"
+#include "ref/model/slots.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept) {
+    size_t n_layers = model->config.n_layers;
+    sinkproof_model *view = malloc(sizeof *view);
+    sinkproof_layer *layers = malloc(n_layers * sizeof *layers);
+    if (view == NULL || layers == NULL) {
+        free(view), free(layers);
+        return NULL;
+    }
+    memcpy(layers, model->layers, n_layers * sizeof *layers);
+    *view = *model;
+    view->layers = layers;
+    view->view = true;
+    for (size_t l = 0; l < n_layers; l++)
+        for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
+            sinkproof_slot_of(&layers[l], (sinkproof_slot)s)->kept = kept;
+    for (size_t s = 0; s < 3; s++) view->outside[s].kept = kept;
+    return view;
+}
+
+// One matrix of a stack, row by row, as it is stored.
+static bool matrix_fits(const sinkproof_matrix *w, sinkproof_format kept, double *row_c,
+                        sinkproof_error *error) {
+    for (size_t r = 0; r < w->rows; r++) {
+        sinkproof_matrix_row(w, r, row_c);
+        for (size_t c = 0; c < w->cols; c++)
+            if (isfinite(row_c[c]) && !isfinite(sinkproof_round(kept, row_c[c])))
+                return sinkproof_fail(error,
+                                      "%s: row %zu holds %g, which is infinite in %s: expected "
+                                      "weights that it can keep",
+                                      w->name, r, row_c[c], sinkproof_format_name(kept));
+    }
+    return true;
+}
+
+bool sinkproof_model_fits(const sinkproof_model *model, sinkproof_format kept,
+                          sinkproof_error *error) {
+    const sinkproof_config *c = &model->config;
+    if (kept == SINKPROOF_REAL) return true;
+    size_t most = c->hidden > c->inter ? c->hidden : c->inter, heads = c->n_heads * c->head_dim;
+    most = most > heads ? most : heads;
+    most = most > 2 * c->inter ? most : 2 * c->inter;
+    most = most > c->n_experts ? most : c->n_experts;
+    double *row_c = malloc(most * sizeof *row_c);
+    bool good = row_c != NULL || sinkproof_fail(error, "no memory for a row of %zu weights", most);
+    for (size_t l = 0; good && l < c->n_layers; l++)
+        for (int s = 0; good && s < SINKPROOF_LAYER_SLOTS; s++) {
+            sinkproof_matrix stack = sinkproof_model_slot(model, l, (sinkproof_slot)s);
+            for (size_t e = 0; good && e < stack.count; e++) {
+                sinkproof_matrix w = sinkproof_matrix_at(&stack, e);
+                good = matrix_fits(&w, kept, row_c, error);
+            }
+        }
+    for (size_t s = 0; good && s < 3; s++)
+        good = matrix_fits(&model->outside[s], kept, row_c, error);
+    free(row_c);
+    return good;
+}
