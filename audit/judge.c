@@ -280,7 +280,9 @@ static void conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r
     r->share_median = sinkproof_histogram_median(&r->shares);
     r->power_single = sinkproof_histogram_median(&r->widths);
     r->bridged = is_bridged(walk, r->point, r->layer);
-    bool leans = r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit);
+    // The freedom of inputs that are not traced has no order of its own: no spread is asked.
+    bool leans =
+        sinkproof_drift_leans(&r->drift) || (!r->bridged && sinkproof_drift_spreads(&r->drift));
     r->verdict = r->outside > 0                   ? SINKPROOF_VERDICT_BUG
                  : r->unlikely > 0 || leans       ? SINKPROOF_VERDICT_SUSPICIOUS
                  : 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
@@ -320,6 +322,7 @@ static void collect(sinkproof_walk *walk) {
             if (*from == NULL || tensor == NULL || behind || before) continue;
             sinkproof_point_report *r = &j->reports[j->n_reports++];
             *r = **from;
+            (*from)->drift_sums = (sinkproof_drift){0}; // its rows are r's now
             r->point = point;
             r->layer = sinkproof_trace_point_is_layered(point) ? layer : 0;
             r->rank = tensor->rank;
@@ -376,7 +379,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     int threads = sinkproof_times_threads(1); // the parts are the threads
     bool fine = judge_walk(&walk, error);
     sinkproof_times_threads(threads);
-    for (size_t i = 0; walk.report_of != NULL && i < slots; i++) free(walk.report_of[i]);
+    for (size_t i = 0; walk.report_of != NULL && i < slots; i++)
+        sinkproof_report_free(walk.report_of[i]);
     free(walk.report_of), free(walk.chosen);
     sinkproof_model_close(kept);
     if (!fine) sinkproof_judgement_free(judgement);
@@ -384,6 +388,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
 }
 
 void sinkproof_judgement_free(sinkproof_judgement *judgement) {
+    for (size_t i = 0; i < judgement->n_reports; i++)
+        sinkproof_drift_free(&judgement->reports[i].drift_sums);
     free(judgement->reports), free(judgement->open);
     *judgement = (sinkproof_judgement){0};
 }

@@ -37,6 +37,8 @@ typedef void sinkproof_part_work(sinkproof_part *part, size_t index, void *of);
 bool sinkproof_in_parts(sinkproof_walk *walk, size_t layer, size_t count, sinkproof_part_work *work,
                         void *of);
 
+// What a part's report holds, and itself. NULL: nothing.
+void sinkproof_report_free(sinkproof_point_report *report);
 // count zeroed elements, or NULL, and then the part has failed.
 void *sinkproof_part_grab(sinkproof_part *part, size_t count, size_t size);
 

@@ -135,16 +135,26 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     const sinkproof_point_report *r = j->first_suspicious;
     fprintf(out, "\nFirst suspicion: %s.\n", r->name);
     if (r->unlikely > 0) {
-        fprintf(out,
-                "%zu of %zu elements are possible but unlikely (rate %g per tensor); the worst is ",
-                r->unlikely, r->elements, j->rate);
+        fprintf(
+            out,
+            "%zu of %zu elements are unlikely: outside the likely set (fixed order, independent "
+            "centred roundings: odds %g for the tensor; sorted sums leave it); the worst is ",
+            r->unlikely, r->elements, j->rate);
         print_index(out, r);
         fprintf(out, "\n");
         print_element(out, r);
     }
     if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
-        fprintf(out, "Errors lean one way (%s): %.3g, honest rounding stays below %.3g (rate %g)\n",
+        fprintf(out,
+                "Errors lean one way (%s): %.3g; independent ones of either sign stay below %.3g "
+                "(odds %g)\n",
                 sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
+    if (!r->bridged && sinkproof_drift_spreads(&r->drift))
+        fprintf(out,
+                "Errors are too large (%s): their squares %.3g times the variance of rounding to "
+                "nearest; independent ones stay below %.3g (odds %g)\n",
+                sinkproof_spread_part_name(r->drift.spread.part), r->drift.spread.mean,
+                r->drift.spread.limit, j->rate);
 }
 
 static double relative(double square, const sinkproof_point_report *r) {
@@ -227,6 +237,12 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "drift", number(r->drift.gain));
     json_object_set_new(o, "drift_limit", number(r->drift.limit));
     json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->drift.bin)));
+    json_object_set_new(o, "alike_rows", number(r->drift.alike));
+    json_object_set_new(o, "spread", number(r->drift.spread.mean));
+    json_object_set_new(o, "spread_limit", number(r->drift.spread.limit));
+    json_object_set_new(o, "spread_part",
+                        json_string(sinkproof_spread_part_name(r->drift.spread.part)));
+    json_object_set_new(o, "power_noise_ulp", number(r->drift.spread.noise));
     json_object_set_new(o, "power_factor", number(r->drift.smallest));
     json_object_set_new(o, "power_single_ulp", number(r->power_single));
     json_object_set_new(o, "power_single_or_more",

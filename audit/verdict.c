@@ -28,7 +28,7 @@ bool sinkproof_traced(const sinkproof_walk *walk, sinkproof_trace_point point, s
 // ---- sets
 
 sinkproof_honest sinkproof_unknown(double mid) {
-    return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, 0};
+    return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, 0, 0};
 }
 
 bool sinkproof_unbounded(const sinkproof_honest *x) {
@@ -223,17 +223,6 @@ void *sinkproof_part_grab(sinkproof_part *part, size_t count, size_t size) {
     return p;
 }
 
-static void drift_merge(sinkproof_drift *into, const sinkproof_drift *from) {
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
-        sinkproof_drift_bin *bin = &into->bins[b];
-        const sinkproof_drift_bin *more = &from->bins[b];
-        bin->sum += more->sum, bin->weight += more->weight, bin->model += more->model;
-        bin->seen += more->seen, bin->bias += more->bias, bin->squares += more->squares;
-        bin->jumps = bin->jumps || more->jumps;
-        bin->elements += more->elements;
-    }
-}
-
 static void report_merge(sinkproof_point_report *into, const sinkproof_point_report *from) {
     if (from->elements == 0) return;
     if (into->elements == 0 || from->worst_excess > into->worst_excess) {
@@ -247,9 +236,14 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
     into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
     histogram_merge(&into->shares, &from->shares);
     histogram_merge(&into->widths, &from->widths);
-    drift_merge(&into->drift_sums, &from->drift_sums);
+    sinkproof_drift_merge(&into->drift_sums, &from->drift_sums);
     into->errors.truth += from->errors.truth, into->errors.error += from->errors.error;
     into->errors.local += from->errors.local, into->errors.inherited += from->errors.inherited;
+}
+
+void sinkproof_report_free(sinkproof_point_report *report) {
+    if (report != NULL) sinkproof_drift_free(&report->drift_sums);
+    free(report);
 }
 
 static bool part_merge(sinkproof_walk *walk, sinkproof_part *part) {
@@ -265,7 +259,7 @@ static bool part_merge(sinkproof_walk *walk, sinkproof_part *part) {
         if (*into == NULL)
             *into = from;
         else
-            report_merge(*into, from), free(from);
+            report_merge(*into, from), sinkproof_report_free(from);
     }
     return fine;
 }

@@ -77,6 +77,8 @@ static const verify_statement inventory[] = {
     {"bound.dot-exact", "C", "when a binary64 dot product is exact"},
     {"bound.dot-likely", "C/B", "independent centred roundings"},
     {"stat.drift", "DE", "signed errors over a tensor"},
+    {"stat.equal-rows", "DE", "rows that are alike are one unit"},
+    {"stat.spread", "CE", "squared errors over a tensor"},
     {"bound.exp", "B", "the error of exp"},
     {"bound.softmax-sink", "C/B", "the error of the weights"},
     {"bound.one-minus", "CB", "two ways to form 1 - alpha_s"},

@@ -76,7 +76,8 @@ double sinkproof_ulp(sinkproof_format format, double x) {
     int e = exponent(x);
     if (e > s->emax) e = s->emax;
     if (e < s->emin) e = s->emin;
-    return ldexp(1.0, e - (s->bits - 1));
+    int q = e - (s->bits - 1);
+    return q < -1022 ? ldexp(1.0, q) : power_of_two(q); // subnormal in binary64
 }
 
 // Half of binary64's smallest subnormal is no binary64 number: the subnormal itself is given.

@@ -219,6 +219,56 @@ def mxfp4(court, tiny, work):
     court.adjourn()
 
 
+def subset(trace, generator):
+    """Some points of some layers of a trace, and never none; tokens and positions always."""
+    always = {"tokens", "positions"}
+    names = sorted(set(trace) - always)
+    while True:
+        points = {name.split(".", 1)[-1] for name in names}
+        kept = {point for point in points if generator.random() < generator.choice((0.2, 0.5, 0.9))}
+        layers = {name.split(".")[0] for name in names if generator.random() < 0.1}
+        some = {name for name in names if name.split(".", 1)[-1] in kept
+                and (name[0].isalpha() or name.split(".")[0] in layers)}
+        if some:
+            return {name: trace[name] for name in some | always}
+
+
+def subsets(court, directory, work, per_policy=200):
+    """Half a trace of an honest run: no subset of its points and layers is called a bug."""
+    generator = random.Random(9)
+    lengths, batch = (2, 9, 17, 40), 10
+    for dtype in DTYPES:
+        model = hf_trace.load_model(directory, dtype)
+        experts = hf_trace.experts_implementation(model)
+        policies = ["f32"] if dtype == "float32" else [policy_of(dtype, experts), "bf16"]
+        for policy in policies:
+            bugs_found, doubted, undecided, judged = [], [], 0, 0
+            for n in lengths:
+                trace = hf_trace.trace_model(model, tokens_of(n, 77, model.config.vocab_size), None)
+                meta = hf_trace.metadata(model, dtype, None, None)
+                for _ in range(per_policy // len(lengths) // batch):
+                    paths, kept = [], []
+                    for number in range(batch):
+                        paths.append(os.path.join(work, f"subset-{number}.safetensors"))
+                        kept.append(subset(trace, generator))
+                        hf_trace.write_trace(kept[-1], paths[-1], meta)
+                    process = command(SINKPROOF, "judge", directory, *paths, "--policy", policy, "--json",
+                                      "-", "--local", "--no-hint")
+                    results = json.loads(process.stdout or "{}").get("results", [])
+                    for said in (r for r in results if r["id"] == "judgement"):
+                        names = ",".join(sorted(kept[paths.index(said["trace"])]))
+                        judged += 1
+                        undecided += said["undecided"] > 0
+                        if said["verdict"] == "bug":
+                            bugs_found.append(f"n={n} {said['first_divergence']}: {names[:300]}")
+                        if said["verdict"] == "suspicious":
+                            doubted.append(f"n={n} {said['first_suspicion']}: {names[:300]}")
+            court.tap.ok(not bugs_found and not doubted and judged == per_policy,
+                         f"{judged} random subsets of honest traces {dtype} --policy {policy}: "
+                         f"{len(bugs_found)} called a bug, {len(doubted)} suspicious, {undecided} with "
+                         "points undecided", (bugs_found + doubted)[:8])
+
+
 def planted(court, directory):
     """Each mistake is convicted at its own operation, and gone when the mistake is."""
     for dtype in DTYPES:
@@ -294,7 +344,7 @@ def false_alarms(court, work, n_runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", metavar="SECTION,...",
-                        help="of adapter, bugs, mxfp4, tiny, shape20b (default: all)")
+                        help="of adapter, bugs, mxfp4, subsets, tiny, shape20b (default: all)")
     parser.add_argument("--false-alarms", type=int, metavar="N", help="N honest runs instead")
     parser.add_argument("--work", metavar="DIR",
                         help="where checkpoints and traces go (default: a temporary folder in build)")
@@ -315,6 +365,7 @@ def main():
             "adapter": lambda: adapter(tap, tiny, work),
             "bugs": lambda: planted(court, tiny),
             "mxfp4": lambda: mxfp4(court, tiny, work),
+            "subsets": lambda: subsets(court, tiny, work),
             "tiny": lambda: honest(court, "tiny", tiny),
             "shape20b": lambda: honest(
                 court, "shape20b", models.make(os.path.join(work, "shape20b"), "shape20b")),

@@ -33,11 +33,12 @@ typedef bool judged_runner(void *of, const sinkproof_model *model, const sinkpro
                            size_t n, const int32_t *tokens_n, const sinkproof_observer *observer,
                            sinkproof_error *error);
 
-// `run` works under `runs`, keeping `points` (NULL: all); the judge reads its trace under
-// `declared`. Aborts with the sentence of any error.
-static inline sinkproof_judgement judged_run(const sinkproof_model *model, judged_runner *run,
-                                             void *of, const char *runs, const char *declared,
-                                             size_t n, uint64_t seed, const char *points) {
+// `run` works under `runs` on the tokens, keeping `points` (NULL: all); the judge reads its trace
+// under `declared`. Aborts with the sentence of any error.
+static inline sinkproof_judgement judged_tokens(const sinkproof_model *model, judged_runner *run,
+                                                void *of, const char *runs, const char *declared,
+                                                size_t n, const int32_t *tokens,
+                                                const char *points) {
     sinkproof_error error = {{0}};
     sinkproof_policy policy, other;
     sinkproof_trace_writer *writer = NULL;
@@ -45,10 +46,8 @@ static inline sinkproof_judgement judged_run(const sinkproof_model *model, judge
     sinkproof_judgement judgement = {0};
     char path[64];
     snprintf(path, sizeof path, "/tmp/sinkproof-judged-%ld.safetensors", (long)getpid());
-    int32_t *tokens = malloc(n * sizeof *tokens);
-    some_tokens(n, sinkproof_model_config(model)->vocab, seed, tokens);
     bool fine =
-        tokens != NULL && sinkproof_policy_parse(runs, &policy, &error) &&
+        sinkproof_policy_parse(runs, &policy, &error) &&
         sinkproof_policy_parse(declared, &other, &error) &&
         sinkproof_trace_writer_new(path, model, &policy, "judged", points, n, &writer, &error) &&
         run(of, model, &policy, n, tokens, sinkproof_trace_writer_observer(writer), &error) &&
@@ -62,8 +61,20 @@ static inline sinkproof_judgement judged_run(const sinkproof_model *model, judge
     }
     sinkproof_trace_close(trace);
     sinkproof_trace_writer_free(writer);
-    free(tokens);
     unlink(path);
+    return judgement;
+}
+
+// The same on pseudo-random tokens.
+static inline sinkproof_judgement judged_run(const sinkproof_model *model, judged_runner *run,
+                                             void *of, const char *runs, const char *declared,
+                                             size_t n, uint64_t seed, const char *points) {
+    int32_t *tokens = malloc(n * sizeof *tokens);
+    if (tokens == NULL) abort();
+    some_tokens(n, sinkproof_model_config(model)->vocab, seed, tokens);
+    sinkproof_judgement judgement =
+        judged_tokens(model, run, of, runs, declared, n, tokens, points);
+    free(tokens);
     return judgement;
 }
 

@@ -408,6 +408,50 @@ static void likely_is_not_for_constants(void) {
        t.worst, t.unlikely, SUMS);
 }
 
+static int compare_signed(const void *p, const void *q) {
+    size_t i = *(const size_t *)p, j = *(const size_t *)q;
+    double a = sort_x[i] * sort_w[i], b = sort_x[j] * sort_w[j];
+    return a < b ? -1 : a > b;
+}
+
+// Negative products first: partial sums dip to half of sum |a b|, far below what a mean over all
+// orders knows. Sums that add from one end leave the likely set; those over the same terms in an
+// order of their own do not. A set for every order, whose partial sums reach (A + |S|) / 2 each,
+// holds them all, and is so many times wider.
+static void likely_is_not_for_sorted(void) {
+    enum { K = 2880, SUMS = 500 };
+    static double x[K], w[K], x_was[K], w_was[K];
+    static float x_f[K], w_f[K];
+    static size_t at[K];
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    uint64_t state = SEED + 32;
+    tally sorted = {0}, shuffled = {0};
+    size_t beyond = 0;
+    double wider = INFINITY;
+    for (int i = 0; i < SUMS; i++) {
+        fill(&state, &kinds[1], GAUSS, K, x_was, w_was);
+        sinkproof_honest set = set_of_known(&s, x_was, w_was, K, NULL);
+        sort_x = x_was, sort_w = w_was;
+        double total = 0;
+        for (size_t k = 0; k < K; k++) at[k] = k, total += fabs(x_was[k] * w_was[k]);
+        qsort(at, K, sizeof *at, compare_signed);
+        for (size_t k = 0; k < K; k++) x[k] = x_was[at[k]], w[k] = w_was[at[k]];
+        to_float(K, x, x_f), to_float(K, w, w_f);
+        double v = engine_dot(&state, FORWARD, false, K, x_f, w_f, NULL, false);
+        meet(&sorted, &set, v);
+        meet(&shuffled, &set, engine_dot(&state, RANDOM_ORDER, false, K, x_f, w_f, NULL, false));
+        double any = sqrt(2 * s.odds * K) * s.u * (total + fabs(set.mid)) / 2;
+        beyond += !(fabs(v - set.mid) <= any);
+        wider = fmin(wider, any / sinkproof_likely_radius(&set));
+    }
+    ok(sorted.outside == 0 && 4 * sorted.unlikely > SUMS && shuffled.unlikely == 0 && beyond == 0,
+       "bound.dot-likely sorted products, from one end: %zu of %d leave the likely set, in orders "
+       "of "
+       "their own worst=%zu bound=0; of a set for sorted ones, %.0f times wider or more, %zu",
+       sorted.unlikely, SUMS, shuffled.unlikely, wider, beyond);
+}
+
 int main(void) {
     for (pattern_kind p = 0; p < PATTERNS; p++) every_engine_inside(p);
     rounded_to_bf16();
@@ -419,5 +463,6 @@ int main(void) {
     greedy_adversary(false);
     likely_sets();
     likely_is_not_for_constants();
+    likely_is_not_for_sorted();
     return tap_done();
 }

@@ -22,6 +22,12 @@ static size_t most_alarms(size_t trials, double p) {
 // ---- honest tensors by the model: errors of the size and shape that the sets declare
 // -------------
 
+static sinkproof_drift_result concluded(sinkproof_drift *drift, double rate) {
+    sinkproof_drift_result r = sinkproof_drift_judge(drift, rate);
+    sinkproof_drift_free(drift);
+    return r;
+}
+
 typedef enum law_kind { OWN, COMMON, STEPS, STEPS_COMMON, LEANING, LAWS } law_kind;
 static const char *const law_names[LAWS] = {"independent", "shared by rows", "rare steps",
                                             "rare steps shared by rows", "leaning as declared"};
@@ -67,11 +73,11 @@ static sinkproof_drift_result honest_tensor(uint64_t *state, law_kind kind, doub
         for (size_t i = 0; i < COLS; i++) v[i] *= factor;
         sinkproof_drift_row(&drift, COLS, v, x, common, (double)r / (double)ROWS);
     }
-    return sinkproof_drift_judge(&drift, rate);
+    return concluded(&drift, rate);
 }
 
 static bool suspicious(const sinkproof_drift_result *r) {
-    return r->bin >= 0 && !(fabs(r->gain) <= r->limit);
+    return sinkproof_drift_leans(r);
 }
 
 static void false_alarms(law_kind kind) {
@@ -163,7 +169,7 @@ static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool t
         }
         sinkproof_drift_row(&drift, N_W, v, &p->y[i * N_W], 0, (double)i / (double)N_X);
     }
-    return sinkproof_drift_judge(&drift, rate);
+    return concluded(&drift, rate);
 }
 
 static void real_sums(double outlier) {
@@ -242,7 +248,7 @@ static sinkproof_drift_result judged_norm(uint64_t *state, summation order, floa
         norm_engine(state, order, eps, x, scale, y);
         sinkproof_drift_row(&drift, D, y, y_k, common, (double)r / (double)rows);
     }
-    return sinkproof_drift_judge(&drift, STANDARD_RATE);
+    return concluded(&drift, STANDARD_RATE);
 }
 
 static void honest_norms(sinkproof_format format, double outlier) {

@@ -214,7 +214,7 @@ static void weights(const forms *f) {
     }
     char what[80];
     snprintf(what, sizeof what, "every end, %s", f->text);
-    report(&d, f->id, what);
+    report(&d, f->id, what, SEED);
 }
 
 // ---- experts' weights, a sigmoid, small numbers -------------------------------------------------
@@ -254,7 +254,7 @@ static void renormalised(void) {
                 near(&d, w[k].bias, stated[k].bias, stated[k].bias, 8);
         }
     }
-    report(&d, "bound.form-router", "every end");
+    report(&d, "bound.form-router", "every end", SEED);
     // Zero weights may be what a processor left of E times the smallest normal number.
     sinkproof_setting s = setting(&policy);
     sinkproof_honest g[3] = {sinkproof_known(0), sinkproof_known(-2000), sinkproof_known(-3000)},
@@ -279,7 +279,7 @@ static void renormalised(void) {
         near(&both, hull[k].lo, fminl(after[k].lo, all[k].lo), 1, 1);
         near(&both, hull[k].hi, fmaxl(after[k].hi, all[k].hi), 1, 1);
     }
-    report(&both, "bound.form-router", "the hull of both forms");
+    report(&both, "bound.form-router", "the hull of both forms", SEED);
 }
 
 // sigma by tanh where alpha = 1, up = 0 and the gate is t: y = t sigma.
@@ -319,7 +319,7 @@ static void sigmoid_by_tanh(void) {
         real largest = 8 * (sigma + u * sigma + part);
         near(&d, side * (side < 0 ? y.lo : y.hi), largest, largest, 90);
     }
-    report(&d, "bound.form-tanh", "every end");
+    report(&d, "bound.form-tanh", "every end", SEED);
 }
 
 // Sets with small numbers: what is read as zero, and what a sum loses.
@@ -402,7 +402,7 @@ static void small_products(void) {
         near(&d, out.bias - before.bias, lost, lost, 40);
         near(&d, out.var - before.var, lost * lost, lost * lost + before.var, 40);
     }
-    report(&d, "bound.ftz", "sums of products of small numbers");
+    report(&d, "bound.ftz", "sums of products of small numbers", SEED);
 }
 
 int main(void) {

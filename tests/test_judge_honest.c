@@ -66,7 +66,8 @@ int main(void) {
             sinkproof_model_close(model);
         }
         ok(t.bugs == 0 && t.doubts == 0,
-           "bound.linear stat.drift %s: %zu honest runs, %zu outside, %zu suspicious worst=%.3g "
+           "bound.linear stat.drift stat.spread %s: %zu honest runs, %zu outside, %zu suspicious "
+           "worst=%.3g "
            "bound=1 "
            "(drift %.3g of 1)",
            policies[p], t.runs, t.bugs, t.doubts, t.share, t.drift);

@@ -87,6 +87,51 @@ enum { SINKPROOF_MAX_CHOSEN = 64 };
 sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *w_e, const sinkproof_honest *d_e);
 
+// ---- alike.c (stat.equal-rows): rows that are equal but for a few honest steps share their
+// errors, and are one unit.
+typedef struct sinkproof_row {
+    uint64_t key;              // equal for rows that are alike
+    float model, seen, weight; // norms of what the row adds to the bin of all elements
+} sinkproof_row;
+
+// The largest class, and by how much classes raise what rows on their own add up to; all are 1
+// when no two rows are alike.
+typedef struct sinkproof_alike {
+    double largest, model, seen, weight;
+} sinkproof_alike;
+
+uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i);
+sinkproof_alike sinkproof_alike_of(size_t n, const sinkproof_row *rows);
+
+// ---- spread.c (stat.spread): are the squared errors as small as rounding to nearest makes them?
+enum { SINKPROOF_QUARTERS = 4 }; // of a tensor's rows
+
+typedef struct sinkproof_spread {
+    double sum, mean;   // of the squared errors over their variances, and its largest mean
+    double bias, steps; // the same of what may lean, and of one unit in the last place of float32
+    double most;        // the largest that one square can be
+} sinkproof_spread;
+
+typedef struct sinkproof_spread_result {
+    double mean, limit; // mean squared error in variances; !(mean <= limit) is suspicious
+    int part;           // the part with the largest mean / limit: 0 the whole tensor, then its
+                        // quarters; -1 when nothing was free
+    double noise;       // standard deviation, in float32 ulp, of the least added noise that is seen
+} sinkproof_spread_result;
+
+// shares: the elements of a row share a factor.
+void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
+                          const sinkproof_honest *x_i, bool shares);
+// Sums of squares in [0, most] whose means add up to mu exceed this with odds below exp(-odds).
+double sinkproof_spread_reach(double mu, double most, double odds);
+// spread: one for each quarter; largest: of the classes of alike rows.
+void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, double rate,
+                            sinkproof_spread_result *result);
+void sinkproof_spread_merge(sinkproof_spread *into, const sinkproof_spread *from);
+const char *sinkproof_spread_part_name(int part);
+// The fewest low bits of a float32 that, drawn at random, are such a noise; 24 or more: none.
+int sinkproof_spread_bits(const sinkproof_spread_result *result);
+
 // ---- drift.c (stat.drift): are the signed errors centred, and of the size that the open
 // parts can produce? Accumulates, per bin, sum d c / v and its variance.
 enum { SINKPROOF_DRIFT_BINS = 14 };
@@ -98,24 +143,35 @@ typedef struct sinkproof_drift_bin {
     size_t elements;
 } sinkproof_drift_bin;
 
+// All zero at first. Holds 24 bytes for each row that has any freedom: sinkproof_drift_free.
 typedef struct sinkproof_drift {
     sinkproof_drift_bin bins[SINKPROOF_DRIFT_BINS];
+    sinkproof_spread spread[SINKPROOF_QUARTERS];
+    size_t n_rows, room;
+    sinkproof_row *rows; // in the order in which they came
 } sinkproof_drift;
 
 // What the worst bin says: the engine's values are (1 + gain) times the emulation's (or all of
-// them off by \`gain\`: the offset bin); an honest one stays below \`limit\` with the stated odds.
+// them off by `gain`: the offset bin); an honest one stays below `limit` with the stated odds.
 typedef struct sinkproof_drift_result {
     double gain, limit; // !(|gain| <= limit) is suspicious
     int bin;            // the bin with the largest |gain| / limit; -1 when nothing was free
     double smallest;    // the smallest relative error of the whole tensor that would be seen
+    double alike;       // rows of the largest class of alike rows
+    sinkproof_spread_result spread;
 } sinkproof_drift_result;
 
 // One row of a tensor: values v_i against honest sets x_i; `common` as above; `where` in [0, 1)
-// is the row's place in the tensor.
+// is the row's place in the tensor. Aborts when memory is exhausted.
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double where);
-// rate: false alarms per tensor.
+// The rows of `from` follow those of `into`.
+void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
+// rate: false alarms per tensor, of drift and of spread each.
 sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, double rate);
+bool sinkproof_drift_leans(const sinkproof_drift_result *result);   // suspicious: gain
+bool sinkproof_drift_spreads(const sinkproof_drift_result *result); // suspicious: spread
 const char *sinkproof_drift_bin_name(int bin);
+void sinkproof_drift_free(sinkproof_drift *drift);
 
 #endif

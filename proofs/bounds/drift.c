@@ -12,8 +12,9 @@
 // 2 exp(-L), whatever their sizes and however rare a whole step of a coarse format is: given the
 // sizes, only the signs are random (the self-normalised bound). The larger of sum X^2 and of the
 // model's variance V stands in it. Errors that a row shares make the row one unit, and a few rows
-// can never outrun their own sum X^2; there V alone serves (Azuma-Hoeffding) as long as no error
-// is a rare step. Declared function errors may lean one way: their whole weight is allowed for.
+// can never outrun their own sum X^2; there V alone serves, for errors uniform within their half
+// step, as long as none is a rare step. Rows that are alike are one unit too (stat.equal-rows).
+// Declared function errors may lean one way: their whole weight is allowed for.
 //
 // Power: a factor 1 + g adds g W to the sum, W the weight, but also g^2 W_2 to what is seen, W_2
 // the sum of squared weights of the units; so it is caught when g^2 (W^2 - 2 L W_2) > 2 L V, and
@@ -32,6 +33,13 @@ const char *sinkproof_drift_bin_name(int bin) {
         "positive, tiny",        "first quarter of rows", "second quarter of rows",
         "third quarter of rows", "last quarter of rows"};
     return bin >= 0 && bin < SINKPROOF_DRIFT_BINS ? names[bin] : "none";
+}
+
+static void make_room(sinkproof_drift *drift, size_t rows) {
+    if (drift->room - drift->n_rows >= rows) return;
+    drift->room = drift->room + rows < 64 ? 64 : 2 * (drift->room + rows);
+    drift->rows = realloc(drift->rows, drift->room * sizeof *drift->rows);
+    if (drift->rows == NULL) abort();
 }
 
 static int size_bin(double c, double largest) {
@@ -55,16 +63,31 @@ static void put(sinkproof_drift_bin *bin, double d, double g, const sinkproof_ho
     bin->elements++;
 }
 
+// sqrt(after - before), what a row added to a sum of squares.
+static float added(double before, double after) {
+    return (float)sqrt(fmax(after - before, 0));
+}
+
+static void put_row(sinkproof_drift *drift, const sinkproof_drift_bin *before, size_t n,
+                    const sinkproof_honest *x_i) {
+    const sinkproof_drift_bin *all = &drift->bins[ALL];
+    if (all->elements == before->elements) return;
+    make_room(drift, 1);
+    drift->rows[drift->n_rows++] = (sinkproof_row){.key = sinkproof_row_key(n, x_i),
+                                                   .model = added(before->model, all->model),
+                                                   .seen = added(before->seen, all->seen),
+                                                   .weight = added(before->squares, all->squares)};
+}
+
 //> stat.drift
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double where) {
-    double before[SINKPROOF_DRIFT_BINS], weights[SINKPROOF_DRIFT_BINS];
+    sinkproof_drift_bin before[SINKPROOF_DRIFT_BINS];
     double shared[SINKPROOF_DRIFT_BINS] = {0}, largest = 0;
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++)
-        before[b] = drift->bins[b].sum, weights[b] = drift->bins[b].weight;
+    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) before[b] = drift->bins[b];
     for (size_t i = 0; i < n; i++)
         if (isfinite(x_i[i].mid)) largest = fmax(largest, fabs(x_i[i].mid));
-    int place = PLACES + (int)(fmin(fmax(where, 0), 0.999) * 4);
+    int quarter = (int)(fmin(fmax(where, 0), 0.999) * SINKPROOF_QUARTERS);
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c;
@@ -72,7 +95,7 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
             continue;
         double likely = sinkproof_likely_radius(x);
         bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
-        const int gains[3] = {ALL, size_bin(c, largest), place};
+        const int gains[3] = {ALL, size_bin(c, largest), PLACES + quarter};
         for (int b = 0; b < 3; b++) {
             put(&drift->bins[gains[b]], d, c, x, common == 0, jumps);
             shared[gains[b]] += c * c / x->spread;
@@ -80,27 +103,34 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         put(&drift->bins[OFFSET], d, 1, x, common == 0, jumps);
         shared[OFFSET] += c / x->spread;
     }
-    if (common == 0) return;
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) { // the row is one unit
-        double row = drift->bins[b].sum - before[b], weight = drift->bins[b].weight - weights[b];
-        drift->bins[b].model += common * shared[b] * shared[b];
-        drift->bins[b].seen += row * row, drift->bins[b].squares += weight * weight;
+    for (int b = 0; common != 0 && b < SINKPROOF_DRIFT_BINS; b++) { // the row is one unit
+        sinkproof_drift_bin *bin = &drift->bins[b];
+        double row = bin->sum - before[b].sum, weight = bin->weight - before[b].weight;
+        bin->model += common * shared[b] * shared[b];
+        bin->seen += row * row, bin->squares += weight * weight;
     }
+    put_row(drift, &before[ALL], n, x_i);
+    sinkproof_spread_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
 }
 
 sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, double rate) {
     double odds = log(2 * SINKPROOF_DRIFT_BINS / rate);
-    sinkproof_drift_result r = {0, INFINITY, -1, INFINITY};
+    sinkproof_drift_result r = {.limit = INFINITY, .bin = -1, .smallest = INFINITY};
+    sinkproof_alike alike = sinkproof_alike_of(drift->n_rows, drift->rows);
     double worst = -1;
+    r.alike = alike.largest;
+    sinkproof_spread_judge(drift->spread, alike.largest, rate, &r.spread);
     for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
         const sinkproof_drift_bin *bin = &drift->bins[b];
         if (bin->elements == 0 || !(bin->weight > 0)) continue;
-        double v = bin->jumps ? fmax(bin->model, bin->seen) : bin->model;
+        double model = bin->model * (b == ALL ? alike.model : alike.largest);
+        double seen = bin->seen * (b == ALL ? alike.seen : alike.largest);
+        double v = bin->jumps ? fmax(model, seen) : model;
         double limit = (sqrt(2 * odds * v) + bin->bias) / bin->weight;
         double gain = bin->sum / bin->weight;
         if (b == ALL) {
-            double rest =
-                bin->jumps ? 1 - 2 * odds * bin->squares / (bin->weight * bin->weight) : 1;
+            double squares = bin->squares * alike.weight;
+            double rest = bin->jumps ? 1 - 2 * odds * squares / (bin->weight * bin->weight) : 1;
             r.smallest = rest > 0 ? limit / sqrt(rest) : INFINITY;
         }
         if (!(fabs(gain) / limit <= worst)) {
@@ -111,3 +141,30 @@ sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, doubl
     return r;
 }
 //< stat.drift
+
+bool sinkproof_drift_leans(const sinkproof_drift_result *r) {
+    return r->bin >= 0 && !(fabs(r->gain) <= r->limit);
+}
+
+bool sinkproof_drift_spreads(const sinkproof_drift_result *r) {
+    return r->spread.part >= 0 && !(r->spread.mean <= r->spread.limit);
+}
+
+void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from) {
+    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
+        sinkproof_drift_bin *a = &into->bins[b];
+        const sinkproof_drift_bin *f = &from->bins[b];
+        a->sum += f->sum, a->weight += f->weight, a->model += f->model, a->seen += f->seen;
+        a->bias += f->bias, a->squares += f->squares, a->elements += f->elements;
+        a->jumps = a->jumps || f->jumps;
+    }
+    for (int q = 0; q < SINKPROOF_QUARTERS; q++)
+        sinkproof_spread_merge(&into->spread[q], &from->spread[q]);
+    make_room(into, from->n_rows);
+    for (size_t i = 0; i < from->n_rows; i++) into->rows[into->n_rows++] = from->rows[i];
+}
+
+void sinkproof_drift_free(sinkproof_drift *drift) {
+    free(drift->rows);
+    *drift = (sinkproof_drift){0};
+}

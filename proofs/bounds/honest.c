@@ -29,7 +29,8 @@ sinkproof_honest sinkproof_around(double mid, double worst, double likely, doubl
                               mid,
                               var,
                               var,
-                              bias};
+                              bias,
+                              0};
 }
 
 sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
@@ -41,12 +42,13 @@ sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
                               x.mid + y.mid,
                               var,
                               var,
-                              x.bias + y.bias};
+                              x.bias + y.bias,
+                              x.order + y.order};
 }
 
 sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y) {
     return sinkproof_honest_add(x, (sinkproof_honest){-y.hi, -y.lo, -y.likely_hi, -y.likely_lo,
-                                                      -y.mid, y.var, y.spread, y.bias});
+                                                      -y.mid, y.var, y.spread, y.bias, y.order});
 }
 
 // A set without bounds has none after a product either, whatever 0 times infinity may be.
@@ -76,6 +78,8 @@ sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
     product_ends(x.likely_lo, x.likely_hi, y.likely_lo, y.likely_hi, &p.likely_lo, &p.likely_hi);
     p.mid = x.mid * y.mid;
     p.var = p.spread = x.var * y.mid * y.mid + y.var * x.mid * x.mid + x.var * y.var;
+    double x_any = x.var + x.order, y_any = y.var + y.order;
+    p.order = x_any * y.mid * y.mid + y_any * x.mid * x.mid + x_any * y_any - p.var;
     p.bias = x.bias * fabs(y.mid) + y.bias * fabs(x.mid) + x.bias * y.bias;
     return p;
 }
@@ -86,10 +90,10 @@ static double clamp(double x, double lo, double hi) {
 
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi) {
     bool cut = x.hi <= lo || x.lo >= hi; // constant beyond the clamp: no freedom is left
-    return (sinkproof_honest){clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),
-                              clamp(x.likely_lo, lo, hi), clamp(x.likely_hi, lo, hi),
-                              clamp(x.mid, lo, hi),       cut ? 0 : x.var,
-                              cut ? 0 : x.spread,         cut ? 0 : x.bias};
+    return (sinkproof_honest){
+        clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),  clamp(x.likely_lo, lo, hi),
+        clamp(x.likely_hi, lo, hi), clamp(x.mid, lo, hi), cut ? 0 : x.var,
+        cut ? 0 : x.spread,         cut ? 0 : x.bias,     cut ? 0 : x.order};
 }
 
 sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y) {
@@ -167,9 +171,18 @@ sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_h
 // uniform, the expected squared step is E|d| ulp <= 0.8 sqrt(v) ulp while v is small, and
 // v + ulp^2 / 2 bounds it otherwise.
 // A bias flips steps too, with probability bias / ulp: its mean stays the bias, its scatter is new.
-static double variance_after_rounding(const sinkproof_honest *x, double ulp) {
-    double bias = fmin(x->bias * ulp, ulp * ulp / 4);
-    return x->var > 0 ? x->var + fmin(0.8 * sqrt(x->var) * ulp, ulp * ulp / 2) + bias : bias;
+static double variance_after_rounding(double var, double bias, double ulp) {
+    double flips = fmin(bias * ulp, ulp * ulp / 4);
+    return var > 0 ? var + fmin(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips : flips;
+}
+
+// A step this many variances large, squared, is seldom taken: spread.c asks nothing then.
+static const double RARE = 256;
+
+// `was` rounded or left alone: what is left of its variance, for orders of either kind.
+static void scatter_after_rounding(const sinkproof_honest *was, double ulp, sinkproof_honest *x) {
+    x->spread = variance_after_rounding(was->var, was->bias, ulp);
+    x->order = variance_after_rounding(was->var + was->order, was->bias, ulp) - x->spread;
 }
 
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
@@ -177,7 +190,9 @@ static double variance_after_rounding(const sinkproof_honest *x, double ulp) {
 static sinkproof_honest left_open(sinkproof_format format, sinkproof_honest x) {
     double ulp = sinkproof_ulp(format, x.mid);
     if (x.lo != x.hi || sinkproof_round(format, x.mid) != x.mid) x.bias += ulp / 2;
-    x.var = x.spread = variance_after_rounding(&x, ulp);
+    sinkproof_honest was = x;
+    scatter_after_rounding(&was, ulp, &x);
+    x.var = x.spread;
     return optional_rounding(format, x);
 }
 
@@ -191,7 +206,9 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
     if (r.mid == x.mid && r.lo == x.lo && r.hi == x.hi && r.likely_lo == x.likely_lo &&
         r.likely_hi == x.likely_hi)
         return x; // it was rounded before
-    r.spread = variance_after_rounding(&x, sinkproof_ulp(format, x.mid));
+    double ulp = sinkproof_ulp(format, x.mid);
+    scatter_after_rounding(&x, ulp, &r);
+    if (!(ulp * ulp <= RARE * (r.spread + r.order))) r.order = INFINITY;
     r.var = r.lo == r.hi ? 0 : r.spread;
     r.bias = r.lo == r.hi ? 0 : x.bias;
     return r;

@@ -27,6 +27,7 @@ typedef struct sinkproof_honest {
     double var;    // variance of the open part that is still in the value, given its position
     double spread; // the same before the last rounding told which side: what drift divides by
     double bias;   // the part of the open error that may be systematic (declared functions)
+    double order;  // what an order of summation that has to do with the values may add to var
 } sinkproof_honest;
 
 // The judge's arithmetic for one tensor.
@@ -46,14 +47,22 @@ double sinkproof_gamma(double n, double u);
 
 // x as a number without any freedom.
 static inline sinkproof_honest sinkproof_known(double x) {
-    return (sinkproof_honest){x, x, x, x, x, 0, 0, 0};
+    return (sinkproof_honest){x, x, x, x, x, 0, 0, 0, 0};
 }
 
-static inline double sinkproof_down(double x) {
-    return nextafter(x, -INFINITY);
-}
+// The next double above x and below it: the neighbour's pattern, as a whole number, is one more or
+// one less. An infinity on that side, and NaN, stay.
 static inline double sinkproof_up(double x) {
-    return nextafter(x, INFINITY);
+    int64_t pattern;
+    if (!(x < INFINITY)) return x;
+    if (x == 0) return 0x1p-1074;
+    memcpy(&pattern, &x, sizeof pattern);
+    pattern += x > 0 ? 1 : -1;
+    memcpy(&x, &pattern, sizeof x);
+    return x;
+}
+static inline double sinkproof_down(double x) {
+    return -sinkproof_up(-x);
 }
 
 // An overflow of finite operands, seen from the other side, is the largest double.

@@ -5,11 +5,16 @@
 //
 // In any order, with or without FMA, a computed sum of n products differs from the real one
 // by at most gamma_m A, A = sum |a_k b_k|, m the number of roundings that a term can meet.
-// Roundings independent and centred, the order exchangeable with the values: partial sum t
-// has mean (t/n) S and variance t(n-t)/n^2 Q, S the sum, Q = sum (a_k b_k)^2, hence
-// sum of squared partial sums = n S^2 / 3 + n Q / 6, and the error is likely below
-// sqrt(2 L (n S^2 / 3 + n Q / 6 + Q)) u. S, A and Q of all rows are three matrix products.
-// The centre itself is a binary64 matrix product: gamma_m(2^-53) A joins the radius.
+//
+// Likely, three steps. A theorem: in one order, roundings independent and centred given what came
+// before, the error stays below u sqrt(2 L P) but for odds 2 exp(-L), P the squares of what is
+// rounded, added up (Azuma). A theorem: on the mean over all n! orders the squared partial sums add
+// up to (n + 1)(S^2 / 3 + Q / 6), S the sum, Q = sum (a_k b_k)^2. A heuristic: that mean stands for
+// P in the engine's order. It does where the order has nothing to do with the values; a sum over
+// sorted products has P of the order of n A^2 and leaves the set. No odds are claimed for it.
+//
+// S, A and Q of all rows are three matrix products. The centre itself is a binary64 matrix
+// product: gamma_m(2^-53) A joins the radius.
 #include "proofs/bounds/bounds.h"
 
 #include <cblas.h>
@@ -206,12 +211,18 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact
     double under = total > 0 ? steps * sinkproof_setting_underflow(s) : 0;
     double slack = (in_worst + total) * here + under;
     double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 2 * here) + in_worst + slack;
-    double paths =
-        n * (mid * mid / 3 + square / 6) + (exact_products ? 0 : square) + (biased ? mid * mid : 0);
+    // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
+    // in any that keeps them below S^2 + Q each, which is at most six times as much.
+    double once = (exact_products ? 0 : square) + (biased ? mid * mid : 0);
+    double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
+    double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
-    double var = s->u * s->u * paths / 3 + (c->var != NULL ? c->var[at] : 0) + flushed * flushed;
+    double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
     double bias = (c->bias != NULL ? c->bias[at] : 0) + flushed;
-    return sinkproof_around(mid, worst, likely, var, bias);
+    sinkproof_honest x =
+        sinkproof_around(mid, worst, likely, third * paths + in_var + flushed * flushed, bias);
+    x.order = third * others + 5 * in_var;
+    return x;
 }
 //< bound.linear
 

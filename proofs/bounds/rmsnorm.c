@@ -52,7 +52,7 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
         double likely = sqrt(2 * s->odds * 3 * shared) + leaning + 2 * here;
         r = (sinkproof_honest){
-            lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0};
+            lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0, 0};
         if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
         r = sinkproof_honest_declared(r, declared, 0);
     }

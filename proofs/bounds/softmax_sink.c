@@ -404,7 +404,7 @@ static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point poi
     double most = 1 + 2 * s->u, left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
     if (admits(s, point, SINKPROOF_A9_LSE_SUBTRACTED))
         most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
-    return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0});
+    return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0, 0});
 }
 
 //> bound.softmax-sink

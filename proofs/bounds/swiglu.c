@@ -25,7 +25,8 @@ static sinkproof_honest real_sigmoid(sinkproof_honest t) {
                               .mid = mid,
                               .var = t.var * slope * slope,
                               .spread = t.var * slope * slope,
-                              .bias = t.bias * slope};
+                              .bias = t.bias * slope,
+                              .order = t.order * slope * slope};
 }
 
 static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, sinkproof_honest y) {

@@ -4,6 +4,9 @@
 (* The likely error of a dot product: roundings that are centred, given all roundings before them,
    add up like a random walk. No independence is asked for (Azuma's inequality).
 
+   The bound holds for one order of summation, fixed before the roundings are. It is as large as what
+   is rounded on the way, the partial sums; their squares are known on the mean over all orders.
+
    A rounding multiplies by 1 + δ. [pick h] is the distribution of the next δ, a list of
    (probability, value), after the roundings h: it may depend on all of them. *)
 
@@ -94,6 +97,74 @@ Proof.
   - unfold mean in *. rewrite (Sum_ext _ _ (fun o : R * R =>
       (a + b) / 2 * (fst o * 1) + (a - b) / (2 * u) * (fst o * snd o))) by (intros; ring).
     rewrite Sum_plus, !Sum_scal_l, M1, M0. lra.
+Qed.
+
+(* ---- what the roundings of a sum are sized by, over all orders of its terms ---- *)
+
+(* Every element, and what is left without it. *)
+Fixpoint removals (l : list R) : list (R * list R) :=
+  match l with
+  | [] => []
+  | x :: rest => (x, rest) :: map (fun r => (fst r, x :: snd r)) (removals rest)
+  end.
+
+(* All orders of the n terms of l, the last term first: any term is the last, then the rest. *)
+Fixpoint orders (n : nat) (l : list R) : list (list R) :=
+  match n with
+  | O => [[]]
+  | S n => flat_map (fun r => map (cons (fst r)) (orders n (snd r))) (removals l)
+  end.
+
+Definition sum_of (l : list R) : R := ∑ x ∈ l, x.
+Definition squares_of (l : list R) : R := ∑ x ∈ l, x ^ 2.
+
+(* The squares of all partial sums of one order, from the first term alone to the whole. *)
+Fixpoint partial_squares (l : list R) : R :=
+  match l with
+  | [] => 0
+  | _ :: rest => sum_of l ^ 2 + partial_squares rest
+  end.
+
+Lemma removals_rest l : forall r, In r (removals l) -> length l = S (length (snd r)) /\
+  sum_of l = fst r + sum_of (snd r) /\ squares_of l = fst r ^ 2 + squares_of (snd r).
+Proof.
+  induction l as [|x l IH]; cbn [removals]; [easy|]. intros r [<-|H]; [auto|].
+  apply in_map_iff in H as (q & <- & Hq). destruct (IH q Hq) as (L & S1 & S2).
+  unfold sum_of, squares_of in *. cbn [Sum fst snd length]. repeat split; [lia | lra | lra].
+Qed.
+
+Lemma removals_sum l f : ∑ r ∈ removals l, f (fst r) = ∑ x ∈ l, f x.
+Proof.
+  induction l as [|x l IH]; simpl; [reflexivity|]. rewrite Sum_map. simpl. rewrite IH. reflexivity.
+Qed.
+
+Lemma removals_length l : length (removals l) = length l.
+Proof. induction l; simpl; [reflexivity | rewrite map_length; auto]. Qed.
+
+Lemma Sum_flat_map {A B} (J : list A) (g : A -> list B) f :
+  Sum (flat_map g J) f = ∑ j ∈ J, Sum (g j) f.
+Proof. induction J; simpl; [reflexivity | rewrite Sum_app, IHJ; reflexivity]. Qed.
+
+Lemma orders_sum n : forall l p, length l = n -> In p (orders n l) -> sum_of p = sum_of l.
+Proof.
+  induction n as [|n IH]; simpl; intros l p L H.
+  - destruct H as [<-|[]]. destruct l; [reflexivity | discriminate].
+  - apply in_flat_map in H as (r & Hr & Hp). apply in_map_iff in Hp as (q & <- & Hq).
+    destruct (removals_rest l r Hr) as (L' & S1 & _).
+    specialize (IH (snd r) q ltac:(lia) Hq). unfold sum_of in *. simpl. lra.
+Qed.
+
+Lemma orders_count n : forall l, length l = n -> INR (length (orders n l)) = INR (fact n).
+Proof.
+  induction n as [|n IH]; intros l L; [reflexivity|].
+  change (fact (S n)) with (S n * fact n)%nat. rewrite mult_INR.
+  assert (E : INR (length (orders (S n) l)) = ∑ p ∈ orders (S n) l, 1)
+    by (rewrite Sum_const; ring).
+  rewrite E. simpl orders. rewrite Sum_flat_map.
+  rewrite (Sum_ext_in _ _ (fun _ => INR (fact n))).
+  - rewrite Sum_const, removals_length, L. reflexivity.
+  - intros r Hr. destruct (removals_rest l r Hr) as (L' & _).
+    rewrite Sum_map, Sum_const, IH by lia. ring.
 Qed.
 
 (* ---- a tree whose roundings are drawn ---- *)
@@ -288,22 +359,18 @@ Section Walk.
   Definition probability (t : tree) (event : R -> Prop) (dec : forall v, {event v} + {~ event v}) : R :=
     run t [] (fun v _ => if dec v then 1 else 0).
 
-  (* Any tree with m roundings, the worst placed term meeting D of them: an error of
-     λ sqrt(m) u (1 + u)^D sum |a b| or more has probability at most 2 e^(-λ²/2). *)
   (*> bound.dot-likely *)
-  Theorem bound_dot_likely (t : tree) (λ : R) : 0 < λ -> A t > 0 -> (0 < roundings t)%nat ->
-    let limit := λ * sqrt (INR (roundings t)) * (u * ((1 + u) ^ depth t * A t)) in
+  (* In one order of summation, W at least the squares of u times the largest size of each number
+     that is rounded: an error of λ sqrt W or more has probability at most 2 e^(-λ²/2). *)
+  Theorem bound_dot_likely_walk (t : tree) (λ W : R) : 0 < λ -> walk t <= W -> 0 < W ->
+    let limit := λ * sqrt W in
     probability t (fun v => limit <= Rabs (v - dot (terms t)))
       (fun v => Rle_dec limit (Rabs (v - dot (terms t)))) <= 2 * exp (- (λ ^ 2 / 2)).
   Proof.
-    intros Hλ HA Hm limit. fold (top t) in limit.
-    assert (Hm' : 0 < INR (roundings t)) by (apply (lt_INR 0), Hm).
-    pose proof (sqrt_lt_R0 _ Hm') as Hs. pose proof (sqrt_sqrt _ (Rlt_le _ _ Hm')) as Ss.
-    assert (Ht : 0 < top t) by (apply Rmult_lt_0_compat; [pose proof (pow_ge_1 (depth t)); lra | lra]).
-    assert (Hut : 0 < u * top t) by (apply Rmult_lt_0_compat; lra).
-    (* Markov's inequality on e^(θ error) and e^(-θ error), θ = λ / (sqrt m u top) *)
-    set (θ := λ / (sqrt (INR (roundings t)) * (u * top t))).
-    assert (θ_pos : 0 < θ) by (apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; lra]).
+    intros Hλ HW W_pos limit. pose proof (sqrt_lt_R0 _ W_pos) as Hs.
+    pose proof (sqrt_sqrt _ (Rlt_le _ _ W_pos)) as Ss.
+    (* Markov's inequality on e^(θ error) and e^(-θ error), θ = λ / sqrt W *)
+    set (θ := λ / sqrt W). assert (θ_pos : 0 < θ) by (apply Rdiv_lt_0_compat; lra).
     set (e v := v - dot (terms t)).
     assert (θl : θ * limit = λ ^ 2) by (unfold θ, limit; field; lra).
     apply Rle_trans with (run t [] (fun v _ => exp (- λ ^ 2) * exp (θ * e v)
@@ -324,12 +391,68 @@ Section Walk.
       pose proof (moment t (- θ) _ [] (fun v _ => exp (- λ ^ 2) * exp (- θ * e v)) E0
                     ltac:(intros; apply Rle_refl)) as M2.
       replace ((- θ) ^ 2) with (θ ^ 2) in M2 by ring.
-      assert (W : exp (- λ ^ 2) * exp (θ ^ 2 * walk t / 2) <= exp (- (λ ^ 2 / 2))); [|lra].
+      assert (X : exp (- λ ^ 2) * exp (θ ^ 2 * walk t / 2) <= exp (- (λ ^ 2 / 2))); [|lra].
       rewrite <- exp_plus. apply exp_le.
       assert (θ ^ 2 * walk t <= λ ^ 2); [|lra].
-      apply Rle_trans with (θ ^ 2 * (INR (roundings t) * (u * top t) ^ 2));
-        [apply Rmult_le_compat_l; [apply pow2_ge_0 | apply walk_le]|].
-      right. rewrite <- Ss at 1. unfold θ. field. lra.
+      apply Rle_trans with (θ ^ 2 * W); [apply Rmult_le_compat_l; [apply pow2_ge_0 | exact HW]|].
+      right. rewrite <- Ss. unfold θ. field. lra.
+  Qed.
+
+  (* Any tree with m roundings, the worst placed term meeting D of them: an error of
+     λ sqrt(m) u (1 + u)^D sum |a b| or more is as seldom. *)
+  Theorem bound_dot_likely (t : tree) (λ : R) : 0 < λ -> A t > 0 -> (0 < roundings t)%nat ->
+    let limit := λ * sqrt (INR (roundings t)) * (u * ((1 + u) ^ depth t * A t)) in
+    probability t (fun v => limit <= Rabs (v - dot (terms t)))
+      (fun v => Rle_dec limit (Rabs (v - dot (terms t)))) <= 2 * exp (- (λ ^ 2 / 2)).
+  Proof.
+    intros Hλ HA Hm limit. fold (top t) in limit.
+    assert (Hm' : 0 < INR (roundings t)) by (apply (lt_INR 0), Hm).
+    assert (Ht : 0 < top t) by (apply Rmult_lt_0_compat; [pose proof (pow_ge_1 (depth t)); lra | lra]).
+    assert (Hut : 0 < u * top t) by (apply Rmult_lt_0_compat; lra).
+    pose proof (bound_dot_likely_walk t λ (INR (roundings t) * (u * top t) ^ 2) Hλ (walk_le t)
+      ltac:(apply Rmult_lt_0_compat; [exact Hm' | apply pow_lt; exact Hut])) as B.
+    rewrite sqrt_mult, sqrt_pow2 in B by (try apply pow2_ge_0; lra).
+    rewrite <- Rmult_assoc in B. exact B.
+  Qed.
+
+  (* The squared partial sums of n terms add up, on the mean over all n! orders, to this. *)
+  Theorem bound_dot_likely_orders (l : list R) : let n := length l in
+    (∑ p ∈ orders n l, partial_squares p) / INR (length (orders n l)) =
+    INR (n + 1) * (sum_of l ^ 2 / 3 + squares_of l / 6).
+  Proof.
+    intros n.
+    assert (H : forall n l, length l = n ->
+      ∑ p ∈ orders n l, partial_squares p =
+      INR (fact n) * (INR (n + 1) * (sum_of l ^ 2 / 3 + squares_of l / 6))).
+    { clear. induction n as [|n IH]; intros l L.
+      - destruct l; [|discriminate]. unfold sum_of, squares_of. simpl. field.
+      - simpl orders. rewrite Sum_flat_map.
+        set (S := sum_of l). set (Q := squares_of l). set (F := INR (fact n)).
+        rewrite (Sum_ext_in _ _ (fun r => F * S ^ 2 + F * (INR (n + 1) *
+          ((S - fst r) ^ 2 / 3 + (Q - fst r ^ 2) / 6)))).
+        + rewrite (Sum_ext _ _ (fun r =>
+            F * S ^ 2 + F * (INR (n + 1) * (S ^ 2 / 3 + Q / 6)) + (fun x => - (F * (INR (n + 1) * (2 * S / 3))) * x) (fst r)
+            + (fun x => F * (INR (n + 1) * (1 / 6)) * x ^ 2) (fst r))) by (intros; field).
+          rewrite !Sum_plus.
+          rewrite Sum_const, removals_length, L.
+          rewrite (removals_sum l (fun x => - (F * (INR (n + 1) * (2 * S / 3))) * x)).
+          rewrite (removals_sum l (fun x => F * (INR (n + 1) * (1 / 6)) * x ^ 2)).
+          rewrite !Sum_scal_l, Sum_const, removals_length, L.
+          change (∑ x ∈ l, x) with S. change (∑ x ∈ l, x ^ 2) with Q.
+          change (fact (Datatypes.S n)) with (Datatypes.S n * fact n)%nat.
+          rewrite mult_INR. fold F. rewrite !plus_INR, !S_INR. simpl INR. field.
+        + intros r Hr. destruct (removals_rest l r Hr) as (L' & S1 & S2).
+          rewrite Sum_map.
+          rewrite (Sum_ext_in _ _ (fun p => S ^ 2 + partial_squares p)).
+          * rewrite Sum_plus, Sum_const, orders_count, IH by lia. fold F.
+            replace (sum_of (snd r)) with (S - fst r) by (unfold S; lra).
+            replace (squares_of (snd r)) with (Q - fst r ^ 2) by (unfold Q; lra). ring.
+          * intros p Hp. cbn [partial_squares].
+            assert (E : sum_of p = sum_of (snd r)) by (apply (orders_sum n); [lia | exact Hp]).
+            replace (sum_of (fst r :: p)) with S; [reflexivity|].
+            unfold S. rewrite S1, <- E. reflexivity. }
+    rewrite H by reflexivity. rewrite orders_count by reflexivity. field.
+    apply not_0_INR, fact_neq_0.
   Qed.
   (*< bound.dot-likely *)
 End Walk.

@@ -85,6 +85,12 @@ void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t s
             out_n[i] = sinkproof_bf16_value((uint16_t)(bytes[0] | bytes[1] << 8));
         return;
     }
+    if (dtype == SINKPROOF_DTYPE_F32) { // most of a trace
+        for (size_t i = 0; i < n; i++, bytes += 4 * stride)
+            out_n[i] = f32_value((uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 |
+                                 (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24);
+        return;
+    }
     size_t step = stride * sinkproof_dtype_size(dtype);
     for (size_t i = 0; i < n; i++, bytes += step) out_n[i] = sinkproof_decode(dtype, bytes);
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Rows that are alike (stat.equal-rows): one prompt, the same token again and again.
+//
+// Equal inputs meet equal roundings, so the errors of equal rows are one draw, not many; and rows
+// equal but for a few honest steps share most of theirs. Rows are alike when their emulations are:
+// 32 sums of up to 64 of a row's elements, with signs drawn by column, have the same signs and
+// coarse sizes. What enters is where in its octave each element lies, so that a few large channels
+// do not make all rows look the same, and rows that differ by a power of two, whose roundings are
+// the same, are alike. Rows that differ by some per cent differ here, and their roundings have
+// nothing in common.
+//
+// The errors of one class are taken as one unit, however they hang together: the standard
+// deviation of a sum is at most the sum of the standard deviations.
+#include "proofs/bounds/bounds.h"
+
+#include <stdlib.h>
+
+enum { SUMS = 32, ELEMENTS = 64 };
+
+static uint64_t mixed(uint64_t x) { // every bit of x reaches every bit of the result
+    x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    return x ^ x >> 32;
+}
+
+// Where in its octave x lies: 1 at its ends, -1 in the middle, without a jump; x's sign.
+static double phase(double x) {
+    int exponent;
+    return copysign(8 * fabs(fabs(frexp(x, &exponent)) - 0.75) - 1, x);
+}
+
+static bool counts(const sinkproof_honest *x) {
+    return x->mid != 0 && isfinite(x->mid);
+}
+
+//> stat.equal-rows
+// Equal for rows that are alike; for others but for odds of 2^-32 and less.
+uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i) {
+    size_t elements = 0, every = 1, used = 0;
+    double sums[SUMS] = {0};
+    for (size_t i = 0; i < n; i++) elements += counts(&x_i[i]);
+    while (every * ELEMENTS < elements) every *= 2;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t signs = mixed(i + 1);
+        if (!counts(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
+        double t = phase(x_i[i].mid);
+        for (int q = 0; q < SUMS; q++) sums[q] += signs >> q & 1 ? t : -t;
+        used++;
+    }
+    // A phase has variance 1/3: half of a sum's scatter is one bit, and 32 bits tell rows apart.
+    // Few elements make few sums independent, whose finer cells are then the bits.
+    size_t few = used < 1 ? 1 : used < SUMS ? used : SUMS;
+    double cell = sqrt((double)used / 3) * ldexp(4, -(int)((SUMS + few - 1) / few));
+    uint64_t key = few;
+    for (int q = 0; used > 0 && q < SUMS; q++)
+        key = mixed(key ^ (uint64_t)(int64_t)floor(sums[q] / cell));
+    return key;
+}
+
+static int by_key(const void *p, const void *q) {
+    uint64_t a = ((const sinkproof_row *)p)->key, b = ((const sinkproof_row *)q)->key;
+    return a < b ? -1 : a > b;
+}
+
+// sum over classes of (sum over its rows of a norm)^2, over the sum of the norms' squares.
+static double share(double classes, double rows) {
+    return rows > 0 ? fmax(classes / rows, 1) : 1;
+}
+
+sinkproof_alike sinkproof_alike_of(size_t n, const sinkproof_row *rows) {
+    sinkproof_alike a = {1, 1, 1, 1};
+    sinkproof_row *sorted = malloc((n > 0 ? n : 1) * sizeof *sorted);
+    if (sorted == NULL) abort();
+    for (size_t i = 0; i < n; i++) sorted[i] = rows[i];
+    qsort(sorted, n, sizeof *sorted, by_key);
+    double model[2] = {0}, seen[2] = {0}, weight[2] = {0};
+    for (size_t i = 0, next; i < n; i = next) {
+        double sum_m = 0, sum_s = 0, sum_w = 0;
+        for (next = i; next < n && sorted[next].key == sorted[i].key; next++) {
+            double m = sorted[next].model, s = sorted[next].seen, w = sorted[next].weight;
+            sum_m += m, sum_s += s, sum_w += w;
+            model[1] += m * m, seen[1] += s * s, weight[1] += w * w;
+        }
+        model[0] += sum_m * sum_m, seen[0] += sum_s * sum_s, weight[0] += sum_w * sum_w;
+        a.largest = fmax(a.largest, (double)(next - i));
+    }
+    free(sorted);
+    if (a.largest == 1) return a;
+    a.model = share(model[0], model[1]);
+    a.seen = share(seen[0], seen[1]);
+    a.weight = share(weight[0], weight[1]);
+    return a;
+}
+//< stat.equal-rows

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Spread (stat.spread): are the errors larger, on the whole, than rounding to nearest makes them?
+//
+// Low bits drawn at random are centred and may stay inside every set, so neither the sets nor
+// drift see them. Their squares do: the squared errors, each over its variance, have a mean of at
+// most 1. A square is also at most M, for the likely set is bounded; and of numbers in [0, M] whose
+// means add up to mu, the sum reaches a with odds of at most exp(-(a ln(a / mu) - a + mu) / M)
+// (Chernoff). Only the means, the bounds and independence are used: neither a normal law nor
+// symmetric errors. Classes of m rows that are alike count as one unit: M m for M (Hoelder).
+//
+// The variance is that of any order of summation that keeps the squares of partial sums below
+// S^2 + Q, not only that of one which has nothing to do with the values. An error that all
+// elements of a row share is a multiple of the row: what is left beside that multiple is asked.
+// What may lean (declared functions, optional roundings) is added to the root of the limit. Where
+// errors are rare whole steps of a coarse format, nothing is asked: honest.c says so by an infinite
+// variance, before it is known which elements are near a step.
+#include "proofs/bounds/bounds.h"
+
+// An element whose square may be beyond this many variances is not asked: a few of them, where
+// declared errors or what underflows outweigh all rounding, would make every sum possible. Where
+// rows share a factor, the likely set holds that too; an element's own roundings reach this far
+// with odds of 2 exp(-1024 / 6) (Hoeffding: they are bounded by u, of variance u^2 / 3).
+static const double LARGEST = 1024;
+
+typedef struct row_sums {
+    double squares, factor, weight; // sums of d^2 / v, d c / v and c^2 / v
+} row_sums;
+
+//> stat.spread
+void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
+                          const sinkproof_honest *x_i, bool shares) {
+    row_sums row = {0};
+    for (size_t i = 0; i < n; i++) {
+        const sinkproof_honest *x = &x_i[i];
+        double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
+        double reach = sinkproof_likely_radius(x), ulp = sinkproof_ulp(SINKPROOF_F32, c);
+        if (!(v > 0) || !isfinite(v) || !isfinite(d)) continue;
+        if (!((shares ? x->bias * x->bias : reach * reach) <= LARGEST * v)) continue;
+        row.squares += d * d / v;
+        row.factor += d * c / v;
+        row.weight += c * c / v;
+        spread->mean++;
+        spread->bias += x->bias * x->bias / v;
+        spread->steps += ulp * ulp / v;
+        spread->most = fmax(spread->most, fmin(reach * reach / v, LARGEST));
+    }
+    if (shares && row.weight > 0) // beside the row's best multiple
+        row.squares = fmax(row.squares - row.factor * row.factor / row.weight, 0);
+    spread->sum += row.squares;
+}
+
+// The least a >= mu with (a ln(a / mu) - a + mu) / most >= odds, from above.
+double sinkproof_spread_reach(double mu, double most, double odds) {
+    double room = most * odds / mu, low = 1, high = 2.719 * (1 + room);
+    for (int i = 0; i < 60; i++) {
+        double r = (low + high) / 2;
+        if (r * log(r) - r + 1 < room)
+            low = r;
+        else
+            high = r;
+    }
+    return high * mu;
+}
+
+void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, double rate,
+                            sinkproof_spread_result *r) {
+    *r = (sinkproof_spread_result){0, INFINITY, -1, INFINITY};
+    double odds = log((SINKPROOF_QUARTERS + 1) / rate), worst = -1;
+    sinkproof_spread all = {0};
+    for (int q = 0; q < SINKPROOF_QUARTERS; q++) sinkproof_spread_merge(&all, &spread[q]);
+    for (int q = 0; q <= SINKPROOF_QUARTERS; q++) {
+        const sinkproof_spread *part = q == 0 ? &all : &spread[q - 1];
+        if (!(part->mean > 0)) continue;
+        double reach = sinkproof_spread_reach(part->mean, part->most * largest, odds);
+        double root = sqrt(reach) + sqrt(part->bias), limit = root * root;
+        if (q == 0 && part->steps > 0) r->noise = sqrt(limit / part->steps);
+        if (!(part->sum / limit <= worst)) {
+            worst = part->sum / limit;
+            r->mean = part->sum / part->mean, r->limit = limit / part->mean, r->part = q;
+        }
+    }
+}
+//< stat.spread
+
+void sinkproof_spread_merge(sinkproof_spread *into, const sinkproof_spread *from) {
+    into->sum += from->sum, into->mean += from->mean, into->bias += from->bias;
+    into->steps += from->steps;
+    into->most = fmax(into->most, from->most);
+}
+
+const char *sinkproof_spread_part_name(int part) {
+    static const char *const names[SINKPROOF_QUARTERS + 1] = {
+        "all rows", "first quarter of rows", "second quarter of rows", "third quarter of rows",
+        "last quarter of rows"};
+    return part >= 0 && part <= SINKPROOF_QUARTERS ? names[part] : "none";
+}
+
+// New bits for old ones, both uniform and independent: a variance of 2 (4^k - 1) / 12 ulp^2.
+int sinkproof_spread_bits(const sinkproof_spread_result *result) {
+    for (int k = 1; k < 24; k++)
+        if ((ldexp(1, 2 * k) - 1) / 6 >= result->noise * result->noise) return k;
+    return 24;
+}
