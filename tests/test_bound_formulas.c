@@ -6,11 +6,10 @@
 // and bias of the sets must be the stated one to within the K roundings of its evaluation in
 // binary64, gamma_K. The settings mix a binary64 inside format with u = 2^-24, so that nothing is
 // rounded on the way and each term of a bound is far above the noise.
-#include "tests/stated.h"
+#include "tests/formulas.h"
 
 static const uint64_t SEED = 20260117;
 enum { MOST = 12, DRAWS = 400 };
-
 // ---- bound.dot-likely: n roundings on the way to x --------------------------------------------
 
 static void roundings(void) {

@@ -4,7 +4,7 @@
 // The bounds of the forms as the book states them, written out a second time in long double
 // (test_bound_formulas.c says how): base 2, a running maximum, weights from the log-sum-exp, the
 // gate, experts' weights renormalised, a sigmoid by tanh, and small numbers read as zero.
-#include "tests/stated.h"
+#include "tests/formulas.h"
 
 static const uint64_t SEED = 20260214;
 enum { MOST = 12, DRAWS = 400 };
@@ -306,6 +306,18 @@ static void sigmoid_by_tanh(void) {
         near(&d, y.bias, fabsl((real)t) * (u * sigma + part), fabsl((real)t) * (u * sigma + part),
              0x1p26L);
         near(&d, y.var, t * (real)t * part * part, t * (real)t * part * part, 0x1p27L);
+    }
+    // tanh is largest at the end that is further from 0.
+    for (int side = -1; side <= 1; side += 2) {
+        sinkproof_setting s = setting(&policy);
+        double near_end = 2 * side, far_end = 8 * side;
+        sinkproof_honest gate = sinkproof_around(5 * side, 3, 3, 0, 0), y;
+        y = sinkproof_honest_swiglu(&s, &config, gate, sinkproof_known(0));
+        real u = 0x1p-24L, e = policy.ulp[SINKPROOF_TANH] * 2 * u;
+        real part = ((e * (1 + u) + u) / 2) * (1 + u) * tanhl(4);
+        real sigma = 1 / (1 + expl(-(real)(side < 0 ? near_end : far_end)));
+        real largest = 8 * (sigma + u * sigma + part);
+        near(&d, side * (side < 0 ? y.lo : y.hi), largest, largest, 90);
     }
     report(&d, "bound.form-tanh", "every end", SEED);
 }
