@@ -51,7 +51,16 @@ sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y) {
                                                       -y.mid, y.var, y.spread, y.bias, y.order});
 }
 
-// A set without bounds has none after a product either, whatever 0 times infinity may be.
+static double least(double x, double y) {
+    return x < y ? x : y;
+}
+static double most(double x, double y) {
+    return x > y ? x : y;
+}
+
+// A set without bounds has none after a product either, whatever 0 times infinity may be. A product
+// of two known numbers is known where it is exact; ends that have freedom anyway are stepped
+// outward.
 static void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
     if (!(xl > -INFINITY && xh < INFINITY && yl > -INFINITY && yh < INFINITY)) {
         *lo = -INFINITY, *hi = INFINITY;
@@ -62,14 +71,16 @@ static void product_ends(double xl, double xh, double yl, double yh, double *lo,
         *hi = sinkproof_mul_up(xl, yl);
         return;
     }
-    const double x[2] = {xl, xh}, y[2] = {yl, yh};
-    *lo = INFINITY, *hi = -INFINITY;
-    for (int a = 0; a < 2; a++) {
-        for (int b = 0; b < 2; b++) {
-            *lo = fmin(*lo, sinkproof_mul_down(x[a], y[b]));
-            *hi = fmax(*hi, sinkproof_mul_up(x[a], y[b]));
-        }
+    if ((xl == 0 && xh == 0) || (yl == 0 && yh == 0)) {
+        *lo = *hi = 0;
+        return;
     }
+    double ll = xl * yl, lh = xl * yh, hl = xh * yl, hh = xh * yh;
+    bool positive = (xl >= 0 && yl >= 0) || (xh <= 0 && yh <= 0);
+    bool negative = (xl >= 0 && yh <= 0) || (xh <= 0 && yl >= 0);
+    double low = least(least(ll, lh), least(hl, hh)), high = most(most(ll, lh), most(hl, hh));
+    *lo = low == 0 && positive ? 0 : sinkproof_down(low == INFINITY ? DBL_MAX : low);
+    *hi = high == 0 && negative ? 0 : sinkproof_up(high == -INFINITY ? -DBL_MAX : high);
 }
 
 sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
@@ -104,10 +115,15 @@ sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y) {
     return x;
 }
 
+// sinkproof_round; a conversion does the same for binary32, in one instruction.
+static double rounded(sinkproof_format format, double x) {
+    return format == SINKPROOF_F32 ? (double)(float)x : sinkproof_round(format, x);
+}
+
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
-    *lo = fmin(*lo, sinkproof_round(format, *lo));
-    *hi = fmax(*hi, sinkproof_round(format, *hi));
+    *lo = least(*lo, rounded(format, *lo));
+    *hi = most(*hi, rounded(format, *hi));
 }
 
 static sinkproof_honest optional_rounding(sinkproof_format format, sinkproof_honest x) {
@@ -161,7 +177,7 @@ static sinkproof_honest flushed_sum(const sinkproof_setting *s, sinkproof_honest
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x) {
     if (s->mid_only) return x;
     double ulp = sinkproof_ulp(s->policy->inside, x.mid);
-    if (x.var > 0 || sinkproof_round(s->policy->inside, x.mid) != x.mid) x.var += ulp * ulp / 12;
+    if (x.var > 0 || rounded(s->policy->inside, x.mid) != x.mid) x.var += ulp * ulp / 12;
     x.spread = x.var;
     return flushed_sum(s, optional_rounding(s->policy->inside, x));
 }
@@ -189,7 +205,7 @@ static void scatter_after_rounding(const sinkproof_honest *was, double ulp, sink
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
 static sinkproof_honest left_open(sinkproof_format format, sinkproof_honest x) {
     double ulp = sinkproof_ulp(format, x.mid);
-    if (x.lo != x.hi || sinkproof_round(format, x.mid) != x.mid) x.bias += ulp / 2;
+    if (x.lo != x.hi || rounded(format, x.mid) != x.mid) x.bias += ulp / 2;
     sinkproof_honest was = x;
     scatter_after_rounding(&was, ulp, &x);
     x.var = x.spread;
@@ -198,11 +214,11 @@ static sinkproof_honest left_open(sinkproof_format format, sinkproof_honest x) {
 
 sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_honest x) {
     sinkproof_honest r = x;
-    r.mid = sinkproof_round(format, x.mid);
-    r.lo = sinkproof_round(format, x.lo);
-    r.hi = sinkproof_round(format, x.hi);
-    r.likely_lo = sinkproof_round(format, x.likely_lo);
-    r.likely_hi = sinkproof_round(format, x.likely_hi);
+    r.mid = rounded(format, x.mid);
+    r.lo = rounded(format, x.lo);
+    r.hi = rounded(format, x.hi);
+    r.likely_lo = rounded(format, x.likely_lo);
+    r.likely_hi = rounded(format, x.likely_hi);
     if (r.mid == x.mid && r.lo == x.lo && r.hi == x.hi && r.likely_lo == x.likely_lo &&
         r.likely_hi == x.likely_hi)
         return x; // it was rounded before

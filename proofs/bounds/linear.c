@@ -191,29 +191,39 @@ static int significand_bits(sinkproof_format format) {
 }
 
 //> bound.linear
-// n terms, of which a constant b is one more when `biased`.
-static sinkproof_honest sum_set(const sinkproof_setting *s, double n, bool exact_products,
-                                bool biased, double b, const sums *c, size_t at) {
-    const double u64 = 0x1p-53;
+// What the sums of one row share.
+typedef struct row_terms {
+    double n; // terms, of which a constant b is one more when `biased`
+    bool exact_products, biased;
+    double gamma; // of the roundings that a term can meet
+    double here;  // of the matrix products below, relative to A
+} row_terms;
+
+// A term meets at most n - 1 additions, one more for b, and the rounding of its product.
+static row_terms terms_of(const sinkproof_setting *s, double n, bool exact_products, bool biased) {
+    double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
+    return (row_terms){n, exact_products, biased, sinkproof_gamma(roundings, s->u),
+                       sinkproof_gamma(2 * n + 8, 0x1p-53)};
+}
+
+static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, double b,
+                                const sums *c, size_t at) {
+    double n = t->n, here = t->here;
     double in_worst = c->worst != NULL ? c->worst[at] : 0;
     double in_likely = c->likely != NULL ? c->likely[at] : 0;
     double flushed = c->flushed != NULL ? c->flushed[at] : 0;
     in_worst += flushed, in_likely += flushed;
     double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
     double square = c->square[at] + b * b;
-    // A term meets at most n - 1 additions, one more for b, and the rounding of its product.
-    double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
-    double here = sinkproof_gamma(2 * n + 8, u64); // of the matrix products below, relative to A
     // Short products have no rounding error, but they can still fall below the smallest number;
     // where results are flushed, sums can too.
-    double grown = 1 + sinkproof_gamma(roundings, s->u);
-    double steps = s->policy->ftz ? (2 * n + 2) * grown : n;
+    double steps = s->policy->ftz ? (2 * n + 2) * (1 + t->gamma) : n;
     double under = total > 0 ? steps * sinkproof_setting_underflow(s) : 0;
     double slack = (in_worst + total) * here + under;
-    double worst = sinkproof_gamma(roundings, s->u) * total * (1 + 2 * here) + in_worst + slack;
+    double worst = t->gamma * total * (1 + 2 * here) + in_worst + slack;
     // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
     // in any that keeps them below S^2 + Q each, which is at most six times as much.
-    double once = (exact_products ? 0 : square) + (biased ? mid * mid : 0);
+    double once = (t->exact_products ? 0 : square) + (t->biased ? mid * mid : 0);
     double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
     double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
@@ -233,13 +243,13 @@ void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
     sums c = sums_of(s, x, y);
     bool exact_products = x->bits + y->bits <= significand_bits(s->policy->inside);
     for (size_t i = 0; i < x->rows; i++) {
-        double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
+        row_terms t = terms_of(s, terms_i != NULL ? terms_i[i] : (double)x->cols, exact_products,
+                               b_r != NULL);
         for (size_t r = 0; r < y->rows; r++) {
             size_t at = i * y->rows + r;
             double b = b_r != NULL ? b_r[r] : 0;
-            out[i * out_stride + r] = s->mid_only
-                                          ? sinkproof_known(c.mid[at] + b)
-                                          : sum_set(s, n, exact_products, b_r != NULL, b, &c, at);
+            out[i * out_stride + r] =
+                s->mid_only ? sinkproof_known(c.mid[at] + b) : sum_set(s, &t, b, &c, at);
         }
     }
     sums_free(&c);
