@@ -122,19 +122,119 @@ static double *reach_of(const sinkproof_planes *x) {
     return y;
 }
 
+// ---- A and Q in binary32, from above
+
+// Long sums of numbers that are none below 0 are bounded with half the work: each factor is scaled
+// by its row's power of two, rounded up to binary32, and their product there errs by gamma_(k+2) at
+// the most, and by k 2^-126 where terms underflow. A sum near that is made in binary64.
+enum { LONG_SUM = 256, MANY_SUMS = 4096 };
+
+typedef struct factors {
+    float *size, *square; // >= |x_rk| / scale_r and >= its square, at most 1.000001 of them
+    double *scale_r;
+} factors;
+
+static float *allocate_floats(size_t n) {
+    void *p = allocate(n / 2 + 1);
+    return p;
+}
+
+static factors factors_of(size_t rows, size_t k) {
+    return (factors){allocate_floats(rows * k), allocate_floats(rows * k), allocate(rows)};
+}
+
+static void factors_free(factors *f) {
+    free(f->size), free(f->square), free(f->scale_r);
+}
+
+// The largest size of a row; NaN when one is not finite.
+static double largest_of(size_t k, const double *x_k) {
+    double largest[4] = {0}, none = 0; // four at a time: one would wait for itself
+    for (size_t i = 0; i < k; i++) {
+        double size = fabs(x_k[i]);
+        largest[i % 4] = size > largest[i % 4] ? size : largest[i % 4];
+        none += 0 * size;
+    }
+    for (int a = 1; a < 4; a++) largest[0] = largest[a] > largest[0] ? largest[a] : largest[0];
+    return largest[0] + none;
+}
+
+static bool fill_factors(size_t rows, size_t k, const double *x, factors *f) {
+    for (size_t r = 0; r < rows; r++) {
+        double largest = largest_of(k, &x[r * k]);
+        if (!(largest < 0x1p400)) return false;
+        f->scale_r[r] = largest > 0x1p-400 ? ldexp(1, ilogb(largest) + 1) : 0x1p-399;
+        double down = 1 / f->scale_r[r];
+        for (size_t i = r * k; i < (r + 1) * k; i++) {
+            double part = fabs(x[i]) * down;
+            f->size[i] = (float)part * (1 + 0x1p-22f);
+            f->square[i] = (float)(part * part) * (1 + 0x1p-22f);
+        }
+    }
+    return true;
+}
+
+static double sum_of(size_t k, const double *x, const double *y, bool square) {
+    double sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        double part = fabs(x[i] * y[i]);
+        sum += square ? part * part : part;
+    }
+    return sum * (1 + sinkproof_gamma((double)k + 4, 0x1p-53));
+}
+
+// c_ir >= sum_k |x_ik y_rk|, or of the squares, and at most 1 + 4 gamma_(k+4) of it.
+static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, const factors *x_f,
+                          const factors *y_f, bool square, float *found, double *c) {
+    size_t m = x->rows, r = y->rows, k = x->cols;
+    double grown = 1 + 2 * sinkproof_gamma((double)k + 4, 0x1p-24) + (double)k * 0x1p-26;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0f,
+                square ? x_f->square : x_f->size, (int)k, square ? y_f->square : y_f->size, (int)k,
+                0.0f, found, (int)r);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < r; j++) {
+            double scale = x_f->scale_r[i] * y_f->scale_r[j], sum = (double)found[i * r + j];
+            c[i * r + j] = sum > 0x1p-100 ? sum * grown * (square ? scale * scale : scale)
+                                          : sum_of(k, &x->mid[i * k], &y->mid[j * k], square);
+        }
+}
+
+static bool bounded_sums(const sinkproof_planes *x, const sinkproof_planes *y, double *abs,
+                         double *square) {
+    factors x_f = factors_of(x->rows, x->cols), y_f = factors_of(y->rows, y->cols);
+    float *found = allocate_floats(x->rows * y->rows);
+    bool fine = fill_factors(x->rows, x->cols, x->mid, &x_f) &&
+                fill_factors(y->rows, y->cols, y->mid, &y_f);
+    if (fine) {
+        bounded_times(x, y, &x_f, &y_f, false, found, abs);
+        bounded_times(x, y, &x_f, &y_f, true, found, square);
+    }
+    factors_free(&x_f), factors_free(&y_f), free(found);
+    return fine;
+}
+
 typedef struct sums {
     double *mid, *abs, *square;          // S, A, Q
     double *worst, *likely, *var, *bias; // what the inputs' freedom adds; NULL when known
     double *flushed; // what operands read as zero may take away; NULL when none is that small
 } sums;
 
+// 0 < |x| < tiny, in one comparison: patterns of positive numbers are in order, and 0 less 1 is the
+// largest.
+static bool is_small(double x, double tiny) {
+    uint64_t pattern, limit;
+    memcpy(&pattern, &x, sizeof pattern), memcpy(&limit, &tiny, sizeof limit);
+    return (pattern << 1) - 1 < (limit << 1) - 1;
+}
+
 //> bound.ftz
 // What each operand may lose when it is read as zero: all of it below `tiny`, and nothing above.
 // NULL when no operand is that small.
 static double *lost_when_read(const sinkproof_planes *x, double tiny) {
     size_t n = x->rows * x->cols, small = 0;
-    for (size_t i = 0; i < n; i++) {
-        double freedom = x->known ? 0 : x->worst[i], size = fabs(x->mid[i]);
+    for (size_t i = 0; x->known && i < n; i++) small += is_small(x->mid[i], tiny);
+    for (size_t i = 0; !x->known && i < n; i++) {
+        double freedom = x->worst[i], size = fabs(x->mid[i]);
         small += size - freedom < tiny && size + freedom > 0;
     }
     if (small == 0) return NULL;
@@ -166,12 +266,15 @@ static sums sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
     times(m, r, k, x->mid, y->mid, false, c.mid);
     if (s->mid_only) return c;
     if (s->policy->ftz) c.flushed = flushed_of(x, y, sinkproof_flushed_below(s));
+    c.abs = allocate(m * r), c.square = allocate(m * r);
+    bool known = x->known && y->known;
+    if (known && k >= LONG_SUM && m * r >= MANY_SUMS && bounded_sums(x, y, c.abs, c.square))
+        return c;
     double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
     double *square_x = mapped(x->mid, m * k, true), *square_y = mapped(y->mid, r * k, true);
-    c.abs = allocate(m * r), c.square = allocate(m * r);
     times(m, r, k, abs_x, abs_y, false, c.abs);
     times(m, r, k, square_x, square_y, false, c.square);
-    if (!x->known || !y->known) {
+    if (!known) {
         c.worst = spread_of(x, y, x->worst, y->worst, abs_x, abs_y);
         c.likely = spread_of(x, y, x->likely, y->likely, abs_x, abs_y);
         c.var = spread_of(x, y, x->var, y->var, square_x, square_y);
