@@ -16,10 +16,10 @@ typedef struct options {
     char **traces;
     size_t n_traces;
     double rate;
-    bool strict, all, local_only, no_hint;
+    bool strict, all, local_only, no_hint, forms;
 } options;
 
-enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT };
+enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
@@ -36,6 +36,10 @@ static const struct argp_option argp_options[] = {
      0},
     {"local", LOCAL, 0, 0, "leave out the comparison with the truth end to end", 0},
     {"no-hint", NO_HINT, 0, 0, "do not look for one override that would explain a bug", 0},
+    {"forms", FORMS, 0, 0,
+     "name the form that the trace fits, where the policy admits several and only one fits: one "
+     "more judgement per form (up to nine); --all names several too",
+     0},
     {0}};
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
@@ -59,6 +63,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         return 0;
     case NO_HINT:
         o->no_hint = true;
+        return 0;
+    case FORMS:
+        o->forms = true;
         return 0;
     case RATE:
         o->rate = strtod(argument, &end);
@@ -199,6 +206,13 @@ static bool judge_under(const sinkproof_model *model, const sinkproof_trace *tra
     sinkproof_judge_options how = {o->rate, end_to_end, show_progress, &watch};
     return sinkproof_policy_parse(text, &policy, error) &&
            sinkproof_judge(model, trace, &policy, &how, j, error);
+}
+
+static bool find_forms(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
+                       sinkproof_judgement *j, sinkproof_error *error) {
+    sinkproof_stopwatch watch = {.command = "judge", .what = "forms"};
+    sinkproof_judge_options how = {o->rate, false, show_progress, &watch};
+    return sinkproof_judge_forms(model, trace, &how, j, error);
 }
 
 static bool is_honest(const sinkproof_judgement *j) {
@@ -391,6 +405,10 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     if (fine && (!automatic || !o->local_only)) {
         if (automatic) sinkproof_judgement_free(&j);
         fine = judge_under(model, trace, text, o, !o->local_only, &j, &error);
+    }
+    if (fine && o->forms && !find_forms(model, trace, o, &j, &error)) {
+        sinkproof_judgement_free(&j);
+        fine = false;
     }
     if (!fine) {
         sinkproof_trace_close(trace);

@@ -364,8 +364,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                                        .n_tokens = n,
                                        .n_layers = c->n_layers};
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
-        return sinkproof_fail(error, "%zu experts per token: the judge takes at most %d",
-                              c->n_chosen, SINKPROOF_MAX_CHOSEN);
+        return sinkproof_fail(error, "%.300s: %zu experts per token, expected at most %d to judge",
+                              sinkproof_model_spec(model), c->n_chosen, SINKPROOF_MAX_CHOSEN);
     if (!sinkproof_model_fits(model, policy->weights, error)) return false;
     sinkproof_model *kept = sinkproof_model_kept(model, policy->weights); // as the engine has them
     if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");

@@ -83,6 +83,9 @@ typedef struct sinkproof_judgement {
     double thinnest_margin;
     size_t margin_layer, margin_token;
     size_t *open; // [layers]: tokens whose experts neither the trace nor the logits' sets tell
+    // By sinkproof_judge_forms: the stages that it asked about, and as bits the forms that fit.
+    bool forms_asked[SINKPROOF_FORMED_COUNT];
+    unsigned forms_fitting[SINKPROOF_FORMED_COUNT];
 } sinkproof_judgement;
 
 typedef struct sinkproof_judge_options {
@@ -97,6 +100,13 @@ typedef struct sinkproof_judge_options {
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      const sinkproof_policy *policy, const sinkproof_judge_options *options,
                      sinkproof_judgement *judgement, sinkproof_error *error);
+
+// judge_forms.c: for each stage of which the policy admits several forms and the trace decides a
+// point, every form that leaves the verdict within or exact when that stage has no other. As many
+// judgements as there are forms; nothing is asked when `judgement` is not itself within or exact.
+bool sinkproof_judge_forms(const sinkproof_model *model, const sinkproof_trace *trace,
+                           const sinkproof_judge_options *options, sinkproof_judgement *judgement,
+                           sinkproof_error *error);
 void sinkproof_judgement_free(sinkproof_judgement *judgement);
 
 // How badly a policy fits: points with a bug count first, then suspicious ones. How many elements

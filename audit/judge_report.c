@@ -15,6 +15,7 @@ typedef struct line {
     bool bridged;
     size_t elements, several, outside, unlikely;
     double share_worst, gain, limit, smallest, single; // of the layer that is nearest to failing
+    double noise; // of the layer with the least power; infinite: none would be seen; 0: not asked
 } line;
 
 static void take(line *out, const sinkproof_point_report *r) {
@@ -25,6 +26,8 @@ static void take(line *out, const sinkproof_point_report *r) {
     out->share_worst = fmax(out->share_worst, r->share_worst);
     out->single = fmax(out->single, r->power_single);
     out->smallest = fmax(out->smallest, isfinite(r->drift.smallest) ? r->drift.smallest : 0);
+    if (r->several > 0)
+        out->noise = fmax(out->noise, r->bridged ? INFINITY : r->drift.spread.noise);
     if (r->drift.bin >= 0 &&
         (out->limit == 0 || fabs(r->drift.gain) / r->drift.limit > fabs(out->gain) / out->limit))
         out->gain = r->drift.gain, out->limit = r->drift.limit;
@@ -40,7 +43,7 @@ static void percent(char out[16], size_t part, size_t whole) {
 }
 
 static void print_line(FILE *out, const line *l) {
-    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-",
+    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-", noise[16] = "-",
                      width[16] = "1"; // known sets: one step is seen
     percent(single, l->elements - l->several, l->elements);
     if (l->several > 0) snprintf(share, sizeof share, "%.2g", l->share_worst);
@@ -51,16 +54,17 @@ static void print_line(FILE *out, const line *l) {
         snprintf(width, sizeof width, ">%.0f", SINKPROOF_HISTOGRAM_TOP);
     else if (l->single > 0)
         snprintf(width, sizeof width, "%.1f", l->single);
-    fprintf(out, "%-8s%s %10zu %9s %9zu %9zu %8s %6s | %8s %8s | %s\n", l->name,
+    if (l->noise > 0 && isfinite(l->noise)) snprintf(noise, sizeof noise, "%.2g", l->noise);
+    fprintf(out, "%-7s%s %9zu %8s %8zu %8zu %8s %5s | %7s %8s %7s | %s\n", l->name,
             l->bridged ? "~" : " ", l->elements, single, l->outside, l->unlikely, share, drift,
-            gain, width, sinkproof_verdict_name(l->verdict));
+            gain, width, noise, sinkproof_verdict_name(l->verdict));
 }
 
 static void print_header(FILE *out) {
-    fprintf(out, "%-9s %10s %9s %9s %9s %8s %6s | %17s |\n", "", "", "single-", "outside",
-            "outside", "share of", "", "would see");
-    fprintf(out, "%-9s %10s %9s %9s %9s %8s %6s | %8s %8s | %s\n", "point", "elements", "valued",
-            "honest", "likely", "set used", "drift", "factor", "one, ulp", "verdict");
+    fprintf(out, "%-8s %9s %8s %8s %8s %8s %5s | %24s |\n", "", "", "single-", "outside", "outside",
+            "share of", "", "would see");
+    fprintf(out, "%-8s %9s %8s %8s %8s %8s %5s | %7s %8s %7s | %s\n", "point", "elements", "valued",
+            "honest", "likely", "set used", "drift", "factor", "one, ulp", "noise", "verdict");
 }
 
 static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
@@ -135,26 +139,62 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     const sinkproof_point_report *r = j->first_suspicious;
     fprintf(out, "\nFirst suspicion: %s.\n", r->name);
     if (r->unlikely > 0) {
-        fprintf(
-            out,
-            "%zu of %zu elements are unlikely: outside the likely set (fixed order, independent "
-            "centred roundings: odds %g for the tensor; sorted sums leave it); the worst is ",
-            r->unlikely, r->elements, j->rate);
+        fprintf(out,
+                "%zu of %zu elements are unlikely: outside the likely set\n"
+                "(fixed order, independent centred roundings: odds %g for the tensor; sorted sums "
+                "leave "
+                "it);\nthe worst is ",
+                r->unlikely, r->elements, j->rate);
         print_index(out, r);
         fprintf(out, "\n");
         print_element(out, r);
     }
     if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
         fprintf(out,
-                "Errors lean one way (%s): %.3g; independent ones of either sign stay below %.3g "
-                "(odds %g)\n",
+                "Errors lean one way (%s): %.3g;\n"
+                "independent ones of either sign stay below %.3g (odds %g)\n",
                 sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
     if (!r->bridged && sinkproof_drift_spreads(&r->drift))
         fprintf(out,
-                "Errors are too large (%s): their squares %.3g times the variance of rounding to "
-                "nearest; independent ones stay below %.3g (odds %g)\n",
+                "Errors are too large (%s): their squares %.3g times\n"
+                "the variance of rounding to nearest; independent ones stay below %.3g (odds %g)\n",
                 sinkproof_spread_part_name(r->drift.spread.part), r->drift.spread.mean,
                 r->drift.spread.limit, j->rate);
+}
+
+// ", base-2" for each admitted form whose fitting is `fitting`; the first without its comma.
+static void print_forms(FILE *out, const sinkproof_judgement *j, sinkproof_formed stage,
+                        bool fitting) {
+    const char *comma = "";
+    for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++) {
+        if (!sinkproof_policy_admits(&j->policy, stage, form)) continue;
+        if ((j->forms_fitting[stage] >> form & 1) != fitting) continue;
+        fprintf(out, "%s%s", comma, sinkproof_form_name(stage, form));
+        comma = ", ";
+    }
+}
+
+// "A9 fits one form only: base-2 (not definition, lse-gated)."
+static void print_fitting(FILE *out, const sinkproof_judgement *j, bool all) {
+    const char *gap = "\n"; // before the first line
+    for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
+        sinkproof_formed stage = (sinkproof_formed)s;
+        int fitting = __builtin_popcount(j->forms_fitting[s]);
+        const char *name = sinkproof_formed_name(stage);
+        if (!j->forms_asked[s] || (fitting > 1 && !all)) continue;
+        fprintf(out, "%s%.*s fits %s", gap, (int)strcspn(name, "."), name,
+                fitting == 0   ? "no form alone, only the hull of "
+                : fitting == 1 ? "one form only: "
+                               : "several forms: ");
+        print_forms(out, j, stage, fitting > 0);
+        if (fitting > 0 && j->forms_fitting[s] != j->policy.forms[s]) {
+            fprintf(out, " (not ");
+            print_forms(out, j, stage, false);
+            fprintf(out, ")");
+        }
+        fprintf(out, ".\n");
+        gap = "";
+    }
 }
 
 static double relative(double square, const sinkproof_point_report *r) {
@@ -189,6 +229,7 @@ static void print_inherited(FILE *out, const sinkproof_judgement *j) {
 void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
                                const sinkproof_judgement *j, bool all) {
     print_table(out, j, all);
+    print_fitting(out, j, all);
     if (j->first != NULL) print_bug(out, j);
     if (j->first_suspicious != NULL) print_suspicion(out, j);
     if (isfinite(j->thinnest_margin))
@@ -200,6 +241,21 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
 
 static json_t *number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
+}
+
+// {"A9.form": "base-2"}: null where not exactly one form fits; without a stage that was not asked.
+static json_t *forms_json(const sinkproof_judgement *j) {
+    json_t *o = json_object();
+    for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
+        sinkproof_formed stage = (sinkproof_formed)s;
+        unsigned fitting = j->forms_fitting[s];
+        if (!j->forms_asked[s]) continue;
+        bool one = __builtin_popcount(fitting) == 1;
+        json_object_set_new(o, sinkproof_formed_name(stage),
+                            one ? json_string(sinkproof_form_name(stage, __builtin_ctz(fitting)))
+                                : json_null());
+    }
+    return o;
 }
 
 static json_t *hex(double x) {
@@ -242,7 +298,8 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "spread_limit", number(r->drift.spread.limit));
     json_object_set_new(o, "spread_part",
                         json_string(sinkproof_spread_part_name(r->drift.spread.part)));
-    json_object_set_new(o, "power_noise_ulp", number(r->drift.spread.noise));
+    json_object_set_new(o, "power_noise_ulp",
+                        number(r->bridged ? INFINITY : r->drift.spread.noise));
     json_object_set_new(o, "power_factor", number(r->drift.smallest));
     json_object_set_new(o, "power_single_ulp", number(r->power_single));
     json_object_set_new(o, "power_single_or_more",
@@ -270,6 +327,7 @@ void sinkproof_judgement_json(json_t *results, const char *trace_path,
                         j->first_suspicious != NULL ? json_string(j->first_suspicious->name)
                                                     : json_null());
     json_object_set_new(o, "explained_by", override != NULL ? json_string(override) : json_null());
+    json_object_set_new(o, "forms", forms_json(j));
     json_object_set_new(o, "undecided", json_integer((json_int_t)j->undecided));
     json_object_set_new(o, "add", sinkproof_judgement_remedies(config, j));
     json_object_set_new(o, "thinnest_margin", number(j->thinnest_margin));

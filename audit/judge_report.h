@@ -24,7 +24,8 @@ json_t *sinkproof_judgement_remedies(const sinkproof_config *config,
                                      const sinkproof_judgement *judgement);
 
 // Appends to `results`: first {"id": "judgement", "trace": ..., "verdict": ...,
-// "first_divergence": ..., "explained_by": override or null}, then one object per point and layer.
+// "first_divergence": ..., "explained_by": override or null, "forms": ...}, then one object per
+// point and layer.
 void sinkproof_judgement_json(json_t *results, const char *trace_path,
                               const sinkproof_config *config, const sinkproof_judgement *judgement,
                               const char *override, int exit_code);

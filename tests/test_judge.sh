@@ -14,13 +14,17 @@ contains() { # file, text that it must hold
     report $? "and says: $2"
 }
 
+fits_100() { # the report in $work/out
+    longest=$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' "$work/out")
+    [ "$longest" -le 100 ]
+    report $? "the report fits 100 columns: the longest line has $longest"
+}
+
 exits 0 "float32 of the published reference" judge $vectors/small $vectors/small/trace-f32.safetensors
 exits 1 "its bfloat16" judge $vectors/small $vectors/small/trace-bf16.safetensors
 contains out "First divergence: 00.M8"
 contains out "--policy openai-bf16,M8.alpha=bf16"
-longest=$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' "$work/out")
-[ "$longest" -le 100 ]
-report $? "the report fits 100 columns: the longest line has $longest"
+fits_100
 exits 0 "bfloat16 under the override" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy openai-bf16,M8.alpha=bf16
 exits 1 "several traces: the worst verdict wins" judge $vectors/small $vectors/small/trace-f32.safetensors \
@@ -58,6 +62,7 @@ exits 0 "an engine whose name would clear a terminal" judge synthetic:tiny "$wor
 contains out "engine ?[2J??2Jmine"
 exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
 contains out "First divergence: T0"
+fits_100
 exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
 
 # Both hold bfloat16; what the residual stream is stored in tells them apart.
@@ -107,6 +112,8 @@ half f32,M8.alpha=bf16 A13,M3,M12
 exits 4 "a rounded constant, bridged" judge synthetic:tiny "$work/half.safetensors" --policy f32
 contains out "One override explains all of it (4 points): --policy f32,M8.alpha=bf16"
 contains out "Verdict under f32: suspicious (exit 4)."
+contains out "Errors lean one way"
+fits_100
 exits 0 "under what the hint says" judge synthetic:tiny "$work/half.safetensors" --policy f32,M8.alpha=bf16
 exits 1 "an override that repeats the policy's explains nothing" judge $vectors/small \
     $vectors/small/trace-f32.safetensors --policy openai-bf16,M8.alpha=bf16

@@ -102,7 +102,7 @@ def experts(work):
     report(all(p[0] == 0 for p in printed) and printed[1][1] == printed[2][1],
            "65 of 70 experts: lanes and fast print the same")
     status, _, told = sinkproof("judge", model, trace, "--policy", "f32")
-    refused(status, told, ["65", "64"], "judge refuses 65 experts per token")
+    refused(status, told, [str(model), "65", "64"], "judge refuses 65 experts per token")
     many = (1 << 24) + 1
     config = checkpoints.STATED | checkpoints.SMALL | {"num_local_experts": many}
     path = work / "many.json"
