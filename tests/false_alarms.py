@@ -22,6 +22,7 @@ import pathlib
 import random
 import shlex
 import shutil
+import struct
 import sys
 import tempfile
 
@@ -113,6 +114,23 @@ def points(draw, engine, layers):
     return ["--points", ",".join(some or [draw.choice(every)])]
 
 
+def widened(path, wider):
+    """The trace's numbers saved in a wider format, as .float().numpy() and numpy's default do."""
+    size = struct.unpack("<Q", path.read_bytes()[:8])[0]
+    header, body = json.loads(path.read_bytes()[8:8 + size]), path.read_bytes()[8 + size:]
+    metadata, tensors = header.pop("__metadata__", None), {}
+    for name, t in header.items():
+        raw = body[slice(*t["data_offsets"])]
+        if t["dtype"] == "BF16":
+            raw, t["dtype"] = b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2)), "F32"
+        for narrow, letter, bits in (("F16", "e", 2), ("F32", "f", 4)):
+            if t["dtype"] == narrow and wider != narrow:
+                values = struct.unpack(f"<{len(raw) // bits}{letter}", raw)
+                raw, t["dtype"] = struct.pack(f"<{len(values)}{'fd'[wider == 'F64']}", *values), wider
+        tensors[name] = (t["dtype"], t["shape"], raw)
+    path.write_bytes(checkpoints.safetensors(tensors, metadata))
+
+
 Known = collections.namedtuple("Known", "sets finer")
 
 
@@ -121,7 +139,8 @@ class Run:
 
     def __init__(self, seed, number, known, control=False):
         draw = random.Random(f"{seed} {number} {control}")
-        self.number, self.control, self.variant = number, control, list(VARIANTS)[number % len(VARIANTS)]
+        self.seed, self.number, self.control = seed, number, control
+        self.variant = list(VARIANTS)[number % len(VARIANTS)]
         self.config = checkpoints.STATED | checkpoints.SMALL | draw.choice(SHAPES) | {
             "vocab_size": 61, "sliding_window": draw.choice((4, 16, 128)),
             "num_hidden_layers": draw.choice((2, 2, 3))}
@@ -136,6 +155,7 @@ class Run:
         self.words = ["--tokens", ",".join(map(str, ids))]
         self.words += [] if control else points(draw, self.engine, self.config["num_hidden_layers"])
         self.words += ["--chunk", str(draw.randint(1, len(ids)))] if draw.random() < 0.4 else []
+        self.wider = None if control else draw.choice((None, None, None, "F32", "F64"))
         self.variables = {"OMP_NUM_THREADS": "1"}
         if self.engine == "fast":
             self.variables["SINKPROOF_ISA"] = draw.choice(known.sets[self.policy])
@@ -156,6 +176,8 @@ class Run:
         status, _, told = sinkproof(*running, **self.variables)
         if status:
             return self.ended("refused", f"run exits with {status}: {told}", folder)
+        if self.wider:
+            widened(folder / "trace", self.wider)
         status, _, told = sinkproof(*judging, **self.variables)
         if not (folder / "json").exists():
             return self.ended("refused", f"judge exits with {status}: {told}", folder)
@@ -173,8 +195,9 @@ class Run:
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(folder, kept)
             variables = " ".join(f"{k}={v}" for k, v in self.variables.items())
+            again = f"  (the trace then saved in {self.wider}: RUN={self.number} SEED={self.seed})" if self.wider else ""
             lines = [f"{variables} {shlex.join([checkpoints.PROGRAM, *c])}" for c in self.commands(kept)]
-            reason = "\n#   ".join([f"run {self.number}: {reason}", *lines])
+            reason = "\n#   ".join([f"run {self.number}: {reason}", lines[0] + again, lines[1]])
         shutil.rmtree(folder)
         return verdict, reason
 
@@ -190,6 +213,7 @@ def show(variant, runs, controls, outcomes):
     report(bool(runs) and not alarms,
            f"{variant}: {len(alarms)} false alarms in {len(runs)} honest runs ({', '.join(f'{e} {n}' for e, n in by.items())}; "
            f"{sum('--points' in r.words for r in runs)} of some points, {sum('--chunk' in r.words for r in runs)} in chunks, "
+           f"{sum(r.wider is not None for r in runs)} saved wider, "
            f"{sum(r.judge != r.policy for r in runs)} under another policy; {open_} decide nothing)")
     if controls:
         bugs = sum(outcomes[r][0] == "bug" for r in controls)
