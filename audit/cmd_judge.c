@@ -111,6 +111,9 @@ static bool residual_point(sinkproof_trace_point point) {
     return point == SINKPROOF_TRACE_T0 || point == SINKPROOF_TRACE_A13 ||
            point == SINKPROOF_TRACE_M12;
 }
+static bool sum_point(sinkproof_trace_point point) {
+    return point == SINKPROOF_TRACE_A13 || point == SINKPROOF_TRACE_M12;
+}
 // What meets a weight, a key or a value in a matrix product.
 static bool operand_point(sinkproof_trace_point point) {
     return point == SINKPROOF_TRACE_A1 || point == SINKPROOF_TRACE_A4_Q ||
@@ -164,26 +167,44 @@ static bool any_stored(const sinkproof_trace *trace, size_t layers, point_filter
 
 // The policies that auto tries, narrowest first: those that hold what the trace is stored in, and
 // before them those that hold its values, when a narrower format does. *narrower names that one.
-// Bf16 operands beside a residual in float32 is what bf16-operands describes.
+// Bf16 operands beside a residual in float32 is what bf16-operands describes; where the trace holds
+// no sum of the residual, it may be so.
+static const char *const *candidates_in_bf16(const sinkproof_trace *trace, size_t layers) {
+    static const char *const sums_f32[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
+    static const char *const no_sums[] = {"openai-bf16", "hf-bf16", "bf16-operands", "bf16", NULL};
+    if (any_stored(trace, layers, residual_point, SINKPROOF_DTYPE_F32)) return sums_f32;
+    return any_stored(trace, layers, sum_point, SINKPROOF_DTYPE_BF16) ? sums_f32 + 1 : no_sums;
+}
+
 static const char *const *candidates_for(const sinkproof_trace *trace, size_t layers,
                                          const char **narrower) {
     static const char *const in_f64[] = {"real-f64", NULL}, *const in_f16[] = {"f16", NULL};
-    static const char *const in_f32[] = {"f32", "bf16-operands", NULL};
-    static const char *const in_both[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
-    static const char *const bf16_in_f32[] = {"openai-bf16", "hf-bf16", "bf16", "f32", NULL};
-    static const char *const operands_in_f32[] = {"bf16-operands", "f32", NULL};
-    static const char *const f16_in_f32[] = {"f16", "f32", NULL};
+    // real-f64 is left out where nothing is stored as float64
+    static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
+    static const char *const bf16_in_f32[] = {"real-f64",      "openai-bf16", "hf-bf16", "bf16",
+                                              "bf16-operands", "f32",         NULL};
+    static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "f32", NULL};
+    static const char *const f16_in_f32[] = {"real-f64", "f16", "f32", NULL};
+    bool f64 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64);
+    bool f32 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F32);
     *narrower = NULL;
     if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_BF16))
-        return in_both + !any_stored(trace, layers, residual_point, SINKPROOF_DTYPE_F32);
+        return candidates_in_bf16(trace, layers);
     if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
-    if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64)) return in_f64;
     *narrower = "bf16";
-    if (all_fit(trace, layers, any_point, SINKPROOF_BF16)) return bf16_in_f32;
+    if (all_fit(trace, layers, any_point, SINKPROOF_BF16)) return bf16_in_f32 + !f64;
     *narrower = "f16";
-    if (all_fit(trace, layers, any_point, SINKPROOF_F16)) return f16_in_f32;
-    *narrower = NULL;
-    return all_fit(trace, layers, operand_point, SINKPROOF_BF16) ? operands_in_f32 : in_f32;
+    if (all_fit(trace, layers, any_point, SINKPROOF_F16)) return f16_in_f32 + !f64;
+    *narrower = f64 && all_fit(trace, layers, any_point, SINKPROOF_F32) ? "f32" : NULL;
+    if (f64 && !f32 && *narrower == NULL) return in_f64;
+    bool operands = all_fit(trace, layers, operand_point, SINKPROOF_BF16);
+    return (operands ? operands_in_f32 : in_f32) + !f64;
+}
+
+static const char *stored_as(const sinkproof_trace *trace, size_t layers) {
+    bool f64 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64);
+    bool f32 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F32);
+    return f32 && f64 ? "f32 and f64" : f64 ? "f64" : "f32";
 }
 
 static const char *first_of(const sinkproof_judgement *j) {
@@ -223,10 +244,11 @@ static bool is_honest(const sinkproof_judgement *j) {
 static bool judge_auto(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
                        FILE *out, sinkproof_judgement *best, sinkproof_error *error) {
     const char *narrower;
-    const char *const *names =
-        candidates_for(trace, sinkproof_model_config(model)->n_layers, &narrower);
+    size_t layers = sinkproof_model_config(model)->n_layers;
+    const char *const *names = candidates_for(trace, layers, &narrower);
     if (narrower != NULL)
-        fprintf(out, "every value is a %s number, though stored as f32\n", narrower);
+        fprintf(out, "every value is a %s number, though stored as %s\n", narrower,
+                stored_as(trace, layers));
     bool any = false;
     for (size_t c = 0; names[c] != NULL; c++) {
         sinkproof_judgement j;

@@ -195,6 +195,28 @@ static void mix_known(sinkproof_part *part, size_t i, const mixture *m) {
     mix_row(walk, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
 }
 
+// ---- what cannot be judged
+
+static void settle_unknown(sinkproof_part *part, size_t i, sinkproof_trace_point point,
+                           size_t width) {
+    sinkproof_honest *x = sinkproof_part_grab(part, width, sizeof *x);
+    for (size_t d = 0; x != NULL && d < width; d++) x[d] = sinkproof_unknown(0);
+    if (x != NULL)
+        sinkproof_settle(
+            part,
+            &(sinkproof_piece){.point = point, .offset = i * width, .count = width, .token = i}, x);
+    free(x);
+}
+
+// M5 to M9 of a token of which no slot's expert is known.
+static void settle_unknown_slots(sinkproof_part *part, size_t i) {
+    const sinkproof_config *c = part->walk->config;
+    settle_unknown(part, i, SINKPROOF_TRACE_M5, c->n_chosen * 2 * c->inter);
+    settle_unknown(part, i, SINKPROOF_TRACE_M6, c->n_chosen * 2 * c->inter);
+    settle_unknown(part, i, SINKPROOF_TRACE_M8, c->n_chosen * c->inter);
+    settle_unknown(part, i, SINKPROOF_TRACE_M9, c->n_chosen * c->hidden);
+}
+
 // ---- a token with a few possible choices
 
 static void join(size_t count, bool first, const sinkproof_honest *y, sinkproof_honest *x) {
@@ -209,7 +231,7 @@ static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
 }
 
 // d_kh: outputs of each slot, the hull over the experts that may stand there, settled where the
-// trace has them. Nothing of M5 to M9 is judged there.
+// trace has them. M5 to M9 are undecided there.
 static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
     const sinkproof_walk *walk = part->walk;
     const sinkproof_routing *r = &m->routing_n[i];
@@ -298,6 +320,7 @@ static void few_slots(sinkproof_part *part, size_t i, const mixture *m) {
     sinkproof_honest *d_kh = sinkproof_part_grab(part, (k + 1) * hidden, sizeof *d_kh);
     if (d_kh == NULL) return;
     few_weights(part, i, m);
+    settle_unknown_slots(part, i);
     few_outputs(part, i, m, d_kh);
     for (size_t o = 0; !part->failed && o < r->choices; o++) {
         mix_row(walk, &r->choice[o], &m->w_nk[i * k], d_kh, &d_kh[k * hidden]);
@@ -308,24 +331,10 @@ static void few_slots(sinkproof_part *part, size_t i, const mixture *m) {
 
 // ---- a token with too many
 
-static void settle_unknown(sinkproof_part *part, size_t i, sinkproof_trace_point point,
-                           size_t width) {
-    sinkproof_honest *x = sinkproof_part_grab(part, width, sizeof *x);
-    for (size_t d = 0; x != NULL && d < width; d++) x[d] = sinkproof_unknown(0);
-    if (x != NULL)
-        sinkproof_settle(
-            part,
-            &(sinkproof_piece){.point = point, .offset = i * width, .count = width, .token = i}, x);
-    free(x);
-}
-
 static void give_up(sinkproof_part *part, size_t i, const mixture *m) {
     const sinkproof_config *c = part->walk->config;
     settle_unknown(part, i, SINKPROOF_TRACE_M4, c->n_chosen);
-    settle_unknown(part, i, SINKPROOF_TRACE_M5, c->n_chosen * 2 * c->inter);
-    settle_unknown(part, i, SINKPROOF_TRACE_M6, c->n_chosen * 2 * c->inter);
-    settle_unknown(part, i, SINKPROOF_TRACE_M8, c->n_chosen * c->inter);
-    settle_unknown(part, i, SINKPROOF_TRACE_M9, c->n_chosen * c->hidden);
+    settle_unknown_slots(part, i);
     settle_unknown(part, i, SINKPROOF_TRACE_M10, c->n_chosen * c->hidden);
     for (size_t d = 0; d < c->hidden; d++) m->m_nd[i * c->hidden + d] = sinkproof_unknown(0);
 }

@@ -56,12 +56,13 @@ def shapes(c):
     yield "lm_head.weight", [vocab, hidden], 1 / math.sqrt(hidden)
 
 
-def weights(config, seed=1):
-    """{name: ("BF16", shape, bytes)}: uniform numbers, cut to bfloat16."""
+def weights(config, seed=1, change=lambda name, shape, numbers: numbers):
+    """{name: ("BF16", shape, bytes)}: uniform numbers, changed by `change`, cut to bfloat16."""
     draw, out = random.Random(seed), {}
     for name, shape, spread in shapes(config):
         count = math.prod(shape)
-        numbers = struct.pack(f"<{count}f", *(spread * draw.uniform(-1.7, 1.7) for _ in range(count)))
+        drawn = [spread * draw.uniform(-1.7, 1.7) for _ in range(count)]
+        numbers = struct.pack(f"<{count}f", *change(name, shape, drawn))
         out[name] = ("BF16", shape, b"".join(numbers[i + 2:i + 4] for i in range(0, len(numbers), 4)))
     return out
 
