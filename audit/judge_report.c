@@ -127,11 +127,11 @@ static void print_bug(FILE *out, const sinkproof_judgement *j) {
     for (size_t i = 0; i < j->n_reports; i++)
         others += j->reports[i].verdict == SINKPROOF_VERDICT_BUG;
     if (others > 1) {
-        fprintf(out, "Also outside, judged each from its own inputs:");
-        for (size_t i = 0, shown = 0; i < j->n_reports && shown < 12; i++)
+        fprintf(out, "Also outside, judged each from its own inputs:\n ");
+        for (size_t i = 0, shown = 0; i < j->n_reports && shown < 10; i++)
             if (j->reports[i].verdict == SINKPROOF_VERDICT_BUG && &j->reports[i] != r)
                 fprintf(out, " %s", j->reports[i].name), shown++;
-        fprintf(out, others > 13 ? " ... (%zu points in all)\n" : "\n", others);
+        fprintf(out, others > 11 ? " ... (%zu points in all)\n" : "\n", others);
     }
 }
 

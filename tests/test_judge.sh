@@ -63,6 +63,32 @@ contains out "engine ?[2J??2Jmine"
 exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
 contains out "First divergence: T0"
 fits_100
+cat >"$work/nudge.py" <<'PY'
+# The logits of a float32 trace, changed in the way that is named.
+import json, random, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+n = struct.unpack("<Q", data[:8])[0]
+begin, end = (8 + n + o for o in json.loads(data[8:8 + n])["F2"]["data_offsets"])
+random.seed(7)
+change = {"lean": lambda x: struct.pack("<f", x * (1 + 1e-7)),
+          "noise": lambda x: struct.pack("<I", struct.unpack("<I", struct.pack("<f", x))[0] & ~63 | random.randrange(64))}
+for at in range(begin, end, 4):
+    data[at:at + 4] = change[sys.argv[3]](struct.unpack("<f", data[at:at + 4])[0])
+open(sys.argv[2], "wb").write(data)
+PY
+for change in lean noise; do
+    python3 "$work/nudge.py" "$work/t.safetensors" "$work/nudged.safetensors" $change
+    exits 4 "logits changed: $change" judge synthetic:tiny "$work/nudged.safetensors" --policy f32 --local
+    contains out "First suspicion: F2."
+    case $change in
+        lean) contains out "Errors lean one way" ;;
+        noise)
+            contains out "elements are unlikely: outside the likely set"
+            contains out "Errors are too large"
+            ;;
+    esac
+    fits_100
+done
 exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
 
 # Both hold bfloat16; what the residual stream is stored in tells them apart.
@@ -112,7 +138,6 @@ half f32,M8.alpha=bf16 A13,M3,M12
 exits 4 "a rounded constant, bridged" judge synthetic:tiny "$work/half.safetensors" --policy f32
 contains out "One override explains all of it (4 points): --policy f32,M8.alpha=bf16"
 contains out "Verdict under f32: suspicious (exit 4)."
-contains out "Errors lean one way"
 fits_100
 exits 0 "under what the hint says" judge synthetic:tiny "$work/half.safetensors" --policy f32,M8.alpha=bf16
 exits 1 "an override that repeats the policy's explains nothing" judge $vectors/small \
@@ -180,6 +205,63 @@ for p in parts:
 assert len(parts) > 60 and all(p["local"] > 0 for p in parts if p["id"].endswith("A1"))
 PY
 report $? "error, local and inherited obey the triangle at every point"
+
+awk '/^F[12] .*[|]/ { print $1, $(NF - 2) }' "$work/out" >"$work/noise"
+python3 - "$work/parts.json" "$work/noise" <<'PY'
+import json, sys
+power = {p["id"]: p["power_noise_ulp"] for p in json.load(open(sys.argv[1]))["results"][1:]}
+shown = dict(line.split() for line in open(sys.argv[2]))
+assert shown == {p: f"{power[p]:.2g}" for p in ("F1", "F2")}, (shown, power["F1"], power["F2"])
+PY
+report $? "the column noise is what the JSON says"
+
+# Scores of hundreds (YaRN's concentration grows with the logarithm of the factor), where forms part:
+# the reference's exact weights fit each of them, those from a float32 LSE in base 2 one alone.
+cat >"$work/steep.json" <<'JSON'
+{"num_hidden_layers": 1, "num_experts": 8, "experts_per_token": 2, "vocab_size": 97, "hidden_size": 64,
+ "intermediate_size": 32, "head_dim": 16, "num_attention_heads": 4, "num_key_value_heads": 2,
+ "sliding_window": 64, "initial_context_length": 4096, "rope_scaling_factor": 1e30}
+JSON
+"$sinkproof" run "synthetic:$work/steep.json" --tokens random:60,seed=4 --policy f32 --points A6,A9,M4,M8 \
+    --trace "$work/steep.safetensors" >"$work/out" 2>&1
+python3 - "$work/steep.safetensors" "$work/lse.safetensors" <<'PY'
+import json, math, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+size = struct.unpack("<Q", data[:8])[0]
+header, log2_e = json.loads(data[8:8 + size]), 1.44269504
+f32 = lambda x: struct.unpack("<f", struct.pack("<f", x))[0]
+place = lambda name, i: 8 + size + header[name]["data_offsets"][0] + 4 * i
+heads, n, _ = header["00.A6"]["shape"]
+for row in range(heads * n):
+    keys = range(row % n + 1)
+    s = [struct.unpack_from("<f", data, place("00.A6", row * n + j))[0] for j in keys]
+    known = max(keys, key=lambda j: s[j])  # exact weights tell the sum, the sink's share with it
+    weight = struct.unpack_from("<f", data, place("00.A9", row * (n + 1) + known))[0]
+    lse = f32(f32(s[known] - math.log(weight)) * f32(log2_e))
+    for j in keys:
+        y = f32(s[j] * f32(log2_e) - lse)
+        struct.pack_into("<f", data, place("00.A9", row * (n + 1) + j), 2.0 ** y)
+open(sys.argv[2], "wb").write(data)
+PY
+exits 0 "weights from an LSE in base 2" judge "synthetic:$work/steep.json" "$work/lse.safetensors" \
+    --policy f32 --local --forms --json "$work/forms.json"
+contains out "A9 fits one form only: lse-subtracted (not definition, base-2, running-max, lse-gated)."
+[ "$(grep -c ' fits ' "$work/out")" = 1 ]
+report $? "and of the stages that fit several forms nothing is said"
+fits_100
+python3 - "$work/forms.json" <<'PY'
+import json, sys
+assert json.load(open(sys.argv[1]))["results"][0]["forms"] == \
+    {"A9.form": "lse-subtracted", "M4.form": None, "M8.form": None}
+PY
+report $? "and the JSON names it"
+exits 0 "the reference's own weights" judge "synthetic:$work/steep.json" "$work/steep.safetensors" \
+    --policy f32 --local --forms --all
+contains out "A9 fits several forms: definition, base-2, running-max, lse-subtracted, lse-gated."
+contains out "M8 fits several forms: sigmoid, tanh."
+exits 0 "the same, not asked" judge "synthetic:$work/steep.json" "$work/lse.safetensors" --policy f32 --local
+! grep -q ' fits one' "$work/out"
+report $? "and no form is named"
 
 # More rows than the judge takes at once.
 cat >"$work/long.json" <<'JSON'
