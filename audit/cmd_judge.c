@@ -165,8 +165,16 @@ static bool any_stored(const sinkproof_trace *trace, size_t layers, point_filter
     return count_tensors(trace, layers, among, dtype, SINKPROOF_REAL).stored > 0;
 }
 
+// The format that holds every value of a trace in float32 or float64, and is narrower; or NULL.
+static const char *narrowest_of_all(const sinkproof_trace *trace, size_t layers, bool f64) {
+    if (all_fit(trace, layers, any_point, SINKPROOF_BF16)) return "bf16";
+    if (all_fit(trace, layers, any_point, SINKPROOF_F16)) return "f16";
+    return f64 && all_fit(trace, layers, any_point, SINKPROOF_F32) ? "f32" : NULL;
+}
+
 // The policies that auto tries, narrowest first: those that hold what the trace is stored in, and
-// before them those that hold its values, when a narrower format does. *narrower names that one.
+// before them those that hold its values, or the residual's sums, or what meets a weight, when a
+// narrower format does. *narrower names the one that holds every value.
 // Bf16 operands beside a residual in float32 is what bf16-operands describes; where the trace holds
 // no sum of the residual, it may be so.
 static const char *const *candidates_in_bf16(const sinkproof_trace *trace, size_t layers) {
@@ -183,7 +191,7 @@ static const char *const *candidates_for(const sinkproof_trace *trace, size_t la
     static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
     static const char *const bf16_in_f32[] = {"real-f64",      "openai-bf16", "hf-bf16", "bf16",
                                               "bf16-operands", "f32",         NULL};
-    static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "f32", NULL};
+    static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "bf16", "f32", NULL};
     static const char *const f16_in_f32[] = {"real-f64", "f16", "f32", NULL};
     bool f64 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64);
     bool f32 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F32);
@@ -191,20 +199,17 @@ static const char *const *candidates_for(const sinkproof_trace *trace, size_t la
     if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_BF16))
         return candidates_in_bf16(trace, layers);
     if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
-    *narrower = "bf16";
-    if (all_fit(trace, layers, any_point, SINKPROOF_BF16)) return bf16_in_f32 + !f64;
-    *narrower = "f16";
-    if (all_fit(trace, layers, any_point, SINKPROOF_F16)) return f16_in_f32 + !f64;
-    *narrower = f64 && all_fit(trace, layers, any_point, SINKPROOF_F32) ? "f32" : NULL;
+    *narrower = narrowest_of_all(trace, layers, f64);
     if (f64 && !f32 && *narrower == NULL) return in_f64;
-    bool operands = all_fit(trace, layers, operand_point, SINKPROOF_BF16);
-    return (operands ? operands_in_f32 : in_f32) + !f64;
-}
-
-static const char *stored_as(const sinkproof_trace *trace, size_t layers) {
-    bool f64 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64);
-    bool f32 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F32);
-    return f32 && f64 ? "f32 and f64" : f64 ? "f64" : "f32";
+    if (all_fit(trace, layers, any_point, SINKPROOF_BF16) ||
+        all_fit(trace, layers, sum_point, SINKPROOF_BF16))
+        return bf16_in_f32 + !f64;
+    if (all_fit(trace, layers, operand_point, SINKPROOF_BF16)) return operands_in_f32 + !f64;
+    if (all_fit(trace, layers, any_point, SINKPROOF_F16) ||
+        all_fit(trace, layers, sum_point, SINKPROOF_F16) ||
+        all_fit(trace, layers, operand_point, SINKPROOF_F16))
+        return f16_in_f32 + !f64;
+    return in_f32 + !f64;
 }
 
 static const char *first_of(const sinkproof_judgement *j) {
@@ -247,8 +252,7 @@ static bool judge_auto(const sinkproof_model *model, const sinkproof_trace *trac
     size_t layers = sinkproof_model_config(model)->n_layers;
     const char *const *names = candidates_for(trace, layers, &narrower);
     if (narrower != NULL)
-        fprintf(out, "every value is a %s number, though stored as %s\n", narrower,
-                stored_as(trace, layers));
+        fprintf(out, "every value is a %s number, though stored wider\n", narrower);
     bool any = false;
     for (size_t c = 0; names[c] != NULL; c++) {
         sinkproof_judgement j;
