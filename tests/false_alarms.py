@@ -9,7 +9,7 @@ suspicious; undecided only where no point at all is decided.
 Each run draws a model (five variants in turn), an engine with a policy that it serves, a prompt, the
 points of the trace, how the prompt is split, and the policy that judges. In each variant two runs
 more, whose constant 1.702 is rounded to bfloat16, must be called a bug: an alarm can be seen. The files
-of an alarm stay in build/false-alarms, its commands are printed.
+of an alarm stay in build/alarms, its commands are printed.
 
 The engines here compute the weights of attention by the definition or by a running maximum; kernels of
 every other form are drawn and judged in tests/test_judge_forms.c.
@@ -30,7 +30,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checkpoints  # noqa: E402
 from checkpoints import report, sinkproof  # noqa: E402
 
-KEPT = pathlib.Path("build/false-alarms")
+KEPT = pathlib.Path("build/alarms")
 SHAPES = ({"hidden_size": 64, "intermediate_size": 64, "head_dim": 16},
           {"hidden_size": 96, "intermediate_size": 32, "head_dim": 32, "num_attention_heads": 6},
           {"hidden_size": 33, "intermediate_size": 35, "head_dim": 6, "num_key_value_heads": 1},
