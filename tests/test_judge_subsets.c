@@ -12,11 +12,17 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef __SANITIZE_ADDRESS__
-enum { SUBSETS = 12 };
+// Subsets of each policy: 200 in the gate's own build, fewer where a sanitizer watches, where
+// another compiler built the same code, or on a user's machine.
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+enum { AT_MOST = 12 };
 #else
-enum { SUBSETS = 200 };
+enum { AT_MOST = 200 };
 #endif
+static size_t n_subsets(void) {
+    const char *gate = getenv("CI");
+    return gate != NULL && strcmp(gate, "true") == 0 ? AT_MOST : AT_MOST < 40 ? AT_MOST : 40;
+}
 
 static const char *const policies[] = {"real-f64", "f32",  "bf16-operands", "openai-bf16",
                                        "hf-bf16",  "bf16", "f16",           "f32,A5=real"};
@@ -100,7 +106,7 @@ static void try_subset(const sinkproof_model *model, const char *policy, size_t 
         note("%s, %zu tokens, seed %llu: %s at %s: %.400s", policy, n, (unsigned long long)seed,
              sinkproof_verdict_name(j.verdict), r->name, points);
     }
-    if (j.undecided > 0 && t->runs % 8 == 0) {
+    if (j.undecided > 0 && t->runs % 4 == 0) {
         t->asked++;
         t->unhelped += !remedy_decides(model, policy, n, seed, points, &j);
     }
@@ -110,11 +116,11 @@ static void try_subset(const sinkproof_model *model, const char *policy, size_t 
 static void subsets_under(const sinkproof_model *model, const char *policy, uint64_t seed) {
     tally t = {0};
     char points[TEXT];
-    for (int s = 0; s < SUBSETS; s++) {
+    for (size_t s = 0; s < n_subsets(); s++) {
         draw_points(&seed, sinkproof_model_config(model)->n_layers, points);
         try_subset(model, policy, 1 + draw(&seed, 24), 1000 + (uint64_t)s, points, &t);
     }
-    ok(t.bugs == 0 && t.doubts == 0 && t.runs == SUBSETS,
+    ok(t.bugs == 0 && t.doubts == 0 && t.runs == n_subsets(),
        "%s: %zu random subsets of honest traces, %zu called a bug, %zu suspicious (%zu with points "
        "undecided, %zu deciding nothing)",
        policy, t.runs, t.bugs, t.doubts, t.undecided, t.decided_nothing);
