@@ -58,29 +58,25 @@ static double most(double x, double y) {
     return x > y ? x : y;
 }
 
-// A set without bounds has none after a product either, whatever 0 times infinity may be. A product
-// of two known numbers is known where it is exact; ends that have freedom anyway are stepped
-// outward.
+// A set without bounds has none after a product either, whatever 0 times infinity may be. Only the
+// products that are the ends are rounded outward, and not where they are exact.
 static void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
-    if (!(xl > -INFINITY && xh < INFINITY && yl > -INFINITY && yh < INFINITY)) {
-        *lo = -INFINITY, *hi = INFINITY;
-        return;
-    }
+    *lo = -INFINITY, *hi = INFINITY;
+    if (!(xl > -INFINITY && xh < INFINITY && yl > -INFINITY && yh < INFINITY)) return;
     if (xl == xh && yl == yh) {
         *lo = sinkproof_mul_down(xl, yl);
         *hi = sinkproof_mul_up(xl, yl);
         return;
     }
-    if ((xl == 0 && xh == 0) || (yl == 0 && yh == 0)) {
-        *lo = *hi = 0;
-        return;
+    const double x[4] = {xl, xl, xh, xh}, y[4] = {yl, yh, yl, yh};
+    const double p[4] = {xl * yl, xl * yh, xh * yl, xh * yh};
+    double low = least(least(p[0], p[1]), least(p[2], p[3]));
+    double high = most(most(p[0], p[1]), most(p[2], p[3]));
+    *lo = INFINITY, *hi = -INFINITY;
+    for (int e = 0; e < 4; e++) {
+        if (p[e] == low) *lo = least(*lo, sinkproof_mul_down(x[e], y[e]));
+        if (p[e] == high) *hi = most(*hi, sinkproof_mul_up(x[e], y[e]));
     }
-    double ll = xl * yl, lh = xl * yh, hl = xh * yl, hh = xh * yh;
-    bool positive = (xl >= 0 && yl >= 0) || (xh <= 0 && yh <= 0);
-    bool negative = (xl >= 0 && yh <= 0) || (xh <= 0 && yl >= 0);
-    double low = least(least(ll, lh), least(hl, hh)), high = most(most(ll, lh), most(hl, hh));
-    *lo = low == 0 && positive ? 0 : sinkproof_down(low == INFINITY ? DBL_MAX : low);
-    *hi = high == 0 && negative ? 0 : sinkproof_up(high == -INFINITY ? -DBL_MAX : high);
 }
 
 sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
