@@ -106,7 +106,7 @@ typedef enum summation {
     ORDERS
 } summation;
 
-enum { MOST_TERMS = 4096 };
+enum { MOST_TERMS = 4097 }; // 4096 keys and a sink
 
 static float step(float sum, float a, float b, bool fused) {
     return fused ? fmaf(a, b, sum) : sum + a * b;

@@ -134,6 +134,7 @@ static void honest(const kernel *k) {
     static found t;
     met(k, false, &t);
     sinkproof_drift_result drift = sinkproof_drift_judge(&t.drift, STANDARD_RATE);
+    sinkproof_drift_free(&t.drift);
     ok(t.own.outside == 0 && t.any.outside == 0,
        "%s %s worst=%.3g bound=1 outside=%zu of=%zu, in the definition's set outside=%zu, "
        "wider=%.3g in the median and %.3g at most",
@@ -148,6 +149,7 @@ static void honest(const kernel *k) {
 static void leaves_the_definition(const kernel *k) {
     static found t;
     met(k, true, &t);
+    sinkproof_drift_free(&t.drift);
     ok(t.definition.outside > 0 && t.own.outside == 0,
        "%s %s leaves the definition's set: outside=%zu of=%zu, worst=%.3g of it; in its own "
        "outside=%zu "
@@ -159,6 +161,7 @@ static void leaves_the_definition(const kernel *k) {
 static void slip(const kernel *k) {
     static found t;
     met(k, false, &t);
+    sinkproof_drift_free(&t.drift);
     ok(t.any.outside > 0, "%s %s leaves the widest set: outside=%zu of=%zu", k->id, k->name,
        t.any.outside, t.any.checked);
 }

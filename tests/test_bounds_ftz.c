@@ -162,6 +162,7 @@ static void elements(void) {
         }
     }
     sinkproof_drift_result r = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    sinkproof_drift_free(&drift);
     ok(t[0].outside == 0 && t[0].unlikely == 0 && fabs(r.gain) <= r.limit && t[1].outside > 0,
        "bound.ftz products and sums of two worst=%.3g bound=1 outside=%zu unlikely=%zu of=%zu, "
        "with "

@@ -254,6 +254,7 @@ static void sigmoid_by_tanh(void) {
         }
     }
     sinkproof_drift_result r = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    sinkproof_drift_free(&drift);
     inside_ok(&t[0], "bound.form-tanh", policies[0]);
     inside_ok(&t[1], "bound.form-tanh", policies[1]);
     ok(t[1].unlikely == 0 && fabs(r.gain) <= r.limit,
