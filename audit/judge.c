@@ -105,16 +105,6 @@ typedef struct projection_work {
     size_t blocks; // of rows of W
 } projection_work;
 
-// Rows [first, first + count) of planes.
-static sinkproof_planes planes_rows(const sinkproof_planes *x, size_t first, size_t count) {
-    sinkproof_planes rows = *x;
-    size_t skip = first * x->cols;
-    rows.rows = count;
-    rows.mid += skip;
-    if (!x->known) rows.worst += skip, rows.likely += skip, rows.var += skip, rows.bias += skip;
-    return rows;
-}
-
 // Some tokens and some rows of W.
 static void project_block(sinkproof_part *part, size_t index, void *of) {
     const projection_work *w = of;
@@ -123,32 +113,29 @@ static void project_block(sinkproof_part *part, size_t index, void *of) {
     size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = p->w->rows;
     size_t tokens = at_most(walk->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
     sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * width);
-    sinkproof_planes x = planes_rows(&w->x, i0, tokens);
-    sinkproof_honest *own =
-        p->y_nr == NULL ? sinkproof_part_grab(part, tokens * rows, sizeof *own) : NULL;
-    sinkproof_honest *y = own != NULL ? own : p->y_nr != NULL ? &p->y_nr[i0 * width + r0] : NULL;
-    size_t stride = own != NULL ? rows : width;
-    if (y == NULL) return;
-    sinkproof_honest_linear(&s, &x, p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL, y,
-                            stride);
-    for (size_t i = 0; i < tokens; i++) {
-        sinkproof_honest *row = &y[i * stride];
-        for (size_t r = 0; r < rows; r++)
-            row[r] = sinkproof_honest_at(&s, p->at, sinkproof_honest_inside(&s, row[r]));
+    sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
+    sinkproof_honest *own = sinkproof_part_grab(part, rows, sizeof *own);
+    if (own == NULL) return;
+    sinkproof_linear_sums *sums =
+        sinkproof_linear_sums_of(&s, &x, p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL);
+    for (size_t i = i0; i < i0 + tokens; i++) {
+        sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : own;
+        sinkproof_linear_sums_row(sums, i - i0, row);
+        sinkproof_honest_finish(&s, p->at, rows, row);
         sinkproof_settle(
             part,
             &(sinkproof_piece){
-                .point = p->point, .offset = (i0 + i) * width + r0, .count = rows, .token = i0 + i},
+                .point = p->point, .offset = i * width + r0, .count = rows, .token = i},
             row);
     }
+    sinkproof_linear_sums_free(sums);
     free(own);
 }
 
 bool sinkproof_walk_project(sinkproof_walk *walk, size_t layer, const sinkproof_projection *p) {
     double *bias = p->b != NULL ? sinkproof_decoded(p->b) : NULL;
     if (p->b != NULL && bias == NULL) return false;
-    projection_work w = {p, bias,
-                         sinkproof_planes_of(p->x_nc, walk->n, p->w->cols, p->w->cols, false),
+    projection_work w = {p, bias, sinkproof_planes_of(p->x_nc, walk->n, p->w->cols, p->w->cols),
                          parts_of(p->w->rows, ROWS)};
     bool fine =
         sinkproof_in_parts(walk, layer, w.blocks * parts_of(walk->n, TOKENS), project_block, &w);
@@ -175,9 +162,9 @@ static void residual_rows(sinkproof_part *part, size_t index, void *of) {
         const sinkproof_honest *t_d = &w->t_nd[i * d];
         for (size_t k = 0; k < d; k++) {
             before[k] = x_d[k].mid;
-            x_d[k] = sinkproof_honest_inside(&s, sinkproof_honest_add(x_d[k], t_d[k]));
-            x_d[k] = sinkproof_honest_at(&s, w->at, x_d[k]);
+            x_d[k] = sinkproof_honest_add(x_d[k], t_d[k]);
         }
+        sinkproof_honest_finish(&s, w->at, d, x_d);
         sinkproof_settle(
             part,
             &(sinkproof_piece){

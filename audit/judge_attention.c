@@ -122,7 +122,7 @@ static sinkproof_planes transposed(sinkproof_part *part, const sinkproof_honest 
     if (t == NULL) return (sinkproof_planes){0};
     for (size_t j = 0; j < keys; j++)
         for (size_t k = 0; k < d; k++) t[k * keys + j] = v_jd[j * stride + k];
-    sinkproof_planes planes = sinkproof_planes_of(t, d, keys, keys, false);
+    sinkproof_planes planes = sinkproof_planes_of(t, d, keys, keys);
     free(t);
     return planes;
 }
@@ -155,7 +155,7 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
     size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
     sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * width);
-    sinkproof_planes weights = sinkproof_planes_of(p, b->rows, keys, keys, false);
+    sinkproof_planes weights = sinkproof_planes_of(p, b->rows, keys, keys);
     sinkproof_planes values =
         transposed(part, a->v_ngd + b->low * kv_width + g * d, kv_width, keys);
     double terms_i[QUERIES];
@@ -165,8 +165,7 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
     if (!part->failed) sinkproof_honest_products(&s, &weights, &values, terms_i, NULL, out, width);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
-        for (size_t k = 0; k < d; k++)
-            o_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_A11, sinkproof_honest_inside(&s, o_d[k]));
+        sinkproof_honest_finish(&s, SINKPROOF_AT_A11, d, o_d);
         sinkproof_settle(part,
                          &(sinkproof_piece){.point = SINKPROOF_TRACE_A11,
                                             .offset = (b->first + r) * width + b->h * d,
@@ -193,9 +192,9 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     if (z != NULL && p != NULL) {
         sinkproof_setting s = sinkproof_walk_setting(walk, c->n_heads * walk->n * (walk->n + 1));
         sinkproof_planes query =
-            sinkproof_planes_of(a->q_nhd + b.first * width + b.h * d, b.rows, d, width, false);
+            sinkproof_planes_of(a->q_nhd + b.first * width + b.h * d, b.rows, d, width);
         sinkproof_planes key =
-            sinkproof_planes_of(a->k_ngd + b.low * kv_width + g * d, keys, d, kv_width, false);
+            sinkproof_planes_of(a->k_ngd + b.low * kv_width + g * d, keys, d, kv_width);
         sinkproof_honest_products(&s, &query, &key, NULL, NULL, z, keys);
         sinkproof_planes_free(&query), sinkproof_planes_free(&key);
         block_weights(part, &b, a, z, p, common_i);

@@ -52,23 +52,28 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
     // Where nothing need be rounded before the bias, it may be one more term of the sum.
     sinkproof_rounding at = s.policy->at[before];
     bool fused = at.format == SINKPROOF_REAL;
-    double *bias = sinkproof_part_grab(part, w.rows, sizeof *bias), *b_r = bias + rows->first;
-    if (bias == NULL) return false;
-    sinkproof_matrix_row(&b, 0, bias);
-    sinkproof_honest_linear(&s, x, &w, rows->first, rows->rows, fused ? b_r : NULL, y, stride);
-    for (size_t r = 0; r < x->rows; r++) {
-        sinkproof_honest *row = &y[r * stride];
-        for (size_t i = 0; i < rows->rows; i++)
-            row[i] = sinkproof_honest_at(&s, before, sinkproof_honest_inside(&s, row[i]));
-        if (!fused) settle_slot(part, rows, r, up ? SINKPROOF_TRACE_M5 : SINKPROOF_TRACE_M9, row);
-        for (size_t i = 0; i < rows->rows; i++) {
-            if (!fused) row[i] = sinkproof_honest_add(row[i], bias_set(&s, at, w.cols, b_r[i]));
-            row[i] = sinkproof_honest_at(&s, after, sinkproof_honest_inside(&s, row[i]));
+    double *bias = sinkproof_part_grab(part, w.rows, sizeof *bias), *b_i = bias + rows->first;
+    sinkproof_honest *b_set = sinkproof_part_grab(part, rows->rows, sizeof *b_set);
+    if (bias != NULL && b_set != NULL) {
+        sinkproof_matrix_row(&b, 0, bias);
+        for (size_t i = 0; i < rows->rows; i++) b_set[i] = bias_set(&s, at, w.cols, b_i[i]);
+        sinkproof_linear_sums *sums =
+            sinkproof_linear_sums_of(&s, x, &w, rows->first, rows->rows, fused ? b_i : NULL);
+        for (size_t r = 0; r < x->rows; r++) {
+            sinkproof_honest *row = &y[r * stride];
+            sinkproof_linear_sums_row(sums, r, row);
+            sinkproof_honest_finish(&s, before, rows->rows, row);
+            if (!fused)
+                settle_slot(part, rows, r, up ? SINKPROOF_TRACE_M5 : SINKPROOF_TRACE_M9, row);
+            for (size_t i = 0; !fused && i < rows->rows; i++)
+                row[i] = sinkproof_honest_add(row[i], b_set[i]);
+            sinkproof_honest_finish(&s, after, rows->rows, row);
+            settle_slot(part, rows, r, up ? SINKPROOF_TRACE_M6 : SINKPROOF_TRACE_M10, row);
         }
-        settle_slot(part, rows, r, up ? SINKPROOF_TRACE_M6 : SINKPROOF_TRACE_M10, row);
+        sinkproof_linear_sums_free(sums);
     }
-    free(bias);
-    return true;
+    free(bias), free(b_set);
+    return !part->failed;
 }
 
 // M8 of `count` rows.
@@ -98,11 +103,11 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
     if (fine) {
         const sinkproof_expert_rows first = {e, 0, 2 * inter, true, q};
         const sinkproof_expert_rows second = {e, 0, hidden, false, q};
-        sinkproof_planes planes = sinkproof_planes_of(x, count, hidden, hidden, false);
+        sinkproof_planes planes = sinkproof_planes_of(x, count, hidden, hidden);
         fine = sinkproof_expert_map(part, layer, &first, &planes, up, 2 * inter);
         sinkproof_planes_free(&planes);
         if (fine) activate(part, count, q, up, z);
-        planes = sinkproof_planes_of(z, count, inter, inter, false);
+        planes = sinkproof_planes_of(z, count, inter, inter);
         fine = fine && sinkproof_expert_map(part, layer, &second, &planes, d, hidden);
         sinkproof_planes_free(&planes);
     }

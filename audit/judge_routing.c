@@ -110,7 +110,7 @@ static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const 
 static bool refute_by_slots(sinkproof_part *part, search *s, const sinkproof_layer *layer,
                             const sinkproof_honest *t_d, size_t token) {
     size_t d = part->walk->config->hidden;
-    sinkproof_planes t = sinkproof_planes_of(t_d, 1, d, d, false);
+    sinkproof_planes t = sinkproof_planes_of(t_d, 1, d, d);
     for (size_t slot = 0; slot < s->k; slot++)
         for (size_t e = 0; e < s->experts; e++)
             if (s->fits_se[slot * s->experts + e])

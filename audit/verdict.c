@@ -18,7 +18,7 @@ const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
 }
 
 sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elements) {
-    return sinkproof_setting_for(walk->policy, elements, walk->options->rate, false);
+    return sinkproof_setting_for(walk->policy, elements, walk->options->rate);
 }
 
 bool sinkproof_traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
@@ -165,10 +165,9 @@ bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkpr
     }
     sinkproof_format format = sinkproof_trace_format(tensor->dtype);
     engine_values(tensor, piece, v);
-    for (size_t i = 0; i < piece->count; i++) {
-        x[i] = sinkproof_honest_rounded(format, x[i]); // to what the tensor is stored in
+    sinkproof_honest_store(format, piece->count, x);
+    for (size_t i = 0; i < piece->count; i++)
         compare_element(report, format, place_of(piece, i), v[i], &x[i]);
-    }
     if (is_undecided(piece, x)) report->undecided += piece->count;
     // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
     if (walk->policy->inside == SINKPROOF_F32 && errors_are_own(walk, piece->point, part->layer))

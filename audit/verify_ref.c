@@ -94,8 +94,8 @@ void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
         arb_ptr in = balls_of(x, n * cols), truth = _arb_vec_init((slong)(n * rows));
         sinkproof_truth_linear(truth, in, n, &w_rc, &b_r, BITS);
         sinkproof_honest *known = known_of(x, n * cols), *set = known_of(y, n * rows);
-        sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9, false);
-        sinkproof_planes planes = sinkproof_planes_of(known, n, cols, cols, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9);
+        sinkproof_planes planes = sinkproof_planes_of(known, n, cols, cols);
         sinkproof_honest_linear(&s, &planes, &w_rc, 0, rows, b, set, rows);
         compare(result, truth, set, y, n * rows);
         sinkproof_planes_free(&planes);
@@ -128,9 +128,9 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
         sinkproof_truth_scores(truth, q_b, k_b, keys, dim, dim, BITS);
         sinkproof_honest *q_h = known_of(q, dim), *k_h = known_of(k, keys * dim);
         sinkproof_honest *set = known_of(s_j, keys);
-        sinkproof_setting s = sinkproof_setting_for(&policy, keys, 1e-9, false);
-        sinkproof_planes x = sinkproof_planes_of(q_h, 1, dim, dim, false);
-        sinkproof_planes y = sinkproof_planes_of(k_h, keys, dim, dim, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, keys, 1e-9);
+        sinkproof_planes x = sinkproof_planes_of(q_h, 1, dim, dim);
+        sinkproof_planes y = sinkproof_planes_of(k_h, keys, dim, dim);
         sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, keys);
         for (size_t j = 0; j < keys; j++) set[j] = sinkproof_honest_score(&s, dim, set[j]);
         compare(result, truth, set, s_j, keys);
@@ -167,7 +167,7 @@ static weights weights_of(uint64_t *seed, int round) {
     sinkproof_truth_softmax_sink(w.truth, w.truth + w.keys, z, w.keys, b, BITS);
     sinkproof_honest *known = known_of(w.s_j, w.keys);
     w.set = known_of(w.alpha_j, w.keys + 1);
-    sinkproof_setting s = sinkproof_setting_for(&policy, w.keys + 1, 1e-9, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, w.keys + 1, 1e-9);
     double common;
     sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, w.keys, known, sinkproof_known(w.sink), w.set,
                              &common);
@@ -231,9 +231,9 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
         sinkproof_truth_values(truth, a, v_b, keys, dim, dim, BITS);
         sinkproof_honest *a_h = known_of(w.alpha_j, keys), *v_h = known_of(across, keys * dim);
         sinkproof_honest *set = known_of(o, dim);
-        sinkproof_setting s = sinkproof_setting_for(&policy, dim, 1e-9, false);
-        sinkproof_planes x = sinkproof_planes_of(a_h, 1, keys, keys, false);
-        sinkproof_planes y = sinkproof_planes_of(v_h, dim, keys, keys, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, dim, 1e-9);
+        sinkproof_planes x = sinkproof_planes_of(a_h, 1, keys, keys);
+        sinkproof_planes y = sinkproof_planes_of(v_h, dim, keys, keys);
         sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, dim);
         compare(result, truth, set, o, dim);
         sinkproof_planes_free(&x);
@@ -258,7 +258,7 @@ void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
         arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, BITS);
         sinkproof_honest *known = known_of(x, n), *set = known_of(y, n);
-        sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
         sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, n, known, scale, 1e-5, set, &common);
         compare(result, truth, set, y, n);
         _arb_vec_clear(in, (slong)n);
@@ -296,7 +296,7 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
     arb_ptr in = balls_of(x, DIM), truth = _arb_vec_init(DIM);
     sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, BITS);
     sinkproof_honest c_p[HALF], s_p[HALF], set[DIM], *known = known_of(x, DIM);
-    sinkproof_setting s = sinkproof_setting_for(&policy, DIM, 1e-9, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DIM, 1e-9);
     sinkproof_honest_rope_table(&s, &config, position, c_p, s_p);
     sinkproof_honest_rotate(&s, DIM, known, c_p, s_p, set);
     compare(result, truth, set, y, DIM);
@@ -339,7 +339,7 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
         arb_ptr g = balls_of(logits, EXPERTS), truth = _arb_vec_init(CHOSEN);
         sinkproof_truth_router_weights(truth, chosen_k, g, CHOSEN, BITS);
         sinkproof_honest *known = known_of(logit_k, CHOSEN), set[CHOSEN + 1];
-        sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, 1e-9, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, 1e-9);
         sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, CHOSEN, known, sinkproof_known(-INFINITY),
                                  set, &common);
         compare(result, truth, set, weights_k, CHOSEN);
@@ -354,7 +354,7 @@ void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
     sinkproof_config config = {.swiglu_alpha = 1.702, .swiglu_limit = 7};
     static const double edges[] = {-100, -7, -0.5, 0, 0.25, 7, 7.0000005, 100};
-    sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
     for (int k = 0; k < 64 + 20 * ROUNDS; k++) {
         double u[2] = {k < 64 ? edges[k / 8] : between(&seed, -12, 12),
                        k < 64 ? edges[k % 8] : between(&seed, -12, 12)};
@@ -373,7 +373,7 @@ void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed) {
 void sinkproof_verify_mixture(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
     enum { CHOSEN = 4, HIDDEN = 16 };
-    sinkproof_setting s = sinkproof_setting_for(&policy, HIDDEN, 1e-9, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, HIDDEN, 1e-9);
     for (int round = 0; round < ROUNDS; round++) {
         double *w = drawn(&seed, CHOSEN, 1), *d = drawn(&seed, CHOSEN * HIDDEN, 20), y[HIDDEN];
         const int32_t chosen[CHOSEN] = {7, 2, 5, 0};

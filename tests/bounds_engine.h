@@ -14,6 +14,17 @@
 #include <math.h>
 #include <string.h>
 
+// The least k with P(Binomial(trials, p) >= k) < 1e-9: more alarms than that are no accident.
+MAYBE_UNUSED static size_t most_alarms(size_t trials, double p) {
+    double tail = 1, term = pow(1 - p, (double)trials);
+    for (size_t k = 0; k < trials; k++) {
+        tail -= term;
+        if (tail < 1e-9) return k + 1;
+        term *= (double)(trials - k) / (double)(k + 1) * p / (1 - p);
+    }
+    return trials;
+}
+
 // ---- tally: a share is the distance from mid as a fraction of that side of the set -------------
 
 typedef struct tally {

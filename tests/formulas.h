@@ -21,7 +21,7 @@ MAYBE_UNUSED static sinkproof_policy real_policy(const char *forms) {
 }
 
 MAYBE_UNUSED static sinkproof_setting setting(const sinkproof_policy *policy) {
-    return (sinkproof_setting){policy, 0x1p-24, 30, false};
+    return (sinkproof_setting){policy, 0x1p-24, 30};
 }
 
 // mid - 2^-a ... mid + 2^-b: ends that no sum rounds.

@@ -102,7 +102,7 @@ static sinkproof_drift_result judged_tensor(uint64_t *state, const tensor *t, do
     static sinkproof_honest x[4][COLS];
     static double v[4][COLS];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE);
     sinkproof_drift drift = {0};
     for (size_t k = 0; k < t->kinds; k++) fill_row(state, t, x[k], v[k], &s);
     for (size_t r = 0; r < ROWS; r++) {
@@ -117,17 +117,6 @@ static sinkproof_drift_result judged_tensor(uint64_t *state, const tensor *t, do
     sinkproof_drift_result result = sinkproof_drift_judge(&drift, rate);
     sinkproof_drift_free(&drift);
     return result;
-}
-
-// The least k with P(Binomial(trials, p) >= k) < 1e-9: more alarms than that are no accident.
-static size_t most_alarms(size_t trials, double p) {
-    double tail = 1, term = pow(1 - p, (double)trials);
-    for (size_t k = 0; k < trials; k++) {
-        tail -= term;
-        if (tail < 1e-9) return k + 1;
-        term *= (double)(trials - k) / (double)(k + 1) * p / (1 - p);
-    }
-    return trials;
 }
 
 static void false_alarms(size_t kinds, bool shares) {
@@ -177,7 +166,7 @@ static void power_is_kept(bool shares) {
 static void blocks_say_the_same(void) {
     uint64_t state = SEED + 30;
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE);
     sinkproof_drift whole = {0}, block[4] = {{.n_rows = 0}};
     sinkproof_honest x[COLS];
     double v[COLS];

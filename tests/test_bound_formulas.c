@@ -39,11 +39,7 @@ static void roundings(void) {
     sinkproof_setting none = setting(&policy);
     none.u = 0;
     sinkproof_honest x = draw_set(&state, 1), y = sinkproof_honest_roundings(&none, x, 9);
-    sinkproof_setting mid = setting(&policy);
-    mid.mid_only = true;
-    sinkproof_honest z = sinkproof_honest_roundings(&mid, x, 9);
-    ok(memcmp(&x, &y, sizeof x) == 0 && memcmp(&x, &z, sizeof x) == 0,
-       "bound.dot-likely no rounding, no width worst=0 bound=0");
+    ok(memcmp(&x, &y, sizeof x) == 0, "bound.dot-likely no rounding, no width worst=0 bound=0");
     // n u = 1 - 2^-53, rounded up, is 1: nothing is bounded any more.
     ok(sinkproof_gamma(0x1p53 - 1, 0x1p-53) == INFINITY,
        "bound.dot gamma at n u = 1 worst=0 bound=0");
@@ -102,8 +98,8 @@ static void products(void) {
             y[k] = y_open ? draw_set(&state, b) : sinkproof_known(b);
         }
         double b = draw_dyadic(&state);
-        sinkproof_planes p = sinkproof_planes_of(x, 1, n, n, false);
-        sinkproof_planes q = sinkproof_planes_of(y, 1, n, n, false);
+        sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_of(y, 1, n, n);
         double terms = (double)n + (double)(i % 3); // as many as the caller says
         sinkproof_honest_products(&s, &p, &q, &terms, biased ? &b : NULL, &out, 1);
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
@@ -322,13 +318,12 @@ static void mixture(void) {
     for (int i = 0; i < 4 * DRAWS; i++) {
         sinkproof_policy policy = real_policy("definition");
         bool products = i & 1, last = i >> 1 & 1;
-        int sums = i >> 2 & 3; // 0: in registers, 1: fixed, 2: optional, 3: only the emulation
+        int sums = (i >> 2) % 3; // 0: in registers, 1: fixed, 2: optional
         if (products) policy.at[SINKPROOF_AT_M11_PROD].format = SINKPROOF_BF16;
         if (last) policy.at[SINKPROOF_AT_M11].format = SINKPROOF_BF16;
         policy.at[SINKPROOF_AT_M11_SUM] =
             (sinkproof_rounding){sums > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, sums == 2};
         sinkproof_setting s = setting(&policy);
-        s.mid_only = sums == 3;
         size_t k = 1 + draw_below(&state, CHOICES);
         sinkproof_honest w[CHOICES], y[CHOICES];
         real plain = 0, total = 0;
@@ -337,7 +332,7 @@ static void mixture(void) {
             w[e] = sinkproof_known(draw_dyadic(&state));
             y[e] = sinkproof_known(draw_dyadic(&state) + 0x1p-9);
             double p = w[e].mid * y[e].mid;
-            if (products && !s.mid_only) p = sinkproof_round(SINKPROOF_BF16, p);
+            if (products) p = sinkproof_round(SINKPROOF_BF16, p);
             plain += p, total += fabs(p);
             ordered = e == 0 ? p : sinkproof_round(SINKPROOF_BF16, ordered + p);
             least += p, most += p;
@@ -345,10 +340,10 @@ static void mixture(void) {
             if (e > 0) most = fmax(most, sinkproof_round(SINKPROOF_BF16, most));
         }
         sinkproof_honest m = sinkproof_honest_mixture(&s, k, w, y);
-        real width = sums == 1 || sums == 3 ? 0 : gamma_of((real)k, 0x1p-24L) * total;
+        real width = sums == 1 ? 0 : gamma_of((real)k, 0x1p-24L) * total;
         real mid = sums == 1 ? ordered : plain, lo = mid - width, hi = mid + width;
         if (sums == 2) lo = fminl(lo, least), hi = fmaxl(hi, most);
-        if (last && !s.mid_only) { // rounded: the ends are bfloat16, exactly
+        if (last) { // rounded: the ends are bfloat16, exactly
             wrong += m.lo != sinkproof_round(SINKPROOF_BF16, (double)lo);
             wrong += m.hi != sinkproof_round(SINKPROOF_BF16, (double)hi);
             wrong += m.mid != sinkproof_round(SINKPROOF_BF16, (double)mid);

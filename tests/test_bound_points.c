@@ -13,7 +13,7 @@ enum { DIM = 8, DRAWS = 60 };
 static sinkproof_setting closed(sinkproof_policy *p) {
     *p = policy;
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) p->ulp[f] = 0;
-    return (sinkproof_setting){p, 0, 30, false};
+    return (sinkproof_setting){p, 0, 30};
 }
 
 // bound.rope: of known coordinates the set is one number, the rotation rounded at A4.prod and A4.
@@ -65,7 +65,7 @@ static void width(void) {
         p.at[SINKPROOF_AT_M8_SWISH] =
             (sinkproof_rounding){i ? SINKPROOF_F64 : SINKPROOF_REAL, i == 2};
         for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) p.ulp[f] = 0;
-        sinkproof_setting s = {&p, 0x1p-24, 30, false};
+        sinkproof_setting s = {&p, 0x1p-24, 30};
         sinkproof_config config;
         sinkproof_config_named("gpt-oss-20b", &config);
         for (int t = 0; t < DRAWS; t++, cases++) {

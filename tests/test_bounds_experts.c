@@ -61,7 +61,7 @@ static void engines_inside(const char *policy_name) {
     sinkproof_honest w_k[MOST], d_k[MOST];
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_format format = policy.at[SINKPROOF_AT_M10].format;
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED;
     tally t = {.floor = 0x1p-120};
     for (int i = 0; i < DRAWS; i++) {
@@ -83,7 +83,7 @@ static void inputs_with_freedom(void) {
     double w[K], d[K];
     sinkproof_honest w_k[K], d_k[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED + 1;
     tally t = {.floor = 0x1p-120};
     for (int i = 0; i < DRAWS; i++) {
@@ -109,7 +109,7 @@ static void truth_inside(void) {
     double w[MOST], d[MOST];
     sinkproof_honest w_k[MOST], d_k[MOST];
     sinkproof_policy policy = policy_named("real-f64");
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED + 2;
     size_t outside = 0;
     double worst = 0;
@@ -187,7 +187,7 @@ static void renormalised_weights(void) {
         renormalised_engine(&state, n, z, K, chosen, SINKPROOF_BF16, wrong);
         for (int p = 0; p < 3; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
-            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS * K, STANDARD_RATE, false);
+            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS * K, STANDARD_RATE);
             sinkproof_honest_expert_weights(&s, n, g, K, chosen, set[p], &common);
             for (size_t k = 0; k < K; k++) meet(&t[p], &set[p][k], w[k]);
             for (size_t k = 0; k < K && p == 1; k++) meet(&slip, &set[p][k], wrong[k]);

@@ -88,7 +88,7 @@ static void set_of(const char *forms, const row *r, sinkproof_honest *a_j, doubl
     char text[80];
     snprintf(text, sizeof text, "f32,A9.form=%s", forms);
     sinkproof_policy policy = policy_named(text);
-    sinkproof_setting s = sinkproof_setting_for(&policy, CHECKED, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, CHECKED, STANDARD_RATE);
     for (size_t j = 0; j < r->n; j++) z_j[j] = sinkproof_known(r->z[j]);
     sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, z_j, sinkproof_known(r->b), a_j, common);
 }

@@ -82,11 +82,11 @@ static void values_set(const char *policy_name, size_t n, const double *w, const
                        sinkproof_honest *out) {
     sinkproof_honest w_k[KEYS], v_k[DIM * KEYS];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * DIM, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * DIM, STANDARD_RATE);
     for (size_t k = 0; k < n; k++) w_k[k] = sinkproof_known(w[k]);
     for (size_t k = 0; k < DIM * n; k++) v_k[k] = sinkproof_known(v[k]);
-    sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n, false);
-    sinkproof_planes q = sinkproof_planes_of(v_k, DIM, n, n, false);
+    sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
+    sinkproof_planes q = sinkproof_planes_of(v_k, DIM, n, n);
     sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, DIM);
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     for (size_t d = 0; d < DIM; d++)
@@ -150,7 +150,7 @@ static void elements(void) {
         float z = i % 3 == 0 ? flushed(flushed(x) * flushed(y)) : flushed(flushed(x) + flushed(y));
         for (int p = 0; p < 2; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
-            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
             sinkproof_honest a = sinkproof_honest_flushed(&s, sinkproof_known(x));
             sinkproof_honest b = sinkproof_honest_flushed(&s, sinkproof_known(y)), c;
             c = i % 3 == 0 ? sinkproof_honest_mul(a, b)
@@ -189,7 +189,7 @@ static void norms(void) {
             y[k] = flushed(flushed(flushed(x[k]) * root) * flushed(scale[k]));
         for (int p = 0; p < 2; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
-            sinkproof_setting s = sinkproof_setting_for(&policy, 600 * WIDTH, STANDARD_RATE, false);
+            sinkproof_setting s = sinkproof_setting_for(&policy, 600 * WIDTH, STANDARD_RATE);
             sinkproof_honest in[WIDTH], out[WIDTH];
             double scales[WIDTH], common;
             for (size_t k = 0; k < WIDTH; k++) in[k] = sinkproof_known(x[k]), scales[k] = scale[k];

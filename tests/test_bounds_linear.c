@@ -95,8 +95,8 @@ static void fill(uint64_t *state, const operands *kind, pattern_kind pattern, si
 static sinkproof_honest set_of(const sinkproof_setting *s, const sinkproof_honest *x,
                                const sinkproof_honest *w, size_t n, const double *b) {
     sinkproof_honest out;
-    sinkproof_planes p = sinkproof_planes_of(x, 1, n, n, false);
-    sinkproof_planes q = sinkproof_planes_of(w, 1, n, n, false);
+    sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
+    sinkproof_planes q = sinkproof_planes_of(w, 1, n, n);
     sinkproof_honest_products(s, &p, &q, NULL, b, &out, 1);
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     return out;
@@ -138,7 +138,7 @@ static void every_engine_inside(pattern_kind pattern) {
     for (size_t k = 0; k < KINDS; k++) {
         for (size_t size = 0; size < sizeof terms / sizeof *terms; size++) {
             size_t n = terms[size], repeats = n > 1000 ? 2 : n > 40 ? 20 : 100;
-            sinkproof_setting s = sinkproof_setting_for(&policy, repeats, STANDARD_RATE, false);
+            sinkproof_setting s = sinkproof_setting_for(&policy, repeats, STANDARD_RATE);
             for (size_t r = 0; r < repeats; r++) {
                 fill(&state, &kinds[k], pattern, n, x, w);
                 double b = r % 4 == 0 ? 0 : draw_from(&state, SINKPROOF_BF16, 1);
@@ -162,7 +162,7 @@ static void rounded_to_bf16(void) {
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("openai-bf16");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
     uint64_t state = SEED + 20;
     tally t = {0};
     for (int i = 0; i < SUMS; i++) {
@@ -186,7 +186,7 @@ static void operands_with_freedom(void) {
     static float x_f[K], w_f[K];
     static sinkproof_honest x_k[K], w_k[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
     uint64_t state = SEED + 21;
     tally t = {0};
     for (int i = 0; i < SUMS; i++) {
@@ -213,7 +213,7 @@ static void operands_with_freedom(void) {
 static void stored_weights(void) {
     enum { ROWS = 600, K = 64 };
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
     uint64_t state = SEED + 22;
     static sinkproof_honest x[K], w[ROWS * K], direct[ROWS], stored[ROWS];
     static double row[K], b[ROWS];
@@ -229,8 +229,8 @@ static void stored_weights(void) {
             for (size_t k = 0; k < K; k++) w[r * K + k] = sinkproof_known(row[k]);
             b[r] = draw_from(&state, SINKPROOF_BF16, 1);
         }
-        sinkproof_planes p = sinkproof_planes_of(x, 1, K, K, false);
-        sinkproof_planes q = sinkproof_planes_of(w, ROWS, K, K, false);
+        sinkproof_planes p = sinkproof_planes_of(x, 1, K, K);
+        sinkproof_planes q = sinkproof_planes_of(w, ROWS, K, K);
         sinkproof_honest_products(&s, &p, &q, NULL, b, direct, ROWS);
         sinkproof_honest_linear(&s, &p, &matrix, 0, ROWS, b, stored, ROWS);
         for (size_t r = 0; r < ROWS; r++) // another product of matrices: its centre may differ
@@ -248,7 +248,7 @@ static void truth_is_inside(void) {
     enum { K = 300, SUMS = 800 };
     static double x[K], w[K];
     sinkproof_policy policy = policy_named("real-f64");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
     uint64_t state = SEED + 23;
     size_t outside = 0;
     double worst = 0;
@@ -289,7 +289,7 @@ static void adversary_comes_close(void) {
     double least = INFINITY;
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         size_t n = terms[i];
-        sinkproof_setting s = sinkproof_setting_for(&policy, 1, STANDARD_RATE, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, 1, STANDARD_RATE);
         for (int sign = -1; sign <= 1; sign += 2) {
             for (size_t k = 0; k < n; k++) x[k] = k == 0 ? sign : sign * 0x1p-24, w[k] = 1;
             for (size_t k = 1; k < n; k++) w[k] = 1 + 0x1p-7;
@@ -310,7 +310,7 @@ static void greedy_adversary(bool exact_products) {
     enum { K = 64, CANDIDATES = 200, TRIES = 20 };
     static double x[K], w[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, 1, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, STANDARD_RATE);
     sinkproof_format format = exact_products ? SINKPROOF_BF16 : SINKPROOF_F32;
     uint64_t state = SEED + 25;
     tally t = {0};
@@ -350,7 +350,7 @@ static void likely_set_holds(const likely_case *c) {
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
     uint64_t state = SEED + 30;
     tally t = {0};
     double worst = 0, narrower = INFINITY;
@@ -393,7 +393,7 @@ static void likely_is_not_for_constants(void) {
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
     uint64_t state = SEED + 31;
     tally t = {0};
     for (int i = 0; i < SUMS; i++) {
@@ -424,7 +424,7 @@ static void likely_is_not_for_sorted(void) {
     static float x_f[K], w_f[K];
     static size_t at[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
     uint64_t state = SEED + 32;
     tally sorted = {0}, shuffled = {0};
     size_t beyond = 0;

@@ -18,7 +18,7 @@ static void many_sums_at_once(void) {
     static double x[ROWS * K], w[ROWS * K];
     static sinkproof_honest x_set[ROWS * K], w_set[ROWS * K], out[ROWS * ROWS];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * ROWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * ROWS, STANDARD_RATE);
     uint64_t state = SEED + 77;
     double worst = 0, most = 1 + 4 * sinkproof_gamma(K + 4, 0x1p-24) + K * 0x1p-25;
     size_t smaller = 0, wider = 0;
@@ -34,11 +34,11 @@ static void many_sums_at_once(void) {
     }
     for (size_t i = 0; i < ROWS * K; i++)
         x_set[i] = sinkproof_known(x[i]), w_set[i] = sinkproof_known(w[i]);
-    sinkproof_planes many_x = sinkproof_planes_of(x_set, ROWS, K, K, false);
-    sinkproof_planes many_w = sinkproof_planes_of(w_set, ROWS, K, K, false);
+    sinkproof_planes many_x = sinkproof_planes_of(x_set, ROWS, K, K);
+    sinkproof_planes many_w = sinkproof_planes_of(w_set, ROWS, K, K);
     sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS);
     for (size_t i = 0; i < ROWS; i++) {
-        sinkproof_planes one_x = sinkproof_planes_of(&x_set[i * K], 1, K, K, false);
+        sinkproof_planes one_x = sinkproof_planes_of(&x_set[i * K], 1, K, K);
         sinkproof_honest alone[ROWS];
         one_x.bits = many_x.bits; // the products are as long as among the others
         sinkproof_honest_products(&s, &one_x, &many_w, NULL, NULL, alone, ROWS);
@@ -60,8 +60,8 @@ static void many_sums_at_once(void) {
        "explains worst=%.3g bound=1 seed=%llu",
        ROWS * ROWS, smaller, wider, worst, (unsigned long long)(SEED + 77));
     x_set[3 * K] = sinkproof_known(NAN);
-    many_x = sinkproof_planes_of(x_set, ROWS, K, K, false);
-    many_w = sinkproof_planes_of(w_set, ROWS, K, K, false);
+    many_x = sinkproof_planes_of(x_set, ROWS, K, K);
+    many_w = sinkproof_planes_of(w_set, ROWS, K, K);
     sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS);
     sinkproof_planes_free(&many_x), sinkproof_planes_free(&many_w);
     size_t known = 0, finite = 0;

@@ -82,7 +82,7 @@ static void engines_inside(const char *policy_name, input_kind kind) {
     tally t = {0};
     for (size_t i = 0; i < 4; i++) {
         size_t d = dims[i], rows = d > 1000 ? 4 : d > 10 ? 60 : 400;
-        sinkproof_setting s = sinkproof_setting_for(&policy, rows * d, STANDARD_RATE, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, rows * d, STANDARD_RATE);
         for (size_t r = 0; r < rows; r++) {
             fill(&state, kind, stored, d, x, scale);
             for (size_t k = 0; k < d; k++) x_k[k] = sinkproof_known(x[k]);
@@ -105,7 +105,7 @@ static void engines_inside(const char *policy_name, input_kind kind) {
 static void everything_up(void) {
     enum { DRAWS = 200000 };
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED + 39;
     tally t = {0};
     for (int i = 0; i < DRAWS; i++) {
@@ -129,7 +129,7 @@ static void inputs_with_freedom(void) {
     static sinkproof_honest x_k[D], y_k[D];
     static float y[D];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE);
     uint64_t state = SEED + 40;
     tally t = {0};
     for (int r = 0; r < ROWS; r++) {
@@ -168,7 +168,7 @@ static void truth_inside(void) {
     static double x[D], scale[D];
     static sinkproof_honest x_k[D], y_k[D];
     sinkproof_policy policy = policy_named("real-f64");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE);
     uint64_t state = SEED + 41;
     size_t outside = 0;
     double worst = 0;
@@ -208,7 +208,7 @@ static void likely_set_holds(void) {
     static sinkproof_honest x_k[D], y_k[D];
     static float y[D];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE);
     uint64_t state = SEED + 42;
     tally t = {0};
     double worst = 0, narrower = INFINITY;

@@ -125,7 +125,7 @@ static void engines_inside(const char *policy_name, const rope_shape *shape) {
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_format format = policy.at[SINKPROOF_AT_A4].format;
     size_t d = config->head_dim, half = d / 2;
-    sinkproof_setting s = sinkproof_setting_for(&policy, 1000 * d, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1000 * d, STANDARD_RATE);
     uint64_t state = SEED;
     tally table = {0}, rotation = {0};
     for (size_t i = 0; i < POSITIONS; i++) {
@@ -174,7 +174,7 @@ static void truth_inside(const rope_shape *shape) {
     const sinkproof_config *config = &shape->config;
     sinkproof_policy policy = policy_named("real-f64");
     size_t d = config->head_dim, outside = 0;
-    sinkproof_setting s = sinkproof_setting_for(&policy, d, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, d, STANDARD_RATE);
     uint64_t state = SEED + 9;
     double worst = 0;
     sinkproof_truth_yarn yarn;

@@ -136,7 +136,7 @@ static void engines_inside(const char *policy_name, score_kind kind) {
     tally t = {.floor = 0x1p-120};
     for (size_t i = 0; i < 5; i++) {
         size_t n = keys[i], rows = n > 1000 ? SINKS : n > 100 ? 2 * SINKS : 20 * SINKS;
-        sinkproof_setting s = sinkproof_setting_for(&policy, rows * (n + 1), STANDARD_RATE, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, rows * (n + 1), STANDARD_RATE);
         for (size_t r = 0; r < rows; r++) {
             fill(&state, kind, format, n, z);
             double b = sinks[r % SINKS], common;
@@ -165,7 +165,7 @@ static void router_weights(const char *policy_name) {
     static sinkproof_honest z_k[MOST], w_k[MOST + 1];
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_format format = policy.at[SINKPROOF_AT_M2].format;
-    sinkproof_setting s = sinkproof_setting_for(&policy, 4000, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 4000, STANDARD_RATE);
     uint64_t state = SEED + 30;
     tally t = {.floor = 0x1p-120};
     for (int r = 0; r < 1000; r++) {
@@ -196,7 +196,7 @@ static void scores_with_freedom(void) {
     static float own[N + 1], alpha[N + 1];
     static sinkproof_honest z_k[N], a_k[N + 1];
     sinkproof_policy policy = policy_named("f32,A9.form=definition|running-max");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE);
     uint64_t state = SEED + 40;
     tally t = {.floor = 0x1p-120};
     for (int r = 0; r < ROWS; r++) {
@@ -231,7 +231,7 @@ static void weighted_values(const char *policy_name) {
     static sinkproof_honest z_k[N], a_k[N + 1], v_k[D * N], out[D];
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_format format = policy.at[SINKPROOF_AT_A6].format;
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE);
     uint64_t state = SEED + 41;
     tally t = {0};
     for (int r = 0; r < ROWS; r++) {
@@ -242,8 +242,8 @@ static void weighted_values(const char *policy_name) {
         for (size_t k = 0; k < D * n; k++) v_k[k] = sinkproof_known(draw_from(&state, format, 1));
         z_f[n] = (float)b;
         sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k, &common);
-        sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n, false);
-        sinkproof_planes q = sinkproof_planes_of(v_k, D, n, n, false);
+        sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_of(v_k, D, n, n);
         sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, D);
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
         for (size_t d = 0; d < D; d++) {
@@ -283,7 +283,7 @@ static void truth_inside(void) {
     static double z[N];
     static sinkproof_honest z_k[N], a_k[N + 1];
     sinkproof_policy policy = policy_named("real-f64");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE);
     uint64_t state = SEED + 42;
     size_t outside = 0;
     double worst = 0;
@@ -318,7 +318,7 @@ static void likely_set_holds(bool online, sinkproof_format format) {
     static float z_f[N + 1], alpha[N + 1];
     static sinkproof_honest z_k[N], a_k[N + 1];
     sinkproof_policy policy = policy_named("f32,A9.form=definition|running-max");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * N, STANDARD_RATE);
     uint64_t state = SEED + 43;
     tally t = {0};
     double worst = 0, narrower = INFINITY;

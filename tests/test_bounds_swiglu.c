@@ -116,7 +116,7 @@ static void engines_inside(const char *policy_name, bool only_steps) {
     sinkproof_config config = released();
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_format format = policy.at[SINKPROOF_AT_M8].format;
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED;
     tally by_form[FORMS];
     memset(by_form, 0, sizeof by_form);
@@ -144,7 +144,7 @@ static void inputs_with_freedom(void) {
     enum { DRAWS = 20000 };
     sinkproof_config config = released();
     sinkproof_policy policy = policy_named("f32,M8.form=sigmoid");
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED + 1;
     tally t = {.floor = 0x1p-120};
     for (int i = 0; i < DRAWS; i++) {
@@ -178,7 +178,7 @@ static void truth_inside(void) {
     enum { DRAWS = 4000 };
     sinkproof_config config = released();
     sinkproof_policy policy = policy_named("real-f64");
-    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED + 2;
     size_t outside = 0;
     double worst = 0, worst_gate = 0;
@@ -244,7 +244,7 @@ static void sigmoid_by_tanh(void) {
             tanh_engine(&state, &v, (by_tanh)(i % BY_TANH), (float)gate, (float)up, SINKPROOF_F16);
         for (int p = 0; p < 3; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
-            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE, false);
+            sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
             sinkproof_honest z =
                 sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
             size_t before = t[p].outside;

@@ -8,17 +8,6 @@
 
 static const uint64_t SEED = 20260112;
 
-// The least k with P(Binomial(trials, p) >= k) < 1e-9: more alarms than that are no accident.
-static size_t most_alarms(size_t trials, double p) {
-    double tail = 1, term = pow(1 - p, (double)trials);
-    for (size_t k = 0; k < trials; k++) {
-        tail -= term;
-        if (tail < 1e-9) return k + 1;
-        term *= (double)(trials - k) / (double)(k + 1) * p / (1 - p);
-    }
-    return trials;
-}
-
 // ---- honest tensors by the model: errors of the size and shape that the sets declare
 // -------------
 
@@ -63,7 +52,7 @@ static void honest_row(uint64_t *state, law_kind kind, const sinkproof_setting *
 static sinkproof_drift_result honest_tensor(uint64_t *state, law_kind kind, double rate,
                                             double factor) {
     sinkproof_policy policy = policy_named("openai-bf16");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE);
     static sinkproof_honest x[COLS];
     static double v[COLS];
     sinkproof_drift drift = {0};
@@ -151,9 +140,9 @@ static float truncating_dot(size_t n, const float *a, const float *b) {
 static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool truncating,
                                              bool exact_order, double rate) {
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE, false);
-    sinkproof_planes x = sinkproof_planes_of(p->x_k, N_X, K, K, false);
-    sinkproof_planes w = sinkproof_planes_of(p->w_k, N_W, K, K, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
+    sinkproof_planes x = sinkproof_planes_of(p->x_k, N_X, K, K);
+    sinkproof_planes w = sinkproof_planes_of(p->w_k, N_W, K, K);
     sinkproof_honest_products(&s, &x, &w, NULL, NULL, p->y, N_W);
     sinkproof_planes_free(&x), sinkproof_planes_free(&w);
     sinkproof_drift drift = {0};
@@ -228,7 +217,7 @@ static sinkproof_drift_result judged_norm(uint64_t *state, summation order, floa
     static double x[D], scale[D], y[D];
     static sinkproof_honest x_k[D], y_k[D];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, rows * D, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, rows * D, STANDARD_RATE);
     sinkproof_drift drift = {0};
     static double normal[2 * D];
     if (normal[0] == 0)

@@ -156,7 +156,7 @@ static void rounding_points(sinkproof_format format) {
     enum { DRAWS = 20000, INNER = 4 };
     uint64_t state = SEED + 2;
     sinkproof_policy fixed = rounding_at_a4(format, false), either = rounding_at_a4(format, true);
-    sinkproof_setting s = sinkproof_setting_for(&fixed, 1, STANDARD_RATE, false), t = s;
+    sinkproof_setting s = sinkproof_setting_for(&fixed, 1, STANDARD_RATE), t = s;
     t.policy = &either;
     size_t outside = 0, loose = 0, apart = 0;
     for (size_t i = 0; i < DRAWS; i++) {
@@ -189,7 +189,7 @@ static void rounding_points(sinkproof_format format) {
 // underflow on the way is not made larger afterwards).
 static void roundings_on_the_way(void) {
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, 20000, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 20000, STANDARD_RATE);
     uint64_t state = SEED + 3;
     tally t = {0};
     mpfr_t exact;

@@ -54,11 +54,12 @@ case $info_help in *--cpu*SINKPROOF_ISA*) report 0 "--help tells of --cpu" ;; *)
 if [ "$(uname -m)" = x86_64 ]; then
     # An instruction of AVX or later: its name begins with v, or it uses mask or tile registers.
     later='^ *[0-9a-f]*:	(v[a-z]|k(and|or|mov|not|test|unpck|xor|add|shift)|tile|tdp|ldtilecfg|.*%[yz]mm)'
+    # STEM.avx2 is a clone that the compiler made of STEM, and chooses itself when the program is loaded.
     archive=$(dirname "$sinkproof")/libsinkproof.a
     objdump -d --no-show-raw-insn "$archive" >"$work/code"
     awk '/file format/ { sub(":.*", "", $1); file = $1 }
          /^[0-9a-f]* <.*>:$/ { function_ = substr($2, 2, length($2) - 3) }
-         file !~ /_(avx2|avx512|avx512bf16|amx)\.o$/ && function_ !~ /_(avx2|avx512|amx)(\.|$)/' "$work/code" |
+         file !~ /_(avx2|avx512|avx512bf16|amx)\.o$/ && function_ !~ /_(avx2|avx512|amx)(\.|$)|\.(avx2|avx512f)$/' "$work/code" |
         grep -E "$later" >"$work/found"
     [ "$(wc -l <"$work/code")" -gt 10000 ] && [ ! -s "$work/found" ]
     report $? "no object and no function but those of an instruction set uses one ($(wc -l <"$work/code") lines read)"

@@ -137,7 +137,7 @@ static sinkproof_drift_result honest_tensor(uint64_t *state, size_t kinds, bool 
     static sinkproof_honest x[ROWS][COLS];
     static double v[ROWS][COLS];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, STANDARD_RATE);
     sinkproof_drift drift = {0};
     for (size_t r = 0; r < (kinds > 0 ? kinds : ROWS); r++) {
         double factor = shares ? 0x1p-18 * draw_gauss(state) : 0;
@@ -237,9 +237,9 @@ static sinkproof_spread_result judged_sums(uint64_t *state, size_t k_all, double
         w_k[k] = sinkproof_known(w[k]);
     }
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE, false);
-    sinkproof_planes p = sinkproof_planes_of(x_k, N_X, k_all, k_all, false);
-    sinkproof_planes q = sinkproof_planes_of(w_k, N_W, k_all, k_all, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
+    sinkproof_planes p = sinkproof_planes_of(x_k, N_X, k_all, k_all);
+    sinkproof_planes q = sinkproof_planes_of(w_k, N_W, k_all, k_all);
     sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, N_W);
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     sinkproof_drift drift = {0};
@@ -300,7 +300,7 @@ static sinkproof_spread_result judged_norms(uint64_t *state, size_t d, summation
     static sinkproof_honest x_k[D], y_k[D];
     static float x_f[D];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, NORM_ROWS * d, STANDARD_RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, NORM_ROWS * d, STANDARD_RATE);
     sinkproof_drift drift = {0};
     for (size_t r = 0; r < NORM_ROWS; r++) {
         for (size_t i = 0; i < d; i++) {

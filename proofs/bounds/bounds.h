@@ -7,6 +7,7 @@
 #ifndef SINKPROOF_BOUNDS_H
 #define SINKPROOF_BOUNDS_H
 
+#include "proofs/bounds/factors.h"
 #include "proofs/bounds/honest.h"
 #include "ref/model/config.h"
 #include "ref/model/matrix.h"
@@ -19,11 +20,14 @@ typedef struct sinkproof_planes {
     int bits;   // the most significant bits of any element: short products are exact
     bool known; // no element has any freedom: only the first plane is filled
     double *mid, *worst, *likely, *var, *bias; // [rows, cols]
+    sinkproof_factors f;                       // of many known rows of long sums
 } sinkproof_planes;
 
 // Copies x[rows, cols] (row stride `stride` elements); aborts when memory is exhausted.
 sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
-                                     size_t stride, bool mid_only);
+                                     size_t stride);
+// Rows [first, first + count), still x's: not to be freed.
+sinkproof_planes sinkproof_planes_rows(const sinkproof_planes *x, size_t first, size_t count);
 void sinkproof_planes_free(sinkproof_planes *planes);
 
 // out[i, r] = sum_k x_ik y_rk + b_r before any rounding point, i < x.rows, r < y.rows, written
@@ -33,10 +37,22 @@ void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
                                const sinkproof_planes *y, const double *terms_i, const double *b_r,
                                sinkproof_honest *out, size_t out_stride);
 
-// The same with y = the rows [first, first + count) of a stored weight.
+// The same with y = the rows [first, first + rows) of a stored weight.
 void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
-                             const sinkproof_matrix *w, size_t first, size_t count,
+                             const sinkproof_matrix *w, size_t first, size_t rows,
                              const double *b_r, sinkproof_honest *out, size_t out_stride);
+
+// And in two steps: all sums, then the sets of one row of x after the other, so that what comes
+// after them finds them in the cache. The setting and b_r stay the caller's until the end; aborts
+// when memory is exhausted.
+typedef struct sinkproof_linear_sums sinkproof_linear_sums;
+sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
+                                                const sinkproof_planes *x,
+                                                const sinkproof_matrix *w, size_t first,
+                                                size_t rows, const double *b_r);
+void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
+                               sinkproof_honest *y_r);
+void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
 
 // c[m, r] = x[m, k] y[r, k]^T in binary64, c with row stride `stride`: the matrix product that the
 // sets are made of. Dimensions are at most INT_MAX.

@@ -47,20 +47,30 @@ static int size_bin(double c, double largest) {
     return SIZES + (c > 0 ? 4 : 0) + (below < 2 ? 0 : below < 4 ? 1 : below < 7 ? 2 : 3);
 }
 
-// One element's share of a bin: direction g (c, or 1 for an offset).
-static void put(sinkproof_drift_bin *bin, double d, double g, const sinkproof_honest *x, bool own,
-                bool jumps) {
-    double contribution = d * g / x->spread;
-    bin->sum += contribution;
-    bin->weight += g * g / x->spread;
-    bin->model += g * g / x->spread;
-    if (own) {
-        double weight = g * g / x->spread;
-        bin->seen += contribution * contribution, bin->squares += weight * weight;
-    }
-    bin->bias += x->bias * fabs(g) / x->spread;
-    bin->jumps = bin->jumps || jumps;
+// One element's share of a bin.
+typedef struct share {
+    double sum, weight, bias, shared;
+    bool own, jumps;
+} share;
+
+// In direction g: c, or 1 for an offset.
+static share share_of(double d, double g, const sinkproof_honest *x, bool own, bool jumps) {
+    double scaled = g / x->spread;
+    return (share){.sum = d * scaled,
+                   .weight = g * scaled,
+                   .bias = x->bias * fabs(scaled),
+                   .shared = x->mid * scaled,
+                   .own = own,
+                   .jumps = jumps};
+}
+
+static void put(sinkproof_drift_bin *bin, const share *e, double *shared) {
+    bin->sum += e->sum, bin->weight += e->weight, bin->model += e->weight;
+    if (e->own) bin->seen += e->sum * e->sum, bin->squares += e->weight * e->weight;
+    bin->bias += e->bias;
+    bin->jumps = bin->jumps || e->jumps;
     bin->elements++;
+    *shared += e->shared;
 }
 
 // sqrt(after - before), what a row added to a sum of squares.
@@ -96,12 +106,10 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         double likely = sinkproof_likely_radius(x);
         bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
         const int gains[3] = {ALL, size_bin(c, largest), PLACES + quarter};
-        for (int b = 0; b < 3; b++) {
-            put(&drift->bins[gains[b]], d, c, x, common == 0, jumps);
-            shared[gains[b]] += c * c / x->spread;
-        }
-        put(&drift->bins[OFFSET], d, 1, x, common == 0, jumps);
-        shared[OFFSET] += c / x->spread;
+        share gain = share_of(d, c, x, common == 0, jumps);
+        share offset = share_of(d, 1, x, common == 0, jumps);
+        for (int b = 0; b < 3; b++) put(&drift->bins[gains[b]], &gain, &shared[gains[b]]);
+        put(&drift->bins[OFFSET], &offset, &shared[OFFSET]);
     }
     for (int b = 0; common != 0 && b < SINKPROOF_DRIFT_BINS; b++) { // the row is one unit
         sinkproof_drift_bin *bin = &drift->bins[b];

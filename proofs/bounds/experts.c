@@ -24,7 +24,6 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
         sum = sinkproof_honest_add(sum, p_e[e]);
         total += fmax(fabs(p_e[e].lo), fabs(p_e[e].hi));
     }
-    if (s->mid_only) return sum;
     double worst = sinkproof_gamma(n + 1, s->u) * total + n * sinkproof_flushed_below(s);
     return sinkproof_honest_add(
         sum, sinkproof_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
@@ -59,8 +58,8 @@ void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_expert
                                      sinkproof_honest *w_k, double *common) {
     sinkproof_honest z_k[SINKPROOF_MAX_CHOSEN], after_k[SINKPROOF_MAX_CHOSEN + 1];
     sinkproof_honest all_k[SINKPROOF_MAX_CHOSEN + 1], none = sinkproof_known(-INFINITY);
-    bool renormalises = !s->mid_only && sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
-                                                                SINKPROOF_M4_ALL_RENORMALISED);
+    bool renormalises =
+        sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4, SINKPROOF_M4_ALL_RENORMALISED);
     bool after = !renormalises || sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
                                                           SINKPROOF_FORM_DEFINITION);
     for (size_t i = 0; i < k; i++) z_k[i] = g_e[chosen_k[i]];
@@ -85,7 +84,7 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
     }
     sinkproof_rounding running = s->policy->at[SINKPROOF_AT_M11_SUM];
     sinkproof_honest sum;
-    if (running.format == SINKPROOF_REAL || s->mid_only)
+    if (running.format == SINKPROOF_REAL)
         sum = any_sum(s, k, p_e);
     else if (!running.optional)
         sum = running_sum(s, k, p_e);

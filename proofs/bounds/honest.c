@@ -5,10 +5,10 @@
 #include "proofs/bounds/honest.h"
 
 sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,
-                                        double rate, bool mid_only) {
+                                        double rate) {
     double u = sinkproof_unit_roundoff(policy->inside);
     double n = elements > 0 ? (double)elements : 1;
-    return (sinkproof_setting){policy, u, log(2 * n / rate), mid_only};
+    return (sinkproof_setting){policy, u, log(2 * n / rate)};
 }
 
 //> bound.dot
@@ -122,10 +122,10 @@ static void hull_ends(sinkproof_format format, double *lo, double *hi) {
     *hi = most(*hi, rounded(format, *hi));
 }
 
-static sinkproof_honest optional_rounding(sinkproof_format format, sinkproof_honest x) {
-    hull_ends(format, &x.lo, &x.hi);
-    hull_ends(format, &x.likely_lo, &x.likely_hi);
-    return x;
+// What follows changes a set where it stands: a copy of all its members costs more than the work.
+static void optional_rounding(sinkproof_format format, sinkproof_honest *x) {
+    hull_ends(format, &x->lo, &x->hi);
+    hull_ends(format, &x->likely_lo, &x->likely_hi);
 }
 
 // The least size in a set.
@@ -135,7 +135,7 @@ static double least_of(const sinkproof_honest *x) {
 
 //> bound.ftz
 double sinkproof_flushed_below(const sinkproof_setting *s) {
-    if (!s->policy->ftz || s->mid_only) return 0;
+    if (!s->policy->ftz) return 0;
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
@@ -143,39 +143,47 @@ double sinkproof_setting_underflow(const sinkproof_setting *s) {
     return fmax(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
 }
 
-sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
+static void flush(const sinkproof_setting *s, sinkproof_honest *x) {
     double tiny = sinkproof_flushed_below(s);
-    if (!(least_of(&x) < tiny) || (x.lo == 0 && x.hi == 0)) return x;
-    x.lo = fmin(x.lo, 0), x.hi = fmax(x.hi, 0);
-    x.likely_lo = fmin(x.likely_lo, 0), x.likely_hi = fmax(x.likely_hi, 0);
-    if (!(fabs(x.mid) < tiny)) return x;
-    x.bias += fabs(x.mid); // it is lost each time
-    x.var += x.mid * x.mid;
-    x.spread = x.var;
+    if (!(least_of(x) < tiny) || (x->lo == 0 && x->hi == 0)) return;
+    x->lo = fmin(x->lo, 0), x->hi = fmax(x->hi, 0);
+    x->likely_lo = fmin(x->likely_lo, 0), x->likely_hi = fmax(x->likely_hi, 0);
+    if (!(fabs(x->mid) < tiny)) return;
+    x->bias += fabs(x->mid); // it is lost each time
+    x->var += x->mid * x->mid;
+    x->spread = x->var;
+}
+
+sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
+    flush(s, &x);
     return x;
 }
 
 // A sum of two operands each of which may be read as zero: up to twice the smallest normal number
 // is lost. From 2^26 of them on that is below half a unit of the sum, which its rounding covers.
-static sinkproof_honest flushed_sum(const sinkproof_setting *s, sinkproof_honest x) {
+static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
     double tiny = sinkproof_flushed_below(s), lost = 2 * tiny;
-    if (!(least_of(&x) < 0x1p26 * tiny) || (x.lo == 0 && x.hi == 0)) return x;
-    x.lo = sinkproof_add_down(x.lo, -lost), x.hi = sinkproof_add_up(x.hi, lost);
-    x.likely_lo = sinkproof_add_down(x.likely_lo, -lost);
-    x.likely_hi = sinkproof_add_up(x.likely_hi, lost);
-    x.bias += lost;
-    x.var += lost * lost;
-    x.spread = x.var;
-    return x;
+    if (!(least_of(x) < 0x1p26 * tiny) || (x->lo == 0 && x->hi == 0)) return;
+    x->lo = sinkproof_add_down(x->lo, -lost), x->hi = sinkproof_add_up(x->hi, lost);
+    x->likely_lo = sinkproof_add_down(x->likely_lo, -lost);
+    x->likely_hi = sinkproof_add_up(x->likely_hi, lost);
+    x->bias += lost;
+    x->var += lost * lost;
+    x->spread = x->var;
 }
 //< bound.ftz
 
+static void round_inside(const sinkproof_setting *s, sinkproof_honest *x) {
+    double ulp = sinkproof_ulp(s->policy->inside, x->mid);
+    if (x->var > 0 || rounded(s->policy->inside, x->mid) != x->mid) x->var += ulp * ulp / 12;
+    x->spread = x->var;
+    optional_rounding(s->policy->inside, x);
+    flush_sum(s, x);
+}
+
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x) {
-    if (s->mid_only) return x;
-    double ulp = sinkproof_ulp(s->policy->inside, x.mid);
-    if (x.var > 0 || rounded(s->policy->inside, x.mid) != x.mid) x.var += ulp * ulp / 12;
-    x.spread = x.var;
-    return flushed_sum(s, optional_rounding(s->policy->inside, x));
+    round_inside(s, &x);
+    return x;
 }
 
 // After a fixed rounding the value is one of the format's: two honest engines differ by whole
@@ -184,60 +192,78 @@ sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_h
 // v + ulp^2 / 2 bounds it otherwise.
 // A bias flips steps too, with probability bias / ulp: its mean stays the bias, its scatter is new.
 static double variance_after_rounding(double var, double bias, double ulp) {
-    double flips = fmin(bias * ulp, ulp * ulp / 4);
-    return var > 0 ? var + fmin(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips : flips;
+    double flips = least(bias * ulp, ulp * ulp / 4);
+    return var > 0 ? var + least(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips : flips;
 }
 
 // A step this many variances large, squared, is seldom taken: spread.c asks nothing then.
 static const double RARE = 256;
 
-// `was` rounded or left alone: what is left of its variance, for orders of either kind.
-static void scatter_after_rounding(const sinkproof_honest *was, double ulp, sinkproof_honest *x) {
-    x->spread = variance_after_rounding(was->var, was->bias, ulp);
-    x->order = variance_after_rounding(was->var + was->order, was->bias, ulp) - x->spread;
+// x rounded or left alone: what is left of its variance, for orders of either kind.
+static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
+    double any = x->var + x->order;
+    x->spread = variance_after_rounding(x->var, x->bias, ulp);
+    x->order = variance_after_rounding(any, x->bias, ulp) - x->spread;
 }
 
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
-static sinkproof_honest left_open(sinkproof_format format, sinkproof_honest x) {
-    double ulp = sinkproof_ulp(format, x.mid);
-    if (x.lo != x.hi || rounded(format, x.mid) != x.mid) x.bias += ulp / 2;
-    sinkproof_honest was = x;
-    scatter_after_rounding(&was, ulp, &x);
-    x.var = x.spread;
-    return optional_rounding(format, x);
+static void leave_open(sinkproof_format format, sinkproof_honest *x) {
+    double ulp = sinkproof_ulp(format, x->mid);
+    if (x->lo != x->hi || rounded(format, x->mid) != x->mid) x->bias += ulp / 2;
+    scatter_after_rounding(ulp, x);
+    x->var = x->spread;
+    optional_rounding(format, x);
+}
+
+static void round_set(sinkproof_format format, sinkproof_honest *x) {
+    double mid = rounded(format, x->mid), lo = rounded(format, x->lo), hi = rounded(format, x->hi);
+    double likely_lo = rounded(format, x->likely_lo), likely_hi = rounded(format, x->likely_hi);
+    if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
+        likely_hi == x->likely_hi)
+        return; // it was rounded before
+    double ulp = sinkproof_ulp(format, x->mid);
+    scatter_after_rounding(ulp, x);
+    if (!(ulp * ulp <= RARE * (x->spread + x->order))) x->order = INFINITY;
+    x->var = lo == hi ? 0 : x->spread;
+    x->bias = lo == hi ? 0 : x->bias;
+    x->mid = mid, x->lo = lo, x->hi = hi, x->likely_lo = likely_lo, x->likely_hi = likely_hi;
 }
 
 sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_honest x) {
-    sinkproof_honest r = x;
-    r.mid = rounded(format, x.mid);
-    r.lo = rounded(format, x.lo);
-    r.hi = rounded(format, x.hi);
-    r.likely_lo = rounded(format, x.likely_lo);
-    r.likely_hi = rounded(format, x.likely_hi);
-    if (r.mid == x.mid && r.lo == x.lo && r.hi == x.hi && r.likely_lo == x.likely_lo &&
-        r.likely_hi == x.likely_hi)
-        return x; // it was rounded before
-    double ulp = sinkproof_ulp(format, x.mid);
-    scatter_after_rounding(&x, ulp, &r);
-    if (!(ulp * ulp <= RARE * (r.spread + r.order))) r.order = INFINITY;
-    r.var = r.lo == r.hi ? 0 : r.spread;
-    r.bias = r.lo == r.hi ? 0 : x.bias;
-    return r;
+    round_set(format, &x);
+    return x;
+}
+
+static void round_at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest *x) {
+    sinkproof_rounding at = s->policy->at[point];
+    if (at.format == SINKPROOF_REAL) return;
+    if (at.optional)
+        leave_open(at.format, x);
+    else
+        round_set(at.format, x);
+    flush(s, x);
 }
 
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x) {
-    sinkproof_rounding at = s->policy->at[point];
-    if (at.format == SINKPROOF_REAL || s->mid_only) return x;
-    return sinkproof_honest_flushed(s, at.optional ? left_open(at.format, x)
-                                                   : sinkproof_honest_rounded(at.format, x));
+    round_at(s, point, &x);
+    return x;
+}
+
+void sinkproof_honest_finish(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                             sinkproof_honest *x_i) {
+    for (size_t i = 0; i < n; i++) round_inside(s, &x_i[i]), round_at(s, point, &x_i[i]);
+}
+
+void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest *x_i) {
+    for (size_t i = 0; i < n; i++) round_set(format, &x_i[i]);
 }
 
 //> bound.dot-likely
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n) {
-    if (s->mid_only || s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
+    if (s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
     double worst = sinkproof_gamma(n, s->u), likely = fmin(worst, sqrt(2 * s->odds * n) * s->u);
     double reach = fmax(fabs(x.lo), fabs(x.hi));
     double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));

@@ -33,14 +33,13 @@ typedef struct sinkproof_honest {
 // The judge's arithmetic for one tensor.
 typedef struct sinkproof_setting {
     const sinkproof_policy *policy;
-    double u;      // unit roundoff of the policy's inside format
-    double odds;   // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
-                   // probability below rate for the whole tensor (Azuma-Hoeffding)
-    bool mid_only; // compute only .mid (the truth end to end needs no sets)
+    double u;    // unit roundoff of the policy's inside format
+    double odds; // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
+                 // probability below rate for the whole tensor (Azuma-Hoeffding)
 } sinkproof_setting;
 
 sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,
-                                        double rate, bool mid_only);
+                                        double rate);
 
 // gamma_n = n u / (1 - n u), rounded up (bound.dot). Infinite when n u >= 1.
 double sinkproof_gamma(double n, double u);
@@ -50,16 +49,21 @@ static inline sinkproof_honest sinkproof_known(double x) {
     return (sinkproof_honest){x, x, x, x, x, 0, 0, 0, 0};
 }
 
-// The next double above x and below it: the neighbour's pattern, as a whole number, is one more or
-// one less. An infinity on that side, and NaN, stay.
-static inline double sinkproof_up(double x) {
+// `steps` doubles above x, for steps of 1, 0 and -1: the neighbour's pattern, as a whole number, is
+// one more or one less. x is a nonzero number, or steps is 0. Without a branch: which way a sum was
+// rounded cannot be foretold.
+static inline double sinkproof_stepped(double x, int64_t steps) {
     int64_t pattern;
-    if (!(x < INFINITY)) return x;
-    if (x == 0) return 0x1p-1074;
     memcpy(&pattern, &x, sizeof pattern);
-    pattern += x > 0 ? 1 : -1;
+    pattern += x > 0 ? steps : -steps;
     memcpy(&x, &pattern, sizeof x);
     return x;
+}
+
+// The next double above x and below it. An infinity on that side, and NaN, stay.
+static inline double sinkproof_up(double x) {
+    if (!(x < INFINITY)) return x;
+    return x == 0 ? 0x1p-1074 : sinkproof_stepped(x, 1);
 }
 static inline double sinkproof_down(double x) {
     return -sinkproof_up(-x);
@@ -72,7 +76,7 @@ static inline double sinkproof_overflow(double result, double a, double b, int d
 }
 
 // The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is
-// itself a double (Knuth's two-sum), and its sign says which way to step.
+// itself a double (Knuth's two-sum), and its sign says which way to step. A sum of 0 has none.
 static inline double sinkproof_sum_error(double a, double b, double s) {
     double b_part = s - a, a_part = s - b_part;
     return (a - a_part) + (b - b_part);
@@ -80,12 +84,12 @@ static inline double sinkproof_sum_error(double a, double b, double s) {
 static inline double sinkproof_add_down(double a, double b) {
     double s = a + b;
     if (!isfinite(s)) return sinkproof_overflow(s, a, b, -1);
-    return sinkproof_sum_error(a, b, s) < 0 ? sinkproof_down(s) : s;
+    return sinkproof_stepped(s, -(int64_t)(sinkproof_sum_error(a, b, s) < 0));
 }
 static inline double sinkproof_add_up(double a, double b) {
     double s = a + b;
     if (!isfinite(s)) return sinkproof_overflow(s, a, b, 1);
-    return sinkproof_sum_error(a, b, s) > 0 ? sinkproof_up(s) : s;
+    return sinkproof_stepped(s, (int64_t)(sinkproof_sum_error(a, b, s) > 0));
 }
 // The same for products; fma gives the error exactly unless it underflows, where one step
 // outward is always enough.
@@ -93,13 +97,13 @@ static inline double sinkproof_mul_down(double a, double b) {
     double p = a * b;
     if (!isfinite(p)) return sinkproof_overflow(p, a, b, -1);
     if (p == 0) return a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
-    return fabs(p) < 0x1p-960 || fma(a, b, -p) < 0 ? sinkproof_down(p) : p;
+    return sinkproof_stepped(p, -(int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) < 0)));
 }
 static inline double sinkproof_mul_up(double a, double b) {
     double p = a * b;
     if (!isfinite(p)) return sinkproof_overflow(p, a, b, 1);
     if (p == 0) return a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
-    return fabs(p) < 0x1p-960 || fma(a, b, -p) > 0 ? sinkproof_up(p) : p;
+    return sinkproof_stepped(p, (int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) > 0)));
 }
 
 // How far an honest value may be from mid: in the worst case, and likely.
@@ -132,6 +136,12 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
 // the hull of the rounded and the unrounded.
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x);
+
+// A row of n results, in place: rounded inside or not, then the rounding point of the policy.
+void sinkproof_honest_finish(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                             sinkproof_honest *x_i);
+// A row of n sets, in place: rounded to the format that they are stored in.
+void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest *x_i);
 
 // Below this a processor may read an operand as zero and flush a result to it (bound.ftz): the
 // smallest normal number of float32, which bfloat16 shares, or of binary64. Subnormal numbers of

@@ -41,23 +41,39 @@ static int most_significant_bits(const double *x, size_t n) {
     return bits;
 }
 
-sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
-                                     size_t stride, bool mid_only) {
-    sinkproof_planes p = {.rows = rows, .cols = cols, .known = true};
-    for (size_t i = 0; !mid_only && p.known && i < rows; i++) {
-        for (size_t k = 0; k < cols; k++) {
-            const sinkproof_honest *e = &x[i * stride + k];
-            if (e->lo != e->hi) {
-                p.known = false;
-                break;
-            }
+// ---- rows taken apart
+
+// Sums this long, of this many rows of x, are bounded through factors in binary32: below that the
+// factors cost more than they save.
+enum { LONG_SUM = 256, MANY_ROWS = 8 };
+
+static void find_factors(sinkproof_planes *x) {
+    x->f = sinkproof_factors_for(x->rows, x->cols);
+    for (size_t r = 0; r < x->rows; r++)
+        if (!sinkproof_factors_row(&x->f, r, &x->mid[r * x->cols])) {
+            sinkproof_factors_free(&x->f);
+            return;
         }
-    }
+}
+
+static bool all_known(const sinkproof_honest *x, size_t rows, size_t cols, size_t stride) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < cols; k++)
+            if (x[i * stride + k].lo != x[i * stride + k].hi) return false;
+    return true;
+}
+
+sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
+                                     size_t stride) {
+    sinkproof_planes p = {.rows = rows, .cols = cols, .known = all_known(x, rows, cols, stride)};
     p.mid = allocate(rows * cols);
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < cols; k++) p.mid[i * cols + k] = x[i * stride + k].mid;
-    p.bits = p.known && !mid_only ? most_significant_bits(p.mid, rows * cols) : 53;
-    if (p.known) return p;
+    p.bits = p.known ? most_significant_bits(p.mid, rows * cols) : 53;
+    if (p.known) {
+        if (cols >= LONG_SUM && rows >= MANY_ROWS) find_factors(&p);
+        return p;
+    }
     p.worst = allocate(rows * cols), p.likely = allocate(rows * cols);
     p.var = allocate(rows * cols), p.bias = allocate(rows * cols);
     for (size_t i = 0; i < rows; i++) {
@@ -72,8 +88,19 @@ sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, siz
     return p;
 }
 
+sinkproof_planes sinkproof_planes_rows(const sinkproof_planes *x, size_t first, size_t count) {
+    sinkproof_planes rows = *x;
+    size_t skip = first * x->cols;
+    rows.rows = count;
+    rows.mid += skip;
+    if (x->f.size != NULL) rows.f.size += skip, rows.f.square += skip, rows.f.scale += first;
+    if (!x->known) rows.worst += skip, rows.likely += skip, rows.var += skip, rows.bias += skip;
+    return rows;
+}
+
 void sinkproof_planes_free(sinkproof_planes *p) {
     free(p->mid), free(p->worst), free(p->likely), free(p->var), free(p->bias);
+    sinkproof_factors_free(&p->f);
     *p = (sinkproof_planes){0};
 }
 
@@ -124,56 +151,6 @@ static double *reach_of(const sinkproof_planes *x) {
 
 // ---- A and Q in binary32, from above
 
-// Long sums of numbers that are none below 0 are bounded with half the work: each factor is scaled
-// by its row's power of two, rounded up to binary32, and their product there errs by gamma_(k+2) at
-// the most, and by k 2^-126 where terms underflow. A sum near that is made in binary64.
-enum { LONG_SUM = 256, MANY_SUMS = 4096 };
-
-typedef struct factors {
-    float *size, *square; // >= |x_rk| / scale_r and >= its square, at most 1.000001 of them
-    double *scale_r;
-} factors;
-
-static float *allocate_floats(size_t n) {
-    void *p = allocate(n / 2 + 1);
-    return p;
-}
-
-static factors factors_of(size_t rows, size_t k) {
-    return (factors){allocate_floats(rows * k), allocate_floats(rows * k), allocate(rows)};
-}
-
-static void factors_free(factors *f) {
-    free(f->size), free(f->square), free(f->scale_r);
-}
-
-// The largest size of a row; NaN when one is not finite.
-static double largest_of(size_t k, const double *x_k) {
-    double largest[4] = {0}, none = 0; // four at a time: one would wait for itself
-    for (size_t i = 0; i < k; i++) {
-        double size = fabs(x_k[i]);
-        largest[i % 4] = size > largest[i % 4] ? size : largest[i % 4];
-        none += 0 * size;
-    }
-    for (int a = 1; a < 4; a++) largest[0] = largest[a] > largest[0] ? largest[a] : largest[0];
-    return largest[0] + none;
-}
-
-static bool fill_factors(size_t rows, size_t k, const double *x, factors *f) {
-    for (size_t r = 0; r < rows; r++) {
-        double largest = largest_of(k, &x[r * k]);
-        if (!(largest < 0x1p400)) return false;
-        f->scale_r[r] = largest > 0x1p-400 ? ldexp(1, ilogb(largest) + 1) : 0x1p-399;
-        double down = 1 / f->scale_r[r];
-        for (size_t i = r * k; i < (r + 1) * k; i++) {
-            double part = fabs(x[i]) * down;
-            f->size[i] = (float)part * (1 + 0x1p-22f);
-            f->square[i] = (float)(part * part) * (1 + 0x1p-22f);
-        }
-    }
-    return true;
-}
-
 static double sum_of(size_t k, const double *x, const double *y, bool square) {
     double sum = 0;
     for (size_t i = 0; i < k; i++) {
@@ -184,33 +161,19 @@ static double sum_of(size_t k, const double *x, const double *y, bool square) {
 }
 
 // c_ir >= sum_k |x_ik y_rk|, or of the squares, and at most 1 + 4 gamma_(k+4) of it.
-static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, const factors *x_f,
-                          const factors *y_f, bool square, float *found, double *c) {
+static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, bool square,
+                          float *found, double *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
     double grown = 1 + 2 * sinkproof_gamma((double)k + 4, 0x1p-24) + (double)k * 0x1p-26;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0f,
-                square ? x_f->square : x_f->size, (int)k, square ? y_f->square : y_f->size, (int)k,
+                square ? x->f.square : x->f.size, (int)k, square ? y->f.square : y->f.size, (int)k,
                 0.0f, found, (int)r);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < r; j++) {
-            double scale = x_f->scale_r[i] * y_f->scale_r[j], sum = (double)found[i * r + j];
+            double scale = x->f.scale[i] * y->f.scale[j], sum = (double)found[i * r + j];
             c[i * r + j] = sum > 0x1p-100 ? sum * grown * (square ? scale * scale : scale)
                                           : sum_of(k, &x->mid[i * k], &y->mid[j * k], square);
         }
-}
-
-static bool bounded_sums(const sinkproof_planes *x, const sinkproof_planes *y, double *abs,
-                         double *square) {
-    factors x_f = factors_of(x->rows, x->cols), y_f = factors_of(y->rows, y->cols);
-    float *found = allocate_floats(x->rows * y->rows);
-    bool fine = fill_factors(x->rows, x->cols, x->mid, &x_f) &&
-                fill_factors(y->rows, y->cols, y->mid, &y_f);
-    if (fine) {
-        bounded_times(x, y, &x_f, &y_f, false, found, abs);
-        bounded_times(x, y, &x_f, &y_f, true, found, square);
-    }
-    factors_free(&x_f), factors_free(&y_f), free(found);
-    return fine;
 }
 
 typedef struct sums {
@@ -232,6 +195,7 @@ static bool is_small(double x, double tiny) {
 // NULL when no operand is that small.
 static double *lost_when_read(const sinkproof_planes *x, double tiny) {
     size_t n = x->rows * x->cols, small = 0;
+    if (x->f.size != NULL && x->f.least >= tiny) return NULL;
     for (size_t i = 0; x->known && i < n; i++) small += is_small(x->mid[i], tiny);
     for (size_t i = 0; !x->known && i < n; i++) {
         double freedom = x->worst[i], size = fabs(x->mid[i]);
@@ -264,12 +228,16 @@ static sums sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
     size_t m = x->rows, r = y->rows, k = x->cols;
     sums c = {.mid = allocate(m * r)};
     times(m, r, k, x->mid, y->mid, false, c.mid);
-    if (s->mid_only) return c;
     if (s->policy->ftz) c.flushed = flushed_of(x, y, sinkproof_flushed_below(s));
     c.abs = allocate(m * r), c.square = allocate(m * r);
     bool known = x->known && y->known;
-    if (known && k >= LONG_SUM && m * r >= MANY_SUMS && bounded_sums(x, y, c.abs, c.square))
+    if (known && x->f.size != NULL && y->f.size != NULL) {
+        float *found = (void *)allocate(m * r / 2 + 1);
+        bounded_times(x, y, false, found, c.abs);
+        bounded_times(x, y, true, found, c.square);
+        free(found);
         return c;
+    }
     double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
     double *square_x = mapped(x->mid, m * k, true), *square_y = mapped(y->mid, r * k, true);
     times(m, r, k, abs_x, abs_y, false, c.abs);
@@ -339,37 +307,92 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
 }
 //< bound.linear
 
+// Row i of the sums.
+static void sums_row(const sinkproof_setting *s, const sums *c, const row_terms *t, size_t i,
+                     size_t rows, const double *b_r, sinkproof_honest *out_r) {
+    for (size_t r = 0; r < rows; r++)
+        out_r[r] = sum_set(s, t, b_r != NULL ? b_r[r] : 0, c, i * rows + r);
+}
+
+static bool products_are_exact(const sinkproof_setting *s, const sinkproof_planes *x, int bits) {
+    return x->bits + bits <= significand_bits(s->policy->inside);
+}
+
 void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
                                const sinkproof_planes *y, const double *terms_i, const double *b_r,
                                sinkproof_honest *out, size_t out_stride) {
     if (x->rows == 0 || y->rows == 0) return;
     sums c = sums_of(s, x, y);
-    bool exact_products = x->bits + y->bits <= significand_bits(s->policy->inside);
+    bool exact = products_are_exact(s, x, y->bits);
     for (size_t i = 0; i < x->rows; i++) {
-        row_terms t = terms_of(s, terms_i != NULL ? terms_i[i] : (double)x->cols, exact_products,
-                               b_r != NULL);
-        for (size_t r = 0; r < y->rows; r++) {
-            size_t at = i * y->rows + r;
-            double b = b_r != NULL ? b_r[r] : 0;
-            out[i * out_stride + r] =
-                s->mid_only ? sinkproof_known(c.mid[at] + b) : sum_set(s, &t, b, &c, at);
-        }
+        double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
+        row_terms t = terms_of(s, n, exact, b_r != NULL);
+        sums_row(s, &c, &t, i, y->rows, b_r, out + i * out_stride);
     }
     sums_free(&c);
 }
 
-void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
-                             const sinkproof_matrix *w, size_t first, size_t count,
-                             const double *b_r, sinkproof_honest *out, size_t out_stride) {
-    enum { BLOCK = 512 }; // rows of W decoded at a time
-    sinkproof_planes y = {.cols = w->cols, .bits = sinkproof_matrix_bits(w), .known = true};
+// ---- a stored weight
+
+enum { BLOCK = 128 }; // rows of W decoded at a time: they and their factors stay in the cache
+
+struct sinkproof_linear_sums {
+    const sinkproof_setting *s;
+    size_t x_rows, rows;
+    row_terms terms;
+    const double *b_r;
+    sums *blocks;
+};
+
+static size_t rows_of_block(size_t rows, size_t first) {
+    return rows - first < BLOCK ? rows - first : BLOCK;
+}
+
+sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
+                                                const sinkproof_planes *x,
+                                                const sinkproof_matrix *w, size_t first,
+                                                size_t rows, const double *b_r) {
+    sinkproof_linear_sums *linear = malloc(sizeof *linear);
+    int bits = sinkproof_matrix_bits(w);
+    sinkproof_planes y = {.rows = BLOCK, .cols = w->cols, .bits = bits, .known = true};
+    if (linear == NULL) abort();
+    row_terms terms = terms_of(s, (double)x->cols, products_are_exact(s, x, bits), b_r != NULL);
+    *linear = (sinkproof_linear_sums){s, x->rows, rows, terms, b_r, NULL};
+    linear->blocks = calloc(rows / BLOCK + 1, sizeof *linear->blocks);
+    if (linear->blocks == NULL) abort();
     y.mid = allocate(BLOCK * w->cols);
-    for (size_t r0 = 0; r0 < count; r0 += BLOCK) {
-        y.rows = count - r0 < BLOCK ? count - r0 : BLOCK;
-        for (size_t r = 0; r < y.rows; r++)
+    if (x->f.size != NULL) y.f = sinkproof_factors_for(BLOCK, w->cols);
+    for (size_t r0 = 0; r0 < rows; r0 += BLOCK) {
+        bool fine = y.f.size != NULL;
+        y.rows = rows_of_block(rows, r0), y.f.least = INFINITY;
+        for (size_t r = 0; r < y.rows; r++) {
             sinkproof_matrix_row(w, first + r0 + r, &y.mid[r * w->cols]);
-        sinkproof_honest_products(s, x, &y, NULL, b_r != NULL ? b_r + r0 : NULL, out + r0,
-                                  out_stride);
+            fine = fine && sinkproof_factors_row(&y.f, r, &y.mid[r * w->cols]);
+        }
+        if (!fine) sinkproof_factors_free(&y.f);
+        linear->blocks[r0 / BLOCK] = sums_of(s, x, &y);
     }
-    free(y.mid);
+    sinkproof_planes_free(&y);
+    return linear;
+}
+
+void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
+                               sinkproof_honest *y_r) {
+    for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK)
+        sums_row(linear->s, &linear->blocks[r0 / BLOCK], &linear->terms, i,
+                 rows_of_block(linear->rows, r0), linear->b_r != NULL ? linear->b_r + r0 : NULL,
+                 y_r + r0);
+}
+
+void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
+    for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK) sums_free(&linear->blocks[r0 / BLOCK]);
+    free(linear->blocks), free(linear);
+}
+
+void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
+                             const sinkproof_matrix *w, size_t first, size_t rows,
+                             const double *b_r, sinkproof_honest *out, size_t out_stride) {
+    sinkproof_linear_sums *linear = sinkproof_linear_sums_of(s, x, w, first, rows, b_r);
+    for (size_t i = 0; i < x->rows; i++) sinkproof_linear_sums_row(linear, i, out + i * out_stride);
+    sinkproof_linear_sums_free(linear);
 }

@@ -31,37 +31,32 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         in_var += 4 * square * x->var;
     }
     sinkproof_lean lean = sinkproof_lean_of_sum(sum, s->u);
-    for (size_t i = 0; i < d && !s->mid_only; i++)
-        sinkproof_lean_add(&lean, x_d[i].mid * x_d[i].mid);
+    for (size_t i = 0; i < d; i++) sinkproof_lean_add(&lean, x_d[i].mid * x_d[i].mid);
     double n = (double)d, root = 1 / sqrt(sum / n + eps);
     double leaning =
         sum > 0 ? sinkproof_lean_result(&lean) / (2 * sum) : 0; // of the root, relative
     double here = sinkproof_gamma(n + 8, 0x1p-53);              // this evaluation's own error
     double declared = s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u;
-    double shared = 0;
-    sinkproof_honest r = sinkproof_known(root);
-    if (!s->mid_only) {
-        double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
-        // Where results are flushed, additions and the division lose as much as a square.
-        double lost = (s->policy->ftz ? 3 * n : n) * under, least = fmax(sum_lo - lost, 0);
-        double lo = 1 / sqrt((sum_hi + lost) * (1 + gamma) / n + eps * (1 + gamma)) * (1 - here);
-        double hi =
-            1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
-        // relative variance of the computed sum: its rounded partial sums grow to the whole
-        shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * fourth / (6 * sum * sum) + 3) : 0;
-        shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
-        double likely = sqrt(2 * s->odds * 3 * shared) + leaning + 2 * here;
-        r = (sinkproof_honest){
-            lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0, 0};
-        if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
-        r = sinkproof_honest_declared(r, declared, 0);
-    }
+    double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
+    // Where results are flushed, additions and the division lose as much as a square.
+    double lost = (s->policy->ftz ? 3 * n : n) * under, least = fmax(sum_lo - lost, 0);
+    double lo = 1 / sqrt((sum_hi + lost) * (1 + gamma) / n + eps * (1 + gamma)) * (1 - here);
+    double hi =
+        1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
+    // relative variance of the computed sum: its rounded partial sums grow to the whole
+    double shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * fourth / (6 * sum * sum) + 3) : 0;
+    shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
+    double likely = sqrt(2 * s->odds * 3 * shared) + leaning + 2 * here;
+    sinkproof_honest r = {
+        lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0, 0};
+    if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
+    r = sinkproof_honest_declared(r, declared, 0);
     for (size_t i = 0; i < d; i++) {
         sinkproof_honest x = sinkproof_honest_flushed(s, x_d[i]);
         sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_d[i]));
         sinkproof_honest y = sinkproof_honest_mul(x, scale);
         y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
-        if (!s->mid_only && (y.lo != 0 || y.hi != 0)) // nothing is lost of an exact zero
+        if (y.lo != 0 || y.hi != 0) // nothing is lost of an exact zero
             y = sinkproof_honest_declared(y, 0, under * fmax(fabs(r.hi), fabs(scale_d[i])));
         y.bias += leaning * fabs(y.mid);
         y_d[i] = sinkproof_honest_at(s, point, y);

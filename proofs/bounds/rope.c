@@ -67,7 +67,7 @@ static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproo
         if (at.optional) f.lo = fmin(f.lo, real.lo), f.hi = fmax(f.hi, real.hi);
     }
     f.likely_lo = f.lo, f.likely_hi = f.hi;
-    return s->mid_only ? sinkproof_known(f.mid) : f;
+    return f;
 }
 
 // value = cos or sin of the angle, slope the other one; |error of the angle| <= width.
@@ -93,11 +93,6 @@ void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_con
         sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
         if (at.optional) lo = fmin(lo, position * f.lo), hi = fmax(hi, position * f.hi);
         double width = fmax(hi - angle, angle - lo) * (1 + 0x1p-50);
-        if (s->mid_only) {
-            c_p[p] = sinkproof_known(cos(angle) * concentration);
-            s_p[p] = sinkproof_known(sin(angle) * concentration);
-            continue;
-        }
         if (at.optional || at.format == SINKPROOF_REAL) width += fabs(angle) * 0x1p-52;
         c_p[p] = wave(s, cos(angle), sin(angle), width, concentration);
         s_p[p] = wave(s, sin(angle), cos(angle), width, concentration);

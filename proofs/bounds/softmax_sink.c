@@ -105,7 +105,7 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
     sinkproof_honest z = row->t_j[j];
     numerator e = {.mid = exp(z.mid - row->m), .own = 1};
     e.lo = e.hi = e.likely_lo = e.likely_hi = e.mid;
-    if (s->mid_only || z.hi == -INFINITY) return e;
+    if (z.hi == -INFINITY) return e;
     double far = fmax(fabs(z.lo - row->m_hi), fabs(z.hi - row->m_lo));
     // A sink that enters a finished sum is shifted by the maximum of the keys.
     if (j == row->n && j > 0 && row->running) far = fmax(far, fabs(z.hi - row->keys_lo));
@@ -126,7 +126,7 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
 //< bound.exp
 
 static bool admits(const sinkproof_setting *s, sinkproof_point point, int form) {
-    return point == SINKPROOF_AT_A9 && !s->mid_only &&
+    return point == SINKPROOF_AT_A9 &&
            sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, form);
 }
 
@@ -367,7 +367,7 @@ static row_errors errors_of(const softmax_row *row, double total) {
         double a = row->e_j[j].mid / total;
         if (!(a > 0)) continue;
         r.fourth += a * a;
-        if (!row->s->mid_only) sinkproof_lean_add(&lean, row->e_j[j].mid);
+        sinkproof_lean_add(&lean, row->e_j[j].mid);
         r.var += a * a * term_variance(row, j);
         r.bias += a * row->t_j[j].bias;
         r.distance += a * fabs(row->t_j[j].mid - row->m);
@@ -413,7 +413,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                               sinkproof_honest *alpha_j, double *common) {
     bool wide = false; // beyond the range of exp
     for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
-    if (wide && !s->mid_only) {
+    if (wide) {
         sinkproof_honest any = anything(s, point, n, z_j, b);
         *common = 0;
         for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
@@ -433,7 +433,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     *common = partial / 3 + r.var;
     for (size_t j = 0; j <= n; j++) {
         sinkproof_honest a = sinkproof_known(row.e_j[j].mid / total);
-        if (!s->mid_only && row.e_j[j].hi > 0) {
+        if (row.e_j[j].hi > 0) {
             range worst = weight_range(&row, j, &worst_case);
             range probable = weight_range(&row, j, &at_odds);
             a.lo = worst.lo, a.hi = worst.hi;

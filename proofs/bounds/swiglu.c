@@ -55,7 +55,6 @@ static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
 
 static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest y = real_sigmoid(t);
-    if (s->mid_only) return y;
     if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_M8_TANH))
         return by_exp(s, t, y);
     if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_FORM_DEFINITION))
@@ -76,7 +75,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
     g = sinkproof_honest_flushed(s, g), l = sinkproof_honest_flushed(s, l);
     sinkproof_honest alpha = sinkproof_known(config->swiglu_alpha);
     // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
-    if (!s->mid_only) alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
+    alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
     alpha = sinkproof_honest_at(s, SINKPROOF_AT_M8_ALPHA, alpha);
     sinkproof_honest t = at(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
     sinkproof_honest gated = at(s, SINKPROOF_AT_M8_SIGMOID, sigmoid_set(s, t));

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Factors in binary32, from above: long sums of sizes and of squares are bounded with half the
+// work.
+//
+// Each number is scaled by its row's power of two and rounded up to binary32. A product of such
+// rows errs by gamma_(k+2) at the most, and by k 2^-126 where terms underflow (linear.c).
+#include "proofs/bounds/factors.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// Loops over a weight's rows, each compiled for the vectors of several processors; the one that
+// runs is chosen when the program is loaded. No sum is made in another order: the same bits.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+enum { ABREAST = 16 }; // extremes kept side by side: one would wait for itself
+
+// The largest size of a row, NaN when one is not finite, and the least that is not 0.
+FOR_EACH_PROCESSOR
+static void extremes_of(size_t k, const double *x_k, double *largest, double *least) {
+    double most[ABREAST] = {0}, none[ABREAST] = {0}, few[ABREAST];
+    for (size_t a = 0; a < ABREAST; a++) few[a] = INFINITY;
+    size_t whole = k - k % ABREAST;
+    for (size_t i = 0; i < whole; i += ABREAST)
+        for (size_t a = 0; a < ABREAST; a++) {
+            double size = fabs(x_k[i + a]), other = size > 0 ? size : INFINITY;
+            most[a] = size > most[a] ? size : most[a];
+            few[a] = other < few[a] ? other : few[a];
+            none[a] += 0 * size;
+        }
+    for (size_t i = whole; i < k; i++) {
+        double size = fabs(x_k[i]), other = size > 0 ? size : INFINITY;
+        most[0] = size > most[0] ? size : most[0];
+        few[0] = other < few[0] ? other : few[0];
+        none[0] += 0 * size;
+    }
+    for (size_t a = 1; a < ABREAST; a++) {
+        most[0] = most[a] > most[0] ? most[a] : most[0];
+        few[0] = few[a] < few[0] ? few[a] : few[0];
+        none[0] += none[a];
+    }
+    *largest = most[0] + none[0], *least = few[0];
+}
+
+// At least |x_k| down and its square, at most 1.000001 of them.
+FOR_EACH_PROCESSOR
+static void round_up(size_t k, const double *restrict x_k, double down, float *restrict size_k,
+                     float *restrict square_k) {
+    for (size_t i = 0; i < k; i++) {
+        double part = fabs(x_k[i]) * down;
+        size_k[i] = (float)part * (1 + 0x1p-22f);
+        square_k[i] = (float)(part * part) * (1 + 0x1p-22f);
+    }
+}
+
+static void *allocate(size_t n, size_t size) {
+    void *p = malloc((n > 0 ? n : 1) * size);
+    if (p == NULL) abort();
+    return p;
+}
+
+sinkproof_factors sinkproof_factors_for(size_t rows, size_t cols) {
+    sinkproof_factors f = {.rows = rows, .cols = cols, .least = INFINITY};
+    f.size = allocate(rows * cols, sizeof *f.size);
+    f.square = allocate(rows * cols, sizeof *f.square);
+    f.scale = allocate(rows, sizeof *f.scale);
+    return f;
+}
+
+bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k) {
+    size_t k = f->cols;
+    double largest, least;
+    extremes_of(k, x_k, &largest, &least);
+    if (!(largest < 0x1p400)) return false;
+    f->scale[r] = largest > 0x1p-400 ? ldexp(1, ilogb(largest) + 1) : 0x1p-399;
+    f->least = least < f->least ? least : f->least;
+    round_up(k, x_k, 1 / f->scale[r], &f->size[r * k], &f->square[r * k]);
+    return true;
+}
+
+void sinkproof_factors_free(sinkproof_factors *f) {
+    free(f->size), free(f->square), free(f->scale);
+    *f = (sinkproof_factors){0};
+}
