@@ -17,7 +17,8 @@
 
 Fails on an id stated twice, without a $$ block, without code, without a passing test or with a
 failing one, without the evidence that its letters ask for; on an id in code, log or prose that no
-chapter states, on a dead link; on a malformed or unclosed region; on shown code, measured lines or
+chapter states, on a dead link, on a citation without an entry in doc/99-bibliography.md and an
+entry without a citation; on a malformed or unclosed region; on shown code, measured lines or
 an index that differ; on a stale doc/TRACE.lock; on zero equations and an empty log.
 --write refreshes what is shown and measured, doc/INDEX.md and doc/TRACE.lock, then checks the rest.
 """
@@ -277,6 +278,7 @@ def main():
     run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
     doc_pages.check_shown(root, regions, run, options.write, problems)
     doc_pages.check_citations(root, stated, problems)
+    doc_pages.check_bibliography(root, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
     lock, index = lock_text(stated, regions), index_text(root, stated, regions, run)
     if options.write:
