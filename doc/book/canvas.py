@@ -3,7 +3,7 @@
 """A drawing as SVG: boxes, lines, words; light and dark; readable as a file of its own and inside a page.
 
 Colours are names (ink, faint, a, b, c, d, bad), defined once for both schemes. Lengths are units of the
-drawing, which is 520 wide; words are 16 high, as in the text beside it, or 14.
+drawing, which is 520 wide; words are 16 high, as in the text beside it, or 15.
 """
 from xml.sax.saxutils import escape, quoteattr
 
@@ -13,7 +13,7 @@ DARK = "--ink:#dfe1e4;--faint:#9aa0a8;--line:#565c65;--a:#7db4f0;--b:#e5a663;--c
 STYLE = (f".drawing{{{LIGHT}}}@media(prefers-color-scheme:dark){{.drawing{{{DARK}}}}}"
          "@media print{.drawing{" + LIGHT + "}}"
          ".drawing text{font:16px system-ui,\"DejaVu Sans\",sans-serif;fill:var(--ink)}"
-         ".drawing text.small{font-size:14px}.drawing text.code{font:14px ui-monospace,\"DejaVu Sans Mono\",monospace}")
+         ".drawing text.small{font-size:15px}.drawing text.code{font:15px ui-monospace,\"DejaVu Sans Mono\",monospace}")
 
 
 def number(x):

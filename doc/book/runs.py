@@ -188,8 +188,8 @@ def activation(data):
                 if abs(lift) > 0.5:
                     points.append((gate, z / lift))
     left, right = -12, 12
-    c = Canvas(330, "The activation in a run: for every gate value, the output divided by up plus one, where that is above one half in size. The points lie on one curve, "
-               "near zero for negative gates, a small dip below it, then nearly the gate itself, and flat from 7 on, where "
+    c = Canvas(330, "The activation in a run: for every gate value, the output divided by up plus one, where that is above one half in "
+               "size. The points lie on one curve, near zero for negative gates, a small dip below it, then nearly the gate itself, and flat from 7 on, where "
                "the gate is clamped.")
     def at(g, z):
         return 30 + (g - left) * (WIDTH - 50) / (right - left), 262 - z * 28
@@ -232,7 +232,7 @@ def verdict(summary, results):
     outside = sum(r["outside"] for r in results)
     elements = sum(r["elements"] for r in results)
     bad = sorted({r["id"][3:] for r in results if r["outside"]})
-    c = Canvas(len(points) * 22 + 172, f"A verdict: {len(found)} tensors of an engine, a row for each point and a column for each "
+    c = Canvas(len(points) * 22 + 158, f"A verdict: {len(found)} tensors of an engine, a row for each point and a column for each "
                f"layer. All are inside their honest sets but {', '.join(bad)}, in every layer: {outside:,} of {elements:,} elements "
                f"are outside. One change of the policy explains them all: {summary['explained_by']}.")
     for l in range(4):
@@ -288,8 +288,7 @@ def honest(bf16, f32):
     c.line((on(middle), 222), (on(middle), 258), colour="ink", width=1.6)
     c.dot(on(value), 240, 6, "a")
     c.text(on(middle), 214, "emulation", anchor="middle", kind="small")
-    c.text(on(value), 278, f"engine: inside, {100 * inside['worst']:.0f} % of the way to an end", "a",
-           "start" if on(value) < 330 else "end", "small")
+    c.text(10, 280, f"engine: inside, {100 * inside['worst']:.0f} % of the way from the emulation to an end", "a", kind="small")
     c.text(10, 308, f"ends {inside['honest_lo']} and {inside['honest_hi']}", "faint", kind="small")
     return c
 
