@@ -15,7 +15,9 @@ sys.path[:0] = [str(ROOT / "doc/book"), str(ROOT / "tests")]
 import check_doc  # noqa: E402
 import doc_pages  # noqa: E402
 import pictures  # noqa: E402
+import runs  # noqa: E402
 
+PROGRAM = os.environ.get("SINKPROOF", str(ROOT / "build/release/sinkproof"))
 FIGURES = ROOT / "doc/book/figures"
 SHOWN = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+)\)$", re.MULTILINE)
 count, failed = 0, False
@@ -42,7 +44,7 @@ def main():
     kept, there = shown(), set(FIGURES.glob("*.svg"))
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
-        made = pictures.make(os.environ.get("SINKPROOF", str(ROOT / "build/release/sinkproof")), ROOT, out)
+        made = pictures.make(PROGRAM, ROOT, out)
         for name in sorted(made):
             path = FIGURES / f"{name}.svg"
             same = path.is_file() and path.read_bytes() == (out / path.name).read_bytes()
@@ -59,6 +61,9 @@ def main():
                or any(int(size) < 14 for size in re.findall(r"font(?:-size)?:(\d+)px", text))
                or re.search(r"(?:href|src|url\()", text)]
     report(not strange, "light and dark, words of 14 and more, nothing from elsewhere", strange)
+    convicted = [r for r in runs.judged(PROGRAM, ROOT)[1] if r["id"].endswith(".M8")]
+    sentence = "{:,} of the {:,} elements of `M8`".format(*(sum(r[k] for r in convicted) for k in ("outside", "elements")))
+    report(sentence in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split()), f"the README says: {sentence}")
     problems = check_doc.Problems()
     stated = check_doc.read_statements(ROOT, problems)
     families = {id.split(".")[0] for id in stated}
