@@ -5,7 +5,8 @@
 In doc/*.md: "<!-- exercise NAME -->" before a fence of C. The program is compiled with the build's
 own flags against libsinkproof.a; its lines go to the log as "# output NAME| line", from where
 tests/check_doc.py shows them. A program that does not compile or exits with another status than 0
-fails: a counterexample returns 1 when the two sides agree after all.
+fails: a counterexample returns 1 when the two sides agree after all. A fence of sh holds commands:
+the shell runs them in an empty folder with `sinkproof` on its PATH.
 """
 import os
 import pathlib
@@ -16,13 +17,27 @@ import tempfile
 
 BUILD = pathlib.Path(os.environ.get("SINKPROOF_BUILD", "build/release"))
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->\n```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAM = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->\n```(c|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LIBRARIES = ["-lflint", "-lmpfr", "-lgmp", "-lopenblas", "-ljansson", "-lm"]
 
 
 def links(flags, libraries):
     return subprocess.run([*flags, "-xc", "-", "-o", os.devnull, *libraries], input="int main(void) {}\n",
                           text=True, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def executed(command, name, **how):
+    ran = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, **how)
+    lines = ran.stdout.splitlines()
+    for line in lines:
+        print(f"# output {name}| {line}")
+    return ran.returncode == 0 and bool(lines), [], f"exits with 0 (it did with {ran.returncode})"
+
+
+def run_shell(name, text, folder):
+    place = folder / name
+    place.mkdir()
+    return executed(["sh", "-u", "-c", text], name, cwd=place, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
 
 
 def run(flags, libraries, name, text, folder):
@@ -32,11 +47,7 @@ def run(flags, libraries, name, text, folder):
                            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if built.returncode:
         return False, built.stdout.splitlines(), "compiles"
-    ran = subprocess.run([str(program)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-    lines = ran.stdout.splitlines()
-    for line in lines:
-        print(f"# output {name}| {line}")
-    return ran.returncode == 0 and bool(lines), [], f"exits with 0 (it did with {ran.returncode})"
+    return executed([str(program)], name)
 
 
 def main():
@@ -45,10 +56,13 @@ def main():
     number, failed, names = 0, False, set()
     os.chdir(ROOT)
     with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "sinkproof").symlink_to(pathlib.Path(os.environ.get("SINKPROOF", BUILD / "sinkproof")).resolve())
         for page in sorted((ROOT / "doc").glob("*.md")):
-            for name, text in PROGRAM.findall(page.read_text(encoding="utf-8")):
+            for name, language, text in PROGRAM.findall(page.read_text(encoding="utf-8")):
                 number += 1
-                passed, notes, what = run(flags, libraries, name, text, pathlib.Path(folder))
+                passed, notes, what = (run_shell(name, text, folder) if language == "sh" else
+                                       run(flags, libraries, name, text, folder))
                 passed = passed and name not in names
                 names.add(name)
                 print(f"{'ok' if passed else 'not ok'} {number} - exercise {name} of doc/{page.name} {what}")
