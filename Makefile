@@ -66,7 +66,8 @@ HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc pr
 TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
-ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py tests/test_pictures.py
+ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py
+ONCE    += tests/test_pictures.py
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
 endif
@@ -79,7 +80,7 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed pictures book test-book install clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed book test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
@@ -264,6 +265,7 @@ build/node/.stamp: doc/book/package.json | build/packages
 $(BUILD)/tap.log: | $(PROGRAM)
 	@$(MAKE) test
 
+.PHONY: pictures
 pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
 	@python3 doc/book/pictures.py $(PROGRAM) . doc/book/figures
 

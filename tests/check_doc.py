@@ -31,6 +31,7 @@ import sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import doc_bibliography  # noqa: E402
 import doc_pages  # noqa: E402
 import mutants_table  # noqa: E402
 import tap_log  # noqa: E402
@@ -278,7 +279,7 @@ def main():
     run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
     doc_pages.check_shown(root, regions, run, options.write, problems)
     doc_pages.check_citations(root, stated, problems)
-    doc_pages.check_bibliography(root, problems)
+    doc_bibliography.check(root, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
     lock, index = lock_text(stated, regions), index_text(root, stated, regions, run)
     if options.write:

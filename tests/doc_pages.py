@@ -9,10 +9,6 @@ MEASURED = re.compile(rf"^<!-- measured ({ID}) -->$")
 OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
 NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise)\b")
-BIBLIOGRAPHY = "99-bibliography.md"
-ENTRY = re.compile(r'^- <a id="([a-z][a-z0-9-]*)"></a>', re.MULTILINE)
-CITATION = re.compile(rf"{re.escape(BIBLIOGRAPHY)}#([\w-]+)")
-UNPUBLISHED = re.compile(r"\b(SPEC|EQUATIONS|NUMERICS)\b")  # notes that no reader of the tree can open
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
 
@@ -150,31 +146,3 @@ def check_citations(root, stated, problems):
                     problems.add(place, f"a dead link: {target}")
                 if re.fullmatch(ID, anchor) and anchor not in stated:
                     problems.add(place, f"links to {anchor}, which is not stated in doc/")
-
-
-def check_bibliography(root, problems):
-    """Every citation, in prose or in a comment, has its entry; every entry is cited; a chapter that a
-    comment names exists."""
-    page = root / "doc" / BIBLIOGRAPHY
-    entries = ENTRY.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
-    for key in sorted({k for k in entries if entries.count(k) > 1}):
-        problems.add(f"doc/{BIBLIOGRAPHY}", f"{key} is entered twice")
-    sources = sorted(f for room in ("ref", "fast", "proofs", "audit", "tests") for ending in ("c", "h", "inc", "v")
-                     for f in (root / room).rglob(f"*.{ending}"))
-    cited = set()
-    for file in [p for p in pages(root) if p != page] + sources:
-        name = str(file.relative_to(root))
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            for key in CITATION.findall(line):
-                cited.add(key)
-                if key not in entries:
-                    problems.add(f"{name}:{number}", f"cites {key}, which doc/{BIBLIOGRAPHY} does not enter")
-            if file not in sources:
-                continue
-            for chapter in re.findall(r"\bdoc/[\w-]+\.md\b", line):
-                if not (root / chapter).is_file():
-                    problems.add(f"{name}:{number}", f"names {chapter}, which there is not")
-            if UNPUBLISHED.search(line):
-                problems.add(f"{name}:{number}", f"cites {UNPUBLISHED.search(line)[1]}, which nobody can open")
-    for key in sorted(set(entries) - cited):
-        problems.add(f"doc/{BIBLIOGRAPHY}", f"{key} is cited nowhere")
