@@ -247,6 +247,7 @@ def verdict(summary, results):
             c.text(140 + 92 * l + 42, y + 15, f"{r['outside']:,} out" if r["outside"] else "✓", colour, "middle", "small",
                    "bold" if r["outside"] else None)
     y = 36 + 22 * len(points) + 30
+    c.line((10, y - 22), (WIDTH - 12, y - 22), colour="line", width=1)
     c.text(10, y, f"a bug: {', '.join(bad)}, first at layer {int(summary['first_divergence'][:2])}", "bad", weight="bold")
     c.text(10, y + 26, "one change explains all of it:")
     c.text(10, y + 48, f"{summary['policy']},{summary['explained_by']}", "a", kind="code")
