@@ -147,6 +147,7 @@ def layers(data):
             seen = [j for j in range(24) if row[j] > 0]
             c.rect(x + seen[0] * 4.6, 38 + i * 4.6, (seen[-1] - seen[0] + 1) * 4.6, 4.6, None, "ac"[l % 2], 0.75, 0)
         c.rect(x, 38, 110.4, 110.4, "line", round=0)
+        c.line((x, 38), (x + 110.4, 148.4), colour="line", width=1)
         c.text(x, 172, "window of 8" if l % 2 == 0 else "all before", "ac"[l % 2], kind="small")
     return c
 
