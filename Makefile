@@ -265,16 +265,21 @@ build/node/.stamp: doc/book/package.json | build/packages
 $(BUILD)/tap.log: | $(PROGRAM)
 	@$(MAKE) test
 
-.PHONY: pictures
+.PHONY: pictures test-pictures
 pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
 	@python3 doc/book/pictures.py $(PROGRAM) . doc/book/figures
+
+test-book: test-pictures
+test-pictures: | build/packages  ## every word of every picture in its place, in headless Chromium
+	@sh tests/install.sh --with browser build || true
+	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
 book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --katex $(KATEX) . build/book
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py tests/book_pictures.py
+	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
 FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(wildcard tests/*.c)
 format:  ## clang-format every C file in place
