@@ -69,6 +69,7 @@ TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py
+ONCE    += tests/test_pictures.py
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
 endif
@@ -265,6 +266,15 @@ build/node/.stamp: doc/book/package.json | build/packages
 
 $(BUILD)/tap.log: | $(PROGRAM)
 	@$(MAKE) test
+
+.PHONY: pictures test-pictures
+pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
+	@python3 doc/book/pictures.py $(PROGRAM) . doc/book/figures
+
+test-book: test-pictures
+test-pictures: | build/packages  ## every word of every picture in its place, in headless Chromium
+	@sh tests/install.sh --with browser build || true
+	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
 book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --katex $(KATEX) . build/book

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One pass: the rows of all segments through all layers (SPEC T0 ... F2), in the lane arithmetic of
+// One pass: the rows of all segments through all layers (T0 ... F2), in the lane arithmetic of
 // ref/lanes/lanes.h. Six barriers a layer when the rows are few: the norms are computed by every
 // thread for itself, and a residual is added by the thread that made the columns that it adds.
 #include "fast/engine_internal.h"

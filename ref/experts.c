@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Mixture of experts (SPEC M5 to M11). Only the chosen experts run; the tokens that chose the same
-// expert go through it together, so that its rows are decoded once per call.
+// Mixture of experts (M5 to M11, doc/09-swiglu-experts.md). Only the chosen experts run; the tokens
+// that chose the same expert go through it together, so that its rows are decoded once per call.
 #include "ref/stages.h"
 
 #include <string.h>

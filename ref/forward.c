@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The layer loop (SPEC T0 ... F2): embedding, then per layer attention and experts, each behind a
-// norm and added to the residual; a last norm; the logits. It computes nothing itself: every
-// number comes from a stage of the table, and the observer sees it as soon as it is there.
+// The layer loop (T0 ... F2, doc/10-forward.md): embedding, then per layer attention and experts,
+// each behind a norm and added to the residual; a last norm; the logits. It computes nothing
+// itself: every number comes from a stage of the table, and the observer sees it as soon as it is
+// there.
 #include "ref/forward.h"
 
 #include "ref/buffers.h"

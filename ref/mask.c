@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which keys a query sees (SPEC section 6). The sink is no key: nothing ever masks it.
+// Which keys a query sees (doc/06-softmax-sink.md). The sink is no key: nothing ever masks it.
 #include "ref/stages.h"
 
 size_t sinkproof_mask_first(size_t window, size_t i) {

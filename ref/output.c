@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Output projection (SPEC A12): the heads side by side, times W^O, plus b^O; and the residual sums
-// (A13, M12).
+// Output projection (A12, doc/07-values-output.md): the heads side by side, times W^O, plus b^O;
+// and the residual sums (A13, M12).
 #include "ref/stages.h"
 
 void sinkproof_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,

@@ -35,9 +35,9 @@ static const unsigned char f32_table[SINKPROOF_POINT_COUNT] = {
     AT(M12) = F32,         AT(F1) = F32,          AT(F2) = F32,
 };
 
-// gpt_oss/torch/model.py in bfloat16: SPEC section 4, point by point. The rotation's angles
-// and the activation's constant stay in float32 (a Python scalar meets a bf16 tensor in the
-// wider arithmetic type); the mixture is one einsum, rounded once.
+// gpt_oss/torch/model.py in bfloat16, point by point (doc/99-bibliography.md#openai-source). The
+// rotation's angles and the activation's constant stay in float32 (a Python scalar meets a bf16
+// tensor in the wider arithmetic type); the mixture is one einsum, rounded once.
 static const unsigned char openai_bf16_table[SINKPROOF_POINT_COUNT] = {
     AT(T0) = BF16,       AT(A1) = BF16,         AT(A2) = BF16,        AT(A4_FREQ) = F32,
     AT(A4_ANGLE) = F32,  AT(A4_COS) = BF16,     AT(A4_PROD) = BF16,   AT(A4) = BF16,

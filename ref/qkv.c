@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Queries, keys and values (SPEC A2, A3): three affine maps of the normed input.
+// Queries, keys and values (A2, doc/04-qkv.md): three affine maps of the normed input.
 // Head h owns the coordinates h head_dim ... (h + 1) head_dim - 1 of the query; there are fewer
 // key/value heads: query head h reads key/value head h / (n_heads / n_kv_heads).
 #include "ref/stages.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// RMSNorm (SPEC A1, M1, F1): a token divided by its root mean square, times a learned scale.
-// The scale multiplies before the one rounding; casting first is another model (Llama's).
-// No mean is subtracted, no bias is added.
+// RMSNorm (A1, M1, F1; doc/03-rmsnorm.md): a token divided by its root mean square, times a learned
+// scale. The scale multiplies before the one rounding; casting first is another model (Llama's). No
+// mean is subtracted, no bias is added.
 #include "ref/stages.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rotary positions with YaRN (SPEC A4 and section 5). Coordinates d and d + head_dim / 2 of
+// Rotary positions with YaRN (A4, doc/05-rope.md). Coordinates d and d + head_dim / 2 of
 // a head form a pair that turns by position times frequency; slow pairs turn `factor` times
 // slower than they were trained to (interpolation), fast pairs as trained (extrapolation), a ramp
 // between. Cosine and sine carry the concentration, so q.k grows by its square.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The router (SPEC M2 to M4): a logit per expert, the largest few are chosen, and a softmax
-// over the chosen logits alone gives their weights. The bias counts in the choice and in the
-// weights.
+// The router (M2 to M4, doc/08-router.md): a logit per expert, the largest few are chosen, and a
+// softmax over the chosen logits alone gives their weights. The bias counts in the choice and in
+// the weights.
 #include "ref/stages.h"
 
 #include <math.h>

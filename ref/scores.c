@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Scores (SPEC A5, A6): s_ij = q_i . k_j / sqrt(head_dim), for one head and every cached key.
-// Keys that the mask will hide get their score too, as in the published reference.
+// Scores (A5, A6; doc/06-softmax-sink.md): s_ij = q_i . k_j / sqrt(head_dim), for one head and
+// every cached key. Keys that the mask will hide get their score too, as in the published
+// reference.
 #include "ref/stages.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Softmax with a sink (SPEC A7 to A10). The learned logit b of the head is one more entry of
-// the denominator and contributes no value vector: a query may attend to nothing.
+// Softmax with a sink (A9, A10; doc/06-softmax-sink.md). The learned logit b of the head is one
+// more entry of the denominator and contributes no value vector: a query may attend to nothing.
 //   alpha_ij = e^(s_ij - m) / Z,  alpha_sink = e^(b - m) / Z,
 //   Z = e^(b - m) + sum_j e^(s_ij - m),  m = max(b, max_j s_ij),  j over the visible keys.
 // With m as shift no exponential exceeds 1 and one of them is 1, hence 1 <= Z <= keys + 1: no

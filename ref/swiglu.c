@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The experts' activation (SPEC M7, M8): z = g sigmoid(alpha g) (u + 1), where the gate g is
-// clamped from above only and u on both sides. Very negative gates overflow e^(-alpha g) to
-// infinity, and the sigmoid is then 0, never NaN.
+// The experts' activation (M8, doc/09-swiglu-experts.md): z = g sigmoid(alpha g) (u + 1), where the
+// gate g is clamped from above only and u on both sides. Very negative gates overflow e^(-alpha g)
+// to infinity, and the sigmoid is then 0, never NaN.
 #include "ref/stages.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The two ends of the model: a token becomes its row of the embedding (SPEC T0, no scaling),
+// The two ends of the model: a token becomes its row of the embedding (T0, no scaling),
 // and the last hidden state becomes one logit per word (F2: no bias, no cap, not tied to T0).
 #include "ref/stages.h"
 

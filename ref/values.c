@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Weighted values (SPEC A11): o_id = sum_j alpha_ij v_jd over the visible keys. The sink
-// took its share of the weights and adds nothing here.
+// Weighted values (A11, doc/07-values-output.md): o_id = sum_j alpha_ij v_jd over the visible keys.
+// The sink took its share of the weights and adds nothing here.
 #include "ref/stages.h"
 
 void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *block,

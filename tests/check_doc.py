@@ -17,7 +17,8 @@
 
 Fails on an id stated twice, without a $$ block, without code, without a passing test or with a
 failing one, without the evidence that its letters ask for; on an id in code, log or prose that no
-chapter states, on a dead link; on a malformed or unclosed region; on shown code, measured lines or
+chapter states, on a dead link, on a citation without an entry in doc/99-bibliography.md and an
+entry without a citation; on a malformed or unclosed region; on shown code, measured lines or
 an index that differ; on a stale doc/TRACE.lock; on zero equations and an empty log.
 --write refreshes what is shown and measured, doc/INDEX.md and doc/TRACE.lock, then checks the rest.
 """
@@ -30,6 +31,7 @@ import sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import doc_bibliography  # noqa: E402
 import doc_pages  # noqa: E402
 import mutants_table  # noqa: E402
 import tap_log  # noqa: E402
@@ -277,6 +279,7 @@ def main():
     run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
     doc_pages.check_shown(root, regions, run, options.write, problems)
     doc_pages.check_citations(root, stated, problems)
+    doc_bibliography.check(root, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
     lock, index = lock_text(stated, regions), index_text(root, stated, regions, run)
     if options.write:

@@ -132,6 +132,18 @@ fresh; edit doc/01-a.md 's/See eq.sink.limit./See eq[sink.limt]/'; refuses 'cite
 fresh; edit doc/01-a.md 's/`sink.limit`/`sink.limt`/'; refuses 'cites sink.limt' "an unknown id in backticks"
 fresh; edit doc/01-a.md 's/#sink.limit/#sink.limt/'; refuses 'links to sink.limt' "a link to an unknown id"
 fresh; edit doc/01-a.md 's/02-b.md#/03-b.md#/'; refuses 'dead link' "a dead link"
+entered() { # a bibliography with one entry, cited once in prose
+    fresh
+    printf '%s\n' '# Bibliography' '' '- <a id="higham-2002"></a>Higham' >doc/99-bibliography.md
+    echo 'As in [Higham](99-bibliography.md#higham-2002).' >>doc/02-b.md
+}
+entered; accepts "a bibliography and its citation"
+entered; edit doc/02-b.md 's/#higham-2002/#higham-2003/'; refuses 'cites higham-2003' "a citation without an entry"
+entered; edit doc/02-b.md '/Higham/d'; refuses 'higham-2002 is cited nowhere' "an entry that nobody cites"
+entered; edit doc/02-b.md '/Higham/d'; sed -i '1i // doc/99-bibliography.md#higham-2002' ref/a.c; accepts "a citation in a comment"
+entered; sed -n 3p doc/99-bibliography.md >>doc/99-bibliography.md; refuses 'entered twice' "an entry made twice"
+entered; sed -i '1i // SPEC section 3' ref/a.c; refuses 'cites SPEC' "a source that nobody can open"
+entered; sed -i '1i // doc/03-c.md' ref/a.c; refuses 'names doc/03-c.md' "a chapter that there is not"
 
 fresh; edit ref/a.c 's/double mass/double more/'
 $check --write --log "$work/tree/log" "$work/tree" >/dev/null

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// YaRN's frequencies against the specification's table and against long double, both modes of
-// truncation; the rotation: which coordinates pair, what it preserves.
+// YaRN's frequencies against a table of the published formula and against long double, both modes
+// of truncation; the rotation: which coordinates pair, what it preserves.
 #include "tests/reference.h"
 
 #include <math.h>
 
-// SPEC section 5: pair, radians per position, and the change in per cent when the ramp's ends are
-// truncated to 8 and 18.
+// The formula of doc/99-bibliography.md#peng-2024 in binary64, not by this code: pair, radians per
+// position, and the change in per cent when the ramp's ends are truncated to 8 and 18.
 static const struct golden {
     size_t d;
     double freq;

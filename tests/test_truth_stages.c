@@ -267,9 +267,10 @@ static void rotation(uint64_t seed) {
     sinkproof_truth_yarn_clear(&yarn);
 }
 
-// SPEC 5's table, computed there in binary64. Its own error: low and high by 8 u relative, hence
-// the ramp by 8 u (8.1 + 2 x 17.4) / 9.3 < 40 u; the frequency keeps at least 1/32 of theta^-..,
-// so 32 times that, and a power and three quotients of 2 u each: below 1300 u, u = 2^-53.
+// The table of tests/test_rope.c, computed in binary64. Its own error: low and high by 8 u
+// relative, hence the ramp by 8 u (8.1 + 2 x 17.4) / 9.3 < 40 u; the frequency keeps at least 1/32
+// of theta^-.., so 32 times that, and a power and three quotients of 2 u each: below 1300 u, u =
+// 2^-53.
 static void golden(void) {
     static const struct {
         size_t d;

@@ -100,5 +100,6 @@ def adapted(svg, figure):
     svg = re.sub(r"rgb\(\s*1,\s*1,\s*1\)", "currentColor", svg)
     svg = re.sub(r"\scolor=\"(?:black|white|gray)\"", "", svg)
     svg = re.sub(r"<filter .*?</filter>", "", svg, flags=re.S)
+    words = html.escape(re.sub(r"[$`{}\\\\]", "", figure.caption))
     return re.sub(r"<svg\s+width=\"\d+\" height=\"\d+\"",
-                  f'<svg role="img" aria-label="{html.escape(figure.name)}"', svg, count=1).strip()
+                  lambda _: f'<svg style="max-width:36rem" role="img" aria-label="{words}"', svg, count=1).strip()

@@ -176,6 +176,8 @@ class Chapter:
     def block(self, node):
         """Any other block, its inlines transformed."""
         kind, content = node["t"], node["c"] if "c" in node else None
+        if kind == "Para" and [part["t"] for part in content] == ["Image"]:
+            return self.picture(content[0])
         if kind in ("Para", "Plain"):
             return {"t": kind, "c": self.inlines(content)}
         if kind == "Header":
@@ -195,6 +197,17 @@ class Chapter:
         if kind == "RawBlock" and content[1].lstrip().startswith("<!-- generated"):
             return raw("")
         return node
+
+    def picture(self, node):
+        """An SVG that is a paragraph of its own stands in the page: it takes the page's letters."""
+        words, address = text_of(node["c"][1]), node["c"][2][0]
+        path = (self.book.root / self.source).parent / address
+        if not words or path.suffix != ".svg" or not path.is_file():
+            self.problems.add(self.source, f"an image, {address!r}: expected an SVG that is there, and words for it")
+            return raw("")
+        svg = path.read_text(encoding="utf-8")
+        svg = svg[svg.index("<svg"):].replace("<svg ", '<svg style="max-width:34rem" ', 1)
+        return raw(f'<figure id="fig-{path.stem}">{svg}</figure>')
 
     def cells(self, part):
         """A table's parts hold blocks somewhere below."""
@@ -241,7 +254,7 @@ class Chapter:
         elif kind in ("Emph", "Strong", "Strikeout", "Superscript", "Subscript", "Underline"):
             node["c"] = self.inlines(content, linked)
         elif kind == "Image":
-            self.problems.add(self.source, f"an image, {content[2][0]!r}: figures are drawn from curves")
+            self.problems.add(self.source, f"an image, {content[2][0]!r}, among words: a picture is a paragraph of its own")
         return node
 
     def target_of(self, name):

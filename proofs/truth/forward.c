@@ -50,7 +50,7 @@ static void reach3(pass *p, const char *point, size_t layer, size_t a, size_t b,
     reach(p, point, true, layer, 3, shape, values);
 }
 
-// J(i) = [first_key, i]: causal, and the last `window` keys on sliding layers (SPEC 6).
+// J(i) = [first_key, i]: causal, and the last `window` keys on sliding layers (mask.window).
 static size_t first_key(const pass *p, size_t layer, size_t i) {
     size_t window = p->config->window;
     return p->config->sliding[layer] && i >= window ? i - window + 1 : 0;

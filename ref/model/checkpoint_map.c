@@ -111,7 +111,8 @@ static bool map_plain(const target *to, sinkproof_matrix *out) {
 }
 
 // attn.qkv of the original layout: heads * head_dim rows of q, then kv_heads * head_dim of k,
-// then as many of v; in a bias, columns. Source: SPEC section 2.1.
+// then as many of v; in a bias, columns. Source:
+// doc/99-bibliography.md#openai-source.
 static bool map_fused(const target *to, sinkproof_matrix *out) {
     const sinkproof_config *config = &to->model->config;
     sinkproof_entry *entry = find_or_fail(to, "");

@@ -2,7 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Reading config.json (model.config). Every key that changes the mathematics is read or
-// refused; nothing that would is passed over in silence. Source: SPEC section 1.
+// refused; nothing that would is passed over in silence. Both layouts:
+// doc/99-bibliography.md#openai-source, doc/99-bibliography.md#transformers.
 #include "ref/model/config.h"
 
 #include "ref/model/bytes.h"

@@ -2,8 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // Stored weights that are no numbers: infinities, NaN, and MXFP4's scale byte 255. No verdict could
-// rest on them: engines pass them on, flush them, or read the byte as a power of two (SPEC section
-// 3). One is legal: a sink of -infinity, whose exponential is 0, is a head without a sink.
+// rest on them: engines pass them on, flush them, or read the byte as a power of two
+// (mxfp4.decode). One is legal: a sink of -infinity, whose exponential is 0, is a head without a
+// sink.
 #include "ref/model/checkpoint.h"
 
 #include "ref/model/bf16.h"

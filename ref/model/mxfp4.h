@@ -3,7 +3,8 @@
 //
 // MXFP4 (mxfp4.decode): blocks of 32 elements share one scale byte s; an element is
 // E2M1(code) * 2^(s - 127). In safetensors, byte b of a block's 16 holds element 2b in
-// its low nibble and element 2b + 1 in its high nibble. Source: SPEC section 3.
+// its low nibble and element 2b + 1 in its high nibble. Sources:
+// doc/99-bibliography.md#ocp-2023, doc/99-bibliography.md#openai-source.
 //
 // Every value is exact in binary64, and in bf16 as long as s <= 252 (mxfp4.exact): the
 // largest, 6 * 2^127, only needs exponent 129, the smallest, 2^-128, is no subnormal here.

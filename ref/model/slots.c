@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The table of weights. Source: SPEC sections 2.1 and 2.2.
+// The table of weights. Sources: doc/99-bibliography.md#openai-source and
+// doc/99-bibliography.md#transformers.
 #include "ref/model/slots.h"
 
 typedef enum dimension {

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The 17 weights of a layer and the 3 outside, as data: member, shape, and the name in each
-// container (SPEC section 2). What opens, makes, writes and lists checkpoints walks this
-// table, so that no two of them can disagree about a shape.
+// container. What opens, makes, writes and lists checkpoints walks this table, so that no two of
+// them can disagree about a shape.
 #ifndef SINKPROOF_SLOTS_H
 #define SINKPROOF_SLOTS_H
 

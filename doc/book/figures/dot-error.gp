@@ -7,8 +7,8 @@ set logscale xy
 set format y "10^{%T}"
 set xrange [1:65536]
 set yrange [0.01:200000]
-set terminal svg size 720,580 font "sans-serif,19" linewidth 1.4 name "figure"
-set key outside bottom center horizontal maxcols 2 font ",17"
+set terminal svg size 560,600 font "sans-serif,16" linewidth 1.4 name "figure"
+set key outside bottom center horizontal maxcols 1 font ",15"
 plot data using 1:6 with lines lc rgb ink lw 1.5 title "bound, worst case", \
      data using 1:7 with lines lc rgb ink dt 2 title "bound, likely", \
      data using 1:5 with linespoints lt 2 pt 7 ps 0.5 title "designed to round up", \

@@ -3,7 +3,7 @@
 #
 # What every figure shares. `data` and `out` are set by the build. The colour #010101 becomes the colour of
 # the page's text, so that a figure is readable on light and on dark.
-set terminal svg size 720,460 font "sans-serif,19" linewidth 1.4 name "figure"
+set terminal svg size 560,380 font "sans-serif,16" linewidth 1.4 name "figure"
 set output out
 ink = "#010101"
 set border 3 lc rgb ink

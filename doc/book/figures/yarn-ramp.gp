@@ -7,7 +7,7 @@ set xrange [0:31]
 set logscale y 2
 set yrange [1.0/40:1.2]
 set key bottom left Left reverse
-plot data index 0 using 1:4 with linespoints lt 1 pt 7 ps 0.6 title "fractional (GPT-OSS)", \
+plot data index 0 using 1:4 with linespoints lt 1 pt 7 ps 0.6 title "fractional", \
      data index 1 using 1:4 with linespoints lt 2 pt 6 ps 0.8 title "truncated", \
      data index 2 using 1:(0.025):(0):(1.175) with vectors nohead lt 1 dt 3 notitle, \
      data index 2 using 2:(0.025):(0):(1.175) with vectors nohead lt 1 dt 3 notitle, \

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Makes the pictures that stand in the Markdown: doc/book/figures/*.svg.
+
+    python3 doc/book/pictures.py SINKPROOF ROOT OUT      `make pictures`
+
+Drawings have no data. The others are drawn from runs of the command that are made here, or from what a
+program of the book printed; nothing is drawn from a kept number. tests/test_pictures.py makes all again.
+"""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import drawings  # noqa: E402
+import runs  # noqa: E402
+
+
+def make(program, root, out):
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        made = {name: draw() for name, draw in drawings.DRAWINGS.items()}
+        made |= runs.pictures(program, root, pathlib.Path(scratch))
+    for name, canvas in made.items():
+        (out / f"{name}.svg").write_text(canvas.svg(), encoding="utf-8")
+    return made
+
+
+if __name__ == "__main__":
+    make(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]))
