@@ -198,7 +198,7 @@ def check_lock(path, wanted, problems):
 def kill_table(root):
     """{id: "killed of made"} and the survivors with their reasons, as `make mutants` last left them."""
     path = root / mutants_table.TABLE
-    rows = mutants_table.read(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    rows, _ = mutants_table.read(path.read_text(encoding="utf-8")) if path.is_file() else ({}, {})
     counts = mutants_table.by_id(rows)
     lines = []
     if rows:

@@ -123,7 +123,7 @@ fresh; edit log '/output ten/d'; refuses 'no program ten-lines ran' "output of a
 fresh; edit doc/01-a.md 's/^Measured: 1 check/Measured: check/'; refuses 'shown measured differs' "a measurement that was typed"
 fresh; edit log 's/worst=0.5/worst=0.6/'; accepts "a figure of another machine passes"
 fresh; edit doc/INDEX.md 's/test_a/test_b/'; refuses 'INDEX.md: differs' "an index edited by hand"
-fresh; mkdir tests; echo 'region sink.mass ref/a.c 0 0 5 4 1 0' >tests/mutants.lock
+fresh; mkdir tests; echo 'region sink.mass ref/a.c 0 5 5 4 1 0 test_a AAAA!' >tests/mutants.lock
 refuses 'INDEX.md: differs' "an index without the mutants of the day"
 fresh; drop doc/TRACE.lock; refuses 'sink.mass is new' "a missing lock"
 
