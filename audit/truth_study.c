@@ -6,6 +6,7 @@
 
 #include "audit/command.h"
 #include "audit/trace_points.h"
+#include "proofs/bounds/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_sr
         double radius = sinkproof_truth_radius_log2(values + i);
         double relative = sinkproof_truth_relative_log2(values + i);
         s->infinite += radius == INFINITY;
-        s->radius_log2 = fmax(s->radius_log2, radius);
+        s->radius_log2 = sinkproof_worst(s->radius_log2, radius);
         if (!(relative > s->relative_log2)) continue;
         s->relative_log2 = relative;
         s->relative_layer = place->layer;

@@ -6,6 +6,7 @@
 // and as engines with eight-bit activations take them (int8 in blocks of 32, scale = largest / 127,
 // the integer sums exact). Against the sum in binary64, whose own error is below gamma_2880 at
 // 2^-53.
+#include "proofs/bounds/worst.h"
 #include "ref/model/model.h"
 #include "tests/kernels.h"
 
@@ -86,7 +87,7 @@ static void compare(const sinkproof_matrix *w, bool spread) {
         for (size_t i = 0; i < TOKENS; i++) {
             double truth = exact(w_c, x_nc[i], &size);
             float got = sinkproof_lanes_dot(COLS, unscaled_c, scale_b, x_nc[i]);
-            share = fmax(share, fabs(got - truth) / (gamma * size));
+            share = sinkproof_worst(share, fabs(got - truth) / (gamma * size));
             add_error(&lanes, got, truth);
             add_error(&bf16, sinkproof_lanes_dot(COLS, unscaled_c, scale_b, bf16_nc[i]), truth);
             add_error(&int8, exact(w_c, int8_nc[i], &ignored), truth);

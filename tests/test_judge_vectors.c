@@ -5,6 +5,7 @@
 // honest but for one constant, 1.702 rounded to bfloat16 by that torch's kernels. And the sets
 // must be sharp: at the points of attention nearly every one is a single value.
 #include "audit/judge.h"
+#include "proofs/bounds/worst.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -44,7 +45,8 @@ static double single_valued(const sinkproof_judgement *j, sinkproof_trace_point 
 static void honest(const char *model, const char *dtype, const char *policy) {
     sinkproof_judgement j = judge(model, dtype, policy);
     double share = 0;
-    for (size_t i = 0; i < j.n_reports; i++) share = fmax(share, j.reports[i].share_worst);
+    for (size_t i = 0; i < j.n_reports; i++)
+        share = sinkproof_worst(share, j.reports[i].share_worst);
     ok(j.n_reports > 0 && j.verdict <= SINKPROOF_VERDICT_WITHIN,
        "bound.linear %s %s under %s: %s at all %zu points worst=%.3g bound=1", model, dtype, policy,
        sinkproof_verdict_name(j.verdict), j.n_reports, share);
