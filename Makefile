@@ -234,7 +234,8 @@ $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/exhaustive.log
-	@$(EXHAUSTIVE) > $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
+	@python3 tests/doc_pages.py exhaustive . > $(BUILD)/exhaustive.log
+	@$(EXHAUSTIVE) >> $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
 	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/exhaustive.log
 
 check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names

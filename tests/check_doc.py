@@ -136,6 +136,7 @@ class Run:
         if not text.strip():
             problems.add(path, "the log is empty or missing: run make test first")
         self.printed(text)
+        self.machine = doc_pages.machine_of(text)
         for result in tap_log.parse(text):
             if result.skip is not None or result.todo:
                 continue
@@ -172,8 +173,9 @@ def digest(files):
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
-def lock_text(stated, regions):
+def lock_text(stated, regions, run):
     rows = ["# id statement code proof: a change of one without the others shows in review"]
+    rows += [f"# MACHINE {run.machine}"] if run.machine else []  # where the pages' figures were measured
     for id in sorted(stated):
         files = regions.get(id, {})
         rows.append(f"{id} {digest({'': stated[id][3]})} {digest(evidence(files, ['ref/']))} "
@@ -182,8 +184,8 @@ def lock_text(stated, regions):
 
 
 def check_lock(path, wanted, problems):
-    have = dict(r.split(" ", 1) for r in path.read_text().splitlines()[1:]) if path.is_file() else {}
-    want = dict(r.split(" ", 1) for r in wanted.splitlines()[1:])
+    have, want = (dict(r.split(" ", 1) for r in text.splitlines() if not r.startswith("#"))
+                  for text in (path.read_text() if path.is_file() else "", wanted))
     for id in sorted(set(have) | set(want)):
         if id not in have or id not in want:
             problems.add("doc/TRACE.lock", f"{id} is {'new' if id in want else 'gone'}: run make write-doc")
@@ -273,12 +275,11 @@ def main():
     stated = read_statements(root, problems)
     families = {id.split(".")[0] for id in stated}
     run = Run(options.log, families, problems)
-    kept = root / "tests/exhaustive.log"  # of `make exhaustive`, which takes minutes
-    run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
+    run.printed(doc_pages.exhaustive_log(root, problems))
     doc_pages.check_shown(root, regions, run, options.write, problems)
     doc_pages.check_citations(root, stated, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
-    lock, index = lock_text(stated, regions), index_text(root, stated, regions, run)
+    lock, index = lock_text(stated, regions, run), index_text(root, stated, regions, run)
     if options.write:
         (root / "doc/TRACE.lock").write_text(lock)
         (root / "doc/INDEX.md").write_text(index, encoding="utf-8")

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What the pages of doc/ show of the code and of a run, and what they cite; for check_doc.py."""
+"""What the pages of doc/ show of the code and of a run, and what they cite; for check_doc.py.
+
+    python3 tests/doc_pages.py exhaustive ROOT     the line that ties tests/exhaustive.log to its code
+"""
+import hashlib
+import pathlib
 import re
+import sys
 
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
@@ -10,6 +16,26 @@ OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
 NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
+
+
+# What `make exhaustive` runs: minutes, and so its log is kept, and holds as long as these do.
+EXHAUSTIVE = ["ref/lanes/exp.h", "ref/lanes/exp.c", "tests/exp_floats.h", "tests/exhaustive_exp.c"]
+
+
+def exhaustive_code(root):
+    """A hash of that code, comments and spaces left out."""
+    texts = [(root / file).read_text(encoding="utf-8") if (root / file).is_file() else "" for file in EXHAUSTIVE]
+    code = ["".join(re.sub(r"//[^\n]*", "", text).split()) for text in texts]
+    return f"# CODE {hashlib.sha256(chr(0).join(code).encode()).hexdigest()[:16]}"
+
+
+def exhaustive_log(root, problems):
+    """What the kept log printed; a problem when its code has changed since."""
+    path = root / "tests/exhaustive.log"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if text and exhaustive_code(root) not in text.splitlines():
+        problems.add("tests/exhaustive.log", f"is of other code than {', '.join(EXHAUSTIVE)}: run make exhaustive")
+    return text
 
 
 def pages(root):
@@ -60,17 +86,23 @@ def fence_end(lines, at, language):
     return lines.index("```", at + 1) + 1
 
 
-def same(kind, have, want, run):
-    """Shown code is equal to the letter; figures of another machine may differ in their digits, and
-    one without Coq checks no theorem."""
-    if kind != "measured":
-        return have, want
-    if not run.formal:
+def machine_of(text):
+    """What the figures of a log, or of the pages (doc/TRACE.lock), were measured on."""
+    found = re.search(r"^# MACHINE (.*)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def same(kind, have, want, run, here):
+    """What is shown is equal to the letter, figures too; only what was measured on another machine
+    (`here` is false) may differ in its digits, and a run without Coq checks no theorem."""
+    if kind == "measured" and not run.formal:
         have = [re.sub(r"; \d+ theorems? \([^)]*\)", "", line) for line in have]
+    if kind != "measured" or here:
+        return have, want
     return [re.sub(r"worst \S+ of bound .*|[0-9]+", "N", "\n".join(t)) for t in (have, want)]
 
 
-def check_page(page, name, regions, run, write, problems):
+def check_page(page, name, regions, run, here, write, problems):
     lines, out, at = page.read_text(encoding="utf-8").splitlines(), [], 0
     while at < len(lines):
         line = lines[at]
@@ -108,7 +140,7 @@ def check_page(page, name, regions, run, write, problems):
             problems.add(place, f"a marker of shown {kind} without its fence")
             continue
         have = lines[at:end] if end is not None else []
-        old, new = same(kind, have, want, run)
+        old, new = same(kind, have, want, run, here)
         if old != new and not write:
             problems.add(place, f"shown {kind} differs from {what}: run make write-doc")
         out += want
@@ -118,8 +150,10 @@ def check_page(page, name, regions, run, write, problems):
 
 
 def check_shown(root, regions, run, write, problems):
+    lock = root / "doc/TRACE.lock"
+    here = machine_of(lock.read_text() if lock.is_file() else "") == run.machine
     for page in pages(root):
-        check_page(page, str(page.relative_to(root)), regions, run, write, problems)
+        check_page(page, str(page.relative_to(root)), regions, run, here, write, problems)
 
 
 def check_citations(root, stated, problems):
@@ -146,3 +180,7 @@ def check_citations(root, stated, problems):
                     problems.add(place, f"a dead link: {target}")
                 if re.fullmatch(ID, anchor) and anchor not in stated:
                     problems.add(place, f"links to {anchor}, which is not stated in doc/")
+
+
+if __name__ == "__main__":
+    print(exhaustive_code(pathlib.Path(sys.argv[2])))
