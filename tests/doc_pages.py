@@ -14,7 +14,8 @@ SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
 MEASURED = re.compile(rf"^<!-- measured ({ID}) -->$")
 OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
-NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise)\b")
+TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
+NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
 
@@ -79,6 +80,22 @@ def measured(run, id):
     return "Measured: " + "; ".join(parts) + "." if parts else ""
 
 
+def speeds(root, name):
+    """The table of kept speeds doc/book/data/NAME.txt, or None: what was reached, its limit, their ratio."""
+    path = root / f"doc/book/data/{name}.txt"
+    if not path.is_file():
+        return None
+    rows = ["", "| work | reached | limit in that run | share | ik_llama.cpp |", "|---|---|---|---|---|"]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        work, reached, limit, unit, roof, peer = (cell.strip() for cell in line.split("|"))
+        share = float(reached) / float(limit) if unit.endswith("/s") else float(limit) / float(reached)
+        rows.append(f"| {work} | {reached} {unit} | {limit}{f' ({roof})' if roof else ''} | "
+                    f"{100 * share:.0f} % | {peer or '—'} |")
+    return rows
+
+
 def fence_end(lines, at, language):
     """The line after the fence that opens at `at`, or None."""
     if at >= len(lines) or lines[at] != "```" + language or "```" not in lines[at + 1:]:
@@ -109,7 +126,7 @@ def check_page(page, name, regions, run, here, write, problems):
         at += 1
         out.append(line)
         place = f"{name}:{at}"
-        shown, figure, output = SHOWN.match(line), MEASURED.match(line), OUTPUT.match(line)
+        shown, figure, output, table = (kind.match(line) for kind in (SHOWN, MEASURED, OUTPUT, TABLE))
         if shown:
             kind, language = shown[1], "coq" if shown[2].endswith(".v") else "c"
             text, what = regions.get(shown[3], {}).get(shown[2]), f"{shown[2]} {shown[3]}"
@@ -124,6 +141,12 @@ def check_page(page, name, regions, run, here, write, problems):
                 problems.add(place, f"no program {output[1]} ran")
                 continue
             end, want = fence_end(lines, at, "text"), ["```text", *text, "```"]
+        elif table:
+            kind, what, want = "table", f"doc/book/data/{table[1]}.txt", speeds(page.parent.parent, table[1])
+            if want is None:
+                problems.add(place, f"{what} is missing")
+                continue
+            end = next((k for k in range(at + 1, len(lines)) if not lines[k].startswith("|")), len(lines))
         elif figure:
             kind, what, text = "measured", figure[1], measured(run, figure[1])
             if not text:

@@ -69,6 +69,9 @@ static void part(const double *w_c, float *scale_b, float *unscaled_c) {
     }
 }
 
+// A line of what the book shows.
+#define say(...) (printf("# output activation-error| "), printf(__VA_ARGS__), printf("\n"))
+
 static void compare(const sinkproof_matrix *w, bool spread) {
     static float x_nc[TOKENS][COLS], bf16_nc[TOKENS][COLS], int8_nc[TOKENS][COLS];
     static double w_c[COLS];
@@ -93,14 +96,16 @@ static void compare(const sinkproof_matrix *w, bool spread) {
             add_error(&int8, exact(w_c, int8_nc[i], &ignored), truth);
         }
     }
-    const char *what = spread ? "eight columns thirty times larger" : "normal";
+    const char *what = spread ? "normal, eight columns thirty times larger" : "normal";
     ok(share <= 1, "inputs %s: float32 operands worst=%.3g bound=1 of gamma_122", what, share);
     ok(nmse(&lanes) < nmse(&bf16) && nmse(&bf16) < nmse(&int8),
        "inputs %s: float32 operands are nearer than bf16, bf16 nearer than int8 blocks", what);
-    note("%-34s  NMSE      worst / rms", what);
-    note("  float32 operands (f32)            %.2e  %.2e", nmse(&lanes), worst(&lanes));
-    note("  bf16 operands (bf16-operands)     %.2e  %.2e", nmse(&bf16), worst(&bf16));
-    note("  int8 activations, blocks of 32    %.2e  %.2e", nmse(&int8), worst(&int8));
+    say("%s", what);
+    say("  %-34s NMSE %.2e   worst / rms %.2e", "float32 operands (f32)", nmse(&lanes),
+        worst(&lanes));
+    say("  %-34s NMSE %.2e   worst / rms %.2e", "bf16 operands (bf16-operands)", nmse(&bf16),
+        worst(&bf16));
+    say("  %-34s NMSE %.2e   worst / rms %.2e", "int8 in blocks of 32", nmse(&int8), worst(&int8));
 }
 
 int main(void) {

@@ -139,6 +139,19 @@ python3 "$tests/doc_pages.py" exhaustive . >tests/exhaustive.log; accepts "a kep
 echo 'float r = 1; // one' >ref/lanes/exp.h; accepts "a comment changes no code"
 echo 'float r = 2;' >ref/lanes/exp.h; refuses 'other code than' "a changed constant beside a kept log"
 
+speed() {
+    fresh; mkdir -p doc/book/data; printf '%s\n' '# work' 'decode | 12.1 | 14.8 | tok/s | 54.8 GB/s | 11.4' \
+        'a query | 0.26 | 0.13 | ms | |' >doc/book/data/fast.txt
+    printf '%s\n' '' '<!-- table fast -->' '' 'After.' >>doc/01-a.md; $check --write --log log . >/dev/null
+}
+speed; accepts "a table of kept speeds"
+grep -q '^| decode | 12.1 tok/s | 14.8 (54.8 GB/s) | 82 % | 11.4 |$' doc/01-a.md && grep -q '^| a query .* 50 % |' doc/01-a.md
+report $? "its shares are computed"
+speed; edit doc/01-a.md 's/12.1/13.1/'; refuses 'shown table differs' "a speed that was typed"
+speed; edit doc/01-a.md 's/82 %/83 %/'; refuses 'shown table differs' "a share that was typed"
+speed; edit doc/book/data/fast.txt 's/0.26/0.52/'; refuses 'shown table differs' "a table of older data"
+speed; drop doc/book/data/fast.txt; refuses 'fast.txt is missing' "a table without its data"
+
 # Citations.
 fresh; edit doc/01-a.md 's/See eq.sink.limit./See eq[sink.limt]/'; refuses 'cites sink.limt' "an unknown citation"
 fresh; edit doc/01-a.md 's/`sink.limit`/`sink.limt`/'; refuses 'cites sink.limt' "an unknown id in backticks"
