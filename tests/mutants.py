@@ -134,12 +134,14 @@ def drawn(id, file, mutations):
             if turn < len(queue)]
 
 
-def make_mutants(shop, region, seconds, cap, reasons, progress, log):
+def make_mutants(shop, region, cap, reasons, progress, log):
     """Makes the drawn ones that are not known."""
+    if not region.due(cap, reasons):
+        return progress.add("regions", done=True)
     original = shop.compile(region.file, region.source.text)
     if original is None:
         raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
-    tried, kills = Counter(), Counter()
+    seconds, tried, kills = {test: shop.baseline(test) for test in region.tests}, Counter(), Counter()
     for number in region.visited(cap, reasons):
         if region.outcomes[number] != table.UNMADE:
             continue
@@ -170,7 +172,6 @@ def make_mutants(shop, region, seconds, cap, reasons, progress, log):
 def run(options, regions, phases, reasons, save):
     """Each phase: (keys of regions, how many mutants of each)."""
     shop = Workshop(options.root, options.build, options.cc, options.cflags, options.ldlibs)
-    wanted = sorted({test for keys, _ in phases for key in keys for test in regions[key].tests})
     progress = Progress(sum(len(keys) for keys, _ in phases))
     writer = open(options.log, "w", encoding="utf-8") if options.log else None
     lock, saved = threading.Lock(), [time.monotonic()]
@@ -184,10 +185,9 @@ def run(options, regions, phases, reasons, save):
                 saved[0] = time.monotonic()
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        seconds = dict(zip(wanted, pool.map(shop.baseline, wanted)))
         try:
             for keys, cap in phases:
-                futures = [pool.submit(make_mutants, shop, regions[key], seconds, cap, reasons, progress, log)
+                futures = [pool.submit(make_mutants, shop, regions[key], cap, reasons, progress, log)
                            for key in sorted(keys, key=lambda key: (key[1], key[0]))]
                 for future in concurrent.futures.as_completed(futures):
                     future.result()
