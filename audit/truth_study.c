@@ -78,8 +78,8 @@ static void compare(const truth_study *study, truth_summary *s, size_t point,
         double truth = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
         double ulp = distance / sinkproof_ulp(s->format, truth);
         s->compared++;
-        if (!(distance <= s->distance)) s->distance = distance;
-        if (!(ulp <= s->ulp)) {
+        s->distance = sinkproof_worst(s->distance, distance);
+        if (sinkproof_is_worse(s->ulp, ulp)) {
             s->ulp = ulp;
             s->ulp_layer = place->layer;
             s->ulp_at = i;

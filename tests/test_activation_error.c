@@ -19,7 +19,7 @@ typedef struct errors {
 static void add_error(errors *e, double got, double truth) {
     e->squared += (got - truth) * (got - truth);
     e->truth += truth * truth;
-    if (!(fabs(got - truth) <= e->worst)) e->worst = fabs(got - truth);
+    e->worst = sinkproof_worst(e->worst, fabs(got - truth));
 }
 
 // Over the mean square, and over its root.

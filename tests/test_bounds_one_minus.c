@@ -48,7 +48,7 @@ static void take(worst *w, const row *r, double mass, double bound) {
     double error = fabs(mass - r->mass) / r->mass;
     bound += 2 * r->here;
     double share = error / bound;
-    if (!(share <= w->share)) w->share = share, w->error = error, w->bound = bound;
+    if (sinkproof_is_worse(w->share, share)) w->share = share, w->error = error, w->bound = bound;
     w->bits = sinkproof_worst(w->bits, log2(error / u));
 }
 

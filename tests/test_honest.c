@@ -86,7 +86,7 @@ static void gamma_is_above(void) {
             mpfr_set_d(n_u, n * ldexp(1, -p), MPFR_RNDN);
             mpfr_ui_sub(gamma, 1, n_u, MPFR_RNDN);
             mpfr_div(gamma, n_u, gamma, MPFR_RNDU);
-            below += mpfr_cmp_d(gamma, g) > 0;
+            below += !(mpfr_get_d(gamma, MPFR_RNDU) <= g);
             if (n > 0 && n * ldexp(1, -p) < 0.5)
                 above =
                     sinkproof_worst(above, (g / mpfr_get_d(gamma, MPFR_RNDN) - 1) / DBL_EPSILON);

@@ -275,7 +275,7 @@ static void see_local(void *context, const sinkproof_truth_place *place, arb_src
     for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++) {
         double x = sinkproof_tensor_value(tensor, i);
         double ulp = sinkproof_truth_distance(values + i, x) / sinkproof_ulp(l->format, x);
-        if (!(ulp <= *worst)) *worst = ulp;
+        *worst = sinkproof_worst(*worst, ulp);
     }
     l->seen++;
 }
