@@ -204,14 +204,17 @@ def kill_table(root):
     counts = mutants_table.by_id(rows)
     lines = []
     if rows:
-        made, killed = (sum(c[k] for c in counts.values()) for k in (0, 1))
+        own, helpers = ([sum(getattr(row, count) for row in rows.values() if mutants_table.is_helper(row.id) == of)
+                         for count in ("killed", "made", "possible")] for of in (False, True))
         lines = ["", "## Mutants", "",
-                 f"{made} small mistakes in the code of {len(counts)} equations, {killed} of them killed by a test that "
-                 "reports the equation (`make mutants`). Not counted: mutants that compute the same. The survivors:",
+                 f"Small mistakes in the code of {len(counts)} equations: {own[0]} killed by a test that reports the "
+                 f"equation, of {own[1]} made, of {own[2]} possible (`make mutants`, `make mutants-all`). In the "
+                 f"helpers that this code calls: {helpers[0]} killed of {helpers[1]} made of {helpers[2]} possible. Not "
+                 "counted: mutants that compute the same. The survivors:",
                  "", "| mutant | change | reason |", "|---|---|---|"]
-        for row in rows.values():
-            lines += ["| " + " | ".join(f"`{cell}`" if k < 2 else cell for k, cell in
-                                        enumerate(c.replace("|", "\\|") for c in s)) + " |" for s in row.survivors]
+        for survivor in (survivor for row in rows.values() for survivor in row.survivors):
+            mutant, change, reason = (cell.replace("|", "\\|") for cell in survivor)
+            lines.append(f"| `{mutant}` | `{change}` | {'not explained yet' if reason == '-' else reason} |")
     return {id: f"{killed} of {made}" for id, (made, killed) in counts.items()}, lines
 
 
