@@ -82,14 +82,14 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed book test-book install clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed mutants-all book test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "Variables: CC=clang VARIANT=name SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
+	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
 INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book test-book bare,$(MAKECMDGOALS))
@@ -235,7 +235,8 @@ $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/exhaustive.log
-	@$(EXHAUSTIVE) > $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
+	@python3 tests/doc_pages.py exhaustive . > $(BUILD)/exhaustive.log
+	@$(EXHAUSTIVE) >> $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
 	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/exhaustive.log
 
 check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names
@@ -254,6 +255,9 @@ mutants: $(PROGRAM) $(TESTBIN)  ## small mistakes in each equation's code: does 
 
 mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed (SINCE=commit), and is the table current?
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) --changed --since '$(SINCE)' $(BUILD)
+
+mutants-all: $(PROGRAM) $(TESTBIN)  ## every mutant there is, of the helpers too: hours; stop it when you like, it goes on from there
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' nice -n 19 $(MUTANTS) --all --jobs $(or $(JOBS),1) $(BUILD)
 
 # KaTeX renders the formulas when the book is built; NPM_ARGS says where npm finds it, if not where it looks.
 NPM_ARGS ?=

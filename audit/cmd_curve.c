@@ -6,6 +6,7 @@
 // figures of the book are drawn from this output and from nothing else.
 #include "audit/command.h"
 #include "proofs/bounds/honest.h"
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"
 #include "ref/stages.h"
@@ -256,7 +257,7 @@ static void all_up(size_t n, double *a_k, double *b_k) {
 
 static void keep_worst(double *worst, float y, size_t n, const double *a_k, const double *b_k,
                        double *size_k) {
-    *worst = fmax(*worst, error_in_u(y, n, a_k, b_k, size_k));
+    *worst = sinkproof_worst(*worst, error_in_u(y, n, a_k, b_k, size_k));
 }
 
 static void curve_dot(curve *to) {

@@ -7,6 +7,7 @@
 #include "audit/command.h"
 #include "audit/judge_report.h"
 #include "audit/trace_write.h"
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
 #include "ref/stages.h"
 
@@ -51,8 +52,8 @@ static void see_mass(void *context, const char *name, size_t rank, const size_t 
         const double *alpha_j = alpha_hij + r * shape[2];
         double sum = 0, sink = alpha_j[shape[2] - 1];
         for (size_t j = 0; j + 1 < shape[2]; j++) sum += alpha_j[j];
-        m->worst = fmax(m->worst, fabs(sum - (1 - sink)));
-        m->least = fmin(m->least, sink), m->most = fmax(m->most, sink);
+        m->worst = sinkproof_worst(m->worst, fabs(sum - (1 - sink)));
+        m->least = sinkproof_least(m->least, sink), m->most = sinkproof_worst(m->most, sink);
         m->rows++;
         m->keys = shape[2] - 1;
     }
@@ -99,8 +100,9 @@ static bool show_truth(tour *t, sinkproof_error *error) {
     for (size_t v = 0; fine && v < TRUTH_TOKENS * vocab; v++) {
         arb_srcptr ball = truth.logits_nv + v;
         double mid = arf_get_d(arb_midref(ball), ARF_RND_NEAR);
-        worst = fmax(worst, fabs(logits[v] - mid)), largest = fmax(largest, fabs(mid));
-        radius = fmax(radius, -(double)arb_rel_accuracy_bits(ball));
+        worst = sinkproof_worst(worst, fabs(logits[v] - mid));
+        largest = sinkproof_worst(largest, fabs(mid));
+        radius = sinkproof_worst(radius, -(double)arb_rel_accuracy_bits(ball));
     }
     if (fine) {
         printf("   %d tokens, %zu logits up to %.3g; widest ball 2^%.0f relative (enclosed)\n",
@@ -108,8 +110,8 @@ static bool show_truth(tour *t, sinkproof_error *error) {
         printf("   routing: %zu choices of experts, %zu not certified\n", truth.routing.choices,
                truth.routing.ambiguous);
         printf("   the scalar reference in binary64 is off by at most %.2g (estimated)\n", worst);
-        step(t, radius < -100 && truth.routing.ambiguous == 0,
-             "every logit is known to 100 bits, every choice certified");
+        step(t, radius < -100 && truth.routing.ambiguous == 0 && worst < INFINITY,
+             "every logit is known to 100 bits, every choice certified, the reference has no NaN");
     }
     sinkproof_session_free(session);
     sinkproof_truth_result_clear(&truth);

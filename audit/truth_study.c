@@ -6,6 +6,7 @@
 
 #include "audit/command.h"
 #include "audit/trace_points.h"
+#include "proofs/bounds/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_sr
         double radius = sinkproof_truth_radius_log2(values + i);
         double relative = sinkproof_truth_relative_log2(values + i);
         s->infinite += radius == INFINITY;
-        s->radius_log2 = fmax(s->radius_log2, radius);
+        s->radius_log2 = sinkproof_worst(s->radius_log2, radius);
         if (!(relative > s->relative_log2)) continue;
         s->relative_log2 = relative;
         s->relative_layer = place->layer;
@@ -77,8 +78,8 @@ static void compare(const truth_study *study, truth_summary *s, size_t point,
         double truth = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
         double ulp = distance / sinkproof_ulp(s->format, truth);
         s->compared++;
-        if (!(distance <= s->distance)) s->distance = distance;
-        if (!(ulp <= s->ulp)) {
+        s->distance = sinkproof_worst(s->distance, distance);
+        if (sinkproof_is_worse(s->ulp, ulp)) {
             s->ulp = ulp;
             s->ulp_layer = place->layer;
             s->ulp_at = i;

@@ -138,6 +138,7 @@ class Run:
         if not text.strip():
             problems.add(path, "the log is empty or missing: run make test first")
         self.printed(text)
+        self.machine = doc_pages.machine_of(text)
         for result in tap_log.parse(text):
             if result.skip is not None or result.todo:
                 continue
@@ -174,8 +175,9 @@ def digest(files):
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
-def lock_text(stated, regions):
+def lock_text(stated, regions, run):
     rows = ["# id statement code proof: a change of one without the others shows in review"]
+    rows += [f"# MACHINE {run.machine}"] if run.machine else []  # where the pages' figures were measured
     for id in sorted(stated):
         files = regions.get(id, {})
         rows.append(f"{id} {digest({'': stated[id][3]})} {digest(evidence(files, ['ref/']))} "
@@ -184,8 +186,8 @@ def lock_text(stated, regions):
 
 
 def check_lock(path, wanted, problems):
-    have = dict(r.split(" ", 1) for r in path.read_text().splitlines()[1:]) if path.is_file() else {}
-    want = dict(r.split(" ", 1) for r in wanted.splitlines()[1:])
+    have, want = (dict(r.split(" ", 1) for r in text.splitlines() if not r.startswith("#"))
+                  for text in (path.read_text() if path.is_file() else "", wanted))
     for id in sorted(set(have) | set(want)):
         if id not in have or id not in want:
             problems.add("doc/TRACE.lock", f"{id} is {'new' if id in want else 'gone'}: run make write-doc")
@@ -200,18 +202,21 @@ def check_lock(path, wanted, problems):
 def kill_table(root):
     """{id: "killed of made"} and the survivors with their reasons, as `make mutants` last left them."""
     path = root / mutants_table.TABLE
-    rows = mutants_table.read(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    rows, _ = mutants_table.read(path.read_text(encoding="utf-8")) if path.is_file() else ({}, {})
     counts = mutants_table.by_id(rows)
     lines = []
     if rows:
-        made, killed = (sum(c[k] for c in counts.values()) for k in (0, 1))
+        own, helpers = ([sum(getattr(row, count) for row in rows.values() if mutants_table.is_helper(row.id) == of)
+                         for count in ("killed", "made", "possible")] for of in (False, True))
         lines = ["", "## Mutants", "",
-                 f"{made} small mistakes in the code of {len(counts)} equations, {killed} of them killed by a test that "
-                 "reports the equation (`make mutants`). Not counted: mutants that compute the same. The survivors:",
+                 f"Small mistakes in the code of {len(counts)} equations: {own[0]} killed by a test that reports the "
+                 f"equation, of {own[1]} made, of {own[2]} possible (`make mutants`, `make mutants-all`). In the "
+                 f"helpers that this code calls: {helpers[0]} killed of {helpers[1]} made of {helpers[2]} possible. Not "
+                 "counted: mutants that compute the same. The survivors:",
                  "", "| mutant | change | reason |", "|---|---|---|"]
-        for row in rows.values():
-            lines += ["| " + " | ".join(f"`{cell}`" if k < 2 else cell for k, cell in
-                                        enumerate(c.replace("|", "\\|") for c in s)) + " |" for s in row.survivors]
+        for survivor in (survivor for row in rows.values() for survivor in row.survivors):
+            mutant, change, reason = (cell.replace("|", "\\|") for cell in survivor)
+            lines.append(f"| `{mutant}` | `{change}` | {'not explained yet' if reason == '-' else reason} |")
     return {id: f"{killed} of {made}" for id, (made, killed) in counts.items()}, lines
 
 
@@ -275,13 +280,12 @@ def main():
     stated = read_statements(root, problems)
     families = {id.split(".")[0] for id in stated}
     run = Run(options.log, families, problems)
-    kept = root / "tests/exhaustive.log"  # of `make exhaustive`, which takes minutes
-    run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
+    run.printed(doc_pages.exhaustive_log(root, problems))
     doc_pages.check_shown(root, regions, run, options.write, problems)
     doc_pages.check_citations(root, stated, problems)
     doc_bibliography.check(root, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
-    lock, index = lock_text(stated, regions), index_text(root, stated, regions, run)
+    lock, index = lock_text(stated, regions, run), index_text(root, stated, regions, run)
     if options.write:
         (root / "doc/TRACE.lock").write_text(lock)
         (root / "doc/INDEX.md").write_text(index, encoding="utf-8")

@@ -1,15 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What the pages of doc/ show of the code and of a run, and what they cite; for check_doc.py."""
+"""What the pages of doc/ show of the code and of a run, and what they cite; for check_doc.py.
+
+    python3 tests/doc_pages.py exhaustive ROOT     the line that ties tests/exhaustive.log to its code
+"""
+import hashlib
+import pathlib
 import re
+import sys
 
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
 MEASURED = re.compile(rf"^<!-- measured ({ID}) -->$")
 OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
-NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise)\b")
+TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
+NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
+
+
+# What `make exhaustive` runs: minutes, and so its log is kept, and holds as long as these do.
+EXHAUSTIVE = ["ref/lanes/exp.h", "ref/lanes/exp.c", "tests/exp_floats.h", "tests/exhaustive_exp.c"]
+
+
+def exhaustive_code(root):
+    """A hash of that code, comments and spaces left out."""
+    texts = [(root / file).read_text(encoding="utf-8") if (root / file).is_file() else "" for file in EXHAUSTIVE]
+    code = ["".join(re.sub(r"//[^\n]*", "", text).split()) for text in texts]
+    return f"# CODE {hashlib.sha256(chr(0).join(code).encode()).hexdigest()[:16]}"
+
+
+def exhaustive_log(root, problems):
+    """What the kept log printed; a problem when its code has changed since."""
+    path = root / "tests/exhaustive.log"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if text and exhaustive_code(root) not in text.splitlines():
+        problems.add("tests/exhaustive.log", f"is of other code than {', '.join(EXHAUSTIVE)}: run make exhaustive")
+    return text
 
 
 def pages(root):
@@ -53,6 +80,22 @@ def measured(run, id):
     return "Measured: " + "; ".join(parts) + "." if parts else ""
 
 
+def speeds(root, name):
+    """The table of kept speeds doc/book/data/NAME.txt, or None: what was reached, its limit, their ratio."""
+    path = root / f"doc/book/data/{name}.txt"
+    if not path.is_file():
+        return None
+    rows = ["", "| work | reached | limit in that run | share | ik_llama.cpp |", "|---|---|---|---|---|"]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        work, reached, limit, unit, roof, peer = (cell.strip() for cell in line.split("|"))
+        share = float(reached) / float(limit) if unit.endswith("/s") else float(limit) / float(reached)
+        rows.append(f"| {work} | {reached} {unit} | {limit}{f' ({roof})' if roof else ''} | "
+                    f"{100 * share:.0f} % | {peer or '—'} |")
+    return rows
+
+
 def fence_end(lines, at, language):
     """The line after the fence that opens at `at`, or None."""
     if at >= len(lines) or lines[at] != "```" + language or "```" not in lines[at + 1:]:
@@ -60,24 +103,30 @@ def fence_end(lines, at, language):
     return lines.index("```", at + 1) + 1
 
 
-def same(kind, have, want, run):
-    """Shown code is equal to the letter; figures of another machine may differ in their digits, and
-    one without Coq checks no theorem."""
-    if kind != "measured":
-        return have, want
-    if not run.formal:
+def machine_of(text):
+    """What the figures of a log, or of the pages (doc/TRACE.lock), were measured on."""
+    found = re.search(r"^# MACHINE (.*)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def same(kind, have, want, run, here):
+    """What is shown is equal to the letter, figures too; only what was measured on another machine
+    (`here` is false) may differ in its digits, and a run without Coq checks no theorem."""
+    if kind == "measured" and not run.formal:
         have = [re.sub(r"; \d+ theorems? \([^)]*\)", "", line) for line in have]
+    if kind != "measured" or here:
+        return have, want
     return [re.sub(r"worst \S+ of bound .*|[0-9]+", "N", "\n".join(t)) for t in (have, want)]
 
 
-def check_page(page, name, regions, run, write, problems):
+def check_page(page, name, regions, run, here, write, problems):
     lines, out, at = page.read_text(encoding="utf-8").splitlines(), [], 0
     while at < len(lines):
         line = lines[at]
         at += 1
         out.append(line)
         place = f"{name}:{at}"
-        shown, figure, output = SHOWN.match(line), MEASURED.match(line), OUTPUT.match(line)
+        shown, figure, output, table = (kind.match(line) for kind in (SHOWN, MEASURED, OUTPUT, TABLE))
         if shown:
             kind, language = shown[1], "coq" if shown[2].endswith(".v") else "c"
             text, what = regions.get(shown[3], {}).get(shown[2]), f"{shown[2]} {shown[3]}"
@@ -92,6 +141,12 @@ def check_page(page, name, regions, run, write, problems):
                 problems.add(place, f"no program {output[1]} ran")
                 continue
             end, want = fence_end(lines, at, "text"), ["```text", *text, "```"]
+        elif table:
+            kind, what, want = "table", f"doc/book/data/{table[1]}.txt", speeds(page.parent.parent, table[1])
+            if want is None:
+                problems.add(place, f"{what} is missing")
+                continue
+            end = next((k for k in range(at + 1, len(lines)) if not lines[k].startswith("|")), len(lines))
         elif figure:
             kind, what, text = "measured", figure[1], measured(run, figure[1])
             if not text:
@@ -108,7 +163,7 @@ def check_page(page, name, regions, run, write, problems):
             problems.add(place, f"a marker of shown {kind} without its fence")
             continue
         have = lines[at:end] if end is not None else []
-        old, new = same(kind, have, want, run)
+        old, new = same(kind, have, want, run, here)
         if old != new and not write:
             problems.add(place, f"shown {kind} differs from {what}: run make write-doc")
         out += want
@@ -118,8 +173,10 @@ def check_page(page, name, regions, run, write, problems):
 
 
 def check_shown(root, regions, run, write, problems):
+    lock = root / "doc/TRACE.lock"
+    here = machine_of(lock.read_text() if lock.is_file() else "") == run.machine
     for page in pages(root):
-        check_page(page, str(page.relative_to(root)), regions, run, write, problems)
+        check_page(page, str(page.relative_to(root)), regions, run, here, write, problems)
 
 
 def check_citations(root, stated, problems):
@@ -146,3 +203,7 @@ def check_citations(root, stated, problems):
                     problems.add(place, f"a dead link: {target}")
                 if re.fullmatch(ID, anchor) and anchor not in stated:
                     problems.add(place, f"links to {anchor}, which is not stated in doc/")
+
+
+if __name__ == "__main__":
+    print(exhaustive_code(pathlib.Path(sys.argv[2])))

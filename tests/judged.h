@@ -8,6 +8,7 @@
 
 #include "audit/judge.h"
 #include "audit/trace_write.h"
+#include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/tap.h"
 
@@ -114,8 +115,8 @@ static inline void ok_within(sinkproof_judgement *j, const char *what, size_t n)
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
         outside += r->outside, unlikely += r->unlikely;
-        share = fmax(share, r->share_worst);
-        if (r->drift.bin >= 0) drift = fmax(drift, fabs(r->drift.gain) / r->drift.limit);
+        share = sinkproof_worst(share, r->share_worst);
+        if (r->drift.bin >= 0) drift = sinkproof_worst(drift, fabs(r->drift.gain) / r->drift.limit);
         if (r->verdict > SINKPROOF_VERDICT_WITHIN)
             note("%s: %s, share %.3g", r->name, sinkproof_verdict_name(r->verdict), r->share_worst);
     }

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Mutants per equation: small mistakes in the code of each id must fail a test that reports it.
 
-    python3 tests/mutants.py [--changed] [--since COMMIT] [--only ID,...] BUILD   (after make test)
+    python3 tests/mutants.py [--changed | --all] [--since COMMIT] [--only ID,...] BUILD   (after make test)
 
 For each id and file, up to --cap mutants of the region are drawn from all that tests/mutants_ops.py
 makes, the same ones every time. One is compiled, linked in front of BUILD's archive with each
@@ -13,8 +13,10 @@ The outcome is the table tests/mutants.lock. Survivors need a line in tests/muta
     FILE:ID:OPERATOR | CHANGE | equivalent: why nothing could tell        (then it is not counted)
     FILE:ID:OPERATOR | CHANGE | survives: why no test here does
 Fails when an id has no killed mutant, fewer than --least mutants were made, fewer than 95 % killed,
-or a survivor has no reason. --changed runs what changed since the table was made (or since the
-table of --since COMMIT), refreshes it, and fails when it had been stale.
+a drawn survivor has no reason, or a reason no mutant. --changed makes only those of the drawn whose
+outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
+--all makes every mutant, first of the regions, then of the helpers that they call (see
+tests/mutants_helpers.py); it can be stopped at any time, and goes on where it was.
 """
 import argparse
 import concurrent.futures
@@ -29,12 +31,13 @@ import time
 from collections import Counter, defaultdict
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mutants_helpers  # noqa: E402
 import mutants_ops as ops  # noqa: E402
 import mutants_table as table  # noqa: E402
 from mutants_run import Refused, Workshop  # noqa: E402
 
 PERCENT = 95
-OPERATORS = hashlib.sha256(pathlib.Path(ops.__file__).read_bytes()).hexdigest()[:16]
+SAVED_EVERY = 60  # seconds
 
 
 class Progress:
@@ -60,125 +63,186 @@ class Progress:
 
 
 class Source:
-    def __init__(self, root, file, points):
-        self.text = (root / file).read_text(encoding="utf-8")
-        self.tokens = ops.Source(self.text, points)
+    def __init__(self, text, points):
+        self.text, self.tokens = text, ops.Source(text, points)
+
+
+class Region:
+    """The mutants of one row, what became of each, and the tests that are to notice them."""
+
+    def __init__(self, id, file, source, spans, tests):
+        self.id, self.file, self.source, self.tests = id, file, source, sorted(tests)[:len(table.LETTERS)]
+        self.mutations = source.tokens.mutations(spans)
+        changes = [ops.change_of(source.text, m).replace(" | ", " or ") for m in self.mutations]
+        self.names = [(f"{file}:{id}:{number}:{m.operator}", change)
+                      for number, (m, change) in enumerate(zip(self.mutations, changes))]
+        self.order = drawn(id, file, self.mutations)
+        self.code = table.code_hash(source.text, spans,
+                                    [f"{m.operator} {change}" for m, change in zip(self.mutations, changes)])
+        self.outcomes = [table.UNMADE] * len(changes)
+
+    def recall(self, old, before, hashes):
+        """Takes from the row `old` of a table what still holds."""
+        self.outcomes = list(table.carried(self, old, before, hashes))
+
+    def counts(self, number, reasons):
+        sign = self.outcomes[number]
+        return sign in table.LETTERS or sign == table.SURVIVED and not table.reason_of(
+            *self.names[number], reasons).startswith("equivalent")
+
+    def visited(self, cap, reasons):
+        """The numbers of the mutants as they are drawn, until `cap` of them counted."""
+        counted = 0
+        for number in self.order:
+            if counted >= cap:
+                return
+            yield number
+            counted += self.counts(number, reasons)
+
+    def due(self, cap, reasons):
+        return any(self.outcomes[number] == table.UNMADE for number in self.visited(cap, reasons))
+
+    def forget(self, cap, reasons):
+        for number in list(self.visited(cap, reasons)):
+            self.outcomes[number] = table.UNMADE
+
+    def row(self, reasons):
+        return table.settled(self, reasons)
+
+
+def drawn(self, row, cap, reasons):
+        """The numbers of the first `cap` that count, with those passed over."""
+        until = self.due(row._replace(outcomes=row.outcomes.replace(table.UNMADE, table.REFUSED)), cap, reasons)
+        assert until is None
+        counted, numbers = 0, []
+        for number in self.order:
+            if counted < cap:
+                numbers.append(number)
+                counted += row.outcomes[number] in table.LETTERS or row.outcomes[number] == table.SURVIVED
+        return numbers
 
 
 def drawn(id, file, mutations):
-    """The order in which mutants are taken: operators in turn, each time another place."""
+    """The numbers in the order in which mutants are taken: operators in turn, each time another place."""
     def key(number, mutation):
         return hashlib.sha256(f"{file}:{id}:{number}:{mutation.operator}".encode()).hexdigest()
     queues = defaultdict(list)
     for number, mutation in enumerate(mutations):
         queues[mutation.operator].append((key(number, mutation), number, mutation))
     queues = sorted(sorted(q) for q in queues.values())
-    for turn in range(max(map(len, queues), default=0)):
-        for queue in queues:
-            if turn < len(queue):
-                yield queue[turn][1], queue[turn][2]
+    return [queue[turn][1] for turn in range(max(map(len, queues), default=0)) for queue in queues
+            if turn < len(queue)]
 
 
-def mutate_region(shop, source, id, file, spans, tests, reasons, cap, progress, log):
-    """The Row of one region."""
-    original = shop.compile(file, source.text)
+def make_mutants(shop, region, cap, reasons, progress, log):
+    """Makes the drawn ones that are not known."""
+    if not region.due(cap, reasons):
+        return progress.add("regions", done=True)
+    original = shop.compile(region.file, region.source.text)
     if original is None:
-        raise Refused(f"{file} does not compile with nothing mutated: {shop.said[-400:]}")
-    killed = equivalent = 0
-    survivors = []
-    mutations = source.tokens.mutations(spans)
-    for number, mutation in drawn(id, file, mutations):
-        if killed + len(survivors) - equivalent >= cap:
-            break
-        name = f"{file}:{id}:{number}:{mutation.operator}"
-        object = shop.compile(file, ops.apply(source.text, mutation))
+        raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
+    seconds, tried, kills = {test: shop.baseline(test) for test in region.tests}, Counter(), Counter()
+    for number in region.visited(cap, reasons):
+        if region.outcomes[number] != table.UNMADE:
+            continue
+        object = shop.compile(region.file, ops.apply(region.source.text, region.mutations[number]))
         if object is None or object[0] == original[0]:
+            region.outcomes[number] = table.REFUSED if object is None else table.SAME
             progress.add("refused" if object is None else "same")
             continue
-        change = ops.change_of(source.text, mutation).replace(" | ", " or ")
-        said = "passed"
-        for test in tests:
+
+        def rank(test):  # what is known to kill; programs before scripts; the cheapest kill first
+            return (not shop.known_to_kill(test, object), test.endswith((".sh", ".py")),
+                    seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
+        sign, said = table.SURVIVED, "passed"
+        for test in sorted(region.tests, key=rank):
             said = shop.notices(test, object)
+            tried[test] += 1
             if said != "passed":
+                kills[test] += 1
+                sign = table.LETTERS[region.tests.index(test)]
                 break
-        log(f"{name} | {change} | {'survived' if said == 'passed' else f'{test}: {said}'}")
-        progress.add("survived" if said == "passed" else "killed")
-        if said != "passed":
-            killed += 1
-            continue
-        survivors.append(table.Survivor(name, change, table.reason_of(name, change, reasons)))
-        equivalent += survivors[-1].reason.startswith("equivalent")
+        region.outcomes[number] = sign
+        name, change = region.names[number]
+        log(f"{name} | {change} | {'survived' if sign == table.SURVIVED else f'{test}: {said}'}")
+        progress.add("survived" if sign == table.SURVIVED else "killed")
     progress.add("regions", done=True)
-    row = table.Row(id, file, table.region_hash(source.text, spans), table.test_hash(shop.root, tests),
-                    0, killed, 0, 0, survivors)
-    return table.settled(row, reasons)
 
 
-def run(options, todo, regions, ran, reasons):
-    """{(id, file): Row} for the regions to do."""
+def run(options, regions, phases, reasons, save):
+    """Each phase: (keys of regions, how many mutants of each)."""
     shop = Workshop(options.root, options.build, options.cc, options.cflags, options.ldlibs)
-    points = ops.points_of((options.root / "ref/policy.h").read_text()) \
-        if (options.root / "ref/policy.h").is_file() else []
-    sources = {file: Source(options.root, file, points) for _, file in todo}
-    wanted = sorted({test for id, _ in todo for test in ran[id]})
-    progress, rows = Progress(len(todo)), {}
+    progress = Progress(sum(len(keys) for keys, _ in phases))
     writer = open(options.log, "w", encoding="utf-8") if options.log else None
-    lock = threading.Lock()
+    lock, saved = threading.Lock(), [time.monotonic()]
 
     def log(line):
-        if writer:
-            with lock:
+        with lock:
+            if writer:
                 print(line, file=writer, flush=True)
+            if time.monotonic() - saved[0] > SAVED_EVERY:
+                save()
+                saved[0] = time.monotonic()
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        seconds = dict(zip(wanted, pool.map(shop.baseline, wanted)))
-
-        def cost(key):
-            return sum(seconds[t] for t in ran[key[0]])
-
-        def one(key):
-            # Programs before scripts, the quick before the slow.
-            tests = sorted(ran[key[0]], key=lambda t: (t.endswith((".sh", ".py")), round(seconds[t], 1), t))
-            return mutate_region(shop, sources[key[1]], *key, regions[key], tests, reasons, options.cap,
-                                 progress, log)
-        futures = {pool.submit(one, key): key for key in sorted(todo, key=cost, reverse=True)}
         try:
-            for future in concurrent.futures.as_completed(futures):
-                rows[futures[future]] = future.result()
+            for keys, cap in phases:
+                futures = [pool.submit(make_mutants, shop, regions[key], cap, reasons, progress, log)
+                           for key in sorted(keys, key=lambda key: (key[1], key[0]))]
+                for future in concurrent.futures.as_completed(futures):
+                    future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             shop.stop_all()
             raise
-    progress.end()
-    c = progress.counts
-    print(f"{c['killed'] + c['survived']} mutants ran in {time.monotonic() - progress.start:.0f} s; "
-          f"{c['refused']} more did not compile, {c['same']} compiled to the same object")
-    return rows
+        finally:
+            progress.end()
+            c = progress.counts
+            print(f"{c['killed'] + c['survived']} mutants ran in {time.monotonic() - progress.start:.0f} s; "
+                  f"{c['refused']} more did not compile, {c['same']} compiled to the same object")
 
 
-def check(rows, regions, ran, reasons, least):
+def check(rows, regions, ran, reasons, options):
     problems = []
-    for key in sorted(regions):
-        if key not in rows:
-            problems.append(f"{key[1]}: {key[0]} is missing in {table.TABLE}"
-                            + ("" if ran.get(key[0]) else ", no test reported it"))
+    for id, file in sorted(set(table.regions(options.root)) - set(rows)):
+        problems.append(f"{file}: {id} is missing in {table.TABLE}"
+                        + ("" if ran.get(id) else ", no test reported it"))
     for id, (made, killed) in sorted(table.by_id(rows).items()):
         if killed == 0:
             problems.append(f"{id}: no mutant was killed")
     made, killed = sum(r.made for r in rows.values()), sum(r.killed for r in rows.values())
-    if made < least:
-        problems.append(f"{made} mutants, at least {least} are wanted")
+    if made < options.least:
+        problems.append(f"{made} mutants, at least {options.least} are wanted")
     if killed * 100 < made * PERCENT:
         problems.append(f"{killed} of {made} mutants killed, at least {PERCENT} % are wanted")
-    known = {table.reason_key(s.mutant, s.change) for r in rows.values() for s in r.survivors}
-    for row in rows.values():
-        for survivor in row.survivors:
-            if survivor.reason == "-":
-                problems.append(f"{survivor.mutant} survived without a reason: {survivor.change}")
-    for key, (mutant, kind, _) in sorted(reasons.items()):
-        if kind == "survives" and key not in known:
-            problems.append(f"{table.REASONS}: {mutant} is no survivor of {key[1]} (any more): {key[3]}")
-    return problems
+    for key, region in sorted(regions.items()):
+        asked = region.order if options.all else set() if table.is_helper(key[0]) else \
+            set(region.visited(options.cap, reasons))
+        for number in sorted(asked):
+            name, change = region.names[number]
+            if region.outcomes[number] == table.SURVIVED and table.reason_of(name, change, reasons) == "-":
+                problems.append(f"{name} survived without a reason: {change}")
+    return problems + stale_reasons(regions, reasons)
+
+
+def stale_reasons(regions, reasons):
+    """Lines of tests/mutants.reasons without a mutant, or with one that does not survive."""
+    signs = defaultdict(set)
+    for region in regions.values():
+        for name, sign in zip(region.names, region.outcomes):
+            signs[table.reason_key(*name)].add(sign)
+    return [f"{table.REASONS}: {mutant} is no survivor of {key[1]} (any more): {key[3]}"
+            for key, (mutant, _, _) in sorted(reasons.items())
+            if not signs[key] & {table.SURVIVED, table.UNMADE}]
+
+
+def total(rows, what):
+    killed, made, possible = (sum(getattr(r, k) for r in rows) for k in ("killed", "made", "possible"))
+    share = f"{100 * killed / made:.1f} % of those made" if made else "none made"
+    unexplained = sum(s.reason == "-" for r in rows for s in r.survivors)
+    print(f"{what}: {killed} killed of {made} made of {possible} possible ({share}); "
+          f"{made - killed} survived, {unexplained} of them without a reason; "
+          f"{sum(r.equivalent for r in rows)} equivalent ones not counted")
 
 
 def summary(rows):
@@ -186,24 +250,25 @@ def summary(rows):
     print(f"{'id':{width}}  made  killed  survived")
     for id, (made, killed) in sorted(table.by_id(rows).items()):
         print(f"{id:{width}}  {made:4}  {killed:6}  {made - killed:8}")
-    made, killed = sum(r.made for r in rows.values()), sum(r.killed for r in rows.values())
-    share = 100 * killed / made if made else 0
-    print(f"{len(table.by_id(rows))} ids in {len(rows)} regions: {made} mutants, {killed} killed ({share:.1f} %), "
-          f"{made - killed} survived; {sum(r.equivalent for r in rows.values())} equivalent ones not counted")
+    own = [r for r in rows.values() if not table.is_helper(r.id)]
+    helpers = [r for r in rows.values() if table.is_helper(r.id)]
+    total(own, f"{len(table.by_id(rows))} ids in {len(own)} regions")
+    total(helpers, f"their {len(helpers)} helpers")
 
 
-def old_table(options):
-    if options.since:
-        done = subprocess.run(["git", "-C", str(options.root), "show", f"{options.since}:./{table.TABLE}"],
+def table_of(options, since):
+    if since:
+        done = subprocess.run(["git", "-C", str(options.root), "show", f"{since}:./{table.TABLE}"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         return table.read(done.stdout)
     path = options.root / table.TABLE
-    return table.read(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return table.read(path.read_text(encoding="utf-8")) if path.is_file() else ({}, {})
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--changed", action="store_true")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--since", metavar="COMMIT", default="")
     parser.add_argument("--only", metavar="ID,...", default="")
     parser.add_argument("--cap", type=int, default=6, help="mutants of one region")
@@ -218,40 +283,78 @@ def arguments():
     return parser.parse_args()
 
 
+def all_regions(root, ran):
+    """{(id, file): Region} of the ids that a test reported, and of their helpers."""
+    header = root / "ref/policy.h"
+    points = ops.points_of(header.read_text()) if header.is_file() else []
+    texts = table.texts(root)
+    sources = {file: Source(text, points) for file, text in texts.items()}
+    spans = {key: value for key, value in table.regions(root).items() if ran.get(key[0])}
+    found = {key: Region(*key, sources[key[1]], value, ran[key[0]]) for key, value in spans.items()}
+    for key, (value, ids) in mutants_helpers.helpers(texts, spans).items():
+        region = Region(*key, sources[key[1]], value, set().union(*(ran[id] for id in ids)))
+        if region.mutations:
+            found[key] = region
+    return found
+
+
+def phases_of(options, regions, todo):
+    if not options.all:
+        return [([key for key in todo if not table.is_helper(key[0])], options.cap)]
+    own = [key for key in todo if not table.is_helper(key[0])]
+    helpers = [key for key in todo if table.is_helper(key[0])]
+    some = 4 * options.cap  # so that a table that is not whole yet is a fair sample
+    return [(own, options.cap), (helpers, 1), (own, some), (helpers, options.cap), (own, sys.maxsize),
+            (helpers, sys.maxsize)]
+
+
 def main():
     options, problems = arguments(), []
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both leave nothing behind
-    regions, ran = table.regions(options.root), table.reporting(options.build)
-    if not regions or not ran:
-        print(f"mutants: no {'region' if not regions else f'log in {options.build}/tap: run make test first'}")
+    ran = table.reporting(options.build)
+    if not table.regions(options.root) or not ran:
+        print(f"mutants: no {'region' if ran else f'log in {options.build}/tap: run make test first'}")
         return 1
     reasons = table.read_reasons(options.root, problems)
-    path = options.root / table.TABLE
-    have = table.read(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    before, sources = old_table(options), {}
-    now = {}
-    for id, file in regions:
-        text = sources.setdefault(file, (options.root / file).read_text(encoding="utf-8"))
-        now[id, file] = (table.region_hash(text, regions[id, file]), table.test_hash(options.root, ran.get(id, ())))
+    regions = all_regions(options.root, ran)
+    hashes = {name: table.test_hash(options.root, name) for region in regions.values() for name in region.tests}
 
-    def same(row, key):
-        return row is not None and (row.region, row.tests) == now[key]
+    def stale_since(since):
+        """Recalls a table's outcomes; the regions of which it has fewer than it had, or none."""
+        old, before = table_of(options, since)
+        for key, region in regions.items():
+            region.recall(old.get(key), before, hashes)
+        return [key for key, region in regions.items() if not table.is_helper(key[0])
+                and region.due(min(options.cap, old[key].made) if key in old else options.cap, reasons)]
+    stale = stale_since("")
+    changed = stale_since(options.since) if options.since else stale
     only = set(filter(None, options.only.split(",")))
-    stale = sorted(k for k in regions if not same(have.get(k), k)) + sorted(set(have) - set(regions))
-    todo = [k for k in regions if ran.get(k[0]) and (not only or k[0] in only)
-            and not (options.changed and same(before.get(k), k))]
+    todo = [key for key in (changed if options.changed else regions) if not only or key[0] in only]
+    if not options.changed and not options.all:
+        for key in todo:
+            regions[key].forget(options.cap, reasons)
+
+    def save():
+        rows = {key: region.row(reasons) for key, region in regions.items()}
+        path = options.root / table.TABLE
+        path.with_suffix(".new").write_text(table.write(rows, hashes), encoding="utf-8")
+        path.with_suffix(".new").replace(path)
+        return rows
     try:
-        fresh = run(options, todo, regions, ran, reasons) if todo else {}
+        if todo:
+            run(options, regions, phases_of(options, regions, todo), reasons, save)
     except Refused as refused:
         print(f"mutants: {refused}")
         return 1
-    rows = {k: table.settled(fresh.get(k, have.get(k)), reasons) for k in regions if k in fresh or k in have}
-    path.write_text(table.write(rows), encoding="utf-8")
-    summary(fresh if only else rows)
+    except KeyboardInterrupt:
+        print("mutants: stopped; the next run goes on from here")
+        problems.append("stopped before the end")
+    rows = save()
+    summary({key: rows[key] for key in todo} if only else rows)
     if options.changed:
         problems += [f"{file}: {id} was stale in {table.TABLE}; it is refreshed: look, and commit it"
-                     for id, file in stale]
-    problems += [] if only else check(rows, regions, ran, reasons, options.least)
+                     for id, file in sorted(stale)]
+    problems += [] if only else check(rows, regions, ran, reasons, options)
     print("\n".join(problems + [f"mutants: {len(problems)} problems"]))
     return 1 if problems else 0
 

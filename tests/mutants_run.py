@@ -78,7 +78,7 @@ class Workshop:
         script = test.endswith((".sh", ".py"))
         main = self.build / ("audit/main.o" if script else f"tests/{test}.o")
         done = subprocess.run([*self.compiler, str(object), str(main), str(self.build / "libsinkproof.a"),
-                               "-o", str(program), *self.libraries], stdout=subprocess.DEVNULL,
+                               "-s", "-o", str(program), *self.libraries], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, env=self.environment)
         if done.returncode != 0:
             raise Refused(f"{test} does not link: {done.stderr.decode(errors='replace')[-400:]}")
@@ -140,6 +140,10 @@ class Workshop:
                 raise Refused(f"{test} fails with nothing mutated: {said}")
             return used
         return self.once(self.base, test, make)
+
+    def known_to_kill(self, test, object):
+        """The test noticed this object before, as a mutant of another id."""
+        return self.results.get((object[0], test), "passed") != "passed"
 
     def notices(self, test, object):
         """What the test says of the mutant; "passed" when it notices nothing."""

@@ -5,11 +5,16 @@
     python3 tests/run.py BUILD TEST...
 
 Each program's TAP goes to BUILD/tap/NAME.tap and, all together, to BUILD/tap.log. The skips are
-named, the counts printed, and prove's own summary ends the output. With CI=true a skip fails.
+named, the counts printed, and prove's own summary ends the output. The log opens with a line that
+says what the figures depend on: the processor's instruction sets, the compiler, the C library.
+With CI=true a skip fails.
 TEST_RUNNER, when it is set, is the emulator that runs the compiled programs.
 """
 import os
 import pathlib
+import platform
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,6 +42,17 @@ exit $status
 """
 
 
+def machine():
+    """What a measured figure may depend on beside the code; tests/doc_pages.py compares it."""
+    cpu = pathlib.Path("/proc/cpuinfo")
+    words = set(re.findall(r"\w+", cpu.read_text())) if cpu.is_file() else set()
+    sets = sorted(words & {"avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd"})
+    compiler = shlex.split(os.environ.get("CC") or "gcc")
+    version = subprocess.run([*compiler, "-dumpversion"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return " ".join([platform.machine(), *sets, f"{os.path.basename(compiler[-1])}-{version}",
+                     "-".join(platform.libc_ver())])
+
+
 def main(build, tests):
     build = pathlib.Path(build)
     folder = build / "tap"
@@ -62,7 +78,7 @@ def main(build, tests):
             print(line, end="", flush=True)
     status = prove.wait()
 
-    log = ""
+    log = f"# MACHINE {machine()}\n"
     for path in sorted(folder.glob("*.tap")):
         log += f"# FILE {path.stem}\n" + path.read_text(encoding="utf-8", errors="replace")
         log += "" if log.endswith("\n") else "\n"

@@ -6,6 +6,7 @@
 // and as engines with eight-bit activations take them (int8 in blocks of 32, scale = largest / 127,
 // the integer sums exact). Against the sum in binary64, whose own error is below gamma_2880 at
 // 2^-53.
+#include "proofs/bounds/worst.h"
 #include "ref/model/model.h"
 #include "tests/kernels.h"
 
@@ -18,7 +19,7 @@ typedef struct errors {
 static void add_error(errors *e, double got, double truth) {
     e->squared += (got - truth) * (got - truth);
     e->truth += truth * truth;
-    if (!(fabs(got - truth) <= e->worst)) e->worst = fabs(got - truth);
+    e->worst = sinkproof_worst(e->worst, fabs(got - truth));
 }
 
 // Over the mean square, and over its root.
@@ -68,6 +69,9 @@ static void part(const double *w_c, float *scale_b, float *unscaled_c) {
     }
 }
 
+// A line of what the book shows.
+#define say(...) (printf("# output activation-error| "), printf(__VA_ARGS__), printf("\n"))
+
 static void compare(const sinkproof_matrix *w, bool spread) {
     static float x_nc[TOKENS][COLS], bf16_nc[TOKENS][COLS], int8_nc[TOKENS][COLS];
     static double w_c[COLS];
@@ -86,20 +90,22 @@ static void compare(const sinkproof_matrix *w, bool spread) {
         for (size_t i = 0; i < TOKENS; i++) {
             double truth = exact(w_c, x_nc[i], &size);
             float got = sinkproof_lanes_dot(COLS, unscaled_c, scale_b, x_nc[i]);
-            share = fmax(share, fabs(got - truth) / (gamma * size));
+            share = sinkproof_worst(share, fabs(got - truth) / (gamma * size));
             add_error(&lanes, got, truth);
             add_error(&bf16, sinkproof_lanes_dot(COLS, unscaled_c, scale_b, bf16_nc[i]), truth);
             add_error(&int8, exact(w_c, int8_nc[i], &ignored), truth);
         }
     }
-    const char *what = spread ? "eight columns thirty times larger" : "normal";
+    const char *what = spread ? "normal, eight columns thirty times larger" : "normal";
     ok(share <= 1, "inputs %s: float32 operands worst=%.3g bound=1 of gamma_122", what, share);
     ok(nmse(&lanes) < nmse(&bf16) && nmse(&bf16) < nmse(&int8),
        "inputs %s: float32 operands are nearer than bf16, bf16 nearer than int8 blocks", what);
-    note("%-34s  NMSE      worst / rms", what);
-    note("  float32 operands (f32)            %.2e  %.2e", nmse(&lanes), worst(&lanes));
-    note("  bf16 operands (bf16-operands)     %.2e  %.2e", nmse(&bf16), worst(&bf16));
-    note("  int8 activations, blocks of 32    %.2e  %.2e", nmse(&int8), worst(&int8));
+    say("%s", what);
+    say("  %-34s NMSE %.2e   worst / rms %.2e", "float32 operands (f32)", nmse(&lanes),
+        worst(&lanes));
+    say("  %-34s NMSE %.2e   worst / rms %.2e", "bf16 operands (bf16-operands)", nmse(&bf16),
+        worst(&bf16));
+    say("  %-34s NMSE %.2e   worst / rms %.2e", "int8 in blocks of 32", nmse(&int8), worst(&int8));
 }
 
 int main(void) {

@@ -5,6 +5,7 @@
 // honest tensors whose rows repeat (and that it would without the classes), that rows which all
 // differ keep the power they had, that a tensor in blocks says the same, and honest engines on
 // prompts of one to four tokens again and again.
+#include "proofs/bounds/worst.h"
 #include "ref/lanes/lanes.h"
 #include "tests/bounds_engine.h"
 #include "tests/judged.h"
@@ -153,7 +154,7 @@ static void power_is_kept(bool shares) {
         other += r.limit != alone.limit || r.smallest != alone.smallest || r.alike != 1 ||
                  r.spread.limit != alone.spread.limit;
         t.hides = false, t.factor = 1 + 1.6 * r.smallest;
-        smallest = fmax(smallest, r.smallest);
+        smallest = sinkproof_worst(smallest, r.smallest);
         r = judged_tensor(&third, &t, STANDARD_RATE);
         missed += !sinkproof_drift_leans(&r);
     }
@@ -194,7 +195,7 @@ static void blocks_say_the_same(void) {
                             a.spread.noise / b.spread.noise};
     double worst = 0, bound = sinkproof_gamma(4 * ROWS * COLS, 0x1p-53) * 4;
     bound += 0x1p-23; // norms of rows are floats
-    for (int i = 0; i < 6; i++) worst = fmax(worst, fabs(apart[i] - 1));
+    for (int i = 0; i < 6; i++) worst = sinkproof_worst(worst, fabs(apart[i] - 1));
     ok(worst <= bound && rows_differ == 0 && a.bin == b.bin && a.alike == b.alike && a.alike > 1,
        "stat.equal-rows four blocks merged worst=%.3g bound=%.3g rows=%zu", worst, bound,
        whole.n_rows);
@@ -228,9 +229,10 @@ static void add(outcome *o, const sinkproof_judgement *j) {
     o->runs++, o->accused += j->verdict > SINKPROOF_VERDICT_WITHIN;
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_drift_result *r = &j->reports[i].drift;
-        if (r->bin >= 0) o->drift = fmax(o->drift, fabs(r->gain) / r->limit);
-        if (r->spread.part >= 0) o->spread = fmax(o->spread, r->spread.mean / r->spread.limit);
-        o->alike = fmax(o->alike, r->alike);
+        if (r->bin >= 0) o->drift = sinkproof_worst(o->drift, fabs(r->gain) / r->limit);
+        if (r->spread.part >= 0)
+            o->spread = sinkproof_worst(o->spread, r->spread.mean / r->spread.limit);
+        o->alike = sinkproof_worst(o->alike, r->alike);
     }
 }
 

@@ -39,10 +39,17 @@ static void roundings(void) {
     sinkproof_setting none = setting(&policy);
     none.u = 0;
     sinkproof_honest x = draw_set(&state, 1), y = sinkproof_honest_roundings(&none, x, 9);
-    ok(memcmp(&x, &y, sizeof x) == 0, "bound.dot-likely no rounding, no width worst=0 bound=0");
+    ok(memcmp(&x, &y, sizeof x) == 0, "bound.dot-likely no rounding, no width");
+    // An end at zero is an end like any other; a set that is zero alone is exact.
+    none.u = 0x1p-24;
+    x = (sinkproof_honest){.hi = 1, .likely_hi = 1, .mid = 0.5};
+    y = sinkproof_honest_roundings(&none, x, 9);
+    x = sinkproof_known(0);
+    sinkproof_honest z = sinkproof_honest_roundings(&none, x, 9);
+    ok(y.lo < 0 && y.hi > 1 && y.likely_lo < 0 && memcmp(&x, &z, sizeof x) == 0,
+       "bound.dot-likely a set with one end at zero is widened");
     // n u = 1 - 2^-53, rounded up, is 1: nothing is bounded any more.
-    ok(sinkproof_gamma(0x1p53 - 1, 0x1p-53) == INFINITY,
-       "bound.dot gamma at n u = 1 worst=0 bound=0");
+    ok(sinkproof_gamma(0x1p53 - 1, 0x1p-53) == INFINITY, "bound.dot gamma at n u = 1");
 }
 
 // All orders of n whole numbers: their squared partial sums add up to what the book says, exactly.

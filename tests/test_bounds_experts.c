@@ -4,6 +4,7 @@
 // The mixture of the chosen experts (bound.dot with a handful of terms): float32 engines in every
 // order, engines that add into the storage format expert by expert where the policy has or allows
 // it, cancelling outputs; and the truth inside the set of real-f64.
+#include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/bounds_engine.h"
 
@@ -131,7 +132,7 @@ static void truth_inside(void) {
         arf_set_d(end, y.hi);
         outside += !(arf_cmp(end, arb_midref(out)) >= 0);
         if (y.lo != y.hi)
-            worst = fmax(worst, share_of(&y, arf_get_d(arb_midref(out), ARF_RND_NEAR)));
+            worst = sinkproof_worst(worst, share_of(&y, arf_get_d(arb_midref(out), ARF_RND_NEAR)));
     }
     arb_clear(out), arf_clear(end);
     _arb_vec_clear(w_b, MOST), _arb_vec_clear(d_b, MOST);
@@ -194,7 +195,8 @@ static void renormalised_weights(void) {
         }
         for (size_t k = 0; k < K; k++)
             if (set[2][k].mid > 0x1p-100)
-                wider = fmax(wider, sinkproof_radius(&set[1][k]) / sinkproof_radius(&set[2][k]));
+                wider = sinkproof_worst(wider, sinkproof_radius(&set[1][k]) /
+                                                   sinkproof_radius(&set[2][k]));
     }
     inside_ok(&t[0], "bound.form-router", policies[0]);
     inside_ok(&t[1], "bound.form-router", policies[1]);

@@ -4,6 +4,7 @@
 // Sums of products (bound.dot, bound.linear, bound.dot-likely): float32 engines in every order that
 // we know, over operands made to hurt, must stay in the honest set; a sum made so that every
 // addition rounds up must come close to its end; and the likely set must hold at its odds.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 #include <stdlib.h>
@@ -267,7 +268,7 @@ static void truth_is_inside(void) {
         }
         sinkproof_honest set = set_of_known(&s, x, w, K, NULL);
         outside += !(mpfr_cmp_d(exact, set.lo) >= 0 && mpfr_cmp_d(exact, set.hi) <= 0);
-        worst = fmax(worst, share_of(&set, mpfr_get_d(exact, MPFR_RNDN)));
+        worst = sinkproof_worst(worst, share_of(&set, mpfr_get_d(exact, MPFR_RNDN)));
     }
     mpfr_clear(exact), mpfr_clear(a);
     ok(outside == 0,
@@ -297,7 +298,7 @@ static void adversary_comes_close(void) {
             to_float(n, x, x_f), to_float(n, w, w_f);
             double v = engine_dot(&state, FORWARD, false, n, x_f, w_f, NULL, false);
             meet(&t, &set, v);
-            least = fmin(least, share_of(&set, v));
+            least = sinkproof_least(least, share_of(&set, v));
         }
     }
     ok(t.outside == 0 && least > 0.9,
@@ -361,8 +362,9 @@ static void likely_set_holds(const likely_case *c) {
         to_float(K, x, x_f), to_float(K, w, w_f);
         double v = engine_dot(&state, c->order, i % 2, K, x_f, w_f, NULL, false);
         meet(&t, &set, v);
-        worst = fmax(worst, fabs(v - set.mid) / sinkproof_likely_radius(&set));
-        narrower = fmin(narrower, sinkproof_radius(&set) / sinkproof_likely_radius(&set));
+        worst = sinkproof_worst(worst, fabs(v - set.mid) / sinkproof_likely_radius(&set));
+        narrower =
+            sinkproof_least(narrower, sinkproof_radius(&set) / sinkproof_likely_radius(&set));
     }
     ok(t.outside == 0 && t.unlikely == 0,
        "bound.dot-likely %s worst=%.3f bound=1 unlikely=%zu of=%d narrower=%.1f share of worst "
@@ -443,7 +445,7 @@ static void likely_is_not_for_sorted(void) {
         meet(&shuffled, &set, engine_dot(&state, RANDOM_ORDER, false, K, x_f, w_f, NULL, false));
         double any = sqrt(2 * s.odds * K) * s.u * (total + fabs(set.mid)) / 2;
         beyond += !(fabs(v - set.mid) <= any);
-        wider = fmin(wider, any / sinkproof_likely_radius(&set));
+        wider = sinkproof_least(wider, any / sinkproof_likely_radius(&set));
     }
     ok(sorted.outside == 0 && 4 * sorted.unlikely > SUMS && shuffled.unlikely == 0 && beyond == 0,
        "bound.dot-likely sorted products, from one end: %zu of %d leave the likely set, in orders "

@@ -3,6 +3,7 @@
 //
 // bound.linear where many long sums are made at once: two of the three products that a set is made
 // of are then bounded in binary32.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static void many_sums_at_once(void) {
                          m->likely_hi >= a->likely_hi - slack;
             double grown = sinkproof_radius(a) > 0 ? sinkproof_radius(m) / sinkproof_radius(a) : 1;
             smaller += !holds, wider += !(grown <= most + 0x1p-40);
-            worst = fmax(worst, (grown - 1) / (most - 1));
+            worst = sinkproof_worst(worst, (grown - 1) / (most - 1));
         }
         sinkproof_planes_free(&one_x);
     }

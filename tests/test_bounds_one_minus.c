@@ -6,6 +6,7 @@
 // Truth in binary64, whose own error is added to each bound.
 #include "proofs/bounds/honest.h"
 #include "proofs/bounds/one_minus.h"
+#include "proofs/bounds/worst.h"
 #include "tests/reference.h"
 #include "tests/tap.h"
 
@@ -47,8 +48,8 @@ static void take(worst *w, const row *r, double mass, double bound) {
     double error = fabs(mass - r->mass) / r->mass;
     bound += 2 * r->here;
     double share = error / bound;
-    if (!(share <= w->share)) w->share = share, w->error = error, w->bound = bound;
-    w->bits = fmax(w->bits, log2(error / u));
+    if (sinkproof_is_worse(w->share, share)) w->share = share, w->error = error, w->bound = bound;
+    w->bits = sinkproof_worst(w->bits, log2(error / u));
 }
 
 int main(void) {
@@ -71,7 +72,7 @@ int main(void) {
         double delta = -log1p(-p) + ulp * (fabs(r.lse - top) + p) + u * (fabs(r.lse) + 1e-3 + p);
         delta = (delta + u * fabs((double)y)) * (1 + 4 * u);
         take(&w[2], &r, 1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, ulp, delta));
-        if (1 - sink / den > 0) gone = fmax(gone, r.odds);
+        if (1 - sink / den > 0) gone = sinkproof_worst(gone, r.odds);
     }
     const char *names[] = {"by subtraction", "as a quotient of sums", "as a sigmoid"};
     for (int k = 0; k < 3; k++)

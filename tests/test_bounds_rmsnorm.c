@@ -4,6 +4,7 @@
 // RMSNorm (bound.rmsnorm): float32 engines with every order of the sum, the mean by division or
 // by a reciprocal, rsqrt off by as much as declared or 1/sqrtf, the scale multiplied before or
 // after, under the policies that store f32 and bf16; and the truth inside the set of real-f64.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 static const uint64_t SEED = 20251203;
@@ -191,7 +192,7 @@ static void truth_inside(void) {
         for (size_t k = 0; k < D; k++) {
             outside += !holds(&y_k[k], out + k);
             double v = arf_get_d(arb_midref(out + k), ARF_RND_NEAR);
-            worst = fmax(worst, share_of(&y_k[k], v));
+            worst = sinkproof_worst(worst, share_of(&y_k[k], v));
         }
     }
     _arb_vec_clear(in, D), _arb_vec_clear(out, D);
@@ -225,8 +226,8 @@ static void likely_set_holds(void) {
             meet(&t, &y_k[k], y[k]);
             if (y_k[k].mid == 0) continue;
             double radius = sinkproof_likely_radius(&y_k[k]);
-            worst = fmax(worst, fabs(y[k] - y_k[k].mid) / radius);
-            narrower = fmin(narrower, sinkproof_radius(&y_k[k]) / radius);
+            worst = sinkproof_worst(worst, fabs(y[k] - y_k[k].mid) / radius);
+            narrower = sinkproof_least(narrower, sinkproof_radius(&y_k[k]) / radius);
         }
     }
     ok(t.unlikely == 0,

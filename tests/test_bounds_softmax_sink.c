@@ -4,6 +4,7 @@
 // Softmax with a sink (bound.softmax-sink) and the weighted values after it (bound.value): float32
 // engines with every order of the sum, exp off by as much as declared, division or a reciprocal,
 // and, where the policy is generic, a running maximum with rescaling as flash kernels do.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 static const uint64_t SEED = 20251215;
@@ -301,7 +302,7 @@ static void truth_inside(void) {
         for (size_t j = 0; j <= n; j++) {
             outside += !holds(&a_k[j], a_b + j);
             double v = arf_get_d(arb_midref(a_b + j), ARF_RND_NEAR);
-            if (a_k[j].lo != a_k[j].hi) worst = fmax(worst, share_of(&a_k[j], v));
+            if (a_k[j].lo != a_k[j].hi) worst = sinkproof_worst(worst, share_of(&a_k[j], v));
         }
     }
     arb_clear(sink), _arb_vec_clear(z_b, N), _arb_vec_clear(a_b, N + 1);
@@ -337,8 +338,8 @@ static void likely_set_holds(bool online, sinkproof_format format) {
         for (size_t j = 0; j <= N; j++) {
             meet(&t, &a_k[j], alpha[j]);
             double radius = sinkproof_likely_radius(&a_k[j]);
-            worst = fmax(worst, fabs(alpha[j] - a_k[j].mid) / radius);
-            narrower = fmin(narrower, sinkproof_radius(&a_k[j]) / radius);
+            worst = sinkproof_worst(worst, fabs(alpha[j] - a_k[j].mid) / radius);
+            narrower = sinkproof_least(narrower, sinkproof_radius(&a_k[j]) / radius);
         }
     }
     ok(t.unlikely == 0,

@@ -4,7 +4,8 @@
 #
 # The traceability check accepts a small tree without a fault and refuses one with a fault per rule.
 set -u
-check="python3 $(cd "$(dirname "$0")" && pwd)/check_doc.py"
+tests=$(cd "$(dirname "$0")" && pwd)
+check="python3 $tests/check_doc.py"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 n=0
@@ -121,11 +122,35 @@ fresh; edit doc/01-a.md 's/: True/: False/'; refuses 'shown theorem differs' "a 
 fresh; edit doc/01-a.md 's/^42/43/'; refuses 'shown output differs' "output that was typed"
 fresh; edit log '/output ten/d'; refuses 'no program ten-lines ran' "output of a program that did not run"
 fresh; edit doc/01-a.md 's/^Measured: 1 check/Measured: check/'; refuses 'shown measured differs' "a measurement that was typed"
-fresh; edit log 's/worst=0.5/worst=0.6/'; accepts "a figure of another machine passes"
+fresh; edit log 's/worst=0.5/worst=0.6/'; refuses 'shown measured differs' "a figure that is not the log's"
+fresh; edit doc/01-a.md 's/worst 0.5/worst 0.1/'; refuses 'shown measured differs' "a figure that was typed"
+fresh; edit doc/01-a.md 's/7 exact/8 exact/'; refuses 'shown measured differs' "a count that was typed"
+fresh; edit log '1i# MACHINE another'; edit log 's/worst=0.5/worst=0.6/'; accepts "a figure of another machine passes"
+fresh; edit log '1i# MACHINE another'; edit log 's/^ok 1 - sink.mass exact.*/ok 1 - sink.mass other/'
+refuses 'shown measured differs' "but no other sentence does"
 fresh; edit doc/INDEX.md 's/test_a/test_b/'; refuses 'INDEX.md: differs' "an index edited by hand"
-fresh; mkdir tests; echo 'region sink.mass ref/a.c 0 0 5 4 1 0' >tests/mutants.lock
+fresh; mkdir tests; echo 'region sink.mass ref/a.c 0 5 5 4 1 0 test_a AAAA!' >tests/mutants.lock
 refuses 'INDEX.md: differs' "an index without the mutants of the day"
 fresh; drop doc/TRACE.lock; refuses 'sink.mass is new' "a missing lock"
+fresh; mkdir -p tests ref/lanes; echo '# CODE 0123456789abcdef' >tests/exhaustive.log
+refuses 'other code than ref/lanes/exp.h' "a kept log of other code"
+fresh; mkdir -p tests ref/lanes; echo 'float r = 1;' >ref/lanes/exp.h
+python3 "$tests/doc_pages.py" exhaustive . >tests/exhaustive.log; accepts "a kept log of this code"
+echo 'float r = 1; // one' >ref/lanes/exp.h; accepts "a comment changes no code"
+echo 'float r = 2;' >ref/lanes/exp.h; refuses 'other code than' "a changed constant beside a kept log"
+
+speed() {
+    fresh; mkdir -p doc/book/data; printf '%s\n' '# work' 'decode | 12.1 | 14.8 | tok/s | 54.8 GB/s | 11.4' \
+        'a query | 0.26 | 0.13 | ms | |' >doc/book/data/fast.txt
+    printf '%s\n' '' '<!-- table fast -->' '' 'After.' >>doc/01-a.md; $check --write --log log . >/dev/null
+}
+speed; accepts "a table of kept speeds"
+grep -q '^| decode | 12.1 tok/s | 14.8 (54.8 GB/s) | 82 % | 11.4 |$' doc/01-a.md && grep -q '^| a query .* 50 % |' doc/01-a.md
+report $? "its shares are computed"
+speed; edit doc/01-a.md 's/12.1/13.1/'; refuses 'shown table differs' "a speed that was typed"
+speed; edit doc/01-a.md 's/82 %/83 %/'; refuses 'shown table differs' "a share that was typed"
+speed; edit doc/book/data/fast.txt 's/0.26/0.52/'; refuses 'shown table differs' "a table of older data"
+speed; drop doc/book/data/fast.txt; refuses 'fast.txt is missing' "a table without its data"
 
 # Citations.
 fresh; edit doc/01-a.md 's/See eq.sink.limit./See eq[sink.limt]/'; refuses 'cites sink.limt' "an unknown citation"

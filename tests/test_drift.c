@@ -4,6 +4,7 @@
 // Drift (stat.drift): how often it accuses the innocent, counted over thousands of honest tensors
 // at a rate lenient enough to count, and whether it catches what it says it would: a factor a
 // little above its own limit, an accumulator that truncates, an epsilon ten times too small.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 static const uint64_t SEED = 20260112;
@@ -78,7 +79,7 @@ static void false_alarms(law_kind kind) {
     for (int i = 0; i < TENSORS; i++) {
         sinkproof_drift_result r = honest_tensor(&state, kind, rate, 1);
         alarms += suspicious(&r);
-        if (r.bin >= 0) worst = fmax(worst, fabs(r.gain) / r.limit);
+        if (r.bin >= 0) worst = sinkproof_worst(worst, fabs(r.gain) / r.limit);
     }
     ok(alarms < bound,
        "stat.drift false alarms, errors %s worst=%zu bound=%zu of=%d at rate %g "
@@ -95,7 +96,7 @@ static void factor_is_caught(law_kind kind) {
     for (int i = 0; i < TENSORS; i++) {
         uint64_t again = state;
         sinkproof_drift_result r = honest_tensor(&state, kind, STANDARD_RATE, 1);
-        smallest = fmax(smallest, r.smallest);
+        smallest = sinkproof_worst(smallest, r.smallest);
         r = honest_tensor(&again, kind, STANDARD_RATE, 1 + 1.6 * r.smallest);
         missed += !suspicious(&r);
     }
@@ -174,7 +175,7 @@ static void real_sums(double outlier) {
         }
         sinkproof_drift_result r = judged_product(&state, &p, false, i % 2, STANDARD_RATE);
         alarms += suspicious(&r);
-        worst = fmax(worst, fabs(r.gain) / r.limit);
+        worst = sinkproof_worst(worst, fabs(r.gain) / r.limit);
     }
     ok(alarms == 0,
        "stat.drift honest sums of 2880 float32 products, one channel of %g worst=%.2f "
@@ -190,7 +191,7 @@ static void truncation_is_caught(void) {
     for (int i = 0; i < TENSORS; i++) {
         fill_product(&state, &p, i % 2 ? SINKPROOF_F32 : SINKPROOF_BF16, 1);
         sinkproof_drift_result r = judged_product(&state, &p, true, true, STANDARD_RATE);
-        least = fmin(least, fabs(r.gain) / r.limit);
+        least = sinkproof_least(least, fabs(r.gain) / r.limit);
     }
     ok(least > 1,
        "stat.drift power, sums rounded towards zero, K=2880 least gain/limit=%.3g bound=1", least);
@@ -248,7 +249,7 @@ static void honest_norms(sinkproof_format format, double outlier) {
     for (summation order = 0; order < RANDOM_ORDER; order++) {
         sinkproof_drift_result r = judged_norm(&state, order, 1e-5f, format, 1, outlier, 100);
         alarms += suspicious(&r), tensors++;
-        if (fabs(r.gain) / r.limit > worst)
+        if (sinkproof_is_worse(worst, fabs(r.gain) / r.limit))
             worst = fabs(r.gain) / r.limit, worst_bin = r.bin, worst_order = (int)order;
     }
     ok(alarms == 0,
@@ -265,7 +266,8 @@ static void wrong_epsilon_is_caught(void) {
         static const summation orders[] = {FORWARD, LANES_16, PAIRWISE};
         sinkproof_drift_result r =
             judged_norm(&state, orders[i], 1e-6f, SINKPROOF_F32, 1, 1, NORM_ROWS);
-        least = fmin(least, fabs(r.gain) / r.limit), limit = fmax(limit, r.smallest);
+        least = sinkproof_least(least, fabs(r.gain) / r.limit),
+        limit = sinkproof_worst(limit, r.smallest);
     }
     ok(least > 1,
        "stat.drift power, RMSNorm with eps 1e-6 for 1e-5, 300 rows least gain/limit=%.3g "

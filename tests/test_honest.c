@@ -4,6 +4,7 @@
 // The arithmetic under every honest set: directed sums and products against MPFR, interval
 // operations against points drawn from them, rounding points on interval ends, and the binary64
 // functions of libm against Arb, as far as proofs/bounds leans on them.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 #include <float.h>
@@ -85,9 +86,10 @@ static void gamma_is_above(void) {
             mpfr_set_d(n_u, n * ldexp(1, -p), MPFR_RNDN);
             mpfr_ui_sub(gamma, 1, n_u, MPFR_RNDN);
             mpfr_div(gamma, n_u, gamma, MPFR_RNDU);
-            below += mpfr_cmp_d(gamma, g) > 0;
+            below += !(mpfr_get_d(gamma, MPFR_RNDU) <= g);
             if (n > 0 && n * ldexp(1, -p) < 0.5)
-                above = fmax(above, (g / mpfr_get_d(gamma, MPFR_RNDN) - 1) / DBL_EPSILON);
+                above =
+                    sinkproof_worst(above, (g / mpfr_get_d(gamma, MPFR_RNDN) - 1) / DBL_EPSILON);
         }
     }
     mpfr_clear(n_u), mpfr_clear(gamma);
@@ -251,7 +253,7 @@ static void check_function(const libm_case *c) {
         double error = sinkproof_truth_distance(y, got);
         double margin = c->relative * fabs(got) + c->absolute;
         double ulp = sinkproof_ulp(SINKPROOF_F64, c->absolute > 0 ? 0.5 : got);
-        worst_ulp = fmax(worst_ulp, error / ulp);
+        worst_ulp = sinkproof_worst(worst_ulp, error / ulp);
         if (!(error / margin <= worst_share)) worst_share = error / margin, worst_at = at;
     }
     arb_clear(x), arb_clear(y);
@@ -289,13 +291,23 @@ static void libm_pow(void) {
         double got = pow(theta, exponent);
         arb_set_d(x, theta), arb_set_d(e, exponent);
         arb_pow(y, x, e, 200);
-        worst = fmax(worst, sinkproof_truth_distance(y, got) / (0x1p-52 * got));
+        worst = sinkproof_worst(worst, sinkproof_truth_distance(y, got) / (0x1p-52 * got));
     }
     arb_clear(x), arb_clear(e), arb_clear(y);
     ok(worst <= 16, "bound.exp libm pow of theta worst=%.3f bound=16 ulp", worst);
 }
 
+static void nan_is_the_worst(void) {
+    ok(isnan(sinkproof_worst(sinkproof_worst(0, NAN), 1)) && isnan(sinkproof_worst(1, NAN)) &&
+           sinkproof_worst(1, 2) == 2 && sinkproof_worst(2, 1) == 2,
+       "the worst error: a NaN is worse than any, and stays");
+    ok(isnan(sinkproof_least(sinkproof_least(0, NAN), -1)) && isnan(sinkproof_least(1, NAN)) &&
+           sinkproof_least(1, 2) == 1 && sinkproof_least(2, 1) == 1,
+       "the least share: a NaN is below any, and stays");
+}
+
 int main(void) {
+    nan_is_the_worst();
     directed_sums_and_products();
     gamma_is_above();
     interval_operations();

@@ -4,6 +4,7 @@
 // False alarms: honest runs of the reference under every policy, over seeds, lengths around the
 // window and splits, whole traces and traces with most points missing. None may be outside its
 // set, none suspicious. Reports the largest share of a set and of a drift limit that was used.
+#include "proofs/bounds/worst.h"
 #include "tests/judged.h"
 #include "tests/tap.h"
 
@@ -34,8 +35,9 @@ static void add(tally *t, const sinkproof_judgement *j) {
     t->doubts += j->verdict == SINKPROOF_VERDICT_SUSPICIOUS;
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
-        t->share = fmax(t->share, r->share_worst);
-        if (r->drift.bin >= 0) t->drift = fmax(t->drift, fabs(r->drift.gain) / r->drift.limit);
+        t->share = sinkproof_worst(t->share, r->share_worst);
+        if (r->drift.bin >= 0)
+            t->drift = sinkproof_worst(t->drift, fabs(r->drift.gain) / r->drift.limit);
     }
 }
 

@@ -5,6 +5,7 @@
 // stages: the exact dot, the ball and MPFR at a precision that rounds nothing. Every other
 // stage: the ball at 128 and at 256 bits contains MPFR at 1024, and the radius follows the
 // precision: a stage with a constant or a step held in binary64 would gain nothing.
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"
 #include "tests/tap.h"
@@ -25,8 +26,8 @@ static rungs start(void) {
 
 static void take(rungs *r, arb_srcptr low, arb_srcptr high, mpfr_srcptr numbers, size_t n) {
     r->contained = r->contained && all_contain(low, numbers, n) && all_contain(high, numbers, n);
-    r->low = fmax(r->low, worst_radius_log2(low, n));
-    r->high = fmax(r->high, worst_radius_log2(high, n));
+    r->low = sinkproof_worst(r->low, worst_radius_log2(low, n));
+    r->high = sinkproof_worst(r->high, worst_radius_log2(high, n));
     r->elements += n;
 }
 

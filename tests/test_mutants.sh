@@ -144,6 +144,35 @@ fresh
 printf 'ref/sum.c:mean.sum:99:sign | nothing | survives: so it does\n' >tests/mutants.reasons
 refuses 'is no survivor' "a reason without its survivor is refused" --cap 1 --least 1
 
+printf 'ref/sum.c:mean.sum:sign | nothing | equivalent: so it does\n' >tests/mutants.reasons
+refuses 'is no survivor' "and one of an equivalent mutant that there is not" --cap 1 --least 1
+
+# A helper outside of the region, which the region calls; and a function that it does not.
+fresh
+edit ref/sum.c 's/^double mean(int n, const double \*x_j) {/static double less(double x) {\n    return x - 1;\n}\ndouble more(double x);\ndouble more(double x) {\n    return x + 1;\n}\n&/; s/x_j\[j\] - 1/less(x_j[j])/'
+build
+accepts "helpers are left alone" --least 1
+! grep -q 'region less()' tests/mutants.lock || ! grep -q 'less():' "$work/log"
+report $? "unless all are asked for"
+accepts "every mutant is made, of the helpers too" --all --least 1
+has 'ref/sum.c:less():.*x \[- -> +\] 1' "a helper's sign is flipped"
+lacks 'ref/sum.c:more()' "a function that no region reaches is none"
+grep -q '^region less() .* [A-Z=-]*$' tests/mutants.lock && ! grep -q '^region .*\.$' tests/mutants.lock
+report $? "the table knows what became of each"
+cp tests/mutants.lock "$work/first"
+accepts "the next run has nothing to do" --all --least 1
+[ ! -s "$work/log" ] && cmp -s tests/mutants.lock "$work/first"
+report $? "and makes none"
+edit tests/mutants.lock '/^region mean.sum/s/A/./'
+accepts "a run that was stopped goes on" --all --least 1
+[ "$(wc -l <"$work/log")" = 1 ] && cmp -s tests/mutants.lock "$work/first"
+report $? "with the one that was not made"
+edit ref/sum.c 's/return x - 1/return x - 1.0/'
+build
+accepts "a changed helper" --all --least 1
+has 'less():' "is made again"
+lacks 'mean.sum:' "and its callers are not"
+
 fresh
 edit build/tap/test_sum.tap 's/mean.sum/mean.other/'
 refuses 'no test reported it' "an id that no test reports is refused"

@@ -4,6 +4,7 @@
 // Spread (stat.spread): its threshold against exact binomial tails, its sums against the formula,
 // how often it accuses the innocent, honest sums and norms in every order, and what it sees: low
 // bits drawn at random, down to as many as it says; and what it does not.
+#include "proofs/bounds/worst.h"
 #include "tests/bounds_engine.h"
 
 static const uint64_t SEED = 20260301;
@@ -107,9 +108,9 @@ static void sums_as_stated(void) {
         }
         other += which != r.part;
         if (which < 0 || which != r.part) continue;
-        worst = fmax(worst, fabs((double)(r.mean / found - 1)));
-        worst = fmax(worst, fabs((double)(r.limit / limit - 1)));
-        worst = fmax(worst, fabs((double)(r.noise / noise - 1)));
+        worst = sinkproof_worst(worst, fabs((double)(r.mean / found - 1)));
+        worst = sinkproof_worst(worst, fabs((double)(r.limit / limit - 1)));
+        worst = sinkproof_worst(worst, fabs((double)(r.noise / noise - 1)));
         compared++;
     }
     // A square beside the row's best multiple cancels to a small part of itself where n is 1.
@@ -122,7 +123,7 @@ static void sums_as_stated(void) {
     sinkproof_spread_judge(none, 1, 1e-9, &r);
     ok(r.part == -1 && r.mean == 0 && r.limit == INFINITY && r.noise == INFINITY &&
            sinkproof_spread_bits(&r) == 24,
-       "stat.spread nothing free, nothing to say worst=0 bound=0");
+       "stat.spread nothing free, nothing to say");
 }
 
 // ---- honest tensors by the model
@@ -168,7 +169,7 @@ static void false_alarms(size_t kinds, bool lean, bool shares) {
     for (int i = 0; i < TENSORS; i++) {
         sinkproof_drift_result r = honest_tensor(&state, kinds, lean, shares, 0, 0.1);
         alarms += spreads(&r.spread);
-        worst = fmax(worst, r.spread.mean / r.spread.limit);
+        worst = sinkproof_worst(worst, r.spread.mean / r.spread.limit);
     }
     ok(alarms < BOUND && worst > 0.01,
        "stat.spread false alarms%s%s%s worst=%zu bound=%d of=%d at rate 0.1 (largest mean/limit "
@@ -270,7 +271,7 @@ static void honest_sums(size_t k_all, double outlier) {
         if (order == RANDOM_TREE && k_all > 1000) continue; // as in test_bounds_linear, and slow
         sinkproof_spread_result r = judged_sums(&state, k_all, outlier, order, 0);
         alarms += spreads(&r);
-        worst = fmax(worst, r.mean / r.limit), mean = fmax(mean, r.mean);
+        worst = sinkproof_worst(worst, r.mean / r.limit), mean = sinkproof_worst(mean, r.mean);
     }
     ok(alarms == 0,
        "stat.spread honest sums of %zu products in every order, the first of %g: worst=%.3g "
@@ -331,7 +332,7 @@ static void norms(size_t d) {
     int bits = 0;
     for (summation order = 0; order < RANDOM_ORDER; order++) {
         sinkproof_spread_result r = judged_norms(&state, d, order, 0);
-        alarms += spreads(&r), worst = fmax(worst, r.mean / r.limit);
+        alarms += spreads(&r), worst = sinkproof_worst(worst, r.mean / r.limit);
         bits = sinkproof_spread_bits(&r);
     }
     sinkproof_spread_result r = judged_norms(&state, d, FORWARD, bits);

@@ -4,6 +4,7 @@
 // Synthetic models: the same bits on every machine (golden fingerprints and elements), rows
 // that do not depend on the order of asking, streams that differ, and spreads that are what
 // the recipes aim at. The statistics are held against Hoeffding's inequality at odds of 1e-9.
+#include "proofs/bounds/worst.h"
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
 #include "ref/model/synthetic.h"
@@ -93,12 +94,12 @@ static void check_values(const sinkproof_model *model) {
     sinkproof_matrix_row(&layer.sinks, 0, sinks);
     sinkproof_matrix_row(&layer.attn_norm, 0, norm);
     for (size_t h = 0; h < c->n_heads; h++) {
-        low = fmin(low, sinks[h]);
-        high = fmax(high, sinks[h]);
+        low = sinkproof_least(low, sinks[h]);
+        high = sinkproof_worst(high, sinks[h]);
         inexact += sinkproof_bf16_value(sinkproof_bf16_bits(sinks[h])) != sinks[h];
     }
     for (size_t d = 0; d < c->hidden; d++) {
-        widest = fmax(widest, fabs(norm[d] - 1));
+        widest = sinkproof_worst(widest, fabs(norm[d] - 1));
         same += norm[d] == norm[0];
         inexact += sinkproof_bf16_value(sinkproof_bf16_bits(norm[d])) != norm[d];
     }

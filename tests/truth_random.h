@@ -6,6 +6,7 @@
 #ifndef SINKPROOF_TRUTH_RANDOM_H
 #define SINKPROOF_TRUTH_RANDOM_H
 
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
 
 #include <math.h>
@@ -107,7 +108,7 @@ MAYBE_UNUSED static double worst_radius_log2(arb_srcptr balls, size_t n) {
         double r = mag_is_zero(arb_radref(balls + i))
                        ? -INFINITY
                        : mag_get_d_log2_approx(arb_radref(balls + i));
-        if (r > worst) worst = r;
+        worst = sinkproof_worst(worst, r);
     }
     return worst;
 }
@@ -116,7 +117,7 @@ MAYBE_UNUSED static double worst_relative_log2(arb_srcptr balls, size_t n) {
     double worst = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         double r = sinkproof_truth_relative_log2(balls + i);
-        if (r > worst) worst = r;
+        worst = sinkproof_worst(worst, r);
     }
     return worst;
 }

@@ -174,8 +174,7 @@ class Book:
         self.stated = check_doc.read_statements(self.root, problems)
         families = {id.split(".")[0] for id in self.stated}
         self.run = check_doc.Run(options.log, families, problems)
-        kept = self.root / "tests/exhaustive.log"  # as check_doc.py does
-        self.run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
+        self.run.printed(doc_pages.exhaustive_log(self.root, problems))
         doc_pages.check_shown(self.root, self.regions, self.run, False, problems)
         self.results = evidence.read_results(options.log)
         self.spans = evidence.read_spans(self.root)

@@ -153,6 +153,8 @@ class Chapter:
         if doc_pages.MEASURED.match(marker) and following is not None:
             out.append(div(["measured"], [self.block(following)]))
             return at + 1
+        if doc_pages.TABLE.match(marker):
+            return at
         named = doc_pages.EXERCISE.match(marker) or doc_pages.OUTPUT.match(marker)
         if named and following is not None and following["t"] == "CodeBlock":
             kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"

@@ -12,6 +12,14 @@ static rational e_of(const instance *m, const long *q, const long *k) { // e^(q 
     return q_power(m->base, dot);
 }
 
+// The same as a product over the coordinates. The side of a sink takes this one, so that a mistake
+// in either is no mistake of both sides.
+static rational e_by_coordinates(const instance *m, const long *q, const long *k) {
+    rational product = q_int(1);
+    for (size_t d = 0; d < m->qk_dim; d++) product = q_mul(product, q_power(m->base, q[d] * k[d]));
+    return product;
+}
+
 // softmax over the keys of J(i) and one more of exponential e_star, times the values value(j)
 // and v_star.
 static row attend(const instance *m, rational e_star, row v_star,
@@ -32,7 +40,7 @@ static instance as_sink(const instance *m, rational e_b) {
     other.e = matrix_zero(m->heads, m->tokens);
     other.e_sink = row_zero(m->heads);
     other.e_sink.at[0] = e_b;
-    for (size_t j = 0; j < m->tokens; j++) other.e.at[j] = e_of(m, m->q, m->k[j]);
+    for (size_t j = 0; j < m->tokens; j++) other.e.at[j] = e_by_coordinates(m, m->q, m->k[j]);
     return other;
 }
 

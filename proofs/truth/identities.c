@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Draws instances of the identities, compares both sides, and says what the precision allows.
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -180,7 +181,7 @@ void sinkproof_identity_try(const sinkproof_identity *identity, const sinkproof_
         broken += !(entry_holds(identity, left + k, right + k) && share <= 1);
         if (less) continue;
         if (!(radius <= outcome->radius_log2)) outcome->radius_log2 = radius;
-        if (!(share <= outcome->share)) outcome->share = share;
+        outcome->share = sinkproof_worst(outcome->share, share);
     }
     if (outcome->share > before || outcome->instances == 0) outcome->allowed_log2 = allowed;
     if (broken > 0 && outcome->broken == 0) outcome->first_broken = m->number;

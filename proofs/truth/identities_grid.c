@@ -6,6 +6,7 @@
 //     sum_j alpha_j (x_j + b^V) = sum_j alpha_j x_j + (1 - alpha_s) b^V,   per element of a head
 //     1 - alpha_s = sigmoid(LSE - b),   o_sink = sigmoid(LSE - b) o_softmax
 // with alpha_j = e^(s_j) / (e^b + S_n), every quotient and every sum formed anew.
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static void judge(const arb_t left, const arb_t right, double allowed_log2, doub
     double part = exp2(radius - allowed_log2);
     *broken +=
         !(arb_is_finite(left) && arb_is_finite(right) && arb_overlaps(left, right) && part <= 1);
-    if (!(part <= *share)) *share = part;
+    *share = sinkproof_worst(*share, part);
     if (!(radius <= *radius_log2)) *radius_log2 = radius;
 }
 

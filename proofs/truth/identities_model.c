@@ -211,9 +211,10 @@ static void relative_products(arb_ptr out, instance m, slong bits) {
 //< rope.orthogonal
 
 //> router.topk
-// Every chosen logit lies above every other: the least chosen against the largest of the rest.
-static void most_rejected(arb_ptr out, instance m, slong bits) {
-    size_t chosen_k[SINKPROOF_BALL_CHOSEN];
+// Every chosen logit lies above every other: out is the largest of those left out and the least of
+// the chosen, each found by looking at all. A choice of fewer than k experts lies above nothing.
+static void around_the_choice(arb_ptr out, instance m, slong bits) {
+    size_t chosen_k[SINKPROOF_BALL_CHOSEN], distinct = 0;
     arb_ptr g = _arb_vec_init((slong)m->n + 1);
     arb_t margin;
     arb_init(margin);
@@ -222,24 +223,29 @@ static void most_rejected(arb_ptr out, instance m, slong bits) {
     size_t k = m->n < SINKPROOF_BALL_CHOSEN ? m->n : SINKPROOF_BALL_CHOSEN;
     sinkproof_truth_topk(chosen_k, margin, g, m->n + 1, k, bits);
     arb_neg_inf(out);
+    arb_pos_inf(out + 1);
     for (size_t e = 0; e <= m->n; e++) {
         bool chosen = false;
         for (size_t at = 0; at < k; at++) chosen = chosen || chosen_k[at] == e;
-        if (!chosen) arb_max(out, out, g + e, bits);
+        distinct += chosen;
+        if (chosen)
+            arb_min(out + 1, out + 1, g + e, bits);
+        else
+            arb_max(out, out, g + e, bits);
     }
-    arb_add(out + 1, out, margin, bits); // the least chosen
+    if (distinct < k) arb_neg_inf(out + 1);
     _arb_vec_clear(g, (slong)m->n + 1);
     arb_clear(margin);
 }
 static void least_chosen(arb_ptr out, instance m, slong bits) {
     arb_ptr both = _arb_vec_init(2);
-    most_rejected(both, m, bits);
+    around_the_choice(both, m, bits);
     arb_set(out, both + 1);
     _arb_vec_clear(both, 2);
 }
-static void most_rejected_alone(arb_ptr out, instance m, slong bits) {
+static void largest_rejected(arb_ptr out, instance m, slong bits) {
     arb_ptr both = _arb_vec_init(2);
-    most_rejected(both, m, bits);
+    around_the_choice(both, m, bits);
     arb_set(out, both);
     _arb_vec_clear(both, 2);
 }
@@ -264,6 +270,6 @@ const sinkproof_identity sinkproof_identities_model[] = {
     {"rope.orthogonal", FOUR, "R^i q . R^j k and |R^i q|^2", "R^(i-j) q . R^0 k and |R^0 q|^2",
      rotated_products, relative_products, false, false, false},
     {"router.topk", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE, "the largest logit that is not chosen",
-     "the least chosen one", most_rejected_alone, least_chosen, false, false, false},
+     "the least chosen one", largest_rejected, least_chosen, false, false, false},
     {0},
 };

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The largest and the least of what was measured. fmax(worst, seen) forgets a NaN, so that an
+// engine that computes nothing but NaN is off "by at most 0", and `if (!(seen <= worst)) worst =
+// seen` keeps it only until the next number. Here a NaN is worse than every number, and once met it
+// stays, and fails each comparison that follows.
+#ifndef SINKPROOF_WORST_H
+#define SINKPROOF_WORST_H
+
+#include <stdbool.h>
+
+static inline bool sinkproof_is_worse(double worst, double seen) { // than the worst so far
+    return worst == worst && !(seen <= worst);
+}
+
+static inline double sinkproof_worst(double worst, double seen) {
+    return sinkproof_is_worse(worst, seen) ? seen : worst;
+}
+
+static inline double sinkproof_least(double least, double seen) {
+    return least != least || seen >= least ? least : seen;
+}
+
+#endif
