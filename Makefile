@@ -255,9 +255,9 @@ mutants: $(PROGRAM) $(TESTBIN)  ## small mistakes in each equation's code: does 
 mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed (SINCE=commit), and is the table current?
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) --changed --since '$(SINCE)' $(BUILD)
 
-# KaTeX renders the formulas when the book is built; NPM_ARGS says where npm finds it, if not where it looks.
+# KaTeX, the search and the faces of the letters are put into the book when it is built; NPM_ARGS says where npm finds it, if not where it looks.
 NPM_ARGS ?=
-KATEX    := build/node/node_modules/katex
+NODE     := build/node/node_modules
 build/node/.stamp: doc/book/package.json | build/packages
 	$(call packages,--with book)
 	@mkdir -p build/node && cp $< build/node/
@@ -277,11 +277,11 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
 book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run
-	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --katex $(KATEX) . build/book
+	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
+	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
 FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(wildcard tests/*.c)
 format:  ## clang-format every C file in place

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """The book's build: a small book comes out whole, and a copy with any one fault does not come out.
 
-    python3 tests/book_build.py      TAP; SINKPROOF names the program, KATEX the folder of the package
+    python3 tests/book_build.py      TAP; SINKPROOF names the program, NODE the folder of npm's packages
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ import browser  # noqa: E402
 
 ROOT = HERE.parent
 BOOK = ROOT / "doc/book"
-KATEX = pathlib.Path(os.environ.get("KATEX", ROOT / "build/node/node_modules/katex"))
+NODE = pathlib.Path(os.environ.get("NODE", ROOT / "build/node/node_modules"))
 PROGRAM = os.environ.get("SINKPROOF", str(ROOT / "build/release/sinkproof"))
 
 CHAPTER_1 = r"""# 1. The mass
@@ -135,7 +135,7 @@ def tree(folder, fault=None):
 
 def build(folder, out):
     done = subprocess.run([sys.executable, str(BOOK / "build.py"), "--log", str(folder / "log"), "--program", PROGRAM,
-                           "--katex", str(KATEX), "--figures", str(folder / "figures"), str(folder), str(out)],
+                           "--node", str(NODE), "--figures", str(folder / "figures"), str(folder), str(out)],
                           capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
@@ -192,7 +192,9 @@ def looked_at(out):
                             ("a missing picture", '<img src="nothing.png" alt="">'),
                             ("a missing sheet", '<link rel="stylesheet" href="nothing.css">'),
                             ("an address outside", '<img src="http://127.0.0.1:9/x.png" alt="">'),
-                            ("text wider than a phone", '<p style="width:2000px">x</p>')):
+                            ("text wider than a phone", '<p style="width:2000px">x</p>'),
+                            ("a formula wider than a phone", '<span class="katex-display"><span class="katex" '
+                             'style="width:2000px"><annotation>x</annotation></span></span>')):
             page = out / "wounded.html"
             page.write_text((out / "01-a.html").read_text(encoding="utf-8").replace("</main>", wound + "</main>"))
             engine.screen(390, 844, True)
@@ -203,7 +205,7 @@ def looked_at(out):
 
 def main():
     lacking = [t for t in ("pandoc", "node", "gnuplot") if shutil.which(t) is None]
-    lacking += [] if (KATEX / "package.json").is_file() else ["katex"]
+    lacking += [p for p in ("katex", "minisearch") if not (NODE / p / "package.json").is_file()]
     if lacking:
         print(f"1..0 # SKIP the book is not built here: no {', no '.join(lacking)}")
         return 0

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import browser  # noqa: E402
 
-SCREENS = {"wide": (1280, 900, False), "phone": (390, 844, True)}
+SCREENS = {"large": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
 LOOK = """(() => {
   const wrong = [], width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width) {
@@ -24,6 +24,9 @@ LOOK = """(() => {
     wrong.push(`wider than the screen: ${document.documentElement.scrollWidth} of ${width}, ` +
                (wide ? wide.outerHTML.slice(0, 120) : ""));
   }
+  for (const e of document.querySelectorAll(".katex-display"))
+    if (e.scrollWidth > e.clientWidth)
+      wrong.push(`a formula cut at the edge: ${e.scrollWidth} of ${e.clientWidth}, ${e.querySelector("annotation").textContent}`);
   for (const face of document.fonts) if (face.status === "error") wrong.push(`font not loaded: ${face.family}`);
   for (const e of document.querySelectorAll(".katex-error")) wrong.push(`bad formula: ${e.textContent}`);
   for (const e of document.querySelectorAll("figure svg"))

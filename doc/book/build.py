@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Makes the book: doc/*.md as HTML pages that need no network.
 
-    python3 doc/book/build.py --log TAP_LOG --program SINKPROOF --katex DIRECTORY ROOT OUT
+    python3 doc/book/build.py --log TAP_LOG --program SINKPROOF --node DIRECTORY ROOT OUT
 
 Every statement gets its number and, from the regions of the sources and the log of the run, links to its
 code, its proof and the tests that reported it. A formula that KaTeX refuses, a dead link inside the book,
@@ -27,6 +27,8 @@ import links  # noqa: E402
 from markup import Chapter, blocks_of, code_block, raw, text_of  # noqa: E402
 
 PAGE = "<!--page %s-->"
+FACES = {"source-serif-4": ("400", "400-italic", "600"), "source-sans-3": ("400", "600"),
+         "source-code-pro": ("400", "400-italic", "600")}
 CODE_LANGUAGES = {".c": "c", ".h": "c", ".v": "coq", ".py": "python", ".sh": "bash", ".gp": "bash"}
 
 
@@ -59,11 +61,11 @@ def to_html(pages):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
-def render_formulas(chapters, katex, problems):
+def render_formulas(chapters, packages, problems):
     """Each formula, where it stands, becomes KaTeX's HTML."""
     formulas = [(chapter, node) for chapter in chapters for node in chapter.formulas]
     asked = [{"tex": node["c"][1], "display": node["c"][0]["t"] == "DisplayMath"} for _, node in formulas]
-    answers = json.loads(run(["node", str(HERE / "katex.js"), str(katex)], json.dumps(asked), "katex"))
+    answers = json.loads(run(["node", str(HERE / "katex.js"), str(packages / "katex")], json.dumps(asked), "katex"))
     for (chapter, node), question, answer in zip(formulas, asked, answers):
         if "error" in answer:
             problems.add(chapter.source, f"bad formula {question['tex'].strip()!r}: {answer['error']}")
@@ -153,16 +155,30 @@ def write_chapters(book, out, chapters, html):
     return contents(chapters, None, "")
 
 
-def copy_assets(out, katex):
-    """The style sheets, and KaTeX's fonts in the one format that every browser reads."""
+def copy_assets(out, node):
+    """The style sheets and the letters: KaTeX's, and the faces of the text, in the one format that every
+    browser reads."""
     (out / "fonts").mkdir(parents=True)
     shutil.copy(HERE / "book.css", out)
-    for font in sorted((katex / "dist/fonts").glob("*.woff2")):
+    for font in sorted((node / "katex/dist/fonts").glob("*.woff2")):
         shutil.copy(font, out / "fonts")
-    css = (katex / "dist/katex.min.css").read_text()
+    css = (node / "katex/dist/katex.min.css").read_text()
     css = re.sub(r',url\([^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)', "", css)
     (out / "katex.css").write_text(css)
-    shutil.copy(katex / "LICENSE", out / "fonts/LICENSE.txt")
+    shutil.copy(node / "katex/LICENSE", out / "fonts/LICENSE-KaTeX.txt")
+    (out / "faces.css").write_text("".join(faces(out / "fonts", node / "@fontsource")))
+
+
+def faces(fonts, packages):
+    """@font-face of each cut, of the alphabets that the book writes in."""
+    for family, cuts in FACES.items():
+        shutil.copy(packages / family / "LICENSE", fonts / f"LICENSE-{family}.txt")
+        for cut in cuts:
+            for rule in re.findall(r"@font-face \{.*?\}", (packages / family / f"{cut}.css").read_text(), re.DOTALL):
+                file = re.search(r"files/([^)]*\.woff2)", rule)[1]
+                if re.search(r"-(latin|latin-ext|greek)-\d", file):
+                    shutil.copy(packages / family / "files" / file, fonts)
+                    yield re.sub(r"src:.*?;", f"src: url(fonts/{file}) format('woff2');", rule) + "\n"
 
 
 class Book:
@@ -206,7 +222,7 @@ def build(options, out, problems):
     figures.draw(book, chapters, out, problems)
     for chapter in chapters:
         chapter.transform(problems)
-    render_formulas(chapters, options.katex, problems)
+    render_formulas(chapters, options.node, problems)
     if problems:
         return
     pages = {}
@@ -217,7 +233,7 @@ def build(options, out, problems):
     tests_page = evidence.tests_page(book)
     sources = source_pages(book)
     html = to_html({**pages, **sources})
-    copy_assets(out, options.katex)
+    copy_assets(out, options.node)
     nav = write_chapters(book, out, chapters, html)
     write_page(book, out, "tests", "What the tests reported", tests_page, nav, kind="tests")
     for name in sources:
@@ -234,13 +250,14 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--log", type=pathlib.Path, required=True)
     arguments.add_argument("--program", required=True)
-    arguments.add_argument("--katex", type=pathlib.Path, required=True)
+    arguments.add_argument("--node", type=pathlib.Path, required=True)
     arguments.add_argument("--figures", type=pathlib.Path)
     arguments.add_argument("root", type=pathlib.Path)
     arguments.add_argument("out", type=pathlib.Path)
     options = arguments.parse_args()
-    if not (options.katex / "dist/katex.min.css").is_file():
-        sys.exit(f"book: no KaTeX in {options.katex}: make book installs it")
+    for package in ("katex", *(f"@fontsource/{family}" for family in FACES)):
+        if not (options.node / package / "package.json").is_file():
+            sys.exit(f"book: no {package} in {options.node}: make book installs it")
     check_tools()
     problems, fresh = check_doc.Problems(), options.out.with_name(options.out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
