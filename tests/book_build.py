@@ -103,8 +103,13 @@ FAULTS = [
     ("a figure of no curve", "figures/one.gp", "curve: repeat.sink", "curve: repeat.none", "no curve of"),
     ("a figure of another measurement", "data/two.txt", "--scaling batch", "--scaling context", "does not begin"),
     ("a figure that gnuplot cannot draw", "figures/one.gp", "plot data", "plot nothing", "gnuplot"),
+    ("a slide of no statement", "slides", "sink.mass", "sink.none", "which the book has not"),
+    ("a slide of no figure", "slides", "figure one", "figure none", "which the book has not"),
     ("an empty log", "log", FILES["log"], "", "the log is empty"),
 ]
+
+
+FILES_SLIDES = "# Lecture\n\nWords.\n\n## Mass\n\n<!-- statement sink.mass -->\n\n<!-- figure one -->\n"
 
 
 class Tap:
@@ -129,6 +134,8 @@ def tree(folder, fault=None):
         path.write_text(text, encoding="utf-8")
     (folder / "doc/book").mkdir()
     shutil.copy(BOOK / "title.md", folder / "doc/book")
+    deck = FILES_SLIDES.replace(*fault[2:4]) if fault and fault[1] == "slides" else FILES_SLIDES
+    (folder / "doc/book/slides.md").write_text(deck, encoding="utf-8")
     shutil.copy(BOOK / "figures/style.gp", folder / "figures")
     return True
 
@@ -169,8 +176,8 @@ def whole(out):
            "book.steps: from chapter to chapter")
     report('href="#02-b:eq-sink.limit"' in everything and 'href="01-a.html#eq-sink.mass"' in index
            and 'href="src/proofs/exact/a.c.html"' in index, "book.all: one page, its links inside; the index leads out")
-    report("<script" not in everything + first and "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", first),
-           "book.offline: no script, no address outside")
+    report(first.count("<script") == 1 and '<script src="book.js"' in first and "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", first),
+           "book.offline: one script beside the page, no address outside")
 
 
 def refuses(folder, out, fault):

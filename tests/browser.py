@@ -123,5 +123,10 @@ class Browser:
         data = self.call("Page.captureScreenshot", options)["data"]
         path.write_bytes(base64.b64decode(data))
 
-    def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+    def pdf(self, footer=None):
+        """The page on paper, its headings as the outline."""
+        options = {"preferCSSPageSize": True, "generateDocumentOutline": True, "generateTaggedPDF": True,
+                   "printBackground": True}
+        if footer:
+            options |= {"displayHeaderFooter": True, "headerTemplate": "<span></span>", "footerTemplate": footer}
+        return base64.b64decode(self.call("Page.printToPDF", options)["data"])

@@ -78,6 +78,8 @@ def check_page(page, name, regions, run, write, problems):
         out.append(line)
         place = f"{name}:{at}"
         shown, figure, output = SHOWN.match(line), MEASURED.match(line), OUTPUT.match(line)
+        if run is None and (output or figure):
+            continue
         if shown:
             kind, language = shown[1], "coq" if shown[2].endswith(".v") else "c"
             text, what = regions.get(shown[3], {}).get(shown[2]), f"{shown[2]} {shown[3]}"

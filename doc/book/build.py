@@ -29,6 +29,9 @@ from markup import Chapter, blocks_of, code_block, raw, text_of  # noqa: E402
 PAGE = "<!--page %s-->"
 FACES = {"source-serif-4": ("400", "400-italic", "600"), "source-sans-3": ("400", "600"),
          "source-code-pro": ("400", "400-italic", "600")}
+COLOURED = ("15-derivation.md", "slides.md")
+TERMS = {"sink": r"(?:\\hat ?)?\\alpha_(?:s(?![a-z])|\{s,?[a-z]*\})", "weight": r"(?:\\hat ?)?\\alpha_\{ijh?\}|\\alpha_j",
+         "bias": r"b\^V(?:_h)?", "out": r"b\^O"}  # what book.css colours
 CODE_LANGUAGES = {".c": "c", ".h": "c", ".v": "coq", ".py": "python", ".sh": "bash", ".gp": "bash"}
 
 
@@ -61,10 +64,19 @@ def to_html(pages):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
+def coloured(chapter, tex):
+    """The terms that go through the derivation, in every formula of its chapter."""
+    if not chapter.source.endswith(COLOURED):
+        return tex
+    return re.sub("|".join(f"(?P<{name}>{term})" for name, term in TERMS.items()),
+                  lambda m: rf"\htmlClass{{t-{m.lastgroup}}}{{{m[0]}}}", tex)
+
+
 def render_formulas(chapters, packages, problems):
     """Each formula, where it stands, becomes KaTeX's HTML."""
     formulas = [(chapter, node) for chapter in chapters for node in chapter.formulas]
-    asked = [{"tex": node["c"][1], "display": node["c"][0]["t"] == "DisplayMath"} for _, node in formulas]
+    asked = [{"tex": coloured(chapter, node["c"][1]), "display": node["c"][0]["t"] == "DisplayMath"}
+             for chapter, node in formulas]
     answers = json.loads(run(["node", str(HERE / "katex.js"), str(packages / "katex")], json.dumps(asked), "katex"))
     for (chapter, node), question, answer in zip(formulas, asked, answers):
         if "error" in answer:
@@ -150,9 +162,31 @@ def write_chapters(book, out, chapters, html):
                    {"index": "title", "INDEX": "index-page"}.get(chapter.name, "chapter"))
         everything.append(f'<section class="chapter" id="{chapter.name}">{links.prefixed(body, chapter.name)}</section>')
     names = {chapter.name for chapter in chapters}
+    opened = "\n".join(everything).replace('<details class="solution">', '<details class="solution" open>')
     write_page(book, out, "all", "sinkproof: the book on one page",
-               links.inward("\n".join(everything), names), contents(chapters, None, ""), kind="all")
+               links.inward(opened, names), contents(chapters, None, ""), kind="all")
     return contents(chapters, None, "")
+
+
+def write_slides(book, out, deck, html):
+    """Each section of the second level is one slide."""
+    parts = re.split(r"(?=<h2\b)", html)
+    body = "".join(f'<section class="slide">{part}</section>' for part in parts)
+    write_page(book, out, "slides", deck.title, body, "", kind="slides")
+
+
+def write_reading(out, chapters, html, node):
+    """What the script asks for: the search and its sections, the statements as they are previewed."""
+    shutil.copy(HERE / "book.js", out)
+    shutil.copy(node / "minisearch/dist/umd/index.js", out / "minisearch.js")
+    found = [section for chapter in chapters for section in chapter.sections()]
+    (out / "sections.js").write_text(f"window.bookSections = {json.dumps(found)};\n", encoding="utf-8")
+    previews = {}
+    for chapter in chapters:
+        for part in re.split(r'(?=<div id="eq-)', html[chapter.name])[1:]:
+            shown = re.sub(r"<annotation.*?</annotation>", "", part.split('<dl class="evidence">')[0], flags=re.DOTALL)
+            previews[re.match(r'<div id="eq-([^"]*)"', part)[1]] = re.sub(r'\bid="[^"]*"', "", shown)
+    (out / "previews.js").write_text(f"window.bookPreviews = {json.dumps(previews)};\n", encoding="utf-8")
 
 
 def copy_assets(out, node):
@@ -189,13 +223,15 @@ class Book:
         self.regions = check_doc.read_regions(self.root, problems)
         self.stated = check_doc.read_statements(self.root, problems)
         families = {id.split(".")[0] for id in self.stated}
-        self.run = check_doc.Run(options.log, families, problems)
+        self.ran = options.log.is_file()  # without a log the book says "not run" where evidence stands
+        self.run = check_doc.Run(options.log, families, problems if self.ran else check_doc.Problems())
         kept = self.root / "tests/exhaustive.log"  # as check_doc.py does
         self.run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
-        doc_pages.check_shown(self.root, self.regions, self.run, False, problems)
+        doc_pages.check_shown(self.root, self.regions, self.run if self.ran else None, False, problems)
         self.results = evidence.read_results(options.log)
         self.spans = evidence.read_spans(self.root)
         self.numbers, self.pages = {}, {}   # of an id: "6.3" and the page that states it
+        self.formulas = {}                  # of an id, as the chapter has it
         self.shown_files = set()
         self.template = (HERE / "template.html").read_text(encoding="utf-8")
         self.figures = figures.read(HERE / "figures" if options.figures is None else options.figures)
@@ -220,9 +256,11 @@ def build(options, out, problems):
         for id, number in chapter.numbered:
             book.numbers[id], book.pages[id] = number, chapter.name
     figures.draw(book, chapters, out, problems)
-    for chapter in chapters:
+    deck = Chapter(book, "slides", "doc/book/slides.md", None)
+    deck.read(problems)
+    for chapter in [*chapters, deck]:
         chapter.transform(problems)
-    render_formulas(chapters, options.node, problems)
+    render_formulas([*chapters, deck], options.node, problems)
     if problems:
         return
     pages = {}
@@ -230,11 +268,14 @@ def build(options, out, problems):
         pages[chapter.name] = chapter.blocks
         pages[f"title:{chapter.name}"] = [{"t": "Plain", "c": chapter.title_inlines}]
         pages[f"toc:{chapter.name}"] = chapter.toc()
+    pages["slides"] = deck.blocks
     tests_page = evidence.tests_page(book)
     sources = source_pages(book)
     html = to_html({**pages, **sources})
     copy_assets(out, options.node)
     nav = write_chapters(book, out, chapters, html)
+    write_reading(out, chapters, html, options.node)
+    write_slides(book, out, deck, html["slides"])
     write_page(book, out, "tests", "What the tests reported", tests_page, nav, kind="tests")
     for name in sources:
         up = "../" * name.count("/")
@@ -255,7 +296,7 @@ def main():
     arguments.add_argument("root", type=pathlib.Path)
     arguments.add_argument("out", type=pathlib.Path)
     options = arguments.parse_args()
-    for package in ("katex", *(f"@fontsource/{family}" for family in FACES)):
+    for package in ("katex", "minisearch", *(f"@fontsource/{family}" for family in FACES)):
         if not (options.node / package / "package.json").is_file():
             sys.exit(f"book: no {package} in {options.node}: make book installs it")
     check_tools()

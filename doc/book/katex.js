@@ -17,7 +17,9 @@ const TOKEN = /\\(?:begin|end)\{[a-z*]+\}|\\\\(?:\[[^\]]*\])?|\\[a-z]+|\\?[^]/g;
 // A formula breaks after a relation or an operator, as KaTeX has it, and at a quad.
 function rendered(tex, displayMode) {
   if (displayMode) tex = tex.replace(/\\q?quad(?![a-z])/g, "$&\\allowbreak ");
-  return katex.renderToString(tex, { displayMode, throwOnError: true, strict: "error", trust: false });
+  const strict = (code) => (code === "htmlExtension" ? "ignore" : "error"); // \htmlClass colours a term
+  const trust = ({ command }) => command === "\\htmlClass";
+  return katex.renderToString(tex, { displayMode, throwOnError: true, strict, trust });
 }
 
 // The parts of a formula: what \\ or \qquad ends, without the marks of alignment. What stands in braces or
