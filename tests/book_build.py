@@ -109,7 +109,7 @@ FAULTS = [
 ]
 
 
-FILES_SLIDES = "# Lecture\n\nWords.\n\n## Mass\n\n<!-- statement sink.mass -->\n\n<!-- figure one -->\n"
+FILES_SLIDES = "# Lecture\n\nWords.\n\n## Mass\n\n<!-- statement sink.mass -->\n\n## Figure\n\n<!-- figure one -->\n"
 
 
 class Tap:

@@ -28,8 +28,9 @@ let index = null;
 async function sections() {
   if (index) return index;
   await Promise.all([loaded("minisearch.js"), loaded("sections.js")]);
-  index = new MiniSearch({ idField: "at", fields: ["id", "title", "text"], storeFields: ["title", "chapter"],
-                           searchOptions: { boost: { id: 4, title: 3 }, prefix: true, fuzzy: 0.15 } });
+  index = new MiniSearch({ idField: "at", fields: ["name", "title", "text"],
+                           storeFields: ["name", "title", "chapter"],
+                           searchOptions: { boost: { name: 4, title: 3 }, prefix: true, fuzzy: 0.15 } });
   index.addAll(window.bookSections);
   return index;
 }
@@ -40,7 +41,8 @@ function searchField(place) {
   field.addEventListener("focus", sections);
   field.addEventListener("input", async () => {
     const asked = field.value.trim();
-    const found = asked ? (await sections()).search(asked).slice(0, 12) : [];
+    const all = asked ? (await sections()).search(asked) : [];
+    const found = [...all.filter(({ name }) => name === asked), ...all.filter(({ name }) => name !== asked)].slice(0, 12);
     list.replaceChildren(...found.map(({ id, title, chapter }) => element("li", {},
       element("a", { href: root + id, textContent: title }), element("small", { textContent: chapter }))));
     if (asked && !found.length) list.append(element("li", { textContent: "Nothing found." }));

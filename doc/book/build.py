@@ -9,6 +9,7 @@ code, its proof and the tests that reported it. A formula that KaTeX refuses, a 
 a marker without its snippet and a figure without its equation fail the build, and OUT is left as it was.
 """
 import argparse
+import html as html_module
 import json
 import os
 import pathlib
@@ -148,8 +149,22 @@ def steps(chapters, at):
     return f'<nav class="steps">{step("prev", at - 1)}{step("next", at + 1)}</nav>'
 
 
+def labelled(table):
+    """A table of many columns: each cell says which it is in, so that a row may stand as a paragraph."""
+    names = [html_module.escape(re.sub(r"<[^>]*>", "", cell), quote=True)
+             for cell in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.DOTALL)]
+    if len(names) < 6:
+        return table
+    def row(match):
+        column = iter(names)
+        return re.sub(r"<td\b[^>]*>(?=(.)(.)?)", lambda cell: f'<td data-label="{next(column)}"'
+                      + (' class="none"' if cell[1] == "—" and cell[2] == "<" else "") + ">", match[0])
+    return re.sub(r"<tr\b.*?</tr>", row, table, flags=re.DOTALL).replace("<table", '<table class="many"', 1)
+
+
 def write_chapters(book, out, chapters, html):
     for chapter in chapters:
+        html[chapter.name] = re.sub(r"<table.*?</table>", lambda m: labelled(m[0]), html[chapter.name], flags=re.DOTALL)
         chapter.title_html = re.sub(r"</?p>", "", html[f"title:{chapter.name}"]).strip()
         chapter.toc_html = html[f"toc:{chapter.name}"].strip()
     everything = []

@@ -19,7 +19,8 @@ function rendered(tex, displayMode) {
   if (displayMode) tex = tex.replace(/\\q?quad(?![a-z])/g, "$&\\allowbreak ");
   const strict = (code) => (code === "htmlExtension" ? "ignore" : "error"); // \htmlClass colours a term
   const trust = ({ command }) => command === "\\htmlClass";
-  return katex.renderToString(tex, { displayMode, throwOnError: true, strict, trust });
+  const html = katex.renderToString(tex, { displayMode, throwOnError: true, strict, trust });
+  return html.replace(/\\(?:htmlClass\{[a-z-]+\}|allowbreak )/g, ""); // of the source that it carries along
 }
 
 // The parts of a formula: what \\ or \qquad ends, without the marks of alignment. What stands in braces or

@@ -161,14 +161,14 @@ class Chapter:
 
     def sections(self):
         """What the search finds: each section and statement with its words."""
-        found = [{"at": f"{self.name}.html", "id": "", "title": text_of(self.title_inlines), "text": ""}]
+        found = [{"at": f"{self.name}.html", "name": "", "title": text_of(self.title_inlines), "text": ""}]
         for block in self.blocks:
             content = block.get("c")
             statement = block["t"] == "Div" and "statement" in content[0][1]
             if statement or block["t"] == "Header" and content[0] > 1:
                 anchor = content[0][0] if statement else content[1][0]
                 heading = content[1][0]["c"][2] if statement else content[2]
-                found.append({"at": f"{self.name}.html#{anchor}", "id": anchor[3:] if statement else "",
+                found.append({"at": f"{self.name}.html#{anchor}", "name": anchor[3:] if statement else "",
                               "title": text_of(heading), "text": ""})
             elif block["t"] != "CodeBlock":
                 found[-1]["text"] += text_of(content) + " "
