@@ -198,9 +198,10 @@ def write_reading(out, chapters, html, node):
     (out / "sections.js").write_text(f"window.bookSections = {json.dumps(found)};\n", encoding="utf-8")
     previews = {}
     for chapter in chapters:
-        for part in re.split(r'(?=<div id="eq-)', html[chapter.name])[1:]:
+        for part in re.split(r'(?=<section id="eq-)', html[chapter.name])[1:]:
             shown = re.sub(r"<annotation.*?</annotation>", "", part.split('<dl class="evidence">')[0], flags=re.DOTALL)
-            previews[re.match(r'<div id="eq-([^"]*)"', part)[1]] = re.sub(r'\bid="[^"]*"', "", shown)
+            shown += "</section>"
+            previews[re.match(r'<section id="eq-([^"]*)"', part)[1]] = re.sub(r'\bid="[^"]*"', "", shown)
     (out / "previews.js").write_text(f"window.bookPreviews = {json.dumps(previews)};\n", encoding="utf-8")
 
 
