@@ -180,6 +180,34 @@ def whole(out):
            "book.offline: one script beside the page, no address outside")
 
 
+def without_log(folder, out):
+    """No run: the same book, which says so wherever it would speak of one."""
+    tree(folder)
+    (folder / "log").unlink()
+    status, said = build(folder, out)
+    pages = {n: (out / f"{n}.html").read_text(encoding="utf-8") for n in ("01-a", "tests", "index")} if status == 0 else {}
+    good = status == 0 and "<dd>not run</dd>" in pages["01-a"] and "Not run" in pages["tests"] \
+        and "Not run" in pages["index"] and "passed" not in pages["01-a"] + pages["index"]
+    Tap.report(good, "book.log: without one it says not run", [] if good else said.splitlines()[-8:])
+    tree(folder)
+    build(folder, out)
+
+
+def coloured():
+    """A term has one colour in every line, and only its own."""
+    sys.path.insert(0, str(BOOK))
+    import build as book
+    lines = re.findall(r"\$\$\n(.*?)\n\$\$", (ROOT / "doc/15-derivation.md").read_text(encoding="utf-8"), re.DOTALL)
+    seen, wrong = dict.fromkeys(book.TERMS, 0), []
+    for tex in lines:
+        shown = book.coloured(type("Chapter", (), {"source": "doc/15-derivation.md"}), tex)
+        for name, term in (("weight", r"\\alpha_\{ijh\}"), ("sink", r"\\alpha_\{s,ih\}"), ("bias", r"b\^V_h"), ("out", r"b\^O")):
+            bare, dyed = len(re.findall(term, tex)), len(re.findall(rf"\\htmlClass\{{t-{name}\}}\{{{term}\}}", shown))
+            seen[name] += dyed
+            wrong += [f"{name}: {dyed} of {bare} in {tex[:60]}"] if bare != dyed else []
+    Tap.report(not wrong and min(seen.values()) > 2, f"book.terms: {seen} coloured alike in {len(lines)} formulas", wrong)
+
+
 def refuses(folder, out, fault):
     what, _, _, _, sentence = fault
     before = (out / "01-a.html").read_bytes()
@@ -223,6 +251,8 @@ def main():
         Tap.report(status == 0, "book.built: a small book without a fault", said.splitlines() if status else [])
         if status == 0:
             whole(out)
+            coloured()
+            without_log(folder, out)
             for fault in FAULTS:
                 refuses(folder, out, fault)
             if browser.find():
