@@ -94,13 +94,11 @@ class Chapter:
 
     def transform(self, problems):
         self.problems = problems
-        out, at, blocks, waiting, self.section = [], 0, self.blocks, [], ""
+        out, at, blocks, waiting = [], 0, self.blocks, []
         while at < len(blocks):
             block = blocks[at]
             at += 1
             id = self.statement_id(block)
-            if block["t"] == "Header":
-                self.section = text_of(block["c"][2])
             if id or block["t"] == "Header":  # figures close what is said about their statement
                 out += waiting
                 waiting = self.figures_of(id)
@@ -197,11 +195,7 @@ class Chapter:
             kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"
             run = "" if kind == "exercise" or self.book.ran else ": as recorded, not run"
             shown = div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}{run}</p>'), following], f"{kind}-{named[1]}")
-            if self.section == "Exercises":  # the answer stays folded until it is asked for
-                said = "Solution: a program" if kind == "exercise" else "What it prints"
-                out += [raw(f'<details class="solution"><summary>{said}</summary>'), shown, raw("</details>")]
-            else:
-                out.append(shown)
+            out.append(shown)
             return at + 1
         if not match:
             self.problems.add(self.source, f"malformed marker of shown code: {marker!r}")
