@@ -82,7 +82,7 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed mutants-all book test-book install clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed mutants-all book pdf slides test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
@@ -92,7 +92,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book test-book bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book pdf slides test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -259,17 +259,14 @@ mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed 
 mutants-all: $(PROGRAM) $(TESTBIN)  ## every mutant there is, of the helpers too: hours; stop it when you like, it goes on from there
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' nice -n 19 $(MUTANTS) --all --jobs $(or $(JOBS),1) $(BUILD)
 
-# KaTeX renders the formulas when the book is built; NPM_ARGS says where npm finds it, if not where it looks.
+# KaTeX, the search and the faces of the letters are put into the book when it is built; NPM_ARGS says where npm finds it, if not where it looks.
 NPM_ARGS ?=
-KATEX    := build/node/node_modules/katex
+NODE     := build/node/node_modules
 build/node/.stamp: doc/book/package.json | build/packages
 	$(call packages,--with book)
 	@mkdir -p build/node && cp $< build/node/
 	cd build/node && npm install --silent --no-package-lock --no-audit --no-fund $(NPM_ARGS)
 	@touch $@
-
-$(BUILD)/tap.log: | $(PROGRAM)
-	@$(MAKE) test
 
 .PHONY: pictures test-pictures
 pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
@@ -280,12 +277,20 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
-book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run
-	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --katex $(KATEX) . build/book
+book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with what the last run of the tests said
+	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
+
+pdf: book  ## the book on paper: build/book/sinkproof.pdf, A4, printed by Chromium
+	$(call packages,--with browser)
+	@python3 doc/book/print.py build/book all.html sinkproof.pdf
+
+slides: book  ## a lecture from the book: build/book/slides.html and slides.pdf
+	$(call packages,--with browser)
+	@python3 doc/book/print.py build/book slides.html slides.pdf
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@SINKPROOF=$(PROGRAM) KATEX=$(KATEX) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
+	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
 FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(wildcard tests/*.c)
 format:  ## clang-format every C file in place

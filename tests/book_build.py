@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """The book's build: a small book comes out whole, and a copy with any one fault does not come out.
 
-    python3 tests/book_build.py      TAP; SINKPROOF names the program, KATEX the folder of the package
+    python3 tests/book_build.py      TAP; SINKPROOF names the program, NODE the folder of npm's packages
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ import browser  # noqa: E402
 
 ROOT = HERE.parent
 BOOK = ROOT / "doc/book"
-KATEX = pathlib.Path(os.environ.get("KATEX", ROOT / "build/node/node_modules/katex"))
+NODE = pathlib.Path(os.environ.get("NODE", ROOT / "build/node/node_modules"))
 PROGRAM = os.environ.get("SINKPROOF", str(ROOT / "build/release/sinkproof"))
 
 CHAPTER_1 = r"""# 1. The mass
@@ -103,8 +103,13 @@ FAULTS = [
     ("a figure of no curve", "figures/one.gp", "curve: repeat.sink", "curve: repeat.none", "no curve of"),
     ("a figure of another measurement", "data/two.txt", "--scaling batch", "--scaling context", "does not begin"),
     ("a figure that gnuplot cannot draw", "figures/one.gp", "plot data", "plot nothing", "gnuplot"),
+    ("a slide of no statement", "slides", "sink.mass", "sink.none", "which the book has not"),
+    ("a slide of no figure", "slides", "figure one", "figure none", "which the book has not"),
     ("an empty log", "log", FILES["log"], "", "the log is empty"),
 ]
+
+
+FILES_SLIDES = "# Lecture\n\nWords.\n\n## Mass\n\n<!-- statement sink.mass -->\n\n## Figure\n\n<!-- figure one -->\n"
 
 
 class Tap:
@@ -129,13 +134,15 @@ def tree(folder, fault=None):
         path.write_text(text, encoding="utf-8")
     (folder / "doc/book").mkdir()
     shutil.copy(BOOK / "title.md", folder / "doc/book")
+    deck = FILES_SLIDES.replace(*fault[2:4]) if fault and fault[1] == "slides" else FILES_SLIDES
+    (folder / "doc/book/slides.md").write_text(deck, encoding="utf-8")
     shutil.copy(BOOK / "figures/style.gp", folder / "figures")
     return True
 
 
 def build(folder, out):
     done = subprocess.run([sys.executable, str(BOOK / "build.py"), "--log", str(folder / "log"), "--program", PROGRAM,
-                           "--katex", str(KATEX), "--figures", str(folder / "figures"), str(folder), str(out)],
+                           "--node", str(NODE), "--figures", str(folder / "figures"), str(folder), str(out)],
                           capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
@@ -169,8 +176,36 @@ def whole(out):
            "book.steps: from chapter to chapter")
     report('href="#02-b:eq-sink.limit"' in everything and 'href="01-a.html#eq-sink.mass"' in index
            and 'href="src/proofs/exact/a.c.html"' in index, "book.all: one page, its links inside; the index leads out")
-    report("<script" not in everything + first and "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", first),
-           "book.offline: no script, no address outside")
+    report(first.count("<script") == 1 and '<script src="book.js"' in first and "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", first),
+           "book.offline: one script beside the page, no address outside")
+
+
+def without_log(folder, out):
+    """No run: the same book, which says so wherever it would speak of one."""
+    tree(folder)
+    (folder / "log").unlink()
+    status, said = build(folder, out)
+    pages = {n: (out / f"{n}.html").read_text(encoding="utf-8") for n in ("01-a", "tests", "index")} if status == 0 else {}
+    good = status == 0 and "<dd>not run</dd>" in pages["01-a"] and "Not run" in pages["tests"] \
+        and "Not run" in pages["index"] and "passed" not in pages["01-a"] + pages["index"]
+    Tap.report(good, "book.log: without one it says not run", [] if good else said.splitlines()[-8:])
+    tree(folder)
+    build(folder, out)
+
+
+def coloured():
+    """A term has one colour in every line, and only its own."""
+    sys.path.insert(0, str(BOOK))
+    import build as book
+    lines = re.findall(r"\$\$\n(.*?)\n\$\$", (ROOT / "doc/15-derivation.md").read_text(encoding="utf-8"), re.DOTALL)
+    seen, wrong = dict.fromkeys(book.TERMS, 0), []
+    for tex in lines:
+        shown = book.coloured(type("Chapter", (), {"source": "doc/15-derivation.md"}), tex)
+        for name, term in (("weight", r"\\alpha_\{ijh\}"), ("sink", r"\\alpha_\{s,ih\}"), ("bias", r"b\^V_h"), ("out", r"b\^O")):
+            bare, dyed = len(re.findall(term, tex)), len(re.findall(rf"\\htmlClass\{{t-{name}\}}\{{{term}\}}", shown))
+            seen[name] += dyed
+            wrong += [f"{name}: {dyed} of {bare} in {tex[:60]}"] if bare != dyed else []
+    Tap.report(not wrong and min(seen.values()) > 2, f"book.terms: {seen} coloured alike in {len(lines)} formulas", wrong)
 
 
 def refuses(folder, out, fault):
@@ -192,7 +227,9 @@ def looked_at(out):
                             ("a missing picture", '<img src="nothing.png" alt="">'),
                             ("a missing sheet", '<link rel="stylesheet" href="nothing.css">'),
                             ("an address outside", '<img src="http://127.0.0.1:9/x.png" alt="">'),
-                            ("text wider than a phone", '<p style="width:2000px">x</p>')):
+                            ("text wider than a phone", '<p style="width:2000px">x</p>'),
+                            ("a formula wider than a phone", '<span class="katex-display"><span class="katex" '
+                             'style="width:2000px"><annotation>x</annotation></span></span>')):
             page = out / "wounded.html"
             page.write_text((out / "01-a.html").read_text(encoding="utf-8").replace("</main>", wound + "</main>"))
             engine.screen(390, 844, True)
@@ -203,7 +240,7 @@ def looked_at(out):
 
 def main():
     lacking = [t for t in ("pandoc", "node", "gnuplot") if shutil.which(t) is None]
-    lacking += [] if (KATEX / "package.json").is_file() else ["katex"]
+    lacking += [p for p in ("katex", "minisearch") if not (NODE / p / "package.json").is_file()]
     if lacking:
         print(f"1..0 # SKIP the book is not built here: no {', no '.join(lacking)}")
         return 0
@@ -214,6 +251,8 @@ def main():
         Tap.report(status == 0, "book.built: a small book without a fault", said.splitlines() if status else [])
         if status == 0:
             whole(out)
+            coloured()
+            without_log(folder, out)
             for fault in FAULTS:
                 refuses(folder, out, fault)
             if browser.find():

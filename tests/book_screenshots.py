@@ -6,7 +6,7 @@
 
 A page fails when the console shows an error, a file is missing, anything is asked from outside the book,
 a font or a figure does not show, or the text is wider than the screen. With PICTURES, some pages are
-kept there as PNG, and the page of everything as PDF. Skipped, by name, without Chromium.
+kept there as PNG. Skipped, by name, without Chromium.
 """
 import pathlib
 import re
@@ -15,7 +15,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import browser  # noqa: E402
 
-SCREENS = {"wide": (1280, 900, False), "phone": (390, 844, True)}
+SCREENS = {"large": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
+SHEETS = {"all.html": (673, 950), "slides.html": (1122, 631)}  # A4 less its margins, a slide: CSS points
+FOOT = '<span class="pageNumber"></span>'
+CUT_ON_PAPER = """[...document.querySelectorAll("main *")].filter(e => !e.closest("svg, .katex-mathml, .katex-html") &&
+  e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5)
+  .map(e => `cut on paper: ${e.outerHTML.slice(0, 90)}`)"""
 LOOK = """(() => {
   const wrong = [], width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width) {
@@ -24,6 +29,11 @@ LOOK = """(() => {
     wrong.push(`wider than the screen: ${document.documentElement.scrollWidth} of ${width}, ` +
                (wide ? wide.outerHTML.slice(0, 120) : ""));
   }
+  for (const e of document.querySelectorAll(".katex-display"))
+    if (e.scrollWidth > e.clientWidth)
+      wrong.push(`a formula cut at the edge: ${e.scrollWidth} of ${e.clientWidth}, ${e.querySelector("annotation").textContent}`);
+  for (const e of document.querySelectorAll("table.many"))
+    if (e.parentElement.scrollWidth > e.parentElement.clientWidth + 1) wrong.push("a table cut at the edge");
   for (const face of document.fonts) if (face.status === "error") wrong.push(`font not loaded: ${face.family}`);
   for (const e of document.querySelectorAll(".katex-error")) wrong.push(`bad formula: ${e.textContent}`);
   for (const e of document.querySelectorAll("figure svg"))
@@ -55,11 +65,43 @@ def check(engine, book, report):
         for page in pages:
             bad += [f"{page}: {what}" for what in look(engine, book, page)]
         report(not bad, f"book.{name} pages={len(pages)} width={width} faults={len(bad)}", bad)
-    engine.open((book / "all.html").as_uri())
-    pdf = engine.pdf()
-    sheets = len(re.findall(rb"/Type\s*/Page\b", pdf))
-    report(pdf.startswith(b"%PDF") and sheets > 1, f"book.print sheets={sheets} bytes={len(pdf)}", [])
-    return pdf
+    for page, (width, height) in SHEETS.items():
+        engine.screen(width, height, media="print")
+        cut = look(engine, book, page) + engine.value(CUT_ON_PAPER)
+        pdf = engine.pdf(FOOT if page == "all.html" else None)
+        sheets, boxes = len(re.findall(rb"/Type\s*/Page\b", pdf)), set(re.findall(rb"/MediaBox\s*\[([^\]]*)\]", pdf))
+        slides = engine.value("document.querySelectorAll('.slide').length")
+        cut += [] if (sheets == slides if slides else sheets > 1) and len(boxes) == 1 and b"/Outlines" in pdf else [f"{sheets} sheets, {boxes}"]
+        report(not cut, f"book.print {page} sheets={sheets} cut={len(cut)}", cut)
+    reading(engine, book, report)
+
+
+def reading(engine, book, report):
+    """What the script adds works, and without scripts a page loses nothing else."""
+    engine.screen(1280, 900)
+    page = next(p for p in pages_of(book) if "/" not in p and p[0].isdigit()
+                and all(mark in (book / p).read_text(encoding="utf-8") for mark in ("<pre", 'class="cite"')))
+    engine.open((book / page).as_uri())
+    ask = """(async () => { const field = document.querySelector("nav.side input"); await sections();
+      field.value = %s; field.dispatchEvent(new Event("input")); await new Promise(r => setTimeout(r, 300));
+      return [...document.querySelectorAll("nav.side .found a")].map(a => a.getAttribute("href")); })()"""
+    found = engine.value(ask % '"sink.mass"')
+    nothing = engine.value(ask % '"xqzwvk"')
+    report(bool(found) and found[0].endswith("#eq-sink.mass") and not nothing,
+           f"book.search found={len(found)} first={found[:1]} of nonsense={len(nothing)}", [])
+    shown = engine.value("""(async () => { const link = [...document.querySelectorAll('main a.cite')][0];
+      if (!link) return "no citation"; link.focus(); for (let k = 0; k < 40 && card.hidden; k++) await new Promise(r => setTimeout(r, 50));
+      const seen = !card.hidden && !!card.querySelector(".katex"); link.blur(); return seen && card.hidden; })()""")
+    report(shown is True, "book.preview: a cited statement shows when its link has the focus, and goes", [str(shown)])
+    copies = engine.value("[document.querySelectorAll('main pre').length, document.querySelectorAll('button.copy').length]")
+    report(copies[0] == copies[1] > 0, f"book.copy blocks={copies[0]} buttons={copies[1]}", [])
+    text = "document.querySelector('main').innerText.replace(/^Copy$/gm, '').replace(/\\s+/g, ' ')"
+    full = engine.value(text)
+    engine.scripts(False)
+    engine.open((book / page).as_uri())
+    plain = engine.value(text)
+    engine.scripts(True)
+    report(plain == full and len(plain) > 100, f"book.plain: without scripts the same words, characters={len(plain)}", [])
 
 
 def keep_pictures(engine, book, folder):
@@ -94,10 +136,9 @@ def main(words):
         print("1..0 # SKIP no chromium: the pages of the book are not looked at")
         return 0
     with browser.Browser(program) as engine:
-        pdf = check(engine, book, report)
+        check(engine, book, report)
         if len(words) > 1:
             keep_pictures(engine, book, pathlib.Path(words[1]))
-            (pathlib.Path(words[1]) / "sinkproof.pdf").write_bytes(pdf)
     print(f"1..{count}")
     return 1 if failed else 0
 

@@ -43,6 +43,8 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
+        self.call("Emulation.setFocusEmulationEnabled", {"enabled": True})
+
     def __enter__(self):
         return self
 
@@ -82,11 +84,14 @@ class Browser:
                 return message["result"]
             self.events.append(message)
 
-    def screen(self, width, height, phone=False, dark=False):
+    def scripts(self, run):
+        self.call("Emulation.setScriptExecutionDisabled", {"value": not run})
+
+    def screen(self, width, height, phone=False, dark=False, media=""):
         self.call("Emulation.setDeviceMetricsOverride",
                   {"width": width, "height": height, "deviceScaleFactor": 2 if phone else 1, "mobile": phone})
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.call("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
 
     def open(self, url):
         """Loads the page to its end; returns what went wrong and which addresses were asked for."""
@@ -123,5 +128,10 @@ class Browser:
         data = self.call("Page.captureScreenshot", options)["data"]
         path.write_bytes(base64.b64decode(data))
 
-    def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+    def pdf(self, footer=None):
+        """The page on paper, its headings as the outline."""
+        options = {"preferCSSPageSize": True, "generateDocumentOutline": True, "generateTaggedPDF": True,
+                   "printBackground": True}
+        if footer:
+            options |= {"displayHeaderFooter": True, "headerTemplate": "<span></span>", "footerTemplate": footer}
+        return base64.b64decode(self.call("Page.printToPDF", options)["data"])

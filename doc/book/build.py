@@ -2,13 +2,14 @@
 # Copyright 2026 the sinkproof authors
 """Makes the book: doc/*.md as HTML pages that need no network.
 
-    python3 doc/book/build.py --log TAP_LOG --program SINKPROOF --katex DIRECTORY ROOT OUT
+    python3 doc/book/build.py --log TAP_LOG --program SINKPROOF --node DIRECTORY ROOT OUT
 
 Every statement gets its number and, from the regions of the sources and the log of the run, links to its
 code, its proof and the tests that reported it. A formula that KaTeX refuses, a dead link inside the book,
 a marker without its snippet and a figure without its equation fail the build, and OUT is left as it was.
 """
 import argparse
+import html as html_module
 import json
 import os
 import pathlib
@@ -27,6 +28,11 @@ import links  # noqa: E402
 from markup import Chapter, blocks_of, code_block, raw, text_of  # noqa: E402
 
 PAGE = "<!--page %s-->"
+FACES = {"source-serif-4": ("400", "400-italic", "600"), "source-sans-3": ("400", "600"),
+         "source-code-pro": ("400", "400-italic", "600")}
+COLOURED = ("15-derivation.md", "slides.md")
+TERMS = {"sink": r"(?:\\hat ?)?\\alpha_(?:s(?![a-z])|\{s,?[a-z]*\})", "weight": r"(?:\\hat ?)?\\alpha_\{ijh?\}|\\alpha_j",
+         "bias": r"b\^V(?:_h)?", "out": r"b\^O"}  # what book.css colours
 CODE_LANGUAGES = {".c": "c", ".h": "c", ".v": "coq", ".py": "python", ".sh": "bash", ".gp": "bash"}
 
 
@@ -59,11 +65,20 @@ def to_html(pages):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
-def render_formulas(chapters, katex, problems):
+def coloured(chapter, tex):
+    """The terms that go through the derivation, in every formula of its chapter."""
+    if not chapter.source.endswith(COLOURED):
+        return tex
+    return re.sub("|".join(f"(?P<{name}>{term})" for name, term in TERMS.items()),
+                  lambda m: rf"\htmlClass{{t-{m.lastgroup}}}{{{m[0]}}}", tex)
+
+
+def render_formulas(chapters, packages, problems):
     """Each formula, where it stands, becomes KaTeX's HTML."""
     formulas = [(chapter, node) for chapter in chapters for node in chapter.formulas]
-    asked = [{"tex": node["c"][1], "display": node["c"][0]["t"] == "DisplayMath"} for _, node in formulas]
-    answers = json.loads(run(["node", str(HERE / "katex.js"), str(katex)], json.dumps(asked), "katex"))
+    asked = [{"tex": coloured(chapter, node["c"][1]), "display": node["c"][0]["t"] == "DisplayMath"}
+             for chapter, node in formulas]
+    answers = json.loads(run(["node", str(HERE / "katex.js"), str(packages / "katex")], json.dumps(asked), "katex"))
     for (chapter, node), question, answer in zip(formulas, asked, answers):
         if "error" in answer:
             problems.add(chapter.source, f"bad formula {question['tex'].strip()!r}: {answer['error']}")
@@ -134,8 +149,22 @@ def steps(chapters, at):
     return f'<nav class="steps">{step("prev", at - 1)}{step("next", at + 1)}</nav>'
 
 
+def labelled(table):
+    """A table of many columns: each cell says which it is in, so that a row may stand as a paragraph."""
+    names = [html_module.escape(re.sub(r"<[^>]*>", "", cell), quote=True)
+             for cell in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.DOTALL)]
+    if len(names) < 6:
+        return table
+    def row(match):
+        column = iter(names)
+        return re.sub(r"<td\b[^>]*>(?=(.)(.)?)", lambda cell: f'<td data-label="{next(column)}"'
+                      + (' class="none"' if cell[1] == "—" and cell[2] == "<" else "") + ">", match[0])
+    return re.sub(r"<tr\b.*?</tr>", row, table, flags=re.DOTALL).replace("<table", '<table class="many"', 1)
+
+
 def write_chapters(book, out, chapters, html):
     for chapter in chapters:
+        html[chapter.name] = re.sub(r"<table.*?</table>", lambda m: labelled(m[0]), html[chapter.name], flags=re.DOTALL)
         chapter.title_html = re.sub(r"</?p>", "", html[f"title:{chapter.name}"]).strip()
         chapter.toc_html = html[f"toc:{chapter.name}"].strip()
     everything = []
@@ -148,21 +177,58 @@ def write_chapters(book, out, chapters, html):
                    {"index": "title", "INDEX": "index-page"}.get(chapter.name, "chapter"))
         everything.append(f'<section class="chapter" id="{chapter.name}">{links.prefixed(body, chapter.name)}</section>')
     names = {chapter.name for chapter in chapters}
+    opened = "\n".join(everything).replace("<details>", "<details open>")
     write_page(book, out, "all", "sinkproof: the book on one page",
-               links.inward("\n".join(everything), names), contents(chapters, None, ""), kind="all")
+               links.inward(opened, names), contents(chapters, None, ""), kind="all")
     return contents(chapters, None, "")
 
 
-def copy_assets(out, katex):
-    """The style sheets, and KaTeX's fonts in the one format that every browser reads."""
+def write_slides(book, out, deck, html):
+    """Each section of the second level is one slide."""
+    parts = re.split(r"(?=<h2\b)", html)
+    body = "".join(f'<section class="slide">{part}</section>' for part in parts)
+    write_page(book, out, "slides", deck.title, body, "", kind="slides")
+
+
+def write_reading(out, chapters, html, node):
+    """What the script asks for: the search and its sections, the statements as they are previewed."""
+    shutil.copy(HERE / "book.js", out)
+    shutil.copy(node / "minisearch/dist/umd/index.js", out / "minisearch.js")
+    found = [section for chapter in chapters for section in chapter.sections()]
+    (out / "sections.js").write_text(f"window.bookSections = {json.dumps(found)};\n", encoding="utf-8")
+    previews = {}
+    for chapter in chapters:
+        for part in re.split(r'(?=<section id="eq-)', html[chapter.name])[1:]:
+            shown = re.sub(r"<annotation.*?</annotation>", "", part.split('<dl class="evidence">')[0], flags=re.DOTALL)
+            shown += "</section>"
+            previews[re.match(r'<section id="eq-([^"]*)"', part)[1]] = re.sub(r'\bid="[^"]*"', "", shown)
+    (out / "previews.js").write_text(f"window.bookPreviews = {json.dumps(previews)};\n", encoding="utf-8")
+
+
+def copy_assets(out, node):
+    """The style sheets and the letters: KaTeX's, and the faces of the text, in the one format that every
+    browser reads."""
     (out / "fonts").mkdir(parents=True)
     shutil.copy(HERE / "book.css", out)
-    for font in sorted((katex / "dist/fonts").glob("*.woff2")):
+    for font in sorted((node / "katex/dist/fonts").glob("*.woff2")):
         shutil.copy(font, out / "fonts")
-    css = (katex / "dist/katex.min.css").read_text()
+    css = (node / "katex/dist/katex.min.css").read_text()
     css = re.sub(r',url\([^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)', "", css)
     (out / "katex.css").write_text(css)
-    shutil.copy(katex / "LICENSE", out / "fonts/LICENSE.txt")
+    shutil.copy(node / "katex/LICENSE", out / "fonts/LICENSE-KaTeX.txt")
+    (out / "faces.css").write_text("".join(faces(out / "fonts", node / "@fontsource")))
+
+
+def faces(fonts, packages):
+    """@font-face of each cut, of the alphabets that the book writes in."""
+    for family, cuts in FACES.items():
+        shutil.copy(packages / family / "LICENSE", fonts / f"LICENSE-{family}.txt")
+        for cut in cuts:
+            for rule in re.findall(r"@font-face \{.*?\}", (packages / family / f"{cut}.css").read_text(), re.DOTALL):
+                file = re.search(r"files/([^)]*\.woff2)", rule)[1]
+                if re.search(r"-(latin|latin-ext|greek)-\d", file):
+                    shutil.copy(packages / family / "files" / file, fonts)
+                    yield re.sub(r"src:.*?;", f"src: url(fonts/{file}) format('woff2');", rule) + "\n"
 
 
 class Book:
@@ -173,12 +239,14 @@ class Book:
         self.regions = check_doc.read_regions(self.root, problems)
         self.stated = check_doc.read_statements(self.root, problems)
         families = {id.split(".")[0] for id in self.stated}
-        self.run = check_doc.Run(options.log, families, problems)
+        self.ran = options.log.is_file()  # without a log the book says "not run" where evidence stands
+        self.run = check_doc.Run(options.log, families, problems if self.ran else check_doc.Problems())
         self.run.printed(doc_pages.exhaustive_log(self.root, problems))
-        doc_pages.check_shown(self.root, self.regions, self.run, False, problems)
+        doc_pages.check_shown(self.root, self.regions, self.run if self.ran else None, False, problems)
         self.results = evidence.read_results(options.log)
         self.spans = evidence.read_spans(self.root)
         self.numbers, self.pages = {}, {}   # of an id: "6.3" and the page that states it
+        self.formulas = {}                  # of an id, as the chapter has it
         self.shown_files = set()
         self.template = (HERE / "template.html").read_text(encoding="utf-8")
         self.figures = figures.read(HERE / "figures" if options.figures is None else options.figures)
@@ -203,9 +271,11 @@ def build(options, out, problems):
         for id, number in chapter.numbered:
             book.numbers[id], book.pages[id] = number, chapter.name
     figures.draw(book, chapters, out, problems)
-    for chapter in chapters:
+    deck = Chapter(book, "slides", "doc/book/slides.md", None)
+    deck.read(problems)
+    for chapter in [*chapters, deck]:
         chapter.transform(problems)
-    render_formulas(chapters, options.katex, problems)
+    render_formulas([*chapters, deck], options.node, problems)
     if problems:
         return
     pages = {}
@@ -213,11 +283,14 @@ def build(options, out, problems):
         pages[chapter.name] = chapter.blocks
         pages[f"title:{chapter.name}"] = [{"t": "Plain", "c": chapter.title_inlines}]
         pages[f"toc:{chapter.name}"] = chapter.toc()
+    pages["slides"] = deck.blocks
     tests_page = evidence.tests_page(book)
     sources = source_pages(book)
     html = to_html({**pages, **sources})
-    copy_assets(out, options.katex)
+    copy_assets(out, options.node)
     nav = write_chapters(book, out, chapters, html)
+    write_reading(out, chapters, html, options.node)
+    write_slides(book, out, deck, html["slides"])
     write_page(book, out, "tests", "What the tests reported", tests_page, nav, kind="tests")
     for name in sources:
         up = "../" * name.count("/")
@@ -233,13 +306,14 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--log", type=pathlib.Path, required=True)
     arguments.add_argument("--program", required=True)
-    arguments.add_argument("--katex", type=pathlib.Path, required=True)
+    arguments.add_argument("--node", type=pathlib.Path, required=True)
     arguments.add_argument("--figures", type=pathlib.Path)
     arguments.add_argument("root", type=pathlib.Path)
     arguments.add_argument("out", type=pathlib.Path)
     options = arguments.parse_args()
-    if not (options.katex / "dist/katex.min.css").is_file():
-        sys.exit(f"book: no KaTeX in {options.katex}: make book installs it")
+    for package in ("katex", "minisearch", *(f"@fontsource/{family}" for family in FACES)):
+        if not (options.node / package / "package.json").is_file():
+            sys.exit(f"book: no {package} in {options.node}: make book installs it")
     check_tools()
     problems, fresh = check_doc.Problems(), options.out.with_name(options.out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)

@@ -15,6 +15,7 @@ import evidence
 
 STATEMENT = re.compile(rf"^eq\[({check_doc.ID})\]$")
 CITED = re.compile(rf"eq\[({check_doc.ID})\]")
+DECK = re.compile(r"^<!-- (statement|figure) ([a-z0-9.-]+) -->$")
 READER = "gfm+tex_math_dollars"
 
 
@@ -57,6 +58,8 @@ def text_of(node):
         return content
     if kind in ("Code", "Math"):
         return content[1]
+    if kind in ("Link", "Span", "Div", "Header"):
+        content = content[2] if kind == "Header" else content[1]
     return text_of(content)
 
 
@@ -101,7 +104,7 @@ class Chapter:
                 waiting = self.figures_of(id)
             if id:
                 at = self.statement(id, block, at, out)
-            elif block["t"] == "RawBlock" and doc_pages.NAMES.match(block["c"][1]):
+            elif block["t"] == "RawBlock" and (doc_pages.NAMES.match(block["c"][1]) or DECK.match(block["c"][1].strip())):
                 at = self.snippet(block["c"][1].strip(), at, out)
             else:
                 out.append(self.block(block))
@@ -126,6 +129,7 @@ class Chapter:
             self.problems.add(self.source, f"statement {id} without its formula")
             return at
         self.formulas.append(formula)
+        self.book.formulas[id] = copy.deepcopy(formula)
         number, anchor = self.book.numbers[id], f"eq-{id}"
         heading = self.inlines(title, linked=False)
         self.headings.append((level, anchor, heading, number))
@@ -137,6 +141,36 @@ class Chapter:
                               raw(f'<a class="number" href="#{anchor}">({number})</a>')]),
             raw(evidence.box(self.book, id))], anchor))
         return at
+
+    def on_slide(self, what, name, at, out):
+        """A statement or a figure of the book on a slide of the lecture."""
+        figure = next((f for f in self.book.figures if f.name == name), None)
+        if what == "figure":
+            out.append(raw(f"<figure>{figure.svg}</figure>" if figure else ""))
+        formula = self.book.formulas.get(name) if what == "statement" else None
+        if formula:
+            formula = copy.deepcopy(formula)
+            self.formulas.append(formula)
+            label = f'<a class="number" href="{self.book.statement_link(name)}">({self.book.numbers[name]})</a>'
+            out.append(div(["formula"], [{"t": "Plain", "c": [formula]}, raw(label)]))
+        elif what == "statement" or figure is None:
+            self.problems.add(self.source, f"a slide shows the {what} {name}, which the book has not")
+        return at
+
+    def sections(self):
+        """What the search finds: each section and statement with its words."""
+        found = [{"at": f"{self.name}.html", "name": "", "title": text_of(self.title_inlines), "text": ""}]
+        for block in self.blocks:
+            content = block.get("c")
+            statement = block["t"] == "Div" and "statement" in content[0][1]
+            if statement or block["t"] == "Header" and content[0] > 1:
+                anchor = content[0][0] if statement else content[1][0]
+                heading = content[1][0]["c"][2] if statement else content[2]
+                found.append({"at": f"{self.name}.html#{anchor}", "name": anchor[3:] if statement else "",
+                              "title": text_of(heading), "text": ""})
+            elif block["t"] != "CodeBlock":
+                found[-1]["text"] += text_of(content) + " "
+        return [{**section, "chapter": text_of(self.title_inlines)} for section in found]
 
     def figures_of(self, id):
         out = []
@@ -151,14 +185,19 @@ class Chapter:
         """What a marker announces: code of a file, an exercise, its output, what was measured."""
         match, following = doc_pages.SHOWN.match(marker), self.blocks[at] if at < len(self.blocks) else None
         if doc_pages.MEASURED.match(marker) and following is not None:
-            out.append(div(["measured"], [self.block(following)]))
+            said = self.block(following) if self.book.ran else raw("<p>Measured: not run.</p>")
+            out.append(div(["measured"], [said]))
             return at + 1
         if doc_pages.TABLE.match(marker):
             return at
+        if DECK.match(marker):
+            return self.on_slide(*DECK.match(marker).groups(), at, out)
         named = doc_pages.EXERCISE.match(marker) or doc_pages.OUTPUT.match(marker)
         if named and following is not None and following["t"] == "CodeBlock":
             kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"
-            out.append(div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}</p>'), following], f"{kind}-{named[1]}"))
+            run = "" if kind == "exercise" or self.book.ran else ": as recorded, not run"
+            shown = div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}{run}</p>'), following], f"{kind}-{named[1]}")
+            out.append(shown)
             return at + 1
         if not match:
             self.problems.add(self.source, f"malformed marker of shown code: {marker!r}")
