@@ -274,9 +274,6 @@ build/node/.stamp: doc/book/package.json | build/packages
 	cd build/node && npm install --silent --no-package-lock --no-audit --no-fund $(NPM_ARGS)
 	@touch $@
 
-$(BUILD)/tap.log: | $(PROGRAM)
-	@$(MAKE) test
-
 .PHONY: pictures test-pictures
 pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
 	@python3 doc/book/pictures.py $(PROGRAM) . doc/book/figures
@@ -286,7 +283,7 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
-book: $(PROGRAM) $(BUILD)/tap.log build/node/.stamp  ## the book as HTML under build/book, from the log of the last run
+book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --katex $(KATEX) . build/book
 
 test-book: book  ## faulty books must not build; every page in headless Chromium

@@ -47,7 +47,8 @@ class Run:
         self.results = defaultdict(list)  # id: [(test, ok, kind, text)]
         self.output = defaultdict(list)   # name of a shown program: what it printed
         text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-        if not text.strip():
+        self.ran = bool(text.strip())
+        if not self.ran:
             problems.add(path, "the log is empty or missing: run make test first")
         self.printed(text)
         for result in tap_log.parse(text):
@@ -183,6 +184,8 @@ def main():
     stated = read_statements(root, problems)
     families = {id.split(".")[0] for id in stated}
     run = Run(options.log, families, problems)
+    if not run.ran:  # one line: without a run everything else is missing too
+        sys.exit(f"check-doc: {problems[-1]}")
     kept = root / "tests/exhaustive.log"  # of `make exhaustive`, which takes minutes
     run.printed(kept.read_text(encoding="utf-8") if kept.is_file() else "")
     doc_pages.check_shown(root, regions, run, options.write, problems)

@@ -77,6 +77,8 @@ def check_page(page, name, regions, run, write, problems):
         at += 1
         out.append(line)
         place = f"{name}:{at}"
+        if not run.ran and (MEASURED.match(line) or OUTPUT.match(line)):
+            continue  # the book of a tree that nobody tested: its pages say so
         shown, figure, output = SHOWN.match(line), MEASURED.match(line), OUTPUT.match(line)
         if shown:
             kind, language = shown[1], "coq" if shown[2].endswith(".v") else "c"

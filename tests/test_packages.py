@@ -113,7 +113,7 @@ def check_rules(tap, folder):
          {f"{build}/inventory.o"}, {f"{build}/inventory.o"}),
         ("the pattern of the objects without flags", {objects + flags: objects + "\n"},
          {f"{build}/%.o", f"{build}/tests/tsan_race"}, found - {f"{build}/inventory.o"}),
-        ("the flags without the packages", {" FORCE" + packages: " FORCE\n"}, {f"{build}/%.o"}, found),
+        ("the flags without the packages", {"flags: FORCE" + packages: "flags: FORCE\n"}, {f"{build}/%.o"}, found),
         ("a new rule that forgets them", {end: f"\n{new}: tests/new.c\n\t$(CC) $< -o $@\n{end}"}, {new}, {new}),
     ]
     broken = pathlib.Path(folder) / "Makefile"

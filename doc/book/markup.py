@@ -151,12 +151,15 @@ class Chapter:
         """What a marker announces: code of a file, an exercise, its output, what was measured."""
         match, following = doc_pages.SHOWN.match(marker), self.blocks[at] if at < len(self.blocks) else None
         if doc_pages.MEASURED.match(marker) and following is not None:
-            out.append(div(["measured"], [self.block(following)]))
+            said = self.block(following) if self.book.run.ran else raw("<p>Measured: not run.</p>")
+            out.append(div(["measured"], [said]))
             return at + 1
         named = doc_pages.EXERCISE.match(marker) or doc_pages.OUTPUT.match(marker)
         if named and following is not None and following["t"] == "CodeBlock":
             kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"
-            out.append(div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}</p>'), following], f"{kind}-{named[1]}"))
+            said = "" if self.book.run.ran or kind == "exercise" else ", not run for this copy"
+            out.append(div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}{said}</p>'), following],
+                           f"{kind}-{named[1]}"))
             return at + 1
         if not match:
             self.problems.add(self.source, f"malformed marker of shown code: {marker!r}")
