@@ -61,7 +61,8 @@ void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
             const sinkproof_point_report *report = &judgement.reports[r];
             result->values += report->elements - report->undecided;
             result->wrong += report->outside + report->nans;
-            if (!(report->share_worst <= result->worst)) result->worst = report->share_worst;
+            double worst = report->outside + report->nans > 0 ? INFINITY : report->share_worst;
+            if (!(worst <= result->worst)) result->worst = worst;
         }
         sinkproof_judgement_free(&judgement);
     }
