@@ -52,7 +52,7 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
 void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
     enum { N = 2048, SUMS = 40 };
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, 1e-9, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, 1e-9);
     arf_t exact;
     arb_t ball;
     arf_init(exact);
@@ -67,8 +67,8 @@ void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
             a_k[k] = sinkproof_known(a[k]), b_k[k] = sinkproof_known(b[k]);
             sum += (float)a[k] * (float)b[k];
         }
-        sinkproof_planes p = sinkproof_planes_of(a_k, 1, N, N, false);
-        sinkproof_planes q = sinkproof_planes_of(b_k, 1, N, N, false);
+        sinkproof_planes p = sinkproof_planes_of(a_k, 1, N, N);
+        sinkproof_planes q = sinkproof_planes_of(b_k, 1, N, N);
         sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);

@@ -50,7 +50,7 @@ static void measure(verify_measure *result, uint64_t seed, const char *name, for
         for (size_t j = 0; j <= n; j++) value[j] = alpha[j];
         arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
         sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
-        sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE, false);
+        sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
         sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, sinkproof_known(z[n]), set,
                                  &common);
         sinkproof_verify_compare(result, truth, set, value, n + 1);
@@ -116,7 +116,7 @@ void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed) {
 void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
     enum { EXPERTS = 16, CHOSEN = 4 };
     sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
-    sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
         double g[EXPERTS], value[CHOSEN], common;
         float z[EXPERTS], chosen_sum = 0;
@@ -150,7 +150,7 @@ void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M8.form=tanh");
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
-    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (int k = 0; k < 400; k++) {
         float gate = (float)between(&seed, -12, 12), up = (float)between(&seed, -12, 12);
         float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up;
@@ -175,7 +175,7 @@ static float flushed(float x) {
 // Products of weights that the sink has made small: sum_k w_k v_k, n <= MOST_KEYS.
 void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
         size_t n = from_to(&seed, 1, MOST_KEYS);
         double w[MOST_KEYS], v[MOST_KEYS], shift = round % 2 ? -88 : between(&seed, -100, 0);
@@ -187,8 +187,8 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
             v[k] = b, v_k[k] = sinkproof_known(b);
             sum = flushed(sum + flushed(flushed(a) * flushed(b)));
         }
-        sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n, false);
-        sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n, false);
+        sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
         sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);

@@ -100,13 +100,13 @@ static sinkproof_drift_result tensor(uint64_t *seed, size_t kinds, engine e) {
     static float x[ROWS * K], w[COLS * K];
     static sinkproof_honest x_k[ROWS * K], w_k[COLS * K], y[ROWS * COLS];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE, false);
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE);
     for (size_t k = 0; k < kinds * K; k++)
         x[k] = (float)between(seed, -2, 2), x_k[k] = sinkproof_known(x[k]);
     for (size_t k = 0; k < COLS * K; k++)
         w[k] = (float)between(seed, -1, 1), w_k[k] = sinkproof_known(w[k]);
-    sinkproof_planes p = sinkproof_planes_of(x_k, kinds, K, K, false);
-    sinkproof_planes q = sinkproof_planes_of(w_k, COLS, K, K, false);
+    sinkproof_planes p = sinkproof_planes_of(x_k, kinds, K, K);
+    sinkproof_planes q = sinkproof_planes_of(w_k, COLS, K, K);
     sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, COLS);
     sinkproof_planes_free(&p);
     sinkproof_planes_free(&q);
