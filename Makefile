@@ -68,7 +68,7 @@ HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc pr
 TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
-ONCE    := tests/test_formal.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py
+ONCE    := tests/test_formal.sh tests/test_certificate.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py
 ONCE    += tests/test_pictures.py
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
@@ -81,7 +81,7 @@ PROGRAM := $(BUILD)/sinkproof
 TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all help demo test asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
+.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all book pdf slides test-book install clean FORCE
 .DELETE_ON_ERROR:
 
@@ -92,7 +92,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test asan tsan qemu fuzz interop-hf book pdf slides test-book bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz interop-hf book pdf slides test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -120,19 +120,24 @@ $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
 	$(call say,archive $@)$(AR) rcsD $@ $^
 
-# Which statements the formal proofs hold, and a hash of each: what `verify` prints of them.
-$(BUILD)/formal.c: tests/formal_registry.py $(wildcard proofs/formal/*.v) | build/packages
+# The statements of the book, and what is known of the formal proof of each: what `verify` goes by. Made
+# anew every time, since it depends on every room; a table that is the same stays as old as it is.
+$(BUILD)/inventory.c: FORCE | build/packages
 	@mkdir -p $(@D)
-	@python3 tests/formal_registry.py . > $@
+	@python3 tests/inventory.py . > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-$(BUILD)/formal.o: $(BUILD)/formal.c $(BUILD)/flags
+$(BUILD)/inventory.o: $(BUILD)/inventory.c $(BUILD)/flags
 	$(call say,compile $<)$(CC) $(CFLAGS) -c $< -o $@
 
-$(PROGRAM): $(BUILD)/audit/main.o $(BUILD)/formal.o $(ARCHIVE)
+$(PROGRAM): $(BUILD)/audit/main.o $(BUILD)/inventory.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+
+# What checks statements carries the inventory.
+$(BUILD)/tests/test_exact_verify: $(BUILD)/inventory.o
 
 .SECONDARY: $(TESTBIN:%=%.o)
 
@@ -239,6 +244,11 @@ exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in test
 	@$(EXHAUSTIVE) >> $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
 	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/exhaustive.log
 
+formal:  ## compile the formal proofs; `verify` then says proved, and the record of them is refreshed
+	$(call packages,--with formal)
+	@python3 tests/check_formal.py --record proofs/formal build/formal
+	@$(MAKE) $(PROGRAM)
+
 check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names
 	@python3 tests/check_walls.py --archive $(ARCHIVE) .
 
@@ -277,7 +287,7 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
-book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with what the last run of the tests said
+book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
 
 pdf: book  ## the book on paper: build/book/sinkproof.pdf, A4, printed by Chromium

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BITS = 256, KEY_SEED, KEY_INSTANCES, KEY_JSON, KEY_LIST, WIDTH = 100, MOST = 128 };
+enum { KEY_BITS = 256, KEY_SEED, KEY_INSTANCES, KEY_JSON, KEY_LIST, WIDTH = 100 };
 
 typedef struct options {
     verify_options how;
     const char *json;
     bool list;
-    const char *ids[MOST];
+    char **ids; // as they stand on the command line
     size_t n_ids;
 } options;
 
@@ -58,7 +58,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         o->list = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (o->n_ids == MOST) argp_error(state, "more than %d IDs", MOST);
         o->ids[o->n_ids++] = argument;
         return 0;
     default:
@@ -70,11 +69,19 @@ static const struct argp parser = {
     option_table,
     parse_option,
     "[ID...]",
-    "Checks the equations: exactly in rationals, enclosed in balls, the error of the reference "
-    "against its bound, formal proofs as recorded at build.\v"
-    "With IDs, shows of each an instance and both sides.\n"
-    "needs: C formal proof, Q exact, B enclosed, D definition, E experiment.\n"
-    "Exit: 0 all hold, 1 one is broken, 2 an unknown ID.",
+    "Checks the equations of the book, each for the letters of its heading: exactly in rationals "
+    "(Q), "
+    "enclosed in balls or an error against its bound (B), by experiment (E), in code that defines "
+    "it "
+    "(D), by a formal proof (C).\v"
+    "With IDs, shows of each the formula, an instance and both sides.\n"
+    "A proof is \"proved\" when `make formal` checked it on this machine as it stands in the "
+    "source, "
+    "\"recorded\" when it was checked elsewhere and the record has the hashes of this source, "
+    "\"outdated\" when neither.\n"
+    "Exit: 0 all hold, 1 one is broken or lacks what a letter of its heading asks for, 2 an "
+    "unknown "
+    "ID.",
     NULL,
     NULL,
     NULL};
@@ -127,35 +134,45 @@ static void ball_cell(char cell[32], const verify_result *r) {
     else if (isinf(r->ball.radius_log2))
         snprintf(cell, 32, "disjoint");
     else
-        snprintf(cell, 32, "2^%-5.0f %.1g", ceil(r->ball.radius_log2), r->ball.share);
+        snprintf(cell, 32, "2^%-4.0f %.1g", ceil(r->ball.radius_log2), r->ball.share);
 }
 
 static void measure_cell(char cell[48], const verify_result *r) {
     if (r->measure.values == 0)
         snprintf(cell, 48, "-");
     else
-        snprintf(cell, 48, "%-7.2g %s", r->measure.worst, r->measure.bound);
+        snprintf(cell, 48, "%-7.2g %s", r->measure.worst,
+                 strcmp(r->measure.bound, r->statement->id) == 0 ? "its own" : r->measure.bound);
 }
 
-// A statement for which nothing is checked here is only stated; the tests check it elsewhere.
+// A statement for which nothing is checked here is recorded or only defined; the tests check it.
 static const char *status(const verify_result *r) {
-    bool checked = r->exact_forms + r->identities + r->measure.values > 0 || r->formal != NULL;
-    return !r->holds ? "BROKEN" : checked ? "holds" : "stated";
+    verify_proof_state proof = r->statement->proof.state;
+    bool checked = r->exact_forms + r->identities + r->measure.values + r->experiment.values > 0;
+    if (!r->holds) return "BROKEN";
+    if (r->missing[0] != '\0') return "LACKS";
+    if (checked || proof == VERIFY_PROOF_PROVED) return "holds";
+    return proof == VERIFY_PROOF_RECORDED ? "recorded" : "defined";
 }
+
+static const char *proof_word(const verify_result *r) {
+    static const char *const words[] = {"-", "defined", "outdated", "recorded", "proved"};
+    return words[r->statement->proof.state];
+}
+
+#define ROW "%-8s %-23s%-4s%-14s%-14s%-27s%s\n"
 
 static void print_row(const verify_result *r) {
-    char exact[32], ball[32], measure[48], formal[16] = "-";
+    char exact[32], ball[32], measure[48];
     exact_cell(exact, r);
     ball_cell(ball, r);
     measure_cell(measure, r);
-    if (r->formal != NULL) snprintf(formal, sizeof formal, "%.8s", r->formal->hash);
-    printf("%-6s %-22s%-4s%-15s%-15s%-28s%s\n", status(r), r->statement->id, r->statement->needs,
-           exact, ball, measure, formal);
+    printf(ROW, status(r), r->statement->id, r->statement->letters, exact, ball, measure,
+           proof_word(r));
 }
 
 static void print_head(void) {
-    printf("%-6s %-22s%-4s%-15s%-15s%-28s%s\n", "", "statement", "", "exact", "radius  share",
-           "worst   bound of ref/", "proof");
+    printf(ROW, "", "statement", "", "exact", "radius share", "worst   bound", "proof");
 }
 
 // A line folded at WIDTH columns, what follows the first indented.
@@ -203,8 +220,87 @@ static void print_exact_detail(const verify_result *r, const options *o,
     }
 }
 
+static char *copied(const char *text) {
+    char *copy = strdup(text);
+    if (copy == NULL) abort();
+    return copy;
+}
+
+static void print_statement(const verify_statement *s) {
+    char line[512];
+    printf("\n%s  %s\n", s->id, s->title);
+    snprintf(line, sizeof line, "stated in %s: %s", s->chapter, s->section);
+    print_folded(line, 2);
+    print_lines(copied(s->formula), 4);
+    if (strchr(s->letters, 'D') == NULL || s->defined[0] == '\0') return;
+    snprintf(line, sizeof line, "defined in %s", s->defined);
+    print_folded(line, 2);
+}
+
+// What is known of the formal proof, and from where.
+static void print_proof(const verify_statement *s) {
+    static const char *const how[] = {
+        [VERIFY_PROOF_PROVED] = "proved on this machine",
+        [VERIFY_PROOF_RECORDED] = "recorded, not checked here (make formal)",
+        [VERIFY_PROOF_OUTDATED] = "not checked as it stands (make formal)",
+        [VERIFY_PROOF_DEFINED] = "defined",
+    };
+    const verify_proof *p = &s->proof;
+    if (p->state == VERIFY_PROOF_NONE) return;
+    char line[1024];
+    bool defines = p->state == VERIFY_PROOF_DEFINED;
+    snprintf(line, sizeof line, "%s: proofs/formal/%s%s%s%s%s", how[p->state], p->file,
+             defines ? "" : ", statement ", p->hash, p->why[0] != '\0' ? "; " : "", p->why);
+    printf("\n");
+    print_folded(line, 2);
+    if (p->state < VERIFY_PROOF_RECORDED) return;
+    snprintf(line, sizeof line, "theorems: %s", p->theorems);
+    print_folded(line, 4);
+    snprintf(line, sizeof line, "rest on: %s", p->axioms[0] != '\0' ? p->axioms : "no axiom");
+    print_folded(line, 4);
+}
+
+static void print_measured(const verify_measure *m, const char *what) {
+    if (m->values == 0) return;
+    char line[256];
+    snprintf(line, sizeof line,
+             "%s: %zu values, %zu not within their bound, worst error / bound %.3g (%s)", what,
+             m->values, m->wrong, m->worst, m->bound);
+    printf("\n");
+    print_folded(line, 2);
+}
+
+static const char *evidence_of(char letter) {
+    switch (letter) {
+    case 'C':
+        return "a formal proof";
+    case 'Q':
+        return "exact instances";
+    case 'B':
+        return "an enclosure or a bound";
+    case 'D':
+        return "a definition in code";
+    default:
+        return "an experiment";
+    }
+}
+
+// One line for each letter of the heading that is not delivered.
+static void print_missing(const verify_result *r) {
+    const verify_proof *p = &r->statement->proof;
+    for (const char *letter = r->missing; *letter != '\0'; letter++) {
+        char line[512];
+        bool why = *letter == 'C' && p->why[0] != '\0';
+        snprintf(line, sizeof line, "%s lacks %c: its heading in %s asks for %s%s%s%s",
+                 r->statement->id, *letter, r->statement->chapter, evidence_of(*letter),
+                 why ? ", and " : ", and there is none", why ? p->why : "",
+                 why ? " (make formal)" : "");
+        print_folded(line, 2);
+    }
+}
+
 static void print_detail(const verify_result *r, const options *o, const verify_plant *plant) {
-    printf("\n%s  %s\n", r->statement->id, r->statement->title);
+    print_statement(r->statement);
     print_exact_detail(r, o, plant);
     const sinkproof_identity *identity;
     for (size_t k = 0; (identity = sinkproof_identity_at(k)) != NULL; k++) {
@@ -219,38 +315,28 @@ static void print_detail(const verify_result *r, const options *o, const verify_
         printf("\n  enclosed for n = 1 to 131072, b = -inf to 1e4, scores of spread 300: "
                "%zu of %zu cases\n",
                r->grid.cases - r->grid.broken, r->grid.cases);
-    if (r->measure.values > 0)
-        printf("\n  measured: ref/ in binary64, %zu values, worst error / bound %.3g (%s)\n",
-               r->measure.values, r->measure.worst, r->measure.bound);
-    if (r->formal != NULL)
-        printf("\n  proved: %s, region %s%s\n", r->formal->file, r->formal->hash,
-               r->formal->complete ? "" : ", with something admitted");
-    if (r->missing[0] != '\0') printf("\n  still without: %s\n", r->missing);
+    print_measured(&r->measure, "measured");
+    print_measured(&r->experiment, "experiment");
+    print_proof(r->statement);
 }
 
 static void print_summary(const verify_result *results, size_t n) {
-    size_t broken = 0, lacking = 0, holding = 0;
+    static const char *const words[] = {"holds", "recorded", "defined", "BROKEN", "LACKS"};
+    size_t count[5] = {0}, recorded = 0, proved = 0, outdated = 0;
     for (size_t k = 0; k < n; k++) {
-        broken += !results[k].holds;
-        holding += strcmp(status(&results[k]), "holds") == 0;
-        lacking += results[k].missing[0] != '\0';
+        verify_proof_state proof = results[k].statement->proof.state;
+        for (size_t w = 0; w < 5; w++) count[w] += strcmp(status(&results[k]), words[w]) == 0;
+        proved += proof == VERIFY_PROOF_PROVED;
+        recorded += proof == VERIFY_PROOF_RECORDED;
+        outdated += proof == VERIFY_PROOF_OUTDATED;
     }
-    printf("\n%zu statements: %zu hold, %zu broken, %zu only stated", n, holding, broken,
-           n - holding - broken);
-    if (lacking > 0) printf("; %zu still lack evidence of a kind that they need:", lacking);
-    size_t column = WIDTH; // the list begins on its own line
-    for (size_t k = 0; k < n; k++) {
-        if (results[k].missing[0] == '\0') continue;
-        char item[64];
-        int length =
-            snprintf(item, sizeof item, "%s (%s)", results[k].statement->id, results[k].missing);
-        if (column + (size_t)length + 2 > WIDTH) printf("\n "), column = 1;
-        printf(" %s", item);
-        column += (size_t)length + 1;
-    }
+    printf("\n%zu statements: %zu hold, %zu recorded, %zu defined, %zu broken, %zu lacking\n", n,
+           count[0], count[1], count[2], count[3], count[4]);
+    printf("formal proofs: %zu proved", proved);
+    if (recorded > 0) printf(", %zu recorded, not checked here (make formal)", recorded);
+    if (outdated > 0) printf(", %zu outdated", outdated);
     printf("\n");
-    if (!sinkproof_verify_formal_recorded())
-        printf("formal proofs: this program was built without their record\n");
+    for (size_t k = 0; k < n; k++) print_missing(&results[k]);
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
@@ -259,14 +345,23 @@ static json_t *real(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+static json_t *measure_json(const verify_measure *m) {
+    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
+                     (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst", real(m->worst),
+                     "bound", json_real(1));
+}
+
 static json_t *result_json(const verify_result *r, const options *o) {
+    const verify_statement *s = r->statement;
     const char *label = r->identities > 0       ? "enclosed"
                         : r->exact_forms > 0    ? "exact"
                         : r->measure.values > 0 ? "measured"
-                                                : "stated";
-    json_t *entry = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s}", "id", r->statement->id, "ok",
-                              r->holds, "label", label, "needs", r->statement->needs, "missing",
-                              r->missing, "what", r->statement->title);
+                                                : status(r);
+    bool fine = r->holds && r->missing[0] == '\0';
+    json_t *entry =
+        json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "id", s->id, "ok", fine,
+                  "status", status(r), "label", label, "needs", s->letters, "missing", r->missing,
+                  "what", s->title, "chapter", s->chapter, "defined", s->defined);
     if (r->exact_forms > 0)
         json_object_set_new(
             entry, "exact",
@@ -283,16 +378,15 @@ static json_t *result_json(const verify_result *r, const options *o) {
                       (json_int_t)(r->ball.broken + r->grid.broken), "radius_log2",
                       real(r->ball.radius_log2), "worst", real(r->ball.share), "bound",
                       json_real(1), "grid_cases", (json_int_t)r->grid.cases));
-    if (r->measure.values > 0)
-        json_object_set_new(entry, "measured",
-                            json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", r->measure.bound,
-                                      "values", (json_int_t)r->measure.values, "wrong",
-                                      (json_int_t)r->measure.wrong, "worst", real(r->measure.worst),
-                                      "bound", json_real(1)));
-    if (r->formal != NULL)
+    if (r->measure.values > 0) json_object_set_new(entry, "measured", measure_json(&r->measure));
+    if (r->experiment.values > 0)
+        json_object_set_new(entry, "experiment", measure_json(&r->experiment));
+    if (s->proof.state != VERIFY_PROOF_NONE)
         json_object_set_new(entry, "formal",
-                            json_pack("{s:s, s:s, s:b}", "file", r->formal->file, "hash",
-                                      r->formal->hash, "complete", r->formal->complete));
+                            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "state", proof_word(r),
+                                      "file", s->proof.file, "statement", s->proof.hash, "theorems",
+                                      s->proof.theorems, "axioms", s->proof.axioms, "why",
+                                      s->proof.why));
     return entry;
 }
 
@@ -308,38 +402,39 @@ static bool write_results(const options *o, const verify_result *results, size_t
 static int list(void) {
     const verify_statement *s;
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
-        printf("%-23s%-4s%s\n", s->id, s->needs, s->title);
+        printf("%-23s%-4s%s\n", s->id, s->letters, s->title);
     return SINKPROOF_HOLDS;
 }
 
 int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
     options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
+    o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
+    if (o.ids == NULL) abort();
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
     if (o.list) return list();
-    const verify_statement *chosen[MOST], *s;
-    size_t n = 0;
-    for (size_t k = 0; k < o.n_ids; k++) {
-        if ((s = find(o.ids[k])) == NULL) return unknown(o.ids[k]);
-        chosen[n++] = s;
-    }
-    for (size_t k = 0; o.n_ids == 0 && (s = sinkproof_verify_statement_at(k)) != NULL; k++)
-        chosen[n++] = s;
+    size_t n = o.n_ids > 0 ? o.n_ids : sinkproof_verify_count();
+    for (size_t k = 0; k < o.n_ids; k++)
+        if (find(o.ids[k]) == NULL) return unknown(o.ids[k]);
     bool text = o.json == NULL || strcmp(o.json, "-") != 0;
-    verify_result results[MOST];
+    verify_result *results = calloc(n, sizeof *results);
+    if (results == NULL) abort();
     int code = SINKPROOF_HOLDS;
     if (text) print_head();
     for (size_t k = 0; k < n; k++) {
-        sinkproof_progress("verify", chosen[k]->id, k, n);
-        results[k] = sinkproof_verify(chosen[k], &o.how, plant);
-        if (!results[k].holds) code = SINKPROOF_BUG;
-        sinkproof_progress("verify", chosen[k]->id, n, n);
+        const verify_statement *s = o.n_ids > 0 ? find(o.ids[k]) : sinkproof_verify_statement_at(k);
+        sinkproof_progress("verify", s->id, k, n);
+        results[k] = sinkproof_verify(s, &o.how, plant);
+        if (!results[k].holds || results[k].missing[0] != '\0') code = SINKPROOF_BUG;
+        sinkproof_progress("verify", s->id, n, n);
         if (text) print_row(&results[k]);
     }
     for (size_t k = 0; text && k < o.n_ids; k++) print_detail(&results[k], &o, plant);
     if (text) print_summary(results, n);
     sinkproof_error error = {""};
     bool written = o.json == NULL || write_results(&o, results, n, code, &error);
+    free(results);
+    free(o.ids);
     flint_cleanup();
     mpfr_free_cache();
     return written ? code : sinkproof_bad_input("verify", &error);

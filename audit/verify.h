@@ -1,32 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What `sinkproof verify` checks: the inventory of statements, and the evidence of each: exact
-// instances, enclosures, the error of ref/ against its bound, and the record of formal proofs.
+// What `sinkproof verify` checks: the statements of the book, and the evidence of each: exact
+// instances, enclosures, the error of ref/ against its bound, experiments, formal proofs.
 #ifndef SINKPROOF_VERIFY_H
 #define SINKPROOF_VERIFY_H
 
+#include "proofs/bounds/honest.h"
 #include "proofs/exact/exact.h"
 #include "proofs/truth/identities.h"
 
-// One statement of the book. needs: what discharges it, as letters: C formal proof, Q exact,
-// B enclosure, D definition, E experiment; as the inventory of equations has them.
+// What is known of a formal proof, as tests/inventory.py found it when the program was built.
+typedef enum verify_proof_state {
+    VERIFY_PROOF_NONE,     // proofs/formal has no region of it
+    VERIFY_PROOF_DEFINED,  // its region defines and proves nothing
+    VERIFY_PROOF_OUTDATED, // never checked as it stands: `why`
+    VERIFY_PROOF_RECORDED, // checked elsewhere: the committed record has the present hashes
+    VERIFY_PROOF_PROVED,   // checked on this machine (make formal), under the present hashes
+} verify_proof_state;
+
+typedef struct verify_proof {
+    verify_proof_state state;
+    const char *file, *hash;       // in proofs/formal; of the theorems' statements
+    const char *theorems, *axioms; // that the prover accepted, and that they rest on
+    const char *why;               // outdated: since when
+} verify_proof;
+
+// One statement of the book. letters: what discharges it: C formal proof, Q exact, B enclosure or
+// bound, D definition, E experiment. The table is generated from the headings of doc/*.md.
 typedef struct verify_statement {
-    const char *id, *needs, *title;
+    const char *id, *letters, *title;
+    const char *chapter, *section, *formula; // formula: its lines in TeX
+    const char *defined;                     // the files of ref/ and proofs/ that compute it
+    verify_proof proof;
 } verify_statement;
 
+extern const verify_statement sinkproof_verify_inventory[]; // ended by one without an id
+size_t sinkproof_verify_count(void);
 const verify_statement *sinkproof_verify_statement_at(size_t k); // NULL after the last
 
-// What ref/ errs by, in binary64 (the policy real-f64), against the enclosed real value.
+// What was measured: an error against its bound.
 typedef struct verify_measure {
     const char *bound;    // the id of the bound; NULL: nothing is measured for this statement
     size_t values, wrong; // how many were compared; how many were not within their bound
     double worst;         // the largest error / bound
 } verify_measure;
 
-verify_measure sinkproof_verify_measure(const char *id, uint64_t seed);
+// What measures a statement, and for which of its letters: B, the error of an implementation
+// against a bound; E, an experiment. An id may have several; their results add up.
+typedef struct verify_check {
+    const char *id;
+    char letter;
+    const char *bound;
+    void (*run)(verify_measure *result, uint64_t seed);
+} verify_check;
 
-// The stages of ref/, in groups that share a run (verify_ref.c, verify_bounds.c).
+const verify_check *sinkproof_verify_check_at(size_t k); // NULL after the last
+verify_measure sinkproof_verify_measure(const char *id, char letter, uint64_t seed);
+
+// The stages of ref/, in groups that share a run (verify_ref.c); single operations
+// (verify_bounds.c), the forms of kernels (verify_forms.c), the whole model and the statistics
+// (verify_whole.c).
 void sinkproof_verify_linear(verify_measure *result, uint64_t seed);
 void sinkproof_verify_scores(verify_measure *result, uint64_t seed);
 void sinkproof_verify_softmax(verify_measure *result, uint64_t seed);
@@ -42,20 +76,28 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed);
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed);
+void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed);
+void sinkproof_verify_form_base2(verify_measure *result, uint64_t seed);
+void sinkproof_verify_form_running_max(verify_measure *result, uint64_t seed);
+void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed);
+void sinkproof_verify_form_router(verify_measure *result, uint64_t seed);
+void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed);
+void sinkproof_verify_ftz(verify_measure *result, uint64_t seed);
+void sinkproof_verify_forward(verify_measure *result, uint64_t seed);
+void sinkproof_verify_drift(verify_measure *result, uint64_t seed);
+void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed);
+void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed);
+void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed);
+void sinkproof_verify_spread(verify_measure *result, uint64_t seed);
+void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed);
 
 // Adds one comparison: an error that is no number, or not within a bound, is wrong.
 void sinkproof_verify_put(verify_measure *result, double error, double bound);
-
-// The formal proof of a statement: the file and hash of its region, or NULL. Presence is recorded
-// when the program is built.
-typedef struct verify_formal {
-    const char *id, *file, *hash;
-    bool complete; // the file is without Admitted and axioms of its own
-} verify_formal;
-
-extern const verify_formal sinkproof_verify_formal_record[]; // ended by an entry without an id
-const verify_formal *sinkproof_verify_formal(const char *id);
-bool sinkproof_verify_formal_recorded(void); // false: built without the record
+// Adds values beside their honest sets and the enclosed truth, which every set holds: the error is
+// compared with the room on the value's own side of the truth, and what is outside its set is
+// wrong.
+void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
+                              const double *value, size_t n);
 
 // All evidence of one statement.
 typedef struct verify_result {
@@ -65,10 +107,9 @@ typedef struct verify_result {
     sinkproof_identity_outcome ball; // over all its identities
     size_t identities;
     sinkproof_grid_outcome grid; // cases > 0 for the statements that have it
-    verify_measure measure;
-    const verify_formal *formal;
-    char missing[4]; // letters of `needs` without evidence here: of C, Q, B
-    bool holds;
+    verify_measure measure, experiment;
+    char missing[8]; // letters of the heading without evidence here
+    bool holds;      // nothing that was tried speaks against it
 } verify_result;
 
 typedef struct verify_options {

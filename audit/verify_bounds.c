@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Bounds of single operations, measured: sums in many orders, exp, and 1 - alpha_s formed in two
-// ways. And the table that says which measurement belongs to which statement.
-#include "audit/verify.h"
+// Bounds of single operations, measured: sums in many orders, exp, and 1 - alpha_s formed in three
+// ways.
+#include "audit/verify_draw.h"
 
-#include "proofs/bounds/honest.h"
+#include "proofs/bounds/bounds.h"
+#include "proofs/bounds/one_minus.h"
 #include "proofs/truth/exact_dot.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-static uint64_t draw(uint64_t *state) { // splitmix64
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-static double between(uint64_t *state, double low, double high) {
-    return low + (high - low) * ((double)(draw(state) >> 11) * 0x1p-53);
-}
 
 // bound.dot: float32 sums of products, ascending, descending, in blocks, with and without FMA;
 // |err| <= gamma_n sum |a b|, u = 2^-24.
@@ -49,46 +38,76 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
                     sum = fmaf(x, y, sum);
                 }
             }
-            double slack = 1 - 0x1p-40; // of `size`, summed in binary64
+            double least = size * (1 - (double)n * 0x1p-52); // `size` was summed in binary64
             sinkproof_verify_put(result, sinkproof_truth_distance(ball, (double)sum),
-                                 sinkproof_gamma((double)n, 0x1p-24) * size * slack);
+                                 sinkproof_gamma((double)n, 0x1p-24) * least);
         }
     }
     arf_clear(exact);
     arb_clear(ball);
 }
 
-// bound.dot-likely: float32 sums ascending, lambda sqrt(n) u sum |a b| with lambda = sqrt(2 ln(2 /
-// p)), exceeded with probability below p = 1e-9 each if roundings are independent and centred.
+// bound.dot-likely: float32 sums ascending, against the likely set of the judge: exceeded with
+// probability below 1e-9 for all of them if roundings are independent and centred.
 void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
-    const double lambda = sqrt(2 * log(2 / 1e-9));
+    enum { N = 2048, SUMS = 40 };
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, 1e-9);
     arf_t exact;
     arb_t ball;
     arf_init(exact);
     arb_init(ball);
-    for (int round = 0; round < 40; round++) {
-        enum { N = 2048 };
-        double a[N], b[N], size = 0;
+    for (int round = 0; round < SUMS; round++) {
+        static double a[N], b[N];
+        static sinkproof_honest a_k[N], b_k[N];
+        sinkproof_honest set;
         float sum = 0;
         for (size_t k = 0; k < N; k++) {
             a[k] = (double)(float)between(&seed, -1, 1), b[k] = (double)(float)between(&seed, 0, 1);
-            size += fabs(a[k] * b[k]);
+            a_k[k] = sinkproof_known(a[k]), b_k[k] = sinkproof_known(b[k]);
             sum += (float)a[k] * (float)b[k];
         }
+        sinkproof_planes p = sinkproof_planes_of(a_k, 1, N, N);
+        sinkproof_planes q = sinkproof_planes_of(b_k, 1, N, N);
+        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
+        sinkproof_planes_free(&p);
+        sinkproof_planes_free(&q);
+        set.lo = set.likely_lo, set.hi = set.likely_hi;
         sinkproof_exact_dot(exact, N, a, b);
         arb_set_arf(ball, exact);
-        sinkproof_verify_put(result, sinkproof_truth_distance(ball, (double)sum),
-                             lambda * sqrt(N) * 0x1p-24 * size * (1 - 0x1p-40));
+        double value = sum;
+        sinkproof_verify_compare(result, ball, &set, &value, 1);
     }
     arf_clear(exact);
     arb_clear(ball);
 }
 
+// bound.dot-exact: what the certificate calls exact is, to the last bit, ascending and descending.
+void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
+    arf_t exact;
+    arf_init(exact);
+    for (int round = 0; round < 200; round++) {
+        enum { N = 300 };
+        double a[N], b[N], value, forward = 0, backward = 0;
+        size_t n = from_to(&seed, 1, N);
+        for (size_t k = 0; k < n; k++) { // 8 significant bits
+            a[k] = ldexp((double)from_to(&seed, 128, 255), (int)from_to(&seed, 0, 12));
+            b[k] = ldexp((double)from_to(&seed, 128, 255) - 191.5, (int)from_to(&seed, 0, 12));
+        }
+        if (!sinkproof_dot_certified(n, a, b, &value)) continue;
+        for (size_t k = 0; k < n; k++)
+            forward += a[k] * b[k], backward += a[n - 1 - k] * b[n - 1 - k];
+        sinkproof_exact_dot_gmp(exact, n, a, b);
+        const double ways[] = {value, forward, backward};
+        for (size_t w = 0; w < 3; w++)
+            sinkproof_verify_put(result, arf_cmp_d(exact, ways[w]) == 0 ? 0 : INFINITY, 0);
+    }
+    arf_clear(exact);
+}
+
 // bound.exp: the exp that ref/ calls, in units of the last place, against what real-f64 declares.
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy;
-    sinkproof_error error;
-    if (!sinkproof_policy_parse("real-f64", &policy, &error)) abort();
+    sinkproof_policy policy = policy_named("real-f64");
     arb_t y;
     arb_init(y);
     for (int k = 0; k < 4000; k++) {
@@ -101,77 +120,47 @@ void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
     arb_clear(y);
 }
 
-// bound.one-minus: over n equal scores 0 and a growing sink logit b, shifted by m = b. Every e^-b
-// errs by 2 u, their sum s by (n + 1) u of itself. As s / (1 + s) the error of s meets itself in
-// the denominator: (n + 1) u, an addition and a quotient, so (n + 3) u relative, whatever b. As 1 -
-// 1 / (1 + s): the same and two roundings of alpha_s, 3 u alpha_s absolute, which is 3 u alpha_s /
-// (1 - alpha_s) relative: log2(1 / (1 - alpha_s)) bits are lost.
-void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
-    arb_t truth, e_b, t;
-    arb_init(truth);
-    arb_init(e_b);
-    arb_init(t);
-    for (int k = 0; k < 400; k++) {
-        double b = between(&seed, 0, 30), n = (double)(1 + draw(&seed) % 50), u = 0x1p-53, sum = 0;
-        double e_sink = exp(0.0), e = exp(0 - b); // shifted by m = b
-        for (int j = 0; j < (int)n; j++) sum += e;
-        double den = e_sink + sum, direct = sum / den, subtracted = 1 - e_sink / den;
-        arb_set_d(e_b, b);
-        arb_exp(e_b, e_b, 256);
-        arb_set_d(t, n);
-        arb_add(e_b, e_b, t, 256);
-        arb_div(truth, t, e_b, 256); // n / (n + e^b)
-        double kept = arf_get_d(arb_midref(truth), ARF_RND_DOWN);
-        double units = (n + 3.01) * u;
-        sinkproof_verify_put(result, sinkproof_truth_distance(truth, direct), units * kept);
-        sinkproof_verify_put(result, sinkproof_truth_distance(truth, subtracted),
-                             units * kept + 3 * u * (1 - kept));
-    }
-    arb_clear(truth);
-    arb_clear(e_b);
-    arb_clear(t);
+// (1 + a) (1 + b) - 1, rounded up
+static double both(double a, double b) {
+    return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
 }
 
-static const struct measured {
-    const char *id, *bound;
-    void (*run)(verify_measure *result, uint64_t seed);
-} table[] = {
-    {"attn.qkv", "bound.linear", sinkproof_verify_linear},
-    {"attn.score", "bound.linear", sinkproof_verify_scores},
-    {"sink.alpha", "bound.softmax-sink", sinkproof_verify_softmax},
-    {"sink.alpha-sink", "bound.softmax-sink", sinkproof_verify_softmax},
-    {"sink.stable", "bound.softmax-sink", sinkproof_verify_softmax},
-    {"sink.limit", "bound.softmax-sink", sinkproof_verify_softmax},
-    {"sink.mass", "bound.softmax-sink", sinkproof_verify_mass},
-    {"sink.attn-concat", "bound.linear", sinkproof_verify_linear},
-    {"sink.attn-values", "bound.value", sinkproof_verify_values},
-    {"rmsnorm.forward", "bound.rmsnorm", sinkproof_verify_rmsnorm},
-    {"rope.rotate", "bound.rope", sinkproof_verify_rotate},
-    {"rope.orthogonal", "bound.rope", sinkproof_verify_rotate},
-    {"yarn.ramp", "bound.rope", sinkproof_verify_yarn},
-    {"yarn.concentration", "bound.rope", sinkproof_verify_yarn},
-    {"yarn.truncate", "bound.rope", sinkproof_verify_yarn},
-    {"router.softmax-after", "bound.softmax-sink", sinkproof_verify_router},
-    {"swiglu.clamped", "bound.swiglu", sinkproof_verify_swiglu},
-    {"moe.sum", "bound.dot", sinkproof_verify_mixture},
-    {"bound.dot", "bound.dot", sinkproof_verify_dot},
-    {"bound.dot-likely", "bound.dot-likely", sinkproof_verify_dot_likely},
-    {"bound.exp", "bound.exp", sinkproof_verify_exp},
-    {"bound.one-minus", "bound.one-minus", sinkproof_verify_one_minus},
-    {"bound.linear", "bound.linear", sinkproof_verify_linear},
-    {"bound.softmax-sink", "bound.softmax-sink", sinkproof_verify_softmax},
-    {"bound.value", "bound.value", sinkproof_verify_values},
-    {"bound.rmsnorm", "bound.rmsnorm", sinkproof_verify_rmsnorm},
-    {"bound.rope", "bound.rope", sinkproof_verify_rotate},
-    {"bound.swiglu", "bound.swiglu", sinkproof_verify_swiglu},
-};
-
-verify_measure sinkproof_verify_measure(const char *id, uint64_t seed) {
-    verify_measure result = {NULL, 0, 0, 0};
-    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
-        if (strcmp(table[k].id, id) == 0) {
-            result.bound = table[k].bound;
-            table[k].run(&result, seed);
-        }
-    return result;
+// bound.one-minus: n equal scores 0 and a sink logit b in float32, shifted by m = b. Every e^-b
+// errs by eta, what f32 declares; their sum and the denominator by p; the sink's weight by e; LSE -
+// b, by the logarithm's declared error and one rounding.
+void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
+    const double u = 0x1p-24;
+    sinkproof_policy policy = policy_named("f32");
+    double eta = policy.ulp[SINKPROOF_EXP] * 2 * u;
+    arb_t mass, e_b;
+    arb_init(mass);
+    arb_init(e_b);
+    for (int k = 0; k < 400; k++) {
+        float b = (float)between(&seed, 0, 30), sum = 0, e = expf(-b), sink = 1;
+        size_t n = from_to(&seed, 1, 50);
+        for (size_t j = 0; j < n; j++) sum += e;
+        float den = sink + sum, log_n = logf((float)n), y = log_n - b;
+        arb_set_d(e_b, (double)b);
+        arb_exp(e_b, e_b, VERIFY_BITS);
+        arb_add_ui(mass, e_b, n, VERIFY_BITS);
+        arb_ui_div(mass, n, mass, VERIFY_BITS); // n / (n + e^b)
+        arb_div_ui(e_b, e_b, n, VERIFY_BITS);   // the odds
+        double kept = arf_get_d(arb_midref(mass), ARF_RND_DOWN);
+        double odds = sinkproof_up(arf_get_d(arb_midref(e_b), ARF_RND_UP));
+        double p = both(eta, sinkproof_gamma((double)n, u));
+        double off = both(u, sinkproof_up(p / (1 - p))); // of 1 / D, a quotient
+        double delta = policy.ulp[SINKPROOF_LOG] * sinkproof_ulp(SINKPROOF_F32, (double)log_n) +
+                       0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
+        const struct {
+            float value;
+            double bound;
+        } way[] = {{1 - sink / den, sinkproof_mass_subtracted(u, off, odds)},
+                   {sum / den, sinkproof_mass_quotient(u, p)},
+                   {1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, eta, delta)}};
+        for (size_t w = 0; w < 3; w++)
+            sinkproof_verify_put(result, sinkproof_truth_distance(mass, (double)way[w].value),
+                                 sinkproof_mul_down(way[w].bound, kept));
+    }
+    arb_clear(mass);
+    arb_clear(e_b);
 }

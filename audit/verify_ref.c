@@ -3,39 +3,21 @@
 //
 // The stages of ref/ in binary64 (the policy real-f64: no rounding points) on drawn inputs,
 // against the enclosed real value, within the derived bound: the honest set of binary64.
-#include "audit/verify.h"
+#include "audit/verify_draw.h"
 
 #include "proofs/bounds/bounds.h"
 #include "ref/stages.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { BITS = 256, ROUNDS = 12 };
+enum { ROUNDS = 12 };
 
-static uint64_t draw(uint64_t *state) { // splitmix64
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-static size_t from_to(uint64_t *state, size_t least, size_t most) {
-    return least + (size_t)(draw(state) % (most - least + 1));
-}
-static double between(uint64_t *state, double low, double high) {
-    return low + (high - low) * ((double)(draw(state) >> 11) * 0x1p-53);
-}
 static double *drawn(uint64_t *state, size_t n, double size) {
     double *x = malloc((n + 1) * sizeof *x);
     if (x == NULL) abort();
     for (size_t k = 0; k < n; k++) x[k] = between(state, -size, size);
     return x;
-}
-static arb_ptr balls_of(const double *x, size_t n) {
-    arb_ptr b = _arb_vec_init((slong)n);
-    for (size_t k = 0; k < n; k++) arb_set_d(b + k, x[k]);
-    return b;
 }
 static sinkproof_honest *known_of(const double *x, size_t n) {
     sinkproof_honest *h = malloc((n + 1) * sizeof *h);
@@ -55,29 +37,38 @@ static sinkproof_matrix matrix_of(const double *x, size_t rows, size_t cols) {
                               .name = "drawn"};
 }
 static sinkproof_policy binary64(void) {
-    sinkproof_policy policy;
-    sinkproof_error error;
-    if (!sinkproof_policy_parse("real-f64", &policy, &error)) abort();
-    return policy;
+    return policy_named("real-f64");
 }
 
 void sinkproof_verify_put(verify_measure *result, double error, double bound) {
-    double share = error == 0 ? 0 : error / bound;
+    double share = error == 0 && bound >= 0 ? 0 : error / bound;
     result->values++;
     result->wrong += !(share <= 1);
     if (!(share <= result->worst)) result->worst = share;
 }
 
-// The real value lies in the honest set, so an honest value is at most as far from it as the
-// farther end.
-static void compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
-                    const double *value, size_t n) {
+static bool reaches(const sinkproof_honest *set, const arb_t truth) {
+    arb_t span, end;
+    arb_init(span);
+    arb_init(end);
+    arb_set_d(span, set->lo);
+    arb_set_d(end, set->hi);
+    arb_union(span, span, end, ARF_PREC_EXACT);
+    bool result = arb_overlaps(span, truth);
+    arb_clear(span);
+    arb_clear(end);
+    return result;
+}
+
+void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
+                              const double *value, size_t n) {
     for (size_t k = 0; k < n; k++) {
-        double far = fmax(sinkproof_truth_distance(truth + k, set[k].lo),
-                          sinkproof_truth_distance(truth + k, set[k].hi));
+        bool inside = set[k].lo <= value[k] && value[k] <= set[k].hi && reaches(&set[k], truth + k);
+        int above = arf_cmp_d(arb_midref(truth + k), value[k]); // the truth, of the value
         double error = sinkproof_truth_distance(truth + k, value[k]);
-        if (arb_is_exact(truth + k) && arf_cmp_d(arb_midref(truth + k), value[k]) == 0) error = 0;
-        sinkproof_verify_put(result, error, far);
+        double room = sinkproof_truth_distance(truth + k, above > 0 ? set[k].lo : set[k].hi);
+        if (arb_is_exact(truth + k) && above == 0) error = 0;
+        sinkproof_verify_put(result, inside ? error : INFINITY, inside ? room : 0);
     }
 }
 
@@ -92,12 +83,12 @@ void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
         sinkproof_matrix w_rc = matrix_of(w, rows, cols), b_r = matrix_of(b, 1, rows);
         sinkproof_linear(&policy, SINKPROOF_AT_A2, n, &w_rc, &b_r, x, y, work);
         arb_ptr in = balls_of(x, n * cols), truth = _arb_vec_init((slong)(n * rows));
-        sinkproof_truth_linear(truth, in, n, &w_rc, &b_r, BITS);
+        sinkproof_truth_linear(truth, in, n, &w_rc, &b_r, VERIFY_BITS);
         sinkproof_honest *known = known_of(x, n * cols), *set = known_of(y, n * rows);
         sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9);
         sinkproof_planes planes = sinkproof_planes_of(known, n, cols, cols);
         sinkproof_honest_linear(&s, &planes, &w_rc, 0, rows, b, set, rows);
-        compare(result, truth, set, y, n * rows);
+        sinkproof_verify_compare(result, truth, set, y, n * rows);
         sinkproof_planes_free(&planes);
         _arb_vec_clear(in, (slong)(n * cols));
         _arb_vec_clear(truth, (slong)(n * rows));
@@ -125,7 +116,7 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
         sinkproof_scores(&policy, &block, q, k, s_j);
         arb_ptr q_b = balls_of(q, dim), k_b = balls_of(k, keys * dim);
         arb_ptr truth = _arb_vec_init((slong)keys);
-        sinkproof_truth_scores(truth, q_b, k_b, keys, dim, dim, BITS);
+        sinkproof_truth_scores(truth, q_b, k_b, keys, dim, dim, VERIFY_BITS);
         sinkproof_honest *q_h = known_of(q, dim), *k_h = known_of(k, keys * dim);
         sinkproof_honest *set = known_of(s_j, keys);
         sinkproof_setting s = sinkproof_setting_for(&policy, keys, 1e-9);
@@ -133,7 +124,7 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
         sinkproof_planes y = sinkproof_planes_of(k_h, keys, dim, dim);
         sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, keys);
         for (size_t j = 0; j < keys; j++) set[j] = sinkproof_honest_score(&s, dim, set[j]);
-        compare(result, truth, set, s_j, keys);
+        sinkproof_verify_compare(result, truth, set, s_j, keys);
         sinkproof_planes_free(&x);
         sinkproof_planes_free(&y);
         _arb_vec_clear(q_b, (slong)dim);
@@ -164,7 +155,7 @@ static weights weights_of(uint64_t *seed, int round) {
     arb_init(b);
     arb_set_d(b, w.sink);
     w.truth = _arb_vec_init((slong)w.keys + 1);
-    sinkproof_truth_softmax_sink(w.truth, w.truth + w.keys, z, w.keys, b, BITS);
+    sinkproof_truth_softmax_sink(w.truth, w.truth + w.keys, z, w.keys, b, VERIFY_BITS);
     sinkproof_honest *known = known_of(w.s_j, w.keys);
     w.set = known_of(w.alpha_j, w.keys + 1);
     sinkproof_setting s = sinkproof_setting_for(&policy, w.keys + 1, 1e-9);
@@ -186,7 +177,7 @@ static void weights_free(weights *w) {
 void sinkproof_verify_softmax(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 2 * ROUNDS; round++) {
         weights w = weights_of(&seed, round);
-        compare(result, w.truth, w.set, w.alpha_j, w.keys + 1);
+        sinkproof_verify_compare(result, w.truth, w.set, w.alpha_j, w.keys + 1);
         weights_free(&w);
     }
 }
@@ -198,17 +189,17 @@ void sinkproof_verify_mass(verify_measure *result, uint64_t seed) {
     arb_init(t);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         weights w = weights_of(&seed, round);
-        double bound = 0;
+        double below = 0, above = 0; // how far the sum of honest weights may be from 1
         arb_zero(sum);
         for (size_t j = 0; j <= w.keys; j++) {
             arb_set_d(t, w.alpha_j[j]);
             arb_add(sum, sum, t, ARF_PREC_EXACT);
-            bound += fmax(sinkproof_truth_distance(w.truth + j, w.set[j].lo),
-                          sinkproof_truth_distance(w.truth + j, w.set[j].hi));
+            below += sinkproof_truth_distance(w.truth + j, w.set[j].lo);
+            above += sinkproof_truth_distance(w.truth + j, w.set[j].hi);
         }
-        sinkproof_verify_put(
-            result, arf_cmp_si(arb_midref(sum), 1) == 0 ? 0 : sinkproof_truth_distance(sum, 1),
-            bound);
+        int side = arf_cmp_si(arb_midref(sum), 1);
+        sinkproof_verify_put(result, side == 0 ? 0 : sinkproof_truth_distance(sum, 1),
+                             side < 0 ? below : above);
         weights_free(&w);
     }
     arb_clear(sum);
@@ -228,14 +219,14 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
         sinkproof_values(&policy, &block, w.alpha_j, v, o);
         arb_ptr a = balls_of(w.alpha_j, keys), v_b = balls_of(v, keys * dim);
         arb_ptr truth = _arb_vec_init((slong)dim);
-        sinkproof_truth_values(truth, a, v_b, keys, dim, dim, BITS);
+        sinkproof_truth_values(truth, a, v_b, keys, dim, dim, VERIFY_BITS);
         sinkproof_honest *a_h = known_of(w.alpha_j, keys), *v_h = known_of(across, keys * dim);
         sinkproof_honest *set = known_of(o, dim);
         sinkproof_setting s = sinkproof_setting_for(&policy, dim, 1e-9);
         sinkproof_planes x = sinkproof_planes_of(a_h, 1, keys, keys);
         sinkproof_planes y = sinkproof_planes_of(v_h, dim, keys, keys);
         sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, dim);
-        compare(result, truth, set, o, dim);
+        sinkproof_verify_compare(result, truth, set, o, dim);
         sinkproof_planes_free(&x);
         sinkproof_planes_free(&y);
         _arb_vec_clear(a, (slong)keys);
@@ -256,11 +247,11 @@ void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
         sinkproof_matrix w = matrix_of(scale, 1, n);
         sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &w, 1e-5, 1, x, y, work);
         arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
-        sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, BITS);
+        sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, VERIFY_BITS);
         sinkproof_honest *known = known_of(x, n), *set = known_of(y, n);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
         sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, n, known, scale, 1e-5, set, &common);
-        compare(result, truth, set, y, n);
+        sinkproof_verify_compare(result, truth, set, y, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);
         free(scale), free(x), free(y), free(work), free(known), free(set);
@@ -292,14 +283,14 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
     sinkproof_rope_table(&policy, &config, freq, (size_t)position, 1, cosine, sine);
     sinkproof_rope(&policy, 1, 1, DIM, cosine, sine, y);
     sinkproof_truth_yarn yarn;
-    sinkproof_truth_yarn_init(&yarn, &config, BITS);
+    sinkproof_truth_yarn_init(&yarn, &config, VERIFY_BITS);
     arb_ptr in = balls_of(x, DIM), truth = _arb_vec_init(DIM);
-    sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, BITS);
+    sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
     sinkproof_honest c_p[HALF], s_p[HALF], set[DIM], *known = known_of(x, DIM);
     sinkproof_setting s = sinkproof_setting_for(&policy, DIM, 1e-9);
     sinkproof_honest_rope_table(&s, &config, position, c_p, s_p);
     sinkproof_honest_rotate(&s, DIM, known, c_p, s_p, set);
-    compare(result, truth, set, y, DIM);
+    sinkproof_verify_compare(result, truth, set, y, DIM);
     _arb_vec_clear(in, DIM);
     _arb_vec_clear(truth, DIM);
     sinkproof_truth_yarn_clear(&yarn);
@@ -337,12 +328,12 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
         for (size_t k = 0; k < CHOSEN; k++)
             chosen_k[k] = (size_t)chosen[k], logit_k[k] = logits[chosen[k]];
         arb_ptr g = balls_of(logits, EXPERTS), truth = _arb_vec_init(CHOSEN);
-        sinkproof_truth_router_weights(truth, chosen_k, g, CHOSEN, BITS);
+        sinkproof_truth_router_weights(truth, chosen_k, g, CHOSEN, VERIFY_BITS);
         sinkproof_honest *known = known_of(logit_k, CHOSEN), set[CHOSEN + 1];
         sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, 1e-9);
         sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, CHOSEN, known, sinkproof_known(-INFINITY),
                                  set, &common);
-        compare(result, truth, set, weights_k, CHOSEN);
+        sinkproof_verify_compare(result, truth, set, weights_k, CHOSEN);
         _arb_vec_clear(g, EXPERTS);
         _arb_vec_clear(truth, CHOSEN);
         free(w), free(b), free(t), free(work), free(known);
@@ -360,10 +351,10 @@ void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed) {
                        k < 64 ? edges[k % 8] : between(&seed, -12, 12)};
         double y = sinkproof_swiglu_one(&policy, 1.702, 7, u[0], u[1]);
         arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-        sinkproof_truth_swiglu(truth, in, 1, 1.702, 7, BITS);
+        sinkproof_truth_swiglu(truth, in, 1, 1.702, 7, VERIFY_BITS);
         sinkproof_honest set =
             sinkproof_honest_swiglu(&s, &config, sinkproof_known(u[0]), sinkproof_known(u[1]));
-        compare(result, truth, &set, &y, 1);
+        sinkproof_verify_compare(result, truth, &set, &y, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
     }
@@ -380,7 +371,7 @@ void sinkproof_verify_mixture(verify_measure *result, uint64_t seed) {
         sinkproof_mixture(&policy, 1, CHOSEN, HIDDEN, chosen, w, d, y);
         arb_ptr w_b = balls_of(w, CHOSEN), d_b = balls_of(d, CHOSEN * HIDDEN);
         arb_ptr truth = _arb_vec_init(HIDDEN);
-        sinkproof_truth_mixture(truth, w_b, d_b, CHOSEN, HIDDEN, BITS);
+        sinkproof_truth_mixture(truth, w_b, d_b, CHOSEN, HIDDEN, VERIFY_BITS);
         sinkproof_honest set[HIDDEN];
         for (size_t c = 0; c < HIDDEN; c++) {
             sinkproof_honest w_k[CHOSEN], d_k[CHOSEN];
@@ -388,7 +379,7 @@ void sinkproof_verify_mixture(verify_measure *result, uint64_t seed) {
                 w_k[k] = sinkproof_known(w[k]), d_k[k] = sinkproof_known(d[k * HIDDEN + c]);
             set[c] = sinkproof_honest_mixture(&s, CHOSEN, w_k, d_k);
         }
-        compare(result, truth, set, y, HIDDEN);
+        sinkproof_verify_compare(result, truth, set, y, HIDDEN);
         _arb_vec_clear(w_b, CHOSEN);
         _arb_vec_clear(d_b, CHOSEN * HIDDEN);
         _arb_vec_clear(truth, HIDDEN);

@@ -218,6 +218,17 @@ def refuses(folder, out, fault):
     Tap.report(good, f"book.refused: {what}", [] if good else said.splitlines()[-8:] + [f"exit {status}, kept {same}"])
 
 
+def without_a_run(folder, out):
+    """A tree that nobody tested: the book is built, and where evidence stands it says so."""
+    tree(folder, ("", "doc/01-a.md", "## A table", "<!-- measured sink.mass -->\nMeasured: 7 checks.\n\n## A table"))
+    (folder / "log").unlink()
+    status, said = build(folder, out)
+    first, tests = ((out / f"{n}.html").read_text(encoding="utf-8") for n in ("01-a", "tests"))
+    good = status == 0 and "Measured: not run." in first and "<dd>not run</dd>" in first and "Not run: make test" in tests
+    Tap.report(good and "7 checks" not in first and "passed" not in first + tests.split("</table>", 1)[1],
+               "book.unrun: without a log the evidence is not run", [] if good else said.splitlines()[-8:])
+
+
 def looked_at(out):
     """The browser finds nothing wrong, and finds what was made wrong."""
     with browser.Browser(browser.find()) as engine:
@@ -255,6 +266,7 @@ def main():
             without_log(folder, out)
             for fault in FAULTS:
                 refuses(folder, out, fault)
+            without_a_run(folder, pathlib.Path(work) / "unrun")
             if browser.find():
                 looked_at(out)
             else:

@@ -35,96 +35,8 @@ import doc_bibliography  # noqa: E402
 import doc_pages  # noqa: E402
 import mutants_table  # noqa: E402
 import tap_log  # noqa: E402
-
-ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
-STATEMENT = re.compile(rf"^(?:#+ )?eq\[({ID})\] (\S.*?) \{{([CQBDE](?: [CQBDE])*)\}}$")
-MARKER = re.compile(rf"^\s*//([<>])((?: {ID})+)\s*$")
-COQ_MARKER = re.compile(rf"^\s*\(\*([<>])((?: {ID})+) \*\)\s*$")
-FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy)$")
-# The evidence that a letter asks for: where its region must be, and which reports of a run count.
-KINDS = {
-    "C": ("formal proof", ("proofs/formal/",), {"coq"}),
-    "Q": ("exact instances", ("proofs/exact/",), {"exact"}),
-    "B": ("enclosure or bound", ("proofs/truth/", "proofs/bounds/"), {"run"}),
-    "D": ("definition in code", ("ref/", "proofs/exact/", "proofs/bounds/"), {"run", "exact"}),
-    "E": ("experiment", ("ref/", "proofs/", "audit/"), {"run"}),
-}
-
-
-class Problems(list):
-    def add(self, place, what):
-        self.append(f"{place}: {what}")
-
-
-def chapters(root):
-    return [p for p in sorted((root / "doc").glob("*.md")) if p.name != "INDEX.md"]
-
-
-def read_statements(root, problems):
-    """{id: (chapter, title, kinds, text)}, in reading order."""
-    stated = {}
-    for chapter in chapters(root):
-        lines, fenced = chapter.read_text(encoding="utf-8").splitlines(), False
-        for at, line in enumerate(lines):
-            fenced ^= line.startswith("```")
-            if fenced or not re.match(r"(#+ )?eq\[", line):
-                continue
-            place, match = f"doc/{chapter.name}:{at + 1}", STATEMENT.match(line)
-            if not match:
-                problems.add(place, f"malformed statement: {line!r}, expected eq[family.name] Title {{C Q B}}")
-                continue
-            block = [k for k in range(at + 1, len(lines)) if lines[k].strip()]
-            start = block[0] if block else len(lines)
-            if start == len(lines) or lines[start] != "$$" or "$$" not in lines[start + 1:]:
-                problems.add(place, f"{match[1]} is not followed by a $$ block")
-                continue
-            end = lines.index("$$", start + 1)
-            if not "".join(lines[start + 1:end]).strip():
-                problems.add(place, f"{match[1]} states nothing: its $$ block is empty")
-            if match[1] in stated:
-                problems.add(place, f"{match[1]} is stated a second time (first in doc/{stated[match[1]][0]})")
-                continue
-            text = "\n".join([match[2], match[3], *lines[start:end + 1]])
-            stated[match[1]] = (chapter.name, match[2], match[3].split(), text)
-    return stated
-
-
-def dedent(lines):
-    margin = min((len(s) - len(s.lstrip()) for s in lines if s.strip()), default=0)
-    return "\n".join(s[margin:].rstrip() for s in lines).strip("\n")
-
-
-def read_regions(root, problems):
-    """{id: {file: text}}: a file's regions of one id are joined by an empty line."""
-    regions = defaultdict(lambda: defaultdict(list))
-    for file in sorted(f for room in ("ref", "proofs") for f in (root / room).rglob("*.[chv]")):
-        name = str(file.relative_to(root))
-        marker = COQ_MARKER if file.suffix == ".v" else MARKER
-        nearly = r"^\s*\(\*[<>]" if file.suffix == ".v" else r"^\s*//[<>]"
-        open_at, collected = {}, {}
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            place, match = f"{name}:{number}", marker.match(line)
-            if not match:
-                if re.match(nearly, line):
-                    problems.add(place, f"malformed region marker: {line.strip()!r}")
-                for text in collected.values():
-                    text.append(line)
-                continue
-            for id in match[2].split():
-                if match[1] == ">":
-                    if id in open_at:
-                        problems.add(place, f"region {id} is opened inside itself")
-                    open_at[id], collected[id] = number, []
-                elif id not in open_at:
-                    problems.add(place, f"region {id} is closed but was not opened")
-                else:
-                    if not "".join(collected[id]).strip():
-                        problems.add(place, f"region {id} is empty")
-                    regions[id][name].append(dedent(collected.pop(id)))
-                    del open_at[id]
-        for id, number in open_at.items():
-            problems.add(f"{name}:{number}", f"region {id} is not closed")
-    return {id: {f: "\n\n".join(t) for f, t in files.items()} for id, files in regions.items()}
+from inventory import (COQ_MARKER, FILE_NAME, ID, KINDS, MARKER, Problems, evidence, read_regions,  # noqa: E402,F401
+                       read_statements)
 
 
 class Run:
@@ -135,7 +47,8 @@ class Run:
         self.results = defaultdict(list)  # id: [(test, ok, kind, text)]
         self.output = defaultdict(list)   # name of a shown program: what it printed
         text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-        if not text.strip():
+        self.ran = bool(text.strip())
+        if not self.ran:
             problems.add(path, "the log is empty or missing: run make test first")
         self.printed(text)
         self.machine = doc_pages.machine_of(text)
@@ -164,10 +77,6 @@ class Run:
         return sorted({t for t, _, k, _ in self.results.get(id, []) if kinds is None or k in kinds})
 
 
-def evidence(files, places):
-    return {f: t for f, t in files.items() if f.startswith(tuple(places))}
-
-
 def digest(files):
     if not files:
         return "-"
@@ -180,7 +89,7 @@ def lock_text(stated, regions, run):
     rows += [f"# MACHINE {run.machine}"] if run.machine else []  # where the pages' figures were measured
     for id in sorted(stated):
         files = regions.get(id, {})
-        rows.append(f"{id} {digest({'': stated[id][3]})} {digest(evidence(files, ['ref/']))} "
+        rows.append(f"{id} {digest({'': stated[id].text})} {digest(evidence(files, ['ref/']))} "
                     f"{digest(evidence(files, ['proofs/']))}")
     return "\n".join(rows) + "\n"
 
@@ -229,13 +138,13 @@ def index_text(root, stated, regions, run):
             f"What a statement must show: {letters}.", "",
             "| id | statement | shows | code | exact | ball, bound | formal | tests that ran | mutants killed |",
             "|---|---|---|---|---|---|---|---|---|"]
-    for id, (chapter, title, kinds, _) in stated.items():
+    for id, s in stated.items():
         files = regions.get(id, {})
         parts = [evidence(files, p) for p in (["ref/"], ["proofs/exact/"], ["proofs/truth/", "proofs/bounds/"],
                                               ["proofs/formal/"])]
         cell = [", ".join(f"`{f.removeprefix('proofs/')}`" for f in sorted(part)) or "—" for part in parts]
         tests = ", ".join(f"`{t}`" for t in run.tests(id)) or "—"
-        rows.append(f"| `{id}` | [{title}]({chapter}) | {' '.join(kinds)} | {' | '.join(cell)} | {tests} | "
+        rows.append(f"| `{id}` | [{s.title}]({s.chapter}) | {' '.join(s.kinds)} | {' | '.join(cell)} | {tests} | "
                     f"{kills.get(id, '—')} |")
     return "\n".join(rows + survivors) + "\n"
 
@@ -245,13 +154,13 @@ def check_join(stated, regions, run, problems, strict):
     if not stated:
         problems.add("doc", "zero equations are stated")
     excused = not strict and not run.formal
-    for id, (chapter, _, kinds, _) in stated.items():
-        place, files = f"doc/{chapter}", regions.get(id, {})
+    for id, statement in stated.items():
+        place, files = f"doc/{statement.chapter}", regions.get(id, {})
         if not evidence(files, ["ref/", "proofs/exact/", "proofs/truth/", "proofs/bounds/"]):
             problems.add(place, f"{id} is stated, but ref/ and proofs/ have no region of it")
         if not run.tests(id):
             problems.add(place, f"{id} is stated, but no test that ran reported it")
-        for kind in kinds:
+        for kind in statement.kinds:
             what, places, reports = KINDS[kind]
             if not evidence(files, places):
                 problems.add(place, f"{id} asks for {kind}, {what}: no region in {' or '.join(places)}")
@@ -280,6 +189,8 @@ def main():
     stated = read_statements(root, problems)
     families = {id.split(".")[0] for id in stated}
     run = Run(options.log, families, problems)
+    if not run.ran:  # one line: without a run everything else is missing too
+        sys.exit(f"check-doc: {problems[-1]}")
     run.printed(doc_pages.exhaustive_log(root, problems))
     doc_pages.check_shown(root, regions, run, options.write, problems)
     doc_pages.check_citations(root, stated, problems)

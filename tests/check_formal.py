@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Compiles the Coq proofs of a folder and says which equations they prove.
 
-    python3 tests/check_formal.py FOLDER BUILD
+    python3 tests/check_formal.py [--record] FOLDER BUILD
 
 FOLDER holds NAME.v files, compiled under BUILD (what did not change is not compiled again) in the
 order of their imports. A region "(*> sink.mass *)" … "(*< sink.mass *)" proves its id when it
@@ -11,7 +11,9 @@ region that holds only definitions proves nothing and is named as such.
 
 Prints one line per finding: "pass TEXT" or "fail TEXT". Fails when a file does not compile; on
 Admitted, Axiom, Parameter and their like; on a theorem that rests on an axiom beyond those of
-Coq's Reals; on a malformed, unclosed or empty region; on an id proved in two files.
+Coq's Reals; on a malformed, unclosed or empty region; on an id proved in two files. When nothing
+fails, and only then, BUILD/certificate says what was proved (tests/certificate.py); --record keeps
+it as FOLDER/CERTIFICATE.lock, which is committed.
 """
 import os
 import pathlib
@@ -21,11 +23,9 @@ import subprocess
 import sys
 import time
 
-ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
-MARKER = re.compile(rf"^\s*\(\*([<>])((?: {ID})+) \*\)$")
-LIKE_A_MARKER = re.compile(r"^\s*\(\*\s?[<>]")
-THEOREM = re.compile(r"^\s*(?:Theorem|Corollary|Lemma|Example|Fact|Remark|Proposition)\s+([\w']+)", re.MULTILINE)
-DEFINITION = re.compile(r"^\s*(?:Definition|Fixpoint|Inductive|Record)\s+[\w']+", re.MULTILINE)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import certificate  # noqa: E402
+
 # What would let a false statement through, or leave one open.
 FORBIDDEN = re.compile(
     r"\b(Admitted|admit|give_up|Abort|Axioms?|Parameters?|Conjectures?|Admit|bypass_check|"
@@ -39,51 +39,6 @@ AXIOMS = {
     "Classical_Prop.classic",
 }
 COQ = ["-q", "-w", "-ambiguous-paths,-deprecated,-notation-overridden", "-R", ".", "Sinkproof"]
-
-
-def theorem_of(id):
-    return id.replace(".", "_").replace("-", "_")
-
-
-def without_comments(text):
-    """The text with comments blanked (Coq's nest), lines kept."""
-    out, depth, at = [], 0, 0
-    while at < len(text):
-        two = text[at:at + 2]
-        if two == "(*" or (two == "*)" and depth):
-            depth += 1 if two == "(*" else -1
-            at += 2
-            continue
-        out.append(text[at] if depth == 0 or text[at] == "\n" else " ")
-        at += 1
-    return "".join(out)
-
-
-def read_regions(name, text, fail):
-    """{id: text}: the regions of one file, several of one id joined."""
-    regions, open_at = {}, {}
-    code = without_comments(text).splitlines()
-    for number, line in enumerate(text.splitlines()):
-        match = MARKER.match(line)
-        if not match:
-            if LIKE_A_MARKER.match(line):
-                fail(f"{name}:{number + 1}: malformed region marker {line.strip()!r}")
-            continue
-        for id in match[2].split():
-            if match[1] == ">":
-                if id in open_at:
-                    fail(f"{name}:{number + 1}: region {id} is opened inside itself")
-                open_at[id] = number
-            elif id not in open_at:
-                fail(f"{name}:{number + 1}: region {id} is closed but was not opened")
-            else:
-                body = "\n".join(code[open_at.pop(id) + 1:number])
-                if not body.strip():
-                    fail(f"{name}:{number + 1}: region {id} is empty")
-                regions[id] = regions.get(id, "") + body + "\n"
-    for id, number in open_at.items():
-        fail(f"{name}:{number + 1}: region {id} is not closed")
-    return regions
 
 
 def compile_all(folder, build, names, fail):
@@ -138,53 +93,79 @@ def print_assumptions(build, names, questions, fail):
     return found
 
 
-def read_assumptions(build, theorems, fail):
-    """{(file, theorem): set of axioms}. All theorems are asked about together; one by one only
-    when together they rest on something that they should not."""
+def read_assumptions(build, theorems, proofs, known, fail):
+    """{(file, theorem): set of axioms} and {id: set of axioms}. All theorems are asked about together,
+    one by one only when together they rest on something that they should not; an id by its own, which
+    takes a second each, unless it is known."""
+    def term(asked):
+        return "".join(f"(@{file}.{theorem}, " for file, theorem in asked) + "tt" + ")" * len(asked)
+
     names = sorted({file for file, _ in theorems})
-    every = "".join(f"(@{file}.{theorem}, " for file, theorem in theorems) + "tt" + ")" * len(theorems)
-    together = print_assumptions(build, names, {"all": every}, fail).get("all", set())
+    questions = {id: term([(name, t) for t in held]) for id, (name, held) in proofs.items() if id not in known}
+    found = print_assumptions(build, names, {"all": term(theorems)} | questions, fail)
+    together = found.pop("all", set())
     if together <= AXIOMS | {""}:
-        return {t: together for t in theorems}
-    found = print_assumptions(build, names, {f"{f} {t}": f"@{f}.{t}" for f, t in theorems}, fail)
-    return {tuple(key.split()): axioms for key, axioms in found.items()}
+        return {t: together for t in theorems}, known | found
+    one_by_one = print_assumptions(build, names, {f"{f} {t}": f"@{f}.{t}" for f, t in theorems}, fail)
+    return {tuple(key.split()): axioms for key, axioms in one_by_one.items()}, known | found
 
 
-def main(folder, build):
-    folder, build, failed, start = pathlib.Path(folder), pathlib.Path(build), [], time.monotonic()
+def axioms_on_record(folder, proofs, hashes):
+    """{id: axioms} of the ids that are as they were when the record was made."""
+    record = certificate.read(folder / os.path.basename(certificate.RECORD))
+    sources = certificate.hashes(folder)
+    return {id: {"", *record.proofs[id].axioms} for id, (_, held) in proofs.items()
+            if not certificate.difference(record, id, hashes[id], sources) and record.proofs[id].theorems == held}
 
-    def fail(text):
-        failed.append(text)
-        print(f"fail {text}")
 
-    names = sorted(path.stem for path in folder.glob("*.v"))
-    if not names:
-        fail(f"{folder} holds no proofs")
-        return 1
-    proofs, theorems, defined = {}, [], []
+def required_by(build):
+    """{NAME.v: the files of this folder that it requires}, as coqdep wrote them."""
+    found = {}
+    for line in (build / "rules.mk").read_text().splitlines():
+        match = re.match(r"(\w+)\.vo\b[^:]*: (.*)", line)
+        if match:
+            found[f"{match[1]}.v"] = {f"{w[:-3]}.v" for w in match[2].split() if w.endswith(".vo") and "/" not in w}
+    return found
+
+
+def certify(build, proofs, hashes, assumptions):
+    """Writes BUILD/certificate: only what compiled, without a fault, gets there."""
+    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True).stdout
+    prover = "Coq " + (re.search(r"version (\S+)", version) or ["", "unknown"])[1]
+    requires, compiled = required_by(build), certificate.hashes(build)
+    files = {name: certificate.File(hash, requires.get(name, set())) for name, hash in compiled.items()}
+    (build / "certificate").write_text(certificate.write(prover, files, {
+        id: certificate.Proof(f"{name}.v", hashes[id], sorted(assumptions[id] - {""}), held)
+        for id, (name, held) in proofs.items()}))
+
+
+def read_sources(folder, names, fail):
+    """The ids that are proved, {id: (file, theorems)}, the hashes of their statements, all theorems as
+    (file, theorem), and the ids that are only defined."""
+    proofs, hashes, theorems, defined = {}, {}, [], []
     for name in names:
         text = (folder / f"{name}.v").read_text(encoding="utf-8")
-        code = without_comments(text)
+        code = certificate.without_comments(text)
         for number, line in enumerate(code.splitlines(), 1):
             if FORBIDDEN.search(line):
                 fail(f"{name}.v:{number}: {FORBIDDEN.search(line)[0]} is not a proof")
-        theorems += [(name, theorem) for theorem in THEOREM.findall(code)]
-        for id, region in read_regions(f"{name}.v", text, fail).items():
-            wanted = theorem_of(id)
-            held = [t for t in THEOREM.findall(region) if t == wanted or t.startswith(wanted + "_")]
+        theorems += [(name, theorem) for theorem in certificate.THEOREM.findall(code)]
+        for id, region in certificate.read_regions(f"{name}.v", text, fail).items():
+            wanted, held = certificate.theorem_of(id), certificate.theorems_of(id, region)
             if wanted in held:
                 if id in proofs:
                     fail(f"{name}.v: {id} is proved a second time (first in {proofs[id][0]}.v)")
-                proofs[id] = (name, held)
-            elif held or THEOREM.search(region):
+                proofs[id], hashes[id] = (name, held), certificate.statement_hash(region, held)
+            elif held or certificate.THEOREM.search(region):
                 fail(f"{name}.v: the region {id} does not hold the theorem {wanted}")
-            elif DEFINITION.search(region):
+            elif certificate.DEFINITION.search(region):
                 defined.append(f"{id} ({name}.v)")
             else:
                 fail(f"{name}.v: the region {id} states nothing")
-    if not compile_all(folder, build, names, fail):
-        return 1
-    assumptions = read_assumptions(build, theorems, fail)
+    return proofs, hashes, theorems, defined
+
+
+def axioms_used(theorems, assumptions, fail):
     used = set()
     for name, theorem in theorems:
         axioms = assumptions.get((name, theorem))
@@ -194,20 +175,48 @@ def main(folder, build):
         used |= axioms
         for axiom in sorted(axioms - AXIOMS - {""}):
             fail(f"{name}.v: {theorem} rests on {axiom}")
+    return sorted(used - {""})
+
+
+def main(folder, build):
+    folder, build, failed, start = pathlib.Path(folder), pathlib.Path(build), [], time.monotonic()
+
+    def fail(text):
+        failed.append(text)
+        print(f"fail {text}")
+
+    (build / "certificate").unlink(missing_ok=True)
+    names = sorted(path.stem for path in folder.glob("*.v"))
+    if not names:
+        fail(f"{folder} holds no proofs")
+        return 1
+    proofs, hashes, theorems, defined = read_sources(folder, names, fail)
+    if not compile_all(folder, build, names, fail):
+        return 1
+    known = axioms_on_record(folder, proofs, hashes)
+    assumptions, of_ids = read_assumptions(build, theorems, proofs, known, fail)
+    used = axioms_used(theorems, assumptions, fail)
     for id, (name, held) in sorted(proofs.items()):
-        if all(assumptions.get((name, t)) and assumptions[name, t] <= AXIOMS | {""} for t in held):
-            print(f"pass {id} coq theorem={theorem_of(id)} file={name}.v theorems={len(held)}")
+        if not of_ids.get(id):
+            fail(f"{name}.v: Coq did not print what {id} rests on")
+        elif all(assumptions.get((name, t)) and assumptions[name, t] <= AXIOMS | {""} for t in held):
+            print(f"pass {id} coq theorem={certificate.theorem_of(id)} file={name}.v theorems={len(held)}")
     for line in defined:
         print(f"note defines {line}")
-    for axiom in sorted(used - {""}):
+    for axiom in used:
         print(f"note axiom {axiom}")
     if not proofs:
         fail("no id is proved")
     if not failed:
+        certify(build, proofs, hashes, of_ids)
         print(f"pass {len(proofs)} ids, {len(theorems)} theorems and lemmas in {len(names)} files, "
-              f"{len(used - {''})} axioms, all of the Reals, {time.monotonic() - start:.0f} s")
+              f"{len(used)} axioms, all of the Reals, {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    *options, proof_folder, build_folder = sys.argv[1:]
+    status = main(proof_folder, build_folder)
+    if status == 0 and options == ["--record"]:
+        shutil.copyfile(f"{build_folder}/certificate", f"{proof_folder}/{os.path.basename(certificate.RECORD)}")
+    sys.exit(status)

@@ -30,6 +30,8 @@ while read -r word text; do
     *) echo "# $text" ;;
     esac
 done < <(check proofs/formal build/formal)
+cmp -s <(grep -v "^prover " build/formal/certificate) <(grep -v "^prover " proofs/formal/CERTIFICATE.lock)
+report $? "proofs/formal/CERTIFICATE.lock is what the prover accepted (else: make formal)"
 
 # A folder with one sound proof, so that what is refused below is refused for its fault alone.
 sound='From Coq Require Import Reals Lra.
@@ -45,12 +47,18 @@ refuses() { # what is wrong, what must be said, the file's text
     status=$?
     [ $status = 1 ] && printf '%s\n' "$out" | grep -q "^fail .*$2"
     report $? "$1 is refused"
+    [ ! -e "$work/build/certificate" ]
+    report $? "$1 leaves no certificate"
 }
 
 mkdir -p "$work/formal"
 printf '%s\n' "$sound" >"$work/formal/A.v"
 out=$(check "$work/formal" "$work/build")
 report $? "a sound folder passes"
+grep -q "^id sink.mass A.v [0-9a-f]* [1-9,]* sink_mass$" "$work/build/certificate" &&
+    grep -q "^file A.v [0-9a-f]* -$" "$work/build/certificate" &&
+    grep -q "^axiom ClassicalDedekindReals" "$work/build/certificate"
+report $? "its certificate has the id, the theorem, the hashes and the axioms"
 refuses "a false statement" "does not compile" "${sound/x + 0 = x/x + 1 = x}"
 refuses "an admitted theorem" "Admitted" "${sound/ring. Qed/Admitted}"
 refuses "an axiom in the source" "Axiom" "Axiom two : 1 = 2. ${sound}"

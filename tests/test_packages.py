@@ -96,7 +96,7 @@ def check_rules(tap, folder):
     makefile = ROOT / "Makefile"
     build = "build/release"
     rules = database(makefile)
-    known = {f"{build}/%.o", f"{build}/formal.o", f"{build}/libsinkproof.a", f"{build}/sinkproof",
+    known = {f"{build}/%.o", f"{build}/inventory.o", f"{build}/libsinkproof.a", f"{build}/sinkproof",
              f"{build}/tests/exhaustive_exp", f"{build}/tests/tsan_race"}
     found = compiling(rules)
     tap.report(known <= found, f"{len(found)} rules compile, link or archive", sorted(known - found))
@@ -105,15 +105,15 @@ def check_rules(tap, folder):
 
     # What is broken: each text and what it becomes, the rules that must be named, all that may be.
     flags, packages, end = " $(BUILD)/flags\n", " | build/packages\n", "\n-include "
-    formal_o, formal_c = ".o: $(BUILD)/formal.c", "$(wildcard proofs/formal/*.v)"
+    table_o, table_c = ".o: $(BUILD)/inventory.c", "inventory.c: FORCE"
     objects, new = "$(BUILD)/%.o: %.c", f"{build}/new"
     faults = [
-        ("the object of the formal proofs without flags and packages",
-         {formal_o + flags: formal_o + "\n", formal_c + packages: formal_c + "\n"},
-         {f"{build}/formal.o"}, {f"{build}/formal.o"}),
+        ("the object of the inventory without flags and packages",
+         {table_o + flags: table_o + "\n", table_c + packages: table_c + "\n"},
+         {f"{build}/inventory.o"}, {f"{build}/inventory.o"}),
         ("the pattern of the objects without flags", {objects + flags: objects + "\n"},
-         {f"{build}/%.o", f"{build}/tests/tsan_race"}, found - {f"{build}/formal.o"}),
-        ("the flags without the packages", {" FORCE" + packages: " FORCE\n"}, {f"{build}/%.o"}, found),
+         {f"{build}/%.o", f"{build}/tests/tsan_race"}, found - {f"{build}/inventory.o"}),
+        ("the flags without the packages", {"flags: FORCE" + packages: "flags: FORCE\n"}, {f"{build}/%.o"}, found),
         ("a new rule that forgets them", {end: f"\n{new}: tests/new.c\n\t$(CC) $< -o $@\n{end}"}, {new}, {new}),
     ]
     broken = pathlib.Path(folder) / "Makefile"

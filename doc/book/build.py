@@ -239,10 +239,10 @@ class Book:
         self.regions = check_doc.read_regions(self.root, problems)
         self.stated = check_doc.read_statements(self.root, problems)
         families = {id.split(".")[0] for id in self.stated}
-        self.ran = options.log.is_file()  # without a log the book says "not run" where evidence stands
-        self.run = check_doc.Run(options.log, families, problems if self.ran else check_doc.Problems())
+        unread = check_doc.Problems()  # without a log the pages say that nothing was run
+        self.run = check_doc.Run(options.log, families, problems if options.log.is_file() else unread)
         self.run.printed(doc_pages.exhaustive_log(self.root, problems))
-        doc_pages.check_shown(self.root, self.regions, self.run if self.ran else None, False, problems)
+        doc_pages.check_shown(self.root, self.regions, self.run, False, problems)
         self.results = evidence.read_results(options.log)
         self.spans = evidence.read_spans(self.root)
         self.numbers, self.pages = {}, {}   # of an id: "6.3" and the page that states it

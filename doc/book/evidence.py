@@ -9,6 +9,7 @@ import check_doc
 import tap_log
 
 ROOMS = {"truth": "enclosure", "bounds": "bound", "exact": "exact", "formal": "formal"}
+NONE = '<strong class="bad">none in this run</strong>'
 Results = namedtuple("Results", "tests passed failed skipped")
 
 
@@ -47,7 +48,7 @@ def test_source(book, test):
 
 def counts(book):
     results = book.results
-    if not book.ran:
+    if not book.run.ran:
         return (f'<p class="counts">{len(book.numbers)} numbered statements. Not run: this copy was made without the '
                 "log of a run, which <code>make test</code> writes.</p>")
     return (f'<p class="counts">{len(book.numbers)} numbered statements. The run behind this copy: '
@@ -85,8 +86,7 @@ def box(book, id):
             + (f"<small>{len(oks)} passed</small>" if all(oks)
                else f'<strong class="bad">{oks.count(False)} of {len(oks)} failed</strong>')
             for test, oks in sorted(by_test.items())]
-    none = '<strong class="bad">none in this run</strong>' if book.ran else "not run"
-    rows.append(("tests", ", ".join(said) or none))
+    rows.append(("tests", ", ".join(said) or (NONE if book.run.ran else "not run")))
     return '<dl class="evidence">' + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows) + "</dl>"
 
 
@@ -144,5 +144,5 @@ def tests_page(book):
         rows = book.run.results.get(id, [])
         out.append(f'<h2 id="{id}"><a href="{book.statement_link(id)}">{number} <code>{id}</code></a></h2>')
         out.append('<div class="scroll"><table class="results">' + "".join(map(result_row, rows)) + "</table></div>"
-                   if rows else '<p class="bad">No test reported it in this run.</p>' if book.ran else "<p>Not run.</p>")
+                   if rows else '<p class="bad">No test reported it in this run.</p>' if book.run.ran else "<p>Not run.</p>")
     return "\n".join(out)

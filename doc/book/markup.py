@@ -185,7 +185,7 @@ class Chapter:
         """What a marker announces: code of a file, an exercise, its output, what was measured."""
         match, following = doc_pages.SHOWN.match(marker), self.blocks[at] if at < len(self.blocks) else None
         if doc_pages.MEASURED.match(marker) and following is not None:
-            said = self.block(following) if self.book.ran else raw("<p>Measured: not run.</p>")
+            said = self.block(following) if self.book.run.ran else raw("<p>Measured: not run.</p>")
             out.append(div(["measured"], [said]))
             return at + 1
         if doc_pages.TABLE.match(marker):
@@ -195,7 +195,7 @@ class Chapter:
         named = doc_pages.EXERCISE.match(marker) or doc_pages.OUTPUT.match(marker)
         if named and following is not None and following["t"] == "CodeBlock":
             kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"
-            run = "" if kind == "exercise" or self.book.ran else ": as recorded, not run"
+            run = "" if kind == "exercise" or self.book.run.ran else ": as recorded, not run"
             shown = div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}{run}</p>'), following], f"{kind}-{named[1]}")
             out.append(shown)
             return at + 1

@@ -95,7 +95,7 @@ typedef struct sinkproof_identity_outcome {
 // One instance, added to the outcome.
 void sinkproof_identity_try(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
                             slong bits, sinkproof_identity_outcome *outcome);
-// Instances 0 ... count - 1 of a seed.
+// The first `count` instances of a seed that the identity is about.
 sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
                                                     uint64_t seed, size_t count, slong bits);
 // log2 of the allowance relative to A, and A.

@@ -330,6 +330,83 @@ static void value_bias_inside(arb_ptr out, instance m, slong bits) {
 }
 //< sink.value-bias-only
 
+// e^x of an exact x, or 0 of -infinity
+static void exp_of(arb_t out, const arb_t x, slong bits) {
+    if (arf_is_neg_inf(arb_midref(x)))
+        arb_zero(out);
+    else
+        arb_exp(out, x, bits);
+}
+
+//> law.shift
+// The weights of s + t and b + t, the sums taken exactly; |t| < 1
+static void weights_shifted(arb_ptr out, instance m, slong bits) {
+    arb_t all, t;
+    arb_init(all);
+    arb_init(t);
+    arb_set_d(t, m->star_d[0] / 8);
+    for (size_t k = 0; k <= m->n; k++) {
+        arb_set_d(out + k, k < m->n ? m->s_hj[k] : m->b_h[0]);
+        arb_add(out + k, out + k, t, ARF_PREC_EXACT);
+        exp_of(out + k, out + k, bits);
+    }
+    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    divide_all(out, m->n + 1, all, bits);
+    arb_clear(all);
+    arb_clear(t);
+}
+//< law.shift
+
+//> repeat.sink
+// n keys of the score c = s_0: their mass, and n / (n + e^(b - c))
+static void mass_of_equal(arb_ptr out, instance m, slong bits) {
+    sinkproof_ball_instance equal = *m;
+    arb_ptr a = _arb_vec_init((slong)m->n + 1);
+    equal.s_hj = sinkproof_ball_doubles(m->heads * m->n);
+    for (size_t j = 0; j < m->n; j++) equal.s_hj[j] = m->s_hj[0];
+    weights(a, &equal, bits);
+    sinkproof_ball_sum(out, a, m->n, bits);
+    _arb_vec_clear(a, (slong)m->n + 1);
+    free(equal.s_hj);
+}
+static void mass_by_count(arb_ptr out, instance m, slong bits) {
+    arb_t c;
+    arb_init(c);
+    arb_set_d(c, m->s_hj[0]);
+    arb_set_d(out, m->b_h[0]);
+    arb_sub(out, out, c, ARF_PREC_EXACT);
+    exp_of(out, out, bits);
+    arb_add_ui(out, out, m->n, bits);
+    arb_ui_div(out, m->n, out, bits);
+    arb_clear(c);
+}
+//< repeat.sink
+
+//> law.constant-value
+// Every value is v: the weighted sum, and (1 - alpha_s) v
+static void equal_values(arb_ptr out, instance m, slong bits) {
+    sinkproof_ball_instance equal = *m;
+    arb_ptr a = _arb_vec_init((slong)m->n + 1);
+    equal.x_gjd = sinkproof_ball_doubles(m->kv_heads * m->n * m->dim);
+    weights(a, m, bits);
+    sinkproof_ball_weighted(out, &equal, 0, a, m->star_d, bits);
+    _arb_vec_clear(a, (slong)m->n + 1);
+    free(equal.x_gjd);
+}
+static void value_times_mass(arb_ptr out, instance m, slong bits) {
+    arb_t mass, v;
+    arb_init(mass);
+    arb_init(v);
+    one_minus_sink(mass, m, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(v, m->star_d[d]);
+        arb_mul(out + d, mass, v, bits);
+    }
+    arb_clear(mass);
+    arb_clear(v);
+}
+//< law.constant-value
+
 #define KEYS SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
 #define HEAD SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
 #define ONE  SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_ONE
@@ -360,5 +437,11 @@ const sinkproof_identity sinkproof_identities_sink[] = {
      output, false, true, false},
     {"sink.value-bias-only", HEAD, "softmax(s) V + v*", "sum_j softmax(s)_j (v_j + v*)",
      value_bias_outside, value_bias_inside, false, false, false},
+    {"law.shift", KEYS, "alpha(s + t, b + t)", "alpha(s, b)", weights_shifted, weights, false,
+     false, false},
+    {"repeat.sink", ONE, "sum_j alpha_j, all scores c", "n / (n + e^(b - c))", mass_of_equal,
+     mass_by_count, false, false, false},
+    {"law.constant-value", HEAD, "sum_j alpha_j v", "(1 - alpha_s) v", equal_values,
+     value_times_mass, false, false, false},
     {0},
 };
