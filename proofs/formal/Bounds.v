@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Error bounds of the other stages: 1 - alpha_s in its three forms, the row mass in bfloat16, the
-   weighted values, RMSNorm, the rotation and the clamped SwiGLU. No second-order term is dropped.
+(* Error bounds: 1 - alpha_s in its three forms, the row mass in bfloat16, the weighted values. No
+   second-order term is dropped.
 
    A rounding is any function fl with |fl x - x| <= u |x|; Summation.v shows that round to nearest
    is one, in any precision. *)
@@ -315,97 +315,3 @@ Proof.
   pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) S). lra.
 Qed.
 (*< bound.value *)
-
-(* ---- RMSNorm ---- *)
-
-(* y = x_c w_c / sqrt(mean square + eps). All terms of the mean are positive, so any order errs
-   relatively: d products and additions, the division by d, and the addition of eps. The root
-   halves it; e is the error of the reciprocal root; two products follow. *)
-(*> bound.rmsnorm *)
-Theorem bound_rmsnorm (d : nat) (x : nat -> R) (w eps : R) (c : nat)
-  (fl rsqrt : R -> R) (u e : R) (t : tree) :
-  (0 < d)%nat -> 0 < eps -> 0 <= u < 1 -> 0 <= e < 1 ->
-  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
-  (forall q, 0 < q -> Rabs (rsqrt q - / sqrt q) <= e * / sqrt q) ->
-  Permutation (terms t) (map (fun k => (x k, x k)) (seq 0 d)) ->
-  let g := gamma (d + 2) u in INR (d + 2) * u < 1 / 2 ->
-  let q' := fl (fl (eval fl t / INR d) + eps) in
-  let y' := fl (fl (x c * w) * rsqrt q') in
-  let y := x c * w / sqrt ((∑ k < d, x k * x k) / INR d + eps) in
-  exists ρ, y' = y * ρ /\
-    (1 - u) ^ 2 * (1 - e) / sqrt (1 + g) <= ρ <= (1 + u) ^ 2 * (1 + e) / sqrt (1 - g).
-Proof.
-  intros Hd Heps Hu He Hfl Hrs P g Hg q' y' y.
-  set (T := ∑ k < d, x k * x k). set (Q := T / INR d + eps).
-  assert (Hd' : 0 < INR d) by (apply (lt_INR 0), Hd).
-  assert (TP : 0 <= T) by (apply Sum_nonneg; intros; apply Rle_0_sqr).
-  assert (QP : 0 < Q) by (unfold Q; pose proof (Rdiv_le_0_compat T (INR d) TP Hd'); lra).
-  pose proof (pos_INR (d + 2)) as H2. assert (0 <= INR (d + 2) * u) by (apply Rmult_le_pos; lra).
-  assert (G : 0 <= g < 1).
-  { unfold g, gamma. split; [apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra]|].
-    apply Rmult_lt_reg_r with (1 - INR (d + 2) * u); [lra|]. field_simplify; lra. }
-  (* q' is within a factor 1 ± g of Q *)
-  assert (HQ : Q * (1 - g) <= q' <= Q * (1 + g)).
-  { assert (F : forall y, Rabs (fl y - y) <= u * Rabs y + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
-    pose proof (tree_error fl u 0 (proj1 Hu) (Rle_refl 0) F t) as B. rewrite Rmult_0_r, Rplus_0_r in B.
-    rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in B. unfold dot, absdot in B.
-    rewrite !Sum_map in B. cbn [fst snd] in B. fold T in B.
-    rewrite (Sum_ext _ (fun k => Rabs (x k * x k)) (fun k => x k * x k)) in B
-      by (intros; apply Rabs_pos_eq, Rle_0_sqr). fold T in B.
-    assert (D : (depth t <= d)%nat).
-    { pose proof (depth_le t) as D. pose proof (products_round_le t).
-      rewrite (Permutation_length P), map_length, seq_length in D. lia. }
-    pose proof (Rle_pow (1 + u) (depth t) d ltac:(lra) D) as Pw.
-    assert (B' : Rabs (eval fl t - T) <= ((1 + u) ^ d - 1) * T)
-      by (eapply Rle_trans; [exact B | apply Rmult_le_compat_r; lra]).
-    assert (B1 : Rabs (fl (eval fl t / INR d) - T / INR d) <=
-                 (1 + u) * (((1 + u) ^ d - 1) * (T / INR d)) + u * (T / INR d) + 0).
-    { apply (round_step fl u 0 (proj1 Hu) F).
-      - rewrite Rabs_pos_eq; [lra | apply Rdiv_le_0_compat; lra].
-      - unfold Rdiv. rewrite <- Rmult_minus_distr_r, Rabs_mult, (Rabs_pos_eq (/ INR d)), <- Rmult_assoc
-          by (apply Rlt_le, Rinv_0_lt_compat, Hd').
-        apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Hd' | exact B']. }
-    assert (B2 : Rabs (q' - Q) <= (1 + u) * (((1 + u) ^ S d - 1) * Q) + u * Q + 0).
-    { apply (round_step fl u 0 (proj1 Hu) F); [rewrite Rabs_pos_eq; lra|].
-      replace (_ - Q) with (fl (eval fl t / INR d) - T / INR d) by (unfold Q; ring).
-      eapply Rle_trans; [exact B1|].
-      apply Rle_trans with (((1 + u) ^ S d - 1) * (T / INR d)); [right; simpl; ring|].
-      apply Rmult_le_compat_l; [pose proof (pow_R1_Rle (1 + u) (S d) ltac:(lra)); lra|].
-      unfold Q. lra. }
-    pose proof (pow_gamma u (d + 2) (proj1 Hu) ltac:(lra)) as PG.
-    assert (E2 : (1 + u) ^ (d + 2) = (1 + u) * (1 + u) ^ S d)
-      by (replace (d + 2)%nat with (S (S d)) by lia; reflexivity).
-    fold g in PG. rewrite E2 in PG. pose proof (Rmult_le_compat_r Q _ _ (Rlt_le _ _ QP) PG).
-    apply abs_between in B2. lra. }
-  assert (q'_pos : 0 < q') by (apply Rlt_le_trans with (2 := proj1 HQ), Rmult_lt_0_compat; lra).
-  (* the reciprocal root *)
-  set (r := rsqrt q' * sqrt Q).
-  pose proof (sqrt_lt_R0 Q QP) as sQ. pose proof (sqrt_lt_R0 q' q'_pos) as sq'.
-  assert (sl : 0 < sqrt (1 - g)) by (apply sqrt_lt_R0; lra).
-  assert (sh : 0 < sqrt (1 + g)) by (apply sqrt_lt_R0; lra).
-  assert (HR : (1 - e) / sqrt (1 + g) <= r <= (1 + e) / sqrt (1 - g)).
-  { pose proof (Hrs q' q'_pos) as R1. apply abs_between in R1.
-    assert (L1 : sqrt Q * sqrt (1 - g) <= sqrt q') by (rewrite <- sqrt_mult by lra; apply sqrt_le_1; nra).
-    assert (L2 : sqrt q' <= sqrt Q * sqrt (1 + g)) by (rewrite <- sqrt_mult by lra; apply sqrt_le_1; nra).
-    assert (V1 : / sqrt (1 + g) <= / sqrt q' * sqrt Q).
-    { apply Rmult_le_reg_r with (sqrt q' * sqrt (1 + g)); [apply Rmult_lt_0_compat; lra|].
-      field_simplify; lra. }
-    assert (V2 : / sqrt q' * sqrt Q <= / sqrt (1 - g)).
-    { apply Rmult_le_reg_r with (sqrt q' * sqrt (1 - g)); [apply Rmult_lt_0_compat; lra|].
-      field_simplify; lra. }
-    unfold r, Rdiv. split.
-    - apply Rle_trans with ((1 - e) * (/ sqrt q' * sqrt Q)); [apply Rmult_le_compat_l; lra|].
-      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra.
-    - apply Rle_trans with ((1 + e) * (/ sqrt q' * sqrt Q)); [|apply Rmult_le_compat_l; lra].
-      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra. }
-  destruct (fl_factor fl u (x c * w) (proj1 Hu) Hfl) as (ρ1 & H1 & E1).
-  destruct (fl_factor fl u (fl (x c * w) * rsqrt q') (proj1 Hu) Hfl) as (ρ2 & H3 & E2).
-  exists (ρ1 * ρ2 * r). split.
-  - unfold y', y. fold T. fold Q. rewrite E2, E1. unfold r. field. lra.
-  - assert (0 < (1 - e) / sqrt (1 + g)) by (apply Rdiv_lt_0_compat; lra).
-    pose proof (mul_between (1 - u) _ (1 - u) _ _ _ ltac:(lra) H1 ltac:(lra) H3) as M.
-    assert (U2 : 0 <= (1 - u) * (1 - u)) by (apply Rmult_le_pos; lra).
-    pose proof (mul_between _ _ ((1 - e) / sqrt (1 + g)) _ _ _ U2 M ltac:(lra) HR) as M2.
-    unfold Rdiv in *. simpl. lra.
-Qed.
-(*< bound.rmsnorm *)

@@ -359,6 +359,17 @@ Section Walk.
   Definition probability (t : tree) (event : R -> Prop) (dec : forall v, {event v} + {~ event v}) : R :=
     run t [] (fun v _ => if dec v then 1 else 0).
 
+  Fixpoint again (n : nat) (x : R) : tree :=
+    match n with O => Exact x 1 | S n => Fma 0 0 (again n x) end.
+
+  Lemma again_facts n x : depth (again n x) = n /\ roundings (again n x) = n /\
+    dot (terms (again n x)) = x /\ absdot (terms (again n x)) = Rabs x.
+  Proof.
+    induction n as [|n (D & R & S & T)]; unfold dot, absdot in *; cbn [again depth roundings terms Sum fst snd].
+    - rewrite Rmult_1_r, !Rplus_0_r. auto.
+    - rewrite D, R, S, T, Rmult_0_l, Rabs_R0, !Rplus_0_l. auto.
+  Qed.
+
   (*> bound.dot-likely *)
   (* In one order of summation, W at least the squares of u times the largest size of each number
      that is rounded: an error of λ sqrt W or more has probability at most 2 e^(-λ²/2). *)
@@ -413,6 +424,18 @@ Section Walk.
       ltac:(apply Rmult_lt_0_compat; [exact Hm' | apply pow_lt; exact Hut])) as B.
     rewrite sqrt_mult, sqrt_pow2 in B by (try apply pow2_ge_0; lra).
     rewrite <- Rmult_assoc in B. exact B.
+  Qed.
+
+  (* n roundings of one number, one after the other. *)
+  Theorem bound_dot_likely_again (n : nat) (x λ : R) : 0 < λ -> x <> 0 -> (0 < n)%nat ->
+    let limit := λ * sqrt (INR n) * (u * ((1 + u) ^ n * Rabs x)) in
+    probability (again n x) (fun v => limit <= Rabs (v - x)) (fun v => Rle_dec limit (Rabs (v - x)))
+      <= 2 * exp (- (λ ^ 2 / 2)).
+  Proof.
+    intros Hλ Hx Hn limit. pose proof (Rabs_pos_lt x Hx) as X.
+    destruct (again_facts n x) as (D & R & S & T).
+    pose proof (bound_dot_likely (again n x) λ Hλ) as B. unfold A in B.
+    rewrite D, R, S, T in B. apply B; [lra | exact Hn].
   Qed.
 
   (* The squared partial sums of n terms add up, on the mean over all n! orders, to this. *)

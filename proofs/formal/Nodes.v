@@ -13,6 +13,17 @@ From Coq Require Import Reals List Permutation Arith Lia Lra.
 Import ListNotations.
 Open Scope R_scope.
 
+(* One operation: its result z is off the exact x by u and η, x off the true y by E. *)
+Lemma operation_step (z x y X E u η : R) : 0 <= u -> Rabs (z - x) <= u * Rabs x + η ->
+  Rabs y <= X -> Rabs (x - y) <= E -> Rabs (z - y) <= (1 + u) * E + u * X + η.
+Proof.
+  intros Hu Hz Hy Hx. replace (z - y) with ((z - x) + (x - y)) by ring.
+  pose proof (Rabs_triang (z - x) (x - y)).
+  assert (Rabs x <= X + E)
+    by (replace x with (y + (x - y)) by ring; pose proof (Rabs_triang y (x - y)); lra).
+  pose proof (Rmult_le_compat_l u _ _ Hu H0). lra.
+Qed.
+
 Inductive nodes :=
   | Leaf (a b : R)                 (* a product *)
   | Join (l r : nodes)             (* what one operation adds *)
