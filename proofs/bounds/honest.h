@@ -151,6 +151,9 @@ double sinkproof_flushed_below(const sinkproof_setting *s);
 // What one rounding may lose beside u |x|.
 double sinkproof_setting_underflow(const sinkproof_setting *s);
 
+// What n roundings may lose so, each grown by the roundings after it.
+double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma);
+
 // An operand as a processor may read it, a result as it may leave it: the hull with 0 where the set
 // reaches below the smallest normal number.
 sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
