@@ -41,7 +41,9 @@ Qed.
 
 Section Derivation.
   Variables d H d' : nat.
+  (*> sink.attn-headsum sink.attn-values sink.attn-expand sink.attn-inside sink.attn-distribute sink.attn-split sink.attn-factor sink.attn-mass sink.attn-one-minus sink.attn-reorder sink.attn-final *)
   Hypothesis d_split : d = (H * d')%nat.
+  (*< sink.attn-headsum sink.attn-values sink.attn-expand sink.attn-inside sink.attn-distribute sink.attn-split sink.attn-factor sink.attn-mass sink.attn-one-minus sink.attn-reorder sink.attn-final *)
   Variables WQ WK WV WO : mat.     (* d x d *)
   Variables bQ bK bV bO : vec.     (* R^d *)
   Variable b_S : nat -> R.         (* the learned sink logit of each head *)

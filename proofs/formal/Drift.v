@@ -15,10 +15,12 @@ Import ListNotations.
 Open Scope R_scope.
 
 Section Calm.
+  (*> stat.drift *)
   Variable pick : list R -> list (R * R).
   Variable V : nat -> R.  (* of the unit that comes after so many others *)
   Hypothesis odds : forall h p x, In (p, x) (pick h) -> 0 <= p.
   Hypothesis calm : forall h s, mean (pick h) (fun x => exp (s * x)) <= exp (s ^ 2 * V (length h) / 2).
+  (*< stat.drift *)
 
   Lemma calm_le n : forall h k k', (forall h, k h <= k' h) ->
     outcome pick n h k <= outcome pick n h k'.

@@ -226,11 +226,17 @@ Section Forms.
 
   (*> sink.limit *)
   Theorem sink_limit J s j : J <> [] ->
+    is_lim (fun b => alpha_sink J s b) m_infty 0 /\
     is_lim (fun b => alpha J s b j) m_infty (softmax J s j) /\
+    is_lim (fun b => ∑ j ∈ J, alpha J s b j) m_infty 1 /\
     alpha_logit J s None j = softmax J s j /\
     (forall b, alpha_logit J s (Some b) j = alpha J s b j).
   Proof.
-    intros HJ. split; [apply alpha_at_m_infty, HJ|]. split; [|reflexivity].
+    intros HJ. split; [apply alpha_sink_at_m_infty, HJ|]. split; [apply alpha_at_m_infty, HJ|].
+    split; [|split; [|reflexivity]].
+    { apply (is_lim_ext (fun b => 1 - alpha_sink J s b)); [intros b; symmetry; apply sink_mass|].
+      replace (Finite 1) with (Rbar_minus 1 0) by (simpl; f_equal; ring).
+      apply (is_lim_minus _ _ _ 1 0); [apply is_lim_const | apply alpha_sink_at_m_infty, HJ | reflexivity]. }
     unfold alpha_logit, softmax. simpl. rewrite Rplus_0_l. reflexivity.
   Qed.
   (*< sink.limit *)

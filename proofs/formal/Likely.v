@@ -170,7 +170,9 @@ Qed.
 (* ---- a tree whose roundings are drawn ---- *)
 
 Section Walk.
+  (*> bound.dot-likely *)
   Variable pick : list R -> list (R * R).
+  (*< bound.dot-likely *)
 
   (* The mean of k over all outcomes: k sees the computed value and the roundings so far. *)
   Fixpoint run (t : tree) (h : list R) (k : R -> list R -> R) : R :=
@@ -182,9 +184,11 @@ Section Walk.
     | Fma a b t => run t h (fun x h => mean (pick h) (fun δ => k ((a * b + x) * (1 + δ)) (δ :: h)))
     end.
 
+  (*> bound.dot-likely *)
   Variable u : R.
   Hypothesis u_pos : 0 < u.
   Hypothesis pick_fair : fair u pick.
+  (*< bound.dot-likely *)
 
   Lemma mean_le h f g : (forall δ, Rabs δ <= u -> f δ <= g δ) -> mean (pick h) f <= mean (pick h) g.
   Proof.
@@ -215,6 +219,7 @@ Section Walk.
     - rewrite <- IH. apply run_ext. intros. apply mean_plus.
   Qed.
 
+  (*> bound.dot-likely *)
   Let A t := absdot (terms t).
 
   (* The largest value that a tree can reach, and the squares of its roundings' largest sizes. *)
@@ -226,6 +231,7 @@ Section Walk.
     | Add l r => walk l + walk r + (u * (top l + top r)) ^ 2
     | Fma a b t => walk t + (u * (Rabs (a * b) + top t)) ^ 2
     end.
+  (*< bound.dot-likely *)
 
   Lemma rounded_top x X δ : Rabs x <= X -> Rabs δ <= u -> Rabs (x * (1 + δ)) <= (1 + u) * X.
   Proof.
