@@ -159,7 +159,7 @@ double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma);
 sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
 
 // n roundings of the inside format somewhere on the way to x: gamma_n in the worst case,
-// sqrt(2 L n) u likely (bound.dot-likely with n independent factors).
+// sqrt(2 L n) u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n);
 
