@@ -107,7 +107,7 @@ static void honest_output(sinkproof_honest *out_c, const sinkproof_setting *s,
     double *b_o = row_of(&layer->b_o, hidden), common;
     if (x == NULL || o == NULL || v == NULL || v_dj == NULL || z == NULL || a == NULL) abort();
     for (size_t k = 0; k < most; k++) x[k] = sinkproof_known(run->x_nc[first * hidden + k]);
-    sinkproof_planes p = sinkproof_planes_of(x, visible, hidden, hidden, false);
+    sinkproof_planes p = sinkproof_planes_of(x, visible, hidden, hidden);
     sinkproof_honest_linear(s, &p, &layer->w_v, 0, kv * dim, b_v, v, kv * dim);
     sinkproof_planes_free(&p);
     for (size_t h = 0; h < heads; h++) {
@@ -118,12 +118,12 @@ static void honest_output(sinkproof_honest *out_c, const sinkproof_setting *s,
         }
         sinkproof_honest_softmax(s, SINKPROOF_AT_A9, visible, z, sinkproof_known(b_s[h]), a,
                                  &common);
-        sinkproof_planes left = sinkproof_planes_of(a, 1, visible, visible, false);
-        sinkproof_planes right = sinkproof_planes_of(v_dj, dim, visible, visible, false);
+        sinkproof_planes left = sinkproof_planes_of(a, 1, visible, visible);
+        sinkproof_planes right = sinkproof_planes_of(v_dj, dim, visible, visible);
         sinkproof_honest_products(s, &left, &right, NULL, NULL, o + h * dim, dim);
         sinkproof_planes_free(&left), sinkproof_planes_free(&right);
     }
-    p = sinkproof_planes_of(o, 1, heads * dim, heads * dim, false);
+    p = sinkproof_planes_of(o, 1, heads * dim, heads * dim);
     sinkproof_honest_linear(s, &p, &layer->w_o, 0, hidden, b_o, out_c, hidden);
     sinkproof_planes_free(&p);
     free(x), free(o), free(v), free(v_dj), free(z), free(a), free(b_v), free(b_s), free(b_o);
@@ -195,7 +195,7 @@ int main(void) {
     bool fine = sinkproof_forward(session, N, tokens, NULL, &observer, &error);
     sinkproof_session_free(session);
     if (!fine) ok(false, "sink.attn-gate: %s", error.text);
-    const sinkproof_setting setting = {&policy, 0x1p-53, 30, false};
+    const sinkproof_setting setting = {&policy, 0x1p-53, 30};
     for (size_t l = 0; fine && l < LAYERS; l++) {
         one_layer(model, &setting, &w.at[l], l);
         free(w.at[l].x_nc), free(w.at[l].z_hnj), free(w.at[l].out_nc);
