@@ -25,8 +25,9 @@ static void roundings(void) {
         double a = size * draw_unit(&state), b = size * draw_unit(&state);
         sinkproof_honest x = {-a, b, -a / 2, b / 4, i % 5 ? b / 8 : 0, a * a, 0, 0, 0};
         sinkproof_honest y = sinkproof_honest_roundings(&s, x, n);
-        real u = 0x1p-24L, under = n * (real)sinkproof_underflow(policy.inside);
-        real worst = gamma_of(n, u), likely = fminl(worst, sqrtl(2 * (real)s.odds * n) * u);
+        real u = 0x1p-24L, worst = gamma_of(n, u), grown = 1 + worst;
+        real under = n * (real)sinkproof_underflow(policy.inside) * grown;
+        real likely = fminl(worst, sqrtl(2 * (real)s.odds * n) * u * grown);
         real wide = fmax(a, b) * worst + under, narrow = fmax(a / 2, b / 4) * likely + under;
         near(&d, x.lo - y.lo, wide, wide + a, 8), near(&d, y.hi - x.hi, wide, wide + b, 8);
         near(&d, x.likely_lo - y.likely_lo, narrow, narrow + a, 8);
@@ -126,7 +127,8 @@ static void products(void) {
         real u = 0x1p-24L, m = terms, here = gamma_of(2 * m + 8, 0x1p-53L);
         bool rounds = fine != 0 || x_open || y_open; // known short numbers: exact products
         real meets = m - 1 + biased + rounds, spread = total + worst;
-        real slack = (worst + spread) * here + (spread > 0 ? m * 0x1p-150L : 0);
+        real under = (m + biased) * (1 + gamma_of(meets, u)) * 0x1p-150L;
+        real slack = (worst + spread) * here + (spread > 0 ? under : 0);
         real wide = gamma_of(meets, u) * spread * (1 + 2 * here) + worst + slack;
         real once = (rounds ? square : 0) + (biased ? mid * mid : 0);
         real paths = (m + 1) * (mid * mid / 3 + square / 6) + once;
@@ -218,8 +220,9 @@ static void rmsnorm(void) {
     real root = 1 / sqrtl(1 - (gamma_of(5, 0x1p-24L) + 2 * gamma_of(10, 0x1p-53L)));
     root *= 1 + gamma_of(10, 0x1p-53L), root += root * policy.ulp[SINKPROOF_RSQRT] * 0x1p-23L;
     distance tiny = {0};
-    near(&tiny, y[0].hi, 2 * 0x1p-150L + 0x1p-150L * 3, 0x1p-148L, 60);
-    near(&tiny, y[1].hi, 2 * 0x1p-150L + 0x1p-150L * root, 0x1p-148L, 60);
+    real last = 2 * (1 + gamma_of(2, 0x1p-24L)), first = 1 + 0x1p-24L;
+    near(&tiny, y[0].hi, 0x1p-150L * (last + 3 * first), 0x1p-148L, 60);
+    near(&tiny, y[1].hi, 0x1p-150L * (last + root * first), 0x1p-148L, 60);
     real shared = 0x1p-48L / 12 * (2 / 3.0L + 2 / 12.0L + 3); // two equal squares
     near(&tiny, common, shared, shared, 20);
     sinkproof_honest none[2] = {sinkproof_known(0), sinkproof_known(0)};

@@ -41,6 +41,8 @@ fresh() {
         '# FILE test_exact' 'ok 1 - sink.mass exact instances=7 unequal=0' '1..1' \
         '# FILE test_formal' 'ok 1 - sink.mass coq theorem=sink_mass' '1..1' \
         '# FILE test_exercises' '# output ten-lines| 42' 'ok 1 - runs' '1..1' >log
+    $check --log log . | sed -n "s/.*then write '\(.*\)' and what both say$/\1/p" >doc/PROVED.txt
+    echo '    sum_j alpha_j = 1 - alpha_s' >>doc/PROVED.txt
     $check --write --log log . >/dev/null
 }
 
@@ -103,6 +105,22 @@ fresh; edit log 's/exact instances/looks right/'; refuses 'asks for Q, exact ins
 fresh; edit log 's/sink.mass ref/a.mass ref/'; refuses 'asks for B, enclosure or bound: no test' "a bound that no test measured"
 fresh; edit proofs/truth/a.c 's/enclosed/other/'; refuses 'sink.mass is stale: its proof' "a changed proof"
 fresh; edit proofs/formal/A.v 's/exact I/trivial/'; refuses 'sink.mass is stale: its proof' "a changed formal proof"
+
+# Formula and theorem, read by a person: neither changes behind the row, and nothing but a person renews it.
+rewritten() { $check --write --log "$work/tree/log" "$work/tree" >/dev/null; }
+fresh; edit doc/01-a.md 's/= 1 - /= 2 - /'; rewritten
+refuses 'the formula of sink.mass changed since somebody read both' "a changed formula of a theorem, even after --write"
+fresh; edit proofs/formal/A.v 's/: True/: 1 = 1/;s/exact I/reflexivity/'; rewritten
+refuses 'the theorem of sink.mass changed since somebody read both' "a changed theorem, even after --write"
+fresh; edit proofs/formal/A.v 's/exact I/(* as before *) exact I/'; rewritten
+accepts "a changed proof of the same theorem passes after --write"
+fresh; edit doc/PROVED.txt '/^sink.mass/d'; refuses 'PROVED.txt:1: malformed' "a reading without its row"
+fresh; drop doc/PROVED.txt; refuses 'sink.mass has no row: read formula and theorem' "a theorem that nobody compared"
+fresh; edit doc/PROVED.txt '/^    /d'; refuses 'sink.mass does not say what both say' "a row that says nothing"
+fresh; edit doc/PROVED.txt 's/^sink.mass/sink.limit/'; refuses 'sink.limit is no statement that asks for C' "a row of another statement"
+fresh; edit doc/01-a.md '/<!-- theorem/,/^```$/d'; refuses 'no page shows the theorem' "a theorem that no page shows"
+fresh; edit proofs/formal/A.v '1i Section S.\nHypothesis wrong : False.'; echo 'End S.' >>proofs/formal/A.v
+refuses 'under a hypothesis that its region leaves out: wrong : False' "a hypothesis that the page does not show"
 
 # The run.
 fresh; edit log 's/^ok 2 - sink.limit.*/# nothing/;s/^1..4/1..3/'; refuses 'no test that ran reported it' "a statement that no test reported"

@@ -143,6 +143,11 @@ double sinkproof_setting_underflow(const sinkproof_setting *s) {
     return fmax(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
 }
 
+double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma) {
+    double once = sinkproof_setting_underflow(s);
+    return n > 0 && once > 0 ? sinkproof_mul_up(sinkproof_mul_up(n, once), 1 + gamma) : 0;
+}
+
 static void flush(const sinkproof_setting *s, sinkproof_honest *x) {
     double tiny = sinkproof_flushed_below(s);
     if (!(least_of(x) < tiny) || (x->lo == 0 && x->hi == 0)) return;
@@ -264,10 +269,11 @@ void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest 
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n) {
     if (s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
-    double worst = sinkproof_gamma(n, s->u), likely = fmin(worst, sqrt(2 * s->odds * n) * s->u);
+    double worst = sinkproof_gamma(n, s->u);
+    double likely = fmin(worst, sqrt(2 * s->odds * n) * s->u * (1 + worst));
     double reach = fmax(fabs(x.lo), fabs(x.hi));
     double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
-    double under = n * sinkproof_setting_underflow(s);
+    double under = sinkproof_underflows(s, n, worst);
     double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
     double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
     x.lo = sinkproof_add_down(x.lo, -wide);

@@ -151,12 +151,15 @@ double sinkproof_flushed_below(const sinkproof_setting *s);
 // What one rounding may lose beside u |x|.
 double sinkproof_setting_underflow(const sinkproof_setting *s);
 
+// What n roundings may lose so, each grown by the roundings after it.
+double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma);
+
 // An operand as a processor may read it, a result as it may leave it: the hull with 0 where the set
 // reaches below the smallest normal number.
 sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
 
 // n roundings of the inside format somewhere on the way to x: gamma_n in the worst case,
-// sqrt(2 L n) u likely (bound.dot-likely with n independent factors).
+// sqrt(2 L n) u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n);
 

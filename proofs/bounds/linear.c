@@ -288,8 +288,8 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     double square = c->square[at] + b * b;
     // Short products have no rounding error, but they can still fall below the smallest number;
     // where results are flushed, sums can too.
-    double steps = s->policy->ftz ? (2 * n + 2) * (1 + t->gamma) : n;
-    double under = total > 0 ? steps * sinkproof_setting_underflow(s) : 0;
+    double steps = s->policy->ftz ? 2 * n + 2 : n + (t->biased ? 1 : 0);
+    double under = total > 0 ? sinkproof_underflows(s, steps, t->gamma) : 0;
     double slack = (in_worst + total) * here + under;
     double worst = t->gamma * total * (1 + 2 * here) + in_worst + slack;
     // Squares of what is rounded, summed: in an order that has nothing to do with the values, and

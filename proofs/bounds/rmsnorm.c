@@ -57,7 +57,8 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         sinkproof_honest y = sinkproof_honest_mul(x, scale);
         y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
         if (y.lo != 0 || y.hi != 0) // nothing is lost of an exact zero
-            y = sinkproof_honest_declared(y, 0, under * fmax(fabs(r.hi), fabs(scale_d[i])));
+            y = sinkproof_honest_declared(y, 0,
+                                          under * (1 + s->u) * fmax(fabs(r.hi), fabs(scale_d[i])));
         y.bias += leaning * fabs(y.mid);
         y_d[i] = sinkproof_honest_at(s, point, y);
     }

@@ -276,6 +276,23 @@ static row attn_final(const instance *m) {
 }
 //< sink.attn-final
 
+//> sink.attn-gate
+// = sum_h (1 - alpha_s,ih) [sum_j softmax_ijh x_j W^V_h + b^V_h] W^O_h + b^O
+static row attn_gate(const instance *m) {
+    row sum = m->bo;
+    for (size_t h = 0; h < m->heads; h++) {
+        rational left = q_sub(q_int(1), alpha_sink(m, h));
+        row o = b_value(m, h); // what an ordinary softmax would hand on
+        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+            rational softmax = q_div(e_score(m, j, h), sum_exp(m, h));
+            o = row_add(o, row_scale(softmax, row_times(x_of(m, j), w_value(m, h))));
+        }
+        sum = row_add(sum, row_scale(left, row_times(o, w_output(m, h))));
+    }
+    return sum;
+}
+//< sink.attn-gate
+
 //> sink.general
 // The model as built, its last line: every key/value head g serves H / G query heads in a row,
 // so that b^V enters repeated, [b^V_1 ... b^V_1 b^V_2 ...], and H d' need not be d.
@@ -372,6 +389,8 @@ const sinkproof_exact_statement sinkproof_exact_attention[] = {
     LINE("attn-final", attn_reorder, attn_final),
     {"sink.attn-final", SINKPROOF_EXACT_SEED, "ATTN(i, X), the first line", "the last line",
      attn_concat, attn_final, 0},
+    {"sink.attn-gate", SINKPROOF_EXACT_SEED, "ATTN(i, X), the first line",
+     "the heads' ordinary outputs and biases times 1 - alpha_s", attn_concat, attn_gate, 0},
     {"sink.general", SINKPROOF_EXACT_LAYER, "[head_1 ... head_H] W^O + b^O, heads grouped",
      "the last line with b^V read through g(h)", attn_concat, general_final, 0},
     {"sink.bias-intensity", SINKPROOF_EXACT_LAYER, "d/d alpha_s (1 - alpha_s) b^V W^O", "-b^V W^O",

@@ -1,13 +1,13 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Error bounds of the other stages: 1 - alpha_s in its three forms, the row mass in bfloat16, the
-   weighted values, RMSNorm, the rotation and the clamped SwiGLU. No second-order term is dropped.
+(* Error bounds: 1 - alpha_s in its three forms, the row mass in bfloat16, the weighted values. No
+   second-order term is dropped.
 
    A rounding is any function fl with |fl x - x| <= u |x|; Summation.v shows that round to nearest
    is one, in any precision. *)
 
-From Sinkproof Require Import Sums SoftmaxSink Equivalences Summation BoundsSoftmaxSink.
+From Sinkproof Require Import Sums SoftmaxSink Equivalences Nodes Summation BoundsSoftmaxSink.
 From Coq Require Import Reals List Permutation ZArith Lia Lra.
 From Flocq Require Import Core.
 From Coquelicot Require Import Rcomplements.
@@ -21,35 +21,41 @@ Proof. intros H. unfold Rabs in H. destruct (Rcase_abs _) in H; lra. Qed.
 Lemma ratio_error q r y : 1 - r <= q <= 1 + r -> 0 <= y -> Rabs (y * q - y) <= r * y.
 Proof. intros H Hy. apply Rabs_le. nra. Qed.
 
-(* ---- 1 - alpha_s ---- *)
+(* ---- factors: fl x = x (1 + δ) ---- *)
 
-(* By subtraction from a sink weight a' of relative error e, that error is multiplied by
-   a / (1 - a): log2 (1 / (1 - a)) bits are lost as a -> 1, and the second part shows that this is
-   attained. As (sum e) / den, or as sigmoid(LSE - b), the relative error stays of order u. *)
-(*> bound.one-minus *)
-Theorem bound_one_minus_subtract (fl : R -> R) (u e a a' : R) :
-  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 < a < 1 -> Rabs (a' - a) <= e * a ->
-  Rabs (fl (1 - a') - (1 - a)) <= (u + (1 + u) * (e * a / (1 - a))) * (1 - a) /\
-  (a' = a * (1 - e) -> (1 - a') - (1 - a) = (e * a / (1 - a)) * (1 - a)).
+Lemma fl_factor (fl : R -> R) u x : 0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
+  exists ρ, 1 - u <= ρ <= 1 + u /\ fl x = x * ρ.
 Proof.
-  intros Hu Hfl Ha Ha'. split; [|intros ->; field; lra].
-  replace ((u + (1 + u) * (e * a / (1 - a))) * (1 - a)) with ((1 + u) * (e * a) + u * (1 - a))
-    by (field; lra).
-  rewrite <- (Rplus_0_r (_ + _)). apply (round_step fl u 0).
-  - exact Hu.
-  - intros. rewrite Rplus_0_r. apply Hfl.
-  - rewrite Rabs_pos_eq; lra.
-  - replace (1 - a' - (1 - a)) with (- (a' - a)) by ring. rewrite Rabs_Ropp. exact Ha'.
+  intros Hu Hfl. specialize (Hfl x). destruct (Req_dec x 0) as [-> | N].
+  - exists 1. split; [lra|]. rewrite Rabs_R0, Rmult_0_r, Rminus_0_r in Hfl.
+    pose proof (Rabs_pos (fl 0)). rewrite Rmult_0_l.
+    destruct (Req_dec (fl 0) 0) as [E|E]; [exact E | apply Rabs_pos_lt in E; lra].
+  - exists (fl x / x). split; [|field; exact N].
+    assert (E : Rabs ((fl x - x) / x) <= u).
+    { unfold Rdiv. rewrite Rabs_mult, Rabs_inv. apply Rabs_pos_lt in N.
+      apply Rmult_le_reg_r with (Rabs x); [exact N|].
+      rewrite Rmult_assoc, Rinv_l, Rmult_1_r; lra. }
+    apply within in E. replace (fl x / x) with (1 + (fl x - x) / x) by (field; exact N). lra.
 Qed.
 
-Theorem bound_one_minus {key} (J : list key) s b (fl : R -> R) (u p S' D' δ y : R) : J <> [] ->
+Lemma mul_between a b c d x y : 0 <= a -> a <= x <= b -> 0 <= c -> c <= y <= d -> a * c <= x * y <= b * d.
+Proof. intros. split; apply Rmult_le_compat; lra. Qed.
+
+(* ---- 1 - alpha_s ---- *)
+
+Lemma mass_nonneg {key} (J : list key) s b : J <> [] -> 0 <= 1 - alpha_sink J s b.
+Proof.
+  intros HJ. pose proof (sum_exp_pos J s HJ). pose proof (exp_pos b). unfold alpha_sink.
+  replace (1 - _) with ((∑ j ∈ J, exp (s j)) / (exp b + ∑ j ∈ J, exp (s j))) by (field; lra).
+  apply Rlt_le, Rdiv_lt_0_compat; lra.
+Qed.
+
+Lemma mass_between {key} (J : list key) s b (fl : R -> R) (u p S' D' δ y : R) : J <> [] ->
   0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= p < 1 ->
   let S := ∑ j ∈ J, exp (s j) in
   let mass := 1 - alpha_sink J s b in
-  (* numerator and denominator, each summed with relative error p *)
   (S * (1 - p) <= S' <= S * (1 + p)) -> ((exp b + S) * (1 - p) <= D' <= (exp b + S) * (1 + p)) ->
   mass * ((1 - u) * (1 - p) / (1 + p)) <= fl (S' / D') <= mass * ((1 + u) * (1 + p) / (1 - p)) /\
-  (* a sigmoid whose argument is wrong by δ *)
   (Rabs (y - (LSE J s - b)) <= δ -> mass * exp (- δ) <= sigmoid y <= mass * exp δ).
 Proof.
   intros HJ Hu Hfl Hp S mass HS HD. pose proof (sum_exp_pos J s HJ : 0 < S) as SP.
@@ -80,6 +86,92 @@ Proof.
     pose proof (Q w y δ ltac:(lra) ltac:(lra)) as R1. rewrite (exp_Ropp δ) in R1. pose proof (exp_pos δ).
     apply Rmult_le_reg_r with (/ exp δ); [apply Rinv_0_lt_compat; lra|].
     rewrite Rmult_assoc, Rinv_r, Rmult_1_r by lra. exact R1.
+Qed.
+(* By subtraction from a sink weight a' of relative error e, that error is multiplied by
+   a / (1 - a): log2 (1 / (1 - a)) bits are lost as a -> 1, and the second part shows that this is
+   attained. As (sum e) / den, or as sigmoid(LSE - b), the relative error stays of order u. *)
+(*> bound.one-minus *)
+Theorem bound_one_minus_subtract (fl : R -> R) (u e a a' : R) :
+  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 < a < 1 -> Rabs (a' - a) <= e * a ->
+  Rabs (fl (1 - a') - (1 - a)) <= (u + (1 + u) * (e * a / (1 - a))) * (1 - a) /\
+  (a' = a * (1 - e) -> (1 - a') - (1 - a) = (e * a / (1 - a)) * (1 - a)).
+Proof.
+  intros Hu Hfl Ha Ha'. split; [|intros ->; field; lra].
+  replace ((u + (1 + u) * (e * a / (1 - a))) * (1 - a)) with ((1 + u) * (e * a) + u * (1 - a))
+    by (field; lra).
+  rewrite <- (Rplus_0_r (_ + _)). apply (round_step fl u 0).
+  - exact Hu.
+  - intros. rewrite Rplus_0_r. apply Hfl.
+  - rewrite Rabs_pos_eq; lra.
+  - replace (1 - a' - (1 - a)) with (- (a' - a)) by ring. rewrite Rabs_Ropp. exact Ha'.
+Qed.
+
+(* As (sum e) / den, numerator and denominator each summed with relative error p. *)
+Theorem bound_one_minus {key} (J : list key) s b (fl : R -> R) (u p S' D' : R) : J <> [] ->
+  0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= p < 1 ->
+  let S := ∑ j ∈ J, exp (s j) in let D := exp b + S in let mass := 1 - alpha_sink J s b in
+  Rabs (S' - S) <= p * S -> Rabs (D' - D) <= p * D ->
+  Rabs (fl (S' / D') - mass) <= ((1 + u) * (1 + p) / (1 - p) - 1) * mass.
+Proof.
+  intros HJ Hu Hfl Hp S D mass HS HD. apply abs_between in HS. apply abs_between in HD.
+  destruct (mass_between J s b fl u p S' D' 0 0 HJ Hu Hfl Hp) as [[L U] _];
+    [fold S; lra | fold S D; lra |]. fold mass in L, U.
+  assert (M : 0 <= mass) by (apply mass_nonneg; exact HJ).
+  assert (R1 : 2 - (1 + u) * (1 + p) / (1 - p) <= (1 - u) * (1 - p) / (1 + p)).
+  { assert (1 + p <= / (1 - p)) by (apply Rmult_le_reg_r with (1 - p); [lra|]; rewrite Rinv_l; nra).
+    assert (1 - p <= / (1 + p)) by (apply Rmult_le_reg_r with (1 + p); [lra|]; rewrite Rinv_l; nra).
+    unfold Rdiv.
+    pose proof (Rmult_le_compat_l ((1 + u) * (1 + p)) _ _ ltac:(apply Rmult_le_pos; lra) H).
+    pose proof (Rmult_le_compat_l ((1 - u) * (1 - p)) _ _ ltac:(apply Rmult_le_pos; lra) H0). nra. }
+  apply Rabs_le. pose proof (Rmult_le_compat_l mass _ _ M R1). lra.
+Qed.
+
+(* As sigmoid(y), y within δ of LSE - b: exp errs by ε, the sum and the quotient round. *)
+Theorem bound_one_minus_sigmoid {key} (J : list key) s b (fl : R -> R) (u e ε δ y : R) : J <> [] ->
+  0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= e < 1 -> Rabs ε <= e ->
+  Rabs (y - (LSE J s - b)) <= δ -> let mass := 1 - alpha_sink J s b in
+  Rabs (fl (1 / fl (1 + exp (- y) * (1 + ε))) - mass) <=
+    (exp δ * ((1 + u) / ((1 - u) * (1 - e))) - 1) * mass.
+Proof.
+  intros HJ Hu Hfl He Hε Hy mass. apply within in Hε.
+  destruct (mass_between J s b fl u 0 (∑ j ∈ J, exp (s j)) (exp b + ∑ j ∈ J, exp (s j)) δ y HJ Hu Hfl)
+    as [_ Q]; [lra | lra | lra |]. specialize (Q Hy). fold mass in Q.
+  assert (M : 0 <= mass) by (apply mass_nonneg; exact HJ).
+  set (E := exp (- y)) in *. pose proof (exp_pos (- y) : 0 < E) as EP.
+  assert (SE : sigmoid y = / (1 + E)) by (unfold sigmoid, E; unfold Rdiv; ring).
+  destruct (fl_factor fl u (1 + E * (1 + ε)) (proj1 Hu) Hfl) as (ρ1 & R1 & E1).
+  destruct (fl_factor fl u (1 / fl (1 + E * (1 + ε))) (proj1 Hu) Hfl) as (ρ2 & R2 & E2).
+  rewrite E2, E1.
+  assert (0 <= E * (1 + ε)) by (apply Rmult_le_pos; lra).
+  assert (K : (1 + E) * (1 - e) <= 1 + E * (1 + ε) <= (1 + E) * (1 + e)) by nra.
+  assert (K0 : 0 < (1 + E) * (1 - e)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (mul_between _ _ _ _ _ _ (Rlt_le _ _ K0) K (Rlt_le 0 (1 - u) ltac:(lra)) R1) as D.
+  assert (D0 : 0 < (1 + E) * (1 - e) * (1 - u)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (quotient_bounds (1 - u) (1 + u) ρ2 _ _ _ ltac:(lra) R2 D0 D) as V.
+  set (d := (1 + E * (1 + ε)) * ρ1) in *. replace (1 / d * ρ2) with (ρ2 / d) by (unfold Rdiv; ring).
+  set (r := (1 + u) / ((1 - u) * (1 - e))).
+  assert (P1 : 0 < (1 - u) * (1 - e)) by (apply Rmult_lt_0_compat; lra).
+  assert (P2 : 0 < (1 + u) * (1 + e)) by (apply Rmult_lt_0_compat; lra).
+  assert (r0 : 0 < r) by (apply Rdiv_lt_0_compat; lra).
+  assert (U : ρ2 / d <= mass * exp δ * r).
+  { eapply Rle_trans; [apply V|]. replace (_ / _) with (sigmoid y * r)
+      by (rewrite SE; unfold r; field; lra). apply Rmult_le_compat_r; lra. }
+  assert (L : mass * exp (- δ) * / r <= ρ2 / d).
+  { eapply Rle_trans; [|apply V]. apply Rle_trans with (sigmoid y * / r).
+    - apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, r0 | apply Q].
+    - rewrite SE. unfold r. replace (/ ((1 + u) / ((1 - u) * (1 - e)))) with ((1 - u) * (1 - e) / (1 + u))
+        by (field; lra).
+      replace ((1 - u) / _) with (/ (1 + E) * ((1 - u) / ((1 + e) * (1 + u)))) by (field; lra).
+      apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat; lra|].
+      apply Rmult_le_reg_r with ((1 + e) * (1 + u)); [lra|]. field_simplify; [nra | lra | lra]. }
+  pose proof (exp_pos δ) as X0. set (q := exp δ * r).
+  assert (q0 : 0 < q) by (apply Rmult_lt_0_compat; assumption).
+  assert (q2 : 2 - q <= / q).
+  { apply Rmult_le_reg_r with q; [exact q0|]. rewrite Rinv_l by lra. pose proof (Rle_0_sqr (q - 1)) as Z. unfold Rsqr in Z. lra. }
+  replace (mass * exp (- δ) * / r) with (mass * / q) in L
+    by (unfold q; rewrite exp_Ropp; field; lra).
+  replace (mass * exp δ * r) with (mass * q) in U by (unfold q; ring).
+  pose proof (Rmult_le_compat_l mass _ _ M q2). apply Rabs_le. fold r. fold q. lra.
 Qed.
 (*< bound.one-minus *)
 
@@ -152,136 +244,74 @@ Qed.
 
 (* ---- the weighted values ---- *)
 
-(* o = sum_j alpha_j v_j: the sum's own roundings, and the errors of the weights. *)
-(*> bound.value *)
-Theorem bound_value {key} (J : list key) (α α' v : key -> R) (fl : R -> R) (u : R) (t : tree) :
-  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
-  Permutation (terms t) (map (fun j => (α' j, v j)) J) ->
-  let n := length J in INR n * u < 1 ->
-  Rabs (eval fl t - ∑ j ∈ J, α j * v j) <=
-    gamma n u * (∑ j ∈ J, Rabs (α' j * v j)) + ∑ j ∈ J, Rabs (α' j - α j) * Rabs (v j).
+(* Products of factors that are off by dα and dv at most. *)
+Lemma products_moved {key} (J : list key) (α α' dα v v' dv : key -> R) :
+  (forall j, Rabs (α' j - α j) <= dα j) -> (forall j, Rabs (v' j - v j) <= dv j) ->
+  let R := ∑ j ∈ J, (dα j * Rabs (v j) + Rabs (α j) * dv j + dα j * dv j) in
+  Rabs ((∑ j ∈ J, α' j * v' j) - ∑ j ∈ J, α j * v j) <= R /\
+  (∑ j ∈ J, Rabs (α' j * v' j)) <= (∑ j ∈ J, Rabs (α j * v j)) + R.
 Proof.
-  intros Hu Hfl P n Hn.
-  pose proof (bound_dot fl u t _ Hu Hfl P) as B. rewrite map_length, !Sum_map in B.
-  specialize (B Hn). cbn [fst snd] in B.
-  replace (eval fl t - _) with ((eval fl t - ∑ j ∈ J, α' j * v j)
-    + ((∑ j ∈ J, α' j * v j) - ∑ j ∈ J, α j * v j)) by ring.
-  eapply Rle_trans; [apply Rabs_triang|]. apply Rplus_le_compat; [exact B|].
-  rewrite <- Sum_minus. eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros j _.
-  rewrite <- Rabs_mult. right. f_equal. ring.
+  intros Hα Hv R.
+  assert (K : forall j, Rabs (α' j * v' j - α j * v j) <= dα j * Rabs (v j) + Rabs (α j) * dv j + dα j * dv j).
+  { intros j. specialize (Hα j). specialize (Hv j).
+    replace (α' j * v' j - α j * v j)
+      with ((α' j - α j) * v j + (α j * (v' j - v j) + (α' j - α j) * (v' j - v j))) by ring.
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite Rplus_assoc. rewrite (Rabs_mult _ (v j)).
+    apply Rplus_le_compat; [apply Rmult_le_compat_r; [apply Rabs_pos | exact Hα]|].
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult.
+    apply Rplus_le_compat; [apply Rmult_le_compat_l; [apply Rabs_pos | exact Hv]|].
+    apply Rmult_le_compat; try apply Rabs_pos; assumption. }
+  split.
+  - rewrite <- Sum_minus. eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros j _. apply K.
+  - unfold R. rewrite <- Sum_plus. apply Sum_le. intros j _. specialize (K j).
+    pose proof (Rabs_triang (α j * v j) (α' j * v' j - α j * v j)) as T.
+    replace (α j * v j + (α' j * v' j - α j * v j)) with (α' j * v' j) in T by ring. lra.
+Qed.
+
+(* o = sum_j alpha_j v_j from weights and values that are off themselves, by any tree, rounded to
+   nearest in a format that underflows. *)
+(*> bound.value *)
+Theorem bound_value {key} (J : list key) (α α' dα v v' dv : key -> R)
+  (emin prec : Z) (choice : Z -> bool) (t : tree) : (0 < prec)%Z ->
+  (forall j, Rabs (α' j - α j) <= dα j) -> (forall j, Rabs (v' j - v j) <= dv j) ->
+  Permutation (terms t) (map (fun j => (α' j, v' j)) J) ->
+  let n := length J in let u := unit_roundoff prec in let η := half_smallest emin in INR n * u < 1 ->
+  let A := ∑ j ∈ J, Rabs (α j * v j) in
+  let R := ∑ j ∈ J, (dα j * Rabs (v j) + Rabs (α j) * dv j + dα j * dv j) in
+  Rabs (eval (nearest_FLT emin prec choice) t - ∑ j ∈ J, α j * v j) <=
+    gamma n u * (A + R) + R + INR n * (1 + gamma n u) * η.
+Proof.
+  intros Hp Hα Hv P n u η Hn A R. destruct (products_moved J α α' dα v v' dv Hα Hv) as [M S].
+  fold A R in M, S.
+  assert (D : (depth t <= n)%nat).
+  { pose proof (depth_le t) as D. pose proof (products_round_le t).
+    rewrite (Permutation_length P), map_length in D. unfold n. lia. }
+  pose proof (nearest_error emin prec choice t n Hp D Hn) as B. fold u η in B.
+  rewrite (dot_perm _ _ P), (absdot_perm _ _ P), (Permutation_length P), map_length in B.
+  unfold dot, absdot in B. rewrite !Sum_map in B. cbn [fst snd] in B. fold n in B.
+  replace (eval _ t - _) with ((eval (nearest_FLT emin prec choice) t - ∑ j ∈ J, α' j * v' j)
+    + ((∑ j ∈ J, α' j * v' j) - ∑ j ∈ J, α j * v j)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|].
+  assert (G : 0 <= gamma n u).
+  { pose proof (pos_INR n). pose proof (unit_roundoff_nonneg prec).
+    apply Rmult_le_pos; [apply Rmult_le_pos; assumption | apply Rlt_le, Rinv_0_lt_compat; lra]. }
+  pose proof (Rmult_le_compat_l _ _ _ G S). lra.
+Qed.
+
+(* Operations with errors of their own. *)
+Theorem bound_value_nodes {key} (J : list key) (α α' dα v v' dv : key -> R) (t : nodes) : honest t ->
+  (forall j, Rabs (α' j - α j) <= dα j) -> (forall j, Rabs (v' j - v j) <= dv j) ->
+  Permutation (products t) (map (fun j => (α' j, v' j)) J) ->
+  let A := ∑ j ∈ J, Rabs (α j * v j) in
+  let R := ∑ j ∈ J, (dα j * Rabs (v j) + Rabs (α j) * dv j + dα j * dv j) in
+  Rabs (value t - ∑ j ∈ J, α j * v j) <= (growth t - 1) * (A + R) + R + underflow t.
+Proof.
+  intros H Hα Hv P A R. destruct (products_moved J α α' dα v v' dv Hα Hv) as [M S]. fold A R in M, S.
+  pose proof (bound_dot_nodes t _ H P) as B. rewrite !Sum_map in B. cbn [fst snd] in B.
+  pose proof (growth_ge_1 t H).
+  replace (value t - _) with ((value t - ∑ j ∈ J, α' j * v' j)
+    + ((∑ j ∈ J, α' j * v' j) - ∑ j ∈ J, α j * v j)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|].
+  pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) S). lra.
 Qed.
 (*< bound.value *)
-
-(* ---- factors: fl x = x (1 + δ) ---- *)
-
-Lemma fl_factor (fl : R -> R) u x : 0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
-  exists ρ, 1 - u <= ρ <= 1 + u /\ fl x = x * ρ.
-Proof.
-  intros Hu Hfl. specialize (Hfl x). destruct (Req_dec x 0) as [-> | N].
-  - exists 1. split; [lra|]. rewrite Rabs_R0, Rmult_0_r, Rminus_0_r in Hfl.
-    pose proof (Rabs_pos (fl 0)). rewrite Rmult_0_l.
-    destruct (Req_dec (fl 0) 0) as [E|E]; [exact E | apply Rabs_pos_lt in E; lra].
-  - exists (fl x / x). split; [|field; exact N].
-    assert (E : Rabs ((fl x - x) / x) <= u).
-    { unfold Rdiv. rewrite Rabs_mult, Rabs_inv. apply Rabs_pos_lt in N.
-      apply Rmult_le_reg_r with (Rabs x); [exact N|].
-      rewrite Rmult_assoc, Rinv_l, Rmult_1_r; lra. }
-    apply within in E. replace (fl x / x) with (1 + (fl x - x) / x) by (field; exact N). lra.
-Qed.
-
-Lemma mul_between a b c d x y : 0 <= a -> a <= x <= b -> 0 <= c -> c <= y <= d -> a * c <= x * y <= b * d.
-Proof. intros. split; apply Rmult_le_compat; lra. Qed.
-
-(* ---- RMSNorm ---- *)
-
-(* y = x_c w_c / sqrt(mean square + eps). All terms of the mean are positive, so any order errs
-   relatively: d products and additions, the division by d, and the addition of eps. The root
-   halves it; e is the error of the reciprocal root; two products follow. *)
-(*> bound.rmsnorm *)
-Theorem bound_rmsnorm (d : nat) (x : nat -> R) (w eps : R) (c : nat)
-  (fl rsqrt : R -> R) (u e : R) (t : tree) :
-  (0 < d)%nat -> 0 < eps -> 0 <= u < 1 -> 0 <= e < 1 ->
-  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
-  (forall q, 0 < q -> Rabs (rsqrt q - / sqrt q) <= e * / sqrt q) ->
-  Permutation (terms t) (map (fun k => (x k, x k)) (seq 0 d)) ->
-  let g := gamma (d + 2) u in INR (d + 2) * u < 1 / 2 ->
-  let q' := fl (fl (eval fl t / INR d) + eps) in
-  let y' := fl (fl (x c * w) * rsqrt q') in
-  let y := x c * w / sqrt ((∑ k < d, x k * x k) / INR d + eps) in
-  exists ρ, y' = y * ρ /\
-    (1 - u) ^ 2 * (1 - e) / sqrt (1 + g) <= ρ <= (1 + u) ^ 2 * (1 + e) / sqrt (1 - g).
-Proof.
-  intros Hd Heps Hu He Hfl Hrs P g Hg q' y' y.
-  set (T := ∑ k < d, x k * x k). set (Q := T / INR d + eps).
-  assert (Hd' : 0 < INR d) by (apply (lt_INR 0), Hd).
-  assert (TP : 0 <= T) by (apply Sum_nonneg; intros; apply Rle_0_sqr).
-  assert (QP : 0 < Q) by (unfold Q; pose proof (Rdiv_le_0_compat T (INR d) TP Hd'); lra).
-  pose proof (pos_INR (d + 2)) as H2. assert (0 <= INR (d + 2) * u) by (apply Rmult_le_pos; lra).
-  assert (G : 0 <= g < 1).
-  { unfold g, gamma. split; [apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra]|].
-    apply Rmult_lt_reg_r with (1 - INR (d + 2) * u); [lra|]. field_simplify; lra. }
-  (* q' is within a factor 1 ± g of Q *)
-  assert (HQ : Q * (1 - g) <= q' <= Q * (1 + g)).
-  { assert (F : forall y, Rabs (fl y - y) <= u * Rabs y + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
-    pose proof (tree_error fl u 0 (proj1 Hu) (Rle_refl 0) F t) as B. rewrite Rmult_0_r, Rplus_0_r in B.
-    rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in B. unfold dot, absdot in B.
-    rewrite !Sum_map in B. cbn [fst snd] in B. fold T in B.
-    rewrite (Sum_ext _ (fun k => Rabs (x k * x k)) (fun k => x k * x k)) in B
-      by (intros; apply Rabs_pos_eq, Rle_0_sqr). fold T in B.
-    assert (D : (depth t <= d)%nat).
-    { pose proof (depth_le t) as D. pose proof (products_round_le t).
-      rewrite (Permutation_length P), map_length, seq_length in D. lia. }
-    pose proof (Rle_pow (1 + u) (depth t) d ltac:(lra) D) as Pw.
-    assert (B' : Rabs (eval fl t - T) <= ((1 + u) ^ d - 1) * T)
-      by (eapply Rle_trans; [exact B | apply Rmult_le_compat_r; lra]).
-    assert (B1 : Rabs (fl (eval fl t / INR d) - T / INR d) <=
-                 (1 + u) * (((1 + u) ^ d - 1) * (T / INR d)) + u * (T / INR d) + 0).
-    { apply (round_step fl u 0 (proj1 Hu) F).
-      - rewrite Rabs_pos_eq; [lra | apply Rdiv_le_0_compat; lra].
-      - unfold Rdiv. rewrite <- Rmult_minus_distr_r, Rabs_mult, (Rabs_pos_eq (/ INR d)), <- Rmult_assoc
-          by (apply Rlt_le, Rinv_0_lt_compat, Hd').
-        apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Hd' | exact B']. }
-    assert (B2 : Rabs (q' - Q) <= (1 + u) * (((1 + u) ^ S d - 1) * Q) + u * Q + 0).
-    { apply (round_step fl u 0 (proj1 Hu) F); [rewrite Rabs_pos_eq; lra|].
-      replace (_ - Q) with (fl (eval fl t / INR d) - T / INR d) by (unfold Q; ring).
-      eapply Rle_trans; [exact B1|].
-      apply Rle_trans with (((1 + u) ^ S d - 1) * (T / INR d)); [right; simpl; ring|].
-      apply Rmult_le_compat_l; [pose proof (pow_R1_Rle (1 + u) (S d) ltac:(lra)); lra|].
-      unfold Q. lra. }
-    pose proof (pow_gamma u (d + 2) (proj1 Hu) ltac:(lra)) as PG.
-    assert (E2 : (1 + u) ^ (d + 2) = (1 + u) * (1 + u) ^ S d)
-      by (replace (d + 2)%nat with (S (S d)) by lia; reflexivity).
-    fold g in PG. rewrite E2 in PG. pose proof (Rmult_le_compat_r Q _ _ (Rlt_le _ _ QP) PG).
-    apply abs_between in B2. lra. }
-  assert (q'_pos : 0 < q') by (apply Rlt_le_trans with (2 := proj1 HQ), Rmult_lt_0_compat; lra).
-  (* the reciprocal root *)
-  set (r := rsqrt q' * sqrt Q).
-  pose proof (sqrt_lt_R0 Q QP) as sQ. pose proof (sqrt_lt_R0 q' q'_pos) as sq'.
-  assert (sl : 0 < sqrt (1 - g)) by (apply sqrt_lt_R0; lra).
-  assert (sh : 0 < sqrt (1 + g)) by (apply sqrt_lt_R0; lra).
-  assert (HR : (1 - e) / sqrt (1 + g) <= r <= (1 + e) / sqrt (1 - g)).
-  { pose proof (Hrs q' q'_pos) as R1. apply abs_between in R1.
-    assert (L1 : sqrt Q * sqrt (1 - g) <= sqrt q') by (rewrite <- sqrt_mult by lra; apply sqrt_le_1; nra).
-    assert (L2 : sqrt q' <= sqrt Q * sqrt (1 + g)) by (rewrite <- sqrt_mult by lra; apply sqrt_le_1; nra).
-    assert (V1 : / sqrt (1 + g) <= / sqrt q' * sqrt Q).
-    { apply Rmult_le_reg_r with (sqrt q' * sqrt (1 + g)); [apply Rmult_lt_0_compat; lra|].
-      field_simplify; lra. }
-    assert (V2 : / sqrt q' * sqrt Q <= / sqrt (1 - g)).
-    { apply Rmult_le_reg_r with (sqrt q' * sqrt (1 - g)); [apply Rmult_lt_0_compat; lra|].
-      field_simplify; lra. }
-    unfold r, Rdiv. split.
-    - apply Rle_trans with ((1 - e) * (/ sqrt q' * sqrt Q)); [apply Rmult_le_compat_l; lra|].
-      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra.
-    - apply Rle_trans with ((1 + e) * (/ sqrt q' * sqrt Q)); [|apply Rmult_le_compat_l; lra].
-      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra. }
-  destruct (fl_factor fl u (x c * w) (proj1 Hu) Hfl) as (ρ1 & H1 & E1).
-  destruct (fl_factor fl u (fl (x c * w) * rsqrt q') (proj1 Hu) Hfl) as (ρ2 & H3 & E2).
-  exists (ρ1 * ρ2 * r). split.
-  - unfold y', y. fold T. fold Q. rewrite E2, E1. unfold r. field. lra.
-  - assert (0 < (1 - e) / sqrt (1 + g)) by (apply Rdiv_lt_0_compat; lra).
-    pose proof (mul_between (1 - u) _ (1 - u) _ _ _ ltac:(lra) H1 ltac:(lra) H3) as M.
-    assert (U2 : 0 <= (1 - u) * (1 - u)) by (apply Rmult_le_pos; lra).
-    pose proof (mul_between _ _ ((1 - e) / sqrt (1 + g)) _ _ _ U2 M ltac:(lra) HR) as M2.
-    unfold Rdiv in *. simpl. lra.
-Qed.
-(*< bound.rmsnorm *)

@@ -202,30 +202,100 @@ Proof.
   apply abs_between in B. lra.
 Qed.
 
-(* What the engine computes: t' = (z - m)(1 + d), |d| <= u; e' = exp(t')(1 + x), |x| <= e; the
-   denominator summed by any tree over the n + 1 terms; the quotient rounded once. [None] is the
-   sink, [Some j] key j: by sink.concat-slice α is alpha_j or alpha_s. Then
-
-     alpha' / alpha <= e^(u [(m - z_i) + log(n + 1)]) (1 + e)/(1 - e) (1 + u)/(1 - gamma_n)
-
-   and as much below; to first order u [(m - z_i) + log(n + 1) + n + 1] + 2 e. The piece
-   log(n + 1) bounds sum_k alpha_k (m - z_k) = H(alpha) - (LSE - m). *)
+(* Each operation has an error of its own. Numerators e' k lie between lo k and hi k; their sum D'
+   is off by g, relatively; the weight a' by q from the quotient, and by η where it underflows. A
+   weight is largest when its own numerator is largest and every other is smallest. i is a key or
+   the sink, the others are all else. *)
 (*> bound.softmax-sink *)
-Theorem bound_softmax_sink {key} (J : list key) (s : key -> R) (b : R)
-  (fl : R -> R) (u e : R) (d x : option key -> R) (t : tree) (i : option key) :
+Theorem bound_softmax_sink {A} (i : A) (others : list A) (e' lo hi : A -> R) (D' a' g q η : R) :
+  let I := i :: others in 0 <= g < 1 -> 0 <= q <= 1 -> 0 < Sum I lo ->
+  (forall k, In k I -> 0 <= lo k /\ lo k <= e' k <= hi k) ->
+  Rabs (D' - Sum I e') <= g * Sum I e' -> Rabs (a' - e' i / D') <= q * (e' i / D') + η ->
+  lo i / (lo i + Sum others hi) * ((1 - q) / (1 + g)) - η <= a' <=
+  hi i / (hi i + Sum others lo) * ((1 + q) / (1 - g)) + η.
+Proof.
+  intros I Hg Hq HL K HD Ha. unfold I in *. cbn [Sum] in *.
+  assert (R1 : Sum others lo <= Sum others e' <= Sum others hi)
+    by (split; apply Sum_le; intros k Hk; apply K; right; exact Hk).
+  assert (R0 : 0 <= Sum others lo) by (apply Sum_nonneg; intros k Hk; apply K; right; exact Hk).
+  destruct (K i (or_introl eq_refl)) as [L0 [Ll Lh]]. set (r := Sum others e') in *.
+  (* x / (x + r) grows with x and falls with r *)
+  assert (M : forall x1 x2 r1 r2, 0 <= x1 <= x2 -> 0 <= r2 <= r1 -> 0 < x2 + r2 -> 0 < x1 + r1 ->
+                x1 / (x1 + r1) <= x2 / (x2 + r2)).
+  { intros x1 x2 r1 r2 H1 H2 P2 P1. apply Rmult_le_reg_r with ((x1 + r1) * (x2 + r2));
+      [apply Rmult_lt_0_compat; lra|].
+    replace (x1 / (x1 + r1) * ((x1 + r1) * (x2 + r2))) with (x1 * x2 + x1 * r2) by (field; lra).
+    replace (x2 / (x2 + r2) * ((x1 + r1) * (x2 + r2))) with (x1 * x2 + x2 * r1) by (field; lra).
+    assert (x1 * r2 <= x2 * r1) by (apply Rmult_le_compat; lra). lra. }
+  assert (Q1 : lo i / (lo i + Sum others hi) <= e' i / (e' i + r)) by (apply M; lra).
+  assert (Q2 : e' i / (e' i + r) <= hi i / (hi i + Sum others lo)) by (apply M; lra).
+  set (w := e' i / (e' i + r)) in *.
+  assert (W0 : 0 <= w) by (apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra]).
+  apply abs_between in HD. assert (S0 : 0 < (e' i + r) * (1 - g)) by (apply Rmult_lt_0_compat; lra).
+  assert (V : w * / (1 + g) <= e' i / D' <= w * / (1 - g)).
+  { replace (w * / (1 + g)) with (e' i / ((e' i + r) * (1 + g))) by (unfold w; field; lra).
+    replace (w * / (1 - g)) with (e' i / ((e' i + r) * (1 - g))) by (unfold w; field; lra).
+    split; apply Rmult_le_compat_l; try lra; apply Rinv_le_contravar; lra. }
+  assert (V1 : 0 < / (1 + g)) by (apply Rinv_0_lt_compat; lra).
+  assert (V2 : 0 < / (1 - g)) by (apply Rinv_0_lt_compat; lra).
+  apply Rcomplements.Rabs_le_between in Ha. set (x := e' i / D') in *. unfold Rdiv at 2 4. split.
+  - apply Rle_trans with (x * (1 - q) - η); [|lra]. apply Rplus_le_compat_r.
+    rewrite (Rmult_comm (1 - q)), <- Rmult_assoc. apply Rmult_le_compat_r; [lra|].
+    apply Rle_trans with (2 := proj1 V), Rmult_le_compat_r; lra.
+  - apply Rle_trans with (x * (1 + q) + η); [lra|]. apply Rplus_le_compat_r.
+    rewrite (Rmult_comm (1 + q)), <- Rmult_assoc. apply Rmult_le_compat_r; [lra|].
+    apply Rle_trans with (1 := proj2 V), Rmult_le_compat_r; lra.
+Qed.
+
+(* The ends of a numerator: t = z - m is off by d, exp by x, and what underflows by h. *)
+Theorem bound_softmax_sink_numerator (t u e η d x h : R) : 0 <= e < 1 ->
+  Rabs d <= u -> Rabs x <= e -> Rabs h <= η ->
+  let η_t := exp (Rabs t * u) * (1 + e) - 1 in let e' := exp (t * (1 + d)) * (1 + x) + h in
+  exp t * (1 - η_t) - η <= e' <= exp t * (1 + η_t) + η.
+Proof.
+  intros He Hd Hx Hh η_t e'. apply Rcomplements.Rabs_le_between in Hx.
+  apply Rcomplements.Rabs_le_between in Hh. unfold e', η_t. set (a := Rabs t * u).
+  replace (t * (1 + d)) with (t + t * d) by ring. rewrite exp_plus.
+  pose proof (exp_pos t) as P0. set (E := exp t) in *.
+  assert (B : Rabs (t * d) <= a)
+    by (unfold a; rewrite Rabs_mult; apply Rmult_le_compat_l; [apply Rabs_pos | exact Hd]).
+  apply Rcomplements.Rabs_le_between in B.
+  pose proof (exp_le _ _ (proj1 B)) as L1. pose proof (exp_le _ _ (proj2 B)) as L2.
+  pose proof (exp_pos (t * d)) as P1. pose proof (exp_pos a) as P2.
+  assert (A1 : 1 <= exp a) by (rewrite <- exp_0; apply exp_le; lra).
+  rewrite exp_Ropp in L1. set (w := exp (t * d)) in *. set (G := exp a) in *.
+  assert (V : 2 - G * (1 + e) <= / G * (1 - e)).
+  { apply Rmult_le_reg_r with G; [lra|]. rewrite (Rmult_comm (/ G)), (Rmult_assoc (1 - e)), Rinv_l by lra.
+    assert (0 <= (G - 1) * (G - 1) + e * ((G - 1) * (G + 1)))
+      by (apply Rplus_le_le_0_compat; [apply Rle_0_sqr | apply Rmult_le_pos; [lra | apply Rmult_le_pos; lra]]).
+    lra. }
+  assert (W1 : / G * (1 - e) <= w * (1 + x)).
+  { apply Rmult_le_compat; try lra. apply Rlt_le, Rinv_0_lt_compat. lra. }
+  assert (W2 : w * (1 + x) <= G * (1 + e)) by (apply Rmult_le_compat; lra).
+  rewrite Rmult_assoc. split.
+  - apply Rle_trans with (E * (w * (1 + x)) - η); [|lra]. apply Rplus_le_compat_r.
+    apply Rmult_le_compat_l; lra.
+  - apply Rle_trans with (E * (w * (1 + x)) + η); [lra|]. apply Rplus_le_compat_r.
+    apply Rmult_le_compat_l; lra.
+Qed.
+
+(* In closed form: t' = (z - m)(1 + d), |d| <= u; e' = exp(t')(1 + x), |x| <= e; the denominator off
+   by g, the quotient by q. [None] is the sink, [Some j] key j: by sink.concat-slice α is alpha_j or
+   alpha_s. To first order the weight is off by u [(m - z_i) + log(n + 1)] + 2 e + g + q. The piece
+   log(n + 1) bounds sum_k alpha_k (m - z_k) = H(alpha) - (LSE - m). *)
+Theorem bound_softmax_sink_closed {key} (J : list key) (s : key -> R) (b : R)
+  (u e g q : R) (d x : option key -> R) (i : option key) (D' α' : R) :
   let I := with_extra J in let z := cat s b in let m := row_max J s b in
   let n := length J in
-  0 <= u <= 1 -> INR n * u < 1 / 2 -> 0 <= e < 1 -> In i I ->
-  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
+  0 <= u <= 1 -> 0 <= e < 1 -> 0 <= g < 1 -> 0 <= q <= 1 -> In i I ->
   (forall k, Rabs (d k) <= u) -> (forall k, Rabs (x k) <= e) ->
   let e' k := exp ((z k - m) * (1 + d k)) * (1 + x k) in
-  Permutation (terms t) (map (fun k => (e' k, 1)) I) -> products_round t = 0%nat ->
-  let α := softmax I z i in let α' := fl (e' i / eval fl t) in
-  let G := u * ((m - z i) + ln (INR (n + 1))) in
-  α * (exp (- G) * ((1 - e) / (1 + e)) * ((1 - u) / (1 + gamma n u))) <= α' <=
-  α * (exp G * ((1 + e) / (1 - e)) * ((1 + u) / (1 - gamma n u))).
+  Rabs (D' - Sum I e') <= g * Sum I e' -> Rabs (α' - e' i / D') <= q * (e' i / D') ->
+  let α := softmax I z i in let G := u * ((m - z i) + ln (INR (n + 1))) in
+  α * (exp (- G) * ((1 - e) / (1 + e)) * ((1 - q) / (1 + g))) <= α' <=
+  α * (exp G * ((1 + e) / (1 - e)) * ((1 + q) / (1 - g))).
 Proof.
-  intros I z m n Hu Hn He Hi Hfl Hd Hx e' P Hp α α' G.
+  intros I z m n Hu He Hg Hq Hi Hd Hx e' HD HA α G.
   set (tk := fun k => z k - m).
   pose proof (row_le_0 J s b) as T0. pose proof (row_attained J s b) as T1.
   fold I z m in T0, T1. fold tk in T0, T1.
@@ -254,25 +324,20 @@ Proof.
   pose proof (exp_pos (u * L)). pose proof (exp_pos (- (u * L))).
   assert (SP : 0 < S) by (apply Rlt_le_trans with (2 := proj1 HS);
     repeat apply Rmult_lt_0_compat; lra).
-  pose proof (pos_INR n).
-  pose proof (gamma_small n u (proj1 Hu) Hn) as G1.
-  assert (ES : S * (1 - gamma n u) <= eval fl t <= S * (1 + gamma n u)).
-  { apply (positive_sum I e' n fl u t); auto; try lra; [rewrite LI; lia|].
-    intros k. unfold e'. pose proof (X k). apply Rmult_lt_0_compat; [apply exp_pos|]. lra. }
+  assert (ES : S * (1 - g) <= D' <= S * (1 + g)) by (apply abs_between in HD; fold S in HD; lra).
   (* the quotient, and its rounding *)
   set (lo := exp (tk i) * exp (- (u * (m - z i))) * (1 - e)) in *.
   set (hi := exp (tk i) * exp (u * (m - z i)) * (1 + e)) in *.
   assert (lo_pos : 0 < lo) by (repeat apply Rmult_lt_0_compat; try apply exp_pos; lra).
-  set (den_lo := exp (- (u * L)) * Z * (1 - e) * (1 - gamma n u)).
-  set (den_hi := exp (u * L) * Z * (1 + e) * (1 + gamma n u)).
+  set (den_lo := exp (- (u * L)) * Z * (1 - e) * (1 - g)).
+  set (den_hi := exp (u * L) * Z * (1 + e) * (1 + g)).
   assert (den_pos : 0 < den_lo) by (repeat apply Rmult_lt_0_compat; lra).
-  assert (Den : den_lo <= eval fl t <= den_hi).
+  assert (Den : den_lo <= D' <= den_hi).
   { split; [eapply Rle_trans; [|apply ES] | eapply Rle_trans; [apply ES|]];
       apply Rmult_le_compat_r; lra. }
   pose proof (quotient_bounds _ _ _ _ _ _ lo_pos Num den_pos Den) as Q.
   assert (QP : 0 < lo / den_hi) by (apply Rdiv_lt_0_compat; lra).
-  pose proof (Hfl (e' i / eval fl t)) as R1. fold α' in R1.
-  rewrite (Rabs_pos_eq (e' i / eval fl t)) in R1 by lra. apply abs_between in R1.
+  pose proof HA as R1. apply abs_between in R1.
   (* what was to be shown, factor by factor *)
   assert (A : α = exp (tk i) / Z).
   { apply (softmax_shifted I z m i), (nonempty I tk T0 T1). }
@@ -281,129 +346,44 @@ Proof.
     by (rewrite <- exp_Ropp, <- exp_plus; f_equal; unfold G, L; ring).
   assert (EL : exp (- (u * L)) = / exp (u * L)) by apply exp_Ropp.
   split.
-  - apply Rle_trans with (lo / den_hi * (1 - u)).
+  - apply Rle_trans with (lo / den_hi * (1 - q)).
     + right. unfold lo, den_hi. rewrite A, EN. field. lra.
-    + apply Rle_trans with (e' i / eval fl t * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
-  - apply Rle_trans with (hi / den_lo * (1 + u)).
-    + apply Rle_trans with (e' i / eval fl t * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
+    + apply Rle_trans with (e' i / D' * (1 - q)); [apply Rmult_le_compat_r; lra | lra].
+  - apply Rle_trans with (hi / den_lo * (1 + q)).
+    + apply Rle_trans with (e' i / D' * (1 + q)); [lra | apply Rmult_le_compat_r; lra].
     + right. unfold hi, den_lo. rewrite A, EG, EL. field. lra.
 Qed.
 
 (* The factors as one exponent: u [(m - z_i) + log(n + 1)] + B, with B to first order
-   2 e + u + n u. *)
-Theorem bound_softmax_sink_exponent (e u g : R) : 0 <= e < 1 -> 0 <= u < 1 -> 0 <= g < 1 ->
-  let B := 2 * e / (1 - e) + u / (1 - u) + g / (1 - g) in
-  (1 + e) / (1 - e) * ((1 + u) / (1 - g)) <= exp B /\
-  exp (- B) <= (1 - e) / (1 + e) * ((1 - u) / (1 + g)).
+   2 e + q + g. *)
+Theorem bound_softmax_sink_exponent (e q g : R) : 0 <= e < 1 -> 0 <= q < 1 -> 0 <= g < 1 ->
+  let B := 2 * e / (1 - e) + q / (1 - q) + g / (1 - g) in
+  (1 + e) / (1 - e) * ((1 + q) / (1 - g)) <= exp B /\
+  exp (- B) <= (1 - e) / (1 + e) * ((1 - q) / (1 + g)).
 Proof.
-  intros He Hu Hg B.
+  intros He Hq Hg B.
   assert (P : forall x, 0 <= x < 1 -> 0 <= x / (1 - x) /\ x <= x / (1 - x)).
   { intros x Hx. split; [apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat]; lra|].
     apply Rmult_le_reg_r with (1 - x); [lra|]. field_simplify; nra. }
   assert (E1 : (1 + e) / (1 - e) <= exp (2 * e / (1 - e))).
   { replace ((1 + e) / (1 - e)) with (1 + 2 * e / (1 - e)) by (field; lra). apply exp_ineq1_le. }
-  assert (E2 : 1 + u <= exp (u / (1 - u)) /\ / (1 - u) <= exp (u / (1 - u))).
-  { pose proof (exp_ineq1_le (u / (1 - u))). pose proof (P u Hu).
-    split; [lra|]. replace (/ (1 - u)) with (1 + u / (1 - u)) by (field; lra). lra. }
+  assert (E2 : 1 + q <= exp (q / (1 - q)) /\ / (1 - q) <= exp (q / (1 - q))).
+  { pose proof (exp_ineq1_le (q / (1 - q))). pose proof (P q Hq).
+    split; [lra|]. replace (/ (1 - q)) with (1 + q / (1 - q)) by (field; lra). lra. }
   assert (E3 : 1 + g <= exp (g / (1 - g)) /\ / (1 - g) <= exp (g / (1 - g))).
   { pose proof (exp_ineq1_le (g / (1 - g))). pose proof (P g Hg).
     split; [lra|]. replace (/ (1 - g)) with (1 + g / (1 - g)) by (field; lra). lra. }
-  assert (I1 : 0 < / (1 - e) /\ 0 < / (1 - u) /\ 0 < / (1 - g))
+  assert (I1 : 0 < / (1 - e) /\ 0 < / (1 - q) /\ 0 < / (1 - g))
     by (repeat split; apply Rinv_0_lt_compat; lra).
   unfold B. rewrite exp_Ropp, !exp_plus. split.
   - unfold Rdiv at 1 2. rewrite (Rmult_assoc (exp _)).
     apply Rmult_le_compat; [apply Rmult_le_pos; lra | apply Rmult_le_pos; lra | exact E1|].
     apply Rmult_le_compat; lra.
-  - replace ((1 - e) / (1 + e) * ((1 - u) / (1 + g)))
-      with (/ ((1 + e) / (1 - e) * / (1 - u) * (1 + g))) by (field; lra).
+  - replace ((1 - e) / (1 + e) * ((1 - q) / (1 + g)))
+      with (/ ((1 + e) / (1 - e) * / (1 - q) * (1 + g))) by (field; lra).
     apply Rinv_le_contravar.
     + repeat apply Rmult_lt_0_compat; lra.
     + repeat apply Rmult_le_compat; try lra; repeat apply Rmult_le_pos; lra.
-Qed.
-
-(* The same engine, as the interval that the judge evaluates: each numerator within 1 ± η of the
-   real one, and a weight largest when its own numerator is largest and every other smallest. *)
-Theorem bound_softmax_sink_interval {A} (i : A) (others : list A) (z d x : A -> R) (m : R)
-  (fl : R -> R) (u e : R) (t : tree) :
-  let n := length others in
-  0 <= u < 1 -> INR n * u < 1 / 2 -> 0 <= e < 1 ->
-  (forall y, Rabs (fl y - y) <= u * Rabs y) ->
-  (forall k, Rabs (d k) <= u) -> (forall k, Rabs (x k) <= e) ->
-  let η k := exp (Rabs (z k - m) * u) * (1 + e) - 1 in
-  (forall k, η k < 1) ->
-  let e' k := exp ((z k - m) * (1 + d k)) * (1 + x k) in
-  let lo k := exp (z k - m) * (1 - η k) in
-  let hi k := exp (z k - m) * (1 + η k) in
-  Permutation (terms t) (map (fun k => (e' k, 1)) (i :: others)) -> products_round t = 0%nat ->
-  let α' := fl (e' i / eval fl t) in
-  lo i / (lo i + Sum others hi) * ((1 - u) / (1 + gamma n u)) <= α' <=
-  hi i / (hi i + Sum others lo) * ((1 + u) / (1 - gamma n u)).
-Proof.
-  intros n Hu Hn He Hfl Hd Hx η Hη e' lo hi P Hp α'.
-  assert (K : forall k, 0 < lo k /\ lo k <= e' k <= hi k).
-  { intros k. unfold lo, hi, e', η. specialize (Hd k). specialize (Hx k). specialize (Hη k).
-    unfold η in Hη. set (a := Rabs (z k - m) * u) in *.
-    replace ((z k - m) * (1 + d k)) with ((z k - m) + (z k - m) * d k) by ring. rewrite exp_plus.
-    pose proof (exp_pos (z k - m)) as P0. set (E := exp (z k - m)) in *.
-    assert (B : Rabs ((z k - m) * d k) <= a)
-      by (unfold a; rewrite Rabs_mult; apply Rmult_le_compat_l; [apply Rabs_pos | exact Hd]).
-    assert (- a <= (z k - m) * d k <= a) by (unfold Rabs in B; destruct (Rcase_abs _) in B; lra).
-    assert (- e <= x k <= e) by (unfold Rabs in Hx; destruct (Rcase_abs _) in Hx; lra).
-    pose proof (exp_le _ _ (proj1 H)) as L1. pose proof (exp_le _ _ (proj2 H)) as L2.
-    pose proof (exp_pos ((z k - m) * d k)) as P1. pose proof (exp_pos a) as P2.
-    assert (A1 : 1 <= exp a).
-    { rewrite <- exp_0. apply exp_le. unfold a. apply Rmult_le_pos; [apply Rabs_pos | lra]. }
-    rewrite exp_Ropp in L1. set (w := exp ((z k - m) * d k)) in *. set (G := exp a) in *.
-    assert (V : 2 - G * (1 + e) <= / G * (1 - e)).
-    { apply Rmult_le_reg_r with G; [lra|]. rewrite (Rmult_comm (/ G)), (Rmult_assoc (1 - e)), Rinv_l by lra.
-      assert (0 <= (G - 1) * (G - 1) + e * ((G - 1) * (G + 1)))
-        by (apply Rplus_le_le_0_compat; [apply Rle_0_sqr | apply Rmult_le_pos; [lra | apply Rmult_le_pos; lra]]).
-      lra. }
-    assert (W1 : / G * (1 - e) <= w * (1 + x k)).
-    { apply Rmult_le_compat; try lra. apply Rlt_le, Rinv_0_lt_compat. lra. }
-    assert (W2 : w * (1 + x k) <= G * (1 + e)) by (apply Rmult_le_compat; lra).
-    split; [apply Rmult_lt_0_compat; lra|]. rewrite Rmult_assoc.
-    split; apply Rmult_le_compat_l; lra. }
-  pose proof (gamma_small n u (proj1 Hu) Hn) as G1.
-  assert (ES : Sum (i :: others) e' * (1 - gamma n u) <= eval fl t
-               <= Sum (i :: others) e' * (1 + gamma n u)).
-  { apply (positive_sum _ e' n fl u t); auto; try lra; [simpl; unfold n; lia|].
-    intros k. destruct (K k). lra. }
-  cbn [Sum] in ES. set (r := Sum others e') in *.
-  assert (R1 : Sum others lo <= r <= Sum others hi)
-    by (split; apply Sum_le; intros k _; apply K).
-  assert (R0 : 0 <= Sum others lo) by (apply Sum_nonneg; intros k _; apply Rlt_le, K).
-  destruct (K i) as [Lp [Ll Lh]].
-  (* x / (x + r) grows with x and falls with r *)
-  assert (M : forall x1 x2 r1 r2, 0 < x1 <= x2 -> 0 <= r2 <= r1 -> x1 / (x1 + r1) <= x2 / (x2 + r2)).
-  { intros x1 x2 r1 r2 H1 H2. apply Rmult_le_reg_r with ((x1 + r1) * (x2 + r2));
-      [apply Rmult_lt_0_compat; lra|].
-    replace (x1 / (x1 + r1) * ((x1 + r1) * (x2 + r2))) with (x1 * x2 + x1 * r2) by (field; lra).
-    replace (x2 / (x2 + r2) * ((x1 + r1) * (x2 + r2))) with (x1 * x2 + x2 * r1) by (field; lra).
-    assert (x1 * r2 <= x2 * r1) by (apply Rmult_le_compat; lra). lra. }
-  set (q := e' i / (e' i + r)).
-  assert (Q1 : lo i / (lo i + Sum others hi) <= q) by (apply M; lra).
-  assert (Q2 : q <= hi i / (hi i + Sum others lo)) by (apply M; lra).
-  assert (Q0 : 0 < q) by (apply Rdiv_lt_0_compat; lra).
-  assert (SP : 0 < (e' i + r) * (1 - gamma n u)) by (apply Rmult_lt_0_compat; lra).
-  pose proof (quotient_bounds (e' i) (e' i) (e' i) _ _ _ ltac:(lra) ltac:(lra) SP ES) as Q.
-  replace (e' i / ((e' i + r) * (1 + gamma n u))) with (q * / (1 + gamma n u)) in Q
-    by (unfold q; field; lra).
-  replace (e' i / ((e' i + r) * (1 - gamma n u))) with (q * / (1 - gamma n u)) in Q
-    by (unfold q; field; lra).
-  assert (V1 : 0 < / (1 + gamma n u)) by (apply Rinv_0_lt_compat; lra).
-  assert (V2 : 0 < / (1 - gamma n u)) by (apply Rinv_0_lt_compat; lra).
-  assert (0 < q * / (1 + gamma n u)) by (apply Rmult_lt_0_compat; lra).
-  pose proof (Hfl (e' i / eval fl t)) as F. fold α' in F.
-  rewrite (Rabs_pos_eq (e' i / eval fl t)) in F by lra. apply abs_between in F. split.
-  - apply Rle_trans with (q * / (1 + gamma n u) * (1 - u)).
-    + unfold Rdiv at 2. rewrite (Rmult_comm (1 - u)), <- Rmult_assoc.
-      apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; lra.
-    + apply Rle_trans with (e' i / eval fl t * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
-  - apply Rle_trans with (q * / (1 - gamma n u) * (1 + u)).
-    + apply Rle_trans with (e' i / eval fl t * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
-    + unfold Rdiv at 2. rewrite (Rmult_comm (1 + u)), <- Rmult_assoc.
-      apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; lra.
 Qed.
 
 (* The piece of the first-order bound. H is the entropy of keys and sink together. *)

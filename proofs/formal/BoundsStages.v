@@ -3,8 +3,9 @@
 
 (* Error bounds of the rotation and of the clamped SwiGLU. *)
 
-From Sinkproof Require Import Sums Rope Equivalences Summation BoundsSoftmaxSink Bounds.
+From Sinkproof Require Import Sums Rope Equivalences Nodes Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Arith Lia Lra.
+From Coquelicot Require Import Rcomplements.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -36,8 +37,9 @@ Proof.
   replace (δ ^ 2 / 2) with (2 * (δ / 2 * (δ / 2))) by field. lra.
 Qed.
 
+(*> bound.rope *)
 (* An angle that is wrong by δ: each of cos and sin moves by at most |δ| (|the other| + |δ|). *)
-Lemma wave_error (φ δ : R) :
+Theorem bound_rope_wave (φ δ : R) :
   Rabs (cos (φ + δ) - cos φ) <= Rabs δ * (Rabs (sin φ) + Rabs δ) /\
   Rabs (sin (φ + δ) - sin φ) <= Rabs δ * (Rabs (cos φ) + Rabs δ).
 Proof.
@@ -60,27 +62,26 @@ Proof.
 Qed.
 
 (* The pair of coordinate p at position n. The engine's frequency is wrong by δω, so its angle is
-   wrong by n δω; its table holds γ cos and γ sin of that angle within ηc and ηs; products and
-   sums round by any tree of two terms (two products and a sum, or one product and an FMA). *)
-(*> bound.rope *)
-Theorem bound_rope (half p : nat) (ω : nat -> R) (γ n δω : R) (x : vec) (c' s' ηc ηs : R)
-  (fl : R -> R) (u : R) (t : tree) :
-  (p < half)%nat -> 0 <= u -> 2 * u < 1 -> (forall y, Rabs (fl y - y) <= u * Rabs y) ->
+   wrong by n δω; its table holds γ cos and γ sin of that angle within ηc and ηs. Each of the two
+   sums has operations with errors of their own: two products and a sum, one product and an FMA,
+   products rounded to another format. *)
+Theorem bound_rope (half p : nat) (ω : nat -> R) (γ n δω : R) (x : vec) (c' s' ηc ηs : R) (t : nodes) :
+  (p < half)%nat -> honest t ->
   let φ := n * ω p in let δ := n * δω in
   Rabs (c' - γ * cos (n * (ω p + δω))) <= ηc -> Rabs (s' - γ * sin (n * (ω p + δω))) <= ηs ->
   let a := x p in let b := x (p + half)%nat in
   let Ec := ηc + Rabs γ * (Rabs δ * (Rabs (sin φ) + Rabs δ)) in
   let Es := ηs + Rabs γ * (Rabs δ * (Rabs (cos φ) + Rabs δ)) in
-  (Permutation (terms t) [(a, c'); (- b, s')] ->
-   Rabs (eval fl t - rotate half ω γ n x p) <=
-     gamma 2 u * (Rabs (a * c') + Rabs (b * s')) + Rabs a * Ec + Rabs b * Es) /\
-  (Permutation (terms t) [(b, c'); (a, s')] ->
-   Rabs (eval fl t - rotate half ω γ n x (p + half)%nat) <=
-     gamma 2 u * (Rabs (b * c') + Rabs (a * s')) + Rabs b * Ec + Rabs a * Es).
+  (Permutation (products t) [(a, c'); (- b, s')] ->
+   Rabs (value t - rotate half ω γ n x p) <=
+     (growth t - 1) * (Rabs (a * c') + Rabs (b * s')) + Rabs a * Ec + Rabs b * Es + underflow t) /\
+  (Permutation (products t) [(b, c'); (a, s')] ->
+   Rabs (value t - rotate half ω γ n x (p + half)%nat) <=
+     (growth t - 1) * (Rabs (b * c') + Rabs (a * s')) + Rabs b * Ec + Rabs a * Es + underflow t).
 Proof.
-  intros Hp Hu Hu2 Hfl φ δ Hc Hs a b Ec Es.
+  intros Hp Ht φ δ Hc Hs a b Ec Es.
   rewrite rotate_second, (rotate_first half ω γ n x p Hp). fold φ a b.
-  destruct (wave_error φ δ) as [Wc Ws].
+  destruct (bound_rope_wave φ δ) as [Wc Ws].
   replace (φ + δ) with (n * (ω p + δω)) in Wc, Ws by (unfold φ, δ; ring).
   (* an entry of the table, against γ cos φ *)
   assert (T : forall w' w1 w0 η e, Rabs (w' - γ * w1) <= η -> Rabs (w1 - w0) <= e ->
@@ -90,16 +91,17 @@ Proof.
     pose proof (Rmult_le_compat_l (Rabs γ) _ _ (Rabs_pos γ) H2). lra. }
   pose proof (T _ _ _ _ _ Hc Wc) as Tc. pose proof (T _ _ _ _ _ Hs Ws) as Ts. fold Ec in Tc. fold Es in Ts.
   (* any tree of two terms A c' + B s' *)
-  assert (K : forall A B, Permutation (terms t) [(A, c'); (B, s')] ->
-    Rabs (eval fl t - (A * (γ * cos φ) + B * (γ * sin φ))) <=
-    gamma 2 u * (Rabs (A * c') + Rabs (B * s')) + Rabs A * Ec + Rabs B * Es).
-  { intros A B P. pose proof (bound_dot fl u t _ Hu Hfl P) as D. simpl in D.
-    specialize (D ltac:(lra)). rewrite !Rplus_0_r in D.
-    replace (eval fl t - _) with ((eval fl t - (A * c' + B * s'))
+  assert (K : forall A B, Permutation (products t) [(A, c'); (B, s')] ->
+    Rabs (value t - (A * (γ * cos φ) + B * (γ * sin φ))) <=
+    (growth t - 1) * (Rabs (A * c') + Rabs (B * s')) + Rabs A * Ec + Rabs B * Es + underflow t).
+  { intros A B P. pose proof (bound_dot_nodes t _ Ht P) as D. cbn [Sum fst snd] in D. rewrite !Rplus_0_r in D.
+    replace (value t - _) with ((value t - (A * c' + B * s'))
       + (A * (c' - γ * cos φ) + B * (s' - γ * sin φ))) by ring.
-    eapply Rle_trans; [apply Rabs_triang|]. rewrite Rplus_assoc. apply Rplus_le_compat; [exact D|].
-    eapply Rle_trans; [apply Rabs_triang|]. rewrite (Rabs_mult A (_ - _)), (Rabs_mult B (_ - _)).
-    apply Rplus_le_compat; (apply Rmult_le_compat_l; [apply Rabs_pos | assumption]). }
+    eapply Rle_trans; [apply Rabs_triang|].
+    pose proof (Rabs_triang (A * (c' - γ * cos φ)) (B * (s' - γ * sin φ))) as T2.
+    rewrite (Rabs_mult A (_ - _)), (Rabs_mult B (_ - _)) in T2.
+    pose proof (Rmult_le_compat_l (Rabs A) _ _ (Rabs_pos A) Tc).
+    pose proof (Rmult_le_compat_l (Rabs B) _ _ (Rabs_pos B) Ts). lra. }
   split; intros P.
   - specialize (K a (- b) P). rewrite <- (Rabs_Ropp (b * s')), <- (Rabs_Ropp b).
     rewrite <- (Ropp_mult_distr_l_reverse b s').
@@ -115,76 +117,136 @@ Definition swiglu (α limit up gate : R) : R :=
   let l := Rmax (- limit) (Rmin up limit) in
   (l + 1) * g * sigmoid (α * g).
 
-(* The engine: t' = fl(α g), E = exp(-t') (1 + ε) with |ε| <= e, sigma' = fl(1 / fl(1 + E)), and
-   y' = fl(fl(g sigma') fl(l + 1)). An error of E moves the sigmoid by E/(1+E) of itself; an error
-   of t moves it by a factor e^(|t| u) at most. *)
-(*> bound.swiglu *)
-Theorem bound_swiglu (α limit up gate : R) (fl : R -> R) (u e ε : R) :
-  0 <= u < 1 -> (forall y, Rabs (fl y - y) <= u * Rabs y) -> 0 <= e < 1 -> Rabs ε <= e ->
-  let g := Rmin gate limit in
-  let l := Rmax (- limit) (Rmin up limit) in
-  let t' := fl (α * g) in
-  let E := exp (- t') in
-  let σ' := fl (1 / fl (1 + E * (1 + ε))) in
-  let y' := fl (fl (g * σ') * fl (l + 1)) in
-  let tail := E / (1 + E) in
-  let drift := u * Rabs (α * g) in
-  exists ρ, y' = swiglu α limit up gate * ρ /\
-    exp (- drift) * ((1 - u) ^ 4 / ((1 + u) * (1 + e * tail))) <= ρ <=
-    exp drift * ((1 + u) ^ 4 / ((1 - u) * (1 - e * tail))).
+Lemma sigmoid_pos t : 0 < sigmoid t.
+Proof. unfold sigmoid. apply Rdiv_lt_0_compat; [lra | pose proof (exp_pos (- t)); lra]. Qed.
+
+(* Arguments that are off by d: sigmoids that are off by a factor e^d. *)
+Lemma sigmoid_moved d x y : Rabs (x - y) <= d -> sigmoid x <= sigmoid y * exp d.
 Proof.
-  intros Hu Hfl He Hε g l t' E σ' y' tail drift. apply within in Hε.
+  intros D. apply within in D. unfold sigmoid. pose proof (exp_pos (- x)).
+  pose proof (exp_pos (- y)). pose proof (exp_pos d).
+  replace (1 / (1 + exp (- y)) * exp d) with (/ ((1 + exp (- y)) * / exp d)) by (field; lra).
+  unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le_contravar.
+  - apply Rmult_lt_0_compat; [lra | apply Rinv_0_lt_compat; lra].
+  - rewrite <- exp_Ropp, Rmult_plus_distr_r, <- exp_plus, Rmult_1_l. apply Rplus_le_compat.
+    + rewrite <- exp_0. apply exp_le. lra.
+    + apply exp_le. lra.
+Qed.
+
+(* Every operation with an error of its own. The argument t' is off t by d; the exponential E' by e,
+   relatively, and by η where it underflows; the sum s' by v, the quotient σ' by w. An error of E
+   moves the sigmoid by E/(1+E) of itself, the tail. *)
+(*> bound.swiglu *)
+Theorem bound_swiglu_sigmoid (t t' E' s' σ' d e η v w : R) :
+  let E := exp (- t') in let tail := E / (1 + E) in let κ := e * tail + η in
+  0 <= e -> 0 <= η -> κ < 1 -> 0 <= v < 1 -> 0 <= w <= 1 ->
+  Rabs (t' - t) <= d -> Rabs (E' - E) <= e * E + η ->
+  Rabs (s' - (1 + E')) <= v * (1 + E') -> Rabs (σ' - 1 / s') <= w * (1 / s') ->
+  Rabs (σ' - sigmoid t) <= (exp d * ((1 + w) / ((1 - v) * (1 - κ))) - 1) * sigmoid t.
+Proof.
+  intros E tail κ He Hη Hκ Hv Hw Ht HE Hs Hσ.
   pose proof (exp_pos (- t') : 0 < E) as EP.
   assert (Tl : 0 < tail < 1).
   { unfold tail. split; [apply Rdiv_lt_0_compat; lra|].
     apply Rmult_lt_reg_r with (1 + E); [lra|]. field_simplify; lra. }
-  assert (eT : 0 <= e * tail < 1) by nra.
-  pose proof (Hfl (α * g)) as T1. fold t' drift in T1. apply within in T1.
-  (* the sigmoid of t' against that of t = α g *)
-  set (τ := sigmoid t' / sigmoid (α * g)).
-  assert (SP : forall t, 0 < sigmoid t)
-    by (intros t; unfold sigmoid; apply Rdiv_lt_0_compat; [lra | pose proof (exp_pos (- t)); lra]).
-  assert (Hτ : exp (- drift) <= τ <= exp drift).
-  { assert (Q : forall a b, Rabs (a - b) <= drift -> sigmoid a <= sigmoid b * exp drift).
-    { intros a b D. apply within in D. unfold sigmoid. pose proof (exp_pos (- a)).
-      pose proof (exp_pos (- b)). pose proof (exp_pos drift).
-      replace (1 / (1 + exp (- b)) * exp drift) with (/ ((1 + exp (- b)) * / exp drift)) by (field; lra).
-      unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le_contravar.
-      - apply Rmult_lt_0_compat; [lra | apply Rinv_0_lt_compat; lra].
-      - rewrite <- exp_Ropp, Rmult_plus_distr_r, <- exp_plus, Rmult_1_l. apply Rplus_le_compat.
-        + rewrite <- exp_0. apply exp_le. lra.
-        + apply exp_le. lra. }
-    pose proof (SP (α * g)) as P1. pose proof (SP t') as P2. unfold τ. split.
-    - pose proof (Q (α * g) t' ltac:(apply Rabs_le; lra)) as Q1. pose proof (exp_pos drift).
-      rewrite exp_Ropp. apply Rmult_le_reg_r with (sigmoid (α * g) * exp drift);
-        [apply Rmult_lt_0_compat; lra|]. field_simplify; lra.
-    - pose proof (Q t' (α * g) ltac:(apply Rabs_le; lra)) as Q1.
-      apply Rmult_le_reg_r with (sigmoid (α * g)); [lra|]. field_simplify; lra. }
-  (* the roundings, one factor each *)
-  destruct (fl_factor fl u (1 + E * (1 + ε)) (proj1 Hu) Hfl) as (ρ1 & R1 & E1).
-  destruct (fl_factor fl u (1 / fl (1 + E * (1 + ε))) (proj1 Hu) Hfl) as (ρ2 & R2 & E2).
-  destruct (fl_factor fl u (g * σ') (proj1 Hu) Hfl) as (ρ3 & R3 & E3).
-  destruct (fl_factor fl u (l + 1) (proj1 Hu) Hfl) as (ρ4 & R4 & E4).
-  destruct (fl_factor fl u (fl (g * σ') * fl (l + 1)) (proj1 Hu) Hfl) as (ρ5 & R5 & E5).
-  set (κ := 1 + ε * tail).
-  assert (Hκ : 1 - e * tail <= κ <= 1 + e * tail) by (
-    pose proof (Rmult_le_compat_r tail _ _ ltac:(lra) (proj1 Hε));
-    pose proof (Rmult_le_compat_r tail _ _ ltac:(lra) (proj2 Hε)); unfold κ; lra).
-  exists (τ * (ρ2 * ρ3 * (ρ4 * ρ5) / (ρ1 * κ))). split.
-  - unfold y', swiglu. fold g l. rewrite E5, E4, E3. unfold σ'. rewrite E2, E1.
-    unfold τ, sigmoid, κ, tail. fold E. pose proof (exp_pos (- (α * g))).
-    assert (0 < E * (1 + ε)) by (apply Rmult_lt_0_compat; lra). field. repeat split; try lra.
-  - apply mul_between; [apply Rlt_le, exp_pos | exact Hτ | |].
-    + apply Rmult_le_pos; [apply pow_le; lra | apply Rlt_le, Rinv_0_lt_compat].
-      apply Rmult_lt_0_compat; lra.
-    + pose proof (mul_between (1 - u) _ (1 - u) _ _ _ ltac:(lra) R2 ltac:(lra) R3) as M1.
-      pose proof (mul_between (1 - u) _ (1 - u) _ _ _ ltac:(lra) R4 ltac:(lra) R5) as M2.
-      assert (P2 : 0 <= (1 - u) * (1 - u)) by (apply Rmult_le_pos; lra).
-      pose proof (mul_between _ _ _ _ _ _ P2 M1 P2 M2) as M3.
-      pose proof (mul_between (1 - u) _ (1 - e * tail) _ _ _ ltac:(lra) R1 ltac:(lra) Hκ) as M4.
-      assert (0 < (1 - u) * (1 - e * tail)) by (apply Rmult_lt_0_compat; lra).
-      assert (F4 : forall v, v ^ 4 = v * v * (v * v)) by (intros; ring). rewrite !F4.
-      assert (0 < (1 - u) * (1 - u) * ((1 - u) * (1 - u))) by (repeat apply Rmult_lt_0_compat; lra).
-      apply quotient_bounds; try assumption.
+  assert (K0 : 0 <= κ) by (unfold κ; nra).
+  apply abs_between in HE. apply abs_between in Hs. apply abs_between in Hσ.
+  assert (KE : e * E + η <= κ * (1 + E)).
+  { unfold κ, tail. replace ((e * (E / (1 + E)) + η) * (1 + E)) with (e * E + η * (1 + E)) by (field; lra). nra. }
+  assert (S1 : (1 + E) * (1 - κ) <= 1 + E' <= (1 + E) * (1 + κ)) by lra.
+  assert (P0 : 0 < (1 + E) * (1 - κ)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (mul_between _ _ (1 - v) (1 + v) _ (s' / (1 + E')) (Rlt_le _ _ P0) S1 ltac:(lra)) as S2.
+  assert (V : 1 - v <= s' / (1 + E') <= 1 + v)
+    by (split; apply Rmult_le_reg_r with (1 + E'); try lra; unfold Rdiv;
+        rewrite Rmult_assoc, Rinv_l, Rmult_1_r; lra).
+  specialize (S2 V). replace ((1 + E') * (s' / (1 + E'))) with s' in S2 by (field; lra).
+  assert (P1 : 0 < (1 + E) * (1 - κ) * (1 - v)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (quotient_bounds 1 1 1 _ _ _ ltac:(lra) ltac:(lra) P1 S2) as Q.
+  assert (Sg : sigmoid t' = / (1 + E)) by (unfold sigmoid; fold E; unfold Rdiv; ring).
+  pose proof (sigmoid_pos t') as G'. pose proof (sigmoid_pos t) as G. pose proof (exp_pos d) as X.
+  pose proof (sigmoid_moved d t' t Ht) as M1.
+  pose proof (sigmoid_moved d t t' ltac:(rewrite Rabs_minus_sym; exact Ht)) as M2.
+  assert (d0 : 0 <= d) by (pose proof (Rabs_pos (t' - t)); lra).
+  assert (X1 : 1 <= exp d) by (rewrite <- exp_0; apply exp_le; exact d0).
+  set (hi := (1 + w) / ((1 - v) * (1 - κ))). set (lo := (1 - w) / ((1 + v) * (1 + κ))).
+  assert (D1 : 0 < (1 - v) * (1 - κ)) by (apply Rmult_lt_0_compat; lra).
+  assert (D2 : 0 < (1 + v) * (1 + κ)) by (apply Rmult_lt_0_compat; lra).
+  assert (H1 : 0 < hi) by (apply Rdiv_lt_0_compat; lra).
+  assert (L0 : 0 <= lo) by (apply Rdiv_le_0_compat; lra).
+  assert (U1 : σ' <= sigmoid t' * hi).
+  { apply Rle_trans with (1 / s' * (1 + w)); [lra|].
+    replace (sigmoid t' * hi) with (1 / ((1 + E) * (1 - κ) * (1 - v)) * (1 + w))
+      by (rewrite Sg; unfold hi; field; lra). apply Rmult_le_compat_r; lra. }
+  assert (U2 : sigmoid t' * lo <= σ').
+  { apply Rle_trans with (1 / s' * (1 - w)); [|lra].
+    replace (sigmoid t' * lo) with (1 / ((1 + E) * (1 + κ) * (1 + v)) * (1 - w))
+      by (rewrite Sg; unfold lo; field; lra). apply Rmult_le_compat_r; lra. }
+  assert (hi1 : 1 <= hi).
+  { unfold hi. apply Rmult_le_reg_r with ((1 - v) * (1 - κ)); [exact D1|]. field_simplify; [nra | lra]. }
+  assert (lo1 : lo <= 1).
+  { unfold lo. apply Rmult_le_reg_r with ((1 + v) * (1 + κ)); [exact D2|]. field_simplify; [nra | lra]. }
+  (* what is lost is at most what may be gained *)
+  assert (Two : 2 - hi <= lo).
+  { assert (I1 : 1 + v <= / (1 - v)) by (apply Rmult_le_reg_r with (1 - v); [lra|]; rewrite Rinv_l; nra).
+    assert (I2 : 1 + κ <= / (1 - κ)) by (apply Rmult_le_reg_r with (1 - κ); [lra|]; rewrite Rinv_l; nra).
+    assert (I3 : 1 - v <= / (1 + v)) by (apply Rmult_le_reg_r with (1 + v); [lra|]; rewrite Rinv_l; nra).
+    assert (I4 : 1 - κ <= / (1 + κ)) by (apply Rmult_le_reg_r with (1 + κ); [lra|]; rewrite Rinv_l; nra).
+    assert (A1 : (1 + v) * (1 + κ) <= / ((1 - v) * (1 - κ)))
+      by (rewrite Rinv_mult; apply Rmult_le_compat; lra).
+    assert (A2 : (1 - v) * (1 - κ) <= / ((1 + v) * (1 + κ)))
+      by (rewrite Rinv_mult; apply Rmult_le_compat; lra).
+    pose proof (Rmult_le_compat_l (1 + w) _ _ ltac:(lra) A1).
+    pose proof (Rmult_le_compat_l (1 - w) _ _ ltac:(lra) A2). unfold hi, lo, Rdiv.
+    assert (0 <= v * κ) by (apply Rmult_le_pos; lra). assert (0 <= w * v) by (apply Rmult_le_pos; lra).
+    assert (0 <= w * κ) by (apply Rmult_le_pos; lra). lra. }
+  apply Rabs_le. split.
+  - assert (Lw : sigmoid t * (lo * / exp d) <= σ').
+    { apply Rle_trans with (2 := U2).
+      replace (sigmoid t * (lo * / exp d)) with (sigmoid t * / exp d * lo) by ring.
+      apply Rmult_le_compat_r; [exact L0|].
+      apply Rmult_le_reg_r with (exp d); [exact X|]. rewrite Rmult_assoc, Rinv_l by lra. lra. }
+    assert (Lx : 2 - exp d * hi <= lo * / exp d).
+    { assert (Y : / exp d >= 1 - (exp d - 1)).
+      { apply Rle_ge, Rmult_le_reg_r with (exp d); [exact X|]. rewrite Rinv_l by lra.
+        pose proof (Rle_0_sqr (exp d - 1)) as Z. unfold Rsqr in Z. lra. }
+      assert (Y1 : / exp d <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra).
+      assert (0 <= (1 - lo) * (1 - / exp d)) by (apply Rmult_le_pos; lra).
+      assert (0 <= (hi - 1) * (exp d - 1)) by (apply Rmult_le_pos; lra). lra. }
+    pose proof (Rmult_le_compat_l _ _ _ (Rlt_le _ _ G) Lx). lra.
+  - assert (Uw : σ' <= sigmoid t * exp d * hi)
+      by (apply Rle_trans with (1 := U1), Rmult_le_compat_r; lra). lra.
+Qed.
+
+(* The whole activation: t' off α g by u, the sigmoid by B (the theorem above, with d = u |α g|), the
+   product h' with g by p and ηh, the sum l' by q, and the last product by r and ηy. *)
+Theorem bound_swiglu (α limit up gate σ' h' l' y' B p q r ηh ηy : R) :
+  0 <= B -> 0 <= p -> 0 <= q -> 0 <= r -> 0 <= ηh ->
+  let g := Rmin gate limit in let l := Rmax (- limit) (Rmin up limit) in let σ := sigmoid (α * g) in
+  Rabs (σ' - σ) <= B * σ -> Rabs (h' - g * σ') <= p * Rabs (g * σ') + ηh ->
+  Rabs (l' - (l + 1)) <= q * Rabs (l + 1) -> Rabs (y' - h' * l') <= r * Rabs (h' * l') + ηy ->
+  let y := swiglu α limit up gate in
+  Rabs (y' - y) <= ((1 + B) * (1 + p) * (1 + q) * (1 + r) - 1) * Rabs y
+                   + (1 + r) * (1 + q) * ηh * Rabs (l + 1) + ηy.
+Proof.
+  intros HB Hp Hq Hr Hηh g l σ Hσ Hh Hl Hy y.
+  pose proof (sigmoid_pos (α * g) : 0 < σ) as G.
+  set (h := g * σ). assert (h0 : 0 <= Rabs h) by apply Rabs_pos.
+  assert (E1 : Rabs (g * σ' - h) <= B * Rabs h).
+  { unfold h. replace (g * σ' - g * σ) with (g * (σ' - σ)) by ring. rewrite !Rabs_mult, (Rabs_pos_eq σ) by lra.
+    pose proof (Rmult_le_compat_l _ _ _ (Rabs_pos g) Hσ). lra. }
+  pose proof (operation_step _ _ h (Rabs h) _ p ηh Hp Hh (Rle_refl _) E1) as E2.
+  set (L := Rabs (l + 1)) in *. assert (L0 : 0 <= L) by apply Rabs_pos.
+  assert (Ll : Rabs l' <= (1 + q) * L).
+  { replace l' with ((l + 1) + (l' - (l + 1))) by ring. pose proof (Rabs_triang (l + 1) (l' - (l + 1))).
+    fold L in H. lra. }
+  assert (Ey : y = h * (l + 1)) by (unfold y, swiglu, h, σ; fold g l; ring).
+  assert (Ay : Rabs y = Rabs h * L) by (rewrite Ey; apply Rabs_mult).
+  assert (E3 : Rabs (h' * l' - y) <= ((1 + B) * (1 + p) * (1 + q) - 1) * (Rabs h * L) + (1 + q) * ηh * L).
+  { rewrite Ey. replace (h' * l' - h * (l + 1)) with ((h' - h) * l' + h * (l' - (l + 1))) by ring.
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult.
+    pose proof (Rmult_le_compat _ _ _ _ (Rabs_pos _) (Rabs_pos _) E2 Ll).
+    pose proof (Rmult_le_compat_l _ _ _ h0 Hl). lra. }
+  pose proof (operation_step _ _ y (Rabs y) _ r ηy Hr Hy (Rle_refl _) E3) as E4.
+  rewrite Ay in *. lra.
 Qed.
 (*< bound.swiglu *)

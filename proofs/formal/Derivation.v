@@ -41,7 +41,9 @@ Qed.
 
 Section Derivation.
   Variables d H d' : nat.
+  (*> sink.attn-headsum sink.attn-values sink.attn-expand sink.attn-inside sink.attn-distribute sink.attn-split sink.attn-factor sink.attn-mass sink.attn-one-minus sink.attn-reorder sink.attn-final sink.attn-gate *)
   Hypothesis d_split : d = (H * d')%nat.
+  (*< sink.attn-headsum sink.attn-values sink.attn-expand sink.attn-inside sink.attn-distribute sink.attn-split sink.attn-factor sink.attn-mass sink.attn-one-minus sink.attn-reorder sink.attn-final sink.attn-gate *)
   Variables WQ WK WV WO : mat.     (* d x d *)
   Variables bQ bK bV bO : vec.     (* R^d *)
   Variable b_S : nat -> R.         (* the learned sink logit of each head *)
@@ -199,4 +201,30 @@ Section Derivation.
     apply sink_attn_final.
   Qed.
   (*< sink.attn-final *)
+
+  (* The same once more, as the ordinary attention of a layer whose heads are turned down: the sink's
+     share 1 - alpha_s is a gate on what a head attends to, tokens and bias alike; b^O is outside. *)
+  (*> sink.attn-gate *)
+  Definition line_gate : vec :=
+    (∑ h < H, (1 - α_sink h) *:
+       (((∑ j ∈ J, softmax J (s h) j *: (x j *[d] WV_ h)) + bV_ h) *[d'] WO_ h)) + bO.
+
+  Theorem sink_attn_gate : J <> [] -> ATTN = line_gate.
+  Proof.
+    intros HJ. rewrite sink_attn_headsum, sink_attn_values, sink_attn_expand. unfold line_expand, line_gate.
+    f_equal. apply vsum_ext. intros h.
+    set (o := (∑ j ∈ J, softmax J (s h) j *: (x j *[d] WV_ h))%V).
+    assert (E : (∑ j ∈ J, α h j *: (x j *[d] WV_ h + bV_ h))%V = ((1 - α_sink h) *: (o + bV_ h))%V).
+    { apply vec_eq. intros c. unfold vsum, vscal, vadd, o. unfold vsum, vscal, vadd.
+      rewrite Rmult_plus_distr_l, <- Sum_scal_l.
+      rewrite (Sum_ext _ _ (fun j => ((1 - α_sink h) * (softmax J (s h) j * (x j *[d] WV_ h)%V c)
+                                     + α h j * bV_ h c)%R)).
+      - rewrite Sum_plus, Sum_scal_r. f_equal. f_equal. apply sink_mass.
+      - intros j. assert (A : (α h j = (1 - α_sink h) * softmax J (s h) j)%R).
+        { unfold α, α_sink, alpha, alpha_sink, softmax. pose proof (sum_exp_pos J (s h) HJ).
+          pose proof (exp_pos (b_S h)). field. split; lra. }
+        rewrite <- Rmult_assoc, <- A. ring. }
+    rewrite E, vmul_scal. reflexivity.
+  Qed.
+  (*< sink.attn-gate *)
 End Derivation.

@@ -5,7 +5,7 @@
 
    Values are one coordinate of the value vectors: v j is a real. *)
 
-From Sinkproof Require Import Sums SoftmaxSink ValueBias.
+From Sinkproof Require Import Sums Rope SoftmaxSink ValueBias.
 From Coq Require Import Reals List Permutation Lia Lra.
 From Coquelicot Require Import Coquelicot.
 Import ListNotations.
@@ -61,6 +61,45 @@ Section Forms.
 
   (* Scores of a query against keys and against the learned key k*. *)
   Definition scaled_dot (d' : nat) (q k : vec) : R := (q ⋅[d'] k) / sqrt (INR d').
+
+  Definition put (c : nat) (x : R) (v : vec) : vec := fun i => if i =? c then x else v i.
+
+  Lemma put_dot d' c q k x y : (c < d')%nat -> q c = 0 ->
+    put c x q ⋅[d'] put c y k = (q ⋅[d'] k) + x * y.
+  Proof.
+    intros Hc Hq. unfold vdot.
+    rewrite (Sum_ext _ _ (fun i => q i * k i + (if i =? c then x * y else 0))).
+    - rewrite Sum_plus. f_equal. clear Hq. induction d' as [|n IH]; [lia|].
+      rewrite seq_S, Sum_app. cbn [Sum]. rewrite Nat.add_0_l. destruct (Nat.eq_dec n c) as [->|N].
+      + rewrite Nat.eqb_refl, Rplus_0_r, (Sum_ext_in _ _ (fun _ => 0)), Sum_zero; [ring|].
+        intros j Hj. apply in_seq in Hj. rewrite (proj2 (Nat.eqb_neq j c)) by lia. reflexivity.
+      + rewrite IH by lia. rewrite (proj2 (Nat.eqb_neq n c)) by exact N. ring.
+    - intros i. unfold put. destruct (Nat.eqb_spec i c) as [->|N]; [rewrite Hq|]; ring.
+  Qed.
+
+  (*> sink.shifted-softmax1 *)
+  (* Biases β and γ in a coordinate c that nothing else uses shift every score by one constant. *)
+  Theorem sink_shifted_softmax1_by_biases d' c q k β γ : (c < d')%nat -> q c = 0 ->
+    scaled_dot d' (put c β q) (put c γ k) = scaled_dot d' q k + β * γ / sqrt (INR d').
+  Proof. intros Hc Hq. unfold scaled_dot. rewrite put_dot by assumption. unfold Rdiv. ring. Qed.
+
+  (* Rotated with their positions i and j, what they add depends on the distance. *)
+  Theorem sink_shifted_softmax1_rotated half ω c i j β γ : (c < half)%nat -> let none := fun _ => 0 in
+    rotate half ω 1 i (put c β none) ⋅[half + half] rotate half ω 1 j (put c γ none) =
+    β * γ * cos (ω c * (i - j)).
+  Proof.
+    intros Hc none. rewrite dot_pairs.
+    rewrite (Sum_ext_in _ _ (fun p => (if p =? c then β * γ * cos (ω c * (i - j)) else 0))).
+    - clear - Hc. induction half as [|n IH]; [lia|].
+      rewrite seq_S, Sum_app. cbn [Sum]. rewrite Nat.add_0_l. destruct (Nat.eq_dec n c) as [->|N].
+      + rewrite Nat.eqb_refl, (Sum_ext_in _ _ (fun _ => 0)), Sum_zero; [ring|].
+        intros p Hp. apply in_seq in Hp. rewrite (proj2 (Nat.eqb_neq p c)) by lia. reflexivity.
+      + rewrite IH by lia. rewrite (proj2 (Nat.eqb_neq n c)) by exact N. ring.
+    - intros p Hp. apply in_seq in Hp. rewrite !rotate_second, !rotate_first by lia. unfold put, none.
+      rewrite (proj2 (Nat.eqb_neq (p + half) c)) by lia. destruct (Nat.eqb_spec p c) as [->|N]; [|ring].
+      replace (ω c * (i - j)) with (i * ω c - j * ω c) by ring. rewrite cos_minus. ring.
+  Qed.
+  (*< sink.shifted-softmax1 *)
 
   (* A learned key with a zero value is a sink with logit q k* / sqrt d'; k* = 0 is softmax_1.
      The logit of gpt-oss does not depend on q: for queries with a coordinate r that is 1, the
@@ -187,11 +226,17 @@ Section Forms.
 
   (*> sink.limit *)
   Theorem sink_limit J s j : J <> [] ->
+    is_lim (fun b => alpha_sink J s b) m_infty 0 /\
     is_lim (fun b => alpha J s b j) m_infty (softmax J s j) /\
+    is_lim (fun b => ∑ j ∈ J, alpha J s b j) m_infty 1 /\
     alpha_logit J s None j = softmax J s j /\
     (forall b, alpha_logit J s (Some b) j = alpha J s b j).
   Proof.
-    intros HJ. split; [apply alpha_at_m_infty, HJ|]. split; [|reflexivity].
+    intros HJ. split; [apply alpha_sink_at_m_infty, HJ|]. split; [apply alpha_at_m_infty, HJ|].
+    split; [|split; [|reflexivity]].
+    { apply (is_lim_ext (fun b => 1 - alpha_sink J s b)); [intros b; symmetry; apply sink_mass|].
+      replace (Finite 1) with (Rbar_minus 1 0) by (simpl; f_equal; ring).
+      apply (is_lim_minus _ _ _ 1 0); [apply is_lim_const | apply alpha_sink_at_m_infty, HJ | reflexivity]. }
     unfold alpha_logit, softmax. simpl. rewrite Rplus_0_l. reflexivity.
   Qed.
   (*< sink.limit *)

@@ -363,7 +363,7 @@ Proof.
   assert (MP : 0 < sigmoid (LSE J s - b)).
   { unfold sigmoid. apply Rdiv_lt_0_compat; [lra|]. pose proof (exp_pos (- (LSE J s - b))). lra. }
   assert (Gt : sigmoid (LSE J s - b) * exp (- ξ) <= sigmoid y <= sigmoid (LSE J s - b) * exp ξ).
-  { pose proof (bound_one_minus J s b fl u 0 S D ξ y HJ Hu Hfl ltac:(lra)) as Q. cbv zeta in Q.
+  { pose proof (mass_between J s b fl u 0 S D ξ y HJ Hu Hfl ltac:(lra)) as Q. cbv zeta in Q.
     rewrite M in Q. fold S in Q. apply Q; [lra | unfold D; lra | exact Hy]. }
   (* an error of the exponential moves the sigmoid by as much at most *)
   pose proof (exp_pos (- y)) as YP. set (Ey := exp (- y)) in *.

@@ -10,12 +10,12 @@ Import ListNotations.
 Open Scope R_scope.
 
 Section Product.
+  (*> lanes.linear *)
   Variable fl : R -> R.
   Variable u : R.
   Hypothesis u_nonneg : 0 <= u.
   Hypothesis fl_error : forall x, Rabs (fl x - x) <= u * Rabs x.
 
-  (*> lanes.linear *)
   (* From 0: sum = fl(w x + sum), over the terms of a block in the order of the list. *)
   Definition block_sum (B : list (R * R)) : R :=
     fold_left (fun sum p => fl (fst p * snd p + sum)) B 0.

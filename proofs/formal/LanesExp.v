@@ -25,8 +25,10 @@ Notation pow2 := (bpow radix2).
 Definition float32 : R -> Prop := generic_format radix2 (FLT_exp (-149) 24).
 Definition rnd : R -> R := round radix2 (FLT_exp (-149) 24) ZnearestE.
 
+(*> bound.exp *)
 Definition HIGH   := 89.0.
 Definition LOW    := -104.0.
+(*< bound.exp *)
 Definition LOG2E  := 0x1.715476p+0.
 Definition ROUND  := 0x1.8001fcp+23.
 Definition LN2_HI := 0x1.62e43p-1.
@@ -36,8 +38,10 @@ Definition C3     := 0x1.555492p-3.
 Definition C4     := 0x1.555a26p-5.
 Definition C5     := 0x1.12397ep-7.
 Definition C6     := 0x1.694c8ep-10.
+(*> bound.exp *)
 Definition ULP           := 0.93.
 Definition ULP_SUBNORMAL := 0.965.
+(*< bound.exp *)
 
 (* Steps 2 and 3; 4; 5 and 6 of the header. *)
 Definition steps_n (x : R) : R := rnd (rnd (x * LOG2E + ROUND) - ROUND).

@@ -170,7 +170,9 @@ Qed.
 (* ---- a tree whose roundings are drawn ---- *)
 
 Section Walk.
+  (*> bound.dot-likely *)
   Variable pick : list R -> list (R * R).
+  (*< bound.dot-likely *)
 
   (* The mean of k over all outcomes: k sees the computed value and the roundings so far. *)
   Fixpoint run (t : tree) (h : list R) (k : R -> list R -> R) : R :=
@@ -182,9 +184,11 @@ Section Walk.
     | Fma a b t => run t h (fun x h => mean (pick h) (fun δ => k ((a * b + x) * (1 + δ)) (δ :: h)))
     end.
 
+  (*> bound.dot-likely *)
   Variable u : R.
   Hypothesis u_pos : 0 < u.
   Hypothesis pick_fair : fair u pick.
+  (*< bound.dot-likely *)
 
   Lemma mean_le h f g : (forall δ, Rabs δ <= u -> f δ <= g δ) -> mean (pick h) f <= mean (pick h) g.
   Proof.
@@ -215,6 +219,7 @@ Section Walk.
     - rewrite <- IH. apply run_ext. intros. apply mean_plus.
   Qed.
 
+  (*> bound.dot-likely *)
   Let A t := absdot (terms t).
 
   (* The largest value that a tree can reach, and the squares of its roundings' largest sizes. *)
@@ -226,6 +231,7 @@ Section Walk.
     | Add l r => walk l + walk r + (u * (top l + top r)) ^ 2
     | Fma a b t => walk t + (u * (Rabs (a * b) + top t)) ^ 2
     end.
+  (*< bound.dot-likely *)
 
   Lemma rounded_top x X δ : Rabs x <= X -> Rabs δ <= u -> Rabs (x * (1 + δ)) <= (1 + u) * X.
   Proof.
@@ -359,6 +365,17 @@ Section Walk.
   Definition probability (t : tree) (event : R -> Prop) (dec : forall v, {event v} + {~ event v}) : R :=
     run t [] (fun v _ => if dec v then 1 else 0).
 
+  Fixpoint again (n : nat) (x : R) : tree :=
+    match n with O => Exact x 1 | S n => Fma 0 0 (again n x) end.
+
+  Lemma again_facts n x : depth (again n x) = n /\ roundings (again n x) = n /\
+    dot (terms (again n x)) = x /\ absdot (terms (again n x)) = Rabs x.
+  Proof.
+    induction n as [|n (D & R & S & T)]; unfold dot, absdot in *; cbn [again depth roundings terms Sum fst snd].
+    - rewrite Rmult_1_r, !Rplus_0_r. auto.
+    - rewrite D, R, S, T, Rmult_0_l, Rabs_R0, !Rplus_0_l. auto.
+  Qed.
+
   (*> bound.dot-likely *)
   (* In one order of summation, W at least the squares of u times the largest size of each number
      that is rounded: an error of λ sqrt W or more has probability at most 2 e^(-λ²/2). *)
@@ -413,6 +430,18 @@ Section Walk.
       ltac:(apply Rmult_lt_0_compat; [exact Hm' | apply pow_lt; exact Hut])) as B.
     rewrite sqrt_mult, sqrt_pow2 in B by (try apply pow2_ge_0; lra).
     rewrite <- Rmult_assoc in B. exact B.
+  Qed.
+
+  (* n roundings of one number, one after the other. *)
+  Theorem bound_dot_likely_again (n : nat) (x λ : R) : 0 < λ -> x <> 0 -> (0 < n)%nat ->
+    let limit := λ * sqrt (INR n) * (u * ((1 + u) ^ n * Rabs x)) in
+    probability (again n x) (fun v => limit <= Rabs (v - x)) (fun v => Rle_dec limit (Rabs (v - x)))
+      <= 2 * exp (- (λ ^ 2 / 2)).
+  Proof.
+    intros Hλ Hx Hn limit. pose proof (Rabs_pos_lt x Hx) as X.
+    destruct (again_facts n x) as (D & R & S & T).
+    pose proof (bound_dot_likely (again n x) λ Hλ) as B. unfold A in B.
+    rewrite D, R, S, T in B. apply B; [lra | exact Hn].
   Qed.
 
   (* The squared partial sums of n terms add up, on the mean over all n! orders, to this. *)

@@ -5,7 +5,7 @@
    l e^m and the numerator acc e^m, whatever its shift m. *)
 
 From Sinkproof Require Import Sums SoftmaxSink.
-From Coq Require Import Reals List Lra.
+From Coq Require Import Reals List Permutation Lra.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -125,19 +125,28 @@ Section Rows.
   Qed.
   (*< sink.online *)
 
-  (* Partial states of the parts, merged in order, then the sink once. *)
-  Definition merge_parts (parts : list (list key)) : option state :=
-    fold_right (fun J a => merge' (run' J) a) None parts.
+  (* Partial states of the parts, merged two at a time along any tree. *)
+  Inductive merges := Part (J : list key) | Merge (l r : merges).
+  Fixpoint merged (t : merges) : option state :=
+    match t with Part J => run' J | Merge l r => merge' (merged l) (merged r) end.
+  Fixpoint parts (t : merges) : list key :=
+    match t with Part J => J | Merge l r => parts l ++ parts r end.
 
-  (*> sink.split-kv *)
-  Theorem sink_split_kv (parts : list (list key)) b :
-    let whole := add_sink (merge_parts parts) b in
-    let J := concat parts in
-    acc whole / mass whole = ∑ j ∈ J, alpha J s b j * v j.
+  Lemma stands_merged t :
+    stands' (merged t) (∑ j ∈ parts t, exp (s j)) (∑ j ∈ parts t, exp (s j) * v j).
   Proof.
-    intros whole J. apply output_alpha, stands_add_sink. unfold J.
-    induction parts as [|P parts IH]; simpl; [split; reflexivity|].
-    rewrite !Sum_app. apply stands_merge'; [apply stands_run' | exact IH].
+    induction t as [J | l IHl r IHr]; cbn [merged parts]; [apply stands_run'|].
+    rewrite !Sum_app. apply stands_merge'; assumption.
+  Qed.
+
+  (* Any tree of merges whose parts are the keys of the row, in any order, then the sink once. *)
+  (*> sink.split-kv *)
+  Theorem sink_split_kv (t : merges) (J : list key) b : Permutation (parts t) J ->
+    let whole := add_sink (merged t) b in acc whole / mass whole = ∑ j ∈ J, alpha J s b j * v j.
+  Proof.
+    intros P whole. apply output_alpha, stands_add_sink.
+    rewrite <- (Sum_perm _ _ (fun j => exp (s j)) P), <- (Sum_perm _ _ (fun j => exp (s j) * v j) P).
+    apply stands_merged.
   Qed.
   (*< sink.split-kv *)
 End Rows.

@@ -16,6 +16,7 @@ Section Rope.
   Variable half : nat.
   Variable ω : nat -> R. (* the frequency of pair p, YaRN or not *)
 
+  (*> rope.rotate *)
   Definition rotate (γ t : R) (x : vec) : vec := fun c =>
     if c <? half then γ * (x c * cos (t * ω c) - x (c + half)%nat * sin (t * ω c))
     else let p := (c - half)%nat in γ * (x c * cos (t * ω p) + x p * sin (t * ω p)).
@@ -31,6 +32,8 @@ Section Rope.
     unfold rotate. rewrite (proj2 (Nat.ltb_ge _ _)) by lia.
     rewrite Nat.add_sub. reflexivity.
   Qed.
+
+  (*< rope.rotate *)
 
   (* A dot product over the 2 half coordinates, pair by pair. *)
   Lemma dot_pairs x y :

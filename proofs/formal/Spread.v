@@ -24,6 +24,7 @@ Fixpoint outcome (pick : list R -> list (R * R)) (n : nat) (h : list R) (k : lis
 Definition total (h : list R) : R := ∑ x ∈ h, x.
 
 Section Chernoff.
+  (*> stat.spread *)
   Variable pick : list R -> list (R * R).
   Variable μ : nat -> R.  (* of the unit that comes after so many others *)
   Variable M : R.
@@ -31,6 +32,7 @@ Section Chernoff.
   Hypothesis bounded : forall h p x, In (p, x) (pick h) -> 0 <= p /\ 0 <= x <= M.
   Hypothesis certain : forall h, mean (pick h) (fun _ => 1) = 1.
   Hypothesis small : forall h, mean (pick h) (fun x => x) <= μ (length h).
+  (*< stat.spread *)
 
   (* e^(θ x) is below its chord. *)
   Lemma unit_moment θ h : 0 <= θ ->

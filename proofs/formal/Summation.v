@@ -6,9 +6,9 @@
    A computation is a tree: its leaves are the products, rounded or not, its nodes rounded sums
    and fused multiply-adds. Sequential, pairwise, blocked and vectorised sums are all trees. *)
 
-From Sinkproof Require Import Sums.
+From Sinkproof Require Import Sums Nodes.
 From Coq Require Import Reals List Permutation ZArith Arith Lia Lra.
-From Flocq Require Import Core Relative.
+From Flocq Require Import Core Relative Plus_error.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -198,6 +198,16 @@ Section Formats.
     pose proof (Rmult_le_compat_r (Rabs x) _ _ (Rabs_pos x) He).
     unfold unit_roundoff, half_smallest. lra.
   Qed.
+
+  Lemma nearest_FLT_sum x y : generic_format radix2 (FLT_exp emin prec) x ->
+    generic_format radix2 (FLT_exp emin prec) y ->
+    Rabs (nearest_FLT (x + y) - (x + y)) <= unit_roundoff * Rabs (x + y).
+  Proof.
+    intros Fx Fy. destruct (FLT_plus_error_N_ex radix2 emin prec choice x y Fx Fy) as (e & He & E).
+    unfold nearest_FLT. rewrite E. replace ((x + y) * (1 + e) - (x + y)) with (e * (x + y)) by ring.
+    rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos|].
+    eapply Rle_trans; [exact He | apply u_rod1pu_ro_le_u_ro].
+  Qed.
 End Formats.
 
 Lemma dot_perm l l' : Permutation l l' -> dot l = dot l'.
@@ -205,6 +215,88 @@ Proof. apply Sum_perm. Qed.
 
 Lemma absdot_perm l l' : Permutation l l' -> absdot l = absdot l'.
 Proof. apply Sum_perm. Qed.
+
+(* A tree with one rounding is one of the sums whose operations have errors of their own. Products
+   may underflow, and sums of products that were not rounded; a sum of two floats never does. *)
+Definition unrounded (t : tree) : bool := match t with Exact _ _ => true | _ => false end.
+Definition sum_underflows (l r : tree) : bool := unrounded l || unrounded r.
+
+Fixpoint underflows (t : tree) : nat :=
+  match t with
+  | Exact _ _ => 0
+  | Prod _ _ => 1
+  | Add l r => underflows l + underflows r + (if sum_underflows l r then 1 else 0)
+  | Fma _ _ t => S (underflows t)
+  end.
+
+Lemma underflows_le t : (underflows t <= length (terms t))%nat.
+Proof.
+  induction t as [| | l IHl r IHr |]; simpl; rewrite ?app_length; try lia.
+  unfold sum_underflows. destruct l, r; simpl in *; lia.
+Qed.
+
+Fixpoint as_nodes (fl : R -> R) (u η : R) (t : tree) : nodes :=
+  let op η e := Node u η (fl (value e) - value e) e in
+  match t with
+  | Exact a b => Leaf a b
+  | Prod a b => op η (Leaf a b)
+  | Add l r => op (if sum_underflows l r then η else 0) (Join (as_nodes fl u η l) (as_nodes fl u η r))
+  | Fma a b t => op η (Join (Leaf a b) (as_nodes fl u η t))
+  end.
+
+Section AsNodes.
+  Variables (fl : R -> R) (u η : R) (float : R -> Prop).
+  Hypothesis Hu : 0 <= u.
+  Hypothesis Hη : 0 <= η.
+  Hypothesis Hfl : forall x, Rabs (fl x - x) <= u * Rabs x + η.
+  Hypothesis fl_float : forall x, float (fl x).
+  Hypothesis sums : forall x y, float x -> float y -> Rabs (fl (x + y) - (x + y)) <= u * Rabs (x + y).
+
+  Lemma eval_float t : unrounded t = false -> float (eval fl t).
+  Proof. destruct t; simpl; intros H; [discriminate | apply fl_float ..]. Qed.
+
+  Lemma as_nodes_honest t : let e := as_nodes fl u η t in
+    honest e /\ value e = eval fl t /\ products e = terms t /\ growth e <= (1 + u) ^ depth t /\
+    underflow e <= INR (underflows t) * (1 + u) ^ depth t * η.
+  Proof.
+    assert (Step : forall η e, honest e -> 0 <= η -> Rabs (fl (value e) - value e) <= u * Rabs (value e) + η ->
+                   honest (Node u η (fl (value e) - value e) e)).
+    { intros h e He Hh H. cbn [honest]. repeat split; try assumption.
+      pose proof (Rmult_le_compat_l u _ _ Hu (value_le_size e)). lra. }
+    assert (P1 : forall n, 1 <= (1 + u) ^ n) by (intros; apply pow_R1_Rle; lra).
+    assert (More : forall k m n, (m <= n)%nat -> INR k * (1 + u) ^ m * η <= INR k * (1 + u) ^ n * η).
+    { intros k m n L. apply Rmult_le_compat_r; [exact Hη|]. apply Rmult_le_compat_l; [apply pos_INR|].
+      apply Rle_pow; [lra | exact L]. }
+    induction t as [a b | a b | l (Hl & Vl & Tl & Gl & Ul) r (Hr & Vr & Tr & Gr & Ur)
+                   | a b t (H & V & T & G & U)]; cbv zeta; cbn [as_nodes eval terms depth underflows].
+    - repeat split; simpl; lra.
+    - split; [apply Step; [exact I | exact Hη | apply Hfl]|]. repeat split; simpl; try lra. nra.
+    - set (h := if sum_underflows l r then η else 0).
+      assert (Hh : 0 <= h) by (unfold h; destruct (sum_underflows l r); lra).
+      split; [apply Step; [split; assumption | exact Hh |]|].
+      + cbn [value]. rewrite Vl, Vr. unfold h, sum_underflows.
+        destruct (unrounded l) eqn:El; [apply Hfl|]. destruct (unrounded r) eqn:Er; [apply Hfl|].
+        cbn [orb]. rewrite Rplus_0_r. apply sums; apply eval_float; assumption.
+      + cbn [value products growth underflow pow]. rewrite Vl, Vr, Tl, Tr. set (D := max (depth l) (depth r)).
+        repeat split; [ring | |].
+        * apply Rmult_le_compat_l; [lra|]. apply Rmax_lub.
+          -- eapply Rle_trans; [exact Gl | apply Rle_pow; [lra | unfold D; lia]].
+          -- eapply Rle_trans; [exact Gr | apply Rle_pow; [lra | unfold D; lia]].
+        * pose proof (More (underflows l) (depth l) D ltac:(unfold D; lia)).
+          pose proof (More (underflows r) (depth r) D ltac:(unfold D; lia)).
+          rewrite !plus_INR.
+          assert (h <= INR (if sum_underflows l r then 1 else 0) * ((1 + u) * (1 + u) ^ D) * η).
+          { unfold h. destruct (sum_underflows l r); simpl INR; [|lra]. pose proof (Rmult_le_compat_r η _ _ Hη (P1 D)); pose proof (Rmult_le_compat_l u _ _ Hu (Rmult_le_compat_r η _ _ Hη (P1 D))); pose proof (Rmult_le_pos _ _ Hu Hη); lra. }
+          apply Rle_trans with ((1 + u) * (INR (underflows l) * (1 + u) ^ D * η
+            + INR (underflows r) * (1 + u) ^ D * η) + h); [|lra].
+          apply Rplus_le_compat_r, Rmult_le_compat_l; lra.
+    - split; [apply Step; [split; [exact I | assumption] | exact Hη | apply Hfl]|].
+      cbn [value products growth underflow pow]. rewrite V, T. repeat split; [ring | |].
+      + apply Rmult_le_compat_l; [lra|]. apply Rmax_lub; [apply P1 | exact G].
+      + rewrite S_INR, Rplus_0_l. pose proof (Rmult_le_compat_l (1 + u) _ _ ltac:(lra) U).
+        pose proof (Rmult_le_compat_r η _ _ Hη (P1 (S (depth t)))). cbn [pow] in *. lra.
+  Qed.
+End AsNodes.
 
 (* Any tree over the terms of l, in any order, under any rounding that errs by at most u: in
    particular to nearest in any precision. *)
@@ -247,143 +339,102 @@ Proof.
   - intros x. apply (nearest_FLX_error prec choice (prec_gt_0 := Hp)).
 Qed.
 
-(* With underflow: each of the roundings adds at most half the smallest subnormal, grown by the
-   roundings after it. *)
+(* With underflow: each product adds at most half the smallest subnormal, grown by the roundings
+   after it. A sum of two floats does not underflow. *)
 Corollary bound_dot_with_underflow (emin prec : Z) (choice : Z -> bool) (t : tree) : (0 < prec)%Z ->
-  let u := unit_roundoff prec in
+  let u := unit_roundoff prec in let n := length (terms t) in
   Rabs (eval (nearest_FLT emin prec choice) t - dot (terms t)) <=
-    ((1 + u) ^ depth t - 1) * absdot (terms t)
-    + INR (roundings t) * (1 + u) ^ depth t * half_smallest emin.
+    ((1 + u) ^ depth t - 1) * absdot (terms t) + INR n * (1 + u) ^ depth t * half_smallest emin.
 Proof.
-  intros Hp u. apply tree_error.
-  - apply unit_roundoff_nonneg.
-  - apply half_smallest_nonneg.
-  - intros x. apply (nearest_FLT_error emin prec choice (prec_gt_0 := Hp)).
+  intros Hp u n. pose proof (half_smallest_nonneg emin) as Hη.
+  pose proof (unit_roundoff_nonneg prec : 0 <= u) as Hu.
+  destruct (as_nodes_honest (nearest_FLT emin prec choice) u (half_smallest emin)
+    (generic_format radix2 (FLT_exp emin prec)) Hu Hη
+    (nearest_FLT_error emin prec choice (prec_gt_0 := Hp))
+    ltac:(intros x; apply generic_format_round; [apply FLT_exp_valid; exact Hp | apply valid_rnd_N])
+    (nearest_FLT_sum emin prec choice (prec_gt_0 := Hp)) t) as (H & V & T & G & U).
+  destruct (nodes_error _ H) as [_ E]. rewrite V, T in E. eapply Rle_trans; [exact E|].
+  apply Rplus_le_compat.
+  - apply Rmult_le_compat_r; [apply absdot_nonneg | lra].
+  - eapply Rle_trans; [exact U|]. apply Rmult_le_compat_r; [exact Hη|].
+    apply Rmult_le_compat_r; [apply pow_le; lra | apply le_INR, underflows_le].
+Qed.
+
+(* Every operation with an error of its own, |δ| <= u (the sizes of what it adds) + η: products,
+   accumulator and result in formats of their own, several terms added at once. growth t is the
+   largest product of 1 + u over the operations on a term's way, underflow t the η grown by what
+   comes after them; as_nodes makes each tree above one of these. *)
+Theorem bound_dot_nodes (t : nodes) (l : list (R * R)) : honest t -> Permutation (products t) l ->
+  Rabs (value t - ∑ p ∈ l, fst p * snd p) <=
+    (growth t - 1) * (∑ p ∈ l, Rabs (fst p * snd p)) + underflow t.
+Proof.
+  intros H P. rewrite <- (Sum_perm _ _ (fun p => fst p * snd p) P).
+  rewrite <- (Sum_perm _ _ (fun p => Rabs (fst p * snd p)) P). apply (nodes_error t H).
+Qed.
+
+(* A tensor core that takes in m blocks of products, one operation each. *)
+Corollary bound_dot_blocks (u η : R) (blocks : list (R * list (R * R))) : 0 <= u -> 0 <= η ->
+  let t := blocks_added u η blocks in let m := length blocks in honest t ->
+  Rabs (value t - dot (products t)) <=
+    ((1 + u) ^ m - 1) * absdot (products t) + INR m * (1 + u) ^ m * η.
+Proof.
+  intros Hu Hη t m H. pose proof (bound_dot_nodes t _ H (Permutation_refl _)) as B.
+  unfold t, m in *. rewrite blocks_growth in B by assumption.
+  pose proof (blocks_underflow u η blocks Hu Hη). unfold dot, absdot. lra.
 Qed.
 (*< bound.dot *)
 
-(* A linear layer: n products and a bias β; m counts n - 1 additions, one more for β, and one
-   when products round. The inputs a' that the engine holds may differ from the true a by δ. *)
-(*> bound.linear *)
-Theorem bound_linear (fl : R -> R) (u β : R) (t : tree) (n : nat) (a a' b δ : nat -> R) :
-  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
-  Permutation (terms t) ((β, 1) :: map (fun k => (a' k, b k)) (seq 0 n)) ->
-  (forall k, Rabs (a' k - a k) <= δ k) ->
-  let m := (n + products_round t)%nat in INR m * u < 1 ->
-  Rabs (eval fl t - ((∑ k < n, a k * b k) + β)) <=
-    gamma m u * ((∑ k < n, Rabs (a' k * b k)) + Rabs β) + ∑ k < n, δ k * Rabs (b k).
+(* The same with gamma, in a format that rounds to nearest and underflows. *)
+Lemma nearest_error emin prec choice t m : (0 < prec)%Z -> (depth t <= m)%nat ->
+  let u := unit_roundoff prec in INR m * u < 1 ->
+  Rabs (eval (nearest_FLT emin prec choice) t - dot (terms t)) <=
+    gamma m u * absdot (terms t)
+    + INR (length (terms t)) * (1 + gamma m u) * half_smallest emin.
 Proof.
-  intros Hu Hfl P Hδ m Hm.
-  assert (F : forall x, Rabs (fl x - x) <= u * Rabs x + 0) by (intros; rewrite Rplus_0_r; apply Hfl).
-  pose proof (tree_error fl u 0 Hu (Rle_refl 0) F t) as T. rewrite Rmult_0_r, Rplus_0_r in T.
-  rewrite (dot_perm _ _ P), (absdot_perm _ _ P) in T. unfold dot, absdot in T.
-  cbn [Sum fst snd] in T. rewrite !Sum_map, Rmult_1_r in T. cbn [fst snd] in T.
+  intros Hp D u Hm. pose proof (unit_roundoff_nonneg prec : 0 <= u) as Hu.
+  eapply Rle_trans; [apply (bound_dot_with_underflow emin prec choice t Hp)|]. fold u.
+  pose proof (Rle_pow (1 + u) _ _ ltac:(lra) D) as P. pose proof (pow_gamma u m Hu Hm) as G.
+  pose proof (half_smallest_nonneg emin).
+  apply Rplus_le_compat.
+  - apply Rmult_le_compat_r; [apply absdot_nonneg | lra].
+  - apply Rmult_le_compat_r; [assumption|]. apply Rmult_le_compat_l; [apply pos_INR | lra].
+Qed.
+
+(* A linear layer: n products and a bias β; m counts n - 1 additions, one more for β, and one when
+   products round. Each of the n + 1 terms may underflow once, by η at most. *)
+(*> bound.linear *)
+Theorem bound_linear (emin prec : Z) (choice : Z -> bool) (β : R) (t : tree) (n : nat) (a b : nat -> R) :
+  (0 < prec)%Z -> Permutation (terms t) ((β, 1) :: map (fun k => (a k, b k)) (seq 0 n)) ->
+  let u := unit_roundoff prec in let η := half_smallest emin in
+  let m := (n + products_round t)%nat in INR m * u < 1 ->
+  Rabs (eval (nearest_FLT emin prec choice) t - ((∑ k < n, a k * b k) + β)) <=
+    gamma m u * ((∑ k < n, Rabs (a k * b k)) + Rabs β) + INR (n + 1) * (1 + gamma m u) * η.
+Proof.
+  intros Hp P u η m Hm.
   assert (D : (depth t <= m)%nat).
   { pose proof (depth_le t) as D. rewrite (Permutation_length P) in D.
-    simpl in D. rewrite map_length, seq_length in D. lia. }
-  pose proof (Rmult_le_compat_r u _ _ Hu (le_INR _ _ D)).
-  assert (G : (1 + u) ^ depth t - 1 <= gamma m u).
-  { eapply Rle_trans; [apply (pow_gamma u (depth t)); lra | apply gamma_mono; assumption]. }
-  replace (eval fl t - _) with
-    ((eval fl t - (β + ∑ k < n, a' k * b k)) + ((∑ k < n, a' k * b k) - ∑ k < n, a k * b k)) by ring.
-  eapply Rle_trans; [apply Rabs_triang|]. apply Rplus_le_compat.
-  - eapply Rle_trans; [exact T|]. rewrite (Rplus_comm (Rabs β)).
-    apply Rmult_le_compat_r; [|exact G]. pose proof (Rabs_pos β).
-    pose proof (Sum_nonneg (seq 0 n) (fun k => Rabs (a' k * b k)) (fun _ _ => Rabs_pos _)). lra.
-  - rewrite <- Sum_minus. eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros k _.
-    replace (a' k * b k - a k * b k) with ((a' k - a k) * b k) by ring.
-    rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos | apply Hδ].
+    simpl in D. rewrite map_length, seq_length in D. unfold m. lia. }
+  pose proof (nearest_error emin prec choice t m Hp D Hm) as T. fold u η in T.
+  rewrite (dot_perm _ _ P), (absdot_perm _ _ P), (Permutation_length P) in T. unfold dot, absdot in T.
+  cbn [Sum fst snd length] in T. rewrite !Sum_map, Rmult_1_r, map_length, seq_length in T. cbn [fst snd] in T.
+  rewrite (Rplus_comm (Sum _ _) β), (Rplus_comm (Sum _ _) (Rabs β)), Nat.add_1_r. exact T.
+Qed.
+
+(* Operations with errors of their own, and operands a' within δ of a. *)
+Theorem bound_linear_nodes (β : R) (t : nodes) (n : nat) (a a' b δ : nat -> R) : honest t ->
+  Permutation (products t) ((β, 1) :: map (fun k => (a' k, b k)) (seq 0 n)) ->
+  (forall k, Rabs (a' k - a k) <= δ k) ->
+  Rabs (value t - ((∑ k < n, a k * b k) + β)) <=
+    (growth t - 1) * ((∑ k < n, Rabs (a' k * b k)) + Rabs β) + underflow t
+    + ∑ k < n, δ k * Rabs (b k).
+Proof.
+  intros H P Hδ. pose proof (bound_dot_nodes t _ H P) as T.
+  cbn [Sum fst snd] in T. rewrite !Sum_map, Rmult_1_r in T. cbn [fst snd] in T.
+  replace (value t - _) with
+    ((value t - (β + ∑ k < n, a' k * b k)) + ((∑ k < n, a' k * b k) - ∑ k < n, a k * b k)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|]. apply Rplus_le_compat; [lra|].
+  rewrite <- Sum_minus. eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros k _.
+  replace (a' k * b k - a k * b k) with ((a' k - a k) * b k) by ring.
+  rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos | apply Hδ].
 Qed.
 (*< bound.linear *)
-
-(* ---- exact sums ---- *)
-
-Definition binary64 := FLT_exp (-1074) 53.
-Definition bfloat16 := FLT_exp (-133) 8.
-
-(* x is a whole multiple of 2^L. *)
-Definition multiple (L : Z) (x : R) : Prop := exists m : Z, x = IZR m * bpow radix2 L.
-
-Lemma multiple_plus L x y : multiple L x -> multiple L y -> multiple L (x + y).
-Proof. intros [m ->] [n ->]. exists (m + n)%Z. rewrite plus_IZR. ring. Qed.
-
-Lemma multiple_dot L l :
-  (forall a b, In (a, b) l -> multiple L (a * b)) -> multiple L (dot l).
-Proof.
-  unfold dot. induction l as [|[a b] l IH]; simpl; intros H.
-  - exists 0%Z. ring.
-  - apply multiple_plus; [apply H; auto | apply IH; intros; apply H; auto].
-Qed.
-
-(* A multiple of 2^L below 2^(53 + L) needs at most 53 bits: binary64 holds it. *)
-Lemma multiple_format L x : (-1074 <= L)%Z -> multiple L x -> Rabs x < bpow radix2 (53 + L) ->
-  generic_format radix2 binary64 x.
-Proof.
-  intros HL [m ->] Hx. apply generic_format_FLT. exists (Float radix2 m L); [reflexivity | | exact HL].
-  rewrite bpow_plus, Rabs_mult, (Rabs_pos_eq (bpow _ L)) in Hx by apply bpow_ge_0.
-  apply Rmult_lt_reg_r in Hx; [|apply bpow_gt_0].
-  apply lt_IZR. rewrite abs_IZR. exact Hx.
-Qed.
-
-(* Products of bfloat16 numbers are multiples of 2^-266, and of more: the last bits add. *)
-Lemma multiple_product a b e f : multiple e a -> multiple f b -> multiple (e + f) (a * b).
-Proof.
-  intros [m ->] [n ->]. exists (m * n)%Z. rewrite mult_IZR, bpow_plus. ring.
-Qed.
-
-Lemma multiple_bfloat16 x : generic_format radix2 bfloat16 x -> multiple (-133) x.
-Proof.
-  intros F. apply FLT_format_generic in F; [|easy]. destruct F as [[m e] -> _ He].
-  exists (m * 2 ^ (e + 133))%Z. unfold F2R. simpl Fnum. simpl Fexp. simpl Fexp in He.
-  rewrite mult_IZR, (IZR_Zpower radix2) by lia. rewrite Rmult_assoc, <- bpow_plus.
-  do 2 f_equal. lia.
-Qed.
-
-(* No rounding happens: every partial sum, in every order, fits. Any rounding mode. *)
-(*> bound.dot-exact *)
-Theorem bound_dot_exact (rnd : R -> Z) {valid : Valid_rnd rnd} (L : Z) (t : tree) :
-  (-1074 <= L)%Z ->
-  (forall a b, In (a, b) (terms t) -> multiple L (a * b)) ->
-  ∑ p ∈ terms t, Rabs (fst p * snd p) < bpow radix2 (53 + L) ->
-  eval (round radix2 binary64 rnd) t = ∑ p ∈ terms t, fst p * snd p.
-Proof.
-  fold (absdot (terms t)) (dot (terms t)). intros HL.
-  assert (Fits : forall l, (forall a b, In (a, b) l -> multiple L (a * b)) ->
-    absdot l < bpow radix2 (53 + L) -> round radix2 binary64 rnd (dot l) = dot l).
-  { intros l M B. apply round_generic; [exact valid|]. apply (multiple_format L); auto.
-    - apply multiple_dot, M.
-    - eapply Rle_lt_trans; [apply dot_le_absdot | exact B]. }
-  induction t as [a b | a b | l IHl r IHr | a b t IH]; intros M B; cbn [eval].
-  - unfold dot. simpl. ring.
-  - specialize (Fits [(a, b)] M B). unfold dot in *. simpl in *. rewrite Rplus_0_r in *. exact Fits.
-  - specialize (Fits (terms (Add l r)) M B). cbn [terms] in *. unfold dot, absdot in *.
-    rewrite !Sum_app in *. pose proof (absdot_nonneg (terms l)). pose proof (absdot_nonneg (terms r)).
-    unfold absdot in *. rewrite IHl, IHr; try lra; auto; intros; apply M, in_or_app; auto.
-  - specialize (Fits (terms (Fma a b t)) M B). cbn [terms] in *. unfold dot, absdot in *.
-    cbn [Sum fst snd] in *. pose proof (Rabs_pos (a * b)).
-    rewrite IH; try lra; auto. intros. apply M. right. assumption.
-Qed.
-
-(* So the order does not matter, to the last bit. *)
-Corollary bound_dot_exact_any_order (rnd : R -> Z) {valid : Valid_rnd rnd} (L : Z) (t t' : tree) :
-  (-1074 <= L)%Z -> (forall a b, In (a, b) (terms t) -> multiple L (a * b)) ->
-  absdot (terms t) < bpow radix2 (53 + L) -> Permutation (terms t) (terms t') ->
-  eval (round radix2 binary64 rnd) t = eval (round radix2 binary64 rnd) t'.
-Proof.
-  intros HL M B P. rewrite (bound_dot_exact rnd L t HL M B). rewrite (bound_dot_exact rnd L t' HL).
-  - apply Sum_perm, P.
-  - intros a b Hab. apply M. apply (Permutation_in _ (Permutation_sym P)), Hab.
-  - fold (absdot (terms t')). rewrite <- (absdot_perm _ _ P). exact B.
-Qed.
-
-(* bfloat16 inputs, when even the smallest product counts in full: L = -266. *)
-Corollary bound_dot_exact_bfloat16 (rnd : R -> Z) {valid : Valid_rnd rnd} (t : tree) :
-  (forall a b, In (a, b) (terms t) ->
-     generic_format radix2 bfloat16 a /\ generic_format radix2 bfloat16 b) ->
-  absdot (terms t) < bpow radix2 (53 - 266) ->
-  eval (round radix2 binary64 rnd) t = dot (terms t).
-Proof.
-  intros F B. apply (bound_dot_exact rnd (-266)); [lia | | exact B]. intros a b Hab.
-  destruct (F a b Hab). apply (multiple_product a b (-133) (-133)); apply multiple_bfloat16; assumption.
-Qed.
-(*< bound.dot-exact *)

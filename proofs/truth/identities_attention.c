@@ -184,6 +184,38 @@ static void attn_final(arb_ptr out, const sinkproof_ball_instance *m, slong bits
 }
 //< sink.attn-final sink.general
 
+//> sink.attn-gate
+// sum_h (1 - alpha_s,h) [sum_j softmax_j x_j W^V_h + b^V_h] W^O_h + b^O
+static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
+    arb_ptr a = _arb_vec_init((slong)m->n + 1), head = _arb_vec_init(SINKPROOF_BALL_DIM);
+    arb_ptr b_v = _arb_vec_init(SINKPROOF_BALL_DIM);
+    arb_t left, sum;
+    arb_init(left);
+    arb_init(sum);
+    set_doubles(out, m->bo_c, m->hidden);
+    for (size_t h = 0; h < m->heads; h++) {
+        size_t g = group_of(m, h);
+        sinkproof_ball_weights(a, a + m->n, m, h, bits);
+        sink_mass(left, m, a, bits); // 1 - alpha_s
+        sinkproof_ball_exps(a, m, h, bits);
+        sinkproof_ball_sum(sum, a, m->n, bits);
+        for (size_t j = 0; j < m->n; j++) arb_div(a + j, a + j, sum, bits); // softmax_j
+        sinkproof_ball_weighted(head, m, g, a, NULL, bits);
+        set_doubles(b_v, m->bv_gd + g * m->dim, m->dim);
+        for (size_t d = 0; d < m->dim; d++) {
+            arb_add(head + d, head + d, b_v + d, bits);
+            arb_mul(head + d, head + d, left, bits);
+        }
+        add_times_output(out, m, h, head, bits);
+    }
+    _arb_vec_clear(a, (slong)m->n + 1);
+    _arb_vec_clear(head, SINKPROOF_BALL_DIM);
+    _arb_vec_clear(b_v, SINKPROOF_BALL_DIM);
+    arb_clear(left);
+    arb_clear(sum);
+}
+//< sink.attn-gate
+
 // (1 - alpha_s) of head 0 with its sink logit the ball b.
 static void one_minus(arb_ptr out, const sinkproof_ball_instance *m, const arb_t b, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
@@ -361,6 +393,8 @@ const sinkproof_identity sinkproof_identities_attention[] = {
      "the bias term times 1 - alpha_s", attn_factor, attn_mass, false, false, false},
     {"sink.attn-final", EQUAL, SINKPROOF_BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O",
      "the last line", attn_concat, attn_final, false, false, false},
+    {"sink.attn-gate", EQUAL, SINKPROOF_BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O",
+     "ordinary heads and biases times 1 - alpha_s", attn_concat, attn_gate, false, false, false},
     {"sink.general", EQUAL, SINKPROOF_BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O, heads grouped",
      "the last line, b^V through g(h)", attn_concat, attn_final, false, false, false},
     {"sink.bias-intensity", SINKPROOF_BALL_DERIVATIVE, SINKPROOF_BALL_HIDDEN,

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Whether the formula that a page prints is what its theorem says; for check_doc.py.
+
+No program reads a formula and a theorem as one. A person does, once per statement, and writes down
+in doc/PROVED.txt what both say, in one notation, with the hashes of what was read:
+
+    sink.mass 3f2a1b0c9d8e 7c6b5a493827
+        sum_j alpha_j = 1 - alpha_s
+
+A formula or a theorem that changes has another hash, and the row no longer counts until somebody
+has read both again and written the row anew; nothing refreshes it. The page of each such statement
+shows the theorem, and every hypothesis of the section that the theorem stands in.
+"""
+import hashlib
+import re
+
+import doc_pages
+
+TABLE = "doc/PROVED.txt"
+ROW = re.compile(rf"^({doc_pages.ID}) ([0-9a-f]{{12}}) ([0-9a-f]{{12}})$")
+
+
+def digest(text):
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
+
+
+def without_comments(text):
+    kept, depth = [], 0
+    for token in re.split(r"(\(\*|\*\))", text):
+        depth += {"(*": 1, "*)": -1}.get(token, 0)
+        if depth == 0 and token != "*)":
+            kept.append(token)
+    return "".join(kept)
+
+
+def formula_of(text):
+    """The $$ block of a statement, as check_doc.py collects it."""
+    return text[text.index("$$"):]
+
+
+def theorem_of(regions):
+    """What the Coq regions of an id state: no proof, no comment."""
+    files = sorted(f for f in regions if f.endswith(".v"))
+    return "\n".join(without_comments(doc_pages.without_proofs(regions[f])) for f in files)
+
+
+def read_table(path, problems):
+    """{id: (formula, theorem, what both say)}"""
+    rows, id = {}, None
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], 1):
+        match = ROW.match(line)
+        if match:
+            id = match[1]
+            if id in rows:
+                problems.add(f"{TABLE}:{number}", f"{id} has a second row")
+            rows[id] = [match[2], match[3], ""]
+        elif line.startswith("    ") and id:
+            rows[id][2] += line.strip() + " "
+        elif line.strip() and not line.startswith("#"):
+            problems.add(f"{TABLE}:{number}", f"malformed: {line!r}, expected ID FORMULA THEOREM")
+    return rows
+
+
+def hypotheses(root, file):
+    """[(line, hypothesis)] that sections of a Coq file put before the line of each region's start:
+    {id: set of hypotheses in force}."""
+    open_sections, force, code = [], {}, (root / file).read_text(encoding="utf-8")
+    for line in code.splitlines():
+        if re.match(r"^\s*Section\b", line):
+            open_sections.append([])
+        elif re.match(r"^\s*End\b", line) and open_sections:
+            open_sections.pop()
+        elif match := re.match(r"^\s*Hypothes[ie]s\s+(.*)", line):
+            if open_sections:
+                open_sections[-1].append(" ".join(match[1].split()))
+        elif match := re.match(r"^\s*\(\*<((?: \S+)+) \*\)$", line):
+            for id in match[1].split():
+                force.setdefault(id, set()).update(h for s in open_sections for h in s)
+    return force
+
+
+def check(root, stated, regions, problems):
+    if not (root / TABLE).is_file() and not any("C" in s[2] for s in stated.values()):
+        return
+    rows = read_table(root / TABLE, problems)
+    shown = {(m[2], m[3]) for page in doc_pages.pages(root) for m in
+             map(doc_pages.SHOWN.match, page.read_text(encoding="utf-8").splitlines()) if m}
+    in_force = {}
+    for id, (chapter, _, kinds, text) in stated.items():
+        files = [f for f in regions.get(id, {}) if f.endswith(".v")]
+        if "C" not in kinds or not files:
+            continue
+        place, theorem = f"doc/{chapter}", theorem_of(regions[id])
+        for file in files:
+            if (file, id) not in shown:
+                problems.add(place, f"{id} is proved in {file}, and no page shows the theorem")
+            if file not in in_force:
+                in_force[file] = hypotheses(root, file)
+            for hypothesis in sorted(in_force[file].get(id, ())):
+                if hypothesis not in " ".join(regions[id][file].split()):
+                    problems.add(place, f"{id} is proved under a hypothesis that its region leaves out: {hypothesis}")
+        want = (digest(formula_of(text)), digest(theorem))
+        if id not in rows:
+            problems.add(TABLE, f"{id} has no row: read formula and theorem, then write '{id} {want[0]} {want[1]}' "
+                         "and what both say")
+            continue
+        changed = [what for what, a, b in zip(("formula", "theorem"), rows[id], want) if a != b]
+        if changed:
+            problems.add(TABLE, f"the {' and the '.join(changed)} of {id} changed since somebody read both: read them "
+                         f"again, then write '{id} {want[0]} {want[1]}' and what both say")
+        elif not rows[id][2].strip():
+            problems.add(TABLE, f"{id} does not say what both say")
+    for id in sorted(set(rows) - {i for i, s in stated.items() if "C" in s[2]}):
+        problems.add(TABLE, f"{id} is no statement that asks for C")
