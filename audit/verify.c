@@ -43,6 +43,7 @@ static const verify_statement inventory[] = {
     {"sink.online", "CB", "the online recurrence, sink first or last"},
     {"sink.split-kv", "CB", "parts merge to the whole, the sink once"},
     {"sink.key-bias", "CQB", "a learned key with a zero value"},
+    {"sink.scale-inside", "CQB", "a logit inside of 1/sqrt(d') is that over sqrt(d')"},
     {"sink.kv-bias", "CQB", "a learned key and value"},
     {"sink.sink-token", "DB", "a learned token in front"},
     {"sink.value-bias-only", "CB", "a learned value: the weights still sum to 1"},
@@ -50,6 +51,11 @@ static const verify_statement inventory[] = {
     {"sink.fixed-value", "DB", "a fixed value m v'"},
     {"sink.gated", "DC", "Qwen3-Next's gate, and when it is the sink"},
     {"sink.hybrid", "DB", "MiMo-V2-Flash: sinks on sliding layers only"},
+    // the first token
+    {"first.token", "CQB", "it sees only itself: a function of its embedding"},
+    {"sink.absolute", "CQB", "a window leaves the first key, not the sink, behind"},
+    {"mask.first-recent", "CQB", "what is kept, times 1 - mu, and what is evicted"},
+    {"bound.evict", "CB", "evicting keys of mass mu moves the output by 2 mu V"},
     // forms that kernels evaluate
     {"form.base2", "CB", "exponentials in base 2"},
     {"form.running-max", "CB", "numerators rescaled at each new maximum"},
@@ -70,8 +76,13 @@ static const verify_statement inventory[] = {
     {"router.topk", "CQB", "the largest K, the lower index first"},
     {"router.softmax-after", "CQB", "softmax after the choice"},
     {"swiglu.clamped", "DB", "the experts' activation"},
+    {"swiglu.gelu-fit", "CB", "what 1.702 fits, and by how much it errs"},
+    {"swiglu.plus-one", "CB", "the gradient at 0"},
     {"moe.sum", "CQ", "the mixture, in any order"},
     {"model.forward", "DB", "the composition"},
+    {"model.biases", "DE", "which linear layers have a bias"},
+    {"model.parameters", "DE", "all parameters, and those that a token meets"},
+    {"train.tokens", "E", "tokens from accelerator hours"},
     // errors and laws
     {"bound.dot", "C", "a sum of products in any order"},
     {"bound.dot-exact", "C", "when a binary64 dot product is exact"},

@@ -41,6 +41,7 @@ void sinkproof_verify_mixture(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed);
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed);
+void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed);
 void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed);
 
 // Adds one comparison: an error that is no number, or not within a bound, is wrong.
