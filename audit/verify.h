@@ -60,7 +60,7 @@ verify_measure sinkproof_verify_measure(const char *id, char letter, uint64_t se
 
 // The stages of ref/, in groups that share a run (verify_ref.c); single operations
 // (verify_bounds.c), the forms of kernels (verify_forms.c), the whole model and the statistics
-// (verify_whole.c).
+// (verify_whole.c), its size and training (verify_size.c).
 void sinkproof_verify_linear(verify_measure *result, uint64_t seed);
 void sinkproof_verify_scores(verify_measure *result, uint64_t seed);
 void sinkproof_verify_softmax(verify_measure *result, uint64_t seed);
@@ -75,6 +75,7 @@ void sinkproof_verify_mixture(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed);
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed);
+void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed);
 void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed);
 void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_base2(verify_measure *result, uint64_t seed);
@@ -84,6 +85,9 @@ void sinkproof_verify_form_router(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed);
 void sinkproof_verify_ftz(verify_measure *result, uint64_t seed);
 void sinkproof_verify_forward(verify_measure *result, uint64_t seed);
+void sinkproof_verify_biases(verify_measure *result, uint64_t seed);
+void sinkproof_verify_parameters(verify_measure *result, uint64_t seed);
+void sinkproof_verify_tokens(verify_measure *result, uint64_t seed);
 void sinkproof_verify_drift(verify_measure *result, uint64_t seed);
 void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed);
 void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed);

@@ -8,6 +8,7 @@
 #include "proofs/bounds/bounds.h"
 #include "proofs/bounds/one_minus.h"
 #include "proofs/truth/exact_dot.h"
+#include "ref/stages.h"
 
 #include <math.h>
 
@@ -163,4 +164,34 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
     }
     arb_clear(mass);
     arb_clear(e_b);
+}
+
+// swiglu.gelu-fit: the activation of ref/ at u = 0 against GELU. It errs by the fit's own largest
+// difference and by its distance from x sigmoid(1.702 x).
+void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("real-f64");
+    arb_ptr gate_up = _arb_vec_init(2);
+    arb_t above, below, fit, gelu;
+    arb_init(above);
+    arb_init(below);
+    arb_init(fit);
+    arb_init(gelu);
+    sinkproof_truth_decimal(fit, 1.702, VERIFY_BITS);
+    sinkproof_truth_gelu_fit(above, below, fit, 1, 64);
+    arb_max(above, above, below, 64);
+    double largest = sinkproof_truth_distance(above, 0);
+    for (int k = 0; k < 2000; k++) {
+        double g = k % 2 == 0 ? between(&seed, -3, 3) : between(&seed, -40, 7);
+        double y = sinkproof_swiglu_one(&policy, 1.702, 7, g, 0);
+        arb_set_d(gate_up, g);
+        sinkproof_truth_swiglu(fit, gate_up, 1, 1.702, 7, VERIFY_BITS);
+        sinkproof_truth_gelu(gelu, gate_up, VERIFY_BITS);
+        sinkproof_verify_put(result, sinkproof_truth_distance(gelu, y),
+                             largest + sinkproof_truth_distance(fit, y));
+    }
+    _arb_vec_clear(gate_up, 2);
+    arb_clear(above);
+    arb_clear(below);
+    arb_clear(fit);
+    arb_clear(gelu);
 }

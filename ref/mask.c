@@ -5,12 +5,12 @@
 #include "ref/stages.h"
 
 size_t sinkproof_mask_first(size_t window, size_t i) {
-    //> mask.causal
+    //> mask.causal first.token
     size_t first = 0; // keys 0 ... i: the query sees itself, and nothing after it
-    //< mask.causal
-    //> mask.window
+    //< mask.causal first.token
+    //> mask.window sink.absolute
     // Exactly `window` keys, itself included: i - window + 1 ... i.
     if (window > 0 && i + 1 > window) first = i + 1 - window;
-    //< mask.window
+    //< mask.window sink.absolute
     return first;
 }

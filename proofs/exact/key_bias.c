@@ -76,6 +76,23 @@ static row softmax_1_output(const instance *m) {
 }
 //< sink.key-bias
 
+//> sink.scale-inside
+// One row [q K, b*] of raw scores, the whole of it scaled: e^(b*/sqrt(d')) is the base to the b*.
+static row scaled_together(const instance *m) {
+    return attend(m, q_power(m->base, m->k_star[0]), row_zero(m->head_dim), value_of);
+}
+static row sink_of_scaled(const instance *m) { // the model's logit b = b* / sqrt(d')
+    return sink_output(m, q_power(m->base, m->k_star[0]));
+}
+// d' = 4, so that e^b is the square of the base to the b: the model's b is b* = 2 b inside.
+static row twice_inside(const instance *m) {
+    return attend(m, q_power(m->base, 2 * m->k_star[0]), row_zero(m->head_dim), value_of);
+}
+static row sink_outside(const instance *m) {
+    return sink_output(m, q_power(q_mul(m->base, m->base), m->k_star[0]));
+}
+//< sink.scale-inside
+
 //> sink.kv-bias
 // One more key k* and value v*, against sum_j alpha_j v_j + alpha_* v*.
 static row key_and_value(const instance *m) {
@@ -176,6 +193,9 @@ const sinkproof_exact_statement sinkproof_exact_key_bias[] = {
     QK("key-bias", "a key k* with a zero value", "a sink logit b = q k* / sqrt(d')", zero_value_key,
        sink_of_query),
     QK("key-bias", "k* = 0", "softmax_1(s) V", zero_key, softmax_1_output),
+    QK("scale-inside", "softmax([q K, b*] / sqrt(d')) [V, 0]", "a sink logit b = b* / sqrt(d')",
+       scaled_together, sink_of_scaled),
+    QK("scale-inside", "b* = 2 b inside, d' = 4", "a sink logit b", twice_inside, sink_outside),
     QK("kv-bias", "a key k* with a value v*", "sum_j alpha_j v_j + alpha_* v*", key_and_value,
        sink_plus_star),
     QK("sink-token", "a learned token x* before the others",
@@ -205,5 +225,7 @@ static row negated_query(const instance *m) {
 const sinkproof_exact_statement sinkproof_exact_key_bias_wrong[] = {
     QK("key-bias", "query -q with the sink logit of q", "query -q with the key k*", constant_logit,
        negated_query),
+    QK("scale-inside", "the model's b taken inside as it is, d' = 4", "a sink logit b",
+       scaled_together, sink_outside),
     {0},
 };

@@ -148,6 +148,107 @@ static row relative_products(const instance *m) {
 }
 //< rope.orthogonal
 
+//> first.token
+// The first query: J = {i}. Whatever the other tokens are, and their scores.
+static row layer_of_first(const instance *m) {
+    instance first = *m;
+    first.x = matrix_zero(m->x.rows, m->x.cols);
+    for (size_t j = 0; j < m->tokens; j++) {
+        first.sees[j] = j == m->query;
+        row x = j == m->query ? x_of(m, j) : m->x_star;
+        for (size_t c = 0; c < m->hidden; c++) first.x.at[j * m->hidden + c] = x.at[c];
+    }
+    return layer_output(&first);
+}
+// = sum_h (1 - alpha_s,h) (x W^V_h + b^V_h) W^O_h + b^O: a function of x alone.
+static row function_of_first(const instance *m) {
+    row sum = m->bo;
+    for (size_t h = 0; h < m->heads; h++) {
+        rational e_b = m->e_sink.at[h], e = e_score(m, m->query, h);
+        rational faded = q_sub(q_int(1), q_div(e_b, q_add(e_b, e)));
+        row v = row_add(row_times(x_of(m, m->query), w_value(m, h)), b_value(m, h));
+        sum = row_add(sum, row_scale(faded, row_times(v, w_output(m, h))));
+    }
+    return sum;
+}
+//< first.token
+
+//> sink.absolute
+// The last two keys, and something else where the window does not look: every weight (0 where a
+// key is hidden), the sink's share, the output.
+static bool in_window(const instance *m, size_t j) {
+    return j <= m->query && j + 2 > m->query;
+}
+static row windowed_row(const instance *m) {
+    instance other = *m;
+    row w = row_zero(m->tokens);
+    other.u = matrix_zero(m->u.rows, m->u.cols);
+    other.e = matrix_zero(m->e.rows, m->e.cols);
+    for (size_t j = 0; j < m->tokens; j++) {
+        bool sees = other.sees[j] = in_window(m, j);
+        other.e.at[j] = sees ? e_score(m, j, 0) : m->shift;
+        row u = sees ? value_of(m, j) : m->u_star;
+        for (size_t d = 0; d < m->head_dim; d++) other.u.at[j * m->head_dim + d] = u.at[d];
+    }
+    for (size_t j = seen(&other, 0); j < m->tokens; j = seen(&other, j + 1))
+        w.at[j] = alpha(&other, j, 0);
+    return row_join(w, row_join(row_one(alpha_sink(&other, 0)), output(&other)));
+}
+// From the query's own score and its neighbour's alone.
+static row row_of_two(const instance *m) {
+    size_t i = m->query;
+    rational e = e_score(m, i, 0), before = i > 0 ? e_score(m, i - 1, 0) : q_int(0);
+    rational all = q_add(m->e_sink.at[0], q_add(e, before));
+    row two = row_zero(m->tokens), o = row_scale(q_div(e, all), value_of(m, i));
+    two.at[i] = q_div(e, all);
+    if (i > 0) {
+        two.at[i - 1] = q_div(before, all);
+        o = row_add(o, row_scale(q_div(before, all), value_of(m, i - 1)));
+    }
+    return row_join(two, row_join(row_one(q_div(m->e_sink.at[0], all)), o));
+}
+//< sink.absolute
+
+//> mask.first-recent
+// Of the keys that a query sees, the first is kept and the last two; the others are evicted.
+static instance first_recent(const instance *m) {
+    instance kept = *m;
+    for (size_t j = 0; j < m->tokens; j++) kept.sees[j] = m->sees[j] && (j < 1 || in_window(m, j));
+    return kept;
+}
+static rational evicted_mass(const instance *m) {
+    instance kept = first_recent(m);
+    rational mass = q_int(0);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        if (!kept.sees[j]) mass = q_add(mass, alpha(m, j, 0));
+    return mass;
+}
+// All weights, the output, by how much all weights move in sum, and how many keys are kept.
+static row full_row(const instance *m) {
+    rational twice = q_mul(q_int(2), evicted_mass(m));
+    long kept = m->sees[0] + (m->query > 0) + (m->query > 1 && m->sees[m->query - 1]);
+    return row_join(row_join(weights(m), output(m)),
+                    row_join(row_one(twice), row_one(q_int(kept))));
+}
+static row row_from_kept(const instance *m) {
+    instance kept = first_recent(m);
+    rational mass = evicted_mass(m), share = q_sub(q_int(1), mass), moved = mass;
+    row w = row_zero(0), o = row_scale(share, output(&kept));
+    long count = 0;
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        rational a = q_mul(share, alpha(&kept, j, 0));
+        w = row_join(w, row_one(a));
+        count += kept.sees[j];
+        if (kept.sees[j]) moved = q_add(moved, q_sub(alpha(&kept, j, 0), a));
+        if (!kept.sees[j]) o = row_add(o, row_scale(a, value_of(m, j)));
+    }
+    rational sink = q_mul(share, alpha_sink(&kept, 0));
+    moved = q_add(moved, q_sub(alpha_sink(&kept, 0), sink));
+    row rest = row_join(row_one(moved), row_one(q_int(count)));
+    return row_join(row_join(w, row_one(sink)), row_join(o, rest));
+}
+//< mask.first-recent
+
 #define LAW(id, left_text, right_text, left, right)                                                \
     { "law." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
@@ -162,6 +263,13 @@ const sinkproof_exact_statement sinkproof_exact_laws[] = {
      output_of_combination, combination_of_outputs, 0},
     {"rope.orthogonal", SINKPROOF_EXACT_QK, "R^i q . R^j k and |R^i q|^2",
      "c^2 R^(i-j) q . k and c^2 |q|^2", rotated_products, relative_products, 0},
+    {"first.token", SINKPROOF_EXACT_LAYER, "ATTN of a query that sees only itself",
+     "sum_h (1 - alpha_s,h) (x W^V_h + b^V_h) W^O_h + b^O", layer_of_first, function_of_first, 0},
+    {"sink.absolute", SINKPROOF_EXACT_ROW, "a window of two keys, anything before it",
+     "the row from two scores", windowed_row, row_of_two, 0},
+    {"mask.first-recent", SINKPROOF_EXACT_ROW, "alpha, o and 2 mu of the full row, and |K|",
+     "(1 - mu) alpha', (1 - mu) o' + sum_E alpha v, what moved, and |K|", full_row, row_from_kept,
+     0},
     {0},
 };
 
@@ -171,6 +279,26 @@ static row scores_shifted_alone(const instance *m) {
     instance other = shifted(m, false);
     return weights(&other);
 }
+// The first visible key given what the first key had beside its own.
+static row first_visible(const instance *m) {
+    instance window = *m;
+    for (size_t j = 0; j < m->tokens; j++) window.sees[j] = in_window(m, j);
+    return row_one(alpha(&window, seen(&window, 0), 0));
+}
+static row first_and_own(const instance *m) {
+    instance all = *m;
+    for (size_t j = 0; j < m->tokens; j++) all.sees[j] = j <= m->query;
+    size_t own = m->query > 0 ? m->query - 1 : 0;
+    rational sum = alpha(&all, own, 0);
+    return row_one(own > 0 ? q_add(sum, alpha(&all, 0, 0)) : sum);
+}
+static row sink_of_kept(const instance *m) {
+    instance kept = first_recent(m);
+    return row_one(alpha_sink(&kept, 0));
+}
+static row sink_of_full(const instance *m) {
+    return row_one(alpha_sink(m, 0));
+}
 static row the_constant(const instance *m) {
     return m->u_star;
 }
@@ -179,5 +307,9 @@ const sinkproof_exact_statement sinkproof_exact_laws_wrong[] = {
     LAW("shift", "alpha(s + t, b): the scores shifted alone", "alpha(s, b)", scores_shifted_alone,
         weights),
     LAW("constant-value", "o with v_j = v", "v", output_of_constant, the_constant),
+    {"sink.absolute", SINKPROOF_EXACT_ROW, "the first visible key's weight",
+     "its own in the full row and the first key's", first_visible, first_and_own, 0},
+    {"mask.first-recent", SINKPROOF_EXACT_ROW, "alpha_s of the kept keys", "alpha_s of all",
+     sink_of_kept, sink_of_full, 0},
     {0},
 };

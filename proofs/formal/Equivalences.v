@@ -135,6 +135,37 @@ Section Forms.
   Qed.
   (*< sink.key-bias *)
 
+  (* A logit b* inside of the brackets that 1/sqrt d' multiplies is the sink b* / sqrt d'. Both have
+     the same sinks; a step of size eta on b* moves the logit as one of size eta / d' on b does. *)
+  (*> sink.scale-inside *)
+  Theorem sink_scale_inside J (d' : nat) (q : vec) (k : key -> vec) b_star dL eta : (0 < d')%nat ->
+    let r := sqrt (INR d') in
+    let s j := scaled_dot d' q (k j) in
+    let inside b_star o := cat (fun j => q ⋅[d'] k j) b_star o / r in
+    (forall j, softmax (with_extra J) (inside b_star) (Some j) = alpha J s (b_star / r) j) /\
+    softmax (with_extra J) (inside b_star) None = alpha_sink J s (b_star / r) /\
+    (forall b j, alpha J s b j = softmax (with_extra J) (inside (r * b)) (Some j)) /\
+    (let a := alpha_sink J s (b_star / r) in
+     is_derive (fun t => alpha_sink J s (t / r)) b_star (a * (1 - a) / r)) /\
+    (b_star - eta * (dL / r)) / r = b_star / r - eta / INR d' * dL.
+  Proof.
+    intros Hd r s inside. assert (Hr : 0 < r) by (apply sqrt_lt_R0, (lt_INR 0); exact Hd).
+    assert (E : forall t o, inside t o = cat s (t / r) o) by (intros t [j|]; reflexivity).
+    assert (F : forall t, softmax (with_extra J) (inside t) = softmax (with_extra J) (cat s (t / r)))
+      by (intros; f_equal; apply FunctionalExtensionality.functional_extensionality, E).
+    split; [|split; [|split; [|split]]].
+    - intros j. rewrite F. apply softmax_extra.
+    - rewrite F. apply sink_concat_slice.
+    - intros b j. rewrite F, softmax_extra. f_equal. field. lra.
+    - intros a. unfold a.
+      replace (alpha_sink J s (b_star / r) * (1 - alpha_sink J s (b_star / r)) / r)
+        with (/ r * (alpha_sink J s (b_star / r) * (1 - alpha_sink J s (b_star / r)))) by (field; lra).
+      apply (is_derive_comp (alpha_sink J s) (fun t => t / r) b_star);
+        [apply alpha_sink_derive | auto_derive; [exact I | field; lra]].
+    - assert (R : INR d' = r * r) by (symmetry; apply sqrt_sqrt, pos_INR). rewrite R. field. lra.
+  Qed.
+  (*< sink.scale-inside *)
+
   (*> sink.kv-bias *)
   Theorem sink_kv_bias J s v s_star v_star :
     ∑ o ∈ with_extra J, softmax (with_extra J) (cat s s_star) o * cat v v_star o =

@@ -12,6 +12,7 @@ extern const sinkproof_identity sinkproof_identities_sink[];
 extern const sinkproof_identity sinkproof_identities_forms[];
 extern const sinkproof_identity sinkproof_identities_stages[];
 extern const sinkproof_identity sinkproof_identities_model[];
+extern const sinkproof_identity sinkproof_identities_first[];
 
 double *sinkproof_ball_doubles(size_t n); // zeros; aborts without memory
 

@@ -112,6 +112,13 @@ void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_src
 void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter, double alpha,
                             double limit, slong bits);
 
+void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits); // x Phi(x)
+// The suprema over x >= 0 of x^w (Phi(x) - sigmoid(alpha x)) and of its opposite, Phi the normal
+// distribution function: w = 1 for GELU, 0 for Phi itself. alpha > 1. (gelu_fit.c)
+void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w, slong bits);
+// The alpha of [1.5, 2] at which the larger of the two is least, and that least error.
+void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits);
+
 // One projection of the chosen experts without bias: out_nkr = W_e x. x is [n][c], one row for
 // every chosen expert (M5), or [n][k][c] when per_slot (M9). Each expert's rows are read once.
 void sinkproof_truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
@@ -128,6 +135,13 @@ void sinkproof_truth_mixture(arb_ptr out_d, arb_srcptr w_k, arb_srcptr y_kd, siz
 void sinkproof_truth_unembed(arb_ptr logit_nv, arb_ptr normed_nc, arb_srcptr x_nc, size_t n,
                              const sinkproof_matrix *norm_c, const sinkproof_matrix *w_vc,
                              double eps, slong bits);
+
+// --- what a model costs (training.c) ----------------------------------------------------
+
+// Tokens from accelerator hours, the peak rate in operations a second and the share of it used.
+void sinkproof_truth_training_tokens(arb_t tokens, const sinkproof_config *config,
+                                     const arb_t hours, const arb_t peak, const arb_t used,
+                                     slong bits);
 
 // --- the stages: MPFR, one token (or one query and head) at a time -----------------------
 

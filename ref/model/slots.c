@@ -17,6 +17,7 @@ typedef enum dimension {
     INTER_2
 } dimension;
 
+//> model.biases
 static const struct {
     const char *name, *hf, *openai;
     size_t offset; // in sinkproof_layer
@@ -68,6 +69,7 @@ static const struct {
     [SINKPROOF_UNEMBEDDING] = {"unembedding", .hf = "lm_head.weight",
                                .openai = "unembedding.weight", .rows = VOCAB, .cols = HIDDEN},
 };
+//< model.biases
 
 static size_t length(const sinkproof_config *config, dimension d) {
     switch (d) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The size of a model, counted from the table of its weights.
+#include "proofs/exact/parameters.h"
+
+#include "ref/model/slots.h"
+
+//> model.parameters
+// All parameters, and of them the active ones: what one token is multiplied with or shifted by.
+// Of the experts only the chosen, of the embedding nothing: a row of it is looked up.
+sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
+    sinkproof_parameters n = {0, 0, 0};
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_slot slot = (sinkproof_slot)s;
+        size_t count, rows, cols, layers = s < SINKPROOF_LAYER_SLOTS ? config->n_layers : 1;
+        sinkproof_slot_shape(slot, config, &count, &rows, &cols);
+        size_t met = sinkproof_slot_is_stacked(slot) ? config->n_chosen : count;
+        n.total += layers * count * rows * cols;
+        if (slot != SINKPROOF_EMBEDDING) n.active += layers * met * rows * cols;
+        if (sinkproof_slot_is_expert_matrix(slot)) n.mxfp4 += layers * count * rows * cols;
+    }
+    return n;
+}
+
+// Bytes of the released containers: 17 for 32 numbers in MXFP4, 2 for every other one.
+size_t sinkproof_parameters_bytes(sinkproof_parameters n) {
+    return n.mxfp4 / 32 * 17 + (n.total - n.mxfp4) * 2;
+}
+//< model.parameters

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// How well x sigmoid(alpha x) fits GELU, x Phi(x), and sigmoid(alpha x) the normal distribution
+// function Phi: largest differences over the whole line, enclosed. With w = 1 or w = 0,
+//     f(x) = x^w (Phi(x) - sigmoid(alpha x))
+// is even or odd, so that x >= 0 says all. On [0, 16] by branch and bound: f lies within
+// f(m) + f'(I) (I - m) on an interval I with midpoint m. Beyond it
+//     x (1 - Phi(x)) <= phi(x),   x (1 - sigmoid(alpha x)) <= x e^(-alpha x),
+// both falling, the second for x > 1 / alpha; and one minus the other is no larger than either.
+#include "proofs/truth/truth.h"
+
+#if __has_include(<flint/arb_hypgeom.h>)
+#include <flint/arb_hypgeom.h>
+#else
+#include <arb_hypgeom.h>
+#endif
+
+enum { END = 16, MOST = 100000 };
+
+// erfc(-x / sqrt 2) / 2
+static void normal_distribution(arb_t out, const arb_t x, slong bits) {
+    arb_t root;
+    arb_init(root);
+    arb_sqrt_ui(root, 2, bits);
+    arb_div(out, x, root, bits);
+    arb_neg(out, out);
+    arb_hypgeom_erfc(out, out, bits);
+    arb_mul_2exp_si(out, out, -1);
+    arb_clear(root);
+}
+
+void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits) {
+    arb_t phi;
+    arb_init(phi);
+    normal_distribution(phi, x, bits);
+    arb_mul(out, x, phi, bits);
+    arb_clear(phi);
+}
+
+// f and f' on a ball of x >= 0.
+//> swiglu.gelu-fit
+static void difference(arb_t f, arb_t slope, const arb_t x, const arb_t alpha, int w, slong bits) {
+    arb_t t, u;
+    arb_init(t);
+    arb_init(u);
+    arb_mul(u, alpha, x, bits);
+    arb_cosh(t, u, bits); // sigmoid' = 1 / (2 + 2 cosh)
+    arb_mul_2exp_si(t, t, 1);
+    arb_add_ui(t, t, 2, bits);
+    arb_div(slope, alpha, t, bits);
+    arb_neg(u, u);
+    arb_exp(u, u, bits);
+    arb_add_ui(u, u, 1, bits);
+    arb_inv(u, u, bits); // sigmoid(alpha x)
+    normal_distribution(f, x, bits);
+    arb_sub(f, f, u, bits);
+    arb_mul(t, x, x, bits);
+    arb_mul_2exp_si(t, t, -1);
+    arb_neg(t, t);
+    arb_exp(t, t, bits);
+    arb_const_pi(u, bits);
+    arb_mul_2exp_si(u, u, 1);
+    arb_rsqrt(u, u, bits);
+    arb_mul(t, t, u, bits); // phi(x) = e^(-x^2 / 2) / sqrt(2 pi)
+    arb_sub(slope, t, slope, bits);
+    if (w == 1) { // (x d)' = d + x d'
+        arb_mul(slope, slope, x, bits);
+        arb_add(slope, slope, f, bits);
+        arb_mul(f, f, x, bits);
+    }
+    arb_clear(t);
+    arb_clear(u);
+}
+//< swiglu.gelu-fit
+
+typedef struct search {
+    const arb_struct *alpha;
+    int w, sign;
+    slong bits;
+    arf_t least, most; // the supremum lies between: a value that is reached, a bound
+    size_t intervals;  // looked at; beyond MOST the bound is infinite: undecided, not endless
+} search;
+
+// The interval [k, k + 1] 2^-depth: raises `least` by its middle; true when it can be left,
+// because f is below `least` there or because it is one of the smallest, whose bound is kept.
+static bool settled(search *s, ulong k, slong depth) {
+    arb_t middle, whole, f, slope, bound;
+    arb_init(middle);
+    arb_init(whole);
+    arb_init(f);
+    arb_init(slope);
+    arb_init(bound);
+    arb_set_ui(middle, 2 * k + 1);
+    arb_mul_2exp_si(middle, middle, -depth - 1);
+    arb_set(whole, middle);
+    arb_add_error_2exp_si(whole, -depth - 1);
+    difference(bound, slope, whole, s->alpha, s->w, s->bits);
+    difference(f, bound, middle, s->alpha, s->w, s->bits);
+    if (s->sign < 0) arb_neg(f, f);
+    arb_sub(whole, whole, middle, s->bits);
+    arb_mul(bound, slope, whole, s->bits);
+    arb_add(bound, bound, f, s->bits);
+    arf_t low, high;
+    arf_init(low);
+    arf_init(high);
+    arb_get_lbound_arf(low, f, s->bits);
+    arb_get_ubound_arf(high, bound, s->bits);
+    arf_max(s->least, s->least, low);
+    bool below = arf_cmp(high, s->least) < 0;
+    bool last = !below && depth >= s->bits / 2;
+    if (last) arf_max(s->most, s->most, high);
+    arf_clear(low);
+    arf_clear(high);
+    arb_clear(middle);
+    arb_clear(whole);
+    arb_clear(f);
+    arb_clear(slope);
+    arb_clear(bound);
+    return below || last;
+}
+
+static void look(search *s, ulong k, slong depth) {
+    if (s->intervals++ > MOST) arf_pos_inf(s->most);
+    if (arf_is_pos_inf(s->most) || settled(s, k, depth)) return;
+    look(s, 2 * k, depth + 1);
+    look(s, 2 * k + 1, depth + 1);
+}
+
+// Whatever lies beyond END: phi(END) or END e^(-alpha END), the larger.
+static void add_tail(search *s) {
+    arb_t x, t, u;
+    arf_t high;
+    arb_init(x);
+    arb_init(t);
+    arb_init(u);
+    arf_init(high);
+    arb_set_ui(x, END);
+    arb_mul(t, s->alpha, x, s->bits);
+    arb_neg(t, t);
+    arb_exp(t, t, s->bits);
+    arb_mul(t, t, x, s->bits);
+    arb_mul(u, x, x, s->bits);
+    arb_mul_2exp_si(u, u, -1);
+    arb_neg(u, u);
+    arb_exp(u, u, s->bits); // above phi(END)
+    arb_max(t, t, u, s->bits);
+    arb_get_ubound_arf(high, t, s->bits);
+    arf_max(s->most, s->most, high);
+    arb_clear(x);
+    arb_clear(t);
+    arb_clear(u);
+    arf_clear(high);
+}
+
+void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w, slong bits) {
+    for (int side = 0; side < 2; side++) {
+        search s = {.alpha = alpha, .w = w, .sign = side == 0 ? 1 : -1, .bits = bits};
+        arf_init(s.least);
+        arf_init(s.most);
+        // The middles first: with a good `least` nearly every interval can be left at once.
+        for (ulong k = 0; k < 16 * END; k++) settled(&s, k, 4);
+        arf_zero(s.most);
+        for (ulong k = 0; k < END; k++) look(&s, k, 0);
+        arf_max(s.most, s.most, s.least);
+        add_tail(&s);
+        arb_set_interval_arf(side == 0 ? above : below, s.least, s.most, bits);
+        arf_clear(s.least);
+        arf_clear(s.most);
+    }
+}
+
+// 1 when `above` is the larger at alpha = x, -1 when `below` is, 0 when the balls cannot tell.
+static int larger(arb_t above, const arf_t x, int w, slong bits) {
+    arb_t alpha, below;
+    arb_init(alpha);
+    arb_init(below);
+    arb_set_arf(alpha, x);
+    sinkproof_truth_gelu_fit(above, below, alpha, w, bits);
+    int side = arb_gt(above, below) ? 1 : arb_lt(above, below) ? -1 : 0;
+    arb_clear(alpha);
+    arb_clear(below);
+    return side;
+}
+
+// sigmoid(alpha x) grows with alpha at every x > 0: `above` falls, `below` rises, and the larger of
+// the two is least where they cross. There it is `above`, between those of low and high.
+void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) {
+    arf_t low, high, middle;
+    arb_t above_low, above_high, above;
+    arf_init(low);
+    arf_init(high);
+    arf_init(middle);
+    arb_init(above_low);
+    arb_init(above_high);
+    arb_init(above);
+    arf_set_d(low, 1.5);
+    arf_set_d(high, 2);
+    int side = larger(above_low, low, w, bits) == 1 && larger(above_high, high, w, bits) == -1;
+    if (side == 0) arf_neg_inf(low); // they do not cross in between
+    for (slong step = 0; step < bits / 2 && side != 0; step++) {
+        arf_add(middle, low, high, ARF_PREC_EXACT, ARF_RND_NEAR);
+        arf_mul_2exp_si(middle, middle, -1);
+        side = larger(above, middle, w, bits);
+        if (side != 0) arf_set(side > 0 ? low : high, middle);
+        if (side != 0) arb_set(side > 0 ? above_low : above_high, above);
+    }
+    arb_set_interval_arf(alpha, low, high, bits);
+    arb_union(error, above_low, above_high, bits);
+    arf_clear(low);
+    arf_clear(high);
+    arf_clear(middle);
+    arb_clear(above_low);
+    arb_clear(above_high);
+    arb_clear(above);
+}

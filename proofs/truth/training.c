@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What a published number of accelerator hours says about the tokens that a model was trained on.
+// Whatever a source rounds is a ball as wide as the rounding.
+#include "proofs/truth/truth.h"
+
+#include "proofs/exact/parameters.h"
+
+//> train.tokens
+// D = u P 3600 h / (6 N): h hours on accelerators of peak rate P, a share u of it used; a token
+// costs 6 operations for each of N active parameters, 2 forward and 4 backward.
+void sinkproof_truth_training_tokens(arb_t tokens, const sinkproof_config *config,
+                                     const arb_t hours, const arb_t peak, const arb_t used,
+                                     slong bits) {
+    arb_mul(tokens, hours, peak, bits);
+    arb_mul(tokens, tokens, used, bits);
+    arb_mul_ui(tokens, tokens, 3600, bits);
+    arb_div_ui(tokens, tokens, 6, bits);
+    arb_div_ui(tokens, tokens, sinkproof_parameters_of(config).active, bits);
+}
+//< train.tokens
