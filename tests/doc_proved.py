@@ -81,17 +81,17 @@ def hypotheses(root, file):
 
 
 def check(root, stated, regions, problems):
-    if not (root / TABLE).is_file() and not any("C" in s[2] for s in stated.values()):
+    if not (root / TABLE).is_file() and not any("C" in s.kinds for s in stated.values()):
         return
     rows = read_table(root / TABLE, problems)
     shown = {(m[2], m[3]) for page in doc_pages.pages(root) for m in
              map(doc_pages.SHOWN.match, page.read_text(encoding="utf-8").splitlines()) if m}
     in_force = {}
-    for id, (chapter, _, kinds, text) in stated.items():
+    for id, statement in stated.items():
         files = [f for f in regions.get(id, {}) if f.endswith(".v")]
-        if "C" not in kinds or not files:
+        if "C" not in statement.kinds or not files:
             continue
-        place, theorem = f"doc/{chapter}", theorem_of(regions[id])
+        place, theorem = f"doc/{statement.chapter}", theorem_of(regions[id])
         for file in files:
             if (file, id) not in shown:
                 problems.add(place, f"{id} is proved in {file}, and no page shows the theorem")
@@ -100,7 +100,7 @@ def check(root, stated, regions, problems):
             for hypothesis in sorted(in_force[file].get(id, ())):
                 if hypothesis not in " ".join(regions[id][file].split()):
                     problems.add(place, f"{id} is proved under a hypothesis that its region leaves out: {hypothesis}")
-        want = (digest(formula_of(text)), digest(theorem))
+        want = (digest(formula_of(statement.text)), digest(theorem))
         if id not in rows:
             problems.add(TABLE, f"{id} has no row: read formula and theorem, then write '{id} {want[0]} {want[1]}' "
                          "and what both say")
@@ -111,5 +111,5 @@ def check(root, stated, regions, problems):
                          f"again, then write '{id} {want[0]} {want[1]}' and what both say")
         elif not rows[id][2].strip():
             problems.add(TABLE, f"{id} does not say what both say")
-    for id in sorted(set(rows) - {i for i, s in stated.items() if "C" in s[2]}):
+    for id in sorted(set(rows) - {i for i, s in stated.items() if "C" in s.kinds}):
         problems.add(TABLE, f"{id} is no statement that asks for C")
