@@ -47,9 +47,9 @@ SETS_x86_64  := avx2 avx512 avx512bf16 amx
 SETS_aarch64 := neon
 MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
-# The judge reads each weight in proofs/bounds/factors.c: its two loops are worth vectors.
+# The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
-      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/factors,$(1)),-O3) \
+      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge% audit/verdict,$(1)),-O3) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
@@ -223,7 +223,7 @@ interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on 
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
 
-bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): a quarter of an hour
+bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
 	$(call packages,--with bare)
 	@TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/bare tests/bare.sh
 

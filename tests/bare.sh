@@ -125,12 +125,12 @@ open("/root/held", "w").close()
 time.sleep(5)
 locks.pop().close()
 time.sleep(5)'
-locked() { # release
+locked() { # release, jobs
     mkdir -p "$root/var/lib/apt/lists"
     chroot "$root" python3 -c "$HOLD" &
     local holder=$!
     until [ -e "$root/root/held" ] || ! kill -0 $holder 2>/dev/null; do sleep 0.1; done
-    demo "$1" -j8
+    demo "$1" "$2"
     wait $holder
     [ "$(grep -c 'is locked by process [0-9]* (python3): waiting for it' "$log")" = 1 ]
     show $? "$log" "$1: the locks of the index and of dpkg, held by another, were waited for and said once"
@@ -156,17 +156,15 @@ cannot() { # release
     refused "$1" 2 "make demo -j8 without a network" unshare --net make demo -j8
 }
 
-# Both commands in one root after another, and which is first changes from root to root.
-commands="demo tests"
-swap() { commands="${commands#* } ${commands% *}"; }
-
+# Two fresh roots of a release. In one the tests come first and with other jobs than in the release
+# before; in the other the tour, while another process installs something. The tests take minutes:
+# once for each release.
+jobs="-j1 -j8"
 whole() { # release
     fresh "$1" && cannot "$1"
-    for jobs in -j1 -j8; do
-        fresh "$1" && for command in $commands; do $command "$1" $jobs; done
-        swap
-    done
-    swap
+    fresh "$1" && tests "$1" "${jobs% *}" && demo "$1" "${jobs% *}"
+    fresh "$1" && locked "$1" "${jobs#* }"
+    jobs="${jobs#* } ${jobs% *}"
 }
 
 git clone -q --no-hardlinks . "$folder/head" || exit 1
@@ -178,6 +176,5 @@ for release in $releases; do
     show $? "$logs/$release-root.log" "$release: a minimal root from this machine's mirror: $(named "$release")"
     [ ! -e "$folder/$release/made" ] || whole "$release"
 done
-fresh "${releases%% *}" && locked "${releases%% *}"
 echo "1..$n"
 exit $failed

@@ -271,7 +271,7 @@ def arguments():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--since", metavar="COMMIT", default="")
     parser.add_argument("--only", metavar="ID,...", default="")
-    parser.add_argument("--cap", type=int, default=6, help="mutants of one region")
+    parser.add_argument("--cap", type=int, default=3, help="mutants of one region")
     parser.add_argument("--least", type=int, default=400, help="mutants in all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--log", default="", help="a line for each mutant")

@@ -13,7 +13,7 @@ typedef struct shown {
     struct {
         char name[16];
         double *values;
-        size_t count;
+        size_t count, room;
     } points[NAMES];
     size_t names;
 } shown;
@@ -23,10 +23,13 @@ static double *more(shown *s, const char *name, size_t count) {
     while (p < s->names && strcmp(s->points[p].name, name) != 0) p++;
     if (p == NAMES) exit(1);
     if (p == s->names) snprintf(s->points[s->names++].name, sizeof s->points[p].name, "%s", name);
-    size_t before = s->points[p].count;
-    s->points[p].count += count;
-    s->points[p].values = realloc(s->points[p].values, s->points[p].count * sizeof(double));
-    if (s->points[p].values == NULL) exit(1);
+    size_t before = s->points[p].count, after = before + count;
+    if (after > s->points[p].room) { // a row at a time is too little for realloc
+        s->points[p].room = 2 * after;
+        s->points[p].values = realloc(s->points[p].values, 2 * after * sizeof(double));
+        if (s->points[p].values == NULL) exit(1);
+    }
+    s->points[p].count = after;
     return s->points[p].values + before;
 }
 
