@@ -320,12 +320,12 @@ def main():
     hashes = {name: table.test_hash(options.root, name) for region in regions.values() for name in region.tests}
 
     def stale_since(since):
-        """Recalls a table's outcomes; the regions of which it has fewer than it had, or none."""
+        """Recalls a table's outcomes; the regions of which it lacks some that are drawn."""
         old, before = table_of(options, since)
         for key, region in regions.items():
             region.recall(old.get(key), before, hashes)
         return [key for key, region in regions.items() if not table.is_helper(key[0])
-                and region.due(min(options.cap, old[key].made) if key in old else options.cap, reasons)]
+                and region.due(options.cap, reasons)]
     stale = stale_since("")
     changed = stale_since(options.since) if options.since else stale
     only = set(filter(None, options.only.split(",")))

@@ -20,8 +20,9 @@ static size_t from_to(uint64_t *state, size_t least, size_t most) {
 static double uniform(uint64_t *state, double width) { // [-width/2, width/2], 53 bits
     return ((double)(draw(state) >> 11) * 0x1p-53 - 0.5) * width;
 }
-static double short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| < 8
-    double size = ldexp((double)from_to(state, 128, 255), (int)from_to(state, 0, 3) - 8);
+static double short_number(uint64_t *state) {     // 8 significant bits, 1/2 <= |x| < 8
+    int exponent = (int)from_to(state, 0, 3) - 8; // drawn first, whatever a compiler likes
+    double size = ldexp((double)from_to(state, 128, 255), exponent);
     return draw(state) % 2 == 0 ? size : -size;
 }
 static double *short_numbers(uint64_t *state, size_t n) {
