@@ -406,38 +406,44 @@ static int list(void) {
     return SINKPROOF_HOLDS;
 }
 
-int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
-    options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
-    o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
-    if (o.ids == NULL) abort();
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
-    if (o.list) return list();
-    size_t n = o.n_ids > 0 ? o.n_ids : sinkproof_verify_count();
-    for (size_t k = 0; k < o.n_ids; k++)
-        if (find(o.ids[k]) == NULL) return unknown(o.ids[k]);
-    bool text = o.json == NULL || strcmp(o.json, "-") != 0;
+static int check(const options *o, const verify_plant *plant) {
+    size_t n = o->n_ids > 0 ? o->n_ids : sinkproof_verify_count();
+    for (size_t k = 0; k < o->n_ids; k++)
+        if (find(o->ids[k]) == NULL) return unknown(o->ids[k]);
+    bool text = o->json == NULL || strcmp(o->json, "-") != 0;
     verify_result *results = calloc(n, sizeof *results);
     if (results == NULL) abort();
     int code = SINKPROOF_HOLDS;
     if (text) print_head();
     for (size_t k = 0; k < n; k++) {
-        const verify_statement *s = o.n_ids > 0 ? find(o.ids[k]) : sinkproof_verify_statement_at(k);
+        const verify_statement *s =
+            o->n_ids > 0 ? find(o->ids[k]) : sinkproof_verify_statement_at(k);
         sinkproof_progress("verify", s->id, k, n);
-        results[k] = sinkproof_verify(s, &o.how, plant);
+        results[k] = sinkproof_verify(s, &o->how, plant);
         if (!results[k].holds || results[k].missing[0] != '\0') code = SINKPROOF_BUG;
         sinkproof_progress("verify", s->id, n, n);
         if (text) print_row(&results[k]);
     }
-    for (size_t k = 0; text && k < o.n_ids; k++) print_detail(&results[k], &o, plant);
+    for (size_t k = 0; text && k < o->n_ids; k++) print_detail(&results[k], o, plant);
     if (text) print_summary(results, n);
     sinkproof_error error = {""};
-    bool written = o.json == NULL || write_results(&o, results, n, code, &error);
+    bool written = o->json == NULL || write_results(o, results, n, code, &error);
     free(results);
-    free(o.ids);
     flint_cleanup();
     mpfr_free_cache();
     return written ? code : sinkproof_bad_input("verify", &error);
+}
+
+int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
+    options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
+    o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
+    if (o.ids == NULL) abort();
+    argp_err_exit_status = SINKPROOF_USAGE;
+    int code = SINKPROOF_USAGE;
+    if (argp_parse(&parser, argc, argv, 0, NULL, &o) == 0)
+        code = o.list ? list() : check(&o, plant);
+    free(o.ids);
+    return code;
 }
 
 int sinkproof_cmd_verify(int argc, char **argv) {

@@ -115,12 +115,14 @@ bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot) {
     return slots[slot].stacked && slots[slot].rows != ONE;
 }
 
+//> model.biases
 void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, size_t *count,
                           size_t *rows, size_t *cols) {
     *count = slots[slot].stacked ? config->n_experts : 1;
     *rows = length(config, slots[slot].rows);
     *cols = length(config, slots[slot].cols);
 }
+//< model.biases
 
 sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot) {
     return (sinkproof_matrix *)(void *)((char *)layer + slots[slot].offset);
