@@ -147,6 +147,7 @@ refused() { # release, lines, what is typed, the words that do it
 }
 
 cannot() { # release
+    local jobs
     chroot "$root" chown -R nobody /root
     for jobs in -j1 -j8; do
         refused "$1" 1 "make demo $jobs by a user who may not install" \
