@@ -29,7 +29,7 @@ JANSSON = {"jansson.h"}
 PROVERS = re.compile(r"^(mpfr|gmp|cblas|arb|arf|mag|acb|fmpz|fmpq|arb_mat|flint)\w*\.h$|^flint/\w+\.h$")
 VECTORS = re.compile(r"^(\w*intrin|cpuid|arm_neon|omp|cblas)\.h$")
 DISPATCH = {"sys/auxv.h", "sys/syscall.h"}  # what the processor and the kernel say of themselves
-COMMAND = {"argp.h", "sched.h", "getopt.h", "termios.h", "sys/ioctl.h", "sys/time.h", "sys/wait.h"}
+COMMAND = {"argp.h", "sched.h", "getopt.h", "malloc.h", "termios.h", "sys/ioctl.h", "sys/time.h", "sys/wait.h"}
 
 # room: (rooms whose headers it may include, foreign headers it may include)
 MAY = {
