@@ -52,9 +52,9 @@ static void try_identity(verify_result *r, const sinkproof_identity *identity,
     r->ball.entries += o.entries;
     r->ball.broken += o.broken;
     r->ball.bits = o.bits > r->ball.bits ? o.bits : r->ball.bits;
-    if (!(o.radius_log2 <= r->ball.radius_log2)) r->ball.radius_log2 = o.radius_log2;
-    if (!(o.allowed_log2 <= r->ball.allowed_log2)) r->ball.allowed_log2 = o.allowed_log2;
-    if (!(o.share <= r->ball.share)) r->ball.share = o.share;
+    r->ball.radius_log2 = sinkproof_worst(r->ball.radius_log2, o.radius_log2);
+    r->ball.allowed_log2 = sinkproof_worst(r->ball.allowed_log2, o.allowed_log2);
+    r->ball.share = sinkproof_worst(r->ball.share, o.share);
     r->identities++;
 }
 
@@ -85,8 +85,8 @@ static void gather_balls(verify_result *r, const verify_options *options,
     r->grid = grid_of(options);
     double share = mass ? r->grid.mass_share : r->grid.gate_share;
     double radius = mass ? r->grid.mass_radius_log2 : r->grid.gate_radius_log2;
-    if (!(radius <= r->ball.radius_log2)) r->ball.radius_log2 = radius;
-    if (!(share <= r->ball.share)) r->ball.share = share;
+    r->ball.radius_log2 = sinkproof_worst(r->ball.radius_log2, radius);
+    r->ball.share = sinkproof_worst(r->ball.share, share);
 }
 
 // Is this kind of evidence here? A definition is code that was built; a proof counts when it was

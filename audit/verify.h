@@ -7,6 +7,7 @@
 #define SINKPROOF_VERIFY_H
 
 #include "proofs/bounds/honest.h"
+#include "proofs/bounds/worst.h"
 #include "proofs/exact/exact.h"
 #include "proofs/truth/identities.h"
 

@@ -44,7 +44,7 @@ void sinkproof_verify_put(verify_measure *result, double error, double bound) {
     double share = error == 0 && bound >= 0 ? 0 : error / bound;
     result->values++;
     result->wrong += !(share <= 1);
-    if (!(share <= result->worst)) result->worst = share;
+    result->worst = sinkproof_worst(result->worst, share);
 }
 
 static bool reaches(const sinkproof_honest *set, const arb_t truth) {

@@ -62,7 +62,7 @@ void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
             result->values += report->elements - report->undecided;
             result->wrong += report->outside + report->nans;
             double worst = report->outside + report->nans > 0 ? INFINITY : report->share_worst;
-            if (!(worst <= result->worst)) result->worst = worst;
+            result->worst = sinkproof_worst(result->worst, worst);
         }
         sinkproof_judgement_free(&judgement);
     }
