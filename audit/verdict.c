@@ -82,7 +82,7 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
                             double v, const sinkproof_honest *x) {
     bool inside = v >= x->lo && v <= x->hi; // NaN is outside
     bool likely = v >= x->likely_lo && v <= x->likely_hi;
-    double radius = sinkproof_radius(x), ulp = sinkproof_ulp(format, x->mid);
+    double radius = sinkproof_radius(x), ulp = sinkproof_step(format, x->mid);
     double share = v == x->mid ? 0 : fabs(v - x->mid) / radius, excess = share;
     report->elements++;
     report->nans += isnan(v);
@@ -90,7 +90,7 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
         report->several++;
         sinkproof_histogram_add(&report->shares, share);
     }
-    sinkproof_histogram_add(&report->widths, sinkproof_likely_radius(x) / ulp);
+    sinkproof_histogram_add(&report->widths, sinkproof_likely_about(x) / ulp);
     if (!inside) { // ranks before every element inside
         report->outside++;
         excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
@@ -110,7 +110,7 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
 static bool is_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
     double width = 0, size = 0;
     for (size_t i = 0; i < piece->count; i++) {
-        double radius = sinkproof_likely_radius(&x[i]);
+        double radius = sinkproof_likely_about(&x[i]);
         double added = x[i].mid - (piece->skipped != NULL ? piece->skipped[i] : 0);
         width += radius * radius, size += added * added;
     }

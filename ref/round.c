@@ -85,7 +85,7 @@ double sinkproof_underflow(sinkproof_format format) {
     const shape *s = &shapes[format];
     if (format == SINKPROOF_REAL) return 0;
     if (format == SINKPROOF_F64) return ldexp(1.0, -1074);
-    return ldexp(1.0, s->emin - s->bits);
+    return power_of_two(s->emin - s->bits);
 }
 
 const char *sinkproof_format_name(sinkproof_format format) {

@@ -42,8 +42,9 @@ static void make_room(sinkproof_drift *drift, size_t rows) {
     if (drift->rows == NULL) abort();
 }
 
-static int size_bin(double c, double largest) {
-    int below = ilogb(largest) - ilogb(c);
+// Of an element of a row whose largest has the exponent `top`.
+static int size_bin(double c, int top) {
+    int below = top - ilogb(c);
     return SIZES + (c > 0 ? 4 : 0) + (below < 2 ? 0 : below < 4 ? 1 : below < 7 ? 2 : 3);
 }
 
@@ -53,9 +54,9 @@ typedef struct share {
     bool own, jumps;
 } share;
 
-// In direction g: c, or 1 for an offset.
-static share share_of(double d, double g, const sinkproof_honest *x, bool own, bool jumps) {
-    double scaled = g / x->spread;
+// In direction g, c or 1 for an offset; scaled is g over the variance.
+static share share_of(double d, double g, double scaled, const sinkproof_honest *x, bool own,
+                      bool jumps) {
     return (share){.sum = d * scaled,
                    .weight = g * scaled,
                    .bias = x->bias * fabs(scaled),
@@ -73,51 +74,54 @@ static void put(sinkproof_drift_bin *bin, const share *e, double *shared) {
     *shared += e->shared;
 }
 
-// sqrt(after - before), what a row added to a sum of squares.
-static float added(double before, double after) {
-    return (float)sqrt(fmax(after - before, 0));
+static void add_bin(sinkproof_drift_bin *into, const sinkproof_drift_bin *from) {
+    into->sum += from->sum, into->weight += from->weight, into->model += from->model;
+    into->seen += from->seen, into->bias += from->bias, into->squares += from->squares;
+    into->elements += from->elements;
+    into->jumps = into->jumps || from->jumps;
 }
 
-static void put_row(sinkproof_drift *drift, const sinkproof_drift_bin *before, size_t n,
+static void put_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, size_t n,
                     const sinkproof_honest *x_i) {
-    const sinkproof_drift_bin *all = &drift->bins[ALL];
-    if (all->elements == before->elements) return;
+    if (row->elements == 0) return;
     make_room(drift, 1);
     drift->rows[drift->n_rows++] = (sinkproof_row){.key = sinkproof_row_key(n, x_i),
-                                                   .model = added(before->model, all->model),
-                                                   .seen = added(before->seen, all->seen),
-                                                   .weight = added(before->squares, all->squares)};
+                                                   .model = (float)sqrt(row->model),
+                                                   .seen = (float)sqrt(row->seen),
+                                                   .weight = (float)sqrt(row->squares)};
 }
 
 //> stat.drift
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double where) {
-    sinkproof_drift_bin before[SINKPROOF_DRIFT_BINS];
-    double shared[SINKPROOF_DRIFT_BINS] = {0}, largest = 0;
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) before[b] = drift->bins[b];
+    sinkproof_drift_bin row[PLACES] = {0}; // what this row adds
+    double shared[PLACES] = {0}, largest = 0;
     for (size_t i = 0; i < n; i++)
         if (isfinite(x_i[i].mid)) largest = fmax(largest, fabs(x_i[i].mid));
-    int quarter = (int)(fmin(fmax(where, 0), 0.999) * SINKPROOF_QUARTERS);
+    int top = ilogb(largest);
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
-        double c = x->mid, d = v_i[i] - c;
-        if (!(x->spread > 0) || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias))
+        double c = x->mid, d = v_i[i] - c, precision = 1 / x->spread;
+        if (!(x->spread > 0) || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias) ||
+            !isfinite(precision))
             continue;
-        double likely = sinkproof_likely_radius(x);
+        double likely = sinkproof_likely_about(x);
         bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
-        const int gains[3] = {ALL, size_bin(c, largest), PLACES + quarter};
-        share gain = share_of(d, c, x, common == 0, jumps);
-        share offset = share_of(d, 1, x, common == 0, jumps);
-        for (int b = 0; b < 3; b++) put(&drift->bins[gains[b]], &gain, &shared[gains[b]]);
-        put(&drift->bins[OFFSET], &offset, &shared[OFFSET]);
+        share gain = share_of(d, c, c * precision, x, common == 0, jumps);
+        share offset = share_of(d, 1, precision, x, common == 0, jumps);
+        int size = size_bin(c, top);
+        put(&row[ALL], &gain, &shared[ALL]);
+        put(&row[size], &gain, &shared[size]);
+        put(&row[OFFSET], &offset, &shared[OFFSET]);
     }
-    for (int b = 0; common != 0 && b < SINKPROOF_DRIFT_BINS; b++) { // the row is one unit
-        sinkproof_drift_bin *bin = &drift->bins[b];
-        double row = bin->sum - before[b].sum, weight = bin->weight - before[b].weight;
-        bin->model += common * shared[b] * shared[b];
-        bin->seen += row * row, bin->squares += weight * weight;
+    for (int b = 0; common != 0 && b < PLACES; b++) { // the row is one unit
+        row[b].model += common * shared[b] * shared[b];
+        row[b].seen = row[b].sum * row[b].sum, row[b].squares = row[b].weight * row[b].weight;
     }
-    put_row(drift, &before[ALL], n, x_i);
+    int quarter = (int)(fmin(fmax(where, 0), 0.999) * SINKPROOF_QUARTERS);
+    for (int b = 0; b < PLACES; b++) add_bin(&drift->bins[b], &row[b]);
+    add_bin(&drift->bins[PLACES + quarter], &row[ALL]);
+    put_row(drift, &row[ALL], n, x_i);
     sinkproof_spread_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
 }
 
@@ -159,13 +163,7 @@ bool sinkproof_drift_spreads(const sinkproof_drift_result *r) {
 }
 
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from) {
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
-        sinkproof_drift_bin *a = &into->bins[b];
-        const sinkproof_drift_bin *f = &from->bins[b];
-        a->sum += f->sum, a->weight += f->weight, a->model += f->model, a->seen += f->seen;
-        a->bias += f->bias, a->squares += f->squares, a->elements += f->elements;
-        a->jumps = a->jumps || f->jumps;
-    }
+    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) add_bin(&into->bins[b], &from->bins[b]);
     for (int q = 0; q < SINKPROOF_QUARTERS; q++)
         sinkproof_spread_merge(&into->spread[q], &from->spread[q]);
     make_room(into, from->n_rows);

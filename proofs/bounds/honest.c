@@ -18,21 +18,6 @@ double sinkproof_gamma(double n, double u) {
 }
 //< bound.dot
 
-sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
-                                  double bias) {
-    if (!(worst < INFINITY)) worst = INFINITY; // an input without bounds: nothing is known
-    likely = likely <= worst ? likely : worst;
-    return (sinkproof_honest){sinkproof_add_down(mid, -worst),
-                              sinkproof_add_up(mid, worst),
-                              sinkproof_add_down(mid, -likely),
-                              sinkproof_add_up(mid, likely),
-                              mid,
-                              var,
-                              var,
-                              bias,
-                              0};
-}
-
 sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
     double var = x.var + y.var;
     return (sinkproof_honest){sinkproof_add_down(x.lo, y.lo),
@@ -140,7 +125,7 @@ double sinkproof_flushed_below(const sinkproof_setting *s) {
 }
 
 double sinkproof_setting_underflow(const sinkproof_setting *s) {
-    return fmax(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
+    return sinkproof_larger(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
 }
 
 double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma) {
@@ -179,7 +164,7 @@ static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
 //< bound.ftz
 
 static void round_inside(const sinkproof_setting *s, sinkproof_honest *x) {
-    double ulp = sinkproof_ulp(s->policy->inside, x->mid);
+    double ulp = sinkproof_step(s->policy->inside, x->mid);
     if (x->var > 0 || rounded(s->policy->inside, x->mid) != x->mid) x->var += ulp * ulp / 12;
     x->spread = x->var;
     optional_rounding(s->policy->inside, x);
@@ -214,7 +199,7 @@ static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
 static void leave_open(sinkproof_format format, sinkproof_honest *x) {
-    double ulp = sinkproof_ulp(format, x->mid);
+    double ulp = sinkproof_step(format, x->mid);
     if (x->lo != x->hi || rounded(format, x->mid) != x->mid) x->bias += ulp / 2;
     scatter_after_rounding(ulp, x);
     x->var = x->spread;
@@ -227,7 +212,7 @@ static void round_set(sinkproof_format format, sinkproof_honest *x) {
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
         return; // it was rounded before
-    double ulp = sinkproof_ulp(format, x->mid);
+    double ulp = sinkproof_step(format, x->mid);
     scatter_after_rounding(ulp, x);
     if (!(ulp * ulp <= RARE * (x->spread + x->order))) x->order = INFINITY;
     x->var = lo == hi ? 0 : x->spread;
@@ -271,8 +256,8 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
     if (s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
     double worst = sinkproof_gamma(n, s->u);
     double likely = fmin(worst, sqrt(2 * s->odds * n) * s->u * (1 + worst));
-    double reach = fmax(fabs(x.lo), fabs(x.hi));
-    double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
+    double reach = sinkproof_larger(fabs(x.lo), fabs(x.hi));
+    double likely_reach = sinkproof_larger(fabs(x.likely_lo), fabs(x.likely_hi));
     double under = sinkproof_underflows(s, n, worst);
     double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
     double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
@@ -287,7 +272,7 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
 //< bound.dot-likely
 
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute) {
-    double reach = fmax(fabs(x.lo), fabs(x.hi));
+    double reach = sinkproof_larger(fabs(x.lo), fabs(x.hi));
     if (!(reach < INFINITY)) return x; // without bounds before and after
     double error = sinkproof_add_up(sinkproof_mul_up(reach, relative), absolute);
     x.lo = sinkproof_add_down(x.lo, -error);

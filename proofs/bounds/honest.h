@@ -106,16 +106,52 @@ static inline double sinkproof_mul_up(double a, double b) {
     return sinkproof_stepped(p, (int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) > 0)));
 }
 
+// fmax, without a call.
+static inline double sinkproof_larger(double x, double y) {
+    return x > y || y != y ? x : y;
+}
+
+// sinkproof_ulp; of binary32's normal numbers without a call.
+static inline double sinkproof_step(sinkproof_format format, double x) {
+    uint64_t pattern;
+    memcpy(&pattern, &x, sizeof pattern);
+    uint64_t exponent = pattern >> 52 & 2047;
+    if (format != SINKPROOF_F32 || exponent < 1023 - 126 || exponent > 1023 + 127)
+        return sinkproof_ulp(format, x);
+    pattern = (exponent - 23) << 52;
+    memcpy(&x, &pattern, sizeof x);
+    return x;
+}
+
 // How far an honest value may be from mid: in the worst case, and likely.
 static inline double sinkproof_radius(const sinkproof_honest *x) {
-    return fmax(sinkproof_add_up(x->hi, -x->mid), sinkproof_add_up(x->mid, -x->lo));
+    return sinkproof_larger(sinkproof_add_up(x->hi, -x->mid), sinkproof_add_up(x->mid, -x->lo));
 }
 static inline double sinkproof_likely_radius(const sinkproof_honest *x) {
-    return fmax(sinkproof_add_up(x->likely_hi, -x->mid), sinkproof_add_up(x->mid, -x->likely_lo));
+    return sinkproof_larger(sinkproof_add_up(x->likely_hi, -x->mid),
+                            sinkproof_add_up(x->mid, -x->likely_lo));
+}
+
+// The likely distance to nearest, where no bound hangs on it.
+static inline double sinkproof_likely_about(const sinkproof_honest *x) {
+    return sinkproof_larger(x->likely_hi - x->mid, x->mid - x->likely_lo);
 }
 
 // [mid - worst, mid + worst], with likely clipped to it.
-sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var, double bias);
+static inline sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
+                                                double bias) {
+    if (!(worst < INFINITY)) worst = INFINITY; // an input without bounds: nothing is known
+    likely = likely <= worst ? likely : worst;
+    return (sinkproof_honest){sinkproof_add_down(mid, -worst),
+                              sinkproof_add_up(mid, worst),
+                              sinkproof_add_down(mid, -likely),
+                              sinkproof_add_up(mid, likely),
+                              mid,
+                              var,
+                              var,
+                              bias,
+                              0};
+}
 
 sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y);

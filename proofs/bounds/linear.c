@@ -268,13 +268,18 @@ typedef struct row_terms {
     bool exact_products, biased;
     double gamma; // of the roundings that a term can meet
     double here;  // of the matrix products below, relative to A
+    double under; // what underflows can add to a sum of any size but 0
 } row_terms;
 
 // A term meets at most n - 1 additions, one more for b, and the rounding of its product.
 static row_terms terms_of(const sinkproof_setting *s, double n, bool exact_products, bool biased) {
     double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
-    return (row_terms){n, exact_products, biased, sinkproof_gamma(roundings, s->u),
-                       sinkproof_gamma(2 * n + 8, 0x1p-53)};
+    double gamma = sinkproof_gamma(roundings, s->u), here = sinkproof_gamma(2 * n + 8, 0x1p-53);
+    // Short products have no rounding error, but they can still fall below the smallest number;
+    // where results are flushed, sums can too.
+    double steps = s->policy->ftz ? 2 * n + 2 : n + (biased ? 1 : 0);
+    double under = sinkproof_underflows(s, steps, gamma);
+    return (row_terms){n, exact_products, biased, gamma, here, under};
 }
 
 static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, double b,
@@ -286,11 +291,7 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     in_worst += flushed, in_likely += flushed;
     double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
     double square = c->square[at] + b * b;
-    // Short products have no rounding error, but they can still fall below the smallest number;
-    // where results are flushed, sums can too.
-    double steps = s->policy->ftz ? 2 * n + 2 : n + (t->biased ? 1 : 0);
-    double under = total > 0 ? sinkproof_underflows(s, steps, t->gamma) : 0;
-    double slack = (in_worst + total) * here + under;
+    double slack = (in_worst + total) * here + (total > 0 ? t->under : 0);
     double worst = t->gamma * total * (1 + 2 * here) + in_worst + slack;
     // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
     // in any that keeps them below S^2 + Q each, which is at most six times as much.

@@ -35,16 +35,17 @@ void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
-        double reach = sinkproof_likely_radius(x), ulp = sinkproof_ulp(SINKPROOF_F32, c);
-        if (!(v > 0) || !isfinite(v) || !isfinite(d)) continue;
+        double reach = sinkproof_likely_radius(x), ulp = sinkproof_step(SINKPROOF_F32, c);
+        double precision = 1 / v;
+        if (!(v > 0) || !isfinite(v) || !isfinite(precision) || !isfinite(d)) continue;
         if (!((shares ? x->bias * x->bias : reach * reach) <= LARGEST * v)) continue;
-        row.squares += d * d / v;
-        row.factor += d * c / v;
-        row.weight += c * c / v;
+        row.squares += d * d * precision;
+        row.factor += d * c * precision;
+        row.weight += c * c * precision;
         spread->mean++;
-        spread->bias += x->bias * x->bias / v;
-        spread->steps += ulp * ulp / v;
-        spread->most = fmax(spread->most, fmin(reach * reach / v, LARGEST));
+        spread->bias += x->bias * x->bias * precision;
+        spread->steps += ulp * ulp * precision;
+        spread->most = fmax(spread->most, fmin(reach * reach * precision, LARGEST));
     }
     if (shares && row.weight > 0) // beside the row's best multiple
         row.squares = fmax(row.squares - row.factor * row.factor / row.weight, 0);
