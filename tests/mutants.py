@@ -110,18 +110,6 @@ class Region:
         return table.settled(self, reasons)
 
 
-def drawn(self, row, cap, reasons):
-        """The numbers of the first `cap` that count, with those passed over."""
-        until = self.due(row._replace(outcomes=row.outcomes.replace(table.UNMADE, table.REFUSED)), cap, reasons)
-        assert until is None
-        counted, numbers = 0, []
-        for number in self.order:
-            if counted < cap:
-                numbers.append(number)
-                counted += row.outcomes[number] in table.LETTERS or row.outcomes[number] == table.SURVIVED
-        return numbers
-
-
 def drawn(id, file, mutations):
     """The numbers in the order in which mutants are taken: operators in turn, each time another place."""
     def key(number, mutation):

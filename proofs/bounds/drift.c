@@ -102,9 +102,8 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c, precision = 1 / x->spread;
-        if (!(x->spread > 0) || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias) ||
-            !isfinite(precision))
-            continue;
+        bool open = precision > 0 && precision < INFINITY;
+        if (!open || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias)) continue;
         double likely = sinkproof_likely_about(x);
         bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
         share gain = share_of(d, c, c * precision, x, common == 0, jumps);

@@ -125,7 +125,7 @@ double sinkproof_flushed_below(const sinkproof_setting *s) {
 }
 
 double sinkproof_setting_underflow(const sinkproof_setting *s) {
-    return sinkproof_larger(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
+    return fmax(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
 }
 
 double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma) {
@@ -256,8 +256,8 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
     if (s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
     double worst = sinkproof_gamma(n, s->u);
     double likely = fmin(worst, sqrt(2 * s->odds * n) * s->u * (1 + worst));
-    double reach = sinkproof_larger(fabs(x.lo), fabs(x.hi));
-    double likely_reach = sinkproof_larger(fabs(x.likely_lo), fabs(x.likely_hi));
+    double reach = fmax(fabs(x.lo), fabs(x.hi));
+    double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
     double under = sinkproof_underflows(s, n, worst);
     double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
     double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
