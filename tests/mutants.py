@@ -15,8 +15,9 @@ The outcome is the table tests/mutants.lock. Survivors need a line in tests/muta
 Fails when an id has no killed mutant, fewer than --least mutants were made, fewer than 95 % killed,
 a drawn survivor has no reason, or a reason no mutant. --changed makes only those of the drawn whose
 outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
---all makes every mutant, first of the regions, then of the helpers that they call (see
-tests/mutants_helpers.py); it can be stopped at any time, and goes on where it was.
+--all makes every mutant, of the regions and of the helpers that they call (see
+tests/mutants_helpers.py): after the drawn ones, all against the tests that need at most --quick
+seconds, then what is left against the others. It can be stopped at any time, and goes on where it was.
 """
 import argparse
 import concurrent.futures
@@ -28,7 +29,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, namedtuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutants_helpers  # noqa: E402
@@ -54,7 +55,7 @@ class Progress:
             if self.shown:
                 c = self.counts
                 print(f"\r{self.done}/{self.regions} regions, {c['killed'] + c['survived']} mutants, "
-                      f"{c['killed']} killed, {c['survived']} survived, "
+                      f"{c['killed']} killed, {c['survived']} survived, {c['waits']} wait for slow tests, "
                       f"{time.monotonic() - self.start:.0f} s \033[K", end="", file=sys.stderr, flush=True)
 
     def end(self):
@@ -99,8 +100,9 @@ class Region:
             yield number
             counted += self.counts(number, reasons)
 
-    def due(self, cap, reasons):
-        return any(self.outcomes[number] == table.UNMADE for number in self.visited(cap, reasons))
+    def due(self, cap, reasons, signs=table.UNMADE + table.WAITS):
+        """The numbers of the drawn whose outcome is one of these signs."""
+        return [number for number in self.visited(cap, reasons) if self.outcomes[number] in signs]
 
     def forget(self, cap, reasons):
         for number in list(self.visited(cap, reasons)):
@@ -122,16 +124,18 @@ def drawn(id, file, mutations):
             if turn < len(queue)]
 
 
-def make_mutants(shop, region, cap, reasons, progress, log):
-    """Makes the drawn ones that are not known."""
-    if not region.due(cap, reasons):
+def make_mutants(shop, region, phase, reasons, progress, log):
+    """Makes the drawn ones that are not known: against all tests, or against the quick ones."""
+    signs = table.UNMADE + (table.WAITS if phase.seconds is None else "")
+    if not region.due(phase.cap, reasons, signs):
         return progress.add("regions", done=True)
+    tests = [test for test in region.tests if phase.seconds is None or shop.is_quick(test, phase.seconds)]
     original = shop.compile(region.file, region.source.text)
     if original is None:
         raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
-    seconds, tried, kills = {test: shop.baseline(test) for test in region.tests}, Counter(), Counter()
-    for number in region.visited(cap, reasons):
-        if region.outcomes[number] != table.UNMADE:
+    seconds, tried, kills = {test: shop.baseline(test) for test in tests}, Counter(), Counter()
+    for number in region.visited(phase.cap, reasons):
+        if region.outcomes[number] not in signs:
             continue
         object = shop.compile(region.file, ops.apply(region.source.text, region.mutations[number]))
         if object is None or object[0] == original[0]:
@@ -142,8 +146,8 @@ def make_mutants(shop, region, cap, reasons, progress, log):
         def rank(test):  # what is known to kill; programs before scripts; the cheapest kill first
             return (not shop.known_to_kill(test, object), test.endswith((".sh", ".py")),
                     seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
-        sign, said = table.SURVIVED, "passed"
-        for test in sorted(region.tests, key=rank):
+        sign, said = table.SURVIVED if tests == region.tests else table.WAITS, "passed"
+        for test in sorted(tests, key=rank):
             said = shop.notices(test, object)
             tried[test] += 1
             if said != "passed":
@@ -152,15 +156,15 @@ def make_mutants(shop, region, cap, reasons, progress, log):
                 break
         region.outcomes[number] = sign
         name, change = region.names[number]
-        log(f"{name} | {change} | {'survived' if sign == table.SURVIVED else f'{test}: {said}'}")
-        progress.add("survived" if sign == table.SURVIVED else "killed")
+        became = {table.SURVIVED: "survived", table.WAITS: "waits"}.get(sign, "killed")
+        log(f"{name} | {change} | {f'{test}: {said}' if became == 'killed' else became}")
+        progress.add(became)
     progress.add("regions", done=True)
 
 
 def run(options, regions, phases, reasons, save):
-    """Each phase: (keys of regions, how many mutants of each)."""
     shop = Workshop(options.root, options.build, options.cc, options.cflags, options.ldlibs)
-    progress = Progress(sum(len(keys) for keys, _ in phases))
+    progress = Progress(sum(len(phase.keys) for phase in phases))
     writer = open(options.log, "w", encoding="utf-8") if options.log else None
     lock, saved = threading.Lock(), [time.monotonic()]
 
@@ -174,9 +178,9 @@ def run(options, regions, phases, reasons, save):
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
-            for keys, cap in phases:
-                futures = [pool.submit(make_mutants, shop, regions[key], cap, reasons, progress, log)
-                           for key in sorted(keys, key=lambda key: (key[1], key[0]))]
+            for phase in phases:
+                futures = [pool.submit(make_mutants, shop, regions[key], phase, reasons, progress, log)
+                           for key in sorted(phase.keys, key=lambda key: (key[1], key[0]))]
                 for future in concurrent.futures.as_completed(futures):
                     future.result()
         except BaseException:
@@ -221,12 +225,15 @@ def stale_reasons(regions, reasons):
             signs[table.reason_key(*name)].add(sign)
     return [f"{table.REASONS}: {mutant} is no survivor of {key[1]} (any more): {key[3]}"
             for key, (mutant, _, _) in sorted(reasons.items())
-            if not signs[key] & {table.SURVIVED, table.UNMADE}]
+            if not signs[key] & {table.SURVIVED, table.UNMADE, table.WAITS}]
 
 
 def total(rows, what):
     killed, made, possible = (sum(getattr(r, k) for r in rows) for k in ("killed", "made", "possible"))
+    waiting = sum(r.outcomes.count(table.WAITS) for r in rows)
     share = f"{100 * killed / made:.1f} % of those made" if made else "none made"
+    if waiting:
+        share = f"{waiting} more wait for slow tests; at least {100 * killed / (made + waiting):.1f} % of both"
     unexplained = sum(s.reason == "-" for r in rows for s in r.survivors)
     print(f"{what}: {killed} killed of {made} made of {possible} possible ({share}); "
           f"{made - killed} survived, {unexplained} of them without a reason; "
@@ -262,6 +269,7 @@ def arguments():
     parser.add_argument("--cap", type=int, default=3, help="mutants of one region")
     parser.add_argument("--least", type=int, default=400, help="mutants in all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--quick", type=float, default=1, metavar="SECONDS", help="what a quick test needs at most")
     parser.add_argument("--log", default="", help="a line for each mutant")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--cc", default=os.environ.get("CC") or "gcc")
@@ -286,14 +294,18 @@ def all_regions(root, ran):
     return found
 
 
-def phases_of(options, regions, todo):
-    if not options.all:
-        return [([key for key in todo if not table.is_helper(key[0])], options.cap)]
+# The regions, how many mutants of each, and which tests: those of so many seconds, or all (None).
+Phase = namedtuple("Phase", "keys cap seconds")
+
+
+def phases_of(options, todo):
     own = [key for key in todo if not table.is_helper(key[0])]
-    helpers = [key for key in todo if table.is_helper(key[0])]
-    some = 4 * options.cap  # so that a table that is not whole yet is a fair sample
-    return [(own, options.cap), (helpers, 1), (own, some), (helpers, options.cap), (own, sys.maxsize),
-            (helpers, sys.maxsize)]
+    phases = [Phase(own, options.cap, None)]
+    if options.all:
+        helpers = [key for key in todo if table.is_helper(key[0])]
+        for seconds in (options.quick, None):
+            phases += [Phase(own, sys.maxsize, seconds), Phase(helpers, sys.maxsize, seconds)]
+    return phases
 
 
 def main():
@@ -330,7 +342,7 @@ def main():
         return rows
     try:
         if todo:
-            run(options, regions, phases_of(options, regions, todo), reasons, save)
+            run(options, regions, phases_of(options, todo), reasons, save)
     except Refused as refused:
         print(f"mutants: {refused}")
         return 1

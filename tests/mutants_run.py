@@ -33,7 +33,7 @@ class Workshop:
         self.libraries = shlex.split(libraries)
         self.place = tempfile.TemporaryDirectory(prefix="sinkproof-mutants-")
         self.work = pathlib.Path(self.place.name)
-        self.lock, self.locks, self.objects, self.results, self.base = threading.Lock(), {}, {}, {}, {}
+        self.lock, self.locks, self.objects, self.results, self.base, self.quick = threading.Lock(), {}, {}, {}, {}, {}
         self.serial, self.children = 0, set()
         # Later children need these even where the caller's environment differs.
         self.environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -142,6 +142,15 @@ class Workshop:
                 raise Refused(f"{test} fails with nothing mutated: {said}")
             return used
         return self.once(self.base, test, make)
+
+    def is_quick(self, test, seconds):
+        """Does the test need at most so many processor seconds with nothing mutated?"""
+        def make():
+            script = test.endswith((".sh", ".py"))
+            program = self.build / ("sinkproof" if script else f"tests/{test}")
+            said, used = self.start(test, program, int(seconds) + 1)
+            return used if said == "passed" else float("inf")
+        return self.once(self.quick, test, make) <= seconds
 
     def known_to_kill(self, test, object):
         """The test noticed this object before, as a mutant of another id."""

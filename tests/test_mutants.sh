@@ -167,6 +167,14 @@ edit tests/mutants.lock '/^region mean.sum/s/A/./'
 accepts "a run that was stopped goes on" --all --least 1
 [ "$(wc -l <"$work/log")" = 1 ] && cmp -s tests/mutants.lock "$work/first"
 report $? "with the one that was not made"
+rm tests/mutants.lock
+accepts "without a quick test, every mutant is made too" --all --least 1 --quick 0
+cmp -s tests/mutants.lock "$work/first" && grep -q waits "$work/log"
+report $? "after it has waited for the slow ones"
+edit tests/mutants.lock '/^region mean.sum/s/A/?/'
+accepts "what waits for slow tests is made by the next run" --all --least 1
+[ "$(wc -l <"$work/log")" = 1 ] && cmp -s tests/mutants.lock "$work/first"
+report $? "and nothing else"
 edit ref/sum.c 's/return x - 1/return x - 1.0/'
 build
 accepts "a changed helper" --all --least 1
