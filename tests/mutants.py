@@ -17,7 +17,8 @@ a drawn survivor has no reason, or a reason no mutant. --changed makes only thos
 outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
 --all makes every mutant, of the regions and of the helpers that they call (see
 tests/mutants_helpers.py): after the drawn ones, all against the tests that need at most --quick
-seconds, then what is left against the others. It can be stopped at any time, and goes on where it was.
+seconds, what is left against those of eight times as much, and then against the others. It can be
+stopped at any time, and goes on where it was.
 """
 import argparse
 import concurrent.futures
@@ -126,7 +127,7 @@ def drawn(id, file, mutations):
 
 def make_mutants(shop, region, phase, reasons, progress, log):
     """Makes the drawn ones that are not known: against all tests, or against the quick ones."""
-    signs = table.UNMADE + (table.WAITS if phase.seconds is None else "")
+    signs = table.UNMADE + ("" if phase.after is None else table.WAITS)
     if not region.due(phase.cap, reasons, signs):
         return progress.add("regions", done=True)
     tests = [test for test in region.tests if phase.seconds is None or shop.is_quick(test, phase.seconds)]
@@ -147,7 +148,8 @@ def make_mutants(shop, region, phase, reasons, progress, log):
             return (not shop.known_to_kill(test, object), test.endswith((".sh", ".py")),
                     seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
         sign, said = table.SURVIVED if tests == region.tests else table.WAITS, "passed"
-        for test in sorted(tests, key=rank):
+        waited = region.outcomes[number] == table.WAITS
+        for test in sorted((t for t in tests if not (waited and shop.is_quick(t, phase.after))), key=rank):
             said = shop.notices(test, object)
             tried[test] += 1
             if said != "passed":
@@ -295,16 +297,18 @@ def all_regions(root, ran):
 
 
 # The regions, how many mutants of each, and which tests: those of so many seconds, or all (None).
-Phase = namedtuple("Phase", "keys cap seconds")
+# Mutants that wait passed those of `after` seconds (None: they are left alone).
+Phase = namedtuple("Phase", "keys cap seconds after")
 
 
 def phases_of(options, todo):
     own = [key for key in todo if not table.is_helper(key[0])]
-    phases = [Phase(own, options.cap, None)]
-    if options.all:
-        helpers = [key for key in todo if table.is_helper(key[0])]
-        for seconds in (options.quick, None):
-            phases += [Phase(own, sys.maxsize, seconds), Phase(helpers, sys.maxsize, seconds)]
+    phases = [Phase(own, options.cap, None, options.quick)]
+    helpers = [key for key in todo if table.is_helper(key[0])]
+    for keys in (own, helpers) if options.all else ():
+        phases += [Phase(keys, sys.maxsize, options.quick, None),
+                   Phase(keys, sys.maxsize, 8 * options.quick, options.quick),
+                   Phase(keys, sys.maxsize, None, options.quick)]
     return phases
 
 

@@ -150,7 +150,7 @@ class Workshop:
             program = self.build / ("sinkproof" if script else f"tests/{test}")
             said, used = self.start(test, program, int(seconds) + 1)
             return used if said == "passed" else float("inf")
-        return self.once(self.quick, test, make) <= seconds
+        return self.once(self.quick, (test, seconds), make) <= seconds
 
     def known_to_kill(self, test, object):
         """The test noticed this object before, as a mutant of another id."""
