@@ -9,6 +9,7 @@
 #include "audit/bench_model.h"
 
 #include "fast/panels.h"
+#include "ref/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,11 +109,8 @@ void sinkproof_bench_engine_close(sinkproof_bench_engine *e) {
 
 // ---- measuring ----------------------------------------------------------------------------------
 
-static int32_t token_at(const sinkproof_bench_engine *e, uint64_t counter) { // SplitMix64
-    uint64_t z = (counter + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    uint64_t high = (z ^ z >> 31) >> 32;
+static int32_t token_at(const sinkproof_bench_engine *e, uint64_t counter) {
+    uint64_t high = sinkproof_mixed(0, counter) >> 32;
     return (int32_t)(high * sinkproof_model_config(e->model)->vocab >> 32);
 }
 

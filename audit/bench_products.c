@@ -6,6 +6,7 @@
 // holds. OpenBLAS multiplies the same shapes in float32 as a peer, in turn with ours.
 #include "audit/bench.h"
 #include "fast/blas.h"
+#include "ref/splitmix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +43,6 @@ typedef struct product {
     float *y_n[MOST_TOKENS];
 } product;
 
-static uint64_t mixed(uint64_t *state) { // SplitMix64
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
     enum { PART = 1 << 20 };
     // Sign and fraction are random; the exponent is that of [0.5, 1).
@@ -63,7 +57,7 @@ void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t b
         uint64_t state = part << 32;
         size_t end = (part + 1) * PART < bytes ? (part + 1) * PART : bytes;
         for (size_t at = part * PART; at + 8 <= end; at += 8) {
-            uint64_t word = (mixed(&state) & keep) | set;
+            uint64_t word = (sinkproof_draw(&state) & keep) | set;
             memcpy(data + at, &word, 8);
         }
     }

@@ -5,6 +5,7 @@
 #include "audit/command.h"
 
 #include "ref/model/bytes.h"
+#include "ref/splitmix.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -83,14 +84,6 @@ static bool parse_file(const char *path, size_t vocab, token_list *list, sinkpro
     return good;
 }
 
-// SplitMix64: the i-th number of a stream is a function of seed and i alone.
-static uint64_t mixed(uint64_t seed, uint64_t i) {
-    uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 // "N" or "N,seed=S" after "random:".
 static bool parse_random(const char *text, size_t vocab, token_list *list, sinkproof_error *error) {
     unsigned long long n = 0, seed = 0;
@@ -104,7 +97,7 @@ static bool parse_random(const char *text, size_t vocab, token_list *list, sinkp
         return sinkproof_fail(error, "'random:%.100s': expected random:N[,seed=S], N from 1 to %u",
                               text, 1u << 24);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t high = mixed(seed, i) >> 32; // high * vocab / 2^32 < vocab
+        uint64_t high = sinkproof_mixed(seed, i) >> 32; // high * vocab / 2^32 < vocab
         if (!append(list, (int32_t)(high * (uint64_t)vocab >> 32), error)) return false;
     }
     return true;

@@ -8,40 +8,7 @@
 
 #include "ref/model/model.h"
 #include "ref/model/safetensors.h"
-
-// The points of the trace format. LAYER points carry the layer in their name: "03.A9".
-typedef enum sinkproof_trace_point {
-    SINKPROOF_TRACE_T0,
-    SINKPROOF_TRACE_A1,
-    SINKPROOF_TRACE_A2_Q,
-    SINKPROOF_TRACE_A2_K,
-    SINKPROOF_TRACE_A2_V,
-    SINKPROOF_TRACE_A4_Q,
-    SINKPROOF_TRACE_A4_K,
-    SINKPROOF_TRACE_A6,
-    SINKPROOF_TRACE_A9,
-    SINKPROOF_TRACE_A10,
-    SINKPROOF_TRACE_A11,
-    SINKPROOF_TRACE_A12,
-    SINKPROOF_TRACE_A13,
-    SINKPROOF_TRACE_M1,
-    SINKPROOF_TRACE_M2,
-    SINKPROOF_TRACE_M3,
-    SINKPROOF_TRACE_M4,
-    SINKPROOF_TRACE_M5,
-    SINKPROOF_TRACE_M6,
-    SINKPROOF_TRACE_M8,
-    SINKPROOF_TRACE_M9,
-    SINKPROOF_TRACE_M10,
-    SINKPROOF_TRACE_M11,
-    SINKPROOF_TRACE_M12,
-    SINKPROOF_TRACE_F1,
-    SINKPROOF_TRACE_F2,
-    SINKPROOF_TRACE_POINTS
-} sinkproof_trace_point;
-
-const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"
-bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false for T0, F1, F2
+#include "ref/points.h"
 
 typedef struct sinkproof_trace sinkproof_trace;
 

@@ -90,10 +90,12 @@ void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 200; round++) {
         enum { N = 300 };
         double a[N], b[N], value, forward = 0, backward = 0;
-        size_t n = from_to(&seed, 1, N);
+        size_t n = sinkproof_draw_from_to(&seed, 1, N);
         for (size_t k = 0; k < n; k++) { // 8 significant bits
-            a[k] = ldexp((double)from_to(&seed, 128, 255), (int)from_to(&seed, 0, 12));
-            b[k] = ldexp((double)from_to(&seed, 128, 255) - 191.5, (int)from_to(&seed, 0, 12));
+            a[k] = ldexp((double)sinkproof_draw_from_to(&seed, 128, 255),
+                         (int)sinkproof_draw_from_to(&seed, 0, 12));
+            b[k] = ldexp((double)sinkproof_draw_from_to(&seed, 128, 255) - 191.5,
+                         (int)sinkproof_draw_from_to(&seed, 0, 12));
         }
         if (!sinkproof_dot_certified(n, a, b, &value)) continue;
         for (size_t k = 0; k < n; k++)
@@ -138,7 +140,7 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
     arb_init(e_b);
     for (int k = 0; k < 400; k++) {
         float b = (float)between(&seed, 0, 30), sum = 0, e = expf(-b), sink = 1;
-        size_t n = from_to(&seed, 1, 50);
+        size_t n = sinkproof_draw_from_to(&seed, 1, 50);
         for (size_t j = 0; j < n; j++) sum += e;
         float den = sink + sum, log_n = logf((float)n), y = log_n - b;
         arb_set_d(e_b, (double)b);

@@ -6,22 +6,14 @@
 #define SINKPROOF_VERIFY_DRAW_H
 
 #include "audit/verify.h"
+#include "ref/splitmix.h"
 
 #include <stdlib.h>
 
 enum { VERIFY_BITS = 256 }; // of the enclosed truth that measurements are made against
 
-static inline uint64_t draw(uint64_t *state) { // splitmix64
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-static inline size_t from_to(uint64_t *state, size_t least, size_t most) {
-    return least + (size_t)(draw(state) % (most - least + 1));
-}
 static inline double between(uint64_t *state, double low, double high) {
-    return low + (high - low) * ((double)(draw(state) >> 11) * 0x1p-53);
+    return low + (high - low) * ((double)(sinkproof_draw(state) >> 11) * 0x1p-53);
 }
 
 static inline sinkproof_policy policy_named(const char *name) {

@@ -36,7 +36,7 @@ static float sum_of(size_t n, const float *e) {
 static void measure(verify_measure *result, uint64_t seed, const char *name, form run) {
     sinkproof_policy policy = policy_named(name);
     for (size_t round = 0; round < ROWS; round++) {
-        size_t n = from_to(&seed, 1, MOST_KEYS);
+        size_t n = sinkproof_draw_from_to(&seed, 1, MOST_KEYS);
         double spread = round % 3 == 0 ? 100 : 4, level = round % 4 == 0 ? 175 : 0, common;
         double z[MOST_KEYS + 1], value[MOST_KEYS + 1];
         float z_j[MOST_KEYS + 1], alpha[MOST_KEYS + 1];
@@ -177,7 +177,7 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
-        size_t n = from_to(&seed, 1, MOST_KEYS);
+        size_t n = sinkproof_draw_from_to(&seed, 1, MOST_KEYS);
         double w[MOST_KEYS], v[MOST_KEYS], shift = round % 2 ? -88 : between(&seed, -100, 0);
         sinkproof_honest w_k[MOST_KEYS], v_k[MOST_KEYS], set;
         float sum = 0;

@@ -76,7 +76,8 @@ void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const si
 void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
     for (int round = 0; round < ROUNDS; round++) {
-        size_t n = from_to(&seed, 1, 3), rows = from_to(&seed, 1, 9), cols = from_to(&seed, 1, 200);
+        size_t n = sinkproof_draw_from_to(&seed, 1, 3), rows = sinkproof_draw_from_to(&seed, 1, 9),
+               cols = sinkproof_draw_from_to(&seed, 1, 200);
         double *w = drawn(&seed, rows * cols, 2), *b = drawn(&seed, rows, 1);
         double *x = drawn(&seed, n * cols, 8), *y = drawn(&seed, n * rows, 1);
         double *work = drawn(&seed, sinkproof_linear_work(n, rows, cols), 1);
@@ -109,7 +110,8 @@ static sinkproof_block row_block(size_t keys, size_t head_dim) {
 void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
     for (int round = 0; round < ROUNDS; round++) {
-        size_t keys = from_to(&seed, 1, 40), dim = from_to(&seed, 1, 64);
+        size_t keys = sinkproof_draw_from_to(&seed, 1, 40),
+               dim = sinkproof_draw_from_to(&seed, 1, 64);
         double *q = drawn(&seed, dim, 4), *k = drawn(&seed, keys * dim, 4);
         double *s_j = drawn(&seed, keys, 1);
         sinkproof_block block = row_block(keys, dim);
@@ -145,7 +147,7 @@ typedef struct weights {
 static weights weights_of(uint64_t *seed, int round) {
     static const double sinks[] = {0, -INFINITY, 30, -30, 3.25, 1, -1, 100};
     sinkproof_policy policy = binary64();
-    weights w = {.keys = from_to(seed, 1, 200), .sink = sinks[round % 8]};
+    weights w = {.keys = sinkproof_draw_from_to(seed, 1, 200), .sink = sinks[round % 8]};
     w.s_j = drawn(seed, w.keys, round % 3 == 0 ? 150 : 4);
     w.alpha_j = drawn(seed, w.keys + 1, 1);
     sinkproof_block block = row_block(w.keys, 1);
@@ -211,7 +213,7 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
     for (int round = 0; round < ROUNDS; round++) {
         weights w = weights_of(&seed, round);
-        size_t dim = from_to(&seed, 1, 8), keys = w.keys;
+        size_t dim = sinkproof_draw_from_to(&seed, 1, 8), keys = w.keys;
         double *v = drawn(&seed, keys * dim, 8), *o = drawn(&seed, dim, 1);
         double *across = drawn(&seed, keys * dim, 1); // [dim, keys]
         for (size_t k = 0; k < keys * dim; k++) across[k % dim * keys + k / dim] = v[k];
@@ -241,7 +243,7 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
 void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
     for (int round = 0; round < ROUNDS; round++) {
-        size_t n = from_to(&seed, 1, 300);
+        size_t n = sinkproof_draw_from_to(&seed, 1, 300);
         double *scale = drawn(&seed, n, 2), *x = drawn(&seed, n, round % 2 == 0 ? 30 : 1e-3);
         double *y = drawn(&seed, n, 1), *work = drawn(&seed, n, 1), common;
         sinkproof_matrix w = matrix_of(scale, 1, n);

@@ -55,7 +55,8 @@ void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
     }
     close(file);
     size_t vocab = sinkproof_model_config(model)->vocab;
-    for (size_t i = 0; i < TOKENS; i++) tokens[i] = (int32_t)from_to(&seed, 0, vocab - 1);
+    for (size_t i = 0; i < TOKENS; i++)
+        tokens[i] = (int32_t)sinkproof_draw_from_to(&seed, 0, vocab - 1);
     if (judged(model, path, tokens, TOKENS, &judgement, &error)) {
         for (size_t r = 0; r < judgement.n_reports; r++) {
             const sinkproof_point_report *report = &judgement.reports[r];
@@ -118,7 +119,7 @@ static sinkproof_drift_result tensor(uint64_t *seed, size_t kinds, engine e) {
         double v[COLS];
         for (size_t r = 0; r < COLS; r++) {
             float sum = sum_of_products(e, x + kind * K, w + r * K);
-            v[r] = e == REDRAWS ? with_low_bits(sum, 8, (uint32_t)draw(seed)) : sum;
+            v[r] = e == REDRAWS ? with_low_bits(sum, 8, (uint32_t)sinkproof_draw(seed)) : sum;
         }
         sinkproof_drift_row(&drift, COLS, v, y + kind * COLS, 0, (double)i / ROWS);
     }
@@ -161,8 +162,8 @@ void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
         sinkproof_row rows[ROWS];
         double sums[CLASSES] = {0}, squares = 0, shared = 0, rho = between(&seed, 0, 1);
         for (size_t i = 0; i < ROWS; i++) {
-            double norm = (double)from_to(&seed, 1, 64); // whole: the sums are exact
-            size_t class = from_to(&seed, 0, CLASSES - 1);
+            double norm = (double)sinkproof_draw_from_to(&seed, 1, 64); // whole: the sums are exact
+            size_t class = sinkproof_draw_from_to(&seed, 0, CLASSES - 1);
             rows[i] = (sinkproof_row){.key = class, .model = (float)norm};
             sums[class] += norm, squares += norm * norm;
         }

@@ -199,7 +199,7 @@ static void round_of(const sublayer *a,
             at.before += tasks(a, &segments[at.segment++]);
         run(a, &segments[at.segment], task - at.before);
     }
-    sinkproof_barrier(a->pass);
+    sinkproof_barrier();
 }
 
 // ---- an observer's points --------------------------------------------------------------------
@@ -227,7 +227,7 @@ static void observe_projected(const sublayer *a) {
     const sinkproof_segment *s = &e->b.segments[0];
     size_t count = heads * s->n * (s->first + s->n);
     for (size_t i = 0; mine && i < count; i++) e->b.score_hij[i] = 0;
-    sinkproof_barrier(a->pass);
+    sinkproof_barrier();
 }
 
 static void observe_attention(const sublayer *a) {

@@ -26,7 +26,7 @@ static void router_logits(sinkproof_pass *pass, sinkproof_worker *w,
                                  .y_n = w->y_n};
     while (sinkproof_take(counter, w, layer->router.weight.panels, 1, &first, &last))
         e->kernels->linear(&product, first, last, w->scratch);
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }
 
 // M3, M4 of one row.
@@ -133,7 +133,7 @@ static void first_products(sinkproof_pass *pass, sinkproof_worker *w, normed fro
             at = next_part(w, panels, at, last, &part);
             up_part(e, w, from, &layer->up_e[part.x], part);
         }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }
 
 // ---- M9 to M12 -------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ static void second_products_by_column(sinkproof_pass *pass, sinkproof_worker *w,
         }
         for (size_t i = 0; i < pass->n; i++) mix(e, w, i, 16 * first, 16 * (last - first));
     }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }
 
 static void second_products_by_expert(sinkproof_pass *pass, sinkproof_worker *w,
@@ -193,10 +193,10 @@ static void second_products_by_expert(sinkproof_pass *pass, sinkproof_worker *w,
             at = next_part(w, panels, at, last, &part);
             down_part(e, w, &layer->down_e[part.x], part);
         }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
     for (size_t i = pass->n * id / team; i < pass->n * (id + 1) / team; i++)
         mix(e, w, i, 0, 16 * panels);
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }
 
 // ---- an observer's points --------------------------------------------------------------------

@@ -71,7 +71,7 @@ typedef struct sinkproof_widths {
     size_t hidden, q, kv, experts, up, act, vocab;
 } sinkproof_widths;
 
-typedef struct sinkproof_buffers {
+typedef struct sinkproof_fast_buffers {
     size_t rows, logit_rows, keys, spans; // what they have room for
     float *x_nc, *t_nc, *q_nd, *k_nd, *v_nd, *o_nd, *out_nc, *router_ne;
     uint16_t *t16_nc, *o16_nd, *act16_sf;
@@ -116,7 +116,7 @@ struct sinkproof_sequence {
     const sinkproof_engine *engine;
     size_t length, max_tokens;
     sinkproof_cache cache;
-    size_t marked; // the pass that last named it: no part names a sequence twice
+    size_t marked; // how often the parts of a pass name it: once
 };
 
 typedef struct sinkproof_pass {
@@ -133,9 +133,9 @@ static inline float *sinkproof_row(float *base, size_t width, size_t row) {
 
 // ---- engine_team.c: threads ------------------------------------------------------------------
 
-void sinkproof_barrier(sinkproof_pass *pass);
+void sinkproof_barrier(void);
 // The next stage of all threads. Afterwards sinkproof_take hands out its `total` units, large
-// pieces first, in multiples of `unit`; with `one`, one by one. False when nothing is left.
+// pieces first, in multiples of `unit`, and sinkproof_take_one one by one: false when none is left.
 sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worker);
 bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
                     size_t unit, size_t *first, size_t *last);

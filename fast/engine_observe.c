@@ -12,7 +12,7 @@ void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, co
                         size_t stride) {
     const sinkproof_observer *observer = pass->observer;
     if (observer == NULL) return;
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
     if (worker->id == 0) {
         char full[48];
         size_t n = 1;
@@ -27,5 +27,5 @@ void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, co
             snprintf(full, sizeof full, "%s", name);
         observer->see(observer->context, full, rank, shape, seen);
     }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }

@@ -44,7 +44,7 @@ static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
         norm_row(e, sinkproof_row(e->b.x_nc, hidden, row), scale_c, t_nc + i * hidden,
                  t16_nc + i * hidden);
     }
-    if (!own) sinkproof_barrier(pass);
+    if (!own) sinkproof_barrier();
     for (size_t i = 0; i < n; i++) {
         w->x_n[i] = t_nc + i * hidden;
         w->x16_n[i] = t16_nc + i * hidden;
@@ -93,7 +93,7 @@ static void project(sinkproof_pass *pass, sinkproof_worker *w,
         part_of_product(e, w, &layer->k, q, first, last, b->k_nd, e->width.kv, pass->n);
         part_of_product(e, w, &layer->v, k, first, last, b->v_nd, e->width.kv, pass->n);
     }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }
 
 // A12, and A13 in the columns that this thread made.
@@ -112,7 +112,7 @@ static void output(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_pa
             e->kernels->add(16 * (last - first), b->out_nc + i * hidden + 16 * first,
                             b->x_nc + i * hidden + 16 * first);
     }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
 }
 
 static void attention_sublayer(sinkproof_pass *pass, sinkproof_worker *w,
@@ -149,7 +149,7 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
     sinkproof_counter *counter = sinkproof_stage(pass, w);
     while (sinkproof_take(counter, w, e->unembed.weight.panels, 8, &first, &last))
         e->kernels->linear(&product, first, last, w->scratch);
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
     if (w->id != 0 || direct) return;
     for (size_t i = 0; i < n; i++)
         if (wanted[i].to != NULL) memcpy(wanted[i].to, w->y_n[i], vocab * sizeof(float));
@@ -168,12 +168,12 @@ static const sinkproof_packed_layer *layer_at(sinkproof_pass *pass, sinkproof_wo
         if (e->options.progress != NULL)
             e->options.progress(e->options.context, "layer", pass->l, e->config->n_layers);
     }
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
     size_t unit;
     sinkproof_counter *counter = sinkproof_stage(pass, w);
     while (sinkproof_take_one(counter, e->list.units, &unit))
         sinkproof_pack_unit(&e->list, unit, w->work);
-    sinkproof_barrier(pass);
+    sinkproof_barrier();
     return streamed;
 }
 
@@ -223,8 +223,8 @@ void sinkproof_pass_run(sinkproof_pass *pass) {
     {
         sinkproof_worker *w = &e->workers[omp_get_thread_num()];
         w->team = omp_get_num_threads();
-        sinkproof_barrier(pass);
+        sinkproof_barrier();
         walk(pass, w);
-        sinkproof_barrier(pass);
+        sinkproof_barrier();
     }
 }

@@ -7,8 +7,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-void sinkproof_barrier(sinkproof_pass *pass) {
-    (void)pass;
+void sinkproof_barrier(void){
 #pragma omp barrier
 }
 

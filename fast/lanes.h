@@ -17,9 +17,10 @@
 //   v16i_shl, v16i_shr, v16i_sra   by a constant: left, logical right, arithmetic right
 //   v16i_select(m, a, b)
 //   v16_cvt                     signed words to floats
-//   v16_e2m1(v)                 the MXFP4 code in the low four bits of each word (the others are
-//   ignored) v16_e8m0(bytes)             2^(s - 127) of sixteen scale bytes v16_f16(halves) sixteen
-//   binary16 numbers v16_deinterleave(p, &e, &o) the even and the odd ones of 32 floats
+//   v16_e2m1(v)                 the number of the MXFP4 code in each word's low four bits
+//   v16_e8m0(bytes)             2^(s - 127) of sixteen scale bytes
+//   v16_f16(halves)             sixteen binary16 numbers
+//   v16_deinterleave(p, &e, &o) the even and the odd ones of 32 floats
 //   v16i_store16(p, v)          the low halves of sixteen words
 #ifndef SINKPROOF_FAST_LANES_H
 #define SINKPROOF_FAST_LANES_H

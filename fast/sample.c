@@ -5,6 +5,7 @@
 // is a function of seed and position alone (SplitMix64 as a counter), so that a text can be had
 // again.
 #include "fast/engine.h"
+#include "ref/splitmix.h"
 
 #include <math.h>
 
@@ -17,14 +18,7 @@ static int32_t largest(size_t vocab, const float *logits_v) {
 
 // Uniform in [0, 1), a multiple of 2^-53.
 static double uniform(uint64_t seed, uint64_t position) {
-    uint64_t z = seed;
-    for (int round = 0; round < 2; round++) { // one for the seed, one for the position
-        z += (round == 0 ? 1 : position + 1) * 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        z ^= z >> 31;
-    }
-    return (double)(z >> 11) * 0x1p-53;
+    return (double)(sinkproof_mixed(sinkproof_mixed(seed, 0), position) >> 11) * 0x1p-53;
 }
 
 int32_t sinkproof_sample(size_t vocab, const float *logits_v, double temperature, uint64_t seed,

@@ -3,8 +3,8 @@
 //
 // The layer loop (T0 ... F2, doc/10-forward.md): embedding, then per layer attention and experts,
 // each behind a norm and added to the residual; a last norm; the logits. It computes nothing
-// itself: every number comes from a stage of the table, and the observer sees it as soon as it is
-// there.
+// itself: the numbers come from the stages (the table's, and the residual's sum and the rotation's
+// angles, which have no other form), and the observer sees them as soon as they are there.
 #include "ref/forward.h"
 
 #include "ref/buffers.h"

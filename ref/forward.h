@@ -26,8 +26,8 @@ sinkproof_session *sinkproof_session_new(const sinkproof_model *model,
 void sinkproof_session_free(sinkproof_session *session);
 size_t sinkproof_session_length(const sinkproof_session *session); // tokens in the cache
 
-// Runs n further tokens. logits_nv: [n, vocab], or NULL when the observer is enough (then the
-// unembedding is computed only for the last token unless an observer is set).
+// Runs n further tokens. logits_nv: [n, vocab], or NULL: then logits are computed only where an
+// observer is there to see them.
 // Fails on a token id outside the vocabulary or a context beyond max_context.
 bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *tokens_n,
                        double *logits_nv, const sinkproof_observer *observer,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The known policies as tables of rounding points, and the reader of their overrides.
-// Nothing is computed here; a new engine is a new table.
+// The known policies: a column each in one table of rounding points. Nothing is computed here; a
+// new engine is a new column.
 #include "ref/policy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The words of a table: a format; with _OR an engine may keep more precision there (optional).
+// The words of the table: a format; with _OR an engine may keep more precision there (optional).
 enum { OPTIONAL = 64 };
 #define ABSENT  SINKPROOF_REAL
 #define F32     SINKPROOF_F32
@@ -20,129 +20,95 @@ enum { OPTIONAL = 64 };
 #define BF16_OR (SINKPROOF_BF16 | OPTIONAL)
 #define AT(id)  [SINKPROOF_AT_##id]
 
-// Any engine that stores float32. Inside a stage it may fuse a product into a sum (A4.prod),
-// scale the query before the dot (A5), add a bias to an accumulator (M5, M9), or evaluate the
-// activation in one fused expression (M8.*).
-static const unsigned char f32_table[SINKPROOF_POINT_COUNT] = {
-    AT(T0) = F32,          AT(A1) = F32,          AT(A2) = F32,           AT(A4_FREQ) = F32,
-    AT(A4_ANGLE) = F32,    AT(A4_COS) = F32,      AT(A4_PROD) = F32_OR,   AT(A4) = F32,
-    AT(A5) = F32_OR,       AT(A6) = F32,          AT(A8) = F32,           AT(A9_MAX) = ABSENT,
-    AT(A9) = F32,          AT(A11) = F32,         AT(A12) = F32,          AT(A13) = F32,
-    AT(M1) = F32,          AT(M2) = F32,          AT(M4) = F32,           AT(M5) = F32_OR,
-    AT(M6) = F32,          AT(M8_ALPHA) = F32_OR, AT(M8_SCALED) = F32_OR, AT(M8_SIGMOID) = F32_OR,
-    AT(M8_SWISH) = F32_OR, AT(M8_UP) = F32_OR,    AT(M8) = F32,           AT(M9) = F32_OR,
-    AT(M10) = F32,         AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT,   AT(M11) = F32,
-    AT(M12) = F32,         AT(F1) = F32,          AT(F2) = F32,
-};
+// What each policy does at each point, and why:
+//
+// f32            Any engine that stores float32. Inside a stage it may fuse a product into a sum
+//                (A4.prod), scale the query before the dot (A5), add a bias to an accumulator (M5,
+//                M9), or evaluate the activation in one fused expression (M8.*).
+// bf16-operands  Any engine that keeps float32 and rounds each operand of a matrix product to bf16,
+//                so that an instruction for pairs of bf16 numbers may serve: activations before a
+//                linear layer, queries, keys and values. The attention's weights meet the values
+//                unrounded.
+// openai-bf16    gpt_oss/torch/model.py in bfloat16, point by point
+//                (doc/99-bibliography.md#openai-source). The rotation's angles and the activation's
+//                constant stay in float32 (a Python scalar meets a bf16 tensor in the wider
+//                arithmetic type); the mixture is one einsum, rounded once.
+// hf-bf16        transformers' GptOssForCausalLM (eager attention) in bfloat16. It differs at
+//                A9.max, where the row's maximum over [scores, sink] is subtracted in bf16 before
+//                the softmax; at M11.prod, where each expert's output times its weight is a bf16
+//                tensor; and at M11.sum: the "eager" experts add into a bf16 tensor, expert by
+//                expert in ascending order, whereas "grouped_mm" and "batched_mm" sum in float32:
+//                hence optional. State M11.sum=bf16 or M11.sum=real to fix one of them.
+//                GptOssRMSNorm (weight kept in float32, one cast at the end), the cosines (float32
+//                times the concentration, then bf16), the router's softmax and the activation round
+//                as openai-bf16 does.
+// bf16           Any engine that stores bf16. Fixed: what passes through memory between two kernels
+//                in every engine (the operands of the big products, the cached keys, the residual).
+//                Optional: whatever a fused kernel may keep in registers. Where a trace holds such
+//                a point in bf16 nothing is lost: between a number and its rounding lies no second
+//                bf16 value. The constant 1.702 may not be rounded to bf16: that is a known
+//                mistake, not a freedom.
+// f16            Any engine that stores binary16, by the same rule.
+//
+// real-f64 has no column: nothing is rounded.
+enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUMN };
 
-// gpt_oss/torch/model.py in bfloat16, point by point (doc/99-bibliography.md#openai-source). The
-// rotation's angles and the activation's constant stay in float32 (a Python scalar meets a bf16
-// tensor in the wider arithmetic type); the mixture is one einsum, rounded once.
-static const unsigned char openai_bf16_table[SINKPROOF_POINT_COUNT] = {
-    AT(T0) = BF16,       AT(A1) = BF16,         AT(A2) = BF16,        AT(A4_FREQ) = F32,
-    AT(A4_ANGLE) = F32,  AT(A4_COS) = BF16,     AT(A4_PROD) = BF16,   AT(A4) = BF16,
-    AT(A5) = BF16,       AT(A6) = BF16,         AT(A8) = BF16,        AT(A9_MAX) = ABSENT,
-    AT(A9) = BF16,       AT(A11) = BF16,        AT(A12) = BF16,       AT(A13) = BF16,
-    AT(M1) = BF16,       AT(M2) = BF16,         AT(M4) = BF16,        AT(M5) = BF16,
-    AT(M6) = BF16,       AT(M8_ALPHA) = F32,    AT(M8_SCALED) = BF16, AT(M8_SIGMOID) = BF16,
-    AT(M8_SWISH) = BF16, AT(M8_UP) = BF16,      AT(M8) = BF16,        AT(M9) = BF16,
-    AT(M10) = BF16,      AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT, AT(M11) = BF16,
-    AT(M12) = BF16,      AT(F1) = BF16,         AT(F2) = BF16,
+// clang-format off
+static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
+    //                f32      operands openai   hf       bf16     f16
+    AT(T0)         = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(A1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(A2)         = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4_FREQ)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
+    AT(A4_ANGLE)   = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
+    AT(A4_COS)     = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4_PROD)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(A5)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A6)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A8)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A9_MAX)     = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
+    AT(A9)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A11)        = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(A12)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A13)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(M1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(M2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M4)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M5)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M6)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_ALPHA)   = {F32_OR,  F32_OR,  F32,     F32,     F32_OR,  F32_OR},
+    AT(M8_SCALED)  = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_SIGMOID) = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_SWISH)   = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_UP)      = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(M9)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M10)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M11_PROD)   = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
+    AT(M11_SUM)    = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR},
+    AT(M11)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M12)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(F1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(F2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
 };
-
-// transformers' GptOssForCausalLM (eager attention) in bfloat16. It differs from openai-bf16 at
-//   A9.max    the row's maximum over [scores, sink] is subtracted in bf16 before the softmax;
-//   M11.prod  each expert's output times its weight is a bf16 tensor;
-//   M11.sum   the "eager" experts add into a bf16 tensor, expert by expert in ascending order,
-//             whereas "grouped_mm" and "batched_mm" sum in float32: hence optional. State
-//             M11.sum=bf16 or M11.sum=real to fix one of them.
-// GptOssRMSNorm (weight kept in float32, one cast at the end), the cosines (float32 times the
-// concentration, then bf16), the router's softmax and the activation round as openai-bf16 does.
-static const unsigned char hf_bf16_table[SINKPROOF_POINT_COUNT] = {
-    AT(T0) = BF16,       AT(A1) = BF16,       AT(A2) = BF16,         AT(A4_FREQ) = F32,
-    AT(A4_ANGLE) = F32,  AT(A4_COS) = BF16,   AT(A4_PROD) = BF16,    AT(A4) = BF16,
-    AT(A5) = BF16,       AT(A6) = BF16,       AT(A8) = BF16,         AT(A9_MAX) = BF16,
-    AT(A9) = BF16,       AT(A11) = BF16,      AT(A12) = BF16,        AT(A13) = BF16,
-    AT(M1) = BF16,       AT(M2) = BF16,       AT(M4) = BF16,         AT(M5) = BF16,
-    AT(M6) = BF16,       AT(M8_ALPHA) = F32,  AT(M8_SCALED) = BF16,  AT(M8_SIGMOID) = BF16,
-    AT(M8_SWISH) = BF16, AT(M8_UP) = BF16,    AT(M8) = BF16,         AT(M9) = BF16,
-    AT(M10) = BF16,      AT(M11_PROD) = BF16, AT(M11_SUM) = BF16_OR, AT(M11) = BF16,
-    AT(M12) = BF16,      AT(F1) = BF16,       AT(F2) = BF16,
-};
-
-// Any engine that stores bf16. Fixed: what passes through memory between two kernels in every
-// engine (the operands of the big products, the cached keys, the residual). Optional: whatever
-// a fused kernel may keep in registers. Where a trace holds such a point in bf16 nothing is
-// lost: between a number and its rounding lies no second bf16 value. The constant 1.702 may
-// not be rounded to bf16: that is a known mistake, not a freedom.
-static const unsigned char bf16_table[SINKPROOF_POINT_COUNT] = {
-    AT(T0) = BF16,          AT(A1) = BF16,           AT(A2) = BF16_OR,
-    AT(A4_FREQ) = F32_OR,   AT(A4_ANGLE) = F32_OR,   AT(A4_COS) = BF16_OR,
-    AT(A4_PROD) = BF16_OR,  AT(A4) = BF16,           AT(A5) = BF16_OR,
-    AT(A6) = BF16_OR,       AT(A8) = BF16_OR,        AT(A9_MAX) = BF16_OR,
-    AT(A9) = BF16_OR,       AT(A11) = BF16,          AT(A12) = BF16_OR,
-    AT(A13) = BF16,         AT(M1) = BF16,           AT(M2) = BF16_OR,
-    AT(M4) = BF16_OR,       AT(M5) = BF16_OR,        AT(M6) = BF16_OR,
-    AT(M8_ALPHA) = F32_OR,  AT(M8_SCALED) = BF16_OR, AT(M8_SIGMOID) = BF16_OR,
-    AT(M8_SWISH) = BF16_OR, AT(M8_UP) = BF16_OR,     AT(M8) = BF16,
-    AT(M9) = BF16_OR,       AT(M10) = BF16_OR,       AT(M11_PROD) = BF16_OR,
-    AT(M11_SUM) = BF16_OR,  AT(M11) = BF16_OR,       AT(M12) = BF16,
-    AT(F1) = BF16,          AT(F2) = BF16_OR,
-};
-
-// Any engine that stores binary16, by the same rule.
-static const unsigned char f16_table[SINKPROOF_POINT_COUNT] = {
-    AT(T0) = F16,          AT(A1) = F16,          AT(A2) = F16_OR,        AT(A4_FREQ) = F32_OR,
-    AT(A4_ANGLE) = F32_OR, AT(A4_COS) = F16_OR,   AT(A4_PROD) = F16_OR,   AT(A4) = F16,
-    AT(A5) = F16_OR,       AT(A6) = F16_OR,       AT(A8) = F16_OR,        AT(A9_MAX) = F16_OR,
-    AT(A9) = F16_OR,       AT(A11) = F16,         AT(A12) = F16_OR,       AT(A13) = F16,
-    AT(M1) = F16,          AT(M2) = F16_OR,       AT(M4) = F16_OR,        AT(M5) = F16_OR,
-    AT(M6) = F16_OR,       AT(M8_ALPHA) = F32_OR, AT(M8_SCALED) = F16_OR, AT(M8_SIGMOID) = F16_OR,
-    AT(M8_SWISH) = F16_OR, AT(M8_UP) = F16_OR,    AT(M8) = F16,           AT(M9) = F16_OR,
-    AT(M10) = F16_OR,      AT(M11_PROD) = F16_OR, AT(M11_SUM) = F16_OR,   AT(M11) = F16_OR,
-    AT(M12) = F16,         AT(F1) = F16,          AT(F2) = F16_OR,
-};
-
-// Any engine that keeps float32 and rounds each operand of a matrix product to bf16, so that an
-// instruction for pairs of bf16 numbers may serve: activations before a linear layer, queries, keys
-// and values. The attention's weights meet the values unrounded.
-static const unsigned char bf16_operands_table[SINKPROOF_POINT_COUNT] = {
-    AT(T0) = F32,          AT(A1) = BF16,         AT(A2) = BF16,          AT(A4_FREQ) = F32,
-    AT(A4_ANGLE) = F32,    AT(A4_COS) = F32,      AT(A4_PROD) = F32_OR,   AT(A4) = BF16,
-    AT(A5) = F32_OR,       AT(A6) = F32,          AT(A8) = F32,           AT(A9_MAX) = ABSENT,
-    AT(A9) = F32,          AT(A11) = BF16,        AT(A12) = F32,          AT(A13) = F32,
-    AT(M1) = BF16,         AT(M2) = F32,          AT(M4) = F32,           AT(M5) = F32_OR,
-    AT(M6) = F32,          AT(M8_ALPHA) = F32_OR, AT(M8_SCALED) = F32_OR, AT(M8_SIGMOID) = F32_OR,
-    AT(M8_SWISH) = F32_OR, AT(M8_UP) = F32_OR,    AT(M8) = BF16,          AT(M9) = F32_OR,
-    AT(M10) = F32,         AT(M11_PROD) = ABSENT, AT(M11_SUM) = ABSENT,   AT(M11) = F32,
-    AT(M12) = F32,         AT(F1) = BF16,         AT(F2) = F32,
-};
-
-static const unsigned char real_table[SINKPROOF_POINT_COUNT] = {0}; // nothing is rounded
+// clang-format on
 
 static const struct known_policy {
     const char *name;
-    const unsigned char *table;
+    int column;
     sinkproof_format inside;
     bool exact;
 } known[] = {
-    {"real-f64", real_table, SINKPROOF_F64, false},
-    {"f32", f32_table, SINKPROOF_F32, false},
-    {"bf16-operands", bf16_operands_table, SINKPROOF_F32, false},
-    {"openai-bf16", openai_bf16_table, SINKPROOF_F32, true},
-    {"hf-bf16", hf_bf16_table, SINKPROOF_F32, true},
-    {"bf16", bf16_table, SINKPROOF_F32, false},
-    {"f16", f16_table, SINKPROOF_F32, false},
+    {"real-f64", NO_COLUMN, SINKPROOF_F64, false},
+    {"f32", OF_F32, SINKPROOF_F32, false},
+    {"bf16-operands", OF_OPERANDS, SINKPROOF_F32, false},
+    {"openai-bf16", OF_OPENAI, SINKPROOF_F32, true},
+    {"hf-bf16", OF_HF, SINKPROOF_F32, true},
+    {"bf16", OF_BF16, SINKPROOF_F32, false},
+    {"f16", OF_F16, SINKPROOF_F32, false},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
-
-static const struct point_text {
-    const char *name, *what;
-} point_texts[SINKPROOF_POINT_COUNT] = {
-#define SINKPROOF_POINT_TEXT(id, name, what) {name, what},
-    SINKPROOF_POINTS(SINKPROOF_POINT_TEXT)
-#undef SINKPROOF_POINT_TEXT
-};
 
 // The first of each is the definition.
 enum { FORMS = 5 };
@@ -165,14 +131,6 @@ const char *const *sinkproof_policy_names(void) {
                                         "hf-bf16",  "bf16", "f16",           NULL};
     _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
     return names;
-}
-
-const char *sinkproof_point_name(sinkproof_point point) {
-    return point_texts[point].name;
-}
-
-const char *sinkproof_point_what(sinkproof_point point) {
-    return point_texts[point].what;
 }
 
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {
@@ -224,8 +182,9 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
     for (size_t k = 0; k < KNOWN; k++) {
         if (strcmp(name, known[k].name) != 0) continue;
         for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++) {
-            policy->at[a].format = (sinkproof_format)(known[k].table[a] & ~OPTIONAL);
-            policy->at[a].optional = (known[k].table[a] & OPTIONAL) != 0;
+            unsigned word = known[k].column == NO_COLUMN ? ABSENT : roundings[a][known[k].column];
+            policy->at[a].format = (sinkproof_format)(word & ~OPTIONAL);
+            policy->at[a].optional = (word & OPTIONAL) != 0;
         }
         policy->inside = known[k].inside;
         policy->weights = SINKPROOF_REAL;

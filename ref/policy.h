@@ -9,55 +9,10 @@
 #define SINKPROOF_POLICY_H
 
 #include "ref/error.h"
+#include "ref/points.h"
 #include "ref/round.h"
 
 #include <stddef.h>
-
-// Every place where a GPT-OSS engine may round, in the order of the forward pass.
-// SINKPROOF_POINT(identifier, printed name, what is rounded)
-#define SINKPROOF_POINTS(P)                                                                        \
-    P(T0, "T0", "embedding row")                                                                   \
-    P(A1, "A1", "RMSNorm before attention")                                                        \
-    P(A2, "A2", "query, key and value projections with bias")                                      \
-    P(A4_FREQ, "A4.freq", "YaRN inverse frequency, each step")                                     \
-    P(A4_ANGLE, "A4.angle", "position times inverse frequency")                                    \
-    P(A4_COS, "A4.cos", "cosine and sine times the concentration")                                 \
-    P(A4_PROD, "A4.prod", "each product of the rotation")                                          \
-    P(A4, "A4", "rotated query and key")                                                           \
-    P(A5, "A5", "score before scaling")                                                            \
-    P(A6, "A6", "score after scaling by 1/sqrt(head_dim)")                                         \
-    P(A8, "A8", "sink logit")                                                                      \
-    P(A9_MAX, "A9.max", "logits with the row's maximum subtracted")                                \
-    P(A9, "A9", "attention weights")                                                               \
-    P(A11, "A11", "weighted values")                                                               \
-    P(A12, "A12", "output projection with bias")                                                   \
-    P(A13, "A13", "residual after attention")                                                      \
-    P(M1, "M1", "RMSNorm before the experts")                                                      \
-    P(M2, "M2", "router logits")                                                                   \
-    P(M4, "M4", "weights of the chosen experts")                                                   \
-    P(M5, "M5", "up-projection before bias")                                                       \
-    P(M6, "M6", "up-projection with bias")                                                         \
-    P(M8_ALPHA, "M8.alpha", "the constant 1.702 of the activation")                                \
-    P(M8_SCALED, "M8.scaled", "alpha times gate")                                                  \
-    P(M8_SIGMOID, "M8.sigmoid", "sigmoid of alpha times gate")                                     \
-    P(M8_SWISH, "M8.swish", "gate times sigmoid")                                                  \
-    P(M8_UP, "M8.up", "up plus one")                                                               \
-    P(M8, "M8", "activation of the experts")                                                       \
-    P(M9, "M9", "down-projection before bias")                                                     \
-    P(M10, "M10", "down-projection with bias")                                                     \
-    P(M11_PROD, "M11.prod", "expert output times its weight")                                      \
-    P(M11_SUM, "M11.sum", "running sum over experts, in ascending expert order")                   \
-    P(M11, "M11", "mixture of the chosen experts")                                                 \
-    P(M12, "M12", "residual after the layer")                                                      \
-    P(F1, "F1", "final RMSNorm")                                                                   \
-    P(F2, "F2", "logits")
-
-typedef enum sinkproof_point {
-#define SINKPROOF_POINT_ENUM(id, name, what) SINKPROOF_AT_##id,
-    SINKPROOF_POINTS(SINKPROOF_POINT_ENUM)
-#undef SINKPROOF_POINT_ENUM
-        SINKPROOF_POINT_COUNT
-} sinkproof_point;
 
 typedef struct sinkproof_rounding {
     sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
@@ -119,9 +74,7 @@ const char *const *sinkproof_policy_names(void);
 // One of them without overrides; false when the name is not known.
 bool sinkproof_policy_known(const char *name, sinkproof_policy *policy);
 
-const char *sinkproof_point_name(sinkproof_point point);
-const char *sinkproof_function_name(sinkproof_function function); // "exp"
-const char *sinkproof_point_what(sinkproof_point point);
+const char *sinkproof_function_name(sinkproof_function function);  // "exp"
 const char *sinkproof_formed_name(sinkproof_formed stage);         // "A9.form"
 const char *sinkproof_form_name(sinkproof_formed stage, int form); // "base-2"; NULL beyond the last
 bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed stage, int form);

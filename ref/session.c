@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 const sinkproof_stages sinkproof_reference_stages = {
-    .engine = "ref",
     .embed = sinkproof_embed,
     .rmsnorm = sinkproof_rmsnorm,
     .qkv = sinkproof_qkv,

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The stages of the model, one function per step of the mathematics, and the table through
-// which the layer loop calls them. The reference fills the table first; an optimized path
-// overrides entries, so that one loop and one judge serve both.
+// which the layer loop of forward.c calls them: the reference's, or those of ref/lanes/, which add
+// in the order of vector lanes. The fast path has a loop of its own.
 //
 // Conventions. Numbers are binary64 and hold values of the policy's format at the point where
 // they were rounded; between rounding points arithmetic is binary64. Names carry index sets:
@@ -39,8 +39,6 @@ typedef struct sinkproof_expert_outputs {
 } sinkproof_expert_outputs;
 
 typedef struct sinkproof_stages {
-    const char *engine; // "ref"
-
     // T0: x_nc = the token's row of the embedding.
     void (*embed)(const sinkproof_policy *policy, const sinkproof_matrix *embedding, size_t n,
                   const int32_t *tokens_n, double *x_nc);

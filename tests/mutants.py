@@ -283,7 +283,7 @@ def arguments():
 
 def all_regions(root, ran):
     """{(id, file): Region} of the ids that a test reported, and of their helpers."""
-    header = root / "ref/policy.h"
+    header = root / "ref/points.h"
     points = ops.points_of(header.read_text()) if header.is_file() else []
     texts = table.texts(root)
     sources = {file: Source(text, points) for file, text in texts.items()}

@@ -67,9 +67,10 @@ def partners(tokens):
     return match
 
 
-def points_of(policy_header):
+def points_of(points_header):
     """The names of the rounding points, in the order of the forward pass."""
-    names = re.findall(r"^\s*P\((\w+),", policy_header, re.M)
+    rounding = points_header.split("SINKPROOF_TRACED_POINTS")[0]
+    names = re.findall(r"^\s*P\((\w+),", rounding, re.M)
     return ["SINKPROOF_AT_" + name for name in names]
 
 

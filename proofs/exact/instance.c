@@ -4,33 +4,24 @@
 // Draws an instance, and prints one. The same seed and number give the same instance on every
 // machine. Small whole fractions keep the numbers readable; now and then one is huge or tiny.
 #include "proofs/exact/exact.h"
+#include "ref/splitmix.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-// splitmix64: a counter and a mixing function.
-static uint64_t draw(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static size_t from_to(uint64_t *state, size_t least, size_t most) {
-    return least + (size_t)(draw(state) % (most - least + 1));
-}
-
 static rational positive(uint64_t *state) {
-    unsigned long power = draw(state) % 16 == 0 ? 1000000 : 1;
-    rational q = q_frac((long)from_to(state, 1, 9), from_to(state, 1, 9) * power);
-    return draw(state) % 2 == 0 ? q : q_div(q_int(1), q);
+    unsigned long power = sinkproof_draw(state) % 16 == 0 ? 1000000 : 1;
+    rational q = q_frac((long)sinkproof_draw_from_to(state, 1, 9),
+                        sinkproof_draw_from_to(state, 1, 9) * power);
+    return sinkproof_draw(state) % 2 == 0 ? q : q_div(q_int(1), q);
 }
 
 static rational any(uint64_t *state) {
-    uint64_t sign = draw(state) % 8;
+    uint64_t sign = sinkproof_draw(state) % 8;
     if (sign == 0) return q_int(0);
-    rational q = q_frac((long)from_to(state, 1, 9), from_to(state, 1, 4));
+    rational q =
+        q_frac((long)sinkproof_draw_from_to(state, 1, 9), sinkproof_draw_from_to(state, 1, 4));
     return sign < 4 ? q_neg(q) : q;
 }
 
@@ -48,7 +39,7 @@ static matrix draw_matrix(uint64_t *state, size_t rows, size_t cols, rational (*
 static void shuffle(uint64_t *state, size_t n, size_t *order) {
     for (size_t k = 0; k < n; k++) order[k] = k;
     for (size_t k = n; k > 1; k--) {
-        size_t other = from_to(state, 0, k - 1), held = order[k - 1];
+        size_t other = sinkproof_draw_from_to(state, 0, k - 1), held = order[k - 1];
         order[k - 1] = order[other], order[other] = held;
     }
 }
@@ -56,24 +47,26 @@ static void shuffle(uint64_t *state, size_t n, size_t *order) {
 static void draw_shape(sinkproof_exact_instance *m, uint64_t *state, bool seed_notation) {
     size_t size = 1 + (size_t)(m->number / 4); // the first instances are tiny
     size_t small = size < 3 ? size : 3;
-    m->tokens =
-        from_to(state, 1, 1 + size < SINKPROOF_EXACT_TOKENS ? 1 + size : SINKPROOF_EXACT_TOKENS);
-    m->head_dim = from_to(state, 1, small);
-    m->kv_heads = from_to(state, 1, small);
-    m->heads = m->kv_heads * (seed_notation ? 1 : from_to(state, 1, small < 2 ? small : 2));
-    m->hidden = seed_notation ? m->heads * m->head_dim : from_to(state, 1, small + 1);
+    m->tokens = sinkproof_draw_from_to(
+        state, 1, 1 + size < SINKPROOF_EXACT_TOKENS ? 1 + size : SINKPROOF_EXACT_TOKENS);
+    m->head_dim = sinkproof_draw_from_to(state, 1, small);
+    m->kv_heads = sinkproof_draw_from_to(state, 1, small);
+    m->heads =
+        m->kv_heads * (seed_notation ? 1 : sinkproof_draw_from_to(state, 1, small < 2 ? small : 2));
+    m->hidden =
+        seed_notation ? m->heads * m->head_dim : sinkproof_draw_from_to(state, 1, small + 1);
 }
 
 // J(i): all before i, a window that ends at i, or any set with at least one key.
 static void draw_keys(sinkproof_exact_instance *m, uint64_t *state, bool causal) {
-    size_t way = causal ? 0 : m->number % 3, window = from_to(state, 1, m->tokens);
-    m->query = from_to(state, 0, m->tokens - 1);
+    size_t way = causal ? 0 : m->number % 3, window = sinkproof_draw_from_to(state, 1, m->tokens);
+    m->query = sinkproof_draw_from_to(state, 0, m->tokens - 1);
     for (size_t j = 0; j < m->tokens; j++) {
         if (way == 2)
-            m->sees[j] = draw(state) % 2 == 0;
+            m->sees[j] = sinkproof_draw(state) % 2 == 0;
         else
             m->sees[j] = j <= m->query && (way == 0 || j + window > m->query);
-        m->part[j] = from_to(state, 0, 2);
+        m->part[j] = sinkproof_draw_from_to(state, 0, 2);
     }
     m->sees[m->query] = true;
     shuffle(state, m->tokens, m->order);
@@ -81,10 +74,11 @@ static void draw_keys(sinkproof_exact_instance *m, uint64_t *state, bool causal)
 
 static void draw_router(sinkproof_exact_instance *m, uint64_t *state) {
     size_t size = 2 + (size_t)(m->number / 4);
-    m->experts = from_to(state, 2, size < SINKPROOF_EXACT_EXPERTS ? size : SINKPROOF_EXACT_EXPERTS);
-    m->chosen = from_to(state, 1, m->experts - 1);
+    m->experts = sinkproof_draw_from_to(
+        state, 2, size < SINKPROOF_EXACT_EXPERTS ? size : SINKPROOF_EXACT_EXPERTS);
+    m->chosen = sinkproof_draw_from_to(state, 1, m->experts - 1);
     m->e_router = draw_row(state, m->experts, positive);
-    if (draw(state) % 4 == 0) m->e_router.at[m->experts - 1] = m->e_router.at[0]; // a tie
+    if (sinkproof_draw(state) % 4 == 0) m->e_router.at[m->experts - 1] = m->e_router.at[0]; // a tie
     size_t inter = m->head_dim;
     m->down_x = draw_matrix(state, m->chosen, inter, any);
     m->w2 = draw_matrix(state, m->chosen * inter, m->hidden, any);
@@ -94,12 +88,13 @@ static void draw_router(sinkproof_exact_instance *m, uint64_t *state) {
 
 static void draw_qk(sinkproof_exact_instance *m, uint64_t *state) {
     m->base = positive(state);
-    m->qk_dim = from_to(state, 1, 4);
-    m->low_rank = from_to(state, 1, m->qk_dim);
+    m->qk_dim = sinkproof_draw_from_to(state, 1, 4);
+    m->low_rank = sinkproof_draw_from_to(state, 1, m->qk_dim);
     for (size_t d = 0; d < m->qk_dim; d++) {
-        m->q[d] = (long)from_to(state, 0, 6) - 3;
-        m->k_star[d] = (long)from_to(state, 0, 6) - 3;
-        for (size_t j = 0; j < m->tokens; j++) m->k[j][d] = (long)from_to(state, 0, 6) - 3;
+        m->q[d] = (long)sinkproof_draw_from_to(state, 0, 6) - 3;
+        m->k_star[d] = (long)sinkproof_draw_from_to(state, 0, 6) - 3;
+        for (size_t j = 0; j < m->tokens; j++)
+            m->k[j][d] = (long)sinkproof_draw_from_to(state, 0, 6) - 3;
     }
 }
 
@@ -129,8 +124,8 @@ sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_
     draw_qk(&m, &state);
     draw_router(&m, &state);
     for (size_t j = 0; j < m.tokens; j++)
-        m.float_scores[j] = (double)from_to(&state, 0, 2000) - 1000;
-    m.float_sink = (double)from_to(&state, 0, 4000) - 2000;
+        m.float_scores[j] = (double)sinkproof_draw_from_to(&state, 0, 2000) - 1000;
+    m.float_sink = (double)sinkproof_draw_from_to(&state, 0, 4000) - 2000;
     return m;
 }
 

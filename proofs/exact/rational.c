@@ -153,7 +153,7 @@ row row_times(row x, matrix w) {
 bool row_equal(row a, row b) {
     need(a.n == b.n);
     for (size_t k = 0; k < a.n; k++)
-        if (!q_equal(a.at[k], b.at[k])) return false;
+        if (!mpq_equal(a.at[k], b.at[k])) return false;
     return true;
 }
 

@@ -70,9 +70,6 @@ static inline rational q_max(rational a, rational b) {
 static inline rational q_abs(rational a) {
     return mpq_sgn(a) < 0 ? q_neg(a) : a;
 }
-static inline bool q_equal(rational a, rational b) {
-    return mpq_equal(a, b) != 0;
-}
 
 row row_zero(size_t n);
 row row_add(row a, row b);

@@ -318,10 +318,9 @@ static void unembed(pass *p, sinkproof_truth_result *result) {
     sinkproof_matrix norm = sinkproof_model_final_norm(p->request->model);
     sinkproof_matrix table = sinkproof_model_unembedding(p->request->model);
     arb_ptr normed = vector(n * hidden);
-    sinkproof_truth_rmsnorm(normed, p->x_nc + skip * hidden, n, &norm, p->config->rms_eps,
-                            p->request->bits);
+    sinkproof_truth_unembed(result->logits_nv, normed, p->x_nc + skip * hidden, n, &norm, &table,
+                            p->config->rms_eps, p->request->bits);
     reach(p, "F1", false, 0, 2, normed_shape, normed);
-    sinkproof_truth_linear(result->logits_nv, normed, n, &table, NULL, p->request->bits);
     reach(p, "F2", false, 0, 2, shape, result->logits_nv);
     release(normed, n * hidden);
 }

@@ -4,26 +4,19 @@
 // Draws instances of the identities, compares both sides, and says what the precision allows.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
+#include "ref/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static uint64_t draw(uint64_t *state) { // splitmix64
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-static size_t from_to(uint64_t *state, size_t least, size_t most) {
-    return least + (size_t)(draw(state) % (most - least + 1));
-}
 static double uniform(uint64_t *state, double width) { // [-width/2, width/2], 53 bits
-    return ((double)(draw(state) >> 11) * 0x1p-53 - 0.5) * width;
+    return ((double)(sinkproof_draw(state) >> 11) * 0x1p-53 - 0.5) * width;
 }
-static double short_number(uint64_t *state) {     // 8 significant bits, 1/2 <= |x| < 8
-    int exponent = (int)from_to(state, 0, 3) - 8; // drawn first, whatever a compiler likes
-    double size = ldexp((double)from_to(state, 128, 255), exponent);
-    return draw(state) % 2 == 0 ? size : -size;
+static double short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| < 8
+    int exponent =
+        (int)sinkproof_draw_from_to(state, 0, 3) - 8; // drawn first, whatever a compiler likes
+    double size = ldexp((double)sinkproof_draw_from_to(state, 128, 255), exponent);
+    return sinkproof_draw(state) % 2 == 0 ? size : -size;
 }
 static double *short_numbers(uint64_t *state, size_t n) {
     double *x = sinkproof_ball_doubles(n);
@@ -42,13 +35,13 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
     static const double sinks[] = {0, -INFINITY, 300, -1e4, 1e4, -300, 0.5, -1};
     uint64_t state = seed * UINT64_C(0xd1342543de82ef95) + number;
     sinkproof_ball_instance m = {.seed = seed, .number = number};
-    size_t drawn_n = from_to(&state, 1, 1 + (size_t)number % 40);
+    size_t drawn_n = sinkproof_draw_from_to(&state, 1, 1 + (size_t)number % 40);
     m.n = ranges.n > 0 ? ranges.n : drawn_n;
-    m.kv_heads = ranges.heads > 0 ? ranges.heads : from_to(&state, 1, 2);
-    m.heads = ranges.heads > 0 ? ranges.heads : m.kv_heads * from_to(&state, 1, 2);
-    m.dim = from_to(&state, 1, SINKPROOF_BALL_DIM);
-    m.hidden = from_to(&state, 1, SINKPROOF_BALL_DIM);
-    m.low_rank = from_to(&state, 1, m.dim);
+    m.kv_heads = ranges.heads > 0 ? ranges.heads : sinkproof_draw_from_to(&state, 1, 2);
+    m.heads = ranges.heads > 0 ? ranges.heads : m.kv_heads * sinkproof_draw_from_to(&state, 1, 2);
+    m.dim = sinkproof_draw_from_to(&state, 1, SINKPROOF_BALL_DIM);
+    m.hidden = sinkproof_draw_from_to(&state, 1, SINKPROOF_BALL_DIM);
+    m.low_rank = sinkproof_draw_from_to(&state, 1, m.dim);
     m.s_hj = sinkproof_ball_doubles(m.heads * m.n);
     for (size_t k = 0; k < m.heads * m.n; k++) m.s_hj[k] = uniform(&state, ranges.spread);
     for (size_t h = 0; h < m.heads; h++)
@@ -66,7 +59,7 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
     m.scale = (double[]){0, 1, 5, 20}[number % 4];
     m.part_j = calloc(m.n + 1, sizeof *m.part_j);
     if (m.part_j == NULL) abort();
-    for (size_t j = 0; j < m.n; j++) m.part_j[j] = from_to(&state, 0, 2);
+    for (size_t j = 0; j < m.n; j++) m.part_j[j] = sinkproof_draw_from_to(&state, 0, 2);
     return m;
 }
 

@@ -7,7 +7,6 @@
 #include "ref/lanes/stages.h"
 
 const sinkproof_stages sinkproof_lanes_stages = {
-    .engine = "lanes",
     .embed = sinkproof_embed,
     .rmsnorm = sinkproof_lanes_rmsnorm,
     .qkv = sinkproof_lanes_qkv,

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The counter-based generator. The mixing function is the finaliser of SplitMix64 (Steele,
-// Lea and Flood, OOPSLA 2014; constants: Stafford's variant 13): a bijection of 64 bits.
+// The counter-based generator: an element is a function of the seed, its stream and its number.
 #include "ref/model/synthetic.h"
 
 #include "ref/model/mxfp4.h"
+#include "ref/splitmix.h"
 
 #include <string.h>
 
-static const uint64_t golden = 0x9e3779b97f4a7c15; // 2^64 over the golden ratio, odd
-
-static uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
-
 static uint64_t key_of(const sinkproof_matrix *matrix) {
-    return mix(mix(matrix->synthetic->seed + golden) + matrix->stream * golden);
+    return sinkproof_mix(sinkproof_mix(matrix->synthetic->seed + sinkproof_golden) +
+                         matrix->stream * sinkproof_golden);
 }
 
 static const sinkproof_recipe *recipe_of(const sinkproof_matrix *matrix) {
@@ -52,26 +45,31 @@ static void bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     const float unit = power_of_two(recipe->exponent);
     const uint64_t key = key_of(matrix);
     uint64_t i = (uint64_t)r * matrix->cols, end = i + matrix->cols;
-    if (i & 1) *out_c++ = element(recipe, unit, (uint32_t)(mix(key + (i++ >> 1) * golden) >> 32));
+    if (i & 1)
+        *out_c++ = element(recipe, unit,
+                           (uint32_t)(sinkproof_mix(key + (i++ >> 1) * sinkproof_golden) >> 32));
     for (; i + 2 <= end; i += 2) {
-        uint64_t random = mix(key + (i >> 1) * golden);
+        uint64_t random = sinkproof_mix(key + (i >> 1) * sinkproof_golden);
         *out_c++ = element(recipe, unit, (uint32_t)random);
         *out_c++ = element(recipe, unit, (uint32_t)(random >> 32));
     }
-    if (i < end) *out_c = element(recipe, unit, (uint32_t)mix(key + (i >> 1) * golden));
+    if (i < end)
+        *out_c = element(recipe, unit, (uint32_t)sinkproof_mix(key + (i >> 1) * sinkproof_golden));
 }
 
 // Two hashes give the 32 codes of a block.
 static void block_codes(uint64_t key, uint64_t block, uint8_t *codes) {
     for (unsigned half = 0; half < 2; half++) {
-        uint64_t random = mix(key + (2 * block + half) * golden);
+        uint64_t random = sinkproof_mix(key + (2 * block + half) * sinkproof_golden);
         for (unsigned b = 0; b < 8; b++) *codes++ = (uint8_t)(random >> 8 * b);
     }
 }
 
 // 16 bits of a hash from a stream of its own, shared by four blocks, give the scale.
 static uint8_t block_scale(const sinkproof_recipe *recipe, uint64_t key, uint64_t block) {
-    unsigned random = (unsigned)(mix(~key + (block >> 2) * golden) >> 16 * (block & 3)) & 65535;
+    unsigned random =
+        (unsigned)(sinkproof_mix(~key + (block >> 2) * sinkproof_golden) >> 16 * (block & 3)) &
+        65535;
     int down = __builtin_ctz(random >> 8 | 128), up = (int)(random & 255) < recipe->boost;
     return (uint8_t)(recipe->scale - down + up);
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The tables of points.h, and what they say.
+#include "ref/points.h"
+
+static const struct point_text {
+    const char *name, *what;
+} point_texts[SINKPROOF_POINT_COUNT] = {
+#define SINKPROOF_POINT_TEXT(id, name, what) {name, what},
+    SINKPROOF_POINTS(SINKPROOF_POINT_TEXT)
+#undef SINKPROOF_POINT_TEXT
+};
+
+const char *sinkproof_point_name(sinkproof_point point) {
+    return point_texts[point].name;
+}
+
+const char *sinkproof_point_what(sinkproof_point point) {
+    return point_texts[point].what;
+}
+
+// What the dimensions of a shape mean.
+typedef enum dimension {
+    END,
+    N,
+    KEYS,
+    SINK_KEYS,
+    HIDDEN,
+    HEADS,
+    KV,
+    DIM,
+    EXPERTS,
+    CHOSEN,
+    UP,
+    INTER,
+    VOCAB
+} dimension;
+
+// The words of the table.
+enum { ENDS, LAYER };
+enum { SINKPROOF_AT_NOTHING = -1 };
+enum { IS_EACH = 1 << 8, IS_SHARED = 1 << 9, INPUT = IS_EACH - 1 };
+enum { SINKPROOF_TRACE_RESIDUAL = SINKPROOF_TRACE_POINTS };
+#define SHAPE(...)                                                                                 \
+    { __VA_ARGS__ }
+#define EACH(id)   (SINKPROOF_TRACE_##id | IS_EACH)
+#define SHARED(id) (SINKPROOF_TRACE_##id | IS_SHARED)
+#define NONE       0
+
+static const struct traced {
+    const char *name;
+    int rounding; // sinkproof_point
+    bool layered;
+    dimension shape[3];
+    int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
+} rows[SINKPROOF_TRACE_POINTS] = {
+#define SINKPROOF_TRACED(id, name, at, where, shape, ...)                                          \
+    {name, SINKPROOF_AT_##at, where == LAYER, shape, {__VA_ARGS__}},
+    SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED)
+#undef SINKPROOF_TRACED
+};
+
+const char *sinkproof_trace_point_name(sinkproof_trace_point point) {
+    return rows[point].name;
+}
+
+bool sinkproof_trace_point_is_layered(sinkproof_trace_point point) {
+    return rows[point].layered;
+}
+
+// The residual stream before a sublayer: T0, or M12 of the layer before; before F1 the last one.
+static sinkproof_input residual_before(const sinkproof_config *config, sinkproof_trace_point point,
+                                       size_t layer) {
+    size_t through = point == SINKPROOF_TRACE_F1 ? config->n_layers : layer; // layers behind it
+    return through == 0 ? (sinkproof_input){SINKPROOF_TRACE_T0, 0, SINKPROOF_INPUT_EACH}
+                        : (sinkproof_input){SINKPROOF_TRACE_M12, through - 1, SINKPROOF_INPUT_EACH};
+}
+
+size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
+                              size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]) {
+    size_t n = 0;
+    for (; n < SINKPROOF_MAX_INPUTS && rows[point].inputs[n] != NONE; n++) {
+        int from = rows[point].inputs[n];
+        sinkproof_input in = {(sinkproof_trace_point)(from & INPUT), layer, SINKPROOF_INPUT_EACH};
+        if ((from & INPUT) == SINKPROOF_TRACE_RESIDUAL) in = residual_before(config, point, layer);
+        in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
+        inputs[n] = in;
+    }
+    return n;
+}
+
+bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding) {
+    if (rows[point].rounding == SINKPROOF_AT_NOTHING) return false;
+    *rounding = (sinkproof_point)rows[point].rounding;
+    return true;
+}
+
+static size_t dimension_size(const sinkproof_config *config, dimension d, size_t n) {
+    switch (d) {
+    case N:
+    case KEYS:
+        return n;
+    case SINK_KEYS:
+        return n + 1;
+    case HIDDEN:
+        return config->hidden;
+    case HEADS:
+        return config->n_heads;
+    case KV:
+        return config->n_kv_heads;
+    case DIM:
+        return config->head_dim;
+    case EXPERTS:
+        return config->n_experts;
+    case CHOSEN:
+        return config->n_chosen;
+    case UP:
+        return 2 * config->inter;
+    case INTER:
+        return config->inter;
+    case VOCAB:
+        return config->vocab;
+    case END:
+        break;
+    }
+    return 0;
+}
+
+size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
+                             size_t *shape) {
+    size_t rank = 0;
+    while (rank < 3 && rows[point].shape[rank] != END) {
+        shape[rank] = dimension_size(config, rows[point].shape[rank], n);
+        rank++;
+    }
+    return rank;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The points of the forward pass: the one vocabulary of reference, engines, truth, bounds, judge,
+// adapters and book. A rounding point is a place where an engine may round; a traced point is a
+// tensor that an engine can show. What each policy does at a rounding point is the table in
+// policy.c. Five computations of these points stand apart on purpose (ref/, ref/lanes/, fast/,
+// proofs/truth/, proofs/bounds/), so that a mistake in one is seen by the others: they share this
+// vocabulary, and no formula.
+#ifndef SINKPROOF_POINTS_H
+#define SINKPROOF_POINTS_H
+
+#include "ref/model/config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// ---- rounding points -------------------------------------------------------------------------
+
+// Every place where a GPT-OSS engine may round, in the order of the forward pass.
+// SINKPROOF_POINT(identifier, printed name, what is rounded)
+#define SINKPROOF_POINTS(P)                                                                        \
+    P(T0, "T0", "embedding row")                                                                   \
+    P(A1, "A1", "RMSNorm before attention")                                                        \
+    P(A2, "A2", "query, key and value projections with bias")                                      \
+    P(A4_FREQ, "A4.freq", "YaRN inverse frequency, each step")                                     \
+    P(A4_ANGLE, "A4.angle", "position times inverse frequency")                                    \
+    P(A4_COS, "A4.cos", "cosine and sine times the concentration")                                 \
+    P(A4_PROD, "A4.prod", "each product of the rotation")                                          \
+    P(A4, "A4", "rotated query and key")                                                           \
+    P(A5, "A5", "score before scaling")                                                            \
+    P(A6, "A6", "score after scaling by 1/sqrt(head_dim)")                                         \
+    P(A8, "A8", "sink logit")                                                                      \
+    P(A9_MAX, "A9.max", "logits with the row's maximum subtracted")                                \
+    P(A9, "A9", "attention weights")                                                               \
+    P(A11, "A11", "weighted values")                                                               \
+    P(A12, "A12", "output projection with bias")                                                   \
+    P(A13, "A13", "residual after attention")                                                      \
+    P(M1, "M1", "RMSNorm before the experts")                                                      \
+    P(M2, "M2", "router logits")                                                                   \
+    P(M4, "M4", "weights of the chosen experts")                                                   \
+    P(M5, "M5", "up-projection before bias")                                                       \
+    P(M6, "M6", "up-projection with bias")                                                         \
+    P(M8_ALPHA, "M8.alpha", "the constant 1.702 of the activation")                                \
+    P(M8_SCALED, "M8.scaled", "alpha times gate")                                                  \
+    P(M8_SIGMOID, "M8.sigmoid", "sigmoid of alpha times gate")                                     \
+    P(M8_SWISH, "M8.swish", "gate times sigmoid")                                                  \
+    P(M8_UP, "M8.up", "up plus one")                                                               \
+    P(M8, "M8", "activation of the experts")                                                       \
+    P(M9, "M9", "down-projection before bias")                                                     \
+    P(M10, "M10", "down-projection with bias")                                                     \
+    P(M11_PROD, "M11.prod", "expert output times its weight")                                      \
+    P(M11_SUM, "M11.sum", "running sum over experts, in ascending expert order")                   \
+    P(M11, "M11", "mixture of the chosen experts")                                                 \
+    P(M12, "M12", "residual after the layer")                                                      \
+    P(F1, "F1", "final RMSNorm")                                                                   \
+    P(F2, "F2", "logits")
+
+typedef enum sinkproof_point {
+#define SINKPROOF_POINT_ENUM(id, name, what) SINKPROOF_AT_##id,
+    SINKPROOF_POINTS(SINKPROOF_POINT_ENUM)
+#undef SINKPROOF_POINT_ENUM
+        SINKPROOF_POINT_COUNT
+} sinkproof_point;
+
+const char *sinkproof_point_name(sinkproof_point point); // "A4.freq"
+const char *sinkproof_point_what(sinkproof_point point); // "YaRN inverse frequency, each step"
+
+// ---- traced points ---------------------------------------------------------------------------
+
+// Every tensor of a trace, in the order of the forward pass: the rounding point whose result it
+// holds, its shape, and what it is computed from, weights and tokens apart. Of an input that is
+// EACH, an element of the point needs its own element, or a row of which all elements share a known
+// common factor; one element of a SHARED input enters many elements of the point, so that they
+// share its error. RESIDUAL is the residual stream as the sublayer finds it. KEYS is n, SINK_KEYS
+// one more (the sink's column, the last), UP is 2 inter.
+// SINKPROOF_TRACED(identifier, name, rounding point, of a LAYER or of its ENDS, shape, inputs)
+// clang-format off
+#define SINKPROOF_TRACED_POINTS(P) \
+    P(T0,    "T0",   T0,       ENDS,  SHAPE(N, HIDDEN),        NONE)                              \
+    P(A1,    "A1",   A1,       LAYER, SHAPE(N, HIDDEN),        SHARED(RESIDUAL))                  \
+    P(A2_Q,  "A2.q", A2,       LAYER, SHAPE(N, HEADS, DIM),    SHARED(A1))                        \
+    P(A2_K,  "A2.k", A2,       LAYER, SHAPE(N, KV, DIM),       SHARED(A1))                        \
+    P(A2_V,  "A2.v", A2,       LAYER, SHAPE(N, KV, DIM),       SHARED(A1))                        \
+    P(A4_Q,  "A4.q", A4,       LAYER, SHAPE(N, HEADS, DIM),    SHARED(A2_Q))                      \
+    P(A4_K,  "A4.k", A4,       LAYER, SHAPE(N, KV, DIM),       SHARED(A2_K))                      \
+    P(A6,    "A6",   A6,       LAYER, SHAPE(HEADS, N, KEYS),   SHARED(A4_Q), SHARED(A4_K))        \
+    P(A9,    "A9",   A9,       LAYER, SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                       \
+    P(A10,   "A10",  A9,       LAYER, SHAPE(HEADS, N, KEYS),   EACH(A9))                          \
+    P(A11,   "A11",  A11,      LAYER, SHAPE(N, HEADS, DIM),    EACH(A9), SHARED(A2_V))            \
+    P(A12,   "A12",  A12,      LAYER, SHAPE(N, HIDDEN),        SHARED(A11))                       \
+    P(A13,   "A13",  A13,      LAYER, SHAPE(N, HIDDEN),        EACH(A12), EACH(RESIDUAL))         \
+    P(M1,    "M1",   M1,       LAYER, SHAPE(N, HIDDEN),        SHARED(A13))                       \
+    P(M2,    "M2",   M2,       LAYER, SHAPE(N, EXPERTS),       SHARED(M1))                        \
+    P(M3,    "M3",   NOTHING,  LAYER, SHAPE(N, CHOSEN),        EACH(M2))                          \
+    P(M4,    "M4",   M4,       LAYER, SHAPE(N, CHOSEN),        SHARED(M2), SHARED(M3))            \
+    P(M5,    "M5",   M5,       LAYER, SHAPE(N, CHOSEN, UP),    SHARED(M1), SHARED(M3))            \
+    P(M6,    "M6",   M6,       LAYER, SHAPE(N, CHOSEN, UP),    EACH(M5))                          \
+    P(M8,    "M8",   M8,       LAYER, SHAPE(N, CHOSEN, INTER), EACH(M6))                          \
+    P(M9,    "M9",   M9,       LAYER, SHAPE(N, CHOSEN, HIDDEN), SHARED(M8), SHARED(M3))           \
+    P(M10,   "M10",  M10,      LAYER, SHAPE(N, CHOSEN, HIDDEN), EACH(M9))                         \
+    P(M11,   "M11",  M11,      LAYER, SHAPE(N, HIDDEN),        EACH(M10), SHARED(M4), SHARED(M3)) \
+    P(M12,   "M12",  M12,      LAYER, SHAPE(N, HIDDEN),        EACH(M11), EACH(A13))              \
+    P(F1,    "F1",   F1,       ENDS,  SHAPE(N, HIDDEN),        SHARED(RESIDUAL))                  \
+    P(F2,    "F2",   F2,       ENDS,  SHAPE(N, VOCAB),         SHARED(F1))
+// clang-format on
+
+// Names of LAYER points carry the layer in a trace: "03.A9".
+typedef enum sinkproof_trace_point {
+#define SINKPROOF_TRACED_ENUM(id, ...) SINKPROOF_TRACE_##id,
+    SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED_ENUM)
+#undef SINKPROOF_TRACED_ENUM
+        SINKPROOF_TRACE_POINTS
+} sinkproof_trace_point;
+
+const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"
+bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false for T0, F1, F2
+
+// The shape of a point in a trace of n tokens (and n keys); returns its rank.
+size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
+                             size_t *shape);
+
+// The rounding point whose result the trace holds there. M3 (indices) has none: false.
+bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);
+
+// What a point is computed from. EACH: an element of the point needs its own element of the input,
+// or a row of which all elements share a known common factor; SHARED: one element of the input
+// enters many elements of the point, so that they share its error.
+typedef enum sinkproof_input_kind {
+    SINKPROOF_INPUT_EACH,
+    SINKPROOF_INPUT_SHARED
+} sinkproof_input_kind;
+typedef struct sinkproof_input {
+    sinkproof_trace_point point;
+    size_t layer;
+    sinkproof_input_kind kind;
+} sinkproof_input;
+enum { SINKPROOF_MAX_INPUTS = 3 };
+
+// The inputs of a point, weights and tokens apart; returns how many. T0 has none.
+size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
+                              size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]);
+
+#endif
