@@ -144,12 +144,14 @@ def make_mutants(shop, region, phase, reasons, progress, log):
             progress.add("refused" if object is None else "same")
             continue
 
-        def rank(test):  # what is known to kill; programs before scripts; the cheapest kill first
-            return (not shop.known_to_kill(test, object), test.endswith((".sh", ".py")),
+        waited = region.outcomes[number] == table.WAITS
+
+        def rank(test):  # what is known to kill; what was not asked; programs; the cheapest kill first
+            return (not shop.known_to_kill(test, object), waited and shop.is_quick(test, phase.after),
+                    test.endswith((".sh", ".py")),
                     seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
         sign, said = table.SURVIVED if tests == region.tests else table.WAITS, "passed"
-        waited = region.outcomes[number] == table.WAITS
-        for test in sorted((t for t in tests if not (waited and shop.is_quick(t, phase.after))), key=rank):
+        for test in sorted(tests, key=rank):
             said = shop.notices(test, object)
             tried[test] += 1
             if said != "passed":
@@ -297,7 +299,7 @@ def all_regions(root, ran):
 
 
 # The regions, how many mutants of each, and which tests: those of so many seconds, or all (None).
-# Mutants that wait passed those of `after` seconds (None: they are left alone).
+# Mutants that wait have passed those of `after` seconds, which come last (None: they are left alone).
 Phase = namedtuple("Phase", "keys cap seconds after")
 
 
