@@ -106,6 +106,21 @@ fresh; edit log 's/sink.mass ref/a.mass ref/'; refuses 'asks for B, enclosure or
 fresh; edit proofs/truth/a.c 's/enclosed/other/'; refuses 'sink.mass is stale: its proof' "a changed proof"
 fresh; edit proofs/formal/A.v 's/exact I/trivial/'; refuses 'sink.mass is stale: its proof' "a changed formal proof"
 
+# The book's table of points.
+points() {
+    fresh
+    printf '    P(T0, "T0", "row") \\\n    P(A2, "A2", "heads")\n#define SINKPROOF_TRACED_POINTS(P)\n' >"$work/tree/ref/points.h"
+    printf '    P(T0, "T0", T0)\n    P(A2_Q, "A2.q", A2)\n    P(A3, "A3", A2)\n' >>"$work/tree/ref/points.h"
+    printf '# Model\n\n## The points\n\n| points | what |\n|---|---|\n%s\n\n## Next\n' "$1" >"$work/tree/doc/01-model.md"
+}
+points '| `T0` `A2` | row |
+| `A3` | only traced |'; accepts "a table of all points passes"
+points '| `T0` | row |
+| `A3` | only traced |'; refuses 'A2 is missing: it is a point of' "a point that the book's table lacks"
+points '| `T0` `A2` `A7` | row |
+| `A3` | only traced |'; refuses 'A7 is no point of' "a point that the code lacks"
+points '| `T0` `A3` `A2` | row |'; refuses 'A3 stands where ref/points.h has A2' "points out of order"
+
 # Formula and theorem, read by a person: neither changes behind the row, and nothing but a person renews it.
 rewritten() { $check --write --log "$work/tree/log" "$work/tree" >/dev/null; }
 fresh; edit doc/01-a.md 's/= 1 - /= 2 - /'; rewritten
