@@ -49,7 +49,7 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
-      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge% audit/verdict,$(1)),-O3) \
+      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
@@ -62,9 +62,9 @@ REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c)
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/%_$(set).c), \
              $(wildcard fast/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
-AUDIT   := $(filter-out audit/main.c,$(wildcard audit/*.c))
+AUDIT   := $(filter-out audit/command/main.c,$(wildcard audit/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc proofs/*/*.h audit/*.h tests/*.h)
+HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/*.h)
 TESTS   := $(wildcard tests/test_*.c)
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
@@ -130,7 +130,7 @@ $(BUILD)/inventory.c: FORCE | build/packages
 $(BUILD)/inventory.o: $(BUILD)/inventory.c $(BUILD)/flags
 	$(call say,compile $<)$(CC) $(CFLAGS) -c $< -o $@
 
-$(PROGRAM): $(BUILD)/audit/main.o $(BUILD)/inventory.o $(ARCHIVE)
+$(PROGRAM): $(BUILD)/audit/command/main.o $(BUILD)/inventory.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
@@ -302,7 +302,7 @@ test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
 
-FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*.c) $(HEADERS) $(wildcard tests/*.c)
+FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*.c)
 format:  ## clang-format every C file in place
 	clang-format -i $(FORMATTED)
 

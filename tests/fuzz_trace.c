@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // libFuzzer: bytes as a trace of the tiny model. Whatever opens may be read to its last element.
-#include "audit/trace.h"
+#include "audit/trace/trace.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
 #ifndef SINKPROOF_TESTS_JUDGED_H
 #define SINKPROOF_TESTS_JUDGED_H
 
-#include "audit/judge.h"
-#include "audit/trace_write.h"
+#include "audit/judge/judge.h"
+#include "audit/trace/trace_write.h"
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/tap.h"

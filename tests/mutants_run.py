@@ -76,7 +76,7 @@ class Workshop:
         """A test with this object in front of the archive, so that its own is not taken."""
         program = self.new_name()
         script = test.endswith((".sh", ".py"))
-        main = self.build / ("audit/main.o" if script else f"tests/{test}.o")
+        main = self.build / ("audit/command/main.o" if script else f"tests/{test}.o")
         # The statements' table belongs to no archive: whoever verifies needs it, the others pass over it.
         table = [str(o) for o in [self.build / "inventory.o"] if o.exists()]
         done = subprocess.run([*self.compiler, str(object), str(main), *table, str(self.build / "libsinkproof.a"),

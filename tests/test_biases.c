@@ -3,7 +3,7 @@
 //
 // Which linear layers carry a bias, measured on a checkpoint in the reference's layout: every
 // tensor of the file is a weight, its bias, or one of the few that have none.
-#include "audit/command.h"
+#include "audit/command/command.h"
 #include "ref/model/model.h"
 #include "ref/model/safetensors.h"
 #include "ref/model/slots.h"

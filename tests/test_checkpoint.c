@@ -4,7 +4,7 @@
 // Checkpoints: what `synth` writes opens in each layout with every element equal to the
 // synthetic source; sharded files are the same model; one thing wrong at a time is refused
 // with a sentence that names the tensor. The sentences are printed.
-#include "audit/command.h"
+#include "audit/command/command.h"
 #include "ref/model/model.h"
 #include "ref/model/safetensors.h"
 #include "ref/model/slots.h"

@@ -5,8 +5,8 @@
 // letters ask for; every exact form and every identity is broken on purpose, one side off by a
 // little or, of an inequality, the sides exchanged; a value just outside its set, a proof without a
 // record and a letter without evidence are refused; the exit codes say so.
-#include "audit/command.h"
-#include "audit/verify.h"
+#include "audit/command/command.h"
+#include "audit/verify/verify.h"
 #include "tests/tap.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 // whole traces and traces that lack the scores and the weights. None may be outside, none
 // suspicious. And at scores of hundreds, where the forms part, which of them each kernel's trace
 // fits.
-#include "audit/judge_report.h"
+#include "audit/judge/judge_report.h"
 #include "proofs/bounds/worst.h"
 #include "tests/forms_engine.h"
 #include "tests/judged.h"

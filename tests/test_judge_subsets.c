@@ -5,7 +5,7 @@
 // it a bug, nor suspicious; what it cannot decide it says so, and the points that it asks for
 // decide it. Random subsets of the reference's traces under every policy, and the cases that once
 // failed.
-#include "audit/judge_report.h"
+#include "audit/judge/judge_report.h"
 #include "tests/judged.h"
 #include "tests/tap.h"
 

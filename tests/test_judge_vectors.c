@@ -4,7 +4,7 @@
 // The published torch reference, judged (tests/vectors/openai-torch): float32 honest, bfloat16
 // honest but for one constant, 1.702 rounded to bfloat16 by that torch's kernels. And the sets
 // must be sharp: at the points of attention nearly every one is a single value.
-#include "audit/judge.h"
+#include "audit/judge/judge.h"
 #include "proofs/bounds/worst.h"
 #include "tests/tap.h"
 

@@ -3,9 +3,9 @@
 //
 // Traces: what is written is what was seen, chunked or not, in the policy's formats; and every kind
 // of malformed trace is refused by one sentence that names the tensor.
-#include "audit/trace.h"
-#include "audit/trace_points.h"
-#include "audit/trace_write.h"
+#include "audit/trace/trace.h"
+#include "audit/trace/trace_points.h"
+#include "audit/trace/trace_write.h"
 #include "ref/model/bf16.h"
 #include "tests/reference.h"
 

@@ -3,8 +3,8 @@
 //
 // `sinkproof truth` from its command line: exit codes, the JSON that it writes, the trace that it
 // writes, and that it leaves nothing behind when it fails.
-#include "audit/command.h"
-#include "audit/trace.h"
+#include "audit/command/command.h"
+#include "audit/trace/trace.h"
 #include "tests/tap.h"
 
 #include <fcntl.h>

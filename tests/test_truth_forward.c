@@ -4,7 +4,7 @@
 // The truth of whole models: thin enough, consistent between precisions, honest about
 // routing that it cannot certify, and where it should be beside the reference in binary64
 // and the published torch implementation in binary32.
-#include "audit/trace.h"
+#include "audit/trace/trace.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
 #include "ref/forward.h"

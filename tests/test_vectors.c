@@ -4,8 +4,8 @@
 // The reference against the published torch implementation's own traces (tests/vectors). In
 // bfloat16 the small model is reproduced bit for bit, end to end; elsewhere the order of torch's
 // sums shows, and the distance is reported (the judge, not this test, says what of it is honest).
-#include "audit/trace.h"
-#include "audit/trace_points.h"
+#include "audit/trace/trace.h"
+#include "audit/trace/trace_points.h"
 #include "tests/reference.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@ header='// SPDX-License-Identifier: Apache-2.0
 # A small tree without a fault, so that what is refused below is refused for its fault alone.
 fresh() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/ref/model" "$work/tree/fast" "$work/tree/proofs/truth" "$work/tree/audit" \
+    mkdir -p "$work/tree/ref/model" "$work/tree/fast" "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
         "$work/tree/tests"
     cd "$work/tree" || exit 1
     printf '%s\n' "$header" 'int sinkproof_a(void);' >ref/a.h
@@ -25,7 +25,7 @@ fresh() {
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <immintrin.h>' >fast/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <mpfr.h>' '#include <flint/fmpz.h>' >proofs/truth/a.h
     printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/a.h"' '#include <stdio.h>' \
-        'int main(void) { return printf("x"); }' >audit/main.c
+        'int main(void) { return printf("x"); }' >audit/command/main.c
     printf '%s\n' "$header" '#include "ref/a.h"' >audit/a.h
     printf '%s\n' "$header" '#include "audit/a.h"' '#include <arb.h>' 'int main(void) { return 0; }' >tests/test_a.c
     cd - >/dev/null || exit 1
@@ -59,6 +59,15 @@ fresh; add proofs/truth/a.h '#include "audit/a.h"'; refuses include "proofs incl
 fresh; add ref/a.c '#include "audit/a.h"'; refuses include "ref including audit"
 fresh; add audit/a.h '#include <gmp.h>'; refuses include "audit including GMP itself"
 fresh; add audit/a.h '#include <flint/arb.h>'; refuses include "audit including Arb itself"
+for arrow in trace:judge trace:command judge:verify judge:command verify:command bench:judge; do
+    fresh; mkdir -p "$work/tree/audit/${arrow%:*}" "$work/tree/audit/${arrow#*:}"
+    cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow#*:}/b.h"; cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow%:*}/c.h"
+    add "audit/${arrow%:*}/c.h" "#include \"audit/${arrow#*:}/b.h\""; refuses include "audit/${arrow%:*} including audit/${arrow#*:}"
+done
+fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h '#include "fast/a.h"'
+refuses include "the judge including the fast path"
+fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h 'static void f(void) { puts("x"); }'
+refuses print "printing in the judge"
 fresh; add audit/a.h '#include "ref/none.h"'; refuses include "a header that is not there"
 fresh; add ref/a.c '#include HIDDEN'; refuses include "a computed include"
 fresh; add ref/a.c 'int main (void) { return 0; }'; refuses main "a main in ref"

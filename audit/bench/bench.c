@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// How a case is measured: in turn with its alternatives and with the machine's limits, so that a
+// disturbance meets all of them; medians, and the least and the largest beside them.
+#include "audit/bench/bench.h"
+
+#include "fast/isa.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name, *unit;
+    double scale; // of the unit
+} resources[SINKPROOF_BENCH_RESOURCES] = {
+    [SINKPROOF_BENCH_MEMORY] = {"memory", "GB/s", 1e9},
+    [SINKPROOF_BENCH_CACHE] = {"cache", "GB/s", 1e9},
+    [SINKPROOF_BENCH_FMA] = {"arithmetic", "GFLOP/s", 1e9},
+    [SINKPROOF_BENCH_PAIRS] = {"arithmetic", "GFLOP/s", 1e9},
+    [SINKPROOF_BENCH_EXP] = {"arithmetic", "Gexp/s", 1e9},
+};
+
+double sinkproof_bench_now(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void sinkproof_bench_sort(sinkproof_bench_times *times) {
+    qsort(times->t, times->n, sizeof times->t[0], ascending);
+}
+
+double sinkproof_bench_median(const sinkproof_bench_times *times) {
+    return 0.5 * (times->t[(times->n - 1) / 2] + times->t[times->n / 2]);
+}
+
+double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
+    if (rates->n == 0) return first;
+    sinkproof_bench_sort(rates);
+    double meanwhile = sinkproof_bench_median(rates);
+    return meanwhile > first ? meanwhile : first;
+}
+
+bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id) {
+    return bench->only == NULL || strstr(id, bench->only) != NULL;
+}
+
+void sinkproof_bench_say(const char *what) {
+    if (!isatty(STDERR_FILENO)) return;
+    if (what == NULL)
+        fprintf(stderr, "\r\033[K");
+    else
+        fprintf(stderr, "\r\033[Kbench: %s", what);
+    fflush(stderr);
+}
+
+void sinkproof_bench_share(int threads, size_t pieces,
+                           void (*work)(void *of, size_t piece, int worker), void *of) {
+    size_t next = 0;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int worker = 0; worker < threads; worker++)
+        for (;;) {
+            size_t piece;
+#pragma omp atomic capture
+            piece = next++;
+            if (piece >= pieces) break;
+            work(of, piece, worker);
+        }
+}
+
+// ---- the roof -----------------------------------------------------------------------------------
+
+typedef struct roof {
+    double seconds; // the least that a call takes
+    sinkproof_bench_resource of;
+} roof;
+
+static double seconds_of(const sinkproof_bench_case *c, const double *rate,
+                         sinkproof_bench_resource r) {
+    return c->need[r] > 0 && rate[r] > 0 ? c->need[r] / rate[r] : 0;
+}
+
+static roof roof_of(const sinkproof_bench_case *c, const double *rate) {
+    double pairs = seconds_of(c, rate, SINKPROOF_BENCH_PAIRS);
+    double fma = seconds_of(c, rate, SINKPROOF_BENCH_FMA);
+    double exps = seconds_of(c, rate, SINKPROOF_BENCH_EXP);
+    roof best = {pairs + fma + exps, pairs > 0                          ? SINKPROOF_BENCH_PAIRS
+                                     : c->need[SINKPROOF_BENCH_FMA] > 0 ? SINKPROOF_BENCH_FMA
+                                                                        : SINKPROOF_BENCH_EXP};
+    double memory = seconds_of(c, rate, SINKPROOF_BENCH_MEMORY);
+    double cache = seconds_of(c, rate, SINKPROOF_BENCH_CACHE);
+    if (memory > best.seconds) best = (roof){memory, SINKPROOF_BENCH_MEMORY};
+    if (cache > best.seconds) best = (roof){cache, SINKPROOF_BENCH_CACHE};
+    return best;
+}
+
+static void describe_run(const sinkproof_bench *bench, json_t *row, int threads) {
+    json_object_set_new(row, "isa", json_string(bench->table->isa));
+    json_object_set_new(row, "mode", json_string(bench->table->mode));
+    json_object_set_new(row, "threads", json_integer(threads));
+    json_object_set_new(row, "processor", json_string(sinkproof_isa_processor()));
+}
+
+json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *c,
+                            const sinkproof_bench_times *times,
+                            const double rate[SINKPROOF_BENCH_RESOURCES]) {
+    json_t *row = json_object();
+    double median = sinkproof_bench_median(times);
+    roof top = roof_of(c, rate);
+    double amount = c->amount;
+    const char *unit = c->unit;
+    if (unit == NULL) {
+        bool pairs = top.of == SINKPROOF_BENCH_PAIRS;
+        amount = (c->need[top.of] + (pairs ? c->need[SINKPROOF_BENCH_FMA] : 0)) /
+                 resources[top.of].scale;
+        unit = resources[top.of].unit;
+    }
+    json_object_set_new(row, "id", json_string(c->id));
+    json_object_set_new(row, "ok", json_true());
+    json_object_set_new(row, "label", json_string("measured"));
+    json_object_set_new(row, "value", json_real(amount / median));
+    json_object_set_new(row, "unit", json_string(unit));
+    json_object_set_new(row, "limit",
+                        top.seconds > 0 ? json_real(amount / top.seconds) : json_null());
+    json_object_set_new(row, "share",
+                        top.seconds > 0 ? json_real(top.seconds / median) : json_null());
+    json_object_set_new(row, "roof",
+                        top.seconds > 0 ? json_string(resources[top.of].name) : json_null());
+    json_object_set_new(row, "median", json_real(median));
+    json_object_set_new(row, "spread", json_pack("[ff]", times->t[0], times->t[times->n - 1]));
+    json_object_set_new(row, "repeats", json_integer((json_int_t)times->n));
+    describe_run(bench, row, c->threads);
+    if (c->more != NULL) json_object_update(row, c->more);
+    return row;
+}
+
+// ---- measuring ----------------------------------------------------------------------------------
+
+static double run_once(const sinkproof_bench_case *c, size_t calls) {
+    double start = sinkproof_bench_now();
+    for (size_t i = 0; i < calls; i++) c->run(c->of);
+    return (sinkproof_bench_now() - start) / (double)calls;
+}
+
+static void rest(void) {
+    struct timespec pause = {0, 20000000};
+    nanosleep(&pause, NULL);
+}
+
+typedef struct limits {
+    bool wanted[2][SINKPROOF_BENCH_RESOURCES];
+    sinkproof_bench_times rate[2][SINKPROOF_BENCH_RESOURCES];
+} limits;
+
+// With --quick the limits of the beginning stand.
+static void probe_limits(sinkproof_bench *bench, limits *l) {
+    if (bench->quick) return;
+    for (int all = 0; all < 2; all++)
+        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++) {
+            if (!l->wanted[all][r]) continue;
+            sinkproof_bench_times *to = &l->rate[all][r];
+            to->t[to->n++] = sinkproof_bench_probe(bench, (sinkproof_bench_resource)r,
+                                                   all == 1 ? bench->threads : 1);
+        }
+}
+
+// How often a case is called for one time, and how many times are taken: a time is at least as long
+// as the clock needs to be trusted, and the whole stays inside a budget.
+typedef struct plan {
+    size_t calls[SINKPROOF_BENCH_TOGETHER], repeats;
+} plan;
+
+static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases) {
+    const double least = bench->quick ? 2e-4 : 2e-3, budget = bench->quick ? 0.03 : 1.2;
+    plan p;
+    double once = 0;
+    for (size_t i = 0; i < n; i++) {
+        double first = run_once(&cases[i], 1); // also fetches code and pages
+        p.calls[i] = first < least ? (size_t)ceil(least / fmax(first, 1e-8)) : 1;
+        once += first * (double)p.calls[i];
+    }
+    size_t fit = (size_t)fmin(budget / once, SINKPROOF_BENCH_REPEATS);
+    p.repeats = bench->repeat < fit ? bench->repeat : fit;
+    if (p.repeats < 3) p.repeats = once < budget * 2 ? 3 : 1;
+    return p;
+}
+
+void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_case *all) {
+    sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (sinkproof_bench_wants(bench, all[i].id))
+            cases[kept++] = all[i];
+        else
+            json_decref(all[i].more);
+    }
+    if (kept == 0) return;
+    bench->matched += kept;
+    sinkproof_bench_say(cases[0].id);
+    limits *l = calloc(1, sizeof *l);
+    sinkproof_bench_times *times = calloc(kept, sizeof *times);
+    if (l == NULL || times == NULL) abort();
+    for (size_t i = 0; i < kept; i++)
+        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+            if (cases[i].need[r] > 0) l->wanted[cases[i].threads > 1][r] = true;
+    plan p = plan_of(bench, kept, cases);
+    for (size_t time = 0; time < p.repeats; time++) {
+        probe_limits(bench, l);
+        for (size_t k = 0; k < kept; k++) { // each is the first in its turn
+            size_t i = (k + time) % kept;
+            times[i].t[times[i].n++] = run_once(&cases[i], p.calls[i]);
+            if (cases[i].foreign) rest();
+        }
+    }
+    double rate[2][SINKPROOF_BENCH_RESOURCES];
+    for (int a = 0; a < 2; a++)
+        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+            rate[a][r] = sinkproof_bench_limit(bench->rate[a][r], &l->rate[a][r]);
+    for (size_t i = 0; i < kept; i++) {
+        sinkproof_bench_sort(&times[i]);
+        json_array_append_new(bench->rows, sinkproof_bench_row(bench, &cases[i], &times[i],
+                                                               rate[cases[i].threads > 1]));
+        json_decref(cases[i].more);
+    }
+    free(times);
+    free(l);
+    sinkproof_bench_say(NULL);
+}

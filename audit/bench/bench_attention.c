@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Attention of one layer of the 20b model: 64 query heads on 8 key/value heads of 64. The caches
+// come from memory: as many are gone through in turn as no cache of the processor holds, as the
+// layers of the model are. With sinks and without them, in turn: what the sink costs is the ratio.
+#include "audit/bench/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUPS = 8, // key/value heads
+    GROUP = 8,  // query heads of each
+    HEAD_DIM = 64,
+    ROW = GROUPS * GROUP * HEAD_DIM,
+    SPAN = 256, // keys of a span
+    TILE = 64,  // queries of a piece
+    COPIES = 256,
+};
+
+typedef struct attention {
+    sinkproof_bench *bench;
+    size_t n, keys, window; // the last query sees `keys` keys, or the last `window` of them
+    sinkproof_panel_format format;
+    size_t place, ring, bytes; // bytes of one head's 32 positions, places, bytes of the cache
+    size_t copies, next;
+    float sink_h[GROUP];
+    float *q, *o; // [n][ROW]
+    size_t first_span, spans, piece_spans, pieces;
+    sinkproof_span_state *state; // [GROUPS][spans][GROUP]
+    float *part;                 // [GROUPS][spans][GROUP][HEAD_DIM]
+} attention;
+
+// The work of key/value head g: queries i .. i + n - 1.
+static sinkproof_attention part_of(const attention *a, size_t g, size_t i, size_t n) {
+    // As the engine's cache has it: of 32 positions the keys and the values of head after head.
+    const uint8_t *k = a->bench->arena + (a->next % a->copies) * a->bytes + g * a->place;
+    return (sinkproof_attention){
+        .cache = {.format = a->format,
+                  .head_dim = HEAD_DIM,
+                  .ring = a->ring,
+                  .place_stride = GROUPS * a->place,
+                  .k = k,
+                  .v = k + a->place / 2},
+        .group = GROUP,
+        .n = n,
+        .first = a->keys - a->n + i,
+        .window = a->window,
+        .scale = 0.125f,
+        .sink_h = a->sink_h,
+        .q = a->q + i * ROW + g * GROUP * HEAD_DIM,
+        .q_stride = ROW,
+        .o = a->o + i * ROW + g * GROUP * HEAD_DIM,
+        .o_stride = ROW,
+    };
+}
+
+static void run_spans(void *of, size_t piece, int worker) {
+    attention *a = of;
+    size_t each = a->pieces / GROUPS, g = piece / each, from = piece % each * a->piece_spans;
+    size_t to = from + a->piece_spans < a->spans ? from + a->piece_spans : a->spans;
+    sinkproof_attention part = part_of(a, g, 0, 1);
+    size_t at = (g * a->spans + from) * GROUP;
+    a->bench->table->attend_spans(&part, a->first_span + from, a->first_span + to, a->state + at,
+                                  a->part + at * HEAD_DIM, a->bench->scratch_t[worker]);
+}
+
+static void run_tile(void *of, size_t piece, int worker) {
+    attention *a = of;
+    size_t tiles = (a->n + TILE - 1) / TILE, i = piece % tiles * TILE;
+    sinkproof_attention part = part_of(a, piece / tiles, i, a->n - i < TILE ? a->n - i : TILE);
+    a->bench->table->attend(&part, a->bench->scratch_t[worker]);
+}
+
+static void run_attention(void *of) {
+    attention *a = of;
+    const sinkproof_kernels *table = a->bench->table;
+    a->next++;
+    if (a->n > 1) {
+        sinkproof_bench_share(a->bench->threads, GROUPS * ((a->n + TILE - 1) / TILE), run_tile, a);
+        return;
+    }
+    if (a->spans < 2 * (size_t)a->bench->threads) { // as little work as this is not cut up
+        sinkproof_bench_share(a->bench->threads, GROUPS, run_tile, a);
+        return;
+    }
+    sinkproof_bench_share(a->bench->threads, a->pieces, run_spans, a);
+    for (size_t h = 0; h < GROUPS * GROUP; h++) {
+        size_t at = h / GROUP * a->spans * GROUP + h % GROUP;
+        table->merge_spans(HEAD_DIM, a->sink_h[h % GROUP], a->spans, GROUP, a->state + at,
+                           a->part + at * HEAD_DIM, a->o + h * HEAD_DIM);
+    }
+}
+
+static size_t place_bytes(sinkproof_panel_format format) { // keys and values
+    return 2 * (HEAD_DIM / 32) * 2 * sinkproof_panel_block_bytes(format);
+}
+
+static void release(attention *a) {
+    free(a->q);
+    free(a->o);
+    free(a->state);
+    free(a->part);
+}
+
+static void prepare(attention *a, sinkproof_bench *bench, size_t n, size_t keys, size_t window,
+                    sinkproof_panel_format format) {
+    *a = (attention){.bench = bench, .n = n, .keys = keys, .window = window, .format = format};
+    a->place = place_bytes(format);
+    a->ring = (keys + 31) / 32;
+    a->bytes = a->ring * GROUPS * a->place;
+    size_t wanted = bench->quick ? 2 : bench->last_level * 4 / a->bytes + 1;
+    a->copies = wanted * a->bytes <= bench->arena_bytes ? wanted : bench->arena_bytes / a->bytes;
+    if (a->copies > COPIES) a->copies = COPIES;
+    size_t first_key = window > 0 && keys > window ? keys - window : 0;
+    a->first_span = first_key / SPAN;
+    a->spans = (keys + SPAN - 1) / SPAN - a->first_span;
+    size_t pieces = (size_t)bench->threads;
+    a->piece_spans = (a->spans + pieces - 1) / pieces;
+    a->pieces = GROUPS * ((a->spans + a->piece_spans - 1) / a->piece_spans);
+    a->q = aligned_alloc(64, n * ROW * sizeof *a->q);
+    a->o = aligned_alloc(64, n * ROW * sizeof *a->o);
+    a->state = aligned_alloc(64, GROUPS * a->spans * GROUP * sizeof *a->state);
+    a->part = aligned_alloc(64, GROUPS * a->spans * GROUP * HEAD_DIM * sizeof *a->part);
+    if (a->copies == 0 || a->q == NULL || a->o == NULL || a->state == NULL || a->part == NULL)
+        abort();
+    sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)a->q, n * ROW * sizeof *a->q);
+    // As the engine's queries are where the cache is bf16.
+    if (format == SINKPROOF_PANEL_BF16) bench->table->round_bf16(n * ROW, a->q, NULL);
+    for (size_t h = 0; h < GROUP; h++) a->sink_h[h] = 0.5f * (float)h;
+}
+
+// The keys that the n queries see, in all.
+static double visible(const attention *a) {
+    double sum = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        size_t before = a->keys - a->n + i + 1;
+        sum += (double)(a->window > 0 && before > a->window ? a->window : before);
+    }
+    return sum;
+}
+
+static const char *format_name(const attention *a) {
+    return a->format == SINKPROOF_PANEL_F32 ? "f32" : "bf16";
+}
+
+static sinkproof_bench_case describe(attention *a, bool sinks) {
+    sinkproof_bench_case c = {.run = run_attention, .of = a, .threads = a->bench->threads};
+    snprintf(c.id, sizeof c.id, "attention.%s.q%zu.k%zu%s%s", format_name(a), a->n, a->keys,
+             a->window > 0 ? ".window" : "", sinks ? "" : ".no-sinks");
+    // A score and its share of the output are 2 head_dim operations each; scores against a BF16
+    // cache may be made from pairs.
+    double scores = visible(a) * (double)GROUPS * (double)GROUP;
+    size_t seen = a->window > 0 && a->window + a->n - 1 < a->keys ? a->window + a->n - 1 : a->keys;
+    bool pairs = a->bench->table->pairs && a->format == SINKPROOF_PANEL_BF16;
+    c.need[SINKPROOF_BENCH_FMA] = scores * 2 * (double)HEAD_DIM;
+    c.need[pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] += scores * 2 * (double)HEAD_DIM;
+    c.need[SINKPROOF_BENCH_EXP] = scores;
+    c.need[SINKPROOF_BENCH_MEMORY] = (double)seen * (double)GROUPS * (double)a->place / 32;
+    c.more = json_pack("{sI sI sI sb ss}", "queries", (json_int_t)a->n, "keys", (json_int_t)a->keys,
+                       "window", (json_int_t)a->window, "sinks", sinks, "cache", format_name(a));
+    return c;
+}
+
+// The arena is filled once for a format: every part of it is numbers of that format.
+static void fill(sinkproof_bench *bench, sinkproof_panel_format format) {
+    size_t bytes = bench->last_level * 5, most = 131072 / 32 * GROUPS * place_bytes(format);
+    if (bytes < most) bytes = most;
+    if (bench->quick || bytes > bench->arena_bytes) bytes = bench->arena_bytes;
+    sinkproof_bench_say("filling caches");
+    sinkproof_bench_fill(format, bench->arena, bytes);
+}
+
+// What the sinks cost: the ratio of the last two rows; 1 would be nothing.
+static void add_cost(sinkproof_bench *bench, const char *id) {
+    size_t rows = json_array_size(bench->rows);
+    const json_t *with = json_array_get(bench->rows, rows - 2);
+    const json_t *without = json_array_get(bench->rows, rows - 1);
+    double ratio = json_real_value(json_object_get(with, "median")) /
+                   json_real_value(json_object_get(without, "median"));
+    json_t *row = json_deep_copy(with);
+    json_object_set_new(row, "id", json_string(id));
+    json_object_set_new(row, "value", json_real(ratio));
+    json_object_set_new(row, "unit", json_string("times without"));
+    json_object_set_new(row, "limit", json_real(1));
+    json_object_set_new(row, "share", json_real(1 / ratio));
+    json_object_set_new(row, "roof", json_string("no sinks"));
+    json_array_append_new(bench->rows, row);
+}
+
+// With sinks and without, in turn; returns whether the caches are filled. The ratio needs both.
+static bool measure(attention *with, attention *without, bool filled) {
+    sinkproof_bench *bench = with->bench;
+    sinkproof_bench_case cases[2] = {describe(with, true), describe(without, false)};
+    char cost[128];
+    snprintf(cost, sizeof cost, "%s.sinks-cost", cases[0].id);
+    bool both = sinkproof_bench_wants(bench, cost);
+    bool wanted = both || sinkproof_bench_wants(bench, cases[1].id);
+    if (wanted && !filled) fill(bench, with->format);
+    const char *only = bench->only;
+    size_t repeat = bench->repeat;
+    if (both) {
+        bench->only = NULL;
+        // A ratio near 1 takes more times than a figure does.
+        bench->repeat = 5 * repeat < SINKPROOF_BENCH_REPEATS ? 5 * repeat : SINKPROOF_BENCH_REPEATS;
+    }
+    sinkproof_bench_measure(bench, 2, cases);
+    bench->only = only;
+    bench->repeat = repeat;
+    if (both) add_cost(bench, cost);
+    return wanted || filled;
+}
+
+void sinkproof_bench_attention(sinkproof_bench *bench) {
+    static const struct {
+        size_t n, keys, window;
+        bool quick;
+    } all[] = {
+        {1, 512, 0, true},     {1, 4096, 0, true},      {1, 32768, 0, false},
+        {1, 131072, 0, false}, {1, 4096, 128, true},    {512, 512, 0, false},
+        {512, 4096, 0, false}, {512, 4096, 128, false}, {32, 512, 0, true},
+    };
+    static const sinkproof_panel_format formats[] = {SINKPROOF_PANEL_BF16, SINKPROOF_PANEL_F32};
+    for (size_t f = 0; f < 2; f++) {
+        bool filled = false;
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+            if (bench->quick && !all[i].quick) continue;
+            attention with, without;
+            prepare(&with, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
+            prepare(&without, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
+            for (size_t h = 0; h < GROUP; h++) without.sink_h[h] = -INFINITY;
+            filled = measure(&with, &without, filled);
+            release(&with);
+            release(&without);
+        }
+    }
+}
+
+void sinkproof_bench_attention_scaling(sinkproof_bench *bench, const sinkproof_bench_list *keys) {
+    fill(bench, SINKPROOF_PANEL_BF16);
+    for (int windowed = 0; windowed < 2; windowed++)
+        for (size_t i = 0; i < keys->n; i++) {
+            attention a;
+            prepare(&a, bench, 1, keys->at[i], windowed ? 128 : 0, SINKPROOF_PANEL_BF16);
+            sinkproof_bench_case c = describe(&a, true);
+            json_object_set_new(c.more, "series",
+                                json_string(windowed ? "attention, one query, window of 128"
+                                                     : "attention, one query, all keys"));
+            json_object_set_new(c.more, "tokens", json_integer(1));
+            json_object_set_new(c.more, "at", json_integer((json_int_t)keys->at[i]));
+            sinkproof_bench_measure(bench, 1, &c);
+            release(&a);
+        }
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The whole model: tokens per second of decoding at each depth, of prefill at each length, of
+// batches. Tokens are drawn from a counter, so that different experts are chosen from token to
+// token. Roofs: the bytes that a pass must read (the weights that its tokens use and their keys and
+// values) and the operations that it must do. Where several tokens share a pass, the experts that
+// they use together are estimated as if each token chose evenly among all.
+#include "audit/bench/bench_model.h"
+
+#include "fast/panels.h"
+#include "ref/splitmix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { CHUNK = 512 };
+
+// ---- what a token needs -------------------------------------------------------------------------
+
+static double packed(const sinkproof_matrix *matrix, size_t rows, size_t cols) {
+    return (double)sinkproof_panels_bytes(sinkproof_panels_format(matrix), rows, cols);
+}
+
+// Bytes of one expert in every layer, and the parameters that a token meets.
+static void count_work(sinkproof_bench_engine *e) {
+    const sinkproof_config *c = sinkproof_model_config(e->model);
+    double hidden = (double)c->hidden, wide = (double)(c->n_heads * c->head_dim);
+    double narrow = (double)(c->n_kv_heads * c->head_dim), layers = (double)c->n_layers;
+    sinkproof_layer layer = sinkproof_model_layer(e->model, 0);
+    e->expert_bytes = layers * (packed(&layer.w_up, 2 * c->inter, c->hidden) +
+                                packed(&layer.w_down, c->hidden, c->inter));
+    e->layer_products = layers * (hidden * (2 * wide + 2 * narrow + (double)c->n_experts) +
+                                  (double)c->n_chosen * 3 * hidden * (double)c->inter);
+    e->head_products = hidden * (double)c->vocab;
+    for (size_t l = 0; l < c->n_layers; l++) e->sliding += c->sliding[l] ? 1 : 0;
+}
+
+// Keys that queries at positions first .. first + n - 1 see, over all layers.
+static double visible(const sinkproof_bench_engine *e, size_t first, size_t n) {
+    const sinkproof_config *c = sinkproof_model_config(e->model);
+    double full = (double)n * ((double)first + 0.5 * ((double)n + 1)), window = 0;
+    for (size_t i = 0; i < n; i++)
+        window += (double)(first + i + 1 < c->window ? first + i + 1 : c->window);
+    return full * (double)(c->n_layers - e->sliding) + window * (double)e->sliding;
+}
+
+void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                          size_t sequences, size_t first, size_t n, double *need) {
+    const sinkproof_config *c = sinkproof_model_config(e->model);
+    double tokens = (double)(sequences * n), logits = (double)sequences;
+    double passes = ceil((double)n / (double)CHUNK);
+    double chosen = (double)c->n_chosen, experts = (double)c->n_experts;
+    double used = experts * (1 - pow(1 - chosen / experts, tokens / passes));
+    double dense = (double)sinkproof_engine_token_bytes(e->engine) - chosen * e->expert_bytes;
+    double position_bytes = 2 * (double)(c->n_kv_heads * c->head_dim) *
+                            (double)sinkproof_panel_block_bytes(e->cache_format) / 512;
+    // A query's keys come from memory once per pass: those before it, but not again for its
+    // neighbours.
+    double keys = visible(e, first + n - 1, 1) * logits;
+    double scores = visible(e, first, n) * (double)sequences * (double)c->n_heads;
+    bool as_pairs = bench->table->pairs && e->bf16_operands;
+    double products = 2 * (tokens * e->layer_products + logits * e->head_products);
+    memset(need, 0, SINKPROOF_BENCH_RESOURCES * sizeof *need);
+    need[SINKPROOF_BENCH_MEMORY] =
+        passes * (dense + used * e->expert_bytes) + keys * position_bytes;
+    need[as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] = products;
+    bool scores_as_pairs = bench->table->pairs && e->cache_format == SINKPROOF_PANEL_BF16;
+    need[SINKPROOF_BENCH_FMA] += scores * 2 * (double)c->head_dim;
+    need[scores_as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] +=
+        scores * 2 * (double)c->head_dim;
+    need[SINKPROOF_BENCH_EXP] = scores;
+}
+
+// ---- the engine ---------------------------------------------------------------------------------
+
+bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec, int threads,
+                                 sinkproof_bench_engine *e, sinkproof_error *error) {
+    *e = (sinkproof_bench_engine){.threads = threads};
+    if (!sinkproof_model_open(spec, &e->model, error)) return false;
+    sinkproof_engine_options options = {
+        .kernels = bench->table, .threads = threads, .chunk = CHUNK, .progress = bench->progress};
+    double start = sinkproof_bench_now();
+    if (!sinkproof_engine_new(e->model, &bench->policy, &options, &e->engine, error)) {
+        sinkproof_model_close(e->model);
+        return false;
+    }
+    e->seconds_to_pack = sinkproof_bench_now() - start;
+    e->bf16_operands = bench->policy.at[SINKPROOF_AT_M1].format == SINKPROOF_BF16;
+    e->cache_format = bench->policy.at[SINKPROOF_AT_A4].format == SINKPROOF_BF16
+                          ? SINKPROOF_PANEL_BF16
+                          : SINKPROOF_PANEL_F32;
+    count_work(e);
+    return true;
+}
+
+void sinkproof_bench_engine_close(sinkproof_bench_engine *e) {
+    sinkproof_engine_free(e->engine);
+    sinkproof_model_close(e->model);
+}
+
+// ---- measuring ----------------------------------------------------------------------------------
+
+static int32_t token_at(const sinkproof_bench_engine *e, uint64_t counter) {
+    uint64_t high = sinkproof_mixed(0, counter) >> 32;
+    return (int32_t)(high * sinkproof_model_config(e->model)->vocab >> 32);
+}
+
+bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, size_t max_tokens,
+                                sinkproof_bench_group *group, sinkproof_error *error) {
+    size_t vocab = sinkproof_model_config(e->model)->vocab;
+    *group = (sinkproof_bench_group){
+        .count = count,
+        .sequences = calloc(count, sizeof(sinkproof_sequence *)),
+        .tokens = calloc(count * CHUNK, sizeof(int32_t)),
+        .parts = calloc(count, sizeof(sinkproof_part)),
+        .logits = calloc(count * vocab, sizeof(float)),
+    };
+    bool good = group->sequences != NULL && group->tokens != NULL && group->parts != NULL &&
+                group->logits != NULL;
+    if (!good) sinkproof_fail(error, "no memory for %zu sequences", count);
+    for (size_t s = 0; good && s < count; s++) {
+        group->sequences[s] = sinkproof_sequence_new(e->engine, max_tokens, error);
+        good = group->sequences[s] != NULL;
+    }
+    if (!good) sinkproof_bench_group_close(group);
+    return good;
+}
+
+void sinkproof_bench_group_close(sinkproof_bench_group *group) {
+    for (size_t s = 0; group->sequences != NULL && s < group->count; s++)
+        if (group->sequences[s] != NULL) sinkproof_sequence_free(group->sequences[s]);
+    free(group->sequences);
+    free(group->tokens);
+    free(group->parts);
+    free(group->logits);
+}
+
+// A pass of n tokens, at most a chunk, for each sequence, each at its own place in the counter.
+static bool pass(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t n,
+                 bool with_logits, double *seconds, sinkproof_error *error) {
+    size_t vocab = sinkproof_model_config(e->model)->vocab;
+    for (size_t s = 0; s < group->count; s++) {
+        size_t at = sinkproof_sequence_length(group->sequences[s]);
+        for (size_t i = 0; i < n; i++)
+            group->tokens[s * n + i] = token_at(e, (uint64_t)s << 32 | (at + i));
+        group->parts[s] =
+            (sinkproof_part){.sequence = group->sequences[s],
+                             .n = n,
+                             .tokens_n = group->tokens + s * n,
+                             .logits = with_logits ? group->logits + s * vocab : NULL};
+    }
+    double start = sinkproof_bench_now();
+    bool good = sinkproof_engine_forward(e->engine, group->count, group->parts, NULL, error);
+    *seconds = sinkproof_bench_now() - start;
+    return good;
+}
+
+static void say_rate(const char *id, size_t done, size_t total, double rate) {
+    if (!isatty(STDERR_FILENO)) return;
+    char text[160];
+    snprintf(text, sizeof text, "%s: %zu of %zu tokens, %.1f tokens/s", id, done, total, rate);
+    sinkproof_bench_say(text);
+}
+
+// Every sequence up to `depth` tokens, a chunk at a time; logits of the last token when asked for.
+static bool deepen(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t depth,
+                   bool with_logits, const char *id, double *spent, sinkproof_error *error) {
+    *spent = 0;
+    if (sinkproof_sequence_length(group->sequences[0]) > depth)
+        for (size_t s = 0; s < group->count; s++) sinkproof_sequence_reset(group->sequences[s]);
+    for (size_t at; (at = sinkproof_sequence_length(group->sequences[0])) < depth;) {
+        size_t n = depth - at < CHUNK ? depth - at : CHUNK;
+        double seconds;
+        if (!pass(e, group, n, with_logits && at + n == depth, &seconds, error)) return false;
+        *spent += seconds;
+        say_rate(id, at + n, depth, (double)(n * group->count) / seconds);
+    }
+    return true;
+}
+
+static size_t step_count(const sinkproof_bench *bench) {
+    return bench->decode < SINKPROOF_BENCH_REPEATS ? bench->decode : SINKPROOF_BENCH_REPEATS;
+}
+
+// The median of the limits that `need` asks for, measured between the runs of a case.
+typedef struct meanwhile {
+    sinkproof_bench_times of[SINKPROOF_BENCH_RESOURCES];
+} meanwhile;
+
+static void probe(sinkproof_bench *bench, const double *need, int threads, meanwhile *m) {
+    if (bench->quick && m->of[SINKPROOF_BENCH_MEMORY].n > 0) return; // once is enough
+    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+        if (need[r] > 0 && m->of[r].n < SINKPROOF_BENCH_REPEATS)
+            m->of[r].t[m->of[r].n++] =
+                sinkproof_bench_probe(bench, (sinkproof_bench_resource)r, threads);
+}
+
+static void add(sinkproof_bench *bench, sinkproof_bench_case *c, sinkproof_bench_times *times,
+                meanwhile *m) {
+    double rate[SINKPROOF_BENCH_RESOURCES];
+    // The limits of the beginning are those of one thread and of all: not of a number between.
+    int all = c->threads == bench->threads;
+    bool known = all || c->threads == 1;
+    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+        rate[r] = sinkproof_bench_limit(known ? bench->rate[all][r] : 0, &m->of[r]);
+    sinkproof_bench_sort(times);
+    bench->matched++;
+    json_array_append_new(bench->rows, sinkproof_bench_row(bench, c, times, rate));
+    json_decref(c->more);
+    sinkproof_bench_say(NULL);
+}
+
+// What a row of the model holds beyond the others: per token, and its place in a figure.
+static json_t *more_of(const double *need, double tokens, const sinkproof_bench_group *group,
+                       const char *series, size_t at) {
+    size_t cache = 0;
+    for (size_t s = 0; s < group->count; s++)
+        cache += sinkproof_sequence_bytes(group->sequences[s]);
+    json_t *more =
+        json_pack("{sf sf sI}", "tokens", tokens, "bytes_per_token",
+                  need[SINKPROOF_BENCH_MEMORY] / tokens, "cache_bytes", (json_int_t)cache);
+    if (series != NULL) json_object_set_new(more, "series", json_string(series));
+    if (series != NULL) json_object_set_new(more, "at", json_integer((json_int_t)at));
+    return more;
+}
+
+size_t sinkproof_bench_steps_room(const sinkproof_bench *bench) {
+    return step_count(bench) + 1;
+}
+
+bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                            sinkproof_bench_group *group, const char *id, size_t depth,
+                            const char *series, size_t at, sinkproof_error *error) {
+    size_t steps = step_count(bench), most = sinkproof_model_config(e->model)->max_context;
+    size_t room = sinkproof_bench_steps_room(bench);
+    if (depth + room > most) depth = most > room ? most - room : 0; // the last steps of the context
+    double seconds, tokens = (double)group->count;
+    sinkproof_bench_times times = {0};
+    sinkproof_bench_case c = {.threads = e->threads, .amount = tokens, .unit = "tok/s"};
+    snprintf(c.id, sizeof c.id, "%s", id);
+    sinkproof_bench_need(bench, e, group->count, depth + steps / 2, 1, c.need);
+    meanwhile *m = calloc(1, sizeof *m);
+    if (m == NULL) return sinkproof_fail(error, "no memory for the times of %zu steps", steps);
+    sinkproof_bench_say(id);
+    // One step that is not counted brings code and pages in.
+    bool good = deepen(e, group, depth, false, id, &seconds, error) &&
+                pass(e, group, 1, true, &seconds, error);
+    while (good && times.n < steps) {
+        if (times.n % 4 == 0) probe(bench, c.need, e->threads, m);
+        good = pass(e, group, 1, true, &seconds, error);
+        times.t[times.n++] = seconds;
+        if (times.n % 8 == 0) say_rate(id, times.n, steps, tokens / seconds);
+    }
+    if (good) {
+        c.more = more_of(c.need, tokens, group, series, at);
+        add(bench, &c, &times, m);
+    }
+    free(m);
+    return good;
+}
+
+bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                             const char *id, size_t n, const char *series, size_t at,
+                             sinkproof_error *error) {
+    sinkproof_bench_group group;
+    if (!sinkproof_bench_group_open(e, 1, n, &group, error)) return false;
+    sinkproof_bench_times times = {0};
+    sinkproof_bench_case c = {.threads = e->threads, .amount = (double)n, .unit = "tok/s"};
+    snprintf(c.id, sizeof c.id, "%s", id);
+    sinkproof_bench_need(bench, e, 1, 0, n, c.need);
+    double seconds, spent = 0;
+    meanwhile *m = calloc(1, sizeof *m);
+    bool good = m != NULL || sinkproof_fail(error, "no memory for the times of a prompt");
+    sinkproof_bench_say(id);
+    while (good && times.n < bench->repeat && (times.n < 3 || spent < 20)) {
+        probe(bench, c.need, e->threads, m);
+        sinkproof_sequence_reset(group.sequences[0]);
+        good = deepen(e, &group, n, true, id, &seconds, error);
+        times.t[times.n++] = seconds;
+        spent += seconds;
+    }
+    if (good) {
+        c.more = more_of(c.need, (double)n, &group, series, at);
+        add(bench, &c, &times, m);
+    }
+    free(m);
+    sinkproof_bench_group_close(&group);
+    return good;
+}
+
+// ---- the command's part -------------------------------------------------------------------------
+
+// The time to pack, and the most memory that the process has held.
+static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e) {
+    if (!sinkproof_bench_wants(bench, "model.pack")) return;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double none[SINKPROOF_BENCH_RESOURCES] = {0};
+    sinkproof_bench_times times = {.n = 1, .t = {e->seconds_to_pack}};
+    size_t bytes = sinkproof_engine_weight_bytes(e->engine);
+    sinkproof_bench_case c = {.threads = e->threads, .amount = (double)bytes / 1e9, .unit = "GB/s"};
+    snprintf(c.id, sizeof c.id, "model.pack");
+    c.need[SINKPROOF_BENCH_MEMORY] = (double)bytes; // packed bytes are written at least
+    none[SINKPROOF_BENCH_MEMORY] = bench->rate[1][SINKPROOF_BENCH_MEMORY];
+    c.more = json_pack("{sI sI sI}", "weight_bytes", (json_int_t)bytes, "token_bytes",
+                       (json_int_t)sinkproof_engine_token_bytes(e->engine), "peak_memory_bytes",
+                       (json_int_t)usage.ru_maxrss * 1024);
+    bench->matched++;
+    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &times, none));
+    json_decref(c.more);
+}
+
+// A group of its own for one measurement.
+bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                                  const char *id, size_t count, size_t depth, const char *series,
+                                  size_t at, sinkproof_error *error) {
+    size_t most = sinkproof_model_config(e->model)->max_context;
+    size_t tokens = depth + sinkproof_bench_steps_room(bench);
+    sinkproof_bench_group group;
+    if (!sinkproof_bench_group_open(e, count, tokens < most ? tokens : most, &group, error))
+        return false;
+    bool good = sinkproof_bench_decode(bench, e, &group, id, depth, series, at, error);
+    sinkproof_bench_group_close(&group);
+    return good;
+}
+
+bool sinkproof_bench_model(sinkproof_bench *bench, sinkproof_error *error) {
+    sinkproof_bench_engine e;
+    if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    bool good = true;
+    char id[96];
+    add_packing(bench, &e);
+    for (size_t i = 0; good && i < bench->depth.n; i++) {
+        snprintf(id, sizeof id, "model.decode.depth%zu", bench->depth.at[i]);
+        good = !sinkproof_bench_wants(bench, id) ||
+               sinkproof_bench_decode_alone(bench, &e, id, 1, bench->depth.at[i], NULL, 0, error);
+    }
+    for (size_t i = 0; good && i < bench->prompt.n; i++) {
+        snprintf(id, sizeof id, "model.prefill.n%zu", bench->prompt.at[i]);
+        good = !sinkproof_bench_wants(bench, id) ||
+               sinkproof_bench_prefill(bench, &e, id, bench->prompt.at[i], NULL, 0, error);
+    }
+    for (size_t i = 0; good && i < bench->batch.n; i++) {
+        snprintf(id, sizeof id, "model.decode.batch%zu", bench->batch.at[i]);
+        good = !sinkproof_bench_wants(bench, id) ||
+               sinkproof_bench_decode_alone(bench, &e, id, bench->batch.at[i], 0, NULL, 0, error);
+    }
+    sinkproof_bench_engine_close(&e);
+    return good;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A packed model under measurement, for audit/bench/bench_model.c and audit/bench/bench_scaling.c.
+#ifndef SINKPROOF_BENCH_MODEL_H
+#define SINKPROOF_BENCH_MODEL_H
+
+#include "audit/bench/bench.h"
+#include "fast/engine.h"
+
+typedef struct sinkproof_bench_engine {
+    sinkproof_model *model;
+    sinkproof_engine *engine;
+    int threads;
+    double seconds_to_pack;
+    bool bf16_operands; // the policy rounds the operands of products to bf16
+    sinkproof_panel_format cache_format;
+    size_t sliding;                       // window layers
+    double expert_bytes;                  // of one expert in every layer
+    double layer_products, head_products; // products per token; per row of logits
+} sinkproof_bench_engine;
+
+bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec, int threads,
+                                 sinkproof_bench_engine *e, sinkproof_error *error);
+void sinkproof_bench_engine_close(sinkproof_bench_engine *e);
+
+// need[SINKPROOF_BENCH_RESOURCES] of n tokens at positions first .. for each of `sequences`.
+void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                          size_t sequences, size_t first, size_t n, double *need);
+
+// Sequences that are run together, and room for a pass of theirs.
+typedef struct sinkproof_bench_group {
+    size_t count;
+    sinkproof_sequence **sequences;
+    int32_t *tokens;
+    sinkproof_part *parts;
+    float *logits;
+} sinkproof_bench_group;
+
+bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, size_t max_tokens,
+                                sinkproof_bench_group *group, sinkproof_error *error);
+void sinkproof_bench_group_close(sinkproof_bench_group *group);
+
+// Tokens beyond the depth that measuring a decoding takes.
+size_t sinkproof_bench_steps_room(const sinkproof_bench *bench);
+
+// Decodes --decode tokens of each sequence after `depth` of them (what is not there yet is filled
+// in; the last places of the context where there is no room after); a row `id`. With a `series` the
+// row belongs to a figure, at `at`.
+bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                            sinkproof_bench_group *group, const char *id, size_t depth,
+                            const char *series, size_t at, sinkproof_error *error);
+// The same with `count` sequences made for it.
+bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                                  const char *id, size_t count, size_t depth, const char *series,
+                                  size_t at, sinkproof_error *error);
+// A prompt of n tokens from nothing, and the logits of the last.
+bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                             const char *id, size_t n, const char *series, size_t at,
+                             sinkproof_error *error);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The rows of a run for people, and the columns that gnuplot draws. It reads the rows of the JSON,
+// so that both say the same.
+#include "audit/bench/bench.h"
+
+#include "fast/isa.h"
+
+#include <string.h>
+
+static double number(const json_t *row, const char *key) {
+    return json_number_value(json_object_get(row, key));
+}
+
+static const char *text(const json_t *row, const char *key) {
+    const char *value = json_string_value(json_object_get(row, key));
+    return value != NULL ? value : "";
+}
+
+// Four significant digits, without an exponent.
+static void show_number(char *to, size_t room, double x) {
+    int digits = x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : x >= 0.1 ? 3 : 5;
+    snprintf(to, room, "%.*f", digits, x);
+}
+
+static void show_time(char *to, size_t room, double seconds) {
+    char digits[24];
+    const char *unit = seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s";
+    show_number(digits, sizeof digits, seconds * (seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1));
+    snprintf(to, room, "%s %s", digits, unit);
+}
+
+static bool has_more(const json_t *row, const char *key) {
+    return json_object_get(row, key) != NULL;
+}
+
+static void print_row(const json_t *row) {
+    char value[32], limit[32] = "", share[32] = "", time[32], least[32], most[32];
+    show_number(value, sizeof value, number(row, "value"));
+    if (!json_is_null(json_object_get(row, "limit"))) {
+        show_number(limit, sizeof limit, number(row, "limit"));
+        snprintf(share, sizeof share, "%.1f %%", 100 * number(row, "share"));
+    }
+    const json_t *spread = json_object_get(row, "spread");
+    show_time(time, sizeof time, number(row, "median"));
+    show_time(least, sizeof least, json_number_value(json_array_get(spread, 0)));
+    show_time(most, sizeof most, json_number_value(json_array_get(spread, 1)));
+    printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld)", text(row, "id"), value,
+           text(row, "unit"), limit, share, text(row, "roof"), time, least, most,
+           (long long)json_integer_value(json_object_get(row, "repeats")));
+    if (has_more(row, "how")) printf("  %s", text(row, "how"));
+    if (has_more(row, "bytes_per_token"))
+        printf("  %.4g MB/token", number(row, "bytes_per_token") / 1e6);
+    if (has_more(row, "cache_bytes")) printf(", cache %.1f MB", number(row, "cache_bytes") / 1e6);
+    if (has_more(row, "weight_bytes"))
+        printf("  weights %.2f GB, memory at most %.2f GB", number(row, "weight_bytes") / 1e9,
+               number(row, "peak_memory_bytes") / 1e9);
+    printf("\n");
+}
+
+static void print_head(const sinkproof_bench *bench, const char *prefix) {
+    printf("%sprocessor: %s; instruction set %s, numeric mode %s; %d thread%s\n", prefix,
+           sinkproof_isa_processor(), bench->table->isa, bench->table->mode, bench->threads,
+           bench->threads == 1 ? "" : "s");
+    if (bench->model != NULL)
+        printf("%smodel: %s; policy %s\n", prefix, bench->model, bench->policy.name);
+    if (bench->scaling == NULL)
+        printf("every number is measured: the median of the repeats in brackets, after the least "
+               "and the\nlargest time; limits are measured first, and again between the repeats\n");
+    if (bench->quick)
+        printf("%s--quick: small shapes that fit in caches; no figure to quote\n", prefix);
+}
+
+static void print_table(const sinkproof_bench *bench) {
+    print_head(bench, "");
+    printf("\n%-40s %9s %-13s %9s %8s  %-10s %10s  %s\n", "", "value", "", "limit", "share", "roof",
+           "time", "spread");
+    const json_t *row;
+    size_t r;
+    json_array_foreach(bench->rows, r, row) print_row(row);
+}
+
+static void print_column(const json_t *row) {
+    const json_t *spread = json_object_get(row, "spread");
+    double tokens = number(row, "tokens");
+    printf("%lld %.9g %.9g %.9g %.9g\n", (long long)json_integer_value(json_object_get(row, "at")),
+           number(row, "median") / tokens, json_number_value(json_array_get(spread, 0)) / tokens,
+           json_number_value(json_array_get(spread, 1)) / tokens,
+           number(row, "median") * number(row, "share") / tokens);
+}
+
+// Row `to` and those behind it that belong to `series`; NULL when none does.
+static const json_t *next_of(const sinkproof_bench *bench, const char *series, size_t *to) {
+    for (; *to < json_array_size(bench->rows); ++*to) {
+        const json_t *row = json_array_get(bench->rows, *to);
+        if (has_more(row, "series") && strcmp(text(row, "series"), series) == 0) return row;
+    }
+    return NULL;
+}
+
+// "# series" and lines of "at seconds least most roof", seconds per token; two empty lines between.
+// The series come in the order of their first rows.
+static void print_columns(const sinkproof_bench *bench) {
+    printf("# sinkproof bench --scaling %s: seconds per token, measured: median, least, most, and "
+           "the roof\n",
+           bench->scaling);
+    print_head(bench, "# ");
+    const char *between = "";
+    for (size_t first = 0; first < json_array_size(bench->rows); first++) {
+        const json_t *row = json_array_get(bench->rows, first);
+        size_t r = 0;
+        if (!has_more(row, "series")) continue;
+        const char *series = text(row, "series");
+        next_of(bench, series, &r);
+        if (r < first) continue;
+        printf("%s# %s\n# at seconds least most roof\n", between, series);
+        between = "\n\n";
+        for (; (row = next_of(bench, series, &r)) != NULL; r++) print_column(row);
+    }
+}
+
+void sinkproof_bench_print(const sinkproof_bench *bench) {
+    if (bench->scaling != NULL)
+        print_columns(bench);
+    else
+        print_table(bench);
+}

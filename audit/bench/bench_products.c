@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Matrix products at the model's shapes, in every format of weights, for one token up to a prompt.
+// With few tokens the weights come from memory: as many copies are gone through in turn as no cache
+// holds. OpenBLAS multiplies the same shapes in float32 as a peer, in turn with ours.
+#include "audit/bench/bench.h"
+#include "fast/blas.h"
+#include "ref/splitmix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COPIES = 64, MOST_TOKENS = 512, PIECES = 8 }; // PIECES: of panels, per thread
+
+typedef struct shape {
+    const char *name;
+    size_t rows, cols, most_tokens;
+    unsigned formats; // bit f: sinkproof_panel_format f
+    bool peer;
+} shape;
+
+#define BIT(f) (1u << SINKPROOF_PANEL_##f)
+static const shape shapes[] = {
+    {"experts-up", 5760, 2880, 512, BIT(MXFP4) | BIT(BF16) | BIT(Q8_0) | BIT(F32), true},
+    {"experts-down", 2880, 2880, 512, BIT(MXFP4), true},
+    {"qkv", 5120, 2880, 512, BIT(BF16) | BIT(Q8_0), true},
+    {"output", 2880, 4096, 512, BIT(BF16) | BIT(Q8_0), true},
+    {"unembedding", 201088, 2880, 32, BIT(BF16) | BIT(Q8_0), false},
+};
+static const char *const format_names[] = {"f32", "bf16", "mxfp4", "q8_0"};
+
+typedef struct product {
+    sinkproof_bench *bench;
+    sinkproof_product of;
+    sinkproof_panels copy[COPIES];
+    size_t copies, next, pieces, piece_panels;
+    float *x, *y;
+    uint16_t *x16;
+    float *peer_rc; // weights of the library's product, or NULL
+    const float *x_n[MOST_TOKENS];
+    const uint16_t *x16_n[MOST_TOKENS];
+    float *y_n[MOST_TOKENS];
+} product;
+
+void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
+    enum { PART = 1 << 20 };
+    // Sign and fraction are random; the exponent is that of [0.5, 1).
+    const uint64_t keep = format == SINKPROOF_PANEL_F32    ? 0x807fffff807fffffu
+                          : format == SINKPROOF_PANEL_BF16 ? 0x807f807f807f807fu
+                                                           : ~UINT64_C(0);
+    const uint64_t set = format == SINKPROOF_PANEL_F32    ? 0x3f0000003f000000u
+                         : format == SINKPROOF_PANEL_BF16 ? 0x3f003f003f003f00u
+                                                          : 0;
+#pragma omp parallel for schedule(static)
+    for (size_t part = 0; part < (bytes + PART - 1) / PART; part++) {
+        uint64_t state = part << 32;
+        size_t end = (part + 1) * PART < bytes ? (part + 1) * PART : bytes;
+        for (size_t at = part * PART; at + 8 <= end; at += 8) {
+            uint64_t word = (sinkproof_draw(&state) & keep) | set;
+            memcpy(data + at, &word, 8);
+        }
+    }
+}
+
+// Scales of 1 (MXFP4) or 2^-7 (Q8_0).
+static void fill_scales(const sinkproof_panels *w) {
+    uint8_t *scales = (uint8_t *)w->scales;
+    size_t blocks = w->panels * w->blocks;
+    if (w->format == SINKPROOF_PANEL_MXFP4) memset(scales, 127, blocks * 16);
+    if (w->format == SINKPROOF_PANEL_Q8_0)
+        for (size_t i = 0; i < blocks * 16; i++) scales[2 * i] = 0, scales[2 * i + 1] = 0x20;
+}
+
+static void run_piece(void *of, size_t piece, int worker) {
+    product *p = of;
+    const sinkproof_panels *w = p->of.weight;
+    size_t first = piece * p->piece_panels, last = first + p->piece_panels;
+    p->bench->table->linear(&p->of, first, last < w->panels ? last : w->panels,
+                            p->bench->scratch_t[worker]);
+}
+
+static void run_product(void *of) {
+    product *p = of;
+    p->of.weight = &p->copy[p->next++ % p->copies];
+    sinkproof_bench_share(p->bench->threads, p->pieces, run_piece, p);
+}
+
+typedef struct foreign {
+    int threads;
+    size_t n, rows, cols;
+    const float *x_nc, *w_rc;
+    float *y_nr;
+} foreign;
+
+static void run_peer(void *of) {
+    const foreign *p = of;
+    sinkproof_blas_product(p->threads, p->n, p->rows, p->cols, p->x_nc, p->w_rc, p->y_nr);
+}
+
+// As many copies as the arena holds and the largest cache does not, filled.
+static void make_copies(product *p, sinkproof_panel_format format, size_t rows, size_t cols) {
+    sinkproof_bench *bench = p->bench;
+    size_t bytes = sinkproof_panels_bytes(format, rows, cols);
+    size_t wanted = bench->last_level * 8 / bytes + 1;
+    if (bench->quick) wanted = 2;
+    if (wanted > COPIES) wanted = COPIES;
+    if (wanted * bytes > bench->arena_bytes) wanted = bench->arena_bytes / bytes;
+    p->copies = wanted;
+    sinkproof_bench_fill(format, bench->arena, wanted * bytes);
+    for (size_t i = 0; i < wanted; i++) {
+        p->copy[i] = sinkproof_panels_at(format, rows, cols, bench->arena + i * bytes);
+        fill_scales(&p->copy[i]);
+    }
+    size_t panels = p->copy[0].panels, parts = (size_t)bench->threads * PIECES;
+    p->piece_panels = ((panels + parts - 1) / parts + 7) / 8 * 8;
+    p->pieces = (panels + p->piece_panels - 1) / p->piece_panels;
+}
+
+// Numbers with eight significant bits, so that they are the same in bf16.
+static bool make_tokens(product *p, size_t rows, size_t cols) {
+    size_t x_room = (cols + 31) / 32 * 32, y_room = (rows + 15) / 16 * 16;
+    size_t n = rows > 100000 ? 32 : MOST_TOKENS;
+    p->x = aligned_alloc(64, MOST_TOKENS * x_room * sizeof *p->x);
+    p->x16 = aligned_alloc(64, MOST_TOKENS * x_room * sizeof *p->x16);
+    p->y = aligned_alloc(64, n * y_room * sizeof *p->y);
+    if (p->x == NULL || p->x16 == NULL || p->y == NULL) return false;
+    sinkproof_bench_fill(SINKPROOF_PANEL_BF16, (uint8_t *)p->x16,
+                         MOST_TOKENS * x_room * sizeof *p->x16);
+    memset(p->y, 0, n * y_room * sizeof *p->y);
+    for (size_t i = 0; i < MOST_TOKENS * x_room; i++) {
+        if (i % x_room >= cols) p->x16[i] = 0;
+        uint32_t bits = (uint32_t)p->x16[i] << 16;
+        memcpy(&p->x[i], &bits, sizeof bits);
+    }
+    for (size_t i = 0; i < n; i++) {
+        p->x_n[i] = p->x + i * x_room;
+        p->x16_n[i] = p->x16 + i * x_room;
+        p->y_n[i] = p->y + i * y_room;
+    }
+    return true;
+}
+
+static sinkproof_bench_case describe(product *p, const char *name, bool pairs) {
+    const sinkproof_panels *w = &p->copy[0];
+    const double products = 2.0 * (double)(w->rows * w->cols * p->of.n);
+    sinkproof_bench_case c = {.run = run_product, .of = p, .threads = p->bench->threads};
+    snprintf(c.id, sizeof c.id, "product.%s.%s.%s.n%zu", name, format_names[w->format],
+             pairs ? "bf16" : "f32", p->of.n);
+    bool unit = pairs && w->format != SINKPROOF_PANEL_F32;
+    c.need[unit ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] = products;
+    c.need[SINKPROOF_BENCH_MEMORY] =
+        (double)(w->panels * w->blocks) *
+        (double)(sinkproof_panel_block_bytes(w->format) + sinkproof_panel_scale_bytes(w->format));
+    c.more = json_pack("{sI sI sI ss ss}", "rows", (json_int_t)w->rows, "cols", (json_int_t)w->cols,
+                       "n", (json_int_t)p->of.n, "weights", format_names[w->format], "operands",
+                       pairs ? "bf16" : "f32");
+    return c;
+}
+
+static sinkproof_bench_case describe_peer(foreign *q, const char *name) {
+    sinkproof_bench_case c = {.run = run_peer, .of = q, .threads = q->threads, .foreign = true};
+    snprintf(c.id, sizeof c.id, "peer.openblas.%s.n%zu", name, q->n);
+    c.need[SINKPROOF_BENCH_FMA] = 2.0 * (double)(q->rows * q->cols * q->n);
+    c.more = json_pack("{sI sI sI ss ss}", "rows", (json_int_t)q->rows, "cols", (json_int_t)q->cols,
+                       "n", (json_int_t)q->n, "weights", "f32", "operands", "f32");
+    return c;
+}
+
+// Both kinds of operands, and the library's product where there is a peer, in turn.
+static void measure_tokens(product *p, const shape *s, size_t n) {
+    sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
+    const sinkproof_panels *w = &p->copy[0];
+    product with_pairs = *p;
+    size_t count = 0;
+    p->of = (sinkproof_product){.n = n, .weight = w, .x_n = p->x_n, .y_n = p->y_n};
+    with_pairs.of = p->of;
+    with_pairs.of.x16_n = with_pairs.x16_n;
+    cases[count++] = describe(p, s->name, false);
+    if (p->bench->table->pairs && w->format != SINKPROOF_PANEL_F32)
+        cases[count++] = describe(&with_pairs, s->name, true);
+    foreign q = {p->bench->threads, n, w->rows, w->cols, p->x, p->peer_rc, p->y};
+    if (p->peer_rc != NULL && n >= 32) cases[count++] = describe_peer(&q, s->name);
+    sinkproof_bench_measure(p->bench, count, cases);
+}
+
+// Whether --only lets any case of this shape and format through: filling the weights takes time.
+static bool wanted(const sinkproof_bench *bench, const shape *s, sinkproof_panel_format f,
+                   bool peer) {
+    char id[96];
+    for (size_t n = 1; n <= MOST_TOKENS; n *= 2) {
+        for (int pairs = 0; pairs < 2; pairs++) {
+            snprintf(id, sizeof id, "product.%s.%s.%s.n%zu", s->name, format_names[f],
+                     pairs ? "bf16" : "f32", n);
+            if (sinkproof_bench_wants(bench, id)) return true;
+        }
+        snprintf(id, sizeof id, "peer.openblas.%s.n%zu", s->name, n);
+        if (peer && sinkproof_bench_wants(bench, id)) return true;
+    }
+    return false;
+}
+
+static void measure_format(product *p, const shape *s, sinkproof_panel_format f, bool peer) {
+    static const size_t all[] = {1, 2, 4, 8, 32, 128, 512}, few[] = {1, 8, 32};
+    const size_t *tokens = p->bench->quick ? few : all;
+    size_t count = p->bench->quick ? 3 : 7;
+    size_t rows = s->rows, cols = s->cols;
+    if (p->bench->quick) rows = rows / 16 < 512 ? rows / 16 : 512, cols = cols / 4;
+    cols = cols / 32 * 32;
+    sinkproof_bench_say("filling weights");
+    make_copies(p, f, rows, cols);
+    if (p->copies == 0 || !make_tokens(p, rows, cols)) abort();
+    if (peer) {
+        p->peer_rc = aligned_alloc(64, rows * cols * sizeof *p->peer_rc);
+        if (p->peer_rc == NULL) abort();
+        sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)p->peer_rc, rows * cols * 4);
+    }
+    for (size_t i = 0; i < count && tokens[i] <= s->most_tokens; i++)
+        measure_tokens(p, s, tokens[i]);
+    free(p->peer_rc);
+    free(p->x);
+    free(p->x16);
+    free(p->y);
+}
+
+void sinkproof_bench_products(sinkproof_bench *bench) {
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        bool peer = shapes[s].peer; // once per shape
+        for (int f = SINKPROOF_PANEL_FORMATS - 1; f >= 0; f--) {
+            if ((shapes[s].formats >> f & 1) == 0) continue;
+            if (!wanted(bench, &shapes[s], (sinkproof_panel_format)f, peer)) continue;
+            product *p = calloc(1, sizeof *p);
+            if (p == NULL) abort();
+            p->bench = bench;
+            measure_format(p, &shapes[s], (sinkproof_panel_format)f, peer);
+            peer = false;
+            free(p);
+        }
+    }
+}

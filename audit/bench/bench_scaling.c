@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the figures of cost are drawn from: seconds per token against context, batch and threads. A
+// row's `series` is a line of the figure and `at` its place on the horizontal axis.
+#include "audit/bench/bench_model.h"
+
+#include <string.h>
+
+// Powers of two from 1 up to `last`.
+static sinkproof_bench_list doubled(size_t last) {
+    sinkproof_bench_list list = {0};
+    for (size_t n = 1; n <= last && list.n < SINKPROOF_BENCH_LIST; n *= 2) list.at[list.n++] = n;
+    return list;
+}
+
+static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
+    sinkproof_bench_list keys = doubled(bench->quick ? 512 : 131072);
+    sinkproof_bench_attention_scaling(bench, &keys);
+    if (bench->model == NULL) return true;
+    sinkproof_bench_engine e;
+    if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    // One sequence grows from depth to depth.
+    size_t most = 0, context = sinkproof_model_config(e.model)->max_context;
+    for (size_t i = 0; i < bench->depth.n; i++)
+        if (bench->depth.at[i] > most) most = bench->depth.at[i];
+    most += sinkproof_bench_steps_room(bench);
+    sinkproof_bench_group group;
+    bool opened = sinkproof_bench_group_open(&e, 1, most < context ? most : context, &group, error);
+    bool good = opened;
+    for (size_t i = 0; good && i < bench->depth.n; i++) {
+        char id[96];
+        snprintf(id, sizeof id, "model.decode.depth%zu", bench->depth.at[i]);
+        good = sinkproof_bench_decode(bench, &e, &group, id, bench->depth.at[i],
+                                      "decode, one sequence", bench->depth.at[i], error);
+    }
+    if (opened) sinkproof_bench_group_close(&group);
+    sinkproof_bench_engine_close(&e);
+    return good;
+}
+
+static bool against_batch(sinkproof_bench *bench, sinkproof_error *error) {
+    sinkproof_bench_list batch = doubled(bench->quick ? 4 : 64);
+    sinkproof_bench_engine e;
+    if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    bool good = true;
+    for (size_t i = 0; good && i < batch.n; i++) {
+        char id[96];
+        snprintf(id, sizeof id, "model.decode.batch%zu", batch.at[i]);
+        good = sinkproof_bench_decode_alone(bench, &e, id, batch.at[i], 0,
+                                            "decode, sequences together", batch.at[i], error);
+    }
+    sinkproof_bench_engine_close(&e);
+    return good;
+}
+
+static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
+    bool good = true;
+    for (int t = 1; good && t <= bench->threads;
+         t = t < bench->threads && 2 * t > bench->threads ? bench->threads : 2 * t) {
+        sinkproof_bench_engine e;
+        char id[96];
+        if (!sinkproof_bench_engine_open(bench, bench->model, t, &e, error)) return false;
+        snprintf(id, sizeof id, "model.decode.threads%d", t);
+        good = sinkproof_bench_decode_alone(bench, &e, id, 1, 0, "decode, one sequence", (size_t)t,
+                                            error);
+        size_t n = bench->prompt.n > 0 ? bench->prompt.at[bench->prompt.n - 1] : 512;
+        snprintf(id, sizeof id, "model.prefill.threads%d", t);
+        char series[64];
+        snprintf(series, sizeof series, "prefill of %zu tokens", n);
+        good = good && sinkproof_bench_prefill(bench, &e, id, n, series, (size_t)t, error);
+        sinkproof_bench_engine_close(&e);
+    }
+    return good;
+}
+
+bool sinkproof_bench_scaling(sinkproof_bench *bench, sinkproof_error *error) {
+    bool context = strcmp(bench->scaling, "context") == 0;
+    if (bench->model == NULL && !context) bench->model = "synthetic:gpt-oss-20b,layers=2";
+    if (context) return against_context(bench, error);
+    if (strcmp(bench->scaling, "batch") == 0) return against_batch(bench, error);
+    return against_threads(bench, error);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof bench`: how fast, against what this machine can do. Limits, kernels and the whole
+// model, measured in one run. There is no verdict on time: the exit code says whether it ran.
+#include "audit/bench/bench.h"
+#include "audit/command/command.h"
+
+#include "fast/engine.h"
+#include "fast/isa.h"
+#include "fast/memory.h"
+#include "ref/model/model.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    KEY_KERNELS = 256,
+    KEY_MODEL,
+    KEY_THREADS,
+    KEY_ISA,
+    KEY_POLICY,
+    KEY_PROMPT,
+    KEY_DECODE,
+    KEY_DEPTH,
+    KEY_BATCH,
+    KEY_REPEAT,
+    KEY_QUICK,
+    KEY_ONLY,
+    KEY_SCALING,
+    KEY_JSON,
+    MOST_THREADS = 1024,
+    MOST_TOKENS = 1 << 24,
+};
+
+typedef struct arguments {
+    sinkproof_bench bench;
+    bool kernels;
+    const char *isa, *policy, *json;
+} arguments;
+
+static const struct argp_option argp_options[] = {
+    {0, 0, 0, 0, "What is measured (without either: the kernels):", 1},
+    {"kernels", KEY_KERNELS, 0, 0, "The kernels, also when there is a model", 1},
+    {"model", KEY_MODEL, "MODEL", 0, "The whole model: decoding, prefill, batches", 1},
+    {"scaling", KEY_SCALING, "AXIS", 0,
+     "Seconds per token against context, batch or threads, as columns for gnuplot; the model is "
+     "synthetic:gpt-oss-20b,layers=2 unless --model names one (context: the attention of one "
+     "layer, and with --model decoding at each --depth)",
+     1},
+    {"only", KEY_ONLY, "SUBSTRING", 0, "Only the cases whose id contains it; limits always", 1},
+    {0, 0, 0, 0, "How:", 2},
+    {"threads", KEY_THREADS, "N", 0, "Threads (default: as many as the process may use)", 2},
+    {"isa", KEY_ISA, "NAME", 0,
+     "Instruction set (default: SINKPROOF_ISA, or the fastest that runs here)", 2},
+    {"policy", KEY_POLICY, "P", 0, "The model's numbers (default: bf16-operands)", 2},
+    {"prompt", KEY_PROMPT, "N,N...", 0, "Lengths of prefill (default: 32,128,512)", 2},
+    {"decode", KEY_DECODE, "N", 0, "Tokens that each decoding measures (default: 32)", 2},
+    {"depth", KEY_DEPTH, "N,N...", 0,
+     "Tokens in the cache before decoding (default: 0,4096; with --scaling powers of two up to "
+     "4096)",
+     2},
+    {"batch", KEY_BATCH, "N,N...", 0, "Sequences decoded together (default: 4,16)", 2},
+    {"repeat", KEY_REPEAT, "R", 0,
+     "Times of each case, at most (default: 9; fewer where a case takes long)", 2},
+    {"quick", KEY_QUICK, 0, 0, "Small shapes, a few seconds: does it run? Not: how fast is it?", 2},
+    {0, 0, 0, 0, "Result:", 3},
+    {"json", KEY_JSON, "FILE|-", 0, "Write the result as JSON; with - nothing else is printed", 3},
+    {0},
+};
+
+static const char documentation[] =
+    "Measures the machine's limits (reading from memory, arithmetic of the instruction set), the "
+    "kernels and the model, all in one run."
+    "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N].\n\n"
+    "Of each case the median of R times is reported, with the least and the largest; the limit is "
+    "the roof that the case stands under: \"memory\", the bytes that it must read at the bandwidth "
+    "just measured; \"arithmetic\", its operations at the unit's peak; \"cache\", what it reads "
+    "and writes at the speed of copying in the first-level cache. share = value / limit.\n\n"
+    "In JSON a row has id, value, unit, limit, share, roof, median and spread (seconds of one "
+    "call; of 10^9 for limit.*), repeats, isa, mode, threads, processor. There is no verdict on "
+    "time: the exit code is 0 when it ran, 2 for a wrong command line, 3 for a missing or "
+    "malformed MODEL.";
+
+static size_t parse_count(struct argp_state *state, const char *name, const char *text,
+                          size_t least, size_t most) {
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n < least || n > most)
+        argp_error(state, "--%s %s: expected a number from %zu to %zu", name, text, least, most);
+    return (size_t)n;
+}
+
+static void parse_list(struct argp_state *state, const char *name, const char *text, size_t least,
+                       size_t most, sinkproof_bench_list *list) {
+    char copy[512];
+    if (strlen(text) >= sizeof copy)
+        argp_error(state, "--%s: a list of %zu bytes", name, strlen(text));
+    snprintf(copy, sizeof copy, "%s", text);
+    list->n = 0;
+    for (char *at = copy, *comma; at != NULL; at = comma) {
+        comma = strchr(at, ',');
+        if (comma != NULL) *comma++ = '\0';
+        if (list->n == SINKPROOF_BENCH_LIST)
+            argp_error(state, "--%s: at most %d numbers", name, SINKPROOF_BENCH_LIST);
+        else
+            list->at[list->n++] = parse_count(state, name, at, least, most);
+    }
+}
+
+static void check_scaling(struct argp_state *state, const char *axis) {
+    if (strcmp(axis, "context") != 0 && strcmp(axis, "batch") != 0 && strcmp(axis, "threads") != 0)
+        argp_error(state, "--scaling %s: expected context, batch or threads", axis);
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state) {
+    arguments *in = state->input;
+    sinkproof_bench *b = &in->bench;
+    switch (key) {
+    case KEY_KERNELS:
+        in->kernels = true;
+        break;
+    case KEY_MODEL:
+        b->model = value;
+        break;
+    case KEY_THREADS:
+        b->threads = (int)parse_count(state, "threads", value, 1, MOST_THREADS);
+        break;
+    case KEY_ISA:
+        in->isa = value;
+        break;
+    case KEY_POLICY:
+        in->policy = value;
+        break;
+    case KEY_PROMPT:
+        parse_list(state, "prompt", value, 1, MOST_TOKENS, &b->prompt);
+        break;
+    case KEY_DECODE:
+        b->decode = parse_count(state, "decode", value, 1, SINKPROOF_BENCH_REPEATS);
+        break;
+    case KEY_DEPTH:
+        parse_list(state, "depth", value, 0, MOST_TOKENS, &b->depth);
+        break;
+    case KEY_BATCH:
+        parse_list(state, "batch", value, 1, 4096, &b->batch);
+        break;
+    case KEY_REPEAT:
+        b->repeat = parse_count(state, "repeat", value, 1, SINKPROOF_BENCH_REPEATS);
+        break;
+    case KEY_QUICK:
+        b->quick = true;
+        break;
+    case KEY_ONLY:
+        b->only = value;
+        break;
+    case KEY_SCALING:
+        check_scaling(state, value);
+        b->scaling = value;
+        break;
+    case KEY_JSON:
+        in->json = value;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected '%s': a model is named by --model", value);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static int threads_here(void) {
+    int n = 0;
+#pragma omp parallel reduction(+ : n)
+    n += 1;
+    return n;
+}
+
+static void set_list(sinkproof_bench_list *list, size_t n, const size_t *at) {
+    if (list->n > 0) return;
+    list->n = n;
+    memcpy(list->at, at, n * sizeof *at);
+}
+
+// What the command line left open.
+static void complete(arguments *in) {
+    static const size_t prompt[] = {32, 128, 512}, depth[] = {0, 4096}, batch[] = {4, 16};
+    static const size_t quick_prompt[] = {8, 32}, quick_depth[] = {0, 16}, quick_batch[] = {2};
+    static const size_t scaling_depth[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096};
+    sinkproof_bench *b = &in->bench;
+    if (b->threads == 0) b->threads = threads_here();
+    if (b->repeat == 0) b->repeat = b->quick ? 3 : 9;
+    if (b->decode == 0) b->decode = b->quick ? 4 : 32;
+    if (b->scaling != NULL && !b->quick)
+        set_list(&b->depth, sizeof scaling_depth / sizeof scaling_depth[0], scaling_depth);
+    set_list(&b->prompt, b->quick ? 2 : 3, b->quick ? quick_prompt : prompt);
+    set_list(&b->depth, 2, b->quick ? quick_depth : depth);
+    set_list(&b->batch, b->quick ? 1 : 2, b->quick ? quick_batch : batch);
+}
+
+static int wrong(const sinkproof_error *error) {
+    fprintf(stderr, "sinkproof bench: %s\n", error->text);
+    return SINKPROOF_USAGE;
+}
+
+// The largest cache, as the system states it; 32 MiB where it does not.
+static size_t last_level_bytes(void) {
+    long bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
+}
+
+// Room for weights larger than the caches, or only for the bandwidth when a model alone is
+// measured.
+static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
+                      sinkproof_error *error) {
+    b->last_level = last_level_bytes();
+    size_t bytes = b->quick ? (size_t)48 << 20 : kernels ? (size_t)1280 << 20 : (size_t)256 << 20;
+    if (!sinkproof_pages_new(bytes, SINKPROOF_LARGE_PAGES, "the weights under test", pages, error))
+        return false;
+    b->arena = pages->data;
+    b->arena_bytes = bytes;
+    memset(b->arena, 1, bytes); // a page that was never written is the system's one page of zeros
+    b->scratch_t = calloc((size_t)b->threads, sizeof(uint8_t *));
+    if (b->scratch_t == NULL) return sinkproof_fail(error, "no memory for %d threads", b->threads);
+    for (int t = 0; t < b->threads; t++) {
+        b->scratch_t[t] = aligned_alloc(64, SINKPROOF_SCRATCH);
+        if (b->scratch_t[t] == NULL)
+            return sinkproof_fail(error, "no memory for %d threads", b->threads);
+        memset(b->scratch_t[t], 0, SINKPROOF_SCRATCH);
+    }
+    return true;
+}
+
+static bool run(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+    sinkproof_model *model;
+    if (b->model != NULL) { // what is wrong with it is said before anything is measured
+        if (!sinkproof_model_open(b->model, &model, error)) return false;
+        sinkproof_model_close(model);
+    }
+    sinkproof_bench_limits(b);
+    if (b->scaling != NULL) return sinkproof_bench_scaling(b, error);
+    if (kernels) {
+        sinkproof_bench_products(b);
+        sinkproof_bench_stages(b);
+        sinkproof_bench_attention(b);
+    }
+    return b->model == NULL || sinkproof_bench_model(b, error);
+}
+
+static int report(arguments *in, sinkproof_error *error) {
+    sinkproof_bench *b = &in->bench;
+    if (in->json == NULL || strcmp(in->json, "-") != 0) sinkproof_bench_print(b);
+    if (in->json != NULL &&
+        !sinkproof_write_json(in->json, "bench", SINKPROOF_HOLDS, json_incref(b->rows), error))
+        return sinkproof_bad_input("bench", error);
+    return SINKPROOF_HOLDS;
+}
+
+static void show(void *context, const char *what, size_t done, size_t total) {
+    (void)context;
+    sinkproof_progress("bench", what, done, total);
+}
+
+int sinkproof_cmd_bench(int argc, char **argv) {
+    const struct argp argp = {
+        .options = argp_options, .parser = parse_option, .doc = documentation};
+    arguments in = {.policy = "bf16-operands"};
+    sinkproof_bench *b = &in.bench;
+    b->progress = show;
+    sinkproof_error error;
+    argp_err_exit_status = SINKPROOF_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    complete(&in);
+    if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return wrong(&error);
+    b->table = sinkproof_isa_choose(in.isa, &error);
+    if (b->table == NULL) return wrong(&error);
+    if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return wrong(&error);
+    bool kernels = in.kernels || b->model == NULL;
+    sinkproof_pages pages = {0};
+    b->rows = json_array();
+    bool good = make_room(b, kernels, &pages, &error) && run(b, kernels, &error);
+    sinkproof_bench_say(NULL);
+    int code = SINKPROOF_HOLDS;
+    if (!good)
+        code = sinkproof_bad_input("bench", &error);
+    else if (b->only != NULL && b->matched == 0 && b->scaling == NULL) {
+        sinkproof_fail(&error, "--only %s: no case has that in its id", b->only);
+        code = wrong(&error);
+    } else
+        code = report(&in, &error);
+    for (int t = 0; b->scratch_t != NULL && t < b->threads; t++) free(b->scratch_t[t]);
+    free(b->scratch_t);
+    sinkproof_pages_free(&pages);
+    json_decref(b->rows);
+    return code;
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// sinkproof info MODEL: what a checkpoint says of itself and what is in it. Every weight is
+// looked at: the exponents of its values, zeros, infinities and NaN; of MXFP4 experts the
+// scale bytes, with their histogram. What is odd without being an error is listed.
+#include "audit/command/command.h"
+#include "audit/command/cpu.h"
+#include "ref/model/bf16.h"
+#include "ref/model/model.h"
+#include "ref/model/mxfp4.h"
+#include "ref/model/slots.h"
+#include "ref/model/synthetic.h"
+#include "ref/policy.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 4096 };
+
+// Of one part (a slot in all layers): 2^low <= |x| < 2^(high + 1) for every finite x but 0.
+typedef struct census {
+    uint64_t elements, zeros, not_finite, no_sinks; // no_sinks: sinks of -infinity
+    int low, high;
+    sinkproof_dtype dtype;
+    bool mixed; // not the same dtype in every layer
+    bool sinks;
+} census;
+
+typedef struct survey {
+    const sinkproof_model *model;
+    const sinkproof_config *config;
+    census parts[SINKPROOF_SLOTS];
+    uint64_t scales[256], blocks;
+    char **odd;
+    size_t n_odd;
+} survey;
+
+__attribute__((format(printf, 2, 3))) static void add_odd(survey *in, const char *format, ...) {
+    char sentence[1000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    in->odd = realloc(in->odd, (in->n_odd + 1) * sizeof *in->odd);
+    if (in->odd == NULL) abort();
+    in->odd[in->n_odd++] = strdup(sentence);
+}
+
+static void count(census *part, const double *x_n, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &x_n[i], sizeof bits);
+        int e = (int)(bits >> 52 & 2047) - 1023; // no stored format has binary64 subnormals
+        if (part->sinks && x_n[i] == -INFINITY)
+            part->no_sinks++;
+        else if (e == 1024)
+            part->not_finite++;
+        else if (bits << 1 == 0)
+            part->zeros++;
+        else {
+            if (e < part->low) part->low = e;
+            if (e > part->high) part->high = e;
+        }
+    }
+    part->elements += n;
+}
+
+// The scale bytes of one row or of many: a histogram does not ask for the order.
+static void count_scales(survey *in, const uint8_t *scales, size_t n) {
+    for (size_t i = 0; i < n; i++) in->scales[scales[i]]++;
+    in->blocks += n;
+}
+
+static void look_at_mxfp4(survey *in, const sinkproof_matrix *stack, uint8_t *room) {
+    size_t blocks = stack->cols / SINKPROOF_MXFP4_BLOCK;
+    if (stack->data != NULL) {
+        count_scales(in, stack->scales, stack->count * stack->rows * blocks);
+        return;
+    }
+    for (size_t e = 0; e < stack->count; e++) {
+        sinkproof_matrix w = sinkproof_matrix_at(stack, e);
+        for (size_t r = 0; r < w.rows; r++) {
+            sinkproof_synthetic_codes(&w, r, NULL, room);
+            count_scales(in, room, blocks);
+        }
+    }
+}
+
+// Stored weights are contiguous, whatever their strides.
+static void look_at_plain(census *part, const sinkproof_matrix *stack, double *room) {
+    size_t size = sinkproof_dtype_size(stack->dtype), n = stack->count * stack->rows * stack->cols;
+    for (size_t i = 0; stack->data != NULL && i < n; i += CHUNK) {
+        size_t length = n - i < CHUNK ? n - i : CHUNK;
+        sinkproof_decode_many(stack->dtype, stack->data + i * size, 1, length, room);
+        count(part, room, length);
+    }
+    for (size_t e = 0; stack->data == NULL && e < stack->count; e++) {
+        sinkproof_matrix w = sinkproof_matrix_at(stack, e);
+        for (size_t r = 0; r < w.rows; r++) {
+            sinkproof_matrix_row(&w, r, room);
+            count(part, room, w.cols);
+        }
+    }
+}
+
+static void look_at_slot(survey *in, size_t l, sinkproof_slot slot, double *room) {
+    sinkproof_matrix stack = sinkproof_model_slot(in->model, l, slot);
+    census *part = &in->parts[slot];
+    if (part->elements == 0)
+        *part = (census){
+            .low = 2000, .high = -2000, .dtype = stack.dtype, .sinks = slot == SINKPROOF_SINKS};
+    part->mixed = part->mixed || part->dtype != stack.dtype;
+    uint64_t without = part->no_sinks;
+    if (stack.dtype == SINKPROOF_DTYPE_MXFP4) {
+        look_at_mxfp4(in, &stack, (uint8_t *)room);
+        part->elements += stack.count * stack.rows * stack.cols;
+    } else
+        look_at_plain(part, &stack, room);
+    if (part->no_sinks > without)
+        add_odd(in, "tensor %s: %" PRIu64 " of %zu sinks are -infinity: those heads have none",
+                stack.name, part->no_sinks - without, stack.cols);
+}
+
+static void look(survey *in) {
+    size_t widest = CHUNK, rows, cols, n;
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_slot_shape((sinkproof_slot)s, in->config, &n, &rows, &cols);
+        if (cols > widest) widest = cols;
+    }
+    double *room = malloc(widest * sizeof *room);
+    if (room == NULL) abort();
+    for (size_t l = 0; l < in->config->n_layers; l++) {
+        sinkproof_progress("info", "layer", l, in->config->n_layers);
+        for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
+            look_at_slot(in, l, (sinkproof_slot)s, room);
+    }
+    for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++)
+        look_at_slot(in, 0, (sinkproof_slot)s, room);
+    sinkproof_progress("info", "layer", in->config->n_layers, in->config->n_layers);
+    free(room);
+}
+
+static bool add_not_finite(void *context, const char *sentence) {
+    add_odd(context, "%s; the other commands refuse this", sentence);
+    return true;
+}
+
+static void find_odd(survey *in) {
+    const sinkproof_config *c = in->config;
+    for (size_t i = 0; i < sinkproof_model_odd_count(in->model); i++)
+        add_odd(in, "%s", sinkproof_model_odd(in->model, i));
+    sinkproof_model_not_finite(in->model, add_not_finite, in);
+    if ((double)c->max_context != c->yarn_factor * (double)c->yarn_original_context)
+        add_odd(in, "the context of %zu is not YaRN's factor %g times the original %zu",
+                c->max_context, c->yarn_factor, c->yarn_original_context);
+    if (c->yarn_truncate)
+        add_odd(in, "YaRN's ramp is rounded to whole dimensions (truncate); GPT-OSS does not");
+    for (size_t l = 0; l < c->n_layers; l++)
+        if (c->sliding[l] != (l % 2 == 0)) {
+            add_odd(in, "layer %zu breaks the pattern of alternating layers", l);
+            break;
+        }
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) // a mistake there would not show
+        if (in->parts[s].zeros == in->parts[s].elements)
+            add_odd(in, "every value of %s is zero", sinkproof_slot_name((sinkproof_slot)s));
+    uint64_t tiny = in->scales[0] + in->scales[1], huge = in->scales[253] + in->scales[254];
+    if (tiny > 0)
+        add_odd(in,
+                "%" PRIu64 " MXFP4 blocks have scale byte 0 or 1: elements below 2^-126, which "
+                "an engine that flushes subnormals loses",
+                tiny);
+    if (huge > 0)
+        add_odd(in,
+                "%" PRIu64 " MXFP4 blocks have scale byte 253 or 254: elements beyond bf16 and "
+                "binary32",
+                huge);
+    for (int s = 0; s < SINKPROOF_SLOTS; s++)
+        if (in->parts[s].mixed)
+            add_odd(in, "%s has not the same dtype in every layer",
+                    sinkproof_slot_name((sinkproof_slot)s));
+}
+
+static void print_config(const survey *in, const char *spec) {
+    const sinkproof_config *c = in->config;
+    size_t sliding = 0;
+    for (size_t l = 0; l < c->n_layers; l++) sliding += c->sliding[l];
+    printf("model       %s\n", spec);
+    printf("layout      %s, fingerprint %016" PRIx64 "\n", sinkproof_model_layout(in->model),
+           sinkproof_model_fingerprint(in->model));
+    printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
+           c->window, c->n_layers - sliding);
+    printf("widths      hidden %zu, vocabulary %zu, RMSNorm epsilon %g\n", c->hidden, c->vocab,
+           c->rms_eps);
+    printf("attention   %zu heads of %zu on %zu key/value heads\n", c->n_heads, c->head_dim,
+           c->n_kv_heads);
+    printf("experts     %zu of width %zu, %zu per token, SwiGLU alpha %g, limit %g\n", c->n_experts,
+           c->inter, c->n_chosen, c->swiglu_alpha, c->swiglu_limit);
+    printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n",
+           c->rope_theta, c->yarn_factor, c->yarn_beta_fast, c->yarn_beta_slow,
+           c->yarn_original_context, c->yarn_truncate ? "truncated" : "not truncated");
+    if (c->unstated[0] != '\0')
+        printf("not stated  %s (the published default of each)\n", c->unstated);
+    printf("\n");
+}
+
+static void shape_of(const survey *in, sinkproof_slot slot, char *text, size_t size) {
+    size_t n, rows, cols;
+    sinkproof_slot_shape(slot, in->config, &n, &rows, &cols);
+    int used = sinkproof_slot_is_stacked(slot) ? snprintf(text, size, "%zu x ", n) : 0;
+    if (sinkproof_slot_is_vector(slot))
+        snprintf(text + used, size - (size_t)used, "[%zu]", cols);
+    else
+        snprintf(text + used, size - (size_t)used, "[%zu, %zu]", rows, cols);
+}
+
+static void print_parts(const survey *in) {
+    printf("%-12s %-22s %-6s %14s %12s %11s\n", "part", "shape in each layer", "dtype", "elements",
+           "zeros", "exponents");
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        const census *part = &in->parts[s];
+        char shape[80], exponents[32] = "see below", zeros[32] = "-";
+        shape_of(in, (sinkproof_slot)s, shape, sizeof shape);
+        if (part->dtype != SINKPROOF_DTYPE_MXFP4) {
+            snprintf(zeros, sizeof zeros, "%" PRIu64, part->zeros);
+            if (part->low > part->high)
+                strcpy(exponents, "none");
+            else
+                snprintf(exponents, sizeof exponents, "%d to %d", part->low, part->high);
+        }
+        printf("%-12s %-22s %-6s %14" PRIu64 " %12s %11s\n", sinkproof_slot_name((sinkproof_slot)s),
+               shape, part->mixed ? "mixed" : sinkproof_dtype_name(part->dtype), part->elements,
+               zeros, exponents);
+    }
+    printf("An exponent is floor(log2 |x|).\n");
+}
+
+static void print_scales(const survey *in) {
+    if (in->blocks == 0) return;
+    printf("\nMXFP4: %" PRIu64 " blocks of 32; scale byte, its power of two, share of the blocks\n",
+           in->blocks);
+    int column = 0;
+    for (int s = 0; s < 256; s++) {
+        if (in->scales[s] == 0) continue;
+        printf("  %3d 2^%-4d %8.4f %%%s", s, s - 127,
+               100.0 * (double)in->scales[s] / (double)in->blocks, ++column % 4 == 0 ? "\n" : "");
+    }
+    if (column % 4 != 0) printf("\n");
+}
+
+static json_t *config_json(const survey *in, const char *spec) {
+    const sinkproof_config *c = in->config;
+    char fingerprint[17];
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64,
+             sinkproof_model_fingerprint(in->model));
+    json_t *sliding = json_array();
+    for (size_t l = 0; l < c->n_layers; l++)
+        json_array_append_new(sliding, json_boolean(c->sliding[l]));
+    json_t *out = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s}", "id", "model.config", "ok", 1,
+                            "label", "exact", "model", spec, "layout",
+                            sinkproof_model_layout(in->model), "fingerprint", fingerprint);
+    json_t *numbers =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "layers",
+                  (json_int_t)c->n_layers, "experts", (json_int_t)c->n_experts, "experts_per_token",
+                  (json_int_t)c->n_chosen, "vocab", (json_int_t)c->vocab, "hidden",
+                  (json_int_t)c->hidden, "inter", (json_int_t)c->inter, "heads",
+                  (json_int_t)c->n_heads, "kv_heads", (json_int_t)c->n_kv_heads, "head_dim",
+                  (json_int_t)c->head_dim, "window", (json_int_t)c->window, "original_context",
+                  (json_int_t)c->yarn_original_context, "max_context", (json_int_t)c->max_context);
+    json_t *reals =
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "swiglu_alpha", c->swiglu_alpha,
+                  "swiglu_limit", c->swiglu_limit, "rms_eps", c->rms_eps, "rope_theta",
+                  c->rope_theta, "yarn_factor", c->yarn_factor, "yarn_beta_fast", c->yarn_beta_fast,
+                  "yarn_beta_slow", c->yarn_beta_slow, "yarn_truncate", (int)c->yarn_truncate);
+    json_object_update(numbers, reals);
+    json_decref(reals);
+    json_object_set_new(out, "config", numbers);
+    json_object_set_new(out, "sliding", sliding);
+    json_object_set_new(out, "unstated", json_string(c->unstated));
+    return out;
+}
+
+static json_t *results(const survey *in, const char *spec) {
+    json_t *out = json_array();
+    json_t *model = config_json(in, spec), *odd = json_array();
+    for (size_t i = 0; i < in->n_odd; i++) json_array_append_new(odd, json_string(in->odd[i]));
+    json_object_set_new(model, "odd", odd);
+    json_array_append_new(out, model);
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        const census *part = &in->parts[s];
+        size_t n, rows, cols;
+        sinkproof_slot_shape((sinkproof_slot)s, in->config, &n, &rows, &cols);
+        json_t *result =
+            json_pack("{s:s+, s:b, s:s, s:s, s:[I, I, I], s:I}", "id", "weights.",
+                      sinkproof_slot_name((sinkproof_slot)s), "ok", part->not_finite == 0, "label",
+                      "exact", "dtype", part->mixed ? "mixed" : sinkproof_dtype_name(part->dtype),
+                      "shape", (json_int_t)n, (json_int_t)rows, (json_int_t)cols, "elements",
+                      (json_int_t)part->elements);
+        if (part->dtype != SINKPROOF_DTYPE_MXFP4) {
+            json_object_set_new(result, "zeros", json_integer((json_int_t)part->zeros));
+            json_object_set_new(result, "not_finite", json_integer((json_int_t)part->not_finite));
+            if (part->low <= part->high)
+                json_object_set_new(result, "exponents",
+                                    json_pack("[i, i]", part->low, part->high));
+        }
+        json_array_append_new(out, result);
+    }
+    json_t *histogram = json_object();
+    for (int s = 0; s < 256; s++) {
+        char key[4];
+        snprintf(key, sizeof key, "%d", s & 255);
+        if (in->scales[s] > 0)
+            json_object_set_new(histogram, key, json_integer((json_int_t)in->scales[s]));
+    }
+    json_array_append_new(out, json_pack("{s:s, s:b, s:s, s:I, s:o}", "id", "mxfp4.scales", "ok", 1,
+                                         "label", "exact", "blocks", (json_int_t)in->blocks,
+                                         "histogram", histogram));
+    return out;
+}
+
+typedef struct arguments {
+    const char *model, *json, *policy;
+    bool cpu;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"json", 'j', "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
+    {"policy", 'p', "POLICY", 0,
+     "print a policy in full, as a file that --policy @FILE of the other commands reads", 0},
+    {"cpu", 'c', NULL, 0,
+     "print this machine's processor, the instruction sets that run here and why the others do "
+     "not, the one that SINKPROOF_ISA or the dispatch chooses, threads, pages, caches",
+     0},
+    {0}};
+
+// "M8.form    = sigmoid|tanh"
+static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) {
+    const char *name, *between = " = ";
+    printf("%-10s", sinkproof_formed_name(stage));
+    for (int form = 0; (name = sinkproof_form_name(stage, form)) != NULL; form++) {
+        if (!sinkproof_policy_admits(policy, stage, form)) continue;
+        printf("%s%s", between, name);
+        between = "|";
+    }
+    printf("\n");
+}
+
+// Every point, function, form and choice of a policy: the text that sinkproof_policy_parse reads.
+static int print_policy(const char *text) {
+    sinkproof_policy policy;
+    sinkproof_error error;
+    if (!sinkproof_policy_parse(text, &policy, &error)) {
+        fprintf(stderr, "sinkproof info: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    printf("# the policy %s, in full; ? after a format: an engine may be more precise there\n",
+           policy.name);
+    for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        char value[16];
+        snprintf(value, sizeof value, "%s%s", sinkproof_format_name(policy.at[p].format),
+                 policy.at[p].optional ? "?" : "");
+        printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p), value,
+               sinkproof_point_what((sinkproof_point)p));
+    }
+    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
+        printf("%-10s = %gulp\n", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+    for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);
+    printf("%-10s = %-6s # arithmetic between the points\n", "inside",
+           sinkproof_format_name(policy.inside));
+    printf("%-10s = %-6s # what an engine keeps its weights in\n", "weights",
+           policy.weights == SINKPROOF_REAL ? "stored" : sinkproof_format_name(policy.weights));
+    printf("%-10s = %-6s # subnormal numbers read as zero, results flushed\n", "ftz",
+           policy.ftz ? "allowed" : "none");
+    printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
+    return SINKPROOF_HOLDS;
+}
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+    arguments *in = state->input;
+    if (key == 'j')
+        in->json = value;
+    else if (key == 'p')
+        in->policy = value;
+    else if (key == 'c')
+        in->cpu = true;
+    else if (key == ARGP_KEY_ARG && state->arg_num == 0)
+        in->model = value;
+    else if (key == ARGP_KEY_ARG)
+        argp_error(state, "expected one MODEL, found \"%s\" too", value);
+    else if (key == ARGP_KEY_END && in->model == NULL && in->policy == NULL && !in->cpu)
+        argp_error(state, "expected a MODEL");
+    else if (key == ARGP_KEY_END && in->model != NULL && in->cpu)
+        argp_error(state, "--cpu looks at the machine and takes no MODEL, found \"%s\"", in->model);
+    else if (key != ARGP_KEY_END)
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+int sinkproof_cmd_info(int argc, char **argv) {
+    static const char document[] =
+        "Print the configuration of MODEL, its weights and their formats, the histogram of MXFP4 "
+        "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
+        "that "
+        "are no numbers, which the other commands refuse."
+        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
+        "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
+    const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
+                              NULL,    NULL};
+    arguments in = {NULL, NULL, NULL, false};
+    argp_err_exit_status = SINKPROOF_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    if (in.policy != NULL) return print_policy(in.policy);
+    if (in.cpu) return sinkproof_info_cpu(in.json);
+    sinkproof_error error;
+    sinkproof_model *model;
+    if (!sinkproof_model_inspect(in.model, &model, &error))
+        return sinkproof_bad_input("info", &error);
+    survey *found = calloc(1, sizeof *found);
+    if (found == NULL) abort();
+    found->model = model;
+    found->config = sinkproof_model_config(model);
+    look(found);
+    find_odd(found);
+    if (in.json == NULL || strcmp(in.json, "-") != 0) {
+        print_config(found, in.model);
+        print_parts(found);
+        print_scales(found);
+        printf("\nodd: %s\n", found->n_odd == 0 ? "nothing" : "");
+        for (size_t i = 0; i < found->n_odd; i++) printf("  %s\n", found->odd[i]);
+    }
+    bool good = in.json == NULL || sinkproof_write_json(in.json, "info", SINKPROOF_HOLDS,
+                                                        results(found, in.model), &error);
+    for (size_t i = 0; i < found->n_odd; i++) free(found->odd[i]);
+    free(found->odd);
+    free(found);
+    sinkproof_model_close(model);
+    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("info", &error);
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// sinkproof run: tokens to logits, by the reference, by the scalar emulation of the fast path, or
+// by the fast path. Standard output holds the result and nothing else; time and memory go to
+// standard error; a failed run leaves no trace behind.
+#include "audit/command/command.h"
+#include "audit/command/run_engine.h"
+#include "audit/trace/trace_write.h"
+#include "fast/engine.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24, MAX_THREADS = 1024 };
+
+typedef struct options {
+    const char *model, *tokens, *engine, *policy, *trace, *points, *json, *packed;
+    size_t chunk, generate, threads; // 0: not given
+    double temperature;
+    uint64_t seed;
+    bool streamed;
+} options;
+
+enum {
+    KEY_TOKENS = 256,
+    KEY_ENGINE,
+    KEY_POLICY,
+    KEY_TRACE,
+    KEY_POINTS,
+    KEY_CHUNK,
+    KEY_GENERATE,
+    KEY_TEMPERATURE,
+    KEY_SEED,
+    KEY_THREADS,
+    KEY_STREAMED,
+    KEY_PACKED,
+    KEY_JSON
+};
+
+static const struct argp_option argp_options[] = {
+    {"tokens", KEY_TOKENS, "IDS", 0, "Ids separated by commas, @FILE, or random:N[,seed=S]", 0},
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "ref (the default), fast, or lanes: fast's arithmetic in scalar code, the same bits", 0},
+    {"policy", KEY_POLICY, "P", 0,
+     "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
+     "openai-bf16, hf-bf16, bf16, "
+     "f16, each with overrides",
+     0},
+    {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
+    {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},
+    {"chunk", KEY_CHUNK, "N", 0, "Feed the prompt N tokens at a time: the same bits", 0},
+    {"generate", KEY_GENERATE, "N", 0,
+     "Append N tokens, each the largest logit (the lower id in a tie)", 0},
+    {"temperature", KEY_TEMPERATURE, "T", 0,
+     "Draw generated tokens from the softmax of the logits over T instead; 0: the largest", 0},
+    {"seed", KEY_SEED, "S", 0, "Of the draws (0 unless given): the same seed, the same text", 0},
+    {"threads", KEY_THREADS, "N", 0, "fast: threads (as many as processors); the same bits", 0},
+    {"streamed", KEY_STREAMED, 0, 0,
+     "fast: keep one layer's weights in memory at a time, for models larger than it", 0},
+    {"packed", KEY_PACKED, "FILE", 0,
+     "fast: keep the packed weights in FILE: written the first time, mapped afterwards", 0},
+    {"json", KEY_JSON, "FILE", 0, "The result as JSON; - is standard output", 0},
+    {0},
+};
+
+static size_t parse_count(struct argp_state *state, const char *name, const char *text,
+                          unsigned long long most) {
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || n == 0 || n > most)
+        argp_error(state, "--%s %s: expected a number from 1 to %llu", name, text, most);
+    return (size_t)n;
+}
+
+static uint64_t parse_seed(struct argp_state *state, const char *text) {
+    char *end;
+    errno = 0;
+    unsigned long long seed = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || seed >> 63 != 0)
+        argp_error(state, "--seed %s: expected a whole number below 2^63", text);
+    return seed;
+}
+
+static double parse_temperature(struct argp_state *state, const char *text) {
+    char *end;
+    double t = strtod(text, &end);
+    if (end == text || *end != '\0' || !(t >= 0 && t <= 1e6))
+        argp_error(state, "--temperature %s: expected a number from 0 to 1000000", text);
+    return t;
+}
+
+// What only makes sense with something else.
+static void check_options(const options *o, struct argp_state *state) {
+    bool known = false, fast = strcmp(o->engine, "fast") == 0;
+    const char *const *names = sinkproof_runner_names();
+    for (size_t i = 0; names[i] != NULL; i++) known = known || strcmp(o->engine, names[i]) == 0;
+    if (o->model == NULL) argp_error(state, "expected a MODEL");
+    if (o->tokens == NULL) argp_error(state, "expected --tokens");
+    if (!known) argp_error(state, "unknown engine '%s': known are ref, lanes and fast", o->engine);
+    if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
+    if (o->threads > 0 && !fast) argp_error(state, "--threads needs --engine fast");
+    if (o->streamed && !fast) argp_error(state, "--streamed needs --engine fast");
+    if (o->packed != NULL && !fast) argp_error(state, "--packed needs --engine fast");
+    if (o->packed != NULL && o->streamed)
+        argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
+    if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case KEY_TOKENS:
+        o->tokens = argument;
+        break;
+    case KEY_ENGINE:
+        o->engine = argument;
+        break;
+    case KEY_POLICY:
+        o->policy = argument;
+        break;
+    case KEY_TRACE:
+        o->trace = argument;
+        break;
+    case KEY_POINTS:
+        o->points = argument;
+        break;
+    case KEY_JSON:
+        o->json = argument;
+        break;
+    case KEY_CHUNK:
+        o->chunk = parse_count(state, "chunk", argument, MAX_CHUNK);
+        break;
+    case KEY_GENERATE:
+        o->generate = parse_count(state, "generate", argument, MAX_CHUNK);
+        break;
+    case KEY_TEMPERATURE:
+        o->temperature = parse_temperature(state, argument);
+        break;
+    case KEY_SEED:
+        o->seed = parse_seed(state, argument);
+        break;
+    case KEY_THREADS:
+        o->threads = parse_count(state, "threads", argument, MAX_THREADS);
+        break;
+    case KEY_STREAMED:
+        o->streamed = true;
+        break;
+    case KEY_PACKED:
+        o->packed = argument;
+        break;
+    case ARGP_KEY_ARG:
+        if (o->model != NULL) argp_error(state, "one MODEL, not also '%s'", argument);
+        o->model = argument;
+        break;
+    case ARGP_KEY_END:
+        check_options(o, state);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const struct argp parser = {
+    .options = argp_options,
+    .parser = parse_option,
+    .args_doc = "MODEL --tokens IDS",
+    .doc =
+        "Runs the model on the tokens and prints the largest logits after the last one."
+        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N]. Its weights are looked at "
+        "first, once, all but MXFP4's codes: an infinity or a NaN is refused, but for sinks of "
+        "-infinity. Engine fast takes a head_dim up to 1024.",
+};
+
+// Everything that a run holds.
+typedef struct run {
+    const options *o;
+    sinkproof_model *model;
+    sinkproof_policy policy;
+    sinkproof_runner *runner;
+    sinkproof_trace_writer *writer; // NULL without --trace
+    int32_t *tokens_n;              // [n_prompt + generate]
+    size_t n_prompt, n;             // n: tokens so far
+    double *logits_v;               // after the last token that went through
+    float *narrow_v;                // the same, for drawing
+    double open_seconds, prompt_seconds, decode_seconds;
+} run;
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t vocab_of(const run *r) {
+    return sinkproof_model_config(r->model)->vocab;
+}
+
+// Progress with speed, on a terminal: "run: token 513 of 4096, 81.2 tokens/s".
+static void show_progress(const char *what, size_t done, size_t total, double seconds) {
+    if (done == 0 || done >= total || !isatty(STDERR_FILENO)) {
+        sinkproof_progress("run", what, done, total);
+        return;
+    }
+    fprintf(stderr, "\r\033[Krun: %s %zu of %zu, %.3g tokens/s", what, done + 1, total,
+            (double)done / seconds);
+    fflush(stderr);
+}
+
+static void show_loading(void *context, const char *what, size_t done, size_t total) {
+    (void)context;
+    sinkproof_progress("run", what, done, total);
+}
+
+static bool open_engine(run *r, size_t total, sinkproof_error *error) {
+    sinkproof_runner_options how = {.engine = r->o->engine,
+                                    .threads = (int)r->o->threads,
+                                    .streamed = r->o->streamed,
+                                    .packed = r->o->packed,
+                                    .max_tokens = total,
+                                    .progress = show_loading};
+    double start = seconds_now();
+    if (!sinkproof_runner_new(r->model, &r->policy, &how, &r->runner, error)) return false;
+    r->open_seconds = seconds_now() - start;
+    if (sinkproof_runner_isa(r->runner) != NULL)
+        fprintf(stderr,
+                "sinkproof run: engine fast, %s, threads %d, %zu MiB of weights %s in %.2f s\n",
+                sinkproof_runner_isa(r->runner), sinkproof_runner_threads(r->runner),
+                sinkproof_runner_weight_bytes(r->runner) >> 20,
+                r->o->streamed         ? "to stream, ready"
+                : r->o->packed != NULL ? "ready"
+                                       : "packed",
+                r->open_seconds);
+    return true;
+}
+
+static bool open_run(run *r, sinkproof_error *error) {
+    const options *o = r->o;
+    char engine[32];
+    if (!sinkproof_model_open(o->model, &r->model, error)) return false;
+    if (!sinkproof_parse_tokens(o->tokens, vocab_of(r), &r->tokens_n, &r->n_prompt, error))
+        return false;
+    size_t context = sinkproof_model_config(r->model)->max_context;
+    size_t total = r->n_prompt + o->generate;
+    // The last generated token is printed, not fed back: it has no activations.
+    size_t fed = o->generate > 0 ? total - 1 : total;
+    if (fed > context)
+        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", fed, context);
+    r->n = r->n_prompt;
+    int32_t *longer = realloc(r->tokens_n, total * sizeof *longer);
+    if (longer == NULL) return sinkproof_fail(error, "no memory for %zu tokens", total);
+    r->tokens_n = longer;
+    r->logits_v = calloc(vocab_of(r), sizeof *r->logits_v);
+    r->narrow_v = calloc(vocab_of(r), sizeof *r->narrow_v);
+    if (r->logits_v == NULL || r->narrow_v == NULL)
+        return sinkproof_fail(error, "no memory for the logits");
+    snprintf(engine, sizeof engine, "sinkproof %s", o->engine);
+    if (o->trace != NULL && !sinkproof_trace_writer_new(o->trace, r->model, &r->policy, engine,
+                                                        o->points, fed, &r->writer, error))
+        return false;
+    return open_engine(r, fed, error);
+}
+
+static void close_run(run *r) {
+    sinkproof_trace_writer_free(r->writer);
+    sinkproof_runner_free(r->runner);
+    sinkproof_model_close(r->model);
+    free(r->tokens_n);
+    free(r->logits_v);
+    free(r->narrow_v);
+}
+
+static const sinkproof_observer *observer_of(const run *r) {
+    return r->writer != NULL ? sinkproof_trace_writer_observer(r->writer) : NULL;
+}
+
+// Tokens to feed at a time: as asked; a traced prompt and a session's whole; otherwise so that
+// progress can be seen.
+static size_t piece_of(const run *r) {
+    if (r->o->chunk > 0) return r->o->chunk;
+    bool fast = sinkproof_runner_isa(r->runner) != NULL;
+    return fast && r->writer == NULL && !r->o->streamed ? PIECE : r->n_prompt;
+}
+
+static bool run_prompt(run *r, sinkproof_error *error) {
+    size_t piece = piece_of(r), m;
+    double start = seconds_now();
+    for (size_t done = 0; done < r->n_prompt; done += m) {
+        m = r->n_prompt - done < piece ? r->n_prompt - done : piece;
+        show_progress("token", done, r->n_prompt, seconds_now() - start);
+        double *logits_v = done + m == r->n_prompt ? r->logits_v : NULL;
+        if (!sinkproof_runner_forward(r->runner, m, r->tokens_n + done, logits_v, observer_of(r),
+                                      error))
+            return false;
+    }
+    show_progress("token", r->n_prompt, r->n_prompt, 1);
+    r->prompt_seconds = seconds_now() - start;
+    return true;
+}
+
+// The largest logit's id below the one at `rank`; ties in ascending id.
+static size_t next_best(size_t vocab, const double *logits_v, const size_t *taken, size_t count) {
+    size_t best = vocab;
+    for (size_t v = 0; v < vocab; v++) {
+        bool used = false;
+        for (size_t i = 0; i < count; i++) used = used || taken[i] == v;
+        if (!used && (best == vocab || logits_v[v] > logits_v[best])) best = v;
+    }
+    return best;
+}
+
+static int32_t next_token(run *r) {
+    size_t vocab = vocab_of(r);
+    if (!(r->o->temperature > 0)) return (int32_t)next_best(vocab, r->logits_v, NULL, 0);
+    for (size_t v = 0; v < vocab; v++) r->narrow_v[v] = (float)r->logits_v[v];
+    return sinkproof_sample(vocab, r->narrow_v, r->o->temperature, r->o->seed, r->n);
+}
+
+static bool generate(run *r, sinkproof_error *error) {
+    double start = seconds_now();
+    for (size_t g = 0; g < r->o->generate; g++) {
+        if (g > 0 && !sinkproof_runner_forward(r->runner, 1, &r->tokens_n[r->n - 1], r->logits_v,
+                                               observer_of(r), error))
+            return false;
+        r->tokens_n[r->n++] = next_token(r);
+        show_progress("generated token", g, r->o->generate, seconds_now() - start);
+    }
+    show_progress("generated token", 1, 1, 1);
+    r->decode_seconds = seconds_now() - start;
+    return true;
+}
+
+static json_t *generated_json(const run *r) {
+    json_t *ids = json_array();
+    for (size_t t = r->n_prompt; t < r->n; t++)
+        json_array_append_new(ids, json_integer(r->tokens_n[t]));
+    return ids;
+}
+
+// JSON has no NaN: what is not a number is null there.
+static json_t *number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void print_generated(const run *r) {
+    printf("generated (policy %s", r->policy.name);
+    if (r->o->temperature > 0)
+        printf(", temperature %g, seed %llu", r->o->temperature, (unsigned long long)r->o->seed);
+    printf("):");
+    for (size_t t = r->n_prompt; t < r->n; t++) printf(" %d", (int)r->tokens_n[t]);
+    printf("\n");
+}
+
+// What ran, and with what.
+static void describe(const run *r, json_t *result) {
+    json_object_set_new(result, "policy", json_string(r->policy.name));
+    json_object_set_new(result, "engine", json_string(r->o->engine));
+    if (sinkproof_runner_isa(r->runner) != NULL) {
+        json_object_set_new(result, "isa", json_string(sinkproof_runner_isa(r->runner)));
+        json_object_set_new(result, "threads", json_integer(sinkproof_runner_threads(r->runner)));
+    }
+    json_object_set_new(result, "tokens", json_integer((json_int_t)r->n_prompt));
+    if (r->o->generate == 0) return;
+    json_object_set_new(result, "generated", generated_json(r));
+    if (!(r->o->temperature > 0)) return;
+    json_object_set_new(result, "temperature", json_real(r->o->temperature));
+    json_object_set_new(result, "seed", json_integer((json_int_t)r->o->seed));
+}
+
+// The largest logits after the last token that was fed, as text and as JSON.
+static json_t *report(const run *r, bool text) {
+    size_t vocab = vocab_of(r), taken[TOP], top = vocab < TOP ? vocab : TOP;
+    json_t *ids = json_array(), *values = json_array();
+    if (text)
+        printf("largest logits after token %zu (policy %s)\n",
+               sinkproof_runner_length(r->runner) - 1, r->policy.name);
+    for (size_t i = 0; i < top; i++) {
+        taken[i] = next_best(vocab, r->logits_v, taken, i);
+        if (text) printf("%8zu  %.17g\n", taken[i], r->logits_v[taken[i]]);
+        json_array_append_new(ids, json_integer((json_int_t)taken[i]));
+        json_array_append_new(values, number(r->logits_v[taken[i]]));
+    }
+    if (text && r->o->generate > 0) print_generated(r);
+    json_t *result = json_object();
+    json_object_set_new(result, "id", json_string("model.forward"));
+    json_object_set_new(result, "label", json_string("rounded"));
+    describe(r, result);
+    json_object_set_new(result, "ids", ids);
+    json_object_set_new(result, "logits", values);
+    return result;
+}
+
+// Wall-clock time, speed, and the process's largest resident set. The first generated token costs
+// no pass of its own.
+static void report_cost(const run *r, double seconds, json_t *result) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double peak = (double)usage.ru_maxrss / 1024; // Linux counts KiB
+    double prompt = (double)r->n_prompt / r->prompt_seconds;
+    fprintf(stderr, "sinkproof run: %.2f s, peak memory %.0f MiB, prompt %.4g tokens/s", seconds,
+            peak, prompt);
+    json_object_set_new(result, "seconds", json_real(seconds));
+    json_object_set_new(result, "peak_mib", json_real(peak));
+    json_object_set_new(result, "prompt_tokens_per_second", number(prompt));
+    if (r->o->generate > 1) {
+        double decode = (double)(r->o->generate - 1) / r->decode_seconds;
+        fprintf(stderr, ", generation %.4g tokens/s", decode);
+        json_object_set_new(result, "generated_tokens_per_second", number(decode));
+    }
+    fprintf(stderr, "\n");
+}
+
+static bool execute(run *r, sinkproof_error *error) {
+    double start = seconds_now();
+    if (!open_run(r, error) || !run_prompt(r, error) || !generate(r, error)) return false;
+    if (r->writer != NULL && !sinkproof_trace_writer_finish(r->writer, r->tokens_n, error))
+        return false;
+    const char *json = r->o->json;
+    json_t *result = report(r, json == NULL || strcmp(json, "-") != 0);
+    report_cost(r, seconds_now() - start, result);
+    json_t *results = json_pack("[o]", result);
+    if (json != NULL) return sinkproof_write_json(json, "run", SINKPROOF_HOLDS, results, error);
+    json_decref(results);
+    return true;
+}
+
+int sinkproof_cmd_run(int argc, char **argv) {
+    options o = {.engine = "ref"};
+    argp_err_exit_status = SINKPROOF_USAGE;
+    if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
+    sinkproof_error error = {{0}};
+    run r = {.o = &o};
+    if (o.policy == NULL) o.policy = sinkproof_runner_policy(o.engine);
+    if (o.points == NULL) o.points = sinkproof_runner_points(o.engine);
+    if ((o.points != NULL && !sinkproof_runner_shows(o.engine, o.points, &error)) ||
+        !sinkproof_policy_parse(o.policy, &r.policy, &error) ||
+        !sinkproof_runner_serves(o.engine, &r.policy, &error)) {
+        fprintf(stderr, "sinkproof run: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    bool good = execute(&r, &error);
+    close_run(&r);
+    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("run", &error);
+}

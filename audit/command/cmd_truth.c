@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof truth`: certified enclosures of every point of a run, end to end from the tokens or
+// operation by operation from an engine's trace. It passes no verdict on an engine: the distance
+// to the truth is reported, what honest rounding may cost is `sinkproof judge`'s business.
+#include "audit/command/command.h"
+#include "audit/verify/truth_study.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TOP_LOGITS = 5, KEY_BITS = 256, KEY_LOCAL, KEY_ROUTE, KEY_TRACE, KEY_JSON, KEY_TOKENS };
+
+typedef struct options {
+    const char *model, *tokens, *local, *route, *trace, *json;
+    long bits;
+} options;
+
+static const struct argp_option option_table[] = {
+    {"tokens", KEY_TOKENS, "IDS", 0, "ids separated by commas, @FILE, or random:N[,seed=S]", 0},
+    {"bits", KEY_BITS, "N", 0, "working precision (default 256)", 0},
+    {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
+    {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",
+     0},
+    {"trace", KEY_TRACE, "OUT", 0, "write midpoints (F64) and NAME.radius as safetensors", 0},
+    {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
+    {0}};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    options *o = state->input;
+    char *end;
+    switch (key) {
+    case KEY_TOKENS:
+        o->tokens = argument;
+        return 0;
+    case KEY_LOCAL:
+        o->local = argument;
+        return 0;
+    case KEY_ROUTE:
+        o->route = argument;
+        return 0;
+    case KEY_TRACE:
+        o->trace = argument;
+        return 0;
+    case KEY_JSON:
+        o->json = argument;
+        return 0;
+    case KEY_BITS:
+        o->bits = strtol(argument, &end, 10);
+        if (end == argument || *end != '\0' || o->bits < 32 || o->bits > 1 << 20)
+            argp_error(state, "--bits takes a whole number from 32 to 1048576, not \"%s\"",
+                       argument);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);
+        o->model = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->model == NULL) argp_error(state, "MODEL is missing");
+        if (o->local != NULL && (o->tokens != NULL || o->route != NULL))
+            argp_error(state, "--local takes tokens and experts from its trace");
+        if (o->local == NULL && o->tokens == NULL) argp_error(state, "--tokens is missing");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp parser = {
+    option_table,
+    parse_option,
+    "MODEL",
+    "Certified enclosures of every point of a run, over the reals.\v"
+    "Exit: 0 routing, radii and argmax certified; 4 something is ambiguous or without bound.",
+    NULL,
+    NULL,
+    NULL};
+
+static void power_of_two(char text[32], double log2_value) {
+    if (log2_value == -INFINITY)
+        snprintf(text, 32, "0 (exact)");
+    else if (!isfinite(log2_value))
+        snprintf(text, 32, "unbounded");
+    else
+        snprintf(text, 32, "2^%.1f", log2_value);
+}
+
+static void print_points(const truth_study *study) {
+    printf("%-6s%10s %14s %16s  %s\n", "point", "elements", "worst radius", "worst relative",
+           "where the relative is worst");
+    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+        const truth_summary *s = &study->points[point];
+        if (s->elements == 0) continue;
+        char radius[32], relative[32], where[96];
+        power_of_two(radius, s->radius_log2);
+        power_of_two(relative, s->relative_log2);
+        sinkproof_study_where(study, point, s->relative_layer, s->relative_at, where);
+        if (s->relative_log2 == -INFINITY) where[0] = '\0';
+        printf("%-6s%10zu %14s %16s  %s\n",
+               sinkproof_trace_point_name((sinkproof_trace_point)point), s->elements, radius,
+               relative, where);
+    }
+}
+
+static void print_distances(const truth_study *study) {
+    printf("%-6s%10s  %-5s%13s %13s %12s  %s\n", "point", "elements", "dtype", "worst dist.",
+           "worst ulp", "radius", "where the ulp is worst");
+    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+        const truth_summary *s = &study->points[point];
+        if (s->compared == 0) continue;
+        char radius[32], where[96];
+        power_of_two(radius, s->radius_log2);
+        sinkproof_study_where(study, point, s->ulp_layer, s->ulp_at, where);
+        printf("%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",
+               sinkproof_trace_point_name((sinkproof_trace_point)point), s->compared,
+               sinkproof_format_name(s->format), s->distance, s->ulp, radius, where);
+    }
+}
+
+static void print_logits(arb_srcptr logit_v, size_t vocab, slong bits) {
+    size_t top[TOP_LOGITS], count = vocab < TOP_LOGITS ? vocab : TOP_LOGITS;
+    arb_t margin;
+    arb_init(margin);
+    sinkproof_truth_topk(top, margin, logit_v, vocab, count, bits);
+    arb_clear(margin);
+    printf("\nlogits of the last token (enclosed)\n");
+    for (size_t k = 0; k < count; k++) {
+        char radius[32];
+        power_of_two(radius, sinkproof_truth_radius_log2(logit_v + top[k]));
+        printf("%8zu  %+.17g  radius %s\n", top[k],
+               arf_get_d(arb_midref(logit_v + top[k]), ARF_RND_NEAR), radius);
+    }
+}
+
+static void print_ball(const char *what, arb_srcptr ball) {
+    char radius[32];
+    power_of_two(radius, sinkproof_truth_radius_log2(ball));
+    printf("%s%.6g (enclosed, radius %s)", what, arf_get_d(arb_midref(ball), ARF_RND_NEAR), radius);
+}
+
+static void print_routing(const sinkproof_truth_routing *routing) {
+    if (routing->ambiguous > 0) {
+        printf("routing: AMBIGUOUS at %zu of %zu choices, first at layer %zu, token %zu",
+               routing->ambiguous, routing->choices, routing->first_layer, routing->first_token);
+        print_ball(": margin ", routing->first_margin);
+        printf("\n");
+    } else {
+        printf("routing: %zu choices certified, %zu by the rule for equal logits\n",
+               routing->choices, routing->ties);
+    }
+    if (routing->contested > 0)
+        printf("routing: %zu replayed selections are not the largest logits of the truth\n",
+               routing->contested);
+    print_ball("thinnest margin: ", routing->margin);
+    printf(" at layer %zu, token %zu\n", routing->layer, routing->token);
+}
+
+static json_t *number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *enclosed(arb_srcptr ball) {
+    return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
+                     number(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",
+                     number(sinkproof_truth_radius_log2(ball)));
+}
+
+static json_t *point_results(const truth_study *study) {
+    json_t *results = json_array();
+    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+        const truth_summary *s = &study->points[point];
+        if (s->elements == 0) continue;
+        json_t *entry =
+            json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:o, s:o}", "id", "model.forward", "point",
+                      sinkproof_trace_point_name((sinkproof_trace_point)point), "ok",
+                      s->infinite == 0, "label", "enclosed", "elements", (json_int_t)s->elements,
+                      "exact", s->radius_log2 == -INFINITY, "radius_log2", number(s->radius_log2),
+                      "relative_radius_log2", number(s->relative_log2));
+        if (s->compared > 0) {
+            json_object_set_new(entry, "compared", json_integer((json_int_t)s->compared));
+            json_object_set_new(entry, "dtype", json_string(sinkproof_format_name(s->format)));
+            json_object_set_new(entry, "worst", number(s->distance));
+            json_object_set_new(entry, "worst_ulp", number(s->ulp));
+        }
+        json_array_append_new(results, entry);
+    }
+    return results;
+}
+
+// What the run comes to: the last token's argmax and the account of the routing.
+typedef struct outcome {
+    bool certified, argmax_certified;
+    size_t argmax;
+    double worst_relative_log2; // of every logit
+    arb_ptr gap;                // [1]
+} outcome;
+
+static outcome conclude(const truth_study *study, const sinkproof_truth_result *result,
+                        slong bits) {
+    outcome o = {.worst_relative_log2 = study->points[SINKPROOF_TRACE_F2].relative_log2,
+                 .gap = _arb_vec_init(1)};
+    o.argmax = sinkproof_truth_argmax(result->logits_nv + (result->n - 1) * result->vocab,
+                                      result->vocab, &o.argmax_certified, o.gap, bits);
+    size_t infinite = 0;
+    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++)
+        infinite += study->points[point].infinite;
+    o.certified = infinite == 0 && result->routing.ambiguous == 0 && o.argmax_certified;
+    return o;
+}
+
+static void print_text(const options *o, const truth_study *study,
+                       const sinkproof_truth_result *result, const outcome *end) {
+    printf("truth of %s, %zu tokens, %ld bits, %s; every number is enclosed\n\n", o->model,
+           study->n, o->bits, o->local != NULL ? "operation by operation" : "end to end");
+    if (o->local != NULL) {
+        print_distances(study);
+    } else {
+        char relative[32];
+        print_points(study);
+        power_of_two(relative, end->worst_relative_log2);
+        print_logits(result->logits_nv + (result->n - 1) * result->vocab, result->vocab, o->bits);
+        printf("worst relative radius of a logit: %s\n", relative);
+    }
+    printf("argmax of the last token: %zu, %s", end->argmax,
+           end->argmax_certified ? "certified" : "AMBIGUOUS");
+    print_ball(", gap ", end->gap);
+    printf("\n");
+    if (o->local != NULL)
+        printf("routing by the engine's own router logits where it traced them\n");
+    print_routing(&result->routing);
+}
+
+static bool write_json(const options *o, const truth_study *study,
+                       const sinkproof_truth_result *result, const outcome *end, int code,
+                       sinkproof_error *error) {
+    const sinkproof_truth_routing *routing = &result->routing;
+    json_t *results = point_results(study);
+    json_array_append_new(results,
+                          json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward",
+                                    "what", "argmax of the last token", "ok", end->argmax_certified,
+                                    "argmax", (json_int_t)end->argmax, "gap", enclosed(end->gap),
+                                    "worst_relative_radius_log2", number(end->worst_relative_log2),
+                                    "bits", (json_int_t)o->bits));
+    json_array_append_new(
+        results,
+        json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "id", "router.topk", "ok",
+                  routing->ambiguous == 0, "choices", (json_int_t)routing->choices, "ambiguous",
+                  (json_int_t)routing->ambiguous, "ties", (json_int_t)routing->ties, "contested",
+                  (json_int_t)routing->contested, "layer", (json_int_t)routing->layer, "token",
+                  (json_int_t)routing->token, "margin", enclosed(routing->margin)));
+    return sinkproof_write_json(o->json, "truth", code, results, error);
+}
+
+// Tokens from the command line or from the trace that is followed.
+static bool find_tokens(const options *o, const sinkproof_config *config,
+                        const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
+                        sinkproof_error *error) {
+    if (o->local == NULL) {
+        if (!sinkproof_parse_tokens(o->tokens, config->vocab, tokens_n, n, error)) return false;
+        if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
+        free(*tokens_n);
+        return sinkproof_fail(error, "%s: expected %zu tokens, found %zu", o->route, *n,
+                              sinkproof_trace_length(trace));
+    }
+    *n = sinkproof_trace_length(trace);
+    *tokens_n = malloc((*n + 1) * sizeof **tokens_n);
+    if (*tokens_n == NULL) abort();
+    memcpy(*tokens_n, sinkproof_trace_tokens(trace), *n * sizeof **tokens_n);
+    return true;
+}
+
+// A layer holds its scores, its weights and these without the sink at once, [heads, n, n] each:
+// a sequence that no machine of this size can hold is refused before it is begun.
+static bool fits_in_memory(const sinkproof_config *config, size_t n, long bits,
+                           sinkproof_error *error) {
+    double ball = (double)sizeof(arb_struct) + (bits > 128 ? (double)bits / 8 : 0), gib = 1 << 30;
+    double needed = 3 * (double)config->n_heads * (double)n * (double)n * ball;
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (needed <= machine) return true;
+    return sinkproof_fail(error,
+                          "%zu tokens: the truth of %zu heads at %ld bits holds %.1f GiB at once, "
+                          "this machine has %.1f GiB",
+                          n, config->n_heads, bits, needed / gib, machine / gib);
+}
+
+static void show_layer(size_t done, size_t total) {
+    sinkproof_progress("truth", "layer", done, total);
+}
+
+static bool study_model(const options *o, const sinkproof_model *model,
+                        const sinkproof_trace *trace, int *code, sinkproof_error *error) {
+    int32_t *tokens_n = NULL;
+    size_t n = 0;
+    if (!find_tokens(o, sinkproof_model_config(model), trace, &tokens_n, &n, error)) return false;
+    if (!fits_in_memory(sinkproof_model_config(model), n, o->bits, error)) {
+        free(tokens_n);
+        return false;
+    }
+    truth_study study;
+    sinkproof_study_init(&study, sinkproof_model_config(model), trace, n, o->local != NULL,
+                         o->trace != NULL);
+    study.progress = show_layer;
+    sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
+    sinkproof_truth_request request = {
+        .model = model, .n = n, .tokens_n = tokens_n, .bits = o->bits, .hooks = &hooks};
+    sinkproof_truth_result result;
+    bool done = sinkproof_truth_forward(&request, &result, error);
+    if (done) {
+        outcome end = conclude(&study, &result, o->bits);
+        *code = end.certified ? SINKPROOF_HOLDS : SINKPROOF_INCONCLUSIVE;
+        if (o->trace != NULL)
+            done = sinkproof_study_write(&study, o->trace, tokens_n, model, o->bits, error);
+        if (done && o->json != NULL) done = write_json(o, &study, &result, &end, *code, error);
+        if (done && (o->json == NULL || strcmp(o->json, "-") != 0))
+            print_text(o, &study, &result, &end);
+        _arb_vec_clear(end.gap, 1);
+        sinkproof_truth_result_clear(&result);
+    }
+    sinkproof_study_clear(&study);
+    free(tokens_n);
+    return done;
+}
+
+// What FLINT calls when an allocation fails.
+static __attribute__((noreturn)) void out_of_memory(void) {
+    fprintf(stderr, "sinkproof truth: out of memory\n");
+    exit(SINKPROOF_BAD_INPUT);
+}
+
+int sinkproof_cmd_truth(int argc, char **argv) {
+    flint_set_abort(out_of_memory);
+    options o = {.bits = 256};
+    argp_err_exit_status = SINKPROOF_USAGE;
+    if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
+    sinkproof_error error = {""};
+    sinkproof_model *model = NULL;
+    sinkproof_trace *trace = NULL;
+    const char *path = o.local != NULL ? o.local : o.route;
+    int code = SINKPROOF_HOLDS;
+    bool done = sinkproof_model_open(o.model, &model, &error);
+    if (done && path != NULL)
+        done = sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error);
+    if (done) done = study_model(&o, model, trace, &code, &error);
+    if (trace != NULL) sinkproof_trace_close(trace);
+    if (model != NULL) sinkproof_model_close(model);
+    flint_cleanup();
+    return done ? code : sinkproof_bad_input("truth", &error);
+}

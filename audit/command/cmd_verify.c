@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof verify`: the table of all statements and what supports each of them today.
+#include "audit/command/command.h"
+#include "audit/trace/trace_points.h"
+#include "audit/verify/verify.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BITS = 256, KEY_SEED, KEY_INSTANCES, KEY_JSON, KEY_LIST, WIDTH = 100 };
+
+typedef struct options {
+    verify_options how;
+    const char *json;
+    bool list;
+    char **ids; // as they stand on the command line
+    size_t n_ids;
+} options;
+
+static const struct argp_option option_table[] = {
+    {"bits", KEY_BITS, "N", 0, "precision of the enclosures (256)", 0},
+    {"seed", KEY_SEED, "N", 0, "of the drawn instances (1)", 0},
+    {"instances", KEY_INSTANCES, "N", 0, "exact instances of each form (100)", 0},
+    {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
+    {"list", KEY_LIST, NULL, 0, "list the statements, check nothing", 0},
+    {0}};
+
+static unsigned long long number(const char *option, const char *text, unsigned long long least,
+                                 unsigned long long most, struct argp_state *state) {
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || n < least || n > most)
+        argp_error(state, "%s takes a whole number from %llu to %llu, not \"%s\"", option, least,
+                   most, text);
+    return n;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case KEY_BITS:
+        o->how.bits = (slong)number("--bits", argument, 32, 65536, state);
+        return 0;
+    case KEY_SEED:
+        o->how.seed = number("--seed", argument, 0, UINT64_C(1) << 62, state);
+        return 0;
+    case KEY_INSTANCES:
+        o->how.instances = number("--instances", argument, 1, 1000000, state);
+        return 0;
+    case KEY_JSON:
+        o->json = argument;
+        return 0;
+    case KEY_LIST:
+        o->list = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        o->ids[o->n_ids++] = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp parser = {
+    option_table,
+    parse_option,
+    "[ID...]",
+    "Checks the equations of the book, each for the letters of its heading: exactly in rationals "
+    "(Q), "
+    "enclosed in balls or an error against its bound (B), by experiment (E), in code that defines "
+    "it "
+    "(D), by a formal proof (C).\v"
+    "With IDs, shows of each the formula, an instance and both sides.\n"
+    "A proof is \"proved\" when `make formal` checked it on this machine as it stands in the "
+    "source, "
+    "\"recorded\" when it was checked elsewhere and the record has the hashes of this source, "
+    "\"outdated\" when neither.\n"
+    "Exit: 0 all hold, 1 one is broken or lacks what a letter of its heading asks for, 2 an "
+    "unknown "
+    "ID.",
+    NULL,
+    NULL,
+    NULL};
+
+// ---- finding statements -----------------------------------------------------------------------
+
+static const verify_statement *find(const char *id) {
+    const verify_statement *s;
+    for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
+        if (strcmp(s->id, id) == 0) return s;
+    return NULL;
+}
+
+static int unknown(const char *id) {
+    const verify_statement *s, *nearest[3] = {NULL};
+    size_t distance[3] = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++) {
+        size_t d = sinkproof_edits(id, s->id);
+        for (int place = 0; place < 3; place++) {
+            if (d >= distance[place]) continue;
+            for (int p = 2; p > place; p--)
+                nearest[p] = nearest[p - 1], distance[p] = distance[p - 1];
+            nearest[place] = s, distance[place] = d;
+            break;
+        }
+    }
+    fprintf(stderr, "sinkproof verify: no statement '%.60s'; the nearest are %s, %s, %s\n", id,
+            nearest[0]->id, nearest[1]->id, nearest[2]->id);
+    return SINKPROOF_USAGE;
+}
+
+// ---- text --------------------------------------------------------------------------------------
+
+static void exact_cell(char cell[32], const verify_result *r) {
+    if (r->exact_forms == 0)
+        snprintf(cell, 32, "-");
+    else if (r->exact.unequal > 0)
+        snprintf(cell, 32, "%zu of %zu", r->exact.unequal, r->exact.instances);
+    else if (r->wrong_forms > 0)
+        snprintf(cell, 32, "%zu, %zu wrong", r->exact.instances, r->wrong_refuted);
+    else
+        snprintf(cell, 32, "%zu", r->exact.instances);
+}
+
+static void ball_cell(char cell[32], const verify_result *r) {
+    if (r->identities == 0)
+        snprintf(cell, 32, "-");
+    else if (r->ball.broken + r->grid.broken > 0)
+        snprintf(cell, 32, "%zu apart", r->ball.broken + r->grid.broken);
+    else if (isinf(r->ball.radius_log2))
+        snprintf(cell, 32, "disjoint");
+    else
+        snprintf(cell, 32, "2^%-4.0f %.1g", ceil(r->ball.radius_log2), r->ball.share);
+}
+
+static void measure_cell(char cell[48], const verify_result *r) {
+    if (r->measure.values == 0)
+        snprintf(cell, 48, "-");
+    else
+        snprintf(cell, 48, "%-7.2g %s", r->measure.worst,
+                 strcmp(r->measure.bound, r->statement->id) == 0 ? "its own" : r->measure.bound);
+}
+
+// A statement for which nothing is checked here is recorded or only defined; the tests check it.
+static const char *status(const verify_result *r) {
+    verify_proof_state proof = r->statement->proof.state;
+    bool checked = r->exact_forms + r->identities + r->measure.values + r->experiment.values > 0;
+    if (!r->holds) return "BROKEN";
+    if (r->missing[0] != '\0') return "LACKS";
+    if (checked || proof == VERIFY_PROOF_PROVED) return "holds";
+    return proof == VERIFY_PROOF_RECORDED ? "recorded" : "defined";
+}
+
+static const char *proof_word(const verify_result *r) {
+    static const char *const words[] = {"-", "defined", "outdated", "recorded", "proved"};
+    return words[r->statement->proof.state];
+}
+
+#define ROW "%-8s %-23s%-5s%-14s%-14s%-27s%s\n"
+
+static void print_row(const verify_result *r) {
+    char exact[32], ball[32], measure[48];
+    exact_cell(exact, r);
+    ball_cell(ball, r);
+    measure_cell(measure, r);
+    printf(ROW, status(r), r->statement->id, r->statement->letters, exact, ball, measure,
+           proof_word(r));
+}
+
+static void print_head(void) {
+    printf(ROW, "", "statement", "", "exact", "radius share", "worst   bound", "proof");
+}
+
+// A line folded at WIDTH columns, what follows the first indented.
+static void print_folded(const char *line, int indent) {
+    size_t length = strlen(line), room = (size_t)(WIDTH - indent);
+    printf("%*s", indent, "");
+    while (length > room) {
+        size_t cut = room;
+        while (cut > room / 2 && line[cut] != ' ') cut--;
+        if (line[cut] != ' ') cut = room;
+        printf("%.*s\n%*s", (int)cut, line, indent + 4, "");
+        line += cut, length -= cut;
+        while (*line == ' ') line++, length--;
+        room = (size_t)(WIDTH - indent - 4);
+    }
+    printf("%s\n", line);
+}
+
+static void print_lines(char *text, int indent) {
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        print_folded(line, indent);
+    free(text);
+}
+
+static void print_exact_detail(const verify_result *r, const options *o,
+                               const verify_plant *plant) {
+    const char *id = r->statement->id;
+    const sinkproof_exact_statement *s;
+    bool planted = plant != NULL && plant->exact != NULL && strcmp(plant->exact->id, id) == 0;
+    for (size_t k = 0;
+         (s = planted ? k == 0 ? plant->exact : NULL : sinkproof_exact_statement_at(k)) != NULL;
+         k++) {
+        if (strcmp(s->id, id) != 0) continue;
+        uint64_t shown = r->exact.unequal > 0               ? r->exact.first_unequal
+                         : s->kind == SINKPROOF_EXACT_CODES ? 20
+                                                            : 5;
+        printf("\n  exact: both sides as fractions\n");
+        print_lines(sinkproof_exact_describe(s, o->how.seed, shown), 4);
+    }
+    for (size_t k = 0; (s = sinkproof_exact_wrong_form_at(k)) != NULL; k++) {
+        if (strcmp(s->id, id) != 0) continue;
+        sinkproof_exact_outcome wrong = sinkproof_exact_refute(s, o->how.seed, 1000);
+        printf("\n  a wrong form, %s\n", wrong.unequal > 0 ? "refuted:" : "NOT refuted:");
+        print_lines(sinkproof_exact_describe(s, o->how.seed, wrong.first_unequal), 4);
+    }
+}
+
+static char *copied(const char *text) {
+    char *copy = strdup(text);
+    if (copy == NULL) abort();
+    return copy;
+}
+
+static void print_statement(const verify_statement *s) {
+    char line[512];
+    printf("\n%s  %s\n", s->id, s->title);
+    snprintf(line, sizeof line, "stated in %s: %s", s->chapter, s->section);
+    print_folded(line, 2);
+    print_lines(copied(s->formula), 4);
+    if (strchr(s->letters, 'D') == NULL || s->defined[0] == '\0') return;
+    snprintf(line, sizeof line, "defined in %s", s->defined);
+    print_folded(line, 2);
+}
+
+// What is known of the formal proof, and from where.
+static void print_proof(const verify_statement *s) {
+    static const char *const how[] = {
+        [VERIFY_PROOF_PROVED] = "proved on this machine",
+        [VERIFY_PROOF_RECORDED] = "recorded, not checked here (make formal)",
+        [VERIFY_PROOF_OUTDATED] = "not checked as it stands (make formal)",
+        [VERIFY_PROOF_DEFINED] = "defined",
+    };
+    const verify_proof *p = &s->proof;
+    if (p->state == VERIFY_PROOF_NONE) return;
+    char line[1024];
+    bool defines = p->state == VERIFY_PROOF_DEFINED;
+    snprintf(line, sizeof line, "%s: proofs/formal/%s%s%s%s%s", how[p->state], p->file,
+             defines ? "" : ", statement ", p->hash, p->why[0] != '\0' ? "; " : "", p->why);
+    printf("\n");
+    print_folded(line, 2);
+    if (p->state < VERIFY_PROOF_RECORDED) return;
+    snprintf(line, sizeof line, "theorems: %s", p->theorems);
+    print_folded(line, 4);
+    snprintf(line, sizeof line, "rest on: %s", p->axioms[0] != '\0' ? p->axioms : "no axiom");
+    print_folded(line, 4);
+}
+
+static void print_measured(const verify_measure *m, const char *what) {
+    if (m->values == 0) return;
+    char line[256];
+    snprintf(line, sizeof line,
+             "%s: %zu values, %zu not within their bound, worst error / bound %.3g (%s)", what,
+             m->values, m->wrong, m->worst, m->bound);
+    printf("\n");
+    print_folded(line, 2);
+}
+
+static const char *evidence_of(char letter) {
+    switch (letter) {
+    case 'C':
+        return "a formal proof";
+    case 'Q':
+        return "exact instances";
+    case 'B':
+        return "an enclosure or a bound";
+    case 'D':
+        return "a definition in code";
+    default:
+        return "an experiment";
+    }
+}
+
+// One line for each letter of the heading that is not delivered.
+static void print_missing(const verify_result *r) {
+    const verify_proof *p = &r->statement->proof;
+    for (const char *letter = r->missing; *letter != '\0'; letter++) {
+        char line[512];
+        bool why = *letter == 'C' && p->why[0] != '\0';
+        snprintf(line, sizeof line, "%s lacks %c: its heading in %s asks for %s%s%s%s",
+                 r->statement->id, *letter, r->statement->chapter, evidence_of(*letter),
+                 why ? ", and " : ", and there is none", why ? p->why : "",
+                 why ? " (make formal)" : "");
+        print_folded(line, 2);
+    }
+}
+
+static void print_detail(const verify_result *r, const options *o, const verify_plant *plant) {
+    print_statement(r->statement);
+    print_exact_detail(r, o, plant);
+    const sinkproof_identity *identity;
+    for (size_t k = 0; (identity = sinkproof_identity_at(k)) != NULL; k++) {
+        if (strcmp(identity->id, r->statement->id) != 0) continue;
+        bool less = identity->relation == SINKPROOF_BALL_LESS;
+        printf("\n  enclosed: %s\n", less ? "left below right, the balls disjoint"
+                                          : "both sides as balls, which overlap");
+        uint64_t shown = r->ball.broken > 0 ? r->ball.first_broken : 8;
+        print_lines(sinkproof_identity_describe(identity, o->how.seed, shown, o->how.bits), 4);
+    }
+    if (r->grid.cases > 0)
+        printf("\n  enclosed for n = 1 to 131072, b = -inf to 1e4, scores of spread 300: "
+               "%zu of %zu cases\n",
+               r->grid.cases - r->grid.broken, r->grid.cases);
+    print_measured(&r->measure, "measured");
+    print_measured(&r->experiment, "experiment");
+    print_proof(r->statement);
+}
+
+static void print_summary(const verify_result *results, size_t n) {
+    static const char *const words[] = {"holds", "recorded", "defined", "BROKEN", "LACKS"};
+    size_t count[5] = {0}, recorded = 0, proved = 0, outdated = 0;
+    for (size_t k = 0; k < n; k++) {
+        verify_proof_state proof = results[k].statement->proof.state;
+        for (size_t w = 0; w < 5; w++) count[w] += strcmp(status(&results[k]), words[w]) == 0;
+        proved += proof == VERIFY_PROOF_PROVED;
+        recorded += proof == VERIFY_PROOF_RECORDED;
+        outdated += proof == VERIFY_PROOF_OUTDATED;
+    }
+    printf("\n%zu statements: %zu hold, %zu recorded, %zu defined, %zu broken, %zu lacking\n", n,
+           count[0], count[1], count[2], count[3], count[4]);
+    printf("formal proofs: %zu proved", proved);
+    if (recorded > 0) printf(", %zu recorded, not checked here (make formal)", recorded);
+    if (outdated > 0) printf(", %zu outdated", outdated);
+    printf("\n");
+    for (size_t k = 0; k < n; k++) print_missing(&results[k]);
+}
+
+// ---- JSON --------------------------------------------------------------------------------------
+
+static json_t *real(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *measure_json(const verify_measure *m) {
+    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
+                     (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst", real(m->worst),
+                     "bound", json_real(1));
+}
+
+static json_t *result_json(const verify_result *r, const options *o) {
+    const verify_statement *s = r->statement;
+    const char *label = r->identities > 0       ? "enclosed"
+                        : r->exact_forms > 0    ? "exact"
+                        : r->measure.values > 0 ? "measured"
+                                                : status(r);
+    bool fine = r->holds && r->missing[0] == '\0';
+    json_t *entry =
+        json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "id", s->id, "ok", fine,
+                  "status", status(r), "label", label, "needs", s->letters, "missing", r->missing,
+                  "what", s->title, "chapter", s->chapter, "defined", s->defined);
+    if (r->exact_forms > 0)
+        json_object_set_new(
+            entry, "exact",
+            json_pack("{s:I, s:I, s:I, s:I, s:I}", "forms", (json_int_t)r->exact_forms, "instances",
+                      (json_int_t)r->exact.instances, "unequal", (json_int_t)r->exact.unequal,
+                      "wrong_forms", (json_int_t)r->wrong_forms, "refuted",
+                      (json_int_t)r->wrong_refuted));
+    if (r->identities > 0)
+        json_object_set_new(
+            entry, "enclosed",
+            json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I}", "bits", (json_int_t)o->how.bits,
+                      "instances", (json_int_t)r->ball.instances, "entries",
+                      (json_int_t)r->ball.entries, "broken",
+                      (json_int_t)(r->ball.broken + r->grid.broken), "radius_log2",
+                      real(r->ball.radius_log2), "worst", real(r->ball.share), "bound",
+                      json_real(1), "grid_cases", (json_int_t)r->grid.cases));
+    if (r->measure.values > 0) json_object_set_new(entry, "measured", measure_json(&r->measure));
+    if (r->experiment.values > 0)
+        json_object_set_new(entry, "experiment", measure_json(&r->experiment));
+    if (s->proof.state != VERIFY_PROOF_NONE)
+        json_object_set_new(entry, "formal",
+                            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "state", proof_word(r),
+                                      "file", s->proof.file, "statement", s->proof.hash, "theorems",
+                                      s->proof.theorems, "axioms", s->proof.axioms, "why",
+                                      s->proof.why));
+    return entry;
+}
+
+static bool write_results(const options *o, const verify_result *results, size_t n, int code,
+                          sinkproof_error *error) {
+    json_t *array = json_array();
+    for (size_t k = 0; k < n; k++) json_array_append_new(array, result_json(&results[k], o));
+    return sinkproof_write_json(o->json, "verify", code, array, error);
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static int list(void) {
+    const verify_statement *s;
+    for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
+        printf("%-23s%-5s%s\n", s->id, s->letters, s->title);
+    return SINKPROOF_HOLDS;
+}
+
+static int check(const options *o, const verify_plant *plant) {
+    size_t n = o->n_ids > 0 ? o->n_ids : sinkproof_verify_count();
+    for (size_t k = 0; k < o->n_ids; k++)
+        if (find(o->ids[k]) == NULL) return unknown(o->ids[k]);
+    bool text = o->json == NULL || strcmp(o->json, "-") != 0;
+    verify_result *results = calloc(n, sizeof *results);
+    if (results == NULL) abort();
+    int code = SINKPROOF_HOLDS;
+    if (text) print_head();
+    for (size_t k = 0; k < n; k++) {
+        const verify_statement *s =
+            o->n_ids > 0 ? find(o->ids[k]) : sinkproof_verify_statement_at(k);
+        sinkproof_progress("verify", s->id, k, n);
+        results[k] = sinkproof_verify(s, &o->how, plant);
+        if (!results[k].holds || results[k].missing[0] != '\0') code = SINKPROOF_BUG;
+        sinkproof_progress("verify", s->id, n, n);
+        if (text) print_row(&results[k]);
+    }
+    for (size_t k = 0; text && k < o->n_ids; k++) print_detail(&results[k], o, plant);
+    if (text) print_summary(results, n);
+    sinkproof_error error = {""};
+    bool written = o->json == NULL || write_results(o, results, n, code, &error);
+    free(results);
+    flint_cleanup();
+    mpfr_free_cache();
+    return written ? code : sinkproof_bad_input("verify", &error);
+}
+
+int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
+    options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
+    o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
+    if (o.ids == NULL) abort();
+    argp_err_exit_status = SINKPROOF_USAGE;
+    int code = SINKPROOF_USAGE;
+    if (argp_parse(&parser, argc, argv, 0, NULL, &o) == 0)
+        code = o.list ? list() : check(&o, plant);
+    free(o.ids);
+    return code;
+}
+
+int sinkproof_cmd_verify(int argc, char **argv) {
+    return sinkproof_verify_command(argc, argv, NULL);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What every command of `sinkproof` shares: exit codes, errors on stderr, token lists,
+// progress, and the JSON envelope. A command is one file, audit/command/cmd_NAME.c, one function.
+#ifndef SINKPROOF_COMMAND_H
+#define SINKPROOF_COMMAND_H
+
+#include "audit/version.h"
+#include "ref/error.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum sinkproof_exit {
+    SINKPROOF_HOLDS = 0,        // holds, within bounds
+    SINKPROOF_BUG = 1,          // a bug or a broken equation
+    SINKPROOF_USAGE = 2,        // the command line is wrong
+    SINKPROOF_BAD_INPUT = 3,    // input missing, unreadable or malformed
+    SINKPROOF_INCONCLUSIVE = 4, // suspicious, or nothing decided
+};
+
+typedef struct sinkproof_command {
+    const char *name, *summary;        // summary: one line for `sinkproof --help`
+    int (*run)(int argc, char **argv); // argv[0] is "sinkproof NAME"; returns an exit code
+} sinkproof_command;
+
+int sinkproof_cmd_demo(int argc, char **argv);
+int sinkproof_cmd_synth(int argc, char **argv);
+int sinkproof_cmd_info(int argc, char **argv);
+int sinkproof_cmd_run(int argc, char **argv);
+int sinkproof_cmd_truth(int argc, char **argv);
+int sinkproof_cmd_verify(int argc, char **argv);
+int sinkproof_cmd_judge(int argc, char **argv);
+int sinkproof_cmd_curve(int argc, char **argv);
+int sinkproof_cmd_bench(int argc, char **argv);
+
+// Prints "sinkproof COMMAND: SENTENCE" on stderr and returns SINKPROOF_BAD_INPUT.
+int sinkproof_bad_input(const char *command, const sinkproof_error *error);
+
+// "--tokens" takes ids separated by commas, "@FILE" with ids separated by commas or white
+// space, or "random:N[,seed=S]". Fills a malloc'ed array. Ids must be below vocab.
+bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
+                            sinkproof_error *error);
+
+// Progress on stderr, only when it is a terminal: "judge: layer 3 of 24". done == total ends it.
+void sinkproof_progress(const char *command, const char *what, size_t done, size_t total);
+
+// A long piece of work: how much is done and how much time is left. On a terminal one line that
+// rewrites itself, "judge: layers 34 %, 1 min 20 s left"; elsewhere a line every ten seconds, so
+// that work of less than ten says nothing. All zero but the names at the start; share 1 ends it.
+typedef struct sinkproof_stopwatch {
+    const char *command, *what;
+    double began, shown; // seconds of the monotonic clock; 0: not yet
+} sinkproof_stopwatch;
+void sinkproof_progress_share(sinkproof_stopwatch *watch, double share);
+
+// The envelope {"sinkproof": version, "command": ..., "exit": code, "results": [...],
+// "machine": {...}} written to PATH ("-" is stdout); `results` is stolen.
+bool sinkproof_write_json(const char *path, const char *command, int exit_code, json_t *results,
+                          sinkproof_error *error);
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// sinkproof info --cpu: the processor as fast/isa.c sees it, and what the system says of its
+// memory.
+#include "audit/command/cpu.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int sinkproof_cpu_threads(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN); // more processors than a cpu_set_t holds
+}
+
+typedef struct memory {
+    long page, huge_page;       // bytes; 0: not known
+    char huge_pages[16];        // "always", "madvise", "never", or "unknown"
+    long l1_data, l2, l3, line; // bytes; 0: not known
+} memory;
+
+static bool read_line(const char *path, char *text, int size) {
+    FILE *file = fopen(path, "r");
+    bool good = file != NULL && fgets(text, size, file) != NULL;
+    if (file != NULL) fclose(file);
+    return good;
+}
+
+static long known(int name) {
+    long value = sysconf(name);
+    return value > 0 ? value : 0;
+}
+
+static memory look(void) {
+    memory m = {.page = known(_SC_PAGESIZE), .huge_pages = "unknown"};
+    char text[128];
+    // "always [madvise] never": the one in force stands in brackets.
+    if (read_line("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text)) {
+        char *open = strchr(text, '['), *close = strchr(text, ']');
+        if (open != NULL && close > open && close - open <= (long)sizeof m.huge_pages) {
+            *close = '\0';
+            strcpy(m.huge_pages, open + 1);
+        }
+    }
+    if (read_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text))
+        m.huge_page = strtol(text, NULL, 10);
+#ifdef _SC_LEVEL1_DCACHE_SIZE // glibc
+    m.l1_data = known(_SC_LEVEL1_DCACHE_SIZE);
+    m.l2 = known(_SC_LEVEL2_CACHE_SIZE);
+    m.l3 = known(_SC_LEVEL3_CACHE_SIZE);
+    m.line = known(_SC_LEVEL1_DCACHE_LINESIZE);
+#endif
+    return m;
+}
+
+json_t *sinkproof_cpu_json(const sinkproof_kernels *chosen) {
+    memory m = look();
+    json_t *sets = json_array(), *caches = json_object();
+    for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
+        const char *why;
+        bool runs = sinkproof_isa_runs(*k, &why);
+        json_t *set =
+            json_pack("{s:s, s:s, s:b}", "name", (*k)->isa, "mode", (*k)->mode, "runs", (int)runs);
+        if (!runs) json_object_set_new(set, "why", json_string(why));
+        json_array_append_new(sets, set);
+    }
+    const struct {
+        const char *name;
+        long bytes;
+    } sizes[] = {{"l1_data", m.l1_data}, {"l2", m.l2}, {"l3", m.l3}, {"line", m.line}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].bytes > 0)
+            json_object_set_new(caches, sizes[i].name, json_integer(sizes[i].bytes));
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o}", "id", "cpu",
+                     "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(), "sets",
+                     sets, "chosen", chosen->isa, "mode", chosen->mode, "threads",
+                     sinkproof_cpu_threads(), "page_bytes", (json_int_t)m.page, "huge_page_bytes",
+                     (json_int_t)m.huge_page, "huge_pages", m.huge_pages, "cache_bytes", caches);
+}
+
+static void print_size(const char *name, long bytes) {
+    if (bytes == 0) return;
+    bool whole = bytes % (1 << 20) == 0;
+    printf("%s %ld %s", name, bytes >> (whole ? 20 : 10), whole ? "MiB" : "KiB");
+}
+
+static void print_cpu(const sinkproof_kernels *chosen) {
+    memory m = look();
+    printf("processor   %s\n", sinkproof_isa_processor());
+    printf("threads     %d\n", sinkproof_cpu_threads());
+    printf("pages       %ld bytes; transparent huge pages", m.page);
+    print_size(" of", m.huge_page);
+    printf(": %s\ncaches      ", m.huge_pages);
+    if (m.l1_data == 0) printf("not known");
+    print_size("L1 data", m.l1_data);
+    print_size(", L2", m.l2);
+    print_size(", L3", m.l3);
+    if (m.line > 0) printf(", lines of %ld bytes", m.line);
+    printf("\n\n%-12s%-6s%s\n", "set", "runs", "mode");
+    for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
+        const char *why;
+        bool runs = sinkproof_isa_runs(*k, &why);
+        printf("%-12s%-6s%s%s%s\n", (*k)->isa, runs ? "yes" : "no", (*k)->mode, runs ? "" : "   ",
+               runs ? "" : why);
+    }
+    printf("\nchosen      %s (mode %s)\n", chosen->isa, chosen->mode);
+}
+
+int sinkproof_info_cpu(const char *json) {
+    sinkproof_error error;
+    const sinkproof_kernels *chosen = sinkproof_isa_choose(NULL, &error);
+    if (chosen == NULL) {
+        fprintf(stderr, "sinkproof info: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    if (json == NULL || strcmp(json, "-") != 0) print_cpu(chosen);
+    if (json == NULL) return SINKPROOF_HOLDS;
+    json_t *results = json_pack("[o]", sinkproof_cpu_json(chosen));
+    return sinkproof_write_json(json, "info", SINKPROOF_HOLDS, results, &error)
+               ? SINKPROOF_HOLDS
+               : sinkproof_bad_input("info", &error);
+}

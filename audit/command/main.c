@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The command `sinkproof`: finds the command that was named and runs it. Nothing else.
+#include "audit/command/command.h"
+
+#include <string.h>
+
+static const sinkproof_command commands[] = {
+    {"demo", "the tour: the embedded model, its equations, one planted bug found",
+     sinkproof_cmd_demo},
+    {"synth", "write a synthetic checkpoint as a real container", sinkproof_cmd_synth},
+    {"info", "configuration, tensors, formats of a checkpoint, anything odd", sinkproof_cmd_info},
+    {"run", "forward pass or generation, with a trace", sinkproof_cmd_run},
+    {"truth", "certified enclosures of every tensor", sinkproof_cmd_truth},
+    {"verify", "check the equations: exact, enclosed, worst error against bound",
+     sinkproof_cmd_verify},
+    {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
+    {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
+     sinkproof_cmd_curve},
+    {"bench", "how fast: kernels and the whole model against the machine's limits",
+     sinkproof_cmd_bench},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *stream) {
+    fprintf(stream,
+            "Usage: sinkproof COMMAND [OPTION...]\n\n"
+            "Tells whether an implementation of GPT-OSS computes the right thing, and why.\n\n"
+            "Commands (each has --help):\n");
+    for (size_t c = 0; c < COMMANDS; c++)
+        fprintf(stream, "  %-8s %s\n", commands[c].name, commands[c].summary);
+    fprintf(
+        stream,
+        "\nMODEL is a directory (Hugging Face or original layout) or\n"
+        "synthetic:NAME[,seed=N][,layers=N], NAME one of tiny, gpt-oss-20b, gpt-oss-120b or a\n"
+        "config.json.\n\n"
+        "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious, or\n"
+        "nothing decided.\n");
+}
+
+// `sinkproof run --help` shows as its name "sinkproof run".
+static int run_command(const sinkproof_command *command, int argc, char **argv) {
+    char name[64];
+    snprintf(name, sizeof name, "sinkproof %s", command->name);
+    argv[0] = name;
+    return command->run(argc, argv);
+}
+
+int main(int argc, char **argv) {
+    const char *word = argc > 1 ? argv[1] : NULL;
+    if (word != NULL && (strcmp(word, "--help") == 0 || strcmp(word, "help") == 0)) {
+        print_help(stdout);
+        return SINKPROOF_HOLDS;
+    }
+    if (word != NULL && strcmp(word, "--version") == 0) {
+        printf("sinkproof %s\n", SINKPROOF_VERSION);
+        return SINKPROOF_HOLDS;
+    }
+    for (size_t c = 0; word != NULL && c < COMMANDS; c++)
+        if (strcmp(word, commands[c].name) == 0)
+            return run_command(&commands[c], argc - 1, argv + 1);
+    if (word != NULL) fprintf(stderr, "sinkproof: unknown command '%s'\n\n", word);
+    print_help(stderr);
+    return SINKPROOF_USAGE;
+}

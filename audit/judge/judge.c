@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The walk: tokens to logits, every point settled in the order of the forward pass.
+#include "audit/judge/judge_internal.h"
+
+#include "audit/trace/trace_points.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 256, NORMS = 16, ROWS = 512 }; // of a part: tokens, normed tokens, rows of a weight
+
+double *sinkproof_decoded(const sinkproof_matrix *matrix) {
+    double *v = malloc(matrix->cols * sizeof *v);
+    if (v != NULL) sinkproof_matrix_row(matrix, 0, v);
+    return v;
+}
+
+static size_t parts_of(size_t whole, size_t each) {
+    return (whole + each - 1) / each;
+}
+
+static size_t at_most(size_t left, size_t limit) {
+    return left < limit ? left : limit;
+}
+
+void sinkproof_walk_progress(sinkproof_walk *walk, double work) {
+    walk->done += work;
+    if (walk->options->progress != NULL)
+        walk->options->progress(walk->options->context, fmin(walk->done / walk->all, 1));
+}
+
+// ---- T0
+
+typedef struct embedding_work {
+    sinkproof_matrix table;
+    sinkproof_honest *x_nd;
+} embedding_work;
+
+static void embed_rows(sinkproof_part *part, size_t index, void *of) {
+    const embedding_work *w = of;
+    const sinkproof_walk *walk = part->walk;
+    size_t d = walk->config->hidden, first = index * NORMS;
+    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * d);
+    double *row = sinkproof_part_grab(part, d, sizeof *row);
+    for (size_t i = first; row != NULL && i < first + at_most(walk->n - first, NORMS); i++) {
+        sinkproof_honest *x_d = &w->x_nd[i * d];
+        sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(walk->trace)[i], row);
+        for (size_t k = 0; k < d; k++)
+            x_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_T0, sinkproof_known(row[k]));
+        sinkproof_settle(part,
+                         &(sinkproof_piece){
+                             .point = SINKPROOF_TRACE_T0, .offset = i * d, .count = d, .token = i},
+                         x_d);
+    }
+    free(row);
+}
+
+// ---- norms, projections, residuals
+
+typedef struct norm_work {
+    sinkproof_trace_point point;
+    const double *scale_d;
+    const sinkproof_honest *x_nd;
+    sinkproof_honest *y_nd;
+} norm_work;
+
+static void norm_rows(sinkproof_part *part, size_t index, void *of) {
+    const norm_work *w = of;
+    const sinkproof_walk *walk = part->walk;
+    size_t d = walk->config->hidden, first = index * NORMS;
+    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * d);
+    sinkproof_point at;
+    sinkproof_trace_rounding(w->point, &at);
+    for (size_t i = first; i < first + at_most(walk->n - first, NORMS); i++) {
+        double common;
+        sinkproof_honest *y_d = &w->y_nd[i * d];
+        sinkproof_honest_rmsnorm(&s, at, d, &w->x_nd[i * d], w->scale_d, walk->config->rms_eps, y_d,
+                                 &common);
+        sinkproof_settle(
+            part,
+            &(sinkproof_piece){
+                .point = w->point, .offset = i * d, .count = d, .token = i, .common = common},
+            y_d);
+    }
+}
+
+bool sinkproof_walk_norm(sinkproof_walk *walk, size_t layer, sinkproof_trace_point point,
+                         const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
+                         sinkproof_honest *y_nd) {
+    double *scale_d = sinkproof_decoded(scale);
+    norm_work w = {point, scale_d, x_nd, y_nd};
+    bool fine =
+        scale_d != NULL && sinkproof_in_parts(walk, layer, parts_of(walk->n, NORMS), norm_rows, &w);
+    free(scale_d);
+    return fine;
+}
+
+typedef struct projection_work {
+    const sinkproof_projection *p;
+    const double *bias_r; // or NULL
+    sinkproof_planes x;
+    size_t blocks; // of rows of W
+} projection_work;
+
+// Some tokens and some rows of W.
+static void project_block(sinkproof_part *part, size_t index, void *of) {
+    const projection_work *w = of;
+    const sinkproof_projection *p = w->p;
+    const sinkproof_walk *walk = part->walk;
+    size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = p->w->rows;
+    size_t tokens = at_most(walk->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
+    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * width);
+    sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
+    sinkproof_honest *own = sinkproof_part_grab(part, rows, sizeof *own);
+    if (own == NULL) return;
+    sinkproof_linear_sums *sums =
+        sinkproof_linear_sums_of(&s, &x, p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL);
+    for (size_t i = i0; i < i0 + tokens; i++) {
+        sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : own;
+        sinkproof_linear_sums_row(sums, i - i0, row);
+        sinkproof_honest_finish(&s, p->at, rows, row);
+        sinkproof_settle(
+            part,
+            &(sinkproof_piece){
+                .point = p->point, .offset = i * width + r0, .count = rows, .token = i},
+            row);
+    }
+    sinkproof_linear_sums_free(sums);
+    free(own);
+}
+
+bool sinkproof_walk_project(sinkproof_walk *walk, size_t layer, const sinkproof_projection *p) {
+    double *bias = p->b != NULL ? sinkproof_decoded(p->b) : NULL;
+    if (p->b != NULL && bias == NULL) return false;
+    projection_work w = {p, bias, sinkproof_planes_of(p->x_nc, walk->n, p->w->cols, p->w->cols),
+                         parts_of(p->w->rows, ROWS)};
+    bool fine =
+        sinkproof_in_parts(walk, layer, w.blocks * parts_of(walk->n, TOKENS), project_block, &w);
+    sinkproof_planes_free(&w.x);
+    free(bias);
+    return fine;
+}
+
+typedef struct residual_work {
+    sinkproof_point at;
+    sinkproof_trace_point point;
+    const sinkproof_honest *t_nd;
+    sinkproof_honest *x_nd;
+} residual_work;
+
+static void residual_rows(sinkproof_part *part, size_t index, void *of) {
+    const residual_work *w = of;
+    const sinkproof_walk *walk = part->walk;
+    size_t d = walk->config->hidden, first = index * NORMS;
+    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * d);
+    double *before = sinkproof_part_grab(part, d, sizeof *before);
+    for (size_t i = first; before != NULL && i < first + at_most(walk->n - first, NORMS); i++) {
+        sinkproof_honest *x_d = &w->x_nd[i * d];
+        const sinkproof_honest *t_d = &w->t_nd[i * d];
+        for (size_t k = 0; k < d; k++) {
+            before[k] = x_d[k].mid;
+            x_d[k] = sinkproof_honest_add(x_d[k], t_d[k]);
+        }
+        sinkproof_honest_finish(&s, w->at, d, x_d);
+        sinkproof_settle(
+            part,
+            &(sinkproof_piece){
+                .point = w->point, .offset = i * d, .count = d, .token = i, .skipped = before},
+            x_d);
+    }
+    free(before);
+}
+
+bool sinkproof_walk_residual(sinkproof_walk *walk, size_t layer, sinkproof_point at,
+                             sinkproof_trace_point point, const sinkproof_honest *t_nd,
+                             sinkproof_honest *x_nd) {
+    residual_work w = {at, point, t_nd, x_nd};
+    return sinkproof_in_parts(walk, layer, parts_of(walk->n, NORMS), residual_rows, &w);
+}
+
+// ---- the walk
+
+static bool rotation_tables(sinkproof_walk *walk) {
+    size_t half = walk->config->head_dim / 2;
+    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * half);
+    const int32_t *positions = sinkproof_trace_positions(walk->trace);
+    walk->c_ip = malloc(walk->n * half * sizeof *walk->c_ip);
+    walk->s_ip = malloc(walk->n * half * sizeof *walk->s_ip);
+    if (walk->c_ip == NULL || walk->s_ip == NULL) return false;
+#pragma omp parallel for schedule(dynamic, 16)
+    for (size_t i = 0; i < walk->n; i++)
+        sinkproof_honest_rope_table(&s, walk->config, positions[i], &walk->c_ip[i * half],
+                                    &walk->s_ip[i * half]);
+    return true;
+}
+
+// F1 and F2.
+static bool unembed(sinkproof_walk *walk, const sinkproof_honest *x_nd) {
+    sinkproof_matrix norm = sinkproof_model_final_norm(walk->model);
+    sinkproof_matrix w = sinkproof_model_unembedding(walk->model);
+    sinkproof_honest *t_nd = malloc(walk->n * walk->config->hidden * sizeof *t_nd);
+    size_t l = walk->config->n_layers;
+    bool fine = t_nd != NULL && sinkproof_walk_norm(walk, l, SINKPROOF_TRACE_F1, &norm, x_nd, t_nd);
+    if (fine && sinkproof_traced(walk, SINKPROOF_TRACE_F2, 0))
+        fine = sinkproof_walk_project(
+            walk, l,
+            &(sinkproof_projection){SINKPROOF_AT_F2, SINKPROOF_TRACE_F2, &w, NULL, t_nd, NULL});
+    free(t_nd);
+    return fine;
+}
+
+// Multiply-adds of a layer and of the head, for progress alone.
+static double layer_work(const sinkproof_walk *walk) {
+    const sinkproof_config *c = walk->config;
+    double attention = 2 * (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim;
+    double experts = 3 * (double)c->n_chosen * (double)c->inter;
+    double pairs = 8 * (double)c->n_heads * ((double)c->head_dim + 64) * (double)walk->n / 4;
+    return (double)walk->n * (((attention + experts) * (double)c->hidden) + pairs);
+}
+
+static double head_work(const sinkproof_walk *walk) {
+    bool traced = sinkproof_traced(walk, SINKPROOF_TRACE_F2, 0);
+    return traced ? (double)(walk->n * walk->config->hidden) * (double)walk->config->vocab : 0;
+}
+
+static bool walk_all(sinkproof_walk *walk) {
+    const sinkproof_config *c = walk->config;
+    sinkproof_honest *x = malloc(walk->n * c->hidden * sizeof *x);
+    embedding_work embedding = {sinkproof_model_embedding(walk->model), x};
+    bool fine =
+        x != NULL && rotation_tables(walk) &&
+        sinkproof_in_parts(walk, c->n_layers, parts_of(walk->n, NORMS), embed_rows, &embedding);
+    for (size_t l = 0; fine && l < c->n_layers; l++) {
+        fine = sinkproof_walk_attention(walk, l, x) && sinkproof_walk_experts(walk, l, x);
+        sinkproof_walk_progress(walk, layer_work(walk));
+    }
+    fine = fine && unembed(walk, x);
+    sinkproof_walk_progress(walk, head_work(walk));
+    free(x), free(walk->c_ip), free(walk->s_ip);
+    return fine;
+}
+
+// ---- the conclusion
+
+// A point is bridged when an input is not in the trace. M5 and M9 may be left out: what stands
+// before the bias need not exist. The selection is found from the logits.
+static bool is_bridged(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    size_t n = sinkproof_trace_inputs(walk->config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_trace_point from = inputs[i].point;
+        if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(walk, from, inputs[i].layer)) continue;
+        if (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
+            sinkproof_traced(walk, SINKPROOF_TRACE_A10, layer))
+            continue;
+        bool through = from == SINKPROOF_TRACE_M5 || from == SINKPROOF_TRACE_M9;
+        if (!through || is_bridged(walk, from, inputs[i].layer)) return true;
+    }
+    return false;
+}
+
+static void conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r) {
+    r->drift = sinkproof_drift_judge(&r->drift_sums, walk->options->rate);
+    r->share_median = sinkproof_histogram_median(&r->shares);
+    r->power_single = sinkproof_histogram_median(&r->widths);
+    r->bridged = is_bridged(walk, r->point, r->layer);
+    // The freedom of inputs that are not traced has no order of its own: no spread is asked.
+    bool leans =
+        sinkproof_drift_leans(&r->drift) || (!r->bridged && sinkproof_drift_spreads(&r->drift));
+    r->verdict = r->outside > 0                   ? SINKPROOF_VERDICT_BUG
+                 : r->unlikely > 0 || leans       ? SINKPROOF_VERDICT_SUSPICIOUS
+                 : 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
+                 : r->several == 0                ? SINKPROOF_VERDICT_EXACT
+                                                  : SINKPROOF_VERDICT_WITHIN;
+    sinkproof_describe_inputs(walk, r);
+}
+
+static void conclude(sinkproof_walk *walk) {
+    sinkproof_judgement *j = walk->judgement;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        sinkproof_point_report *r = &j->reports[i];
+        conclude_point(walk, r);
+        if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
+            j->undecided++;
+        else if (r->verdict > j->verdict)
+            j->verdict = r->verdict;
+        if (r->verdict == SINKPROOF_VERDICT_BUG && j->first == NULL) j->first = r;
+        if (r->verdict == SINKPROOF_VERDICT_SUSPICIOUS && j->first_suspicious == NULL)
+            j->first_suspicious = r;
+    }
+    if (j->undecided == j->n_reports) j->verdict = SINKPROOF_VERDICT_UNDECIDED;
+}
+
+// Moves the reports out of the walk, in the order of the forward pass: T0, the layers, F1 and F2.
+static void collect(sinkproof_walk *walk) {
+    sinkproof_judgement *j = walk->judgement;
+    size_t layers = walk->config->n_layers;
+    for (size_t at = 0; at < layers + 2; at++) {
+        size_t layer =
+            at == 0 ? layers : at - 1; // what lies outside the layers is kept behind them
+        for (size_t p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+            sinkproof_point_report **from = &walk->report_of[layer * SINKPROOF_TRACE_POINTS + p];
+            sinkproof_trace_point point = (sinkproof_trace_point)p;
+            const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, point, layer);
+            bool behind = at > layers && p == SINKPROOF_TRACE_T0, before = at == 0 && p != 0;
+            if (*from == NULL || tensor == NULL || behind || before) continue;
+            sinkproof_point_report *r = &j->reports[j->n_reports++];
+            *r = **from;
+            (*from)->drift_sums = (sinkproof_drift){0}; // its rows are r's now
+            r->point = point;
+            r->layer = sinkproof_trace_point_is_layered(point) ? layer : 0;
+            r->rank = tensor->rank;
+            memcpy(r->shape, tensor->shape, sizeof r->shape);
+            sinkproof_trace_name(point, layer, r->name);
+        }
+    }
+}
+
+static bool judge_walk(sinkproof_walk *walk, sinkproof_error *error) {
+    sinkproof_judgement *j = walk->judgement;
+    const sinkproof_config *c = walk->config;
+    size_t slots = (c->n_layers + 1) * SINKPROOF_TRACE_POINTS, k = c->n_chosen;
+    j->reports = calloc(slots, sizeof *j->reports);
+    j->open = calloc(c->n_layers, sizeof *j->open);
+    walk->report_of = calloc(slots, sizeof *walk->report_of);
+    walk->chosen = calloc(c->n_layers * walk->n * k, sizeof *walk->chosen);
+    walk->all = (double)c->n_layers * layer_work(walk) + head_work(walk);
+    if (walk->options->end_to_end) walk->all *= 2;
+    bool fine = j->reports != NULL && j->open != NULL && walk->report_of != NULL &&
+                walk->chosen != NULL && walk_all(walk) &&
+                (!walk->options->end_to_end || sinkproof_walk_truth(walk));
+    if (!fine) return sinkproof_fail(error, "no memory to judge %zu tokens", walk->n);
+    collect(walk);
+    if (j->n_reports == 0)
+        return sinkproof_fail(error, "the trace holds none of the points that can be judged");
+    conclude(walk);
+    return true;
+}
+
+bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
+                     const sinkproof_policy *policy, const sinkproof_judge_options *options,
+                     sinkproof_judgement *judgement, sinkproof_error *error) {
+    const sinkproof_config *c = sinkproof_model_config(model);
+    size_t n = sinkproof_trace_length(trace), slots = (c->n_layers + 1) * SINKPROOF_TRACE_POINTS;
+    *judgement = (sinkproof_judgement){.policy = *policy,
+                                       .rate = options->rate,
+                                       .thinnest_margin = INFINITY,
+                                       .n_tokens = n,
+                                       .n_layers = c->n_layers};
+    if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
+        return sinkproof_fail(error, "%.300s: %zu experts per token, expected at most %d to judge",
+                              sinkproof_model_spec(model), c->n_chosen, SINKPROOF_MAX_CHOSEN);
+    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
+    sinkproof_model *kept = sinkproof_model_kept(model, policy->weights); // as the engine has them
+    if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
+    sinkproof_walk walk = {.model = kept,
+                           .config = c,
+                           .trace = trace,
+                           .policy = policy,
+                           .options = options,
+                           .n = n,
+                           .judgement = judgement};
+    int threads = sinkproof_times_threads(1); // the parts are the threads
+    bool fine = judge_walk(&walk, error);
+    sinkproof_times_threads(threads);
+    for (size_t i = 0; walk.report_of != NULL && i < slots; i++)
+        sinkproof_report_free(walk.report_of[i]);
+    free(walk.report_of), free(walk.chosen);
+    sinkproof_model_close(kept);
+    if (!fine) sinkproof_judgement_free(judgement);
+    return fine;
+}
+
+void sinkproof_judgement_free(sinkproof_judgement *judgement) {
+    for (size_t i = 0; i < judgement->n_reports; i++)
+        sinkproof_drift_free(&judgement->reports[i].drift_sums);
+    free(judgement->reports), free(judgement->open);
+    *judgement = (sinkproof_judgement){0};
+}
+
+double sinkproof_judgement_misfit(const sinkproof_judgement *j) {
+    double misfit = 0;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_BUG ? 1e6 : 0;
+        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_SUSPICIOUS ? 1 : 0;
+    }
+    return misfit;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The judge: an engine's trace against the honest set of every operation, computed from the
+// engine's own inputs to that operation. Error does not pile up from point to point, so the
+// sets stay small; a point that the trace lacks is bridged by carrying its set on. What the trace
+// does not say is a set too, and where that set is so wide that a mistake would not show in it, the
+// point is undecided: no subset of an honest trace is ever called a bug.
+#ifndef SINKPROOF_JUDGE_H
+#define SINKPROOF_JUDGE_H
+
+#include "audit/trace/trace.h"
+#include "proofs/bounds/bounds.h"
+#include "ref/model/model.h"
+
+typedef enum sinkproof_verdict {
+    SINKPROOF_VERDICT_ABSENT,     // not in the trace: bridged
+    SINKPROOF_VERDICT_EXACT,      // every set is a single value, and the engine has it
+    SINKPROOF_VERDICT_WITHIN,     // inside what honest rounding can do
+    SINKPROOF_VERDICT_UNDECIDED,  // an engine that left the operation out might pass
+    SINKPROOF_VERDICT_SUSPICIOUS, // possible, but not likely
+    SINKPROOF_VERDICT_BUG,        // outside the honest set: no order of summation explains it
+} sinkproof_verdict;
+
+const char *sinkproof_verdict_name(sinkproof_verdict verdict);
+
+enum { SINKPROOF_HISTOGRAM = 160 }; // quarters of an octave from 2^-32 to 2^8
+
+typedef struct sinkproof_histogram {
+    size_t total, counts[SINKPROOF_HISTOGRAM];
+} sinkproof_histogram;
+
+// The middle of the last bin stands for everything from there on: a median may be above it.
+#define SINKPROOF_HISTOGRAM_TOP 240.0
+
+void sinkproof_histogram_add(sinkproof_histogram *histogram, double x);
+double
+sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within a quarter
+
+// Squared 2-norms over a point's elements, in binary64 (estimated). Over the reals
+// error = local + inherited, element by element.
+typedef struct sinkproof_errors {
+    double truth;     // of the real model's values, from the tokens
+    double error;     // engine - truth
+    double local;     // engine - the unrounded operation on the engine's own inputs
+    double inherited; // the unrounded operation on the engine's own inputs - truth
+} sinkproof_errors;
+
+typedef struct sinkproof_point_report {
+    sinkproof_trace_point point;
+    size_t layer;
+    char name[40]; // "03.A4.q"
+    sinkproof_verdict verdict;
+    bool bridged; // some input of this operation was not in the trace
+    size_t elements, several, outside, unlikely; // several: sets with more than one value
+    size_t undecided;                 // elements of rows whose sets are as wide as what they hold
+    size_t nans;                      // elements where the engine has no number
+    double share_worst, share_median; // |engine - emulation| over the half-width of the set
+    sinkproof_histogram shares, widths;
+    double power_single; // median half-width of the likely set, in ulp of the traced dtype
+    sinkproof_drift drift_sums;
+    sinkproof_drift_result drift;
+    // The element that is furthest outside (or uses most of its set).
+    size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
+    double worst_value, worst_excess; // excess: distance to the set in its half-widths, or share
+    sinkproof_honest worst_set;
+    double excess_ulp;       // distance of the worst element outside its set, in ulp
+    char worst_inputs[320];  // in hex floats
+    sinkproof_errors errors; // end to end, when asked for
+} sinkproof_point_report;
+
+typedef struct sinkproof_judgement {
+    sinkproof_policy policy;
+    double rate; // false alarms per tensor, as asked
+    size_t n_reports, n_tokens, n_layers;
+    sinkproof_point_report *reports; // in the order of the forward pass, present points only
+    // The worst of the points that were decided; UNDECIDED when none was.
+    sinkproof_verdict verdict;
+    size_t undecided;                    // points
+    const sinkproof_point_report *first; // first divergence: the first bug, else NULL
+    const sinkproof_point_report *first_suspicious;
+    // Smallest gap between the last chosen and the best rejected expert, where M2 or M3 is traced.
+    double thinnest_margin;
+    size_t margin_layer, margin_token;
+    size_t *open; // [layers]: tokens whose experts neither the trace nor the logits' sets tell
+    // By sinkproof_judge_forms: the stages that it asked about, and as bits the forms that fit.
+    bool forms_asked[SINKPROOF_FORMED_COUNT];
+    unsigned forms_fitting[SINKPROOF_FORMED_COUNT];
+} sinkproof_judgement;
+
+typedef struct sinkproof_judge_options {
+    double rate;     // false alarms per tensor of the likely set and of drift
+    bool end_to_end; // also run the real model from the tokens and compare
+    // Called from time to time with the share of the work that is done, 1 at the end. May be NULL.
+    void (*progress)(void *context, double share);
+    void *context;
+} sinkproof_judge_options;
+
+// Judges on all processors, with the same result for any number of them.
+bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
+                     const sinkproof_policy *policy, const sinkproof_judge_options *options,
+                     sinkproof_judgement *judgement, sinkproof_error *error);
+
+// judge_forms.c: for each stage of which the policy admits several forms and the trace decides a
+// point, every form that leaves the verdict within or exact when that stage has no other. As many
+// judgements as there are forms; nothing is asked when `judgement` is not itself within or exact.
+bool sinkproof_judge_forms(const sinkproof_model *model, const sinkproof_trace *trace,
+                           const sinkproof_judge_options *options, sinkproof_judgement *judgement,
+                           sinkproof_error *error);
+void sinkproof_judgement_free(sinkproof_judgement *judgement);
+
+// How badly a policy fits: points with a bug count first, then suspicious ones. How many elements
+// are outside does not count: a wider policy always has fewer.
+double sinkproof_judgement_misfit(const sinkproof_judgement *judgement);
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The policies that `judge --policy auto` tries on a trace, from what its numbers fit.
+#ifndef SINKPROOF_JUDGE_CANDIDATES_H
+#define SINKPROOF_JUDGE_CANDIDATES_H
+
+#include "audit/trace/trace.h"
+
+// Names, NULL-terminated, narrowest first. *narrower: a format narrower than the stored ones that
+// holds every value, or NULL.
+const char *const *sinkproof_candidates_for(const sinkproof_trace *trace, size_t layers,
+                                            const char **narrower);
+
+// "f32", "f64" or "f32 and f64": the wide formats that a trace is stored in.
+const char *sinkproof_stored_as(const sinkproof_trace *trace, size_t layers);
+
+#endif

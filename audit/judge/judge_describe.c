@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the worst element of a point was computed from, as hex floats out of the trace.
+#include "audit/judge/judge_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static double traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer,
+                     size_t at) {
+    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, point, layer);
+    return tensor != NULL && at < sinkproof_tensor_elements(tensor)
+               ? sinkproof_tensor_value(tensor, at)
+               : NAN;
+}
+
+// "0x1.8p+1", or that the trace does not hold it.
+typedef struct hex_text {
+    char text[32];
+} hex_text;
+
+static hex_text shown(double x) {
+    hex_text h;
+    if (isnan(x))
+        snprintf(h.text, sizeof h.text, "not traced");
+    else
+        snprintf(h.text, sizeof h.text, "%a", x);
+    return h;
+}
+
+// A9, A10: which column it is, and the logit behind it.
+static void describe_weight(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+                            size_t size) {
+    size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
+    size_t i = row % r->shape[1], h = row / r->shape[1];
+    sinkproof_layer layer = sinkproof_model_layer(walk->model, r->layer);
+    double *sinks = sinkproof_decoded(&layer.sinks), sink = sinks != NULL ? sinks[h] : NAN;
+    free(sinks);
+    bool seen = j >= sinkproof_first_key(walk->config, r->layer, i) && j <= i;
+    if (j == walk->n)
+        snprintf(out, size, "the sink, logit %s", shown(sink).text);
+    else
+        snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
+                 shown(traced(walk, SINKPROOF_TRACE_A6, r->layer, row * walk->n + j)).text,
+                 shown(sink).text);
+}
+
+// A1, M1, F1: the element and its row's mean square.
+static void describe_norm(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+                          size_t size) {
+    bool first = r->point == SINKPROOF_TRACE_A1 && r->layer == 0;
+    sinkproof_trace_point before = first                            ? SINKPROOF_TRACE_T0
+                                   : r->point == SINKPROOF_TRACE_M1 ? SINKPROOF_TRACE_A13
+                                                                    : SINKPROOF_TRACE_M12;
+    size_t l = r->layer, last = r->shape[1], row = r->worst_at / last;
+    if (r->point == SINKPROOF_TRACE_A1 && !first) l--;
+    if (r->point == SINKPROOF_TRACE_F1) l = walk->config->n_layers - 1;
+    double square = 0;
+    for (size_t d = 0; d < last; d++) {
+        double x = traced(walk, before, l, row * last + d);
+        square += x * x;
+    }
+    snprintf(out, size, "x %s, mean square %s", shown(traced(walk, before, l, r->worst_at)).text,
+             shown(square / (double)last).text);
+}
+
+// A4: the pair that was turned.
+static void describe_pair(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+                          size_t size) {
+    sinkproof_trace_point before =
+        r->point == SINKPROOF_TRACE_A4_Q ? SINKPROOF_TRACE_A2_Q : SINKPROOF_TRACE_A2_K;
+    size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
+    size_t pair = r->worst_at % last % half;
+    snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
+             shown(traced(walk, before, r->layer, row * last + pair)).text,
+             shown(traced(walk, before, r->layer, row * last + pair + half)).text,
+             (int)sinkproof_trace_positions(walk->trace)[row / r->shape[1]]);
+}
+
+void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *r) {
+    char *out = r->worst_inputs;
+    size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
+    switch (r->point) {
+    case SINKPROOF_TRACE_A1:
+    case SINKPROOF_TRACE_M1:
+    case SINKPROOF_TRACE_F1:
+        describe_norm(walk, r, out, size);
+        return;
+    case SINKPROOF_TRACE_A4_Q:
+    case SINKPROOF_TRACE_A4_K:
+        describe_pair(walk, r, out, size);
+        return;
+    case SINKPROOF_TRACE_A9:
+    case SINKPROOF_TRACE_A10:
+        describe_weight(walk, r, out, size);
+        return;
+    case SINKPROOF_TRACE_A13:
+        snprintf(out, size, "residual %s, attention %s",
+                 shown(l > 0 ? traced(walk, SINKPROOF_TRACE_M12, l - 1, at)
+                             : traced(walk, SINKPROOF_TRACE_T0, 0, at))
+                     .text,
+                 shown(traced(walk, SINKPROOF_TRACE_A12, l, at)).text);
+        return;
+    case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
+        snprintf(out, size, "gate %s, up %s",
+                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at)).text,
+                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
+        return;
+    case SINKPROOF_TRACE_M12:
+        snprintf(out, size, "residual %s, mixture %s",
+                 shown(traced(walk, SINKPROOF_TRACE_A13, l, at)).text,
+                 shown(traced(walk, SINKPROOF_TRACE_M11, l, at)).text);
+        return;
+    default: // a sum of many products: the set says all
+        out[0] = '\0';
+    }
+}

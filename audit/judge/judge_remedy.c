@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What a trace could not decide, and which points would decide it.
+#include "audit/judge/judge_report.h"
+#include "audit/trace/trace_points.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WANTED = 4 };
+
+typedef struct place {
+    sinkproof_trace_point point;
+    size_t layer;
+} place;
+
+typedef struct remedy {
+    place add[WANTED];
+    size_t n;
+} remedy;
+
+static bool holds(const sinkproof_judgement *j, sinkproof_trace_point point, size_t layer) {
+    bool layered = sinkproof_trace_point_is_layered(point);
+    for (size_t i = 0; i < j->n_reports; i++)
+        if (j->reports[i].point == point && (!layered || j->reports[i].layer == layer)) return true;
+    return false;
+}
+
+static void want(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point point,
+                 size_t layer) {
+    bool known = point == SINKPROOF_TRACE_T0 || holds(j, point, layer) || r->n == WANTED;
+    for (size_t i = 0; i < r->n; i++)
+        known = known || (r->add[i].point == point && r->add[i].layer == layer);
+    if (!known) r->add[r->n++] = (place){point, layer};
+}
+
+// Not every engine holds these: what they are computed from stands for them.
+static bool may_be_absent(sinkproof_trace_point point) {
+    return point == SINKPROOF_TRACE_A6 || point == SINKPROOF_TRACE_A9 ||
+           point == SINKPROOF_TRACE_M5 || point == SINKPROOF_TRACE_M9;
+}
+
+// The operation's own inputs.
+static void want_inputs(const sinkproof_config *config, const sinkproof_judgement *j, remedy *r,
+                        sinkproof_trace_point point, size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++) {
+        if (may_be_absent(inputs[i].point) && !holds(j, inputs[i].point, layer))
+            want_inputs(config, j, r, inputs[i].point, layer);
+        else
+            want(j, r, inputs[i].point, inputs[i].layer);
+    }
+}
+
+// The residual stream before the sublayer decides its norm and projections, and with the selection
+// the experts. Attention and what follows it need more: too much is open in between.
+static remedy remedy_for(const sinkproof_config *config, const sinkproof_judgement *j,
+                         sinkproof_trace_point point, size_t layer) {
+    remedy r = {.n = 0};
+    bool experts = point >= SINKPROOF_TRACE_M1 && point <= SINKPROOF_TRACE_M12;
+    bool routed = point >= SINKPROOF_TRACE_M4 && point <= SINKPROOF_TRACE_M12;
+    bool projected = point >= SINKPROOF_TRACE_A1 && point <= SINKPROOF_TRACE_A4_K;
+    if (point == SINKPROOF_TRACE_F1 || point == SINKPROOF_TRACE_F2)
+        want_inputs(config, j, &r, SINKPROOF_TRACE_F1, layer);
+    else if (experts)
+        want(j, &r, SINKPROOF_TRACE_A13, layer);
+    else if (projected)
+        want_inputs(config, j, &r, SINKPROOF_TRACE_A1, layer);
+    if (routed && j->open[layer] > 0) want(j, &r, SINKPROOF_TRACE_M3, layer);
+    if (r.n == 0) want_inputs(config, j, &r, point, layer);
+    return r;
+}
+
+// ---- lists of layers and points
+
+// "layer 3", "layers 0-2, 5".
+static void print_layers(FILE *out, const bool *layers, size_t n) {
+    size_t count = 0;
+    for (size_t l = 0; l < n; l++) count += layers[l];
+    fprintf(out, count == 1 ? "layer " : "layers ");
+    for (size_t l = 0, first = 1; l < n; l++) {
+        if (!layers[l]) continue;
+        size_t end = l;
+        while (end + 1 < n && layers[end + 1]) end++;
+        fprintf(out, first ? "%zu" : ", %zu", l);
+        if (end > l) fprintf(out, "-%zu", end);
+        l = end, first = 0;
+    }
+}
+
+// Points by name and layer: at[point][layer]; what lies outside the layers has no layer.
+typedef struct grid {
+    bool *at;
+    size_t layers;
+} grid;
+
+static bool *cell(const grid *g, sinkproof_trace_point point, size_t layer) {
+    bool layered = sinkproof_trace_point_is_layered(point);
+    return &g->at[(size_t)point * (g->layers + 1) + (layered ? layer : g->layers)];
+}
+
+static bool any_layer(const grid *g, sinkproof_trace_point point) {
+    bool any = false;
+    for (size_t l = 0; l <= g->layers; l++) any = any || g->at[(size_t)point * (g->layers + 1) + l];
+    return any;
+}
+
+// "F1, F2" or "M3, M12 of layers 2-3": points that share their layers stand together.
+static void print_grid(FILE *out, const grid *g) {
+    bool said[SINKPROOF_TRACE_POINTS] = {false}, first = true;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        if (said[p] || !any_layer(g, (sinkproof_trace_point)p)) continue;
+        const bool *layers = &g->at[(size_t)p * (g->layers + 1)];
+        for (int o = p; o < SINKPROOF_TRACE_POINTS; o++) {
+            if (memcmp(layers, &g->at[(size_t)o * (g->layers + 1)], g->layers + 1) != 0) continue;
+            said[o] = true;
+            fprintf(out, "%s%s",
+                    first    ? ""
+                    : o == p ? "; "
+                             : ", ",
+                    sinkproof_trace_point_name((sinkproof_trace_point)o));
+            first = false;
+        }
+        if (!sinkproof_trace_point_is_layered((sinkproof_trace_point)p)) continue;
+        fprintf(out, " of ");
+        print_layers(out, layers, g->layers);
+    }
+}
+
+// ---- groups: undecided points whose remedies are of one kind
+
+static bool same_kind(const remedy *a, const remedy *b) {
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++) same = a->add[i].point == b->add[i].point;
+    return same;
+}
+
+// ": layers 2-3 are not traced", when the trace holds nothing of the layers right before the
+// group's points.
+static void print_untraced(FILE *out, const sinkproof_judgement *j, const grid *undecided) {
+    size_t n = undecided->layers, count = 0;
+    bool *empty = malloc(2 * (n + 1)), *before = empty + n + 1;
+    if (empty == NULL) return;
+    memset(empty, 1, n), memset(before, 0, n);
+    for (size_t i = 0; i < j->n_reports; i++)
+        if (sinkproof_trace_point_is_layered(j->reports[i].point))
+            empty[j->reports[i].layer] = false;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+        for (size_t at = 0; at <= n; at++)
+            for (size_t l = at; undecided->at[(size_t)p * (n + 1) + at] && l > 0 && empty[l - 1];)
+                before[--l] = true;
+    for (size_t l = 0; l < n; l++) count += before[l];
+    if (count > 0) {
+        fprintf(out, ": ");
+        print_layers(out, before, n);
+        fprintf(out, count == 1 ? " is not traced" : " are not traced");
+    }
+    free(empty);
+}
+
+static bool is_open(const sinkproof_point_report *r) {
+    return r->undecided > 0;
+}
+
+static void print_group(FILE *out, const sinkproof_config *config, const sinkproof_judgement *j,
+                        bool *done, size_t first) {
+    size_t cells = SINKPROOF_TRACE_POINTS * (config->n_layers + 1);
+    bool *memory = calloc(2 * cells, sizeof *memory);
+    if (memory == NULL) return;
+    grid undecided = {memory, config->n_layers}, add = {memory + cells, config->n_layers};
+    const sinkproof_point_report *head = &j->reports[first];
+    remedy kind = remedy_for(config, j, head->point, head->layer);
+    bool whole = head->verdict == SINKPROOF_VERDICT_UNDECIDED;
+    size_t open = 0, elements = 0;
+    for (size_t i = first; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        if (done[i] || !is_open(r) || (r->verdict == SINKPROOF_VERDICT_UNDECIDED) != whole)
+            continue;
+        remedy its = remedy_for(config, j, r->point, r->layer);
+        if (!same_kind(&kind, &its)) continue;
+        done[i] = true;
+        open += r->undecided, elements += r->elements;
+        *cell(&undecided, r->point, r->layer) = true;
+        for (size_t a = 0; a < its.n; a++) *cell(&add, its.add[a].point, its.add[a].layer) = true;
+    }
+    print_grid(out, &undecided);
+    if (whole)
+        fprintf(out, " undecided");
+    else
+        fprintf(out, ": %zu of %zu elements undecided", open, elements);
+    if (kind.n > 0) {
+        if (whole) print_untraced(out, j, &undecided);
+        fprintf(out, "; add ");
+        print_grid(out, &add);
+        fprintf(out, "\n");
+    } else {
+        fprintf(out, ": all inputs are traced, the operation itself leaves that much open\n");
+    }
+    free(memory);
+}
+
+void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
+                                   const sinkproof_judgement *j) {
+    bool *done = calloc(j->n_reports + 1, sizeof *done), any = false;
+    for (size_t i = 0; done != NULL && i < j->n_reports; i++) {
+        if (done[i] || !is_open(&j->reports[i])) continue;
+        if (!any) fprintf(out, "\n");
+        any = true;
+        print_group(out, config, j, done, i);
+    }
+    free(done);
+}
+
+json_t *sinkproof_judgement_remedies(const sinkproof_config *config, const sinkproof_judgement *j) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->n_reports; i++) {
+        if (!is_open(&j->reports[i])) continue;
+        remedy r = remedy_for(config, j, j->reports[i].point, j->reports[i].layer);
+        for (size_t a = 0; a < r.n; a++) {
+            char name[SINKPROOF_TRACE_NAME];
+            bool there = false;
+            sinkproof_trace_name(r.add[a].point, r.add[a].layer, name);
+            for (size_t o = 0; o < json_array_size(list); o++)
+                there = there || strcmp(json_string_value(json_array_get(list, o)), name) == 0;
+            if (!there) json_array_append_new(list, json_string(name));
+        }
+    }
+    return list;
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The report of a judgement. Every number says what it is: sets are enclosed, shares of a set
+// are exact quotients, medians and errors against the truth are estimated.
+#include "audit/judge/judge_report.h"
+
+#include <math.h>
+#include <string.h>
+
+// One line of the table: a point in one layer, or over all layers.
+typedef struct line {
+    const char *name;
+    sinkproof_verdict verdict;
+    bool bridged;
+    size_t elements, several, outside, unlikely;
+    double share_worst, gain, limit, smallest, single; // of the layer that is nearest to failing
+    double noise; // of the layer with the least power; infinite: none would be seen; 0: not asked
+} line;
+
+static void take(line *out, const sinkproof_point_report *r) {
+    out->verdict = r->verdict > out->verdict ? r->verdict : out->verdict;
+    out->bridged = out->bridged || r->bridged;
+    out->elements += r->elements, out->several += r->several;
+    out->outside += r->outside, out->unlikely += r->unlikely;
+    out->share_worst = fmax(out->share_worst, r->share_worst);
+    out->single = fmax(out->single, r->power_single);
+    out->smallest = fmax(out->smallest, isfinite(r->drift.smallest) ? r->drift.smallest : 0);
+    if (r->several > 0)
+        out->noise = fmax(out->noise, r->bridged ? INFINITY : r->drift.spread.noise);
+    if (r->drift.bin >= 0 &&
+        (out->limit == 0 || fabs(r->drift.gain) / r->drift.limit > fabs(out->gain) / out->limit))
+        out->gain = r->drift.gain, out->limit = r->drift.limit;
+}
+
+static void percent(char out[16], size_t part, size_t whole) {
+    double p = whole > 0 ? 100 * (double)part / (double)whole : 0;
+    // Never print 100 for all but one.
+    if (part < whole && p > 99.995)
+        snprintf(out, 16, "<100 %%");
+    else
+        snprintf(out, 16, "%.2f %%", p);
+}
+
+static void print_line(FILE *out, const line *l) {
+    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-", noise[16] = "-",
+                     width[16] = "1"; // known sets: one step is seen
+    percent(single, l->elements - l->several, l->elements);
+    if (l->several > 0) snprintf(share, sizeof share, "%.2g", l->share_worst);
+    if (l->limit > 0 && isfinite(l->limit))
+        snprintf(drift, sizeof drift, "%.2f", fabs(l->gain) / l->limit);
+    if (l->smallest > 0) snprintf(gain, sizeof gain, "%.1e", l->smallest);
+    if (l->single >= SINKPROOF_HISTOGRAM_TOP)
+        snprintf(width, sizeof width, ">%.0f", SINKPROOF_HISTOGRAM_TOP);
+    else if (l->single > 0)
+        snprintf(width, sizeof width, "%.1f", l->single);
+    if (l->noise > 0 && isfinite(l->noise)) snprintf(noise, sizeof noise, "%.2g", l->noise);
+    fprintf(out, "%-7s%s %9zu %8s %8zu %8zu %8s %5s | %7s %8s %7s | %s\n", l->name,
+            l->bridged ? "~" : " ", l->elements, single, l->outside, l->unlikely, share, drift,
+            gain, width, noise, sinkproof_verdict_name(l->verdict));
+}
+
+static void print_header(FILE *out) {
+    fprintf(out, "%-8s %9s %8s %8s %8s %8s %5s | %24s |\n", "", "", "single-", "outside", "outside",
+            "share of", "", "would see");
+    fprintf(out, "%-8s %9s %8s %8s %8s %8s %5s | %7s %8s %7s | %s\n", "point", "elements", "valued",
+            "honest", "likely", "set used", "drift", "factor", "one, ulp", "noise", "verdict");
+}
+
+static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
+    print_header(out);
+    for (size_t i = 0; all && i < j->n_reports; i++) {
+        line l = {.name = j->reports[i].name};
+        take(&l, &j->reports[i]);
+        print_line(out, &l);
+    }
+    for (int p = 0; !all && p < SINKPROOF_TRACE_POINTS; p++) {
+        line l = {.name = sinkproof_trace_point_name((sinkproof_trace_point)p)};
+        for (size_t i = 0; i < j->n_reports; i++)
+            if (j->reports[i].point == (sinkproof_trace_point)p) take(&l, &j->reports[i]);
+        if (l.elements > 0) print_line(out, &l);
+    }
+    fprintf(out, "~ bridged: an input of the operation is not in the trace, so its set is wider\n");
+}
+
+// "(3, 1, 17)"
+static void print_index(FILE *out, const sinkproof_point_report *r) {
+    size_t index[SINKPROOF_MAX_RANK], at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0;) index[d] = at % r->shape[d], at /= r->shape[d];
+    for (size_t d = 0; d < r->rank; d++) fprintf(out, "%s%zu", d == 0 ? "(" : ", ", index[d]);
+    fprintf(out, ")");
+}
+
+// The worst element that is no number: how many there are, where the first is, and its set.
+static void print_nan(FILE *out, const sinkproof_point_report *r) {
+    fprintf(out, "%zu NaN, the first at ", r->nans);
+    print_index(out, r);
+    bool finite = isfinite(r->worst_set.lo) && isfinite(r->worst_set.hi);
+    fprintf(out, "; the set is %s\n",
+            finite                    ? "finite"
+            : isnan(r->worst_set.mid) ? "NaN too: so is an input"
+                                      : "not finite");
+}
+
+static void print_element(FILE *out, const sinkproof_point_report *r) {
+    fprintf(out, "  engine    %-24a %.9g\n", r->worst_value, r->worst_value);
+    fprintf(out, "  emulation %-24a %.9g\n", r->worst_set.mid, r->worst_set.mid);
+    fprintf(out, "  honest    [%a, %a] (enclosed)\n", r->worst_set.lo, r->worst_set.hi);
+    if (r->worst_inputs[0] != '\0') fprintf(out, "  inputs    %s\n", r->worst_inputs);
+}
+
+static void print_bug(FILE *out, const sinkproof_judgement *j) {
+    const sinkproof_point_report *r = j->first;
+    fprintf(out, "\nFirst divergence: %s. Tensor is not what %s allows there.\n", r->name,
+            j->policy.name);
+    fprintf(out, "Mismatched elements: %zu / %zu (%.3g %%)\n", r->outside, r->elements,
+            100 * (double)r->outside / (double)r->elements);
+    if (isnan(r->worst_value)) {
+        print_nan(out, r);
+    } else {
+        fprintf(out, "Greatest distance outside the honest set: %.3g ulp at index ", r->excess_ulp);
+        print_index(out, r);
+        fprintf(out, "\n");
+    }
+    print_element(out, r);
+    size_t others = 0;
+    for (size_t i = 0; i < j->n_reports; i++)
+        others += j->reports[i].verdict == SINKPROOF_VERDICT_BUG;
+    if (others > 1) {
+        fprintf(out, "Also outside, judged each from its own inputs:\n ");
+        for (size_t i = 0, shown = 0; i < j->n_reports && shown < 10; i++)
+            if (j->reports[i].verdict == SINKPROOF_VERDICT_BUG && &j->reports[i] != r)
+                fprintf(out, " %s", j->reports[i].name), shown++;
+        fprintf(out, others > 11 ? " ... (%zu points in all)\n" : "\n", others);
+    }
+}
+
+static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
+    const sinkproof_point_report *r = j->first_suspicious;
+    fprintf(out, "\nFirst suspicion: %s.\n", r->name);
+    if (r->unlikely > 0) {
+        fprintf(out,
+                "%zu of %zu elements are unlikely: outside the likely set\n"
+                "(fixed order, independent centred roundings: odds %g for the tensor; sorted sums "
+                "leave "
+                "it);\nthe worst is ",
+                r->unlikely, r->elements, j->rate);
+        print_index(out, r);
+        fprintf(out, "\n");
+        print_element(out, r);
+    }
+    if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
+        fprintf(out,
+                "Errors lean one way (%s): %.3g;\n"
+                "independent ones of either sign stay below %.3g (odds %g)\n",
+                sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
+    if (!r->bridged && sinkproof_drift_spreads(&r->drift))
+        fprintf(out,
+                "Errors are too large (%s): their squares %.3g times\n"
+                "the variance of rounding to nearest; independent ones stay below %.3g (odds %g)\n",
+                sinkproof_spread_part_name(r->drift.spread.part), r->drift.spread.mean,
+                r->drift.spread.limit, j->rate);
+}
+
+// ", base-2" for each admitted form whose fitting is `fitting`; the first without its comma.
+static void print_forms(FILE *out, const sinkproof_judgement *j, sinkproof_formed stage,
+                        bool fitting) {
+    const char *comma = "";
+    for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++) {
+        if (!sinkproof_policy_admits(&j->policy, stage, form)) continue;
+        if ((j->forms_fitting[stage] >> form & 1) != fitting) continue;
+        fprintf(out, "%s%s", comma, sinkproof_form_name(stage, form));
+        comma = ", ";
+    }
+}
+
+// "A9 fits one form only: base-2 (not definition, lse-gated)."
+static void print_fitting(FILE *out, const sinkproof_judgement *j, bool all) {
+    const char *gap = "\n"; // before the first line
+    for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
+        sinkproof_formed stage = (sinkproof_formed)s;
+        int fitting = __builtin_popcount(j->forms_fitting[s]);
+        const char *name = sinkproof_formed_name(stage);
+        if (!j->forms_asked[s] || (fitting > 1 && !all)) continue;
+        fprintf(out, "%s%.*s fits %s", gap, (int)strcspn(name, "."), name,
+                fitting == 0   ? "no form alone, only the hull of "
+                : fitting == 1 ? "one form only: "
+                               : "several forms: ");
+        print_forms(out, j, stage, fitting > 0);
+        if (fitting > 0 && j->forms_fitting[s] != j->policy.forms[s]) {
+            fprintf(out, " (not ");
+            print_forms(out, j, stage, false);
+            fprintf(out, ")");
+        }
+        fprintf(out, ".\n");
+        gap = "";
+    }
+}
+
+static double relative(double square, const sinkproof_point_report *r) {
+    return sqrt(square / r->errors.truth);
+}
+
+// The last traced point against the truth, and the operation that adds most.
+static void print_inherited(FILE *out, const sinkproof_judgement *j) {
+    const sinkproof_point_report *last = NULL, *most = NULL;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        if (!(r->errors.truth > 0) || !isfinite(r->errors.error)) continue;
+        last = r;
+        if (r->bridged) continue;
+        if (most == NULL || relative(r->errors.local, r) > relative(most->errors.local, most))
+            most = r;
+    }
+    if (last == NULL) return;
+    fprintf(out,
+            "\nAgainst the truth end to end, relative in the 2-norm (estimated in binary64):\n");
+    fprintf(out, "%s is off by %.3g; ", last->name, relative(last->errors.error, last));
+    if (last->bridged)
+        fprintf(out, "where that arose is not told: its inputs are not traced.\n");
+    else
+        fprintf(out, "%.3g arose in this operation, %.3g is inherited from its inputs.\n",
+                relative(last->errors.local, last), relative(last->errors.inherited, last));
+    if (most != NULL)
+        fprintf(out, "Of the operations whose inputs are traced %s adds most: %.3g.\n", most->name,
+                relative(most->errors.local, most));
+}
+
+void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
+                               const sinkproof_judgement *j, bool all) {
+    print_table(out, j, all);
+    print_fitting(out, j, all);
+    if (j->first != NULL) print_bug(out, j);
+    if (j->first_suspicious != NULL) print_suspicion(out, j);
+    if (isfinite(j->thinnest_margin))
+        fprintf(out, "\nRouting: the thinnest margin is %.3g, layer %zu, token %zu.\n",
+                j->thinnest_margin, j->margin_layer, j->margin_token);
+    sinkproof_judgement_undecided(out, config, j);
+    print_inherited(out, j);
+}
+
+static json_t *number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+// {"A9.form": "base-2"}: null where not exactly one form fits; without a stage that was not asked.
+static json_t *forms_json(const sinkproof_judgement *j) {
+    json_t *o = json_object();
+    for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
+        sinkproof_formed stage = (sinkproof_formed)s;
+        unsigned fitting = j->forms_fitting[s];
+        if (!j->forms_asked[s]) continue;
+        bool one = __builtin_popcount(fitting) == 1;
+        json_object_set_new(o, sinkproof_formed_name(stage),
+                            one ? json_string(sinkproof_form_name(stage, __builtin_ctz(fitting)))
+                                : json_null());
+    }
+    return o;
+}
+
+static json_t *hex(double x) {
+    char text[40];
+    snprintf(text, sizeof text, "%a", x);
+    return json_string(text);
+}
+
+static json_t *point_json(const sinkproof_point_report *r) {
+    json_t *o = json_object(), *index = json_array();
+    size_t at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0; at /= r->shape[d])
+        json_array_insert_new(index, 0, json_integer((json_int_t)(at % r->shape[d])));
+    json_object_set_new(o, "id", json_string(r->name));
+    json_object_set_new(o, "ok", json_boolean(r->verdict <= SINKPROOF_VERDICT_WITHIN));
+    json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(r->verdict)));
+    json_object_set_new(o, "label", json_string("enclosed"));
+    json_object_set_new(o, "bridged", json_boolean(r->bridged));
+    json_object_set_new(o, "elements", json_integer((json_int_t)r->elements));
+    json_object_set_new(o, "several", json_integer((json_int_t)r->several));
+    json_object_set_new(o, "outside", json_integer((json_int_t)r->outside));
+    json_object_set_new(o, "unlikely", json_integer((json_int_t)r->unlikely));
+    json_object_set_new(o, "undecided", json_integer((json_int_t)r->undecided));
+    json_object_set_new(o, "nan", json_integer((json_int_t)r->nans));
+    json_object_set_new(o, "worst", number(r->outside > 0 ? INFINITY : r->share_worst));
+    json_object_set_new(o, "bound", json_real(1));
+    json_object_set_new(o, "share_median", number(r->share_median));
+    json_object_set_new(o, "excess_ulp", number(r->excess_ulp));
+    json_object_set_new(o, "worst_index", index);
+    json_object_set_new(o, "engine", hex(r->worst_value));
+    json_object_set_new(o, "emulation", hex(r->worst_set.mid));
+    json_object_set_new(o, "honest_lo", hex(r->worst_set.lo));
+    json_object_set_new(o, "honest_hi", hex(r->worst_set.hi));
+    json_object_set_new(o, "inputs", json_string(r->worst_inputs));
+    json_object_set_new(o, "drift", number(r->drift.gain));
+    json_object_set_new(o, "drift_limit", number(r->drift.limit));
+    json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->drift.bin)));
+    json_object_set_new(o, "alike_rows", number(r->drift.alike));
+    json_object_set_new(o, "spread", number(r->drift.spread.mean));
+    json_object_set_new(o, "spread_limit", number(r->drift.spread.limit));
+    json_object_set_new(o, "spread_part",
+                        json_string(sinkproof_spread_part_name(r->drift.spread.part)));
+    json_object_set_new(o, "power_noise_ulp",
+                        number(r->bridged ? INFINITY : r->drift.spread.noise));
+    json_object_set_new(o, "power_factor", number(r->drift.smallest));
+    json_object_set_new(o, "power_single_ulp", number(r->power_single));
+    json_object_set_new(o, "power_single_or_more",
+                        json_boolean(r->power_single >= SINKPROOF_HISTOGRAM_TOP));
+    if (r->errors.truth > 0) {
+        json_object_set_new(o, "error", number(relative(r->errors.error, r)));
+        json_object_set_new(o, "inherited", number(relative(r->errors.inherited, r)));
+        json_object_set_new(o, "local", number(relative(r->errors.local, r)));
+    }
+    return o;
+}
+
+void sinkproof_judgement_json(json_t *results, const char *trace_path,
+                              const sinkproof_config *config, const sinkproof_judgement *j,
+                              const char *override, int exit_code) {
+    json_t *o = json_object();
+    json_object_set_new(o, "id", json_string("judgement"));
+    json_object_set_new(o, "ok", json_boolean(exit_code == 0));
+    json_object_set_new(o, "trace", json_string(trace_path));
+    json_object_set_new(o, "policy", json_string(j->policy.name));
+    json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(j->verdict)));
+    json_object_set_new(o, "first_divergence",
+                        j->first != NULL ? json_string(j->first->name) : json_null());
+    json_object_set_new(o, "first_suspicion",
+                        j->first_suspicious != NULL ? json_string(j->first_suspicious->name)
+                                                    : json_null());
+    json_object_set_new(o, "explained_by", override != NULL ? json_string(override) : json_null());
+    json_object_set_new(o, "forms", forms_json(j));
+    json_object_set_new(o, "undecided", json_integer((json_int_t)j->undecided));
+    json_object_set_new(o, "add", sinkproof_judgement_remedies(config, j));
+    json_object_set_new(o, "thinnest_margin", number(j->thinnest_margin));
+    json_array_append_new(results, o);
+    for (size_t i = 0; i < j->n_reports; i++)
+        json_array_append_new(results, point_json(&j->reports[i]));
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A judgement as a table that fits 100 columns, a paragraph on the first divergence, and JSON.
+#ifndef SINKPROOF_JUDGE_REPORT_H
+#define SINKPROOF_JUDGE_REPORT_H
+
+#include "audit/judge/judge.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+// all: one line per layer and point; else one line per point, over all layers.
+void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
+                               const sinkproof_judgement *judgement, bool all);
+
+// What the trace could not decide, and what to add to it (judge_remedy.c): a line for each group
+// of points, such as "F1, F2 undecided: layers 2-3 are not traced; add M12 of layer 3". Every
+// point is decided in a trace that holds what is named beside it.
+void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
+                                   const sinkproof_judgement *judgement);
+// The points to add, "02.M3", as an array of strings.
+json_t *sinkproof_judgement_remedies(const sinkproof_config *config,
+                                     const sinkproof_judgement *judgement);
+
+// Appends to `results`: first {"id": "judgement", "trace": ..., "verdict": ...,
+// "first_divergence": ..., "explained_by": override or null, "forms": ...}, then one object per
+// point and layer.
+void sinkproof_judgement_json(json_t *results, const char *trace_path,
+                              const sinkproof_config *config, const sinkproof_judgement *judgement,
+                              const char *override, int exit_code);
+
+#endif

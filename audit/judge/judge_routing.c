@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Which experts did the engine choose? Where the trace says so (M3) the choice is checked and
+// replayed. Where it does not, the choice is a set: every one that the logits' sets admit and that
+// what is traced of the slots (M4 to M8) does not refute. One is left: it is known. A few are left:
+// what follows is the hull over them. More: nothing is known of the token until its residual is
+// traced again. Never a guess.
+#include "audit/judge/judge_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHOICES = 16, SPOT = 32 }; // followed; rows of the up-projection that refute an expert
+
+typedef struct router {
+    const sinkproof_honest *g_ne, *t_nd;
+    sinkproof_routing *routing_n;
+    double *margin_n;
+} router;
+
+// One token's search.
+typedef struct search {
+    const sinkproof_walk *walk;
+    size_t experts, k;
+    const sinkproof_honest *g_e;
+    bool *may_e, *must_e; // may be among the chosen; is among them whatever the logits are
+    bool *fits_se;        // [k, experts]: slot s may hold expert e
+    sinkproof_choice at;  // under construction
+    sinkproof_choice found[CHOICES];
+    size_t n_found; // CHOICES + 1: too many
+} search;
+
+// Expert e is among the k largest for some logits of the sets, and for all of them.
+static void admit(search *s) {
+    size_t musts = 0;
+    for (size_t e = 0; e < s->experts; e++) {
+        size_t above = 0, rivals = 0;
+        for (size_t o = 0; o < s->experts; o++) {
+            above += s->g_e[o].lo > s->g_e[e].hi;
+            rivals += o != e && !(s->g_e[o].hi < s->g_e[e].lo);
+        }
+        s->may_e[e] = above < s->k;
+        s->must_e[e] = rivals < s->k;
+        musts += s->must_e[e];
+    }
+    if (musts > s->k) memset(s->must_e, 0, s->experts * sizeof *s->must_e); // not numbers
+}
+
+static size_t admitted(const search *s) {
+    size_t count = 0;
+    for (size_t e = 0; e < s->experts; e++) count += s->may_e[e];
+    return count;
+}
+
+static void keep_choice(search *s) {
+    for (size_t e = 0; e < s->experts; e++) {
+        bool in = !s->must_e[e];
+        for (size_t slot = 0; slot < s->k; slot++) in = in || s->at.expert[slot] == (int32_t)e;
+        if (!in) return;
+    }
+    if (s->n_found < CHOICES) s->found[s->n_found] = s->at;
+    s->n_found++;
+}
+
+// Every choice of distinct experts, slot by slot. Ordered: a slot is a place in the trace. Else the
+// slots' order says nothing, and each set of experts is met once, in ascending order.
+static void choose_from(search *s, bool ordered, size_t slot) {
+    if (slot == s->k) {
+        keep_choice(s);
+        return;
+    }
+    size_t first = !ordered && slot > 0 ? (size_t)s->at.expert[slot - 1] + 1 : 0;
+    for (size_t e = first; e < s->experts && s->n_found <= CHOICES; e++) {
+        bool taken = false;
+        for (size_t o = 0; o < slot; o++) taken = taken || s->at.expert[o] == (int32_t)e;
+        if (taken || !s->fits_se[slot * s->experts + e]) continue;
+        s->at.expert[slot] = (int32_t)e;
+        choose_from(s, ordered, slot + 1);
+    }
+}
+
+// ---- what the slots' values refute
+
+// The first rows of expert e's up-projection of one token, as far as the trace shows them: M5, M6
+// or, two of them together, M8.
+static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const sinkproof_planes *t,
+                      size_t q, size_t e) {
+    const sinkproof_walk *walk = part->walk;
+    const sinkproof_config *c = walk->config;
+    size_t up = 2 * c->inter, rows = up < SPOT ? up : SPOT, l = part->layer;
+    sinkproof_honest y[SPOT], z[SPOT / 2];
+    sinkproof_expert_rows one = {.expert = e, .first = 0, .rows = rows, .up = true};
+    bool fits =
+        sinkproof_expert_map(part, layer, &one, t, y, rows) &&
+        sinkproof_fits(
+            part, &(sinkproof_piece){.point = SINKPROOF_TRACE_M6, .offset = q * up, .count = rows},
+            y);
+    if (!fits || sinkproof_traced(walk, SINKPROOF_TRACE_M6, l)) return fits;
+    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * c->n_chosen * c->inter);
+    for (size_t f = 0; f < rows / 2; f++)
+        z[f] = sinkproof_honest_swiglu(&s, c, y[2 * f], y[2 * f + 1]);
+    return sinkproof_fits(
+        part,
+        &(sinkproof_piece){.point = SINKPROOF_TRACE_M8, .offset = q * c->inter, .count = rows / 2},
+        z);
+}
+
+static bool refute_by_slots(sinkproof_part *part, search *s, const sinkproof_layer *layer,
+                            const sinkproof_honest *t_d, size_t token) {
+    size_t d = part->walk->config->hidden;
+    sinkproof_planes t = sinkproof_planes_of(t_d, 1, d, d);
+    for (size_t slot = 0; slot < s->k; slot++)
+        for (size_t e = 0; e < s->experts; e++)
+            if (s->fits_se[slot * s->experts + e])
+                s->fits_se[slot * s->experts + e] =
+                    slot_fits(part, layer, &t, token * s->k + slot, e);
+    sinkproof_planes_free(&t);
+    return !part->failed;
+}
+
+// Where the set of experts is certain, so are their weights: M4 tells the slots apart.
+static void refute_by_weights(sinkproof_part *part, search *s, size_t token) {
+    sinkproof_choice all = {{0}};
+    sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
+    double common;
+    for (size_t e = 0, slot = 0; e < s->experts; e++)
+        if (s->may_e[e]) all.expert[slot++] = (int32_t)e;
+    sinkproof_expert_weights(part, s->g_e, &all, w, &common);
+    for (size_t slot = 0; slot < s->k; slot++)
+        for (size_t a = 0; a < s->k; a++)
+            s->fits_se[slot * s->experts + (size_t)all.expert[a]] =
+                s->fits_se[slot * s->experts + (size_t)all.expert[a]] &&
+                sinkproof_fits(part,
+                               &(sinkproof_piece){.point = SINKPROOF_TRACE_M4,
+                                                  .offset = token * s->k + slot,
+                                                  .count = 1},
+                               &w[a]);
+}
+
+// No choice explains the slots: one that the logits admit stands for all, and is convicted.
+static void take_likeliest(search *s) {
+    for (size_t slot = 0; slot < s->k; slot++) {
+        size_t best = s->experts;
+        for (size_t e = 0; e < s->experts; e++) {
+            bool taken = !s->may_e[e];
+            for (size_t o = 0; o < slot; o++) taken = taken || s->found[0].expert[o] == (int32_t)e;
+            if (!taken && (best == s->experts || s->g_e[e].mid > s->g_e[best].mid)) best = e;
+        }
+        s->found[0].expert[slot] = (int32_t)(best < s->experts ? best : slot);
+    }
+    s->n_found = 1;
+}
+
+static bool any_traced(const sinkproof_walk *walk, size_t l, const sinkproof_trace_point *points,
+                       size_t count) {
+    bool any = false;
+    for (size_t p = 0; p < count; p++) any = any || sinkproof_traced(walk, points[p], l);
+    return any;
+}
+
+static void find_choices(sinkproof_part *part, search *s, const sinkproof_layer *layer,
+                         const sinkproof_honest *t_d, size_t token) {
+    static const sinkproof_trace_point slots[] = {SINKPROOF_TRACE_M4, SINKPROOF_TRACE_M5,
+                                                  SINKPROOF_TRACE_M6, SINKPROOF_TRACE_M8,
+                                                  SINKPROOF_TRACE_M9, SINKPROOF_TRACE_M10};
+    const sinkproof_walk *walk = part->walk;
+    size_t l = part->layer;
+    bool ordered = any_traced(walk, l, slots, 6), told = any_traced(walk, l, slots + 2, 2);
+    admit(s);
+    for (size_t slot = 0; slot < s->k; slot++)
+        memcpy(&s->fits_se[slot * s->experts], s->may_e, s->experts * sizeof *s->may_e);
+    if (told) refute_by_slots(part, s, layer, t_d, token);
+    if (ordered && admitted(s) == s->k) refute_by_weights(part, s, token);
+    choose_from(s, ordered, 0);
+    if (s->n_found == 0) take_likeliest(s);
+}
+
+// ---- a selection that the trace holds
+
+// It is honest when no rejected expert certainly beats a chosen one. When every expert may be among
+// the largest, nothing could be refused.
+static void check_selection(sinkproof_part *part, const search *s, size_t token,
+                            const int32_t *chosen_k) {
+    bool open = admitted(s) == s->experts && s->experts > s->k;
+    for (size_t slot = 0; slot < s->k; slot++) {
+        double best_other = -INFINITY;
+        for (size_t e = 0; e < s->experts; e++) {
+            bool taken = false;
+            for (size_t o = 0; o < s->k; o++) taken = taken || chosen_k[o] == (int32_t)e;
+            if (!taken) best_other = fmax(best_other, s->g_e[e].lo);
+        }
+        // As a set: the chosen expert itself, or no expert where a better one was passed over.
+        sinkproof_honest set = sinkproof_known(chosen_k[slot]);
+        if (!(s->g_e[chosen_k[slot]].hi >= best_other)) set = sinkproof_known(-1);
+        if (open) set = sinkproof_unknown(chosen_k[slot]);
+        sinkproof_settle(part,
+                         &(sinkproof_piece){.point = SINKPROOF_TRACE_M3,
+                                            .offset = token * s->k + slot,
+                                            .count = 1,
+                                            .token = token},
+                         &set);
+    }
+}
+
+// The gap between the last chosen and the best rejected expert.
+static double margin_of(const search *s, const int32_t *chosen_k) {
+    double worst_in = INFINITY, best_out = -INFINITY;
+    for (size_t e = 0; e < s->experts; e++) {
+        bool in = false;
+        for (size_t o = 0; o < s->k; o++) in = in || chosen_k[o] == (int32_t)e;
+        if (sinkproof_unbounded(&s->g_e[e])) return INFINITY;
+        if (in)
+            worst_in = fmin(worst_in, s->g_e[e].mid);
+        else
+            best_out = fmax(best_out, s->g_e[e].mid);
+    }
+    return worst_in - best_out;
+}
+
+// ---- all tokens
+
+static bool keep(sinkproof_part *part, sinkproof_routing *r, const search *s) {
+    r->choices = s->n_found <= CHOICES ? s->n_found : 0;
+    if (r->choices < 2) return true;
+    r->choice = sinkproof_part_grab(part, r->choices, sizeof *r->choice);
+    if (r->choice == NULL) return false;
+    memcpy(r->choice, s->found, r->choices * sizeof *r->choice);
+    return true;
+}
+
+static void route_token(sinkproof_part *part, size_t i, void *of) {
+    const router *r = of;
+    const sinkproof_walk *walk = part->walk;
+    const sinkproof_config *c = walk->config;
+    size_t l = part->layer, k = c->n_chosen;
+    const sinkproof_tensor *m3 = sinkproof_trace_find(walk->trace, SINKPROOF_TRACE_M3, l);
+    sinkproof_layer layer = sinkproof_model_layer(walk->model, l);
+    int32_t *chosen_k = &walk->chosen[(l * walk->n + i) * k];
+    bool *memory = sinkproof_part_grab(part, (2 + k) * c->n_experts, sizeof *memory);
+    if (memory == NULL) return;
+    search s = {.walk = walk, .experts = c->n_experts, .k = k, .g_e = &r->g_ne[i * c->n_experts]};
+    s.may_e = memory, s.must_e = memory + s.experts, s.fits_se = memory + 2 * s.experts;
+    if (m3 != NULL) {
+        for (size_t slot = 0; slot < k; slot++)
+            chosen_k[slot] = (int32_t)sinkproof_tensor_value(m3, i * k + slot);
+        admit(&s);
+        check_selection(part, &s, i, chosen_k);
+        r->routing_n[i].choices = 1;
+    } else {
+        find_choices(part, &s, &layer, &r->t_nd[i * c->hidden], i);
+        keep(part, &r->routing_n[i], &s);
+        for (size_t slot = 0; slot < k; slot++)
+            chosen_k[slot] = s.n_found == 1 ? s.found[0].expert[slot] : -1;
+    }
+    bool told = m3 != NULL || sinkproof_traced(walk, SINKPROOF_TRACE_M2, l);
+    bool known = told && r->routing_n[i].choices == 1;
+    r->margin_n[i] = known ? margin_of(&s, chosen_k) : INFINITY;
+    free(memory);
+}
+
+bool sinkproof_walk_routing(sinkproof_walk *walk, size_t l, const sinkproof_honest *logits_ne,
+                            const sinkproof_honest *t_nd, sinkproof_routing *routing_n) {
+    sinkproof_judgement *j = walk->judgement;
+    router r = {logits_ne, t_nd, routing_n, malloc(walk->n * sizeof *r.margin_n)};
+    bool fine = r.margin_n != NULL && sinkproof_in_parts(walk, l, walk->n, route_token, &r);
+    for (size_t i = 0; fine && i < walk->n; i++) {
+        j->open[l] += routing_n[i].choices != 1;
+        if (!(r.margin_n[i] < j->thinnest_margin)) continue;
+        j->thinnest_margin = r.margin_n[i];
+        j->margin_layer = l, j->margin_token = i;
+    }
+    free(r.margin_n);
+    return fine;
+}
+
+void sinkproof_routing_free(sinkproof_routing *routing_n, size_t n) {
+    for (size_t i = 0; routing_n != NULL && i < n; i++) free(routing_n[i].choice);
+    free(routing_n);
+}

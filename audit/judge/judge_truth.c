@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// How far is the engine from the truth, and how much of that did each operation add? The real model
+// in binary64, along two tracks at once: from the tokens (the truth), and with every traced value
+// replaced by the engine's own before the next operation (local). Over the reals
+//   engine - truth = (engine - operation(engine's inputs)) + (operation(engine's inputs) - truth),
+// so error = local + inherited, element by element. The engine's routing is replayed; where it is
+// not known each track chooses by its own logits.
+#include "audit/judge/judge_internal.h"
+#include "audit/trace/trace_points.h"
+#include "ref/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Arrays are [2][n][width]: the truth's rows, then the local ones.
+typedef struct tracks {
+    sinkproof_walk *walk;
+    sinkproof_policy real;
+    size_t n;
+    double *cos_nd, *sin_nd;
+    double *x; // residual
+} tracks;
+
+static double *array(size_t count) {
+    return malloc((count > 0 ? count : 1) * sizeof(double));
+}
+
+// ---- comparing
+
+static void add(sinkproof_errors *sum, const sinkproof_errors *more) {
+    sum->truth += more->truth, sum->error += more->error;
+    sum->local += more->local, sum->inherited += more->inherited;
+}
+
+// One run of elements: what the engine has there takes the local track's place.
+static sinkproof_errors measure(const sinkproof_tensor *tensor, size_t offset, size_t count,
+                                const double *truth, double *local) {
+    sinkproof_errors e = {0};
+    for (size_t i = 0; i < count; i++) {
+        double v = sinkproof_tensor_value(tensor, offset + i), here = v - local[i];
+        double whole = v - truth[i], before = local[i] - truth[i];
+        e.truth += truth[i] * truth[i], e.error += whole * whole;
+        e.local += here * here, e.inherited += before * before;
+        local[i] = v;
+    }
+    return e;
+}
+
+static sinkproof_errors *errors_of(const tracks *t, sinkproof_trace_point point, size_t layer) {
+    size_t at = sinkproof_trace_point_is_layered(point) ? layer : t->walk->config->n_layers;
+    sinkproof_point_report *r = t->walk->report_of[at * SINKPROOF_TRACE_POINTS + (size_t)point];
+    return r != NULL ? &r->errors : NULL;
+}
+
+// A whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.
+static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
+                    const bool *skip_n, double *x) {
+    const sinkproof_tensor *tensor = sinkproof_trace_find(t->walk->trace, point, layer);
+    sinkproof_errors *sum = errors_of(t, point, layer);
+    if (tensor == NULL || sum == NULL) return true;
+    sinkproof_errors *row_n = calloc(t->n, sizeof *row_n);
+    if (row_n == NULL) return false;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < t->n; i++)
+        if (skip_n == NULL || !skip_n[i])
+            row_n[i] = measure(tensor, i * width, width, &x[i * width], &x[(t->n + i) * width]);
+    for (size_t i = 0; i < t->n; i++) add(sum, &row_n[i]); // in order: the same for any threads
+    free(row_n);
+    return true;
+}
+
+// ---- linear maps
+
+enum { ROWS = 256 }; // of a weight, decoded at a time
+
+// y[m, rows] = x[m, cols] w[rows, cols]^T + b
+static void product(size_t m, size_t rows, size_t cols, const double *x, const double *w,
+                    const double *b_r, double *y, size_t stride) {
+    sinkproof_times(m, rows, cols, x, w, y, stride);
+    for (size_t i = 0; b_r != NULL && i < m; i++)
+        for (size_t r = 0; r < rows; r++) y[i * stride + r] += b_r[r];
+}
+
+// The same with a stored weight, on one thread.
+static bool apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b, const double *x,
+                  double *y) {
+    double *w_rc = array(ROWS * w->cols), *b_r = b != NULL ? sinkproof_decoded(b) : NULL;
+    bool fine = w_rc != NULL && (b == NULL || b_r != NULL);
+    for (size_t r0 = 0; fine && r0 < w->rows; r0 += ROWS) {
+        size_t rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
+        for (size_t r = 0; r < rows; r++) sinkproof_matrix_row(w, r0 + r, &w_rc[r * w->cols]);
+        product(m, rows, w->cols, x, w_rc, b_r != NULL ? b_r + r0 : NULL, y + r0, w->rows);
+    }
+    free(w_rc), free(b_r);
+    return fine;
+}
+
+// The same on all threads: y[2 n, rows].
+static bool project(const tracks *t, const sinkproof_matrix *w, const sinkproof_matrix *b,
+                    const double *x, double *y) {
+    double *b_r = b != NULL ? sinkproof_decoded(b) : NULL;
+    bool fine = b == NULL || b_r != NULL;
+    size_t blocks = (w->rows + ROWS - 1) / ROWS;
+#pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
+    for (size_t block = 0; block < blocks; block++) {
+        size_t r0 = block * ROWS, rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
+        double *w_rc = array(rows * w->cols);
+        fine = fine && w_rc != NULL;
+        for (size_t r = 0; w_rc != NULL && r < rows; r++)
+            sinkproof_matrix_row(w, r0 + r, &w_rc[r * w->cols]);
+        if (w_rc != NULL)
+            product(2 * t->n, rows, w->cols, x, w_rc, b_r != NULL ? b_r + r0 : NULL, y + r0,
+                    w->rows);
+        free(w_rc);
+    }
+    free(b_r);
+    return fine;
+}
+
+// ---- attention
+
+typedef struct head {
+    size_t layer, h, window;
+    const double *q, *k, *v; // [2][n][...]
+    double sink;
+    double *out;
+} head;
+
+// Scores, weights and values of row i on one track, and on the other: s and a are [2][n + 1].
+static void attend_row(const tracks *t, const head *x, size_t i, double *s, double *a,
+                       sinkproof_errors sums[3]) {
+    const sinkproof_config *c = t->walk->config;
+    const sinkproof_trace *trace = t->walk->trace;
+    size_t n = t->n, d = c->head_dim, first = sinkproof_mask_first(x->window, i);
+    size_t seen = i + 1 - first, g = x->h / (c->n_heads / c->n_kv_heads);
+    for (size_t track = 0; track < 2; track++) {
+        const double *q_d = &x->q[((track * n + i) * c->n_heads + x->h) * d];
+        for (size_t j = 0; j < seen; j++) {
+            const double *k_d = &x->k[((track * n + first + j) * c->n_kv_heads + g) * d];
+            double dot = 0;
+            for (size_t at = 0; at < d; at++) dot += q_d[at] * k_d[at];
+            s[track * (n + 1) + j] = dot / sqrt((double)d);
+        }
+    }
+    size_t row = x->h * n + i;
+    const sinkproof_tensor *a6 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A6, x->layer);
+    if (a6 != NULL) sums[0] = measure(a6, row * n + first, seen, s, &s[n + 1]);
+    for (size_t track = 0; track < 2; track++) {
+        double *s_j = &s[track * (n + 1)], *a_j = &a[track * (n + 1)], m = x->sink, z;
+        for (size_t j = 0; j < seen; j++) m = fmax(m, s_j[j]);
+        z = a_j[seen] = exp(x->sink - m);
+        for (size_t j = 0; j < seen; j++) z += a_j[j] = exp(s_j[j] - m);
+        for (size_t j = 0; j <= seen; j++) a_j[j] /= z;
+    }
+    const sinkproof_tensor *a9 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A9, x->layer);
+    const sinkproof_tensor *a10 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A10, x->layer);
+    if (a9 != NULL) {
+        sums[1] = measure(a9, row * (n + 1) + first, seen, a, &a[n + 1]);
+        sinkproof_errors sink = measure(a9, row * (n + 1) + n, 1, &a[seen], &a[n + 1 + seen]);
+        add(&sums[1], &sink);
+    }
+    if (a10 != NULL) sums[2] = measure(a10, row * n + first, seen, a, &a[n + 1]);
+    for (size_t track = 0; track < 2; track++) {
+        double *o_d = &x->out[((track * n + i) * c->n_heads + x->h) * d];
+        memset(o_d, 0, d * sizeof *o_d);
+        for (size_t j = 0; j < seen; j++) {
+            const double *v_d = &x->v[((track * n + first + j) * c->n_kv_heads + g) * d];
+            for (size_t at = 0; at < d; at++) o_d[at] += a[track * (n + 1) + j] * v_d[at];
+        }
+    }
+}
+
+static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, const double *q,
+                   const double *k, const double *v, double *out) {
+    static const sinkproof_trace_point points[] = {SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A9,
+                                                   SINKPROOF_TRACE_A10};
+    const sinkproof_config *c = t->walk->config;
+    size_t rows = c->n_heads * t->n;
+    double *sinks = sinkproof_decoded(&layer->sinks);
+    sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
+    bool fine = sinks != NULL && sums != NULL;
+#pragma omp parallel for schedule(dynamic, 16) reduction(&& : fine)
+    for (size_t r = 0; r < (fine ? rows : 0); r++) {
+        head x = {l, r / t->n, c->sliding[l] ? c->window : 0, q, k, v, sinks[r / t->n], out};
+        double *work = array(4 * (t->n + 1));
+        fine = fine && work != NULL;
+        if (work != NULL) attend_row(t, &x, r % t->n, work, work + 2 * (t->n + 1), sums[r]);
+        free(work);
+    }
+    for (size_t p = 0; fine && p < 3; p++) {
+        sinkproof_errors *sum = errors_of(t, points[p], l);
+        for (size_t r = 0; sum != NULL && r < rows; r++) add(sum, &sums[r][p]);
+    }
+    free(sinks), free(sums);
+    return fine;
+}
+
+static bool norm(const tracks *t, sinkproof_point at, sinkproof_trace_point point, size_t l,
+                 const sinkproof_matrix *scale, double *out) {
+    double *work = array(t->walk->config->hidden);
+    if (work == NULL) return false;
+    sinkproof_rmsnorm(&t->real, at, scale, t->walk->config->rms_eps, 2 * t->n, t->x, out, work);
+    free(work);
+    return compare(t, point, l, t->walk->config->hidden, NULL, out);
+}
+
+static bool residual(const tracks *t, sinkproof_trace_point point, size_t l, const double *out) {
+    for (size_t i = 0; i < 2 * t->n * t->walk->config->hidden; i++) t->x[i] += out[i];
+    return compare(t, point, l, t->walk->config->hidden, NULL, t->x);
+}
+
+static void rotate(const tracks *t, size_t heads, double *x) {
+    size_t d = t->walk->config->head_dim;
+    for (size_t track = 0; track < 2; track++)
+        sinkproof_rope(&t->real, t->n, heads, d, t->cos_nd, t->sin_nd,
+                       x + track * t->n * heads * d);
+}
+
+static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
+    const sinkproof_config *c = t->walk->config;
+    size_t m = 2 * t->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
+    double *out = array(m * c->hidden), *q = array(m * wide), *k = array(m * narrow);
+    double *v = array(m * narrow), *o = array(m * wide);
+    bool fine = out != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
+                norm(t, SINKPROOF_AT_A1, SINKPROOF_TRACE_A1, l, &layer->attn_norm, out) &&
+                project(t, &layer->w_q, &layer->b_q, out, q) &&
+                project(t, &layer->w_k, &layer->b_k, out, k) &&
+                project(t, &layer->w_v, &layer->b_v, out, v) &&
+                compare(t, SINKPROOF_TRACE_A2_Q, l, wide, NULL, q) &&
+                compare(t, SINKPROOF_TRACE_A2_K, l, narrow, NULL, k) &&
+                compare(t, SINKPROOF_TRACE_A2_V, l, narrow, NULL, v);
+    if (fine) rotate(t, c->n_heads, q), rotate(t, c->n_kv_heads, k);
+    fine = fine && compare(t, SINKPROOF_TRACE_A4_Q, l, wide, NULL, q) &&
+           compare(t, SINKPROOF_TRACE_A4_K, l, narrow, NULL, k) &&
+           attend(t, l, layer, q, k, v, o) && compare(t, SINKPROOF_TRACE_A11, l, wide, NULL, o) &&
+           project(t, &layer->w_o, &layer->b_o, o, out) &&
+           compare(t, SINKPROOF_TRACE_A12, l, c->hidden, NULL, out) &&
+           residual(t, SINKPROOF_TRACE_A13, l, out);
+    free(out), free(q), free(k), free(v), free(o);
+    return fine;
+}
+
+// ---- experts
+
+typedef struct choice {
+    int32_t *chosen; // [2][n][k]
+    double *weight;  // [2][n][k]
+    bool *open_n;    // the engine's choice is not known
+} choice;
+
+// M3 and M4 of both tracks.
+static void choose(const tracks *t, size_t l, const double *logits, const choice *x) {
+    const sinkproof_config *c = t->walk->config;
+    size_t n = t->n, k = c->n_chosen;
+    for (size_t r = 0; r < 2 * n; r++) {
+        const double *g_e = &logits[r * c->n_experts];
+        int32_t *chosen_k = &x->chosen[r * k];
+        memcpy(chosen_k, &t->walk->chosen[(l * n + r % n) * k], k * sizeof *chosen_k);
+        x->open_n[r % n] = chosen_k[0] < 0;
+        if (chosen_k[0] < 0) sinkproof_router_choose(c->n_experts, k, g_e, chosen_k);
+        double m = -INFINITY, z = 0, *w_k = &x->weight[r * k];
+        for (size_t s = 0; s < k; s++) m = fmax(m, g_e[chosen_k[s]]);
+        for (size_t s = 0; s < k; s++) z += w_k[s] = exp(g_e[chosen_k[s]] - m);
+        for (size_t s = 0; s < k; s++) w_k[s] /= z;
+    }
+}
+
+// y[q] = W_e x[row of q] + b_e for every slot q of both tracks; x has a row for each `share` slots.
+static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matrix *w,
+                        const sinkproof_matrix *b, size_t share, const double *x, double *y) {
+    size_t slots = 2 * t->n * t->walk->config->n_chosen, experts = t->walk->config->n_experts;
+    bool fine = true;
+#pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
+    for (size_t e = 0; e < experts; e++) {
+        size_t *q = malloc(slots * sizeof *q), count = 0;
+        for (size_t s = 0; q != NULL && s < slots; s++)
+            if (x_k->chosen[s] == (int32_t)e) q[count++] = s;
+        double *in = array(count * w->cols), *out = array(count * w->rows);
+        sinkproof_matrix w_e = sinkproof_matrix_at(w, e), b_e = sinkproof_matrix_at(b, e);
+        bool good = q != NULL && in != NULL && out != NULL;
+        for (size_t s = 0; good && s < count; s++)
+            memcpy(&in[s * w->cols], &x[q[s] / share * w->cols], w->cols * sizeof *in);
+        if (count > 0) good = good && apply(count, &w_e, &b_e, in, out);
+        for (size_t s = 0; good && s < count; s++)
+            memcpy(&y[q[s] * w->rows], &out[s * w->rows], w->rows * sizeof *out);
+        fine = fine && good;
+        free(q), free(in), free(out);
+    }
+    return fine;
+}
+
+// M5 to M11: out[2][n][hidden].
+static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, const choice *x,
+                    const double *normed, double *out) {
+    const sinkproof_config *c = t->walk->config;
+    size_t k = c->n_chosen, slots = 2 * t->n * k, inter = c->inter;
+    double *up = array(slots * 2 * inter), *z = array(slots * inter);
+    double *down = array(slots * c->hidden);
+    bool fine = up != NULL && z != NULL && down != NULL &&
+                map_experts(t, x, &layer->w_up, &layer->b_up, k, normed, up) &&
+                compare(t, SINKPROOF_TRACE_M6, l, k * 2 * inter, x->open_n, up);
+#pragma omp parallel for schedule(static)
+    for (size_t q = 0; q < (fine ? slots : 0); q++)
+        sinkproof_swiglu(&t->real, c, &up[q * 2 * inter], &z[q * inter]);
+    fine = fine && compare(t, SINKPROOF_TRACE_M8, l, k * inter, x->open_n, z) &&
+           map_experts(t, x, &layer->w_down, &layer->b_down, 1, z, down) &&
+           compare(t, SINKPROOF_TRACE_M10, l, k * c->hidden, x->open_n, down);
+    if (fine) sinkproof_mixture(&t->real, 2 * t->n, k, c->hidden, x->chosen, x->weight, down, out);
+    free(up), free(z), free(down);
+    return fine && compare(t, SINKPROOF_TRACE_M11, l, c->hidden, NULL, out);
+}
+
+static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
+    const sinkproof_config *c = t->walk->config;
+    size_t m = 2 * t->n, k = c->n_chosen;
+    double *normed = array(m * c->hidden), *logits = array(m * c->n_experts);
+    double *out = array(m * c->hidden);
+    choice x = {malloc(m * k * sizeof *x.chosen), array(m * k), calloc(t->n, sizeof *x.open_n)};
+    bool fine = normed != NULL && logits != NULL && out != NULL && x.chosen != NULL &&
+                x.weight != NULL && x.open_n != NULL &&
+                norm(t, SINKPROOF_AT_M1, SINKPROOF_TRACE_M1, l, &layer->mlp_norm, normed) &&
+                project(t, &layer->w_router, &layer->b_router, normed, logits) &&
+                compare(t, SINKPROOF_TRACE_M2, l, c->n_experts, NULL, logits);
+    if (fine) choose(t, l, logits, &x);
+    fine = fine && compare(t, SINKPROOF_TRACE_M4, l, k, x.open_n, x.weight) &&
+           mixture(t, l, layer, &x, normed, out) && residual(t, SINKPROOF_TRACE_M12, l, out);
+    free(normed), free(logits), free(out), free(x.chosen), free(x.weight), free(x.open_n);
+    return fine;
+}
+
+// ---- the pass
+
+// F2 in pieces of the vocabulary, so that the full-size head stays bounded.
+static bool logits(const tracks *t, const double *normed) {
+    const sinkproof_tensor *f2 = sinkproof_trace_find(t->walk->trace, SINKPROOF_TRACE_F2, 0);
+    sinkproof_errors *sum = errors_of(t, SINKPROOF_TRACE_F2, 0);
+    sinkproof_matrix w = sinkproof_model_unembedding(t->walk->model);
+    size_t blocks = (w.rows + ROWS - 1) / ROWS, n = t->n;
+    if (f2 == NULL || sum == NULL) return true;
+    sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
+    bool fine = block_b != NULL;
+#pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
+    for (size_t b = 0; b < (fine ? blocks : 0); b++) {
+        size_t r0 = b * ROWS, rows = w.rows - r0 < ROWS ? w.rows - r0 : ROWS;
+        double *w_rc = array(rows * w.cols), *y = array(2 * n * rows);
+        bool good = w_rc != NULL && y != NULL;
+        for (size_t r = 0; good && r < rows; r++)
+            sinkproof_matrix_row(&w, r0 + r, &w_rc[r * w.cols]);
+        if (good) product(2 * n, rows, w.cols, normed, w_rc, NULL, y, rows);
+        for (size_t i = 0; good && i < n; i++) {
+            sinkproof_errors e =
+                measure(f2, i * w.rows + r0, rows, &y[i * rows], &y[(n + i) * rows]);
+            add(&block_b[b], &e);
+        }
+        fine = fine && good;
+        free(w_rc), free(y);
+    }
+    for (size_t b = 0; fine && b < blocks; b++) add(sum, &block_b[b]);
+    free(block_b);
+    return fine;
+}
+
+static bool finish(const tracks *t) {
+    sinkproof_matrix scale = sinkproof_model_final_norm(t->walk->model);
+    double *normed = array(2 * t->n * t->walk->config->hidden);
+    bool fine = normed != NULL && norm(t, SINKPROOF_AT_F1, SINKPROOF_TRACE_F1, 0, &scale, normed) &&
+                logits(t, normed);
+    free(normed);
+    return fine;
+}
+
+static bool begin(tracks *t) {
+    const sinkproof_config *c = t->walk->config;
+    size_t half = c->head_dim / 2;
+    double *freq_d = array(half);
+    t->cos_nd = array(t->n * half), t->sin_nd = array(t->n * half);
+    t->x = array(2 * t->n * c->hidden);
+    bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && t->x != NULL;
+    if (fine) {
+        sinkproof_matrix embedding = sinkproof_model_embedding(t->walk->model);
+        sinkproof_yarn_frequencies(&t->real, c, freq_d);
+        sinkproof_rope_table(&t->real, c, freq_d, 0, t->n, t->cos_nd, t->sin_nd);
+        sinkproof_embed(&t->real, &embedding, t->n, sinkproof_trace_tokens(t->walk->trace), t->x);
+        memcpy(t->x + t->n * c->hidden, t->x, t->n * c->hidden * sizeof *t->x);
+    }
+    free(freq_d);
+    return fine && compare(t, SINKPROOF_TRACE_T0, 0, c->hidden, NULL, t->x);
+}
+
+bool sinkproof_walk_truth(sinkproof_walk *walk) {
+    tracks t = {.walk = walk, .n = walk->n};
+    double step = (walk->all - walk->done) / (double)(walk->config->n_layers + 1);
+    bool fine = sinkproof_policy_known("real-f64", &t.real) && begin(&t);
+    for (size_t l = 0; fine && l < walk->config->n_layers; l++) {
+        sinkproof_layer layer = sinkproof_model_layer(walk->model, l);
+        fine = attention(&t, l, &layer) && experts(&t, l, &layer);
+        sinkproof_walk_progress(walk, step);
+    }
+    fine = fine && finish(&t);
+    sinkproof_walk_progress(walk, step);
+    free(t.cos_nd), free(t.sin_nd), free(t.x);
+    return fine;
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Settling a point: the engine's values against their honest sets, then in their place. And the
+// parts in which that is done: each with its own reports, merged in the order of the parts.
+#include "audit/judge/judge_internal.h"
+#include "audit/trace/trace_points.h"
+#include "ref/model/bf16.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
+    static const char *const names[] = {"absent",    "exact",      "within",
+                                        "undecided", "suspicious", "bug"};
+    return names[verdict];
+}
+
+sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elements) {
+    return sinkproof_setting_for(walk->policy, elements, walk->options->rate);
+}
+
+bool sinkproof_traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+    return sinkproof_trace_find(walk->trace, point, layer) != NULL;
+}
+
+// ---- sets
+
+sinkproof_honest sinkproof_unknown(double mid) {
+    return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, 0, 0};
+}
+
+bool sinkproof_unbounded(const sinkproof_honest *x) {
+    return x->lo == -INFINITY && x->hi == INFINITY;
+}
+
+sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
+    x = sinkproof_honest_hull(x, y);
+    x.var = x.spread = x.bias = x.order = 0; // which of the two is no random error
+    return x;
+}
+
+// ---- histograms
+
+// Bins of a quarter of an octave: the exponent and the two bits behind it, from 2^-32 on.
+enum { FIRST_BIN = (1023 - 32) * 4 };
+
+void sinkproof_histogram_add(sinkproof_histogram *histogram, double x) {
+    uint64_t pattern;
+    memcpy(&pattern, &x, sizeof pattern);
+    int bin = x > 0 ? (int)(pattern >> 50) - FIRST_BIN : 0;
+    bin = bin < 0 ? 0 : bin >= SINKPROOF_HISTOGRAM ? SINKPROOF_HISTOGRAM - 1 : bin;
+    histogram->counts[bin]++;
+    histogram->total++;
+}
+
+double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
+    size_t below = 0;
+    for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) {
+        below += histogram->counts[bin];
+        if (2 * below >= histogram->total && below > 0) // the bin's middle
+            return bin == 0 ? 0 : ldexp(1 + (bin % 4 + 0.5) / 4, bin / 4 - 32);
+    }
+    return 0;
+}
+
+static void histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from) {
+    into->total += from->total;
+    for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) into->counts[bin] += from->counts[bin];
+}
+
+// ---- one element, one piece
+
+// How far v is outside x, in ulp; beyond every number where it is none.
+static double gap_in_ulp(const sinkproof_honest *x, double v, double ulp) {
+    double gap = (v > x->hi ? v - x->hi : x->lo - v) / ulp;
+    return gap < INFINITY ? gap : INFINITY;
+}
+
+static void compare_element(sinkproof_point_report *report, sinkproof_format format, size_t at,
+                            double v, const sinkproof_honest *x) {
+    bool inside = v >= x->lo && v <= x->hi; // NaN is outside
+    bool likely = v >= x->likely_lo && v <= x->likely_hi;
+    double radius = sinkproof_radius(x), ulp = sinkproof_step(format, x->mid);
+    double share = v == x->mid ? 0 : fabs(v - x->mid) / radius, excess = share;
+    report->elements++;
+    report->nans += isnan(v);
+    if (x->lo != x->hi) {
+        report->several++;
+        sinkproof_histogram_add(&report->shares, share);
+    }
+    sinkproof_histogram_add(&report->widths, sinkproof_likely_about(x) / ulp);
+    if (!inside) { // ranks before every element inside
+        report->outside++;
+        excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
+    } else if (!likely) {
+        report->unlikely++;
+        excess = 1e3 + share;
+    }
+    if (inside && share > report->share_worst) report->share_worst = share;
+    if (excess > report->worst_excess || report->elements == 1) {
+        report->worst_excess = excess;
+        report->excess_ulp = inside ? 0 : gap_in_ulp(x, v, ulp);
+        report->worst_at = at, report->worst_value = v, report->worst_set = *x;
+    }
+}
+
+// The sets are as wide as what the operation adds: without it the engine might pass as well.
+static bool is_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
+    double width = 0, size = 0;
+    for (size_t i = 0; i < piece->count; i++) {
+        double radius = sinkproof_likely_about(&x[i]);
+        double added = x[i].mid - (piece->skipped != NULL ? piece->skipped[i] : 0);
+        width += radius * radius, size += added * added;
+    }
+    return width != 0 && !(width < size);
+}
+
+// Do the elements of a point have errors of their own, as drift assumes? Not when an input that
+// many of them share is known as a set alone.
+static bool errors_are_own(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    size_t n = sinkproof_trace_inputs(walk->config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_trace_point from = inputs[i].point;
+        bool known = from == SINKPROOF_TRACE_T0 || from == SINKPROOF_TRACE_M3 ||
+                     sinkproof_traced(walk, from, inputs[i].layer) ||
+                     (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
+                      sinkproof_traced(walk, SINKPROOF_TRACE_A10, layer));
+        bool own =
+            inputs[i].kind == SINKPROOF_INPUT_EACH && errors_are_own(walk, from, inputs[i].layer);
+        if (!known && !own) return false;
+    }
+    return true;
+}
+
+static sinkproof_point_report *report_of(sinkproof_part *part, sinkproof_trace_point point) {
+    if (part->reports[point] == NULL)
+        part->reports[point] = sinkproof_part_grab(part, 1, sizeof *part->reports[point]);
+    return part->reports[point];
+}
+
+static size_t place_of(const sinkproof_piece *piece, size_t i) {
+    return piece->apart != 0 && i + 1 == piece->count ? piece->apart : piece->offset + i;
+}
+
+// The engine's values of a piece.
+static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece *piece, double *v) {
+    size_t size = sinkproof_dtype_size(tensor->dtype);
+    size_t together = piece->count - (piece->apart != 0);
+    sinkproof_decode_many(tensor->dtype, tensor->data + piece->offset * size, 1, together, v);
+    if (piece->apart != 0) v[together] = sinkproof_tensor_value(tensor, piece->apart);
+}
+
+bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
+    const sinkproof_walk *walk = part->walk;
+    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, piece->point, part->layer);
+    if (tensor == NULL || piece->count == 0) return false;
+    sinkproof_point_report *report = report_of(part, piece->point);
+    double *v = sinkproof_part_grab(part, piece->count, sizeof *v);
+    if (report == NULL || v == NULL) {
+        free(v);
+        return false;
+    }
+    sinkproof_format format = sinkproof_trace_format(tensor->dtype);
+    engine_values(tensor, piece, v);
+    sinkproof_honest_store(format, piece->count, x);
+    for (size_t i = 0; i < piece->count; i++)
+        compare_element(report, format, place_of(piece, i), v[i], &x[i]);
+    if (is_undecided(piece, x)) report->undecided += piece->count;
+    // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
+    if (walk->policy->inside == SINKPROOF_F32 && errors_are_own(walk, piece->point, part->layer))
+        sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
+                            (double)piece->token / (double)walk->n);
+    for (size_t i = 0; i < piece->count; i++) x[i] = sinkproof_known(v[i]);
+    free(v);
+    return true;
+}
+
+void sinkproof_settle_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
+                            size_t count) {
+    const sinkproof_tensor *tensor = sinkproof_trace_find(part->walk->trace, point, part->layer);
+    if (tensor == NULL || count == 0) return;
+    sinkproof_point_report *report = report_of(part, point);
+    enum { AT_ONCE = 256 };
+    double v[AT_ONCE];
+    for (size_t done = 0; report != NULL && done < count; done += AT_ONCE) {
+        size_t some = count - done < AT_ONCE ? count - done : AT_ONCE, zeros = 0;
+        sinkproof_piece piece = {.point = point, .offset = offset + done, .count = some};
+        engine_values(tensor, &piece, v);
+        while (zeros < some && v[zeros] == 0) zeros++;
+        report->elements += zeros; // equal to the only value of their sets
+        report->widths.total += zeros, report->widths.counts[0] += zeros;
+        for (size_t i = zeros; i < some; i++) {
+            sinkproof_honest zero = sinkproof_known(0);
+            compare_element(report, sinkproof_trace_format(tensor->dtype), offset + done + i, v[i],
+                            &zero);
+        }
+    }
+}
+
+bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
+                    const sinkproof_honest *x) {
+    const sinkproof_tensor *tensor =
+        sinkproof_trace_find(part->walk->trace, piece->point, part->layer);
+    for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
+        double v = sinkproof_tensor_value(tensor, place_of(piece, i));
+        sinkproof_honest stored =
+            sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), x[i]);
+        if (!(v >= stored.lo && v <= stored.hi)) return false;
+    }
+    return true;
+}
+
+// ---- parts
+
+void *sinkproof_part_grab(sinkproof_part *part, size_t count, size_t size) {
+    void *p = calloc(count > 0 ? count : 1, size);
+    part->failed = part->failed || p == NULL;
+    return p;
+}
+
+static void report_merge(sinkproof_point_report *into, const sinkproof_point_report *from) {
+    if (from->elements == 0) return;
+    if (into->elements == 0 || from->worst_excess > into->worst_excess) {
+        into->worst_excess = from->worst_excess, into->excess_ulp = from->excess_ulp;
+        into->worst_at = from->worst_at, into->worst_value = from->worst_value;
+        into->worst_set = from->worst_set;
+    }
+    into->elements += from->elements, into->several += from->several;
+    into->outside += from->outside, into->unlikely += from->unlikely;
+    into->undecided += from->undecided, into->nans += from->nans;
+    into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
+    histogram_merge(&into->shares, &from->shares);
+    histogram_merge(&into->widths, &from->widths);
+    sinkproof_drift_merge(&into->drift_sums, &from->drift_sums);
+    into->errors.truth += from->errors.truth, into->errors.error += from->errors.error;
+    into->errors.local += from->errors.local, into->errors.inherited += from->errors.inherited;
+}
+
+void sinkproof_report_free(sinkproof_point_report *report) {
+    if (report != NULL) sinkproof_drift_free(&report->drift_sums);
+    free(report);
+}
+
+static bool part_merge(sinkproof_walk *walk, sinkproof_part *part) {
+    bool fine = !part->failed;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_point_report *from = part->reports[p];
+        if (from == NULL) continue;
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        size_t layer =
+            sinkproof_trace_point_is_layered(point) ? part->layer : walk->config->n_layers;
+        sinkproof_point_report **into =
+            &walk->report_of[layer * SINKPROOF_TRACE_POINTS + (size_t)p];
+        if (*into == NULL)
+            *into = from;
+        else
+            report_merge(*into, from), sinkproof_report_free(from);
+    }
+    return fine;
+}
+
+bool sinkproof_in_parts(sinkproof_walk *walk, size_t layer, size_t count, sinkproof_part_work *work,
+                        void *of) {
+    enum { AT_ONCE = 128 }; // bounds the memory of their reports
+    sinkproof_part *parts = calloc(AT_ONCE, sizeof *parts);
+    bool fine = parts != NULL;
+    for (size_t first = 0; fine && first < count; first += AT_ONCE) {
+        size_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
+#pragma omp parallel for schedule(dynamic, 1)
+        for (size_t p = 0; p < some; p++) {
+            parts[p] = (sinkproof_part){.walk = walk, .layer = layer};
+            work(&parts[p], first + p, of);
+        }
+        for (size_t p = 0; p < some; p++) fine = part_merge(walk, &parts[p]) && fine;
+    }
+    free(parts);
+    return fine;
+}

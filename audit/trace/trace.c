@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Reading a trace that a stranger wrote: every name, shape, dtype and index is checked before
+// anyone computes with it. Values are not: a NaN is the judge's business.
+#include "audit/trace/trace.h"
+
+#include "audit/trace/trace_points.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sinkproof_trace {
+    sinkproof_safetensors *file;
+    size_t n, n_layers;
+    int32_t *tokens_n, *positions_n;
+    const sinkproof_tensor **at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]; NULL where absent
+};
+
+static void print_shape(size_t rank, const size_t *shape, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (size_t r = 0; r < rank && used < size; r++)
+        used += (size_t)snprintf(text + used, size - used, "%s%zu", r > 0 ? ", " : "", shape[r]);
+    if (used < size) snprintf(text + used, size - used, "]");
+}
+
+static bool check_shape(const char *file, const sinkproof_tensor *tensor, size_t rank,
+                        const size_t *shape, sinkproof_error *error) {
+    bool same = tensor->rank == rank;
+    for (size_t r = 0; same && r < rank; r++) same = tensor->shape[r] == shape[r];
+    if (same) return true;
+    char expected[128], found[192];
+    print_shape(rank, shape, expected, sizeof expected);
+    print_shape(tensor->rank, tensor->shape, found, sizeof found);
+    return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape %s, found %s", file,
+                          tensor->name, expected, found);
+}
+
+static bool is_integer(sinkproof_dtype dtype) {
+    return dtype == SINKPROOF_DTYPE_I32 || dtype == SINKPROOF_DTYPE_I64;
+}
+
+static bool is_float(sinkproof_dtype dtype) {
+    return dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
+           dtype == SINKPROOF_DTYPE_F32 || dtype == SINKPROOF_DTYPE_F64;
+}
+
+static bool check_dtype(const char *file, const sinkproof_tensor *tensor, bool integer,
+                        sinkproof_error *error) {
+    if (integer ? is_integer(tensor->dtype) : is_float(tensor->dtype)) return true;
+    return sinkproof_fail(error, "%.300s: tensor %.100s: expected dtype %s, found %s", file,
+                          tensor->name, integer ? "I32 or I64" : "BF16, F16, F32 or F64",
+                          sinkproof_dtype_name(tensor->dtype));
+}
+
+// Element i of a tensor of indices, I32 or I64.
+static int64_t index_at(const sinkproof_tensor *tensor, size_t i) {
+    int64_t wide;
+    int32_t narrow;
+    if (tensor->dtype == SINKPROOF_DTYPE_I64) {
+        memcpy(&wide, tensor->data + i * sizeof wide, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, tensor->data + i * sizeof narrow, sizeof narrow);
+    return narrow;
+}
+
+// Integers of [0, limit), checked one by one.
+static bool check_range(const char *file, const sinkproof_tensor *tensor, size_t limit,
+                        sinkproof_error *error) {
+    for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++) {
+        int64_t x = index_at(tensor, i);
+        if (x < 0 || (uint64_t)x >= limit)
+            return sinkproof_fail(error,
+                                  "%.300s: tensor %.100s: element %zu is %lld, expected 0 to %zu",
+                                  file, tensor->name, i, (long long)x, limit - 1);
+    }
+    return true;
+}
+
+// `tokens` or `positions` as [n]; n is taken from the first one read (*n == 0).
+static bool read_indices(const char *file, sinkproof_trace *trace, const char *name, size_t limit,
+                         int32_t **out_n, sinkproof_error *error) {
+    const sinkproof_tensor *tensor = sinkproof_safetensors_find(trace->file, name);
+    if (tensor == NULL)
+        return sinkproof_fail(error, "%.300s: expected a tensor %s, found none", file, name);
+    if (trace->n == 0 && tensor->rank == 1) trace->n = tensor->shape[0];
+    if (!check_shape(file, tensor, 1, &trace->n, error)) return false;
+    if (trace->n == 0)
+        return sinkproof_fail(error, "%.300s: tensor %s: expected one token or more, found none",
+                              file, name);
+    if (!check_dtype(file, tensor, true, error)) return false;
+    if (!check_range(file, tensor, limit, error)) return false;
+    *out_n = calloc(trace->n, sizeof **out_n);
+    if (*out_n == NULL) return sinkproof_fail(error, "%.300s: no memory for %s", file, name);
+    for (size_t t = 0; t < trace->n; t++) (*out_n)[t] = (int32_t)index_at(tensor, t);
+    return true;
+}
+
+static bool read_sequence(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
+                          sinkproof_error *error) {
+    size_t context = config->max_context < INT32_MAX ? config->max_context : INT32_MAX;
+    if (!read_indices(file, trace, "tokens", config->vocab, &trace->tokens_n, error)) return false;
+    if (!read_indices(file, trace, "positions", context, &trace->positions_n, error)) return false;
+    for (size_t t = 0; t < trace->n; t++)
+        if ((size_t)trace->positions_n[t] != t)
+            return sinkproof_fail(error,
+                                  "%.300s: tensor positions: expected 0, 1, 2 ... (one whole "
+                                  "sequence), found %d at %zu",
+                                  file, (int)trace->positions_n[t], t);
+    return true;
+}
+
+// A token's chosen experts are distinct experts.
+static bool check_chosen(const char *file, const sinkproof_config *config,
+                         const sinkproof_tensor *tensor, sinkproof_error *error) {
+    size_t k = config->n_chosen;
+    if (!check_range(file, tensor, config->n_experts, error)) return false;
+    for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++)
+        for (size_t before = i - i % k; before < i; before++)
+            if (index_at(tensor, i) == index_at(tensor, before))
+                return sinkproof_fail(error,
+                                      "%.300s: tensor %.100s: token %zu chose expert %lld twice",
+                                      file, tensor->name, i / k, (long long)index_at(tensor, i));
+    return true;
+}
+
+static bool unknown_name(const char *file, const char *name, size_t n_layers,
+                         sinkproof_error *error) {
+    char nearest[SINKPROOF_TRACE_NAME];
+    sinkproof_trace_nearest(name, n_layers, nearest);
+    return sinkproof_fail(error, "%.300s: unknown tensor '%.100s': the nearest known name is %s",
+                          file, name, nearest);
+}
+
+static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
+                       const sinkproof_tensor *tensor, sinkproof_error *error) {
+    sinkproof_trace_point point;
+    size_t layer, shape[SINKPROOF_MAX_RANK];
+    if (strcmp(tensor->name, "tokens") == 0 || strcmp(tensor->name, "positions") == 0) return true;
+    if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
+        return unknown_name(file, tensor->name, config->n_layers, error);
+    if (layer >= config->n_layers)
+        return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
+                              tensor->name, config->n_layers);
+    size_t rank = sinkproof_trace_shape(config, point, trace->n, shape);
+    bool indices = point == SINKPROOF_TRACE_M3;
+    if (!check_shape(file, tensor, rank, shape, error)) return false;
+    if (!check_dtype(file, tensor, indices, error)) return false;
+    if (indices && !check_chosen(file, config, tensor, error)) return false;
+    trace->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point] = tensor;
+    return true;
+}
+
+static bool check_format(const char *file, const sinkproof_trace *trace, sinkproof_error *error) {
+    const char *format = sinkproof_safetensors_metadata(trace->file, "format");
+    if (format != NULL && strcmp(format, "sinkproof-trace-1") == 0) return true;
+    return sinkproof_fail(error, "%.300s: expected metadata format sinkproof-trace-1, found %.100s",
+                          file, format != NULL ? format : "none");
+}
+
+// Takes the opened file over, also on failure.
+static bool read_trace(const char *name, sinkproof_safetensors *file,
+                       const sinkproof_config *config, sinkproof_trace **result,
+                       sinkproof_error *error) {
+    sinkproof_trace *trace = calloc(1, sizeof *trace);
+    if (trace == NULL) {
+        sinkproof_safetensors_close(file);
+        return sinkproof_fail(error, "%.300s: no memory for a trace", name);
+    }
+    trace->file = file;
+    trace->n_layers = config->n_layers;
+    trace->at_lp = calloc(config->n_layers * SINKPROOF_TRACE_POINTS, sizeof *trace->at_lp);
+    bool good = trace->at_lp != NULL || sinkproof_fail(error, "%.300s: no memory", name);
+    good = good && check_format(name, trace, error) && read_sequence(name, config, trace, error);
+    for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
+        good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
+    if (good)
+        *result = trace;
+    else
+        sinkproof_trace_close(trace);
+    return good;
+}
+
+bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
+                          sinkproof_error *error) {
+    sinkproof_safetensors *file;
+    if (!sinkproof_safetensors_open(path, &file, error)) return false;
+    return read_trace(path, file, config, trace, error);
+}
+
+bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
+                           const sinkproof_config *config, sinkproof_trace **trace,
+                           sinkproof_error *error) {
+    sinkproof_safetensors *file;
+    if (!sinkproof_safetensors_parse(bytes, length, name, &file, error)) return false;
+    return read_trace(name, file, config, trace, error);
+}
+
+void sinkproof_trace_close(sinkproof_trace *trace) {
+    if (trace == NULL) return;
+    sinkproof_safetensors_close(trace->file);
+    free(trace->tokens_n);
+    free(trace->positions_n);
+    free(trace->at_lp);
+    free(trace);
+}
+
+size_t sinkproof_trace_length(const sinkproof_trace *trace) {
+    return trace->n;
+}
+
+const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace) {
+    return trace->tokens_n;
+}
+
+const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace) {
+    return trace->positions_n;
+}
+
+const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key) {
+    return sinkproof_safetensors_metadata(trace->file, key);
+}
+
+const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
+                                             sinkproof_trace_point point, size_t layer) {
+    if (!sinkproof_trace_point_is_layered(point)) layer = 0;
+    if (layer >= trace->n_layers) return NULL;
+    return trace->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+}

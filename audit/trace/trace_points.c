@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Names of the points of a trace ("sinkproof-trace-1").
+#include "audit/trace/trace_points.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool point_named(const char *name, bool layered, sinkproof_trace_point *point) {
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p) != layered ||
+            strcmp(sinkproof_trace_point_name((sinkproof_trace_point)p), name) != 0)
+            continue;
+        *point = (sinkproof_trace_point)p;
+        return true;
+    }
+    return false;
+}
+
+bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, size_t *layer) {
+    *layer = 0;
+    if (point_named(name, false, point)) return true;
+    size_t digits = strspn(name, "0123456789");
+    bool padded = digits == 2 || (digits > 2 && digits < 9 && name[0] != '0');
+    if (!padded || name[digits] != '.') return false;
+    *layer = (size_t)strtoul(name, NULL, 10);
+    return point_named(name + digits + 1, true, point);
+}
+
+void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name) {
+    if (sinkproof_trace_point_is_layered(point))
+        snprintf(name, SINKPROOF_TRACE_NAME, "%02zu.%s", layer, sinkproof_trace_point_name(point));
+    else
+        snprintf(name, SINKPROOF_TRACE_NAME, "%s", sinkproof_trace_point_name(point));
+}
+
+size_t sinkproof_edits(const char *a, const char *b) {
+    size_t row[SINKPROOF_TRACE_NAME + 1], length = strlen(b);
+    for (size_t j = 0; j <= length; j++) row[j] = j;
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0]; // the entry up and to the left
+        row[0] = i + 1;
+        for (size_t j = 0; j < length; j++) {
+            size_t substituted = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            size_t shifted = 1 + (row[j] < diagonal ? row[j] : diagonal);
+            row[j + 1] = substituted < shifted ? substituted : shifted;
+        }
+    }
+    return row[length];
+}
+
+void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest) {
+    char start[SINKPROOF_TRACE_NAME], candidate[SINKPROOF_TRACE_NAME];
+    snprintf(start, sizeof start, "%s", name); // the beginning of an endless name is enough
+    size_t digits = strspn(start, "0123456789"), best = SIZE_MAX;
+    size_t layer = digits > 0 && digits < 9 ? (size_t)strtoul(start, NULL, 10) : 0;
+    if (layer >= n_layers) layer = n_layers - 1;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_trace_name((sinkproof_trace_point)p, layer, candidate);
+        size_t distance = sinkproof_edits(start, candidate);
+        if (distance >= best) continue;
+        best = distance;
+        strcpy(nearest, candidate);
+    }
+}
+
+sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype) {
+    switch (dtype) {
+    case SINKPROOF_DTYPE_BF16:
+        return SINKPROOF_BF16;
+    case SINKPROOF_DTYPE_F16:
+        return SINKPROOF_F16;
+    case SINKPROOF_DTYPE_F32:
+        return SINKPROOF_F32;
+    default:
+        return SINKPROOF_F64;
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Names of a trace's points: with their layer, and the nearest known one to a name that is none.
+#ifndef SINKPROOF_TRACE_POINTS_H
+#define SINKPROOF_TRACE_POINTS_H
+
+#include "audit/trace/trace.h"
+#include "ref/policy.h"
+
+// The format of a tensor that holds numbers in `dtype` (F64 for integers).
+sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype);
+
+// "03.A4.q" into layer 3 and A4.q; "F2" into F2. Layers have two digits or more, no other
+// leading zeros. False for any other name.
+bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, size_t *layer);
+
+// "03.A4.q" into `name`, which holds at least SINKPROOF_TRACE_NAME characters.
+enum { SINKPROOF_TRACE_NAME = 40 };
+void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name);
+
+// Letters to insert, delete or replace to turn a into b (Levenshtein); b is shorter than
+// SINKPROOF_TRACE_NAME, a of any length.
+size_t sinkproof_edits(const char *a, const char *b);
+
+// The known name with the fewest edits from `name`, keeping its layer when it has one.
+void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest);
+
+#endif

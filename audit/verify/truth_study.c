@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Gathering what the walk over the reals shows, and writing it as a trace.
+#include "audit/verify/truth_study.h"
+
+#include "audit/trace/trace_points.h"
+#include "audit/version.h"
+#include "proofs/bounds/worst.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
+                          const sinkproof_trace *trace, size_t n, bool local, bool keep) {
+    *study = (truth_study){.config = config, .trace = trace, .n = n, .local = local, .keep = keep};
+    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+        study->points[point].radius_log2 = -INFINITY;
+        study->points[point].relative_log2 = -INFINITY;
+    }
+}
+
+void sinkproof_study_clear(truth_study *study) {
+    for (size_t i = 0; i < study->n_kept; i++) {
+        free(study->kept[i].midpoint);
+        free(study->kept[i].radius);
+    }
+    free(study->kept);
+}
+
+static size_t elements_of(const sinkproof_truth_place *place) {
+    size_t elements = 1;
+    for (size_t d = 0; d < place->rank; d++) elements *= place->shape[d];
+    return elements;
+}
+
+static size_t point_of(const sinkproof_truth_place *place) {
+    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++)
+        if (strcmp(sinkproof_trace_point_name((sinkproof_trace_point)point), place->point) == 0)
+            return point;
+    return SINKPROOF_TRACE_POINTS;
+}
+
+// A score that the mask hides from its query: engines may hold anything there.
+static bool hidden(const truth_study *study, size_t point, size_t layer, size_t at) {
+    if (point != SINKPROOF_TRACE_A6) return false;
+    size_t j = at % study->n, i = at / study->n % study->n;
+    return j > i || (study->config->sliding[layer] && i - j >= study->config->window);
+}
+
+static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_srcptr values,
+                    size_t elements) {
+    s->rank = place->rank;
+    memcpy(s->shape, place->shape, place->rank * sizeof *s->shape);
+    for (size_t i = 0; i < elements; i++) {
+        double radius = sinkproof_truth_radius_log2(values + i);
+        double relative = sinkproof_truth_relative_log2(values + i);
+        s->infinite += radius == INFINITY;
+        s->radius_log2 = sinkproof_worst(s->radius_log2, radius);
+        if (!(relative > s->relative_log2)) continue;
+        s->relative_log2 = relative;
+        s->relative_layer = place->layer;
+        s->relative_at = i;
+    }
+    s->elements += elements;
+}
+
+// The engine's values against the truth of the operation. A value that is no number is
+// infinitely far away.
+static void compare(const truth_study *study, truth_summary *s, size_t point,
+                    const sinkproof_truth_place *place, arb_srcptr values, size_t elements,
+                    const sinkproof_tensor *tensor) {
+    s->format = sinkproof_trace_format(tensor->dtype);
+    for (size_t i = 0; i < elements; i++) {
+        if (hidden(study, point, place->layer, i)) continue;
+        double distance = sinkproof_truth_distance(values + i, sinkproof_tensor_value(tensor, i));
+        double truth = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
+        double ulp = distance / sinkproof_ulp(s->format, truth);
+        s->compared++;
+        s->distance = sinkproof_worst(s->distance, distance);
+        if (sinkproof_is_worse(s->ulp, ulp)) {
+            s->ulp = ulp;
+            s->ulp_layer = place->layer;
+            s->ulp_at = i;
+        }
+    }
+}
+
+static void keep(truth_study *study, const sinkproof_truth_place *place, arb_srcptr values,
+                 size_t elements, bool whole) {
+    truth_kept *list = realloc(study->kept, (study->n_kept + 1) * sizeof *list);
+    if (list == NULL) abort();
+    study->kept = list;
+    truth_kept *k = &list[study->n_kept++];
+    *k = (truth_kept){.rank = place->rank, .elements = elements};
+    snprintf(k->name, sizeof k->name, "%s", place->name);
+    memcpy(k->shape, place->shape, place->rank * sizeof *k->shape);
+    k->midpoint = malloc((elements + 1) * sizeof *k->midpoint);
+    k->radius = whole ? NULL : malloc((elements + 1) * sizeof *k->radius);
+    if (k->midpoint == NULL || (!whole && k->radius == NULL)) abort();
+    for (size_t i = 0; i < elements; i++) {
+        k->midpoint[i] = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
+        if (!whole) k->radius[i] = sinkproof_truth_distance(values + i, k->midpoint[i]);
+    }
+}
+
+static void see(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
+    truth_study *study = context;
+    size_t point = point_of(place), elements = elements_of(place);
+    if (point == SINKPROOF_TRACE_POINTS) return;
+    measure(&study->points[point], place, values, elements);
+    if (study->keep) keep(study, place, values, elements, point == SINKPROOF_TRACE_M3);
+    if (!study->local || point == SINKPROOF_TRACE_M3) return;
+    const sinkproof_tensor *tensor =
+        sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
+    if (tensor != NULL && sinkproof_tensor_elements(tensor) == elements)
+        compare(study, &study->points[point], point, place, values, elements, tensor);
+}
+
+// The engine's own values, exact, feed whatever follows. Masked weights are never read. Nothing
+// follows the logits: they stay the truth of the engine's last hidden state.
+static void replay(void *context, const sinkproof_truth_place *place, arb_ptr values) {
+    const truth_study *study = context;
+    size_t point = point_of(place), elements = elements_of(place);
+    if (point == SINKPROOF_TRACE_POINTS || point == SINKPROOF_TRACE_F2) return;
+    const sinkproof_tensor *tensor =
+        sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
+    if (tensor == NULL || sinkproof_tensor_elements(tensor) != elements) return;
+    for (size_t i = 0; i < elements; i++) arb_set_d(values + i, sinkproof_tensor_value(tensor, i));
+}
+
+static bool choose(void *context, size_t layer, size_t *chosen_nk) {
+    const truth_study *study = context;
+    const sinkproof_tensor *tensor = sinkproof_trace_find(study->trace, SINKPROOF_TRACE_M3, layer);
+    size_t slots = study->n * study->config->n_chosen;
+    if (tensor == NULL || sinkproof_tensor_elements(tensor) != slots) return false;
+    for (size_t s = 0; s < slots; s++) {
+        double id = sinkproof_tensor_value(tensor, s);
+        chosen_nk[s] = id >= 0 ? (size_t)id : SIZE_MAX; // the walk refuses what is no expert
+    }
+    return true;
+}
+
+static void progress(void *context, size_t done, size_t total) {
+    const truth_study *study = context;
+    if (study->progress != NULL) study->progress(done, total);
+}
+
+sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study) {
+    return (sinkproof_truth_hooks){.see = see,
+                                   .replay = study->local ? replay : NULL,
+                                   .choose = study->trace != NULL ? choose : NULL,
+                                   .progress = progress,
+                                   .context = study};
+}
+
+void sinkproof_study_where(const truth_study *study, size_t point, size_t layer, size_t at,
+                           char text[96]) {
+    const truth_summary *s = &study->points[point];
+    size_t index[3] = {0, 0, 0};
+    for (size_t d = s->rank; d-- > 0;) {
+        index[d] = at % s->shape[d];
+        at /= s->shape[d];
+    }
+    char name[SINKPROOF_TRACE_NAME];
+    sinkproof_trace_name((sinkproof_trace_point)point, layer, name);
+    if (s->rank == 3)
+        snprintf(text, 96, "%s[%zu, %zu, %zu]", name, index[0], index[1], index[2]);
+    else
+        snprintf(text, 96, "%s[%zu, %zu]", name, index[0], index[1]);
+}
+
+static void declare(sinkproof_safetensors_writer *writer, const truth_kept *k) {
+    char name[80];
+    sinkproof_safetensors_writer_declare(
+        writer, k->name, k->radius == NULL ? SINKPROOF_DTYPE_I32 : SINKPROOF_DTYPE_F64, k->rank,
+        k->shape);
+    if (k->radius == NULL) return;
+    snprintf(name, sizeof name, "%s.radius", k->name);
+    sinkproof_safetensors_writer_declare(writer, name, SINKPROOF_DTYPE_F64, k->rank, k->shape);
+}
+
+static bool write_whole(sinkproof_safetensors_writer *writer, const double *values, size_t n,
+                        sinkproof_error *error) {
+    bool done = true;
+    for (size_t i = 0; i < n && done; i++) {
+        int32_t value = (int32_t)values[i];
+        done = sinkproof_safetensors_writer_bytes(writer, &value, sizeof value, error);
+    }
+    return done;
+}
+
+static bool write_kept(sinkproof_safetensors_writer *writer, const truth_kept *k,
+                       sinkproof_error *error) {
+    if (k->radius == NULL) return write_whole(writer, k->midpoint, k->elements, error);
+    size_t bytes = k->elements * sizeof(double);
+    return sinkproof_safetensors_writer_bytes(writer, k->midpoint, bytes, error) &&
+           sinkproof_safetensors_writer_bytes(writer, k->radius, bytes, error);
+}
+
+bool sinkproof_study_write(const truth_study *study, const char *path, const int32_t *tokens_n,
+                           const sinkproof_model *model, long bits, sinkproof_error *error) {
+    char text[64];
+    sinkproof_safetensors_writer *writer = sinkproof_safetensors_writer_new();
+    sinkproof_safetensors_writer_metadata(writer, "format", "sinkproof-trace-1");
+    sinkproof_safetensors_writer_metadata(writer, "engine", "sinkproof truth");
+    sinkproof_safetensors_writer_metadata(writer, "version", SINKPROOF_VERSION);
+    sinkproof_safetensors_writer_metadata(writer, "policy", "real");
+    sinkproof_safetensors_writer_metadata(writer, "label", "enclosed");
+    snprintf(text, sizeof text, "%ld", bits);
+    sinkproof_safetensors_writer_metadata(writer, "bits", text);
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)sinkproof_model_fingerprint(model));
+    sinkproof_safetensors_writer_metadata(writer, "fingerprint", text);
+    sinkproof_safetensors_writer_declare(writer, "tokens", SINKPROOF_DTYPE_I32, 1, &study->n);
+    sinkproof_safetensors_writer_declare(writer, "positions", SINKPROOF_DTYPE_I32, 1, &study->n);
+    for (size_t i = 0; i < study->n_kept; i++) declare(writer, &study->kept[i]);
+    bool done =
+        sinkproof_safetensors_writer_begin(writer, path, error) &&
+        sinkproof_safetensors_writer_bytes(writer, tokens_n, study->n * sizeof *tokens_n, error);
+    for (size_t i = 0; i < study->n && done; i++) {
+        int32_t position = (int32_t)i;
+        done = sinkproof_safetensors_writer_bytes(writer, &position, sizeof position, error);
+    }
+    for (size_t i = 0; i < study->n_kept && done; i++)
+        done = write_kept(writer, &study->kept[i], error);
+    done = done && sinkproof_safetensors_writer_finish(writer, error);
+    sinkproof_safetensors_writer_free(writer);
+    return done;
+}

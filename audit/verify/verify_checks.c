@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Which measurement is evidence for which statement, and for which letter of its heading. Exact
+// instances and identities name their statement themselves (proofs/exact, proofs/truth).
+#include "audit/verify/verify.h"
+
+#include <string.h>
+
+static const verify_check checks[] = {
+    {"attn.qkv", 'B', "bound.linear", sinkproof_verify_linear},
+    {"attn.score", 'B', "bound.linear", sinkproof_verify_scores},
+    {"sink.alpha", 'B', "bound.softmax-sink", sinkproof_verify_softmax},
+    {"sink.alpha-sink", 'B', "bound.softmax-sink", sinkproof_verify_softmax},
+    {"sink.stable", 'B', "bound.softmax-sink", sinkproof_verify_softmax},
+    {"sink.limit", 'B', "bound.softmax-sink", sinkproof_verify_softmax},
+    {"sink.mass", 'B', "bound.softmax-sink", sinkproof_verify_mass},
+    {"sink.attn-concat", 'B', "bound.linear", sinkproof_verify_linear},
+    {"sink.attn-values", 'B', "bound.value", sinkproof_verify_values},
+    {"rmsnorm.forward", 'B', "bound.rmsnorm", sinkproof_verify_rmsnorm},
+    {"rope.rotate", 'B', "bound.rope", sinkproof_verify_rotate},
+    {"rope.orthogonal", 'B', "bound.rope", sinkproof_verify_rotate},
+    {"yarn.ramp", 'B', "bound.rope", sinkproof_verify_yarn},
+    {"yarn.concentration", 'B', "bound.rope", sinkproof_verify_yarn},
+    {"yarn.truncate", 'B', "bound.rope", sinkproof_verify_yarn},
+    {"router.softmax-after", 'B', "bound.softmax-sink", sinkproof_verify_router},
+    {"swiglu.clamped", 'B', "bound.swiglu", sinkproof_verify_swiglu},
+    {"swiglu.gelu-fit", 'B', "swiglu.gelu-fit", sinkproof_verify_gelu_fit},
+    {"moe.sum", 'B', "bound.dot", sinkproof_verify_mixture},
+    {"model.forward", 'B', "every bound.*", sinkproof_verify_forward},
+    {"model.biases", 'E', "equality", sinkproof_verify_biases},
+    {"model.parameters", 'E', "equality", sinkproof_verify_parameters},
+    {"train.tokens", 'E', "the ends of its ball", sinkproof_verify_tokens},
+    {"bound.dot", 'B', "bound.dot", sinkproof_verify_dot},
+    {"bound.dot-likely", 'B', "bound.dot-likely", sinkproof_verify_dot_likely},
+    {"bound.exp", 'B', "bound.exp", sinkproof_verify_exp},
+    {"bound.one-minus", 'B', "bound.one-minus", sinkproof_verify_one_minus},
+    {"bound.linear", 'B', "bound.linear", sinkproof_verify_linear},
+    {"bound.softmax-sink", 'B', "bound.softmax-sink", sinkproof_verify_softmax},
+    {"bound.value", 'B', "bound.value", sinkproof_verify_values},
+    {"bound.rmsnorm", 'B', "bound.rmsnorm", sinkproof_verify_rmsnorm},
+    {"bound.rope", 'B', "bound.rope", sinkproof_verify_rotate},
+    {"bound.swiglu", 'B', "bound.swiglu", sinkproof_verify_swiglu},
+    {"bound.dot-exact", 'B', "bound.dot-exact", sinkproof_verify_dot_exact},
+    {"bound.form-base2", 'B', "bound.form-base2", sinkproof_verify_form_base2},
+    {"bound.form-running-max", 'B', "bound.form-running-max", sinkproof_verify_form_running_max},
+    {"bound.form-lse", 'B', "bound.form-lse", sinkproof_verify_form_lse},
+    {"bound.form-router", 'B', "bound.form-router", sinkproof_verify_form_router},
+    {"bound.form-tanh", 'B', "bound.form-tanh", sinkproof_verify_form_tanh},
+    {"bound.ftz", 'B', "bound.ftz", sinkproof_verify_ftz},
+    {"stat.drift", 'B', "stat.drift", sinkproof_verify_drift},
+    {"stat.drift", 'E', "stat.drift", sinkproof_verify_drift_found},
+    {"stat.equal-rows", 'B', "stat.equal-rows", sinkproof_verify_equal_rows},
+    {"stat.equal-rows", 'E', "stat.equal-rows", sinkproof_verify_equal_rows_found},
+    {"stat.spread", 'B', "stat.spread", sinkproof_verify_spread},
+    {"stat.spread", 'E', "stat.spread", sinkproof_verify_spread_found},
+};
+
+const verify_check *sinkproof_verify_check_at(size_t k) {
+    return k < sizeof checks / sizeof *checks ? &checks[k] : NULL;
+}
+
+verify_measure sinkproof_verify_measure(const char *id, char letter, uint64_t seed) {
+    verify_measure result = {NULL, 0, 0, 0};
+    const verify_check *check;
+    for (size_t k = 0; (check = sinkproof_verify_check_at(k)) != NULL; k++) {
+        if (strcmp(check->id, id) != 0 || check->letter != letter) continue;
+        result.bound = check->bound;
+        check->run(&result, seed);
+    }
+    return result;
+}

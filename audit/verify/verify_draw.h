@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Drawn inputs for `sinkproof verify`: the same from the same seed on every machine.
+#ifndef SINKPROOF_VERIFY_DRAW_H
+#define SINKPROOF_VERIFY_DRAW_H
+
+#include "audit/verify/verify.h"
+#include "ref/splitmix.h"
+
+#include <stdlib.h>
+
+enum { VERIFY_BITS = 256 }; // of the enclosed truth that measurements are made against
+
+static inline double between(uint64_t *state, double low, double high) {
+    return low + (high - low) * ((double)(sinkproof_draw(state) >> 11) * 0x1p-53);
+}
+
+static inline sinkproof_policy policy_named(const char *name) {
+    sinkproof_policy policy;
+    sinkproof_error error;
+    if (!sinkproof_policy_parse(name, &policy, &error)) abort();
+    return policy;
+}
+
+static inline arb_ptr balls_of(const double *x, size_t n) {
+    arb_ptr b = _arb_vec_init((slong)n);
+    for (size_t k = 0; k < n; k++) arb_set_d(b + k, x[k]);
+    return b;
+}
+
+#endif

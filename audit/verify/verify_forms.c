@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The forms in which kernels evaluate weights and activations (bound.form-*) and processors that
+// read subnormal numbers as zero (bound.ftz): float32 arithmetic as it is shipped, against the
+// enclosed real value, within the set that the form derives.
+#include "audit/verify/verify_draw.h"
+
+#include "proofs/bounds/bounds.h"
+#include "proofs/truth/truth.h"
+#include "ref/stages.h"
+
+#include <math.h>
+
+enum { ROWS = 24, MOST_KEYS = 200 };
+static const double RATE = 1e-9;
+static const float LOG2_E = 0x1.715476p0f;
+
+// ---- the attention weights ----------------------------------------------------------------------
+
+// n scores and the sink, z[n]; a form fills alpha[n + 1].
+typedef void (*form)(size_t n, const float *z, float *alpha);
+
+static float top_of(size_t n, const float *z) {
+    float m = -INFINITY;
+    for (size_t j = 0; j < n; j++) m = z[j] > m ? z[j] : m;
+    return m;
+}
+
+static float sum_of(size_t n, const float *e) {
+    float sum = 0;
+    for (size_t j = 0; j < n; j++) sum += e[j];
+    return sum;
+}
+
+static void measure(verify_measure *result, uint64_t seed, const char *name, form run) {
+    sinkproof_policy policy = policy_named(name);
+    for (size_t round = 0; round < ROWS; round++) {
+        size_t n = sinkproof_draw_from_to(&seed, 1, MOST_KEYS);
+        double spread = round % 3 == 0 ? 100 : 4, level = round % 4 == 0 ? 175 : 0, common;
+        double z[MOST_KEYS + 1], value[MOST_KEYS + 1];
+        float z_j[MOST_KEYS + 1], alpha[MOST_KEYS + 1];
+        sinkproof_honest known[MOST_KEYS], set[MOST_KEYS + 1];
+        for (size_t j = 0; j <= n; j++) {
+            z_j[j] = (float)(level + between(&seed, -spread, spread));
+            z[j] = z_j[j];
+            if (j < n) known[j] = sinkproof_known(z[j]);
+        }
+        run(n, z_j, alpha);
+        for (size_t j = 0; j <= n; j++) value[j] = alpha[j];
+        arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
+        sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
+        sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
+        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, sinkproof_known(z[n]), set,
+                                 &common);
+        sinkproof_verify_compare(result, truth, set, value, n + 1);
+        _arb_vec_clear(in, (slong)n + 1);
+        _arb_vec_clear(truth, (slong)n + 1);
+    }
+}
+
+static void base_2(size_t n, const float *z, float *alpha) {
+    float m = top_of(n + 1, z) * LOG2_E;
+    for (size_t j = 0; j <= n; j++) alpha[j] = exp2f(fmaf(z[j], LOG2_E, -m));
+    float sum = sum_of(n + 1, alpha);
+    for (size_t j = 0; j <= n; j++) alpha[j] /= sum;
+}
+
+// Blocks of 32 keys, everything rescaled at a new maximum; the sink comes last.
+static void running_max(size_t n, const float *z, float *alpha) {
+    float m = -INFINITY, sum = 0;
+    for (size_t first = 0, end; first <= n; first = end) {
+        end = first + 32 < n ? first + 32 : first < n ? n : n + 1;
+        float part = top_of(end - first, z + first), next = part > m ? part : m;
+        float factor = m == next ? 1 : expf(m - next);
+        for (size_t j = 0; j < first; j++) alpha[j] *= factor;
+        for (size_t j = first; j < end; j++) alpha[j] = expf(z[j] - next);
+        sum = fmaf(sum, factor, sum_of(end - first, alpha + first)), m = next;
+    }
+    for (size_t j = 0; j <= n; j++) alpha[j] /= sum;
+}
+
+static float lse(size_t n, const float *z) {
+    float m = top_of(n, z), sum = 0;
+    for (size_t j = 0; j < n; j++) sum += expf(z[j] - m);
+    return m + logf(sum);
+}
+
+static void lse_subtracted(size_t n, const float *z, float *alpha) {
+    float all = lse(n + 1, z);
+    for (size_t j = 0; j <= n; j++) alpha[j] = expf(z[j] - all);
+}
+
+static void lse_gated(size_t n, const float *z, float *alpha) {
+    float keys = lse(n, z), m = top_of(n, z), gate = 1 / (1 + expf(z[n] - keys));
+    for (size_t j = 0; j < n; j++) alpha[j] = expf(z[j] - m);
+    float sum = sum_of(n, alpha);
+    for (size_t j = 0; j < n; j++) alpha[j] = alpha[j] / sum * gate;
+    alpha[n] = 1 / (1 + expf(keys - z[n]));
+}
+
+void sinkproof_verify_form_base2(verify_measure *result, uint64_t seed) {
+    measure(result, seed, "f32,A9.form=base-2", base_2);
+}
+void sinkproof_verify_form_running_max(verify_measure *result, uint64_t seed) {
+    measure(result, seed, "f32,A9.form=running-max", running_max);
+}
+void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed) {
+    measure(result, seed, "f32,A9.form=lse-subtracted", lse_subtracted);
+    measure(result, seed + 1, "f32,A9.form=lse-gated", lse_gated);
+}
+
+// ---- the experts --------------------------------------------------------------------------------
+
+// A softmax over all experts, the chosen ones divided by their own sum.
+void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
+    enum { EXPERTS = 16, CHOSEN = 4 };
+    sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
+    sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, RATE);
+    for (size_t round = 0; round < 4 * ROWS; round++) {
+        double g[EXPERTS], value[CHOSEN], common;
+        float z[EXPERTS], chosen_sum = 0;
+        int32_t chosen[CHOSEN];
+        size_t chosen_k[CHOSEN];
+        sinkproof_honest known[EXPERTS], set[CHOSEN];
+        for (size_t e = 0; e < EXPERTS; e++) {
+            z[e] = (float)between(&seed, -6, 6);
+            g[e] = z[e], known[e] = sinkproof_known(g[e]);
+        }
+        sinkproof_router_choose(EXPERTS, CHOSEN, g, chosen);
+        float m = top_of(EXPERTS, z);
+        for (size_t e = 0; e < EXPERTS; e++) z[e] = expf(z[e] - m);
+        float sum = sum_of(EXPERTS, z);
+        for (size_t k = 0; k < CHOSEN; k++) {
+            chosen_k[k] = (size_t)chosen[k];
+            chosen_sum += z[chosen_k[k]] / sum;
+        }
+        for (size_t k = 0; k < CHOSEN; k++) value[k] = (double)(z[chosen_k[k]] / sum / chosen_sum);
+        arb_ptr in = balls_of(g, EXPERTS), truth = _arb_vec_init(CHOSEN);
+        sinkproof_truth_router_weights(truth, chosen_k, in, CHOSEN, VERIFY_BITS);
+        sinkproof_honest_expert_weights(&s, EXPERTS, known, CHOSEN, chosen, set, &common);
+        sinkproof_verify_compare(result, truth, set, value, CHOSEN);
+        _arb_vec_clear(in, EXPERTS);
+        _arb_vec_clear(truth, CHOSEN);
+    }
+}
+
+// sigmoid(t) = (1 + tanh(t / 2)) / 2
+void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32,M8.form=tanh");
+    sinkproof_config config;
+    if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
+    for (int k = 0; k < 400; k++) {
+        float gate = (float)between(&seed, -12, 12), up = (float)between(&seed, -12, 12);
+        float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up;
+        float y = g * (0.5f * (1 + tanhf(0.5f * (1.702f * g)))) * (l + 1);
+        double u[2] = {gate, up}, value = y;
+        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
+        sinkproof_honest set =
+            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        _arb_vec_clear(in, 2);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
+// ---- subnormal numbers read as zero, results flushed --------------------------------------------
+
+static float flushed(float x) {
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
+// Products of weights that the sink has made small: sum_k w_k v_k, n <= MOST_KEYS.
+void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
+    for (size_t round = 0; round < 4 * ROWS; round++) {
+        size_t n = sinkproof_draw_from_to(&seed, 1, MOST_KEYS);
+        double w[MOST_KEYS], v[MOST_KEYS], shift = round % 2 ? -88 : between(&seed, -100, 0);
+        sinkproof_honest w_k[MOST_KEYS], v_k[MOST_KEYS], set;
+        float sum = 0;
+        for (size_t k = 0; k < n; k++) {
+            float a = (float)exp(shift + between(&seed, -2, 2)), b = (float)between(&seed, -2, 2);
+            w[k] = a, w_k[k] = sinkproof_known(a);
+            v[k] = b, v_k[k] = sinkproof_known(b);
+            sum = flushed(sum + flushed(flushed(a) * flushed(b)));
+        }
+        sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
+        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
+        sinkproof_planes_free(&p);
+        sinkproof_planes_free(&q);
+        arb_ptr a = balls_of(w, n), b = balls_of(v, n), truth = _arb_vec_init(1);
+        sinkproof_truth_values(truth, a, b, n, 1, 1, VERIFY_BITS);
+        double value = sum;
+        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        _arb_vec_clear(a, (slong)n);
+        _arb_vec_clear(b, (slong)n);
+        _arb_vec_clear(truth, 1);
+    }
+}
