@@ -4,7 +4,7 @@
 (* Forms in which kernels evaluate the same weights and the same sigmoid: equal over the reals, and
    each with a bound of its own when it is rounded. No second-order term is dropped. *)
 
-From Sinkproof Require Import Sums SoftmaxSink Equivalences Summation BoundsSoftmaxSink Bounds.
+From Sinkproof Require Import Sums SoftmaxSink Equivalences Nodes Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Lia Lra.
 Import ListNotations.
 Open Scope R_scope.
@@ -110,73 +110,155 @@ Qed.
 
 (* ---- weights from terms that are known within factors ---- *)
 
-Lemma term_over_sum x1 x2 y1 y2 r1 r2 : 0 < x1 <= x2 -> 0 < y2 <= y1 -> 0 <= r2 <= r1 ->
-  x1 / (y1 + r1) <= x2 / (y2 + r2).
+(* Every operation has an error of its own. Terms e k lie within C lo k and C hi k, C whatever all
+   share; their sum D' is off by g, relatively. w is the numerator, another evaluation of term i that
+   is within a factor c of it; the weight a' is off the quotient by q, and by η where it underflows. *)
+Lemma weight_of_terms {A} (i : A) (others : list A) (e lo hi : A -> R) (w C c D' a' g q η : R) :
+  let I := i :: others in 1 <= c -> 0 <= g < 1 -> 0 <= q <= 1 -> 0 < C -> 0 < Sum I lo ->
+  (forall k, In k I -> 0 <= lo k /\ C * lo k <= e k <= C * hi k) ->
+  C * lo i <= w <= C * hi i -> e i <= c * w -> w <= c * e i ->
+  Rabs (D' - Sum I e) <= g * Sum I e -> Rabs (a' - w / D') <= q * (w / D') + η ->
+  lo i / (c * lo i + Sum others hi) * ((1 - q) / (1 + g)) - η <= a' <=
+  hi i / (hi i / c + Sum others lo) * ((1 + q) / (1 - g)) + η.
 Proof.
-  intros Hx Hy Hr. unfold Rdiv. apply Rmult_le_compat; try lra.
-  - apply Rlt_le, Rinv_0_lt_compat. lra.
-  - apply Rinv_le_contravar; lra.
-Qed.
-
-(* Terms e k within C lo k and C hi k, C whatever all share, summed in any order; w is the
-   numerator, the term itself or another evaluation of it. *)
-Lemma weight_of_terms {A} (i : A) (others : list A) (e lo hi : A -> R) (w C : R)
-  (fl : R -> R) (u : R) (t : tree) :
-  let n := length others in
-  0 <= u < 1 -> INR n * u < 1 / 2 -> (forall y, Rabs (fl y - y) <= u * Rabs y) -> 0 < C ->
-  (forall k, 0 < lo k /\ C * lo k <= e k <= C * hi k) -> C * lo i <= w <= C * hi i ->
-  Permutation (terms t) (map (fun k => (e k, 1)) (i :: others)) -> products_round t = 0%nat ->
-  let α' := fl (w / eval fl t) in
-  lo i / (hi i + Sum others hi) * ((1 - u) / (1 + gamma n u)) <= α' <=
-  hi i / (lo i + Sum others lo) * ((1 + u) / (1 - gamma n u)).
-Proof.
-  intros n Hu Hn Hfl HC K Hw P Hp α'.
-  pose proof (gamma_small n u (proj1 Hu) Hn) as G1.
-  assert (E0 : forall k, 0 < e k).
-  { intros k. destruct (K k) as [L [L1 _]]. apply Rlt_le_trans with (2 := L1), Rmult_lt_0_compat; lra. }
-  assert (ES : Sum (i :: others) e * (1 - gamma n u) <= eval fl t
-               <= Sum (i :: others) e * (1 + gamma n u)).
-  { apply (positive_sum _ e n fl u t); auto; try lra. simpl. unfold n. lia. }
-  set (lows := lo i + Sum others lo). set (highs := hi i + Sum others hi).
-  destruct (K i) as [Lp _].
-  assert (R0 : 0 <= Sum others lo) by (apply Sum_nonneg; intros k _; apply Rlt_le, K).
-  assert (B : C * lows <= Sum (i :: others) e <= C * highs).
-  { cbn [Sum]. unfold lows, highs. rewrite !Rmult_plus_distr_l, <- !Sum_scal_l. split;
-      (apply Rplus_le_compat; [apply K | apply Sum_le; intros k _; apply K]). }
-  assert (LP : 0 < lows) by (unfold lows; lra).
-  assert (CL : 0 < C * lows) by (apply Rmult_lt_0_compat; lra).
-  assert (LH : lows <= highs) by (apply Rmult_le_reg_l with C; lra).
-  assert (D : C * lows * (1 - gamma n u) <= eval fl t <= C * highs * (1 + gamma n u)).
-  { split; [eapply Rle_trans; [|apply ES] | eapply Rle_trans; [apply ES|]];
-      apply Rmult_le_compat_r; lra. }
-  assert (DP : 0 < C * lows * (1 - gamma n u)) by (apply Rmult_lt_0_compat; lra).
-  assert (NP : 0 < C * lo i) by (apply Rmult_lt_0_compat; lra).
-  pose proof (quotient_bounds _ _ _ _ _ _ NP Hw DP D) as Q.
-  assert (QP : 0 < C * lo i / (C * highs * (1 + gamma n u))).
-  { apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; [apply Rmult_lt_0_compat|]; lra]. }
-  pose proof (Hfl (w / eval fl t)) as F. fold α' in F.
-  rewrite (Rabs_pos_eq (w / eval fl t)) in F by lra. apply abs_between in F. split.
-  - apply Rle_trans with (C * lo i / (C * highs * (1 + gamma n u)) * (1 - u)).
-    + right. field. lra.
-    + apply Rle_trans with (w / eval fl t * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
-  - apply Rle_trans with (C * hi i / (C * lows * (1 - gamma n u)) * (1 + u)).
-    + apply Rle_trans with (w / eval fl t * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
-    + right. field. lra.
+  intros I Hc Hg Hq HC HL K Hw W1 W2 HD Ha. unfold I in *. cbn [Sum] in *.
+  set (L := Sum others lo) in *. set (H := Sum others hi). set (r := Sum others e) in *.
+  destruct (K i (or_introl eq_refl)) as [L0 [Ll Lh]].
+  assert (R0 : 0 <= L) by (apply Sum_nonneg; intros k Hk; apply K; right; exact Hk).
+  assert (R1 : C * L <= r <= C * H).
+  { unfold L, H, r. rewrite <- !Sum_scal_l. split; apply Sum_le; intros k Hk; apply K; right; exact Hk. }
+  assert (LH : L <= H) by (apply Rmult_le_reg_l with C; lra).
+  assert (lh : lo i <= hi i) by (apply Rmult_le_reg_l with C; lra).
+  assert (Cl : 0 <= C * lo i) by (apply Rmult_le_pos; lra).
+  assert (CL : 0 <= C * L) by (apply Rmult_le_pos; lra).
+  assert (P : 0 < C * lo i + C * L) by (rewrite <- Rmult_plus_distr_l; apply Rmult_lt_0_compat; lra).
+  assert (c0 : 0 < / c) by (apply Rinv_0_lt_compat; lra).
+  (* x / (c x + r) grows with x and falls with r *)
+  assert (M : forall d x1 x2 r1 r2, 0 <= x1 <= x2 -> 0 <= r2 <= r1 -> 0 < d * x2 + r2 -> 0 < d * x1 + r1 ->
+                x1 / (d * x1 + r1) <= x2 / (d * x2 + r2)).
+  { intros d x1 x2 r1 r2 H1 H2 P2 P1. apply Rmult_le_reg_r with ((d * x1 + r1) * (d * x2 + r2));
+      [apply Rmult_lt_0_compat; lra|].
+    replace (x1 / (d * x1 + r1) * ((d * x1 + r1) * (d * x2 + r2))) with (d * x1 * x2 + x1 * r2)
+      by (field; lra).
+    replace (x2 / (d * x2 + r2) * ((d * x1 + r1) * (d * x2 + r2))) with (d * x1 * x2 + x2 * r1)
+      by (field; lra).
+    assert (x1 * r2 <= x2 * r1) by (apply Rmult_le_compat; lra). lra. }
+  assert (positive : forall x y, 0 <= x -> 0 <= y -> (0 < x \/ 0 < y) -> 0 < / c * x + y).
+  { intros x y X Y [Q | Q]; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ c0) X);
+      [pose proof (Rmult_lt_0_compat _ _ c0 Q)|]; lra. }
+  assert (w0 : 0 <= w) by lra. assert (cw : w <= c * w) by nra. assert (cl : lo i <= c * lo i) by nra.
+  assert (S0 : 0 < e i + r) by lra.
+  assert (D1 : 0 < c * lo i + H).
+  { assert (0 < lo i + L) by (apply Rmult_lt_reg_l with C; lra). lra. }
+  pose proof (Rmult_lt_0_compat _ _ HC D1).
+  assert (Q1 : lo i / (c * lo i + H) <= w / (e i + r)).
+  { apply Rle_trans with (w / (c * w + r)).
+    - replace (lo i / (c * lo i + H)) with (C * lo i / (c * (C * lo i) + C * H)) by (field; lra).
+      apply M; lra.
+    - apply Rmult_le_compat_l; [exact w0 | apply Rinv_le_contravar; lra]. }
+  assert (Q2 : w / (e i + r) <= hi i / (hi i / c + L)).
+  { assert (V : / c * w <= e i).
+    { apply Rmult_le_reg_l with c; [lra|]. rewrite <- Rmult_assoc, Rinv_r, Rmult_1_l; lra. }
+    assert (D2 : 0 < / c * w + r).
+    { apply positive; try lra. }
+    assert (D3 : 0 < / c * (C * hi i) + C * L).
+    { apply positive; try lra. }
+    apply Rle_trans with (w / (/ c * w + r)).
+    - apply Rmult_le_compat_l; [exact w0 | apply Rinv_le_contravar; lra].
+    - replace (hi i / (hi i / c + L)) with (C * hi i / (/ c * (C * hi i) + C * L)).
+      + apply M; lra.
+      + replace (/ c * (C * hi i) + C * L) with (C * (hi i / c + L)) in * by (field; lra).
+        assert (hi i / c + L <> 0) by (intros E; rewrite E, Rmult_0_r in D3; lra).
+        set (d := hi i / c + L) in *. field. lra. }
+  set (x := w / (e i + r)) in *.
+  assert (x0 : 0 <= x) by (apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat; lra]).
+  apply abs_between in HD. assert (D0 : 0 < (e i + r) * (1 - g)) by (apply Rmult_lt_0_compat; lra).
+  assert (V : x * / (1 + g) <= w / D' <= x * / (1 - g)).
+  { replace (x * / (1 + g)) with (w / ((e i + r) * (1 + g))) by (unfold x; field; lra).
+    replace (x * / (1 - g)) with (w / ((e i + r) * (1 - g))) by (unfold x; field; lra).
+    split; apply Rmult_le_compat_l; try lra; apply Rinv_le_contravar; lra. }
+  assert (V1 : 0 < / (1 + g)) by (apply Rinv_0_lt_compat; lra).
+  assert (V2 : 0 < / (1 - g)) by (apply Rinv_0_lt_compat; lra).
+  apply within in Ha. set (y := w / D') in *.
+  set (A1 := lo i / (c * lo i + H)) in *. set (A2 := hi i / (hi i / c + L)) in *. unfold Rdiv. split.
+  - apply Rle_trans with (y * (1 - q) - η); [|lra]. apply Rplus_le_compat_r.
+    rewrite (Rmult_comm (1 - q)), <- Rmult_assoc. apply Rmult_le_compat_r; [lra|].
+    apply Rle_trans with (2 := proj1 V), Rmult_le_compat_r; lra.
+  - apply Rle_trans with (y * (1 + q) + η); [lra|]. apply Rplus_le_compat_r.
+    rewrite (Rmult_comm (1 + q)), <- Rmult_assoc. apply Rmult_le_compat_r; [lra|].
+    apply Rle_trans with (1 := proj2 V), Rmult_le_compat_r; lra.
 Qed.
 
 (* ---- base 2 ---- *)
 
-(* In natural units, since 2^(y log2 e) = e^y: y k = z k (1 + κ) (1 + δ k), κ the constants, which
-   all terms share, δ k the roundings of one product; μ is y at the maximum m; the difference is
-   rounded, and exp errs by x. What is left of an exponent's error is G. *)
+(* In natural units, since 2^(y log2 e) = e^y: y k is (1 + κ) z k but for Y k, κ the constants, which
+   all terms share, Y k what the roundings of score k's product leave; μ is that of the maximum m but
+   for M; the difference is off by v and ηt, the exponential by e and ηx, the sum by g, the quotient
+   by q and ηq. What is left of an exponent's error is G. *)
 (*> bound.form-base2 *)
-Theorem bound_form_base2 {A} (i : A) (others : list A) (z δ x t' : A -> R) (m μ κ κ0 d u e : R)
-  (fl : R -> R) (t : tree) :
-  let n := length others in
-  let y k := z k * (1 + κ) * (1 + δ k) in
-  0 <= u < 1 -> INR n * u < 1 / 2 -> 0 <= e < 1 -> 0 <= d ->
+Theorem bound_form_base2 {A} (i : A) (others : list A) (z y Y t' e' : A -> R)
+  (m μ κ κ0 M v e g q ηt ηx ηq D' α' : R) :
+  let I := i :: others in
+  0 <= v -> 0 <= ηt -> 0 <= e < 1 -> 0 <= ηx -> 0 <= g < 1 -> 0 <= q <= 1 ->
+  Rabs κ <= κ0 -> Rabs (μ - (1 + κ) * m) <= M -> (forall k, Rabs (y k - (1 + κ) * z k) <= Y k) ->
+  (forall k, Rabs (t' k - (y k - μ)) <= v * Rabs (y k - μ) + ηt) ->
+  (forall k, 0 <= e' k /\ Rabs (e' k - exp (t' k)) <= e * exp (t' k) + ηx) ->
+  Rabs (D' - Sum I e') <= g * Sum I e' -> Rabs (α' - e' i / D') <= q * (e' i / D') + ηq ->
+  let far k := Rabs (z k - m) in
+  let G k := κ0 * far k + Y k + v * ((1 + κ0) * far k + Y k + M) + ηt in
+  let lo k := Rmax 0 (exp (z k - m) * (exp (- G k) * (1 - e)) - exp M * ηx) in
+  let hi k := exp (z k - m) * (exp (G k) * (1 + e)) + exp M * ηx in
+  0 < Sum I lo ->
+  lo i / (lo i + Sum others hi) * ((1 - q) / (1 + g)) - ηq <= α' <=
+  hi i / (hi i + Sum others lo) * ((1 + q) / (1 - g)) + ηq.
+Proof.
+  intros I Hv Ht0 He Hx0 Hg Hq Hκ Hμ HY Ht Hx HD Hα far G lo hi HL.
+  set (c := μ - (1 + κ) * m) in *.
+  assert (K : forall k, 0 <= lo k /\ exp (- c) * lo k <= e' k <= exp (- c) * hi k).
+  { intros k. specialize (HY k). specialize (Ht k). destruct (Hx k) as [X0 Xk]. clear Hx.
+    pose proof (Rabs_pos (z k - m)).
+    assert (T1 : Rabs (κ * (z k - m)) <= κ0 * far k).
+    { rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos | exact Hκ]. }
+    assert (T2 : Rabs ((1 + κ) * (z k - m)) <= (1 + κ0) * far k).
+    { rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos|].
+      eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_R1. lra. }
+    assert (E : Rabs (t' k - (z k - m) + c) <= G k).
+    { assert (Y1 : Rabs (y k - μ) <= (1 + κ0) * far k + Y k + M).
+      { replace (y k - μ) with ((1 + κ) * (z k - m) + (y k - (1 + κ) * z k) + - c) by (unfold c; ring).
+        eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp.
+        eapply Rle_trans; [apply Rplus_le_compat_r, Rabs_triang | lra]. }
+      pose proof (Rmult_le_compat_l v _ _ Hv Y1).
+      replace (t' k - (z k - m) + c) with (κ * (z k - m) + (y k - (1 + κ) * z k) + (t' k - (y k - μ)))
+        by (unfold c; ring).
+      eapply Rle_trans; [apply Rabs_triang|]. unfold G.
+      eapply Rle_trans; [apply Rplus_le_compat_r, Rabs_triang | lra]. }
+    apply within in E. apply abs_between in Xk. apply within in Hμ.
+    pose proof (exp_pos (- c)) as C0. pose proof (exp_pos (z k - m)) as P0.
+    assert (CM : 1 <= exp (- c) * exp M)
+      by (rewrite <- exp_plus, <- exp_0; apply exp_le; lra).
+    assert (U : ηx <= exp (- c) * (exp M * ηx))
+      by (rewrite <- Rmult_assoc, <- (Rmult_1_l ηx) at 1; apply Rmult_le_compat_r; assumption).
+    assert (B1 : exp (- c) * (exp (z k - m) * exp (- G k)) <= exp (t' k))
+      by (rewrite <- !exp_plus; apply exp_le; lra).
+    assert (B2 : exp (t' k) <= exp (- c) * (exp (z k - m) * exp (G k)))
+      by (rewrite <- !exp_plus; apply exp_le; lra).
+    pose proof (Rmult_le_compat_r (1 - e) _ _ ltac:(lra) B1).
+    pose proof (Rmult_le_compat_r (1 + e) _ _ ltac:(lra) B2).
+    unfold lo, hi. split; [apply Rmax_l|]. split; [|lra].
+    unfold Rmax. destruct (Rle_dec _ _); lra. }
+  pose proof (weight_of_terms i others e' lo hi (e' i) (exp (- c)) 1 D' α' g q ηq) as W. cbv zeta in W.
+  replace (hi i / 1) with (hi i) in W by field. rewrite !Rmult_1_l in W.
+  apply W; auto; try lra; [apply exp_pos | apply K].
+Qed.
+
+(* One format, without underflow, any tree: what was κ0 is bounded by the roundings of the constants, d
+   by those of a product. *)
+Corollary bound_form_base2_one_format {A} (i : A) (others : list A) (z δ x t' : A -> R)
+  (m μ κ κ0 d u e : R) (fl : R -> R) (t : tree) :
+  let n := length others in let y k := z k * (1 + κ) * (1 + δ k) in
+  0 <= u < 1 -> INR n * u < 1 / 2 -> 0 <= e < 1 ->
   (forall v, Rabs (fl v - v) <= u * Rabs v) ->
-  Rabs κ <= κ0 < 1 -> (forall k, Rabs (δ k) <= d) -> (forall k, Rabs (x k) <= e) ->
+  Rabs κ <= κ0 -> (forall k, Rabs (δ k) <= d) -> (forall k, Rabs (x k) <= e) ->
   Rabs (μ - (1 + κ) * m) <= (1 + κ0) * (d * Rabs m) ->
   (forall k, Rabs (t' k - (y k - μ)) <= u * Rabs (y k - μ)) ->
   let e' k := exp (t' k) * (1 + x k) in
@@ -187,97 +269,161 @@ Theorem bound_form_base2 {A} (i : A) (others : list A) (z δ x t' : A -> R) (m �
   let hi k := exp (z k - m) * (exp (G k) * (1 + e)) in
   Permutation (terms t) (map (fun k => (e' k, 1)) (i :: others)) -> products_round t = 0%nat ->
   let α' := fl (e' i / eval fl t) in
-  lo i / (hi i + Sum others hi) * ((1 - u) / (1 + gamma n u)) <= α' <=
-  hi i / (lo i + Sum others lo) * ((1 + u) / (1 - gamma n u)).
+  lo i / (lo i + Sum others hi) * ((1 - u) / (1 + gamma n u)) <= α' <=
+  hi i / (hi i + Sum others lo) * ((1 + u) / (1 - gamma n u)).
 Proof.
-  intros n y Hu Hn He Hd Hfl Hκ Hδ Hx Hμ Ht e' far G lo hi P Hp.
-  set (c := μ - (1 + κ) * m) in *.
-  assert (K : forall k, 0 < lo k /\ exp (- c) * lo k <= e' k <= exp (- c) * hi k).
-  { intros k. specialize (Hδ k). specialize (Hx k). specialize (Ht k). apply within in Hx.
-    assert (E : Rabs (t' k - (z k - m) + c) <= G k).
-    { pose proof (Rabs_pos (z k)). pose proof (Rabs_pos (z k - m)). pose proof (Rabs_pos m).
-      assert (K1 : Rabs (1 + κ) <= 1 + κ0).
-      { eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_R1. lra. }
-      assert (T1 : Rabs (κ * (z k - m)) <= κ0 * far k).
-      { rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos | lra]. }
-      assert (T2 : Rabs ((1 + κ) * (z k * δ k)) <= (1 + κ0) * (d * Rabs (z k))).
-      { rewrite !Rabs_mult. apply Rmult_le_compat; try apply Rabs_pos; [|exact K1|].
-        - apply Rmult_le_pos; apply Rabs_pos.
-        - rewrite (Rmult_comm d). apply Rmult_le_compat_l; [apply Rabs_pos | exact Hδ]. }
-      assert (Y : Rabs (y k - μ) <= (1 + κ0) * (far k + d * (Rabs (z k) + Rabs m))).
-      { replace (y k - μ) with ((1 + κ) * (z k - m) + (1 + κ) * (z k * δ k) + - c)
-          by (unfold y, c; ring).
-        eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp.
-        eapply Rle_trans; [apply Rplus_le_compat_r, Rabs_triang|].
-        assert (Rabs ((1 + κ) * (z k - m)) <= (1 + κ0) * far k).
-        { rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos | exact K1]. }
-        lra. }
-      replace (t' k - (z k - m) + c) with
-        (κ * (z k - m) + (1 + κ) * (z k * δ k) + (t' k - (y k - μ))) by (unfold y, c; ring).
-      eapply Rle_trans; [apply Rabs_triang|]. unfold G. apply Rplus_le_compat.
-      - eapply Rle_trans; [apply Rabs_triang | lra].
-      - eapply Rle_trans; [exact Ht | apply Rmult_le_compat_l; lra]. }
-    apply within in E. unfold lo, hi, e'. pose proof (exp_pos (z k - m)).
-    pose proof (exp_pos (- G k)). pose proof (exp_pos (- c)). pose proof (exp_pos (t' k)).
-    split; [repeat apply Rmult_lt_0_compat; lra|].
-    rewrite <- !Rmult_assoc, <- !exp_plus.
-    split; apply Rmult_le_compat; try lra; try (apply Rlt_le, exp_pos); apply exp_le; lra. }
-  apply (weight_of_terms i others e' lo hi (e' i) (exp (- c)) fl u t); auto; [apply exp_pos | apply K].
+  intros n y Hu Hn He Hfl Hκ Hδ Hx Hμ Ht e' far G lo hi P Hp α'.
+  pose proof (gamma_small n u (proj1 Hu) Hn) as Gs. pose proof (Rabs_pos κ).
+  assert (E0 : forall k, 0 < e' k).
+  { intros k. specialize (Hx k). apply within in Hx. apply Rmult_lt_0_compat; [apply exp_pos | lra]. }
+  assert (ES := positive_sum (i :: others) e' n fl u t (proj1 Hu) Hn Hfl
+    ltac:(simpl; unfold n; lia) E0 P Hp).
+  assert (SP : 0 < Sum (i :: others) e') by (apply Sum_pos; [discriminate | intros; apply E0]).
+  assert (DP : 0 < eval fl t) by (apply Rlt_le_trans with (2 := proj1 ES), Rmult_lt_0_compat; lra).
+  set (Y := fun k => (1 + κ0) * (d * Rabs (z k))). set (M := (1 + κ0) * (d * Rabs m)).
+  set (G' := fun k => κ0 * far k + Y k + u * ((1 + κ0) * far k + Y k + M) + 0).
+  set (lo' := fun k => Rmax 0 (exp (z k - m) * (exp (- G' k) * (1 - e)) - exp M * 0)).
+  set (hi' := fun k => exp (z k - m) * (exp (G' k) * (1 + e)) + exp M * 0).
+  assert (EG : forall k, G' k = G k) by (intros; unfold G', G, Y, M; ring).
+  assert (lo_pos : forall k, 0 < lo k)
+    by (intros; unfold lo; repeat apply Rmult_lt_0_compat; try apply exp_pos; lra).
+  assert (El : forall k, lo' k = lo k).
+  { intros k. unfold lo'. rewrite EG, Rmult_0_r, Rminus_0_r. apply Rmax_right, Rlt_le, lo_pos. }
+  assert (Eh : forall k, hi' k = hi k) by (intros k; unfold hi'; rewrite EG, Rmult_0_r; apply Rplus_0_r).
+  rewrite <- (El i), <- (Eh i), <- (Sum_ext others lo' lo El), <- (Sum_ext others hi' hi Eh).
+  rewrite <- (Rminus_0_r (lo' i / _ * _)), <- (Rplus_0_r (hi' i / _ * _)).
+  apply (bound_form_base2 i others z y Y t' e' m μ κ κ0 M u e (gamma n u) u 0 0 0 (eval fl t) α'); auto; try lra.
+  - intros k. unfold y, Y. replace (z k * (1 + κ) * (1 + δ k) - (1 + κ) * z k) with ((1 + κ) * (δ k * z k)) by ring.
+    rewrite !Rabs_mult. apply Rmult_le_compat; try apply Rabs_pos.
+    + apply Rmult_le_pos; apply Rabs_pos.
+    + eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_R1. lra.
+    + apply Rmult_le_compat_r; [apply Rabs_pos | apply Hδ].
+  - intros k. rewrite Rplus_0_r. apply Ht.
+  - intros k. split; [apply Rlt_le, E0|]. unfold e'. rewrite Rplus_0_r.
+    replace (_ - _) with (exp (t' k) * x k) by ring. rewrite Rabs_mult, Rabs_pos_eq by (apply Rlt_le, exp_pos).
+    rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Rlt_le, exp_pos | apply Hx].
+  - apply Rabs_le. lra.
+  - rewrite Rplus_0_r. eapply Rle_trans; [apply Hfl|]. right. f_equal. apply Rabs_pos_eq.
+    apply Rlt_le, Rdiv_lt_0_compat; [apply E0 | exact DP].
+  - change (0 < Sum (i :: others) lo'). rewrite (Sum_ext (i :: others) lo' lo El).
+    apply Sum_pos; [discriminate | intros; apply lo_pos].
 Qed.
 (*< bound.form-base2 *)
 
 (* ---- a running maximum ---- *)
 
+Fixpoint Product {A} (l : list A) (f : A -> R) : R :=
+  match l with
+  | [] => 1
+  | k :: rest => f k * Product rest f
+  end.
+
+Lemma Product_pos {A} (l : list A) f : (forall k, 0 < f k) -> 0 < Product l f.
+Proof. intros H. induction l; simpl; [lra | apply Rmult_lt_0_compat; auto]. Qed.
+
+Lemma Product_ge_1 {A} (l : list A) f : (forall k, 1 <= f k) -> 1 <= Product l f.
+Proof. intros H. induction l as [|k l IH]; simpl; [lra|]. specialize (H k). nra. Qed.
+
 (* Each step multiplies a term by a computed exponential of a k <= 0 and rounds. The a k add up to
-   the distance from the first maximum to the last. *)
+   the distance from the first maximum to the last. Each has errors of its own: E k of the exponent
+   (u |a k| of a difference that rounds once, more in base 2), e k of the exponential, p k of the
+   product, and η k of what underflows, of the product and, times the term, of the exponential. *)
 (*> bound.form-running-max *)
-Theorem bound_form_running_max {A} (steps : list A) (a d x ρ : A -> R) (u e : R) :
-  0 <= u < 1 -> 0 <= e < 1 -> (forall k, a k <= 0) ->
-  (forall k, Rabs (d k) <= u) -> (forall k, Rabs (x k) <= e) -> (forall k, Rabs (ρ k) <= u) ->
-  let step w k := w * (exp (a k * (1 + d k)) * (1 + x k)) * (1 + ρ k) in
-  let far := Sum steps a in
-  forall w, 0 < w ->
-  w * exp far * (exp (u * far) * ((1 - e) * (1 - u)) ^ length steps) <= fold_left step steps w <=
-  w * exp far * (exp (- (u * far)) * ((1 + e) * (1 + u)) ^ length steps).
+Theorem bound_form_running_max {A} (steps : list A) (a d x ρ h E e p η : A -> R) :
+  (forall k, a k <= 0) -> (forall k, 0 <= e k < 1) -> (forall k, 0 <= p k < 1) ->
+  (forall k, Rabs (d k) <= E k) -> (forall k, Rabs (x k) <= e k) -> (forall k, Rabs (ρ k) <= p k) ->
+  (forall k, Rabs (h k) <= η k) ->
+  let step w k := w * (exp (a k + d k) * (1 + x k)) * (1 + ρ k) + h k in
+  let far := Sum steps a in let off := Sum steps E in
+  let least := Product steps (fun k => (1 - e k) * (1 - p k)) in
+  let most := Product steps (fun k => (1 + e k) * (1 + p k)) in
+  let under := exp off * most * Sum steps η in
+  forall w, 0 <= w ->
+  w * exp far * (exp (- off) * least) - under <= fold_left step steps w <=
+  w * exp far * (exp off * most) + under.
 Proof.
-  intros Hu He Ha Hd Hx Hρ step far. unfold far. clear far.
-  induction steps as [|k rest IH]; intros w Hw.
-  - cbn [Sum fold_left length pow]. rewrite !Rmult_0_r, Ropp_0, exp_0. lra.
-  - cbn [Sum fold_left length]. set (S := Sum rest a) in *. set (R := length rest) in *.
-    specialize (Hd k). specialize (Hx k). specialize (Hρ k). specialize (Ha k).
-    pose proof (rounded_shift u (a k) (d k) Ha Hd) as Ds.
-    apply within in Hx. apply within in Hρ.
-    assert (W : w * exp (a k) * (exp (u * a k) * ((1 - e) * (1 - u))) <= step w k <=
-                w * exp (a k) * (exp (- (u * a k)) * ((1 + e) * (1 + u)))).
-    { unfold step. replace (a k * (1 + d k)) with (a k + a k * d k) by ring. rewrite exp_plus.
-      pose proof (exp_pos (a k)). pose proof (exp_pos (u * a k)). pose proof (exp_pos (a k * d k)).
-      pose proof (exp_le _ _ (proj1 Ds)). pose proof (exp_le (a k * d k) (- (u * a k)) ltac:(lra)).
-      assert (0 < w * exp (a k)) by (apply Rmult_lt_0_compat; lra).
-      replace (w * (exp (a k) * exp (a k * d k) * (1 + x k)) * (1 + ρ k)) with
-        (w * exp (a k) * (exp (a k * d k) * ((1 + x k) * (1 + ρ k)))) by ring.
-      assert (X : (1 - e) * (1 - u) <= (1 + x k) * (1 + ρ k) <= (1 + e) * (1 + u))
-        by (apply mul_between; lra).
-      assert (0 <= (1 - e) * (1 - u)) by (apply Rmult_le_pos; lra).
-      split; apply Rmult_le_compat_l; try lra; apply Rmult_le_compat; lra. }
-    assert (WP : 0 < step w k).
-    { eapply Rlt_le_trans; [|apply W]. repeat apply Rmult_lt_0_compat; try apply exp_pos; lra. }
-    specialize (IH (step w k) WP).
-    assert (E1 : exp (a k + S) = exp (a k) * exp S) by apply exp_plus.
-    assert (E2 : exp (u * (a k + S)) = exp (u * a k) * exp (u * S))
-      by (rewrite <- exp_plus; f_equal; ring).
-    assert (E3 : exp (- (u * (a k + S))) = exp (- (u * a k)) * exp (- (u * S)))
-      by (rewrite <- exp_plus; f_equal; ring).
-    rewrite E1, E2, E3. cbn [pow].
-    assert (PL : 0 <= exp S * (exp (u * S) * ((1 - e) * (1 - u)) ^ R)).
-    { apply Rmult_le_pos; [apply Rlt_le, exp_pos|]. apply Rmult_le_pos; [apply Rlt_le, exp_pos|].
-      apply pow_le, Rmult_le_pos; lra. }
-    assert (PH : 0 <= exp S * (exp (- (u * S)) * ((1 + e) * (1 + u)) ^ R)).
-    { apply Rmult_le_pos; [apply Rlt_le, exp_pos|]. apply Rmult_le_pos; [apply Rlt_le, exp_pos|].
-      apply pow_le, Rmult_le_pos; lra. }
-    pose proof (Rmult_le_compat_r _ _ _ PL (proj1 W)).
-    pose proof (Rmult_le_compat_r _ _ _ PH (proj2 W)). split.
-    + eapply Rle_trans; [|apply IH]. eapply Rle_trans; [|rewrite Rmult_assoc; exact H]. right. ring.
-    + eapply Rle_trans; [apply IH|]. eapply Rle_trans; [rewrite Rmult_assoc; exact H0|]. right. ring.
+  intros Ha He Hp Hd Hx Hρ Hh step far off least most under w Hw.
+  (* what one step may multiply by *)
+  set (lo := fun k => exp (a k) * exp (- E k) * ((1 - e k) * (1 - p k))).
+  set (hi := fun k => exp (a k) * exp (E k) * ((1 + e k) * (1 + p k))).
+  assert (Q : forall k, 0 < lo k /\ lo k <= exp (a k + d k) * (1 + x k) * (1 + ρ k) <= hi k).
+  { intros k. specialize (He k). specialize (Hp k). pose proof (within _ _ (Hx k)).
+    pose proof (within _ _ (Hρ k)). pose proof (within _ _ (Hd k)). unfold lo, hi. rewrite <- !exp_plus.
+    pose proof (exp_pos (a k + - E k)). pose proof (exp_pos (a k + d k)).
+    pose proof (exp_le (a k + - E k) (a k + d k) ltac:(lra)).
+    pose proof (exp_le (a k + d k) (a k + E k) ltac:(lra)).
+    split; [apply Rmult_lt_0_compat; [|apply Rmult_lt_0_compat]; lra|]. rewrite Rmult_assoc.
+    assert (X : (1 - e k) * (1 - p k) <= (1 + x k) * (1 + ρ k) <= (1 + e k) * (1 + p k))
+      by (apply mul_between; lra).
+    assert (0 <= (1 - e k) * (1 - p k)) by (apply Rmult_le_pos; lra).
+    split; apply Rmult_le_compat; lra. }
+  assert (Most : forall l : list A, 1 <= exp (Sum l E) * Product l (fun k => (1 + e k) * (1 + p k))).
+  { intros l. assert (0 <= Sum l E)
+      by (apply Sum_nonneg; intros k _; pose proof (Hd k); pose proof (Rabs_pos (d k)); lra).
+    pose proof (exp_le 0 _ H). rewrite exp_0 in H0.
+    pose proof (Product_ge_1 l (fun k => (1 + e k) * (1 + p k))) as P1.
+    assert (1 <= Product l (fun k => (1 + e k) * (1 + p k)))
+      by (apply P1; intros k; specialize (He k); specialize (Hp k); nra). nra. }
+  (* along the steps, from any number within what came before *)
+  assert (Along : forall l V H v, 0 <= V -> 0 <= H -> forall W, V - H <= v <= W + H -> 0 <= W ->
+    let M := exp (Sum l E) * Product l (fun k => (1 + e k) * (1 + p k)) in
+    V * Product l lo - (H * M + M * Sum l η) <= fold_left step l v <=
+    W * Product l hi + (H * M + M * Sum l η)).
+  { induction l as [|k l IH]; intros V H v HV HH W Hv HW; cbv zeta.
+    - simpl. rewrite exp_0. lra.
+    - cbn [fold_left Product Sum]. rewrite exp_plus. destruct (Q k) as [L0 [Ql Qh]].
+      pose proof (within _ _ (Hh k)) as Hk. set (F := exp (a k + d k) * (1 + x k) * (1 + ρ k)) in *.
+      assert (Es : step v k = v * F + h k) by (unfold step, F; ring).
+      assert (F1 : hi k <= exp (E k) * ((1 + e k) * (1 + p k))).
+      { unfold hi. specialize (Ha k). specialize (He k). specialize (Hp k).
+        pose proof (exp_le _ _ Ha) as A1. rewrite exp_0 in A1. pose proof (exp_pos (E k)).
+        rewrite Rmult_assoc. rewrite <- (Rmult_1_l (exp (E k) * _)) at 2. apply Rmult_le_compat_r; [|exact A1].
+        repeat apply Rmult_le_pos; lra. }
+      set (g := exp (E k) * ((1 + e k) * (1 + p k))) in *.
+      assert (g1 : 1 <= g).
+      { pose proof (Most [k]) as M1. simpl in M1. rewrite Rplus_0_r, Rmult_1_r in M1. exact M1. }
+      assert (HF : H * F <= H * g) by (apply Rmult_le_compat_l; lra).
+      assert (VF : V * lo k <= V * F) by (apply Rmult_le_compat_l; lra).
+      assert (WF : W * F <= W * hi k) by (apply Rmult_le_compat_l; lra).
+      assert (vl : (V - H) * F <= v * F) by (apply Rmult_le_compat_r; lra).
+      assert (vh : v * F <= (W + H) * F) by (apply Rmult_le_compat_r; lra).
+      assert (η0 : 0 <= η k) by (pose proof (Hh k); pose proof (Rabs_pos (h k)); lra).
+      assert (HH' : 0 <= H * g + η k) by (apply Rplus_le_le_0_compat; [apply Rmult_le_pos|]; lra).
+      specialize (IH (V * lo k) (H * g + η k) (step v k) ltac:(apply Rmult_le_pos; lra) HH' (W * hi k)
+        ltac:(rewrite Es; lra) ltac:(apply Rmult_le_pos; lra)). cbv zeta in IH.
+      set (M := exp (Sum l E) * Product l (fun k => (1 + e k) * (1 + p k))) in *.
+      pose proof (Most l : 1 <= M) as M1.
+      replace (exp (E k) * exp (Sum l E) * ((1 + e k) * (1 + p k) * Product l (fun k => (1 + e k) * (1 + p k))))
+        with (g * M) by (unfold g, M; ring).
+      assert (η k * M <= g * M * η k)
+        by (rewrite (Rmult_comm (η k)); apply Rmult_le_compat_r; [exact η0 | nra]).
+      assert (N0 : 0 <= Sum l η)
+        by (apply Sum_nonneg; intros j _; pose proof (Hh j); pose proof (Rabs_pos (h j)); lra).
+      assert (M * Sum l η <= g * M * Sum l η) by (apply Rmult_le_compat_r; [exact N0 | nra]). lra. }
+  assert (Pl : forall l : list A, Product l lo = exp (Sum l a) * (exp (- Sum l E) * Product l (fun k => (1 - e k) * (1 - p k)))).
+  { induction l as [|k l IH]; simpl; [rewrite Ropp_0, exp_0; ring|].
+    rewrite IH. unfold lo. rewrite Ropp_plus_distr, !exp_plus. ring. }
+  assert (Ph : forall l : list A, Product l hi = exp (Sum l a) * (exp (Sum l E) * Product l (fun k => (1 + e k) * (1 + p k)))).
+  { induction l as [|k l IH]; simpl; [rewrite exp_0; ring|]. rewrite IH. unfold hi. rewrite !exp_plus. ring. }
+  specialize (Along steps w 0 w Hw (Rle_refl 0) w ltac:(lra) Hw). cbv zeta in Along.
+  rewrite Pl, Ph, Rmult_0_l, Rplus_0_l in Along. fold far off least most under in Along.
+  rewrite <- !(Rmult_assoc w) in Along. exact Along.
+Qed.
+
+(* The numerator may be rescaled apart from its copy in the sum: c is how far the two may be from each
+   other, as a factor; the other errors are those of bound_softmax_sink. *)
+Theorem bound_form_running_max_weight {A} (i : A) (others : list A) (e' lo hi : A -> R)
+  (w c D' α' g q η : R) :
+  let I := i :: others in 1 <= c -> 0 <= g < 1 -> 0 <= q <= 1 -> 0 < Sum I lo ->
+  (forall k, In k I -> 0 <= lo k /\ lo k <= e' k <= hi k) ->
+  lo i <= w <= hi i -> e' i <= c * w -> w <= c * e' i ->
+  Rabs (D' - Sum I e') <= g * Sum I e' -> Rabs (α' - w / D') <= q * (w / D') + η ->
+  lo i / (c * lo i + Sum others hi) * ((1 - q) / (1 + g)) - η <= α' <=
+  hi i / (hi i / c + Sum others lo) * ((1 + q) / (1 - g)) + η.
+Proof.
+  intros I Hc Hg Hq HL K Hw W1 W2 HD Ha.
+  apply (weight_of_terms i others e' lo hi w 1 c D' α' g q η); auto; try lra.
+  intros k Hk. rewrite !Rmult_1_l. apply K, Hk.
 Qed.
 (*< bound.form-running-max *)
 
@@ -299,121 +445,203 @@ Proof.
   - pose proof (ln_le_less_one (1 + σ) ltac:(lra)). lra.
 Qed.
 
-(* LSE as it is computed: the sum errs by g, its log by c, and m + log rounds. *)
+(* LSE as it is computed, every operation with an error of its own: the maximum m' (scaled, in base 2)
+   off by M, the sum by g, its log by c and ηl, the sum of both by u and ηs. *)
 (*> bound.form-lse *)
-Theorem bound_form_lse (m S σ l' Λ' u c g : R) :
-  0 < S -> 0 <= g < 1 -> Rabs σ <= g -> 0 <= c -> 0 <= u ->
+Theorem bound_form_lse (m m' S σ l' Λ' M u c g ηl ηs : R) :
+  0 < S -> 0 <= g < 1 -> Rabs σ <= g -> 0 <= c -> 0 <= u -> Rabs (m' - m) <= M ->
   let l := ln (S * (1 + σ)) in
-  Rabs (l' - l) <= c * Rabs l -> Rabs (Λ' - (m + l')) <= u * Rabs (m + l') ->
+  Rabs (l' - l) <= c * Rabs l + ηl -> Rabs (Λ' - (m' + l')) <= u * Rabs (m' + l') + ηs ->
   Rabs (Λ' - (m + ln S)) <=
-    u * Rabs (m + ln S) + (1 + u) * (c * Rabs (ln S) + (1 + c) * (g / (1 - g))).
+    u * Rabs (m + ln S) + (1 + u) * (M + c * Rabs (ln S) + (1 + c) * (g / (1 - g)) + ηl) + ηs.
 Proof.
-  intros HS Hg Hσ Hc Hu l Hl HΛ. pose proof (ln_near_1 σ g Hg Hσ) as N. pose proof (within _ _ Hσ).
+  intros HS Hg Hσ Hc Hu Hm l Hl HΛ. pose proof (ln_near_1 σ g Hg Hσ) as N. pose proof (within _ _ Hσ).
   assert (E : l = ln S + ln (1 + σ)) by (unfold l; apply ln_mult; lra).
-  assert (D : Rabs (l' - ln S) <= c * Rabs (ln S) + (1 + c) * (g / (1 - g))).
+  assert (D : Rabs (l' - ln S) <= c * Rabs (ln S) + (1 + c) * (g / (1 - g)) + ηl).
   { replace (l' - ln S) with ((l' - l) + ln (1 + σ)) by (rewrite E; ring).
     eapply Rle_trans; [apply Rabs_triang|].
     assert (Rabs l <= Rabs (ln S) + g / (1 - g))
       by (rewrite E; eapply Rle_trans; [apply Rabs_triang | lra]).
     pose proof (Rmult_le_compat_l c _ _ Hc H0). lra. }
-  set (B := c * Rabs (ln S) + (1 + c) * (g / (1 - g))) in *.
-  assert (Rabs (m + l') <= Rabs (m + ln S) + B).
-  { replace (m + l') with ((m + ln S) + (l' - ln S)) by ring.
+  assert (D1 : Rabs (m' + l' - (m + ln S)) <= M + c * Rabs (ln S) + (1 + c) * (g / (1 - g)) + ηl).
+  { replace (m' + l' - (m + ln S)) with ((m' - m) + (l' - ln S)) by ring.
     eapply Rle_trans; [apply Rabs_triang | lra]. }
-  replace (Λ' - (m + ln S)) with ((Λ' - (m + l')) + (l' - ln S)) by ring.
-  eapply Rle_trans; [apply Rabs_triang|]. pose proof (Rmult_le_compat_l u _ _ Hu H0). lra.
+  pose proof (operation_step _ _ _ _ _ u ηs Hu HΛ (Rle_refl _) D1). lra.
 Qed.
 
-(* exp(z - LSE): the error λ of LSE and the rounding of the difference are a factor. *)
-Theorem bound_form_lse_subtract {key} (J : list key) (s : key -> R) (b Λ' t' x u e λ : R)
+(* exp(z - LSE): the errors Y of the score and λ of LSE, and that of the difference, are a factor. *)
+Theorem bound_form_lse_subtract {key} (J : list key) (s : key -> R) (b z' Y Λ' λ t' α' v e ηt ηx : R)
   (k : option key) :
   let Λ := LSE_sink J s b in let z := cat s b in
-  0 <= u -> 0 <= e < 1 -> Rabs (Λ' - Λ) <= λ -> Rabs x <= e ->
-  Rabs (t' - (z k - Λ')) <= u * Rabs (z k - Λ') ->
-  let G := λ + u * (Rabs (z k - Λ) + λ) in let α := exp (z k - Λ) in
-  α * (exp (- G) * (1 - e)) <= exp t' * (1 + x) <= α * (exp G * (1 + e)).
+  0 <= v -> 0 <= e < 1 -> Rabs (Λ' - Λ) <= λ -> Rabs (z' - z k) <= Y ->
+  Rabs (t' - (z' - Λ')) <= v * Rabs (z' - Λ') + ηt -> Rabs (α' - exp t') <= e * exp t' + ηx ->
+  let G := λ + Y + v * (Rabs (z k - Λ) + λ + Y) + ηt in let α := exp (z k - Λ) in
+  α * (exp (- G) * (1 - e)) - ηx <= α' <= α * (exp G * (1 + e)) + ηx.
 Proof.
-  intros Λ z Hu He HΛ Hx Ht G α. apply within in Hx.
-  assert (E : Rabs (t' - (z k - Λ)) <= G).
-  { replace (t' - (z k - Λ)) with ((t' - (z k - Λ')) + - (Λ' - Λ)) by ring.
-    eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp.
-    assert (Rabs (z k - Λ') <= Rabs (z k - Λ) + λ).
-    { replace (z k - Λ') with ((z k - Λ) + - (Λ' - Λ)) by ring.
-      eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp. lra. }
-    pose proof (Rmult_le_compat_l u _ _ Hu H). unfold G. lra. }
-  apply within in E. unfold α. rewrite <- !Rmult_assoc, <- !exp_plus.
-  split; apply Rmult_le_compat; try lra; try (apply Rlt_le, exp_pos); apply exp_le; lra.
+  intros Λ z Hv He HΛ HY Ht Hx G α. apply abs_between in Hx.
+  assert (D : Rabs (z' - Λ' - (z k - Λ)) <= λ + Y).
+  { replace (z' - Λ' - (z k - Λ)) with ((z' - z k) + - (Λ' - Λ)) by ring.
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp. lra. }
+  pose proof (operation_step _ _ _ _ _ v ηt Hv Ht (Rle_refl _) D) as E.
+  assert (E' : Rabs (t' - (z k - Λ)) <= G) by (unfold G; lra). apply within in E'.
+  unfold α. rewrite <- !Rmult_assoc, <- !exp_plus.
+  pose proof (Rmult_le_compat_r (1 - e) (exp (z k - Λ + - G)) (exp t') ltac:(lra) ltac:(apply exp_le; lra)).
+  pose proof (Rmult_le_compat_r (1 + e) (exp t') (exp (z k - Λ + G)) ltac:(lra) ltac:(apply exp_le; lra)).
+  lra.
 Qed.
 
-(* The softmax without the sink, off by p, times the sigmoid of y, off by ξ from LSE - b. *)
-Theorem bound_form_lse_gate {key} (J : list key) (s : key -> R) (b y ε p' p ξ u e : R)
-  (fl : R -> R) (j : key) : J <> [] ->
-  0 <= u < 1 -> 0 <= e < 1 -> 0 <= p < 1 -> (forall v, Rabs (fl v - v) <= u * Rabs v) ->
-  Rabs ε <= e -> Rabs (y - (LSE J s - b)) <= ξ ->
-  softmax J s j * (1 - p) <= p' <= softmax J s j * (1 + p) ->
-  let α' := fl (p' * fl (1 / fl (1 + exp (- y) * (1 + ε)))) in
-  alpha J s b j * (exp (- ξ) * ((1 - p) * (1 - u) ^ 2 / ((1 + u) * (1 + e)))) <= α' <=
-  alpha J s b j * (exp ξ * ((1 + p) * (1 + u) ^ 2 / ((1 - u) * (1 - e)))).
+(* Products of numbers that may be below their own lower ends. *)
+Lemma product_from_below A B a b x y : 0 <= A -> 0 <= B -> 0 <= a -> 0 <= b -> 0 <= x -> 0 <= y ->
+  A - a <= x -> B - b <= y -> A * B - a * B - b * A <= x * y.
 Proof.
-  intros HJ Hu He Hp Hfl Hε Hy Hq α'. apply within in Hε.
+  intros HA HB Ha Hb Hx Hy H1 H2. pose proof (Rmult_le_pos _ _ Hx Hy).
+  destruct (Rle_dec A a) as [L | L].
+  - pose proof (Rmult_le_compat_r B _ _ HB L). pose proof (Rmult_le_pos _ _ Hb HA). lra.
+  - destruct (Rle_dec B b) as [M | M].
+    + pose proof (Rmult_le_compat_r A _ _ HA M). pose proof (Rmult_le_pos _ _ Ha HB). lra.
+    + pose proof (Rmult_le_compat (A - a) x (B - b) y ltac:(lra) ltac:(lra) H1 H2).
+      pose proof (Rmult_le_pos _ _ Ha Hb). lra.
+Qed.
+
+(* The softmax without the sink, off by p and ηp, times the sigmoid of y, off by ξ from LSE - b: its
+   exponential E' errs by e and ηe, the sum by v, the quotient by w and ηg, the product by r and ηr. *)
+Theorem bound_form_lse_gate {key} (J : list key) (s : key -> R)
+  (b y E' s' g' p' α' p ξ e v w r ηp ηe ηg ηr : R) (j : key) : In j J ->
+  let κ := e + ηe in
+  0 <= e -> 0 <= ηe -> κ < 1 -> 0 <= v < 1 -> 0 <= w <= 1 -> 0 <= r <= 1 -> 0 <= p <= 1 ->
+  0 <= ηp -> 0 <= ηg -> Rabs (y - (LSE J s - b)) <= ξ ->
+  Rabs (E' - exp (- y)) <= e * exp (- y) + ηe -> Rabs (s' - (1 + E')) <= v * (1 + E') ->
+  0 <= g' -> Rabs (g' - 1 / s') <= w * (1 / s') + ηg ->
+  0 <= p' -> Rabs (p' - softmax J s j) <= p * softmax J s j + ηp ->
+  Rabs (α' - p' * g') <= r * (p' * g') + ηr ->
+  let most := exp ξ * ((1 + w) / ((1 - v) * (1 - κ))) in
+  let H := (1 + r) * (ηp * most + ηg * (1 + p) + ηp * ηg) + ηr in
+  alpha J s b j * (exp (- ξ) * ((1 - p) * (1 - w) * (1 - r) / ((1 + v) * (1 + κ)))) - H <= α' <=
+  alpha J s b j * (exp ξ * ((1 + p) * (1 + w) * (1 + r) / ((1 - v) * (1 - κ)))) + H.
+Proof.
+  intros Hj κ He Hηe Hκ Hv Hw Hr Hp Hηp Hηg Hy HE Hs Hg0 Hg Hp0 Hq Hα most H.
+  assert (HJ : J <> []) by (intros ->; exact Hj).
   set (S := ∑ j ∈ J, exp (s j)). pose proof (sum_exp_pos J s HJ : 0 < S) as SP.
-  pose proof (exp_pos b) as BP. set (D := exp b + S).
-  assert (M : 1 - alpha_sink J s b = sigmoid (LSE J s - b))
-    by apply (proj1 (sink_gate J s (fun _ => 0) b HJ)).
-  assert (MP : 0 < sigmoid (LSE J s - b)).
-  { unfold sigmoid. apply Rdiv_lt_0_compat; [lra|]. pose proof (exp_pos (- (LSE J s - b))). lra. }
-  assert (Gt : sigmoid (LSE J s - b) * exp (- ξ) <= sigmoid y <= sigmoid (LSE J s - b) * exp ξ).
-  { pose proof (mass_between J s b fl u 0 S D ξ y HJ Hu Hfl ltac:(lra)) as Q. cbv zeta in Q.
-    rewrite M in Q. fold S in Q. apply Q; [lra | unfold D; lra | exact Hy]. }
-  (* an error of the exponential moves the sigmoid by as much at most *)
+  pose proof (exp_pos b) as BP. set (G := sigmoid (LSE J s - b)). set (Q := softmax J s j) in *.
+  assert (M : 1 - alpha_sink J s b = G) by apply (proj1 (sink_gate J s (fun _ => 0) b HJ)).
   pose proof (exp_pos (- y)) as YP. set (Ey := exp (- y)) in *.
-  destruct (fl_factor fl u (1 + Ey * (1 + ε)) (proj1 Hu) Hfl) as (ρ1 & R1 & E1).
-  destruct (fl_factor fl u (1 / fl (1 + Ey * (1 + ε))) (proj1 Hu) Hfl) as (ρ2 & R2 & E2).
-  set (g' := fl (1 / fl (1 + Ey * (1 + ε)))) in *.
-  destruct (fl_factor fl u (p' * g') (proj1 Hu) Hfl) as (ρ3 & R3 & E3).
-  assert (XP : 0 < 1 + Ey * (1 + ε)) by (assert (0 < Ey * (1 + ε)) by (apply Rmult_lt_0_compat; lra); lra).
-  set (τ := (1 + Ey) / (1 + Ey * (1 + ε))).
-  assert (Hτ : / (1 + e) <= τ <= / (1 - e)).
-  { unfold τ. split.
-    - apply Rmult_le_reg_r with ((1 + Ey * (1 + ε)) * (1 + e)); [apply Rmult_lt_0_compat; lra|].
-      field_simplify; try lra. assert (Ey * ε <= Ey * e) by (apply Rmult_le_compat_l; lra). nra.
-    - apply Rmult_le_reg_r with ((1 + Ey * (1 + ε)) * (1 - e)); [apply Rmult_lt_0_compat; lra|].
-      field_simplify; try lra. assert (- (Ey * e) <= Ey * ε) by nra. nra. }
-  assert (G' : g' = sigmoid y * (τ * (ρ2 / ρ1))).
-  { rewrite E2, E1. unfold sigmoid, τ. fold Ey. field. lra. }
-  assert (A : alpha J s b j = softmax J s j * sigmoid (LSE J s - b)).
-  { symmetry. apply (proj1 (form_lse_gate J s b HJ)). }
-  assert (QP : 0 < softmax J s j) by (apply Rdiv_lt_0_compat; [apply exp_pos | exact SP]).
-  assert (U : (1 - u) * (1 - u) / (1 + u) <= ρ3 * (ρ2 / ρ1) <= (1 + u) * (1 + u) / (1 - u)).
-  { pose proof (mul_between (1 - u) _ (1 - u) _ _ _ ltac:(lra) R3 ltac:(lra) R2) as M1.
-    assert (0 < (1 - u) * (1 - u)) by (apply Rmult_lt_0_compat; lra).
-    replace (ρ3 * (ρ2 / ρ1)) with (ρ3 * ρ2 / ρ1) by (field; lra).
-    apply quotient_bounds; lra. }
-  assert (U0 : 0 < (1 - u) * (1 - u) / (1 + u)) by (apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra).
-  assert (I1 : 0 < / (1 + e)) by (apply Rinv_0_lt_compat; lra).
-  assert (V : / (1 + e) * ((1 - u) * (1 - u) / (1 + u)) <= τ * (ρ3 * (ρ2 / ρ1)) <=
-              / (1 - e) * ((1 + u) * (1 + u) / (1 - u))) by (apply mul_between; lra).
-  assert (V0 : 0 <= / (1 + e) * ((1 - u) * (1 - u) / (1 + u))) by (apply Rmult_le_pos; lra).
-  assert (SG : 0 <= sigmoid (LSE J s - b) * exp (- ξ))
-    by (apply Rmult_le_pos; [lra | apply Rlt_le, exp_pos]).
-  assert (SQ : 0 <= softmax J s j * (1 - p)) by (apply Rmult_le_pos; lra).
-  pose proof (mul_between _ _ _ _ _ _ SQ Hq SG Gt) as N.
-  assert (N0 : 0 <= softmax J s j * (1 - p) * (sigmoid (LSE J s - b) * exp (- ξ)))
-    by (apply Rmult_le_pos; lra).
-  pose proof (mul_between _ _ _ _ _ _ N0 N V0 V) as F.
-  assert (EA : α' = p' * sigmoid y * (τ * (ρ3 * (ρ2 / ρ1)))).
-  { unfold α'. rewrite E3, G'. ring. }
-  rewrite EA, A. split.
-  - eapply Rle_trans; [|apply F]. right. field. lra.
-  - eapply Rle_trans; [apply F|]. right. field. lra.
+  assert (Gt : G * exp (- ξ) <= / (1 + Ey) <= G * exp ξ).
+  { pose proof (mass_between J s b (fun x => x) 0 0 S (exp b + S) ξ y HJ ltac:(lra)
+      ltac:(intros x; rewrite Rminus_diag_eq, Rabs_R0 by reflexivity; lra) ltac:(lra)) as B. cbv zeta in B.
+    rewrite M in B. fold S in B. replace (/ (1 + Ey)) with (sigmoid y) by (unfold sigmoid, Ey, Rdiv; ring).
+    apply B; [lra | lra | exact Hy]. }
+  assert (G1 : 0 < G <= 1).
+  { unfold G, sigmoid. pose proof (exp_pos (- (LSE J s - b))). split; [apply Rdiv_lt_0_compat; lra|].
+    apply Rmult_le_reg_r with (1 + exp (- (LSE J s - b))); [lra|]. field_simplify; lra. }
+  assert (Q1 : 0 <= Q <= 1).
+  { split; [apply Rlt_le, Rdiv_lt_0_compat; [apply exp_pos | exact SP]|].
+    apply Rmult_le_reg_r with S; [exact SP|]. unfold Q, softmax. fold S.
+    replace (exp (s j) / S * S) with (exp (s j)) by (field; lra). rewrite Rmult_1_l.
+    apply (Sum_term_le J (fun j => exp (s j))); [exact Hj | intros; apply Rlt_le, exp_pos]. }
+  apply abs_between in HE. apply abs_between in Hs. apply abs_between in Hg. apply abs_between in Hq.
+  apply abs_between in Hα.
+  assert (KE : e * Ey + ηe <= κ * (1 + Ey)) by (unfold κ; pose proof (Rmult_le_pos _ _ Hηe (Rlt_le _ _ YP)); lra).
+  assert (K0 : 0 <= κ) by (unfold κ; lra).
+  assert (S1 : (1 + Ey) * (1 - κ) <= 1 + E' <= (1 + Ey) * (1 + κ)) by lra.
+  assert (P0 : 0 < (1 + Ey) * (1 - κ)) by (apply Rmult_lt_0_compat; lra).
+  assert (S2 : (1 + Ey) * (1 - κ) * (1 - v) <= s' <= (1 + Ey) * (1 + κ) * (1 + v)).
+  { pose proof (Rmult_le_compat_r (1 - v) _ _ ltac:(lra) (proj1 S1)).
+    pose proof (Rmult_le_compat_r (1 + v) _ _ ltac:(lra) (proj2 S1)). lra. }
+  assert (P1 : 0 < (1 + Ey) * (1 - κ) * (1 - v)) by (apply Rmult_lt_0_compat; lra).
+  pose proof (quotient_bounds 1 1 1 _ _ _ ltac:(lra) ltac:(lra) P1 S2) as I1.
+  (* the gate, between B1 and B2 but for ηg *)
+  assert (D1 : 0 < (1 - v) * (1 - κ)) by (apply Rmult_lt_0_compat; lra).
+  assert (D2 : 0 < (1 + v) * (1 + κ)) by (apply Rmult_lt_0_compat; lra).
+  set (lo := (1 - w) / ((1 + v) * (1 + κ))). set (hi := (1 + w) / ((1 - v) * (1 - κ))) in *.
+  assert (lo0 : 0 <= lo) by (apply Rmult_le_pos; [lra | apply Rlt_le, Rinv_0_lt_compat, D2]).
+  assert (hi0 : 0 < hi) by (apply Rdiv_lt_0_compat; lra).
+  assert (lh : lo <= hi).
+  { unfold lo, hi. unfold Rdiv. apply Rmult_le_compat; try lra; [apply Rlt_le, Rinv_0_lt_compat, D2|].
+    apply Rinv_le_contravar; [exact D1|]. apply Rmult_le_compat; lra. }
+  pose proof (exp_pos ξ) as X0. pose proof (exp_pos (- ξ)) as X1.
+  assert (B2 : g' <= G * exp ξ * hi + ηg).
+  { assert (1 / s' * (1 + w) <= G * exp ξ * hi); [|lra].
+    apply Rle_trans with (/ (1 + Ey) * hi); [|apply Rmult_le_compat_r; lra].
+    apply Rle_trans with (1 / ((1 + Ey) * (1 - κ) * (1 - v)) * (1 + w)); [apply Rmult_le_compat_r; lra|].
+    right. unfold hi. field. lra. }
+  assert (B1 : G * exp (- ξ) * lo - ηg <= g').
+  { assert (G * exp (- ξ) * lo <= 1 / s' * (1 - w)); [|lra].
+    apply Rle_trans with (/ (1 + Ey) * lo); [apply Rmult_le_compat_r; lra|].
+    apply Rle_trans with (1 / ((1 + Ey) * (1 + κ) * (1 + v)) * (1 - w)); [|apply Rmult_le_compat_r; lra].
+    right. unfold lo. field. lra. }
+  assert (ξ0 : 0 <= ξ) by (pose proof (Rabs_pos (y - (LSE J s - b))); lra).
+  pose proof (exp_le (- ξ) ξ ltac:(lra)) as Xle.
+  assert (Gm : G * exp ξ * hi <= most).
+  { pose proof (Rmult_lt_0_compat _ _ X0 hi0). unfold most.
+    assert (0 <= (1 - G) * (exp ξ * hi)) by (apply Rmult_le_pos; lra). lra. }
+  assert (b0 : 0 <= G * exp (- ξ) * lo) by (apply Rmult_le_pos; [apply Rmult_le_pos|]; lra).
+  assert (Gl : G * exp (- ξ) * lo <= most).
+  { eapply Rle_trans; [|exact Gm]. rewrite !Rmult_assoc. apply Rmult_le_compat_l; [lra|].
+    apply Rmult_le_compat; lra. }
+  assert (A : alpha J s b j = Q * G) by (symmetry; apply (proj1 (form_lse_gate J s b HJ))).
+  assert (qm : Q * (1 + p) <= 1 + p) by (assert (0 <= (1 - Q) * (1 + p)) by (apply Rmult_le_pos; lra); lra).
+  assert (ql : 0 <= Q * (1 - p)) by (apply Rmult_le_pos; lra).
+  assert (qp : 0 <= Q * p) by (apply Rmult_le_pos; lra).
+  set (T := ηp * most + ηg * (1 + p) + ηp * ηg) in *.
+  assert (m0 : 0 <= most) by lra.
+  assert (T0 : 0 <= T) by (unfold T; repeat apply Rplus_le_le_0_compat; apply Rmult_le_pos; lra).
+  assert (U : p' * g' <= Q * (1 + p) * (G * exp ξ * hi) + T).
+  { apply Rle_trans with ((Q * (1 + p) + ηp) * (G * exp ξ * hi + ηg)); [apply Rmult_le_compat; lra|].
+    pose proof (Rmult_le_compat_l ηp _ _ Hηp Gm). pose proof (Rmult_le_compat_l ηg _ _ Hηg qm). unfold T. lra. }
+  assert (L : Q * (1 - p) * (G * exp (- ξ) * lo) - T <= p' * g').
+  { pose proof (product_from_below (Q * (1 - p)) (G * exp (- ξ) * lo) ηp ηg p' g' ql b0 Hηp Hηg Hp0 Hg0
+      ltac:(lra) B1) as X.
+    pose proof (Rmult_le_compat_l ηp _ _ Hηp Gl).
+    pose proof (Rmult_le_compat_l ηg (Q * (1 - p)) (1 + p) Hηg ltac:(lra)).
+    pose proof (Rmult_le_pos _ _ Hηp Hηg). unfold T. lra. }
+  pose proof (Rmult_le_compat_r (1 + r) _ _ ltac:(lra) U). pose proof (Rmult_le_compat_r (1 - r) _ _ ltac:(lra) L).
+  assert (0 <= T * r) by (apply Rmult_le_pos; lra). rewrite A. split.
+  - replace (Q * G * (exp (- ξ) * ((1 - p) * (1 - w) * (1 - r) / ((1 + v) * (1 + κ)))))
+      with (Q * (1 - p) * (G * exp (- ξ) * lo) * (1 - r)) by (unfold lo; field; lra). unfold H. lra.
+  - replace (Q * G * (exp ξ * ((1 + p) * (1 + w) * (1 + r) / ((1 - v) * (1 - κ)))))
+      with (Q * (1 + p) * (G * exp ξ * hi) * (1 + r)) by (unfold hi; field; lra). unfold H. lra.
 Qed.
 (*< bound.form-lse *)
 
 (* ---- renormalised over the chosen ---- *)
 
-(* p k = fl (e k / S), S whatever sum stands in all of them, then the chosen over their sum. *)
+(* S is whatever sum stands in all quotients p k, then the chosen over their sum: the quotients err by v
+   and ηp, which S scales; their sum by g, the second quotient by q and ηw. *)
 (*> bound.form-router *)
-Theorem bound_form_router {A} (i : A) (others : list A) (e lo hi : A -> R) (S : R)
+Theorem bound_form_router {A} (i : A) (others : list A) (e lo hi p : A -> R)
+  (S v g q ηp ηw D' w : R) :
+  let I := i :: others in
+  0 < S -> 0 <= v <= 1 -> 0 <= g < 1 -> 0 <= q <= 1 ->
+  (forall k, 0 <= lo k /\ lo k <= e k <= hi k) ->
+  (forall k, 0 <= p k /\ Rabs (p k - e k / S) <= v * (e k / S) + ηp) ->
+  Rabs (D' - Sum I p) <= g * Sum I p -> Rabs (w - p i / D') <= q * (p i / D') + ηw ->
+  let least k := Rmax 0 (lo k * (1 - v) - S * ηp) in let most k := hi k * (1 + v) + S * ηp in
+  0 < Sum I least ->
+  least i / (least i + Sum others most) * ((1 - q) / (1 + g)) - ηw <= w <=
+  most i / (most i + Sum others least) * ((1 + q) / (1 - g)) + ηw.
+Proof.
+  intros I HS Hv Hg Hq K Hp HD Hw least most HL.
+  assert (I0 : 0 < / S) by (apply Rinv_0_lt_compat, HS).
+  assert (Kp : forall k, 0 <= least k /\ / S * least k <= p k <= / S * most k).
+  { intros k. destruct (K k) as [L [L1 L2]]. destruct (Hp k) as [P0 P]. apply abs_between in P.
+    unfold least, most. split; [apply Rmax_l|].
+    assert (E : forall x, / S * (x + S * ηp) = x / S + ηp) by (intros; field; lra).
+    assert (E' : forall x, / S * (x - S * ηp) = x / S - ηp) by (intros; field; lra).
+    assert (A1 : lo k * (1 - v) / S <= e k / S * (1 - v)).
+    { replace (e k / S * (1 - v)) with (e k * (1 - v) / S) by (field; lra).
+      apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; lra. }
+    assert (A2 : e k / S * (1 + v) <= hi k * (1 + v) / S).
+    { replace (e k / S * (1 + v)) with (e k * (1 + v) / S) by (field; lra).
+      apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; lra. }
+    rewrite E. split; [|lra].
+    unfold Rmax. destruct (Rle_dec _ _); [rewrite E'|]; lra. }
+  pose proof (weight_of_terms i others p least most (p i) (/ S) 1 D' w g q ηw) as W. cbv zeta in W.
+  replace (most i / 1) with (most i) in W by field. rewrite !Rmult_1_l in W.
+  apply W; auto; try lra. apply Kp.
+Qed.
+
+(* One format, without underflow, any tree. *)
+Corollary bound_form_router_one_format {A} (i : A) (others : list A) (e lo hi : A -> R) (S : R)
   (fl : R -> R) (u : R) (t : tree) :
   let n := length others in
   0 <= u < 1 -> INR n * u < 1 / 2 -> (forall y, Rabs (fl y - y) <= u * Rabs y) -> 0 < S ->
@@ -422,52 +650,64 @@ Theorem bound_form_router {A} (i : A) (others : list A) (e lo hi : A -> R) (S : 
   Permutation (terms t) (map (fun k => (p k, 1)) (i :: others)) -> products_round t = 0%nat ->
   let w := fl (p i / eval fl t) in
   let least k := lo k * (1 - u) in let most k := hi k * (1 + u) in
-  least i / (most i + Sum others most) * ((1 - u) / (1 + gamma n u)) <= w <=
-  most i / (least i + Sum others least) * ((1 + u) / (1 - gamma n u)).
+  least i / (least i + Sum others most) * ((1 - u) / (1 + gamma n u)) <= w <=
+  most i / (most i + Sum others least) * ((1 + u) / (1 - gamma n u)).
 Proof.
   intros n Hu Hn Hfl HS K p P Hp w least most.
-  assert (I : 0 < / S) by (apply Rinv_0_lt_compat, HS).
-  assert (Kp : forall k, 0 < least k /\ / S * least k <= p k <= / S * most k).
-  { intros k. destruct (K k) as [L [L1 L2]]. unfold least, most, p.
-    destruct (fl_factor fl u (e k / S) (proj1 Hu) Hfl) as (ρ & Hρ & E). rewrite E.
-    split; [apply Rmult_lt_0_compat; lra|]. unfold Rdiv.
-    replace (e k * / S * ρ) with (/ S * (e k * ρ)) by ring.
-    split; apply Rmult_le_compat_l; try lra; apply Rmult_le_compat; lra. }
-  apply (weight_of_terms i others p least most (p i) (/ S) fl u t); auto. apply Kp.
+  pose proof (gamma_small n u (proj1 Hu) Hn) as Gs.
+  assert (Q0 : forall k, 0 < e k / S)
+    by (intros k; destruct (K k) as [L [L1 _]]; apply Rdiv_lt_0_compat; lra).
+  assert (F : forall k, Rabs (p k - e k / S) <= u * (e k / S)).
+  { intros k. unfold p. rewrite <- (Rabs_pos_eq (e k / S)) at 3 by (apply Rlt_le, Q0). apply Hfl. }
+  assert (p0 : forall k, 0 < p k).
+  { intros k. pose proof (F k) as Fk. apply abs_between in Fk.
+    assert (0 < e k / S * (1 - u)) by (apply Rmult_lt_0_compat; [apply Q0 | lra]). lra. }
+  assert (ES := positive_sum (i :: others) p n fl u t (proj1 Hu) Hn Hfl ltac:(simpl; unfold n; lia) p0 P Hp).
+  assert (SP : 0 < Sum (i :: others) p) by (apply Sum_pos; [discriminate | intros; apply p0]).
+  assert (DP : 0 < eval fl t) by (apply Rlt_le_trans with (2 := proj1 ES), Rmult_lt_0_compat; lra).
+  set (least' := fun k => Rmax 0 (lo k * (1 - u) - S * 0)). set (most' := fun k => hi k * (1 + u) + S * 0).
+  assert (lp : forall k, 0 < least k) by (intros k; apply Rmult_lt_0_compat; [apply K | lra]).
+  assert (El : forall k, least' k = least k).
+  { intros k. unfold least'. rewrite Rmult_0_r, Rminus_0_r. apply Rmax_right, Rlt_le, lp. }
+  assert (Em : forall k, most' k = most k) by (intros k; unfold most', most; ring).
+  rewrite <- (El i), <- (Em i), <- (Sum_ext others least' least El), <- (Sum_ext others most' most Em).
+  rewrite <- (Rminus_0_r (least' i / _ * _)), <- (Rplus_0_r (most' i / _ * _)).
+  apply (bound_form_router i others e lo hi p S u (gamma n u) u 0 0 (eval fl t) w); auto; try lra.
+  - intros k. destruct (K k). split; [lra | assumption].
+  - intros k. split; [apply Rlt_le, p0 | rewrite Rplus_0_r; apply F].
+  - apply Rabs_le. lra.
+  - rewrite Rplus_0_r. unfold w. eapply Rle_trans; [apply Hfl|]. right. f_equal. apply Rabs_pos_eq.
+    apply Rlt_le, Rdiv_lt_0_compat; [apply p0 | exact DP].
+  - change (0 < Sum (i :: others) least'). rewrite (Sum_ext (i :: others) least' least El).
+    apply Sum_pos; [discriminate | intros; apply lp].
 Qed.
 (*< bound.form-router *)
 
 (* ---- a sigmoid by tanh ---- *)
 
+(* tanh errs by e and ηt, half of it by v and ηp, the sum by w and ηs. *)
 (*> bound.form-tanh *)
-Theorem bound_form_tanh (t th p' σ' u e : R) :
-  0 <= u -> 0 <= e ->
-  Rabs (th - tanh (t / 2)) <= e * Rabs (tanh (t / 2)) ->
-  Rabs (p' - th / 2) <= u * Rabs (th / 2) ->
-  Rabs (σ' - (1 / 2 + p')) <= u * Rabs (1 / 2 + p') ->
+Theorem bound_form_tanh (t th p' σ' e v w ηt ηp ηs : R) :
+  0 <= e -> 0 <= v -> 0 <= w -> 0 <= ηt ->
+  Rabs (th - tanh (t / 2)) <= e * Rabs (tanh (t / 2)) + ηt ->
+  Rabs (p' - th / 2) <= v * Rabs (th / 2) + ηp ->
+  Rabs (σ' - (1 / 2 + p')) <= w * Rabs (1 / 2 + p') + ηs ->
   Rabs (σ' - sigmoid t) <=
-    u * sigmoid t + (1 + u) * ((e * (1 + u) + u) / 2 * Rabs (tanh (t / 2))).
+    w * sigmoid t
+    + (1 + w) * ((e * (1 + v) + v) / 2 * Rabs (tanh (t / 2)) + (1 + v) * ηt / 2 + ηp) + ηs.
 Proof.
-  intros Hu He Hth Hp Hσ. rewrite form_sigmoid_tanh. set (T := tanh (t / 2)) in *.
+  intros He Hv Hw Hηt Hth Hp Hσ. rewrite form_sigmoid_tanh. set (T := tanh (t / 2)) in *.
   assert (SP : 0 <= (1 + T) / 2).
   { unfold T. rewrite <- form_sigmoid_tanh. unfold sigmoid. apply Rlt_le, Rdiv_lt_0_compat; [lra|].
     pose proof (exp_pos (- t)). lra. }
-  pose proof (Rabs_pos T).
-  assert (A : Rabs th <= (1 + e) * Rabs T).
-  { replace th with (T + (th - T)) by ring. eapply Rle_trans; [apply Rabs_triang | lra]. }
-  assert (H2 : Rabs (th / 2) = Rabs th / 2)
-    by (unfold Rdiv; rewrite Rabs_mult, (Rabs_pos_eq (/ 2)) by lra; reflexivity).
-  assert (B : Rabs (p' - T / 2) <= (e * (1 + u) + u) / 2 * Rabs T).
-  { replace (p' - T / 2) with ((p' - th / 2) + (th - T) / 2) by field.
-    eapply Rle_trans; [apply Rabs_triang|].
-    assert (Rabs ((th - T) / 2) = Rabs (th - T) / 2)
-      by (unfold Rdiv; rewrite Rabs_mult, (Rabs_pos_eq (/ 2)) by lra; reflexivity).
-    pose proof (Rmult_le_compat_l u _ _ Hu A). rewrite H2 in Hp. lra. }
-  set (E := (e * (1 + u) + u) / 2 * Rabs T) in *.
-  assert (C : Rabs (1 / 2 + p') <= (1 + T) / 2 + E).
-  { replace (1 / 2 + p') with ((1 + T) / 2 + (p' - T / 2)) by field.
-    eapply Rle_trans; [apply Rabs_triang|]. rewrite (Rabs_pos_eq ((1 + T) / 2)) by exact SP. lra. }
-  replace (σ' - (1 + T) / 2) with ((σ' - (1 / 2 + p')) + (p' - T / 2)) by field.
-  eapply Rle_trans; [apply Rabs_triang|]. pose proof (Rmult_le_compat_l u _ _ Hu C). lra.
+  assert (H2 : forall x, Rabs (x / 2) = Rabs x / 2)
+    by (intros; unfold Rdiv; rewrite Rabs_mult, (Rabs_pos_eq (/ 2)) by lra; reflexivity).
+  assert (D : Rabs (th / 2 - T / 2) <= (e * Rabs T + ηt) / 2).
+  { replace (th / 2 - T / 2) with ((th - T) / 2) by field. rewrite H2. lra. }
+  pose proof (operation_step _ _ (T / 2) _ _ v ηp Hv Hp (Rle_refl _) D) as B. rewrite H2 in B.
+  assert (C : Rabs (1 / 2 + p' - (1 + T) / 2) <= (1 + v) * ((e * Rabs T + ηt) / 2) + v * (Rabs T / 2) + ηp).
+  { replace (1 / 2 + p' - (1 + T) / 2) with (p' - T / 2) by field. exact B. }
+  pose proof (operation_step _ _ ((1 + T) / 2) ((1 + T) / 2) _ w ηs Hw Hσ
+    ltac:(rewrite Rabs_pos_eq; lra) C). lra.
 Qed.
 (*< bound.form-tanh *)
