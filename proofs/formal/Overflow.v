@@ -63,6 +63,7 @@ Qed.
 
 (* The arithmetic of a machine, infinities and NaN included: Flocq's IEEE 754, to nearest, ties to even. *)
 Section Machine.
+  (*> bound.overflow *)
   Variables prec emax : Z.
   Context (prec_gt_0 : Prec_gt_0 prec) (prec_lt_emax : Prec_lt_emax prec emax).
   Notation float := (binary_float prec emax).
@@ -98,6 +99,8 @@ Section Machine.
     end.
 
   Definition even_choice (x : Z) : bool := negb (Z.even x).
+  (*< bound.overflow *)
+
   Notation fl := (nearest_FLT (3 - emax - prec) prec even_choice).
   Notation u := (unit_roundoff prec).
   Notation η := (half_smallest (3 - emax - prec)).
@@ -164,18 +167,21 @@ Section Machine.
   Qed.
 
   (*> bound.overflow *)
+
   (* A sum of products in one IEEE format, in any order, with or without FMA: when its operands are finite
      and the sum of sizes, grown, is below the format's end, no operation on the way overflows, and the
      machine's result is the one that the bounds are about. *)
   Theorem bound_overflow_machine (m : machine) : operands_finite m ->
-    let t := without_end m in
+    let u := unit_roundoff prec in let η := half_smallest (3 - emax - prec) in
+    let fl := nearest_FLT (3 - emax - prec) prec even_choice in let t := without_end m in
     (1 + u) ^ depth t * absdot (terms t) + INR (length (terms t)) * (1 + u) ^ depth t * η < bpow radix2 emax ->
     is_finite (run m) = true /\ B2R (run m) = eval fl t.
-  Proof. intros Hf t Hr. apply machine_is_tree; assumption. Qed.
+  Proof. intros Hf u0 η0 fl0 t Hr. apply machine_is_tree; assumption. Qed.
   (*< bound.overflow *)
 End Machine.
 
 (*> bound.overflow *)
+
 (* Operations with errors of their own: no result on the way is larger than this. *)
 Theorem bound_overflow (t : nodes) (l : list (R * R)) (x : R) : honest t -> Permutation (products t) l ->
   In x (results t) -> Rabs x <= growth t * (∑ p ∈ l, Rabs (fst p * snd p)) + underflow t.
