@@ -210,7 +210,7 @@ void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
-        size_t n = from_to(&seed, 4, MOST_KEYS);
+        size_t n = sinkproof_draw_from_to(&seed, 4, MOST_KEYS);
         sinkproof_honest w_k[MOST_KEYS], v_k[MOST_KEYS], set;
         double share = between(&seed, 0.8, 1.2), least = round % 2 ? -1 : 0.5;
         float sum = 0, most = 0;
