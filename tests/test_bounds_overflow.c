@@ -101,6 +101,23 @@ static void rounded_up(const sinkproof_setting *s) {
        "bound.overflow by roundings alone: the set is [%g, %g]", y.lo, y.hi);
 }
 
+// In binary64 the end is another.
+static void in_binary64(void) {
+    sinkproof_policy policy = policy_named("f32,inside=f64");
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
+    const float a[2] = {FLT_MAX, FLT_MAX}, b[2] = {1, FLT_MAX};
+    sinkproof_honest y = sum_set(&s, 2, a, b);
+    ok(y.lo > (double)FLT_MAX && y.hi < 1.01 * (double)FLT_MAX * (double)FLT_MAX,
+       "bound.overflow products beyond the largest float, in binary64: [%g, %g]", y.lo, y.hi);
+    sinkproof_honest w_k[2] = {sinkproof_known(DBL_MAX), sinkproof_known(-DBL_MAX)}, out;
+    const sinkproof_honest v_k[2] = {sinkproof_known(1), sinkproof_known(1)};
+    sinkproof_planes p = sinkproof_planes_of(w_k, 1, 2, 2), q = sinkproof_planes_of(v_k, 1, 2, 2);
+    sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1);
+    sinkproof_planes_free(&p), sinkproof_planes_free(&q);
+    ok(out.lo == -INFINITY && out.hi == INFINITY,
+       "bound.overflow sizes beyond the largest double: [%g, %g]", out.lo, out.hi);
+}
+
 static void norms(const sinkproof_setting *s) {
     uint64_t state = SEED + 1;
     size_t zeros = 0, numbers = 0, outside = 0;
@@ -177,6 +194,7 @@ static void infinities(void) {
 int main(void) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
-    sums(&s), rounded_up(&s), norms(&s), softmax(&s), activations(&s), infinities();
+    sums(&s), rounded_up(&s), norms(&s), softmax(&s), activations(&s);
+    in_binary64(), infinities();
     return tap_done();
 }
