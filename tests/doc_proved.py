@@ -2,19 +2,27 @@
 # Copyright 2026 the sinkproof authors
 """Whether the formula that a page prints is what its theorem says; for check_doc.py.
 
-No program reads a formula and a theorem as one. A person does, once per statement, and writes down
-in doc/PROVED.txt what both say, in one notation, with the hashes of what was read:
+A person reads a formula and its theorem, once per statement, and writes down in doc/PROVED.txt what
+both say, in one notation, with the hashes of what was read:
 
     sink.mass 3f2a1b0c9d8e 7c6b5a493827
         sum_j alpha_j = 1 - alpha_s
 
 A formula or a theorem that changes has another hash, and the row no longer counts until somebody
-has read both again and written the row anew; nothing refreshes it. The page of each such statement
-shows the theorem, and every hypothesis of the section that the theorem stands in.
+has read both again and written the row anew; nothing refreshes it. Below some rows stands a
+dictionary, and a program reads both too (doc_formula.py): what the page prints must be what a theorem
+says, whatever the person wrote. A relation that it cannot read is named, with the reason:
+
+      : \\hat\\sigma := σ'
+      ! \\gamma_n the definition of gamma
+
+The page of each such statement shows the theorem, and every hypothesis of the section that the
+theorem stands in.
 """
 import hashlib
 import re
 
+import doc_formula
 import doc_pages
 
 TABLE = "doc/PROVED.txt"
@@ -46,7 +54,7 @@ def theorem_of(regions):
 
 
 def read_table(path, problems):
-    """{id: (formula, theorem, what both say)}"""
+    """{id: [formula, theorem, what both say, {LaTeX: Coq}, [how a relation begins that is not read]]}"""
     rows, id = {}, None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], 1):
         match = ROW.match(line)
@@ -54,7 +62,12 @@ def read_table(path, problems):
             id = match[1]
             if id in rows:
                 problems.add(f"{TABLE}:{number}", f"{id} has a second row")
-            rows[id] = [match[2], match[3], ""]
+            rows[id] = [match[2], match[3], "", {}, []]
+        elif id and line.startswith("  : ") and " := " in line:
+            latex, coq = line[4:].split(" := ", 1)
+            rows[id][3][latex] = coq
+        elif id and line.startswith("  ! ") and len(line.split()) > 2:
+            rows[id][4].append(line.split()[1])
         elif line.startswith("    ") and id:
             rows[id][2] += line.strip() + " "
         elif line.strip() and not line.startswith("#"):
@@ -78,6 +91,20 @@ def hypotheses(root, file):
             for id in match[1].split():
                 force.setdefault(id, set()).update(h for s in open_sections for h in s)
     return force
+
+
+def check_read(id, statement, theorem, row, problems):
+    """What a program reads of a formula and a theorem that have a dictionary."""
+    *_, dictionary, unread = row
+    if not dictionary:
+        return
+    unproved = doc_formula.unproved(formula_of(statement.text), theorem, dictionary)
+    for text, why in unproved:
+        if not any(text.startswith(u) for u in unread):
+            problems.add(f"doc/{statement.chapter}", f"{id} prints {text!r}: {why}")
+    for u in unread:
+        if not any(text.startswith(u) for text, _ in unproved):
+            problems.add(TABLE, f"{id} prints no relation that begins {u!r} and is not read")
 
 
 def check(root, stated, regions, problems):
@@ -111,5 +138,6 @@ def check(root, stated, regions, problems):
                          f"again, then write '{id} {want[0]} {want[1]}' and what both say")
         elif not rows[id][2].strip():
             problems.add(TABLE, f"{id} does not say what both say")
+        check_read(id, statement, theorem, rows[id], problems)
     for id in sorted(set(rows) - {i for i, s in stated.items() if "C" in s.kinds}):
         problems.add(TABLE, f"{id} is no statement that asks for C")

@@ -132,6 +132,11 @@ accepts "a changed proof of the same theorem passes after --write"
 fresh; edit doc/PROVED.txt '/^sink.mass/d'; refuses 'PROVED.txt:1: malformed' "a reading without its row"
 fresh; drop doc/PROVED.txt; refuses 'sink.mass has no row: read formula and theorem' "a theorem that nobody compared"
 fresh; edit doc/PROVED.txt '/^    /d'; refuses 'sink.mass does not say what both say' "a row that says nothing"
+fresh; printf '%s\n' '  : \sum_j := ∑ j ∈ J' '  : \alpha_s := a' >>doc/PROVED.txt
+refuses 'sink.mass prints .*no relation of the theorems' "a formula that no theorem states"
+printf '%s\n' '  ! \sum_j left to the reader' >>doc/PROVED.txt; accepts "a relation that is named as not read"
+printf '%s\n' '  ! \alpha_j it is not there' >>doc/PROVED.txt
+refuses 'prints no relation that begins' "a relation named that is not printed"
 fresh; edit doc/PROVED.txt 's/^sink.mass/sink.limit/'; refuses 'sink.limit is no statement that asks for C' "a row of another statement"
 fresh; edit doc/01-a.md '/<!-- theorem/,/^```$/d'; refuses 'no page shows the theorem' "a theorem that no page shows"
 fresh; edit proofs/formal/A.v '1i Section S.\nHypothesis wrong : False.'; echo 'End S.' >>proofs/formal/A.v

@@ -85,6 +85,7 @@ void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_router(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed);
 void sinkproof_verify_ftz(verify_measure *result, uint64_t seed);
+void sinkproof_verify_overflow(verify_measure *result, uint64_t seed);
 void sinkproof_verify_forward(verify_measure *result, uint64_t seed);
 void sinkproof_verify_biases(verify_measure *result, uint64_t seed);
 void sinkproof_verify_parameters(verify_measure *result, uint64_t seed);

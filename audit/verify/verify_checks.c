@@ -48,6 +48,7 @@ static const verify_check checks[] = {
     {"bound.form-router", 'B', "bound.form-router", sinkproof_verify_form_router},
     {"bound.form-tanh", 'B', "bound.form-tanh", sinkproof_verify_form_tanh},
     {"bound.ftz", 'B', "bound.ftz", sinkproof_verify_ftz},
+    {"bound.overflow", 'B', "bound.overflow", sinkproof_verify_overflow},
     {"stat.drift", 'B', "stat.drift", sinkproof_verify_drift},
     {"stat.drift", 'E', "stat.drift", sinkproof_verify_drift_found},
     {"stat.equal-rows", 'B', "stat.equal-rows", sinkproof_verify_equal_rows},

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The forms in which kernels evaluate weights and activations (bound.form-*) and processors that
-// read subnormal numbers as zero (bound.ftz): float32 arithmetic as it is shipped, against the
-// enclosed real value, within the set that the form derives.
+// The forms in which kernels evaluate weights and activations (bound.form-*), processors that read
+// subnormal numbers as zero (bound.ftz) and sums up to the largest (bound.overflow): float32
+// arithmetic as it is shipped, against the enclosed real value, within the set that the form
+// derives.
 #include "audit/verify/verify_draw.h"
 
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
 #include "ref/stages.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { ROWS = 24, MOST_KEYS = 200 };
@@ -199,5 +201,31 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
         _arb_vec_clear(a, (slong)n);
         _arb_vec_clear(b, (slong)n);
         _arb_vec_clear(truth, 1);
+    }
+}
+
+// Sums of numbers whose sizes add up to about the largest float: where the set has bounds, the
+// largest result on the way is below it; where it has none, an infinite result is inside.
+void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
+    for (size_t round = 0; round < 4 * ROWS; round++) {
+        size_t n = sinkproof_draw_from_to(&seed, 4, MOST_KEYS);
+        sinkproof_honest w_k[MOST_KEYS], v_k[MOST_KEYS], set;
+        double share = between(&seed, 0.8, 1.2), least = round % 2 ? -1 : 0.5;
+        float sum = 0, most = 0;
+        for (size_t k = 0; k < n; k++) {
+            float a = (float)(share * FLT_MAX / (double)n * between(&seed, least, 1.5));
+            w_k[k] = sinkproof_known((double)a), v_k[k] = sinkproof_known(1);
+            sum += a, most = fmaxf(most, fabsf(sum));
+        }
+        sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
+        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
+        sinkproof_planes_free(&p);
+        sinkproof_planes_free(&q);
+        bool bounded = set.lo > -INFINITY && set.hi < INFINITY;
+        bool inside = set.lo <= (double)sum && (double)sum <= set.hi;
+        sinkproof_verify_put(result, !inside ? INFINITY : bounded ? (double)most : 0, FLT_MAX);
     }
 }

@@ -18,6 +18,12 @@ double sinkproof_gamma(double n, double u) {
 }
 //< bound.dot
 
+//> bound.overflow
+double sinkproof_setting_largest(const sinkproof_setting *s) {
+    return s->policy->inside == SINKPROOF_F32 ? (double)FLT_MAX : DBL_MAX;
+}
+//< bound.overflow
+
 sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
     double var = x.var + y.var;
     return (sinkproof_honest){sinkproof_add_down(x.lo, y.lo),

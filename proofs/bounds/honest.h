@@ -69,8 +69,10 @@ static inline double sinkproof_down(double x) {
     return -sinkproof_up(-x);
 }
 
-// An overflow of finite operands, seen from the other side, is the largest double.
+// An overflow of finite operands, seen from the other side, is the largest double. Infinities that
+// meet leave nothing known; NaN stays.
 static inline double sinkproof_overflow(double result, double a, double b, int direction) {
+    if (result != result && a == a && b == b) return direction < 0 ? -INFINITY : INFINITY;
     bool beyond = isfinite(a) && isfinite(b) && direction * result < 0;
     return beyond ? copysign(DBL_MAX, result) : result;
 }
@@ -186,6 +188,10 @@ double sinkproof_flushed_below(const sinkproof_setting *s);
 
 // What one rounding may lose beside u |x|.
 double sinkproof_setting_underflow(const sinkproof_setting *s);
+
+// The largest number of the format inside. A set that may reach beyond on its way has no bounds
+// (bound.overflow).
+double sinkproof_setting_largest(const sinkproof_setting *s);
 
 // What n roundings may lose so, each grown by the roundings after it.
 double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma);

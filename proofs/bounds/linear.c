@@ -261,14 +261,23 @@ static int significand_bits(sinkproof_format format) {
     return format == SINKPROOF_F32 ? 24 : 53;
 }
 
+//> bound.overflow
+// In some order a partial sum may be as large as all sizes, grown: beyond the format it is
+// infinite.
+static bool may_overflow(double sizes, double worst, double largest) {
+    return !(sizes + worst <= largest);
+}
+//< bound.overflow
+
 //> bound.linear
 // What the sums of one row share.
 typedef struct row_terms {
     double n; // terms, of which a constant b is one more when `biased`
     bool exact_products, biased;
-    double gamma; // of the roundings that a term can meet
-    double here;  // of the matrix products below, relative to A
-    double under; // what underflows can add to a sum of any size but 0
+    double gamma;   // of the roundings that a term can meet
+    double here;    // of the matrix products below, relative to A
+    double under;   // what underflows can add to a sum of any size but 0
+    double largest; // number of the format inside
 } row_terms;
 
 // A term meets at most n - 1 additions, one more for b, and the rounding of its product.
@@ -279,7 +288,8 @@ static row_terms terms_of(const sinkproof_setting *s, double n, bool exact_produ
     // where results are flushed, sums can too.
     double steps = s->policy->ftz ? 2 * n + 2 : n + (biased ? 1 : 0);
     double under = sinkproof_underflows(s, steps, gamma);
-    return (row_terms){n, exact_products, biased, gamma, here, under};
+    double largest = sinkproof_setting_largest(s);
+    return (row_terms){n, exact_products, biased, gamma, here, under, largest};
 }
 
 static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, double b,
@@ -299,6 +309,7 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
     double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
+    if (may_overflow(total, worst, t->largest)) worst = likely = INFINITY;
     double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
     double bias = (c->bias != NULL ? c->bias[at] : 0) + flushed;
     sinkproof_honest x =

@@ -40,7 +40,10 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
     double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
     // Where results are flushed, additions and the division lose as much as a square.
     double lost = (s->policy->ftz ? 3 * n : n) * under, least = fmax(sum_lo - lost, 0);
-    double lo = 1 / sqrt((sum_hi + lost) * (1 + gamma) / n + eps * (1 + gamma)) * (1 - here);
+    double top = (sum_hi + lost) * (1 + gamma);
+    double lo = 1 / sqrt(top / n + eps * (1 + gamma)) * (1 - here);
+    bool infinite = !(top <= sinkproof_setting_largest(s)); // the sum may be (bound.overflow)
+    if (infinite) lo = 0;
     double hi =
         1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
     // relative variance of the computed sum: its rounded partial sums grow to the whole
@@ -49,7 +52,7 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
     double likely = sqrt(2 * s->odds * 3 * shared) + leaning + 2 * here;
     sinkproof_honest r = {
         lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0, 0};
-    if (sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
+    if (infinite || sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
     r = sinkproof_honest_declared(r, declared, 0);
     for (size_t i = 0; i < d; i++) {
         sinkproof_honest x = sinkproof_honest_flushed(s, x_d[i]);

@@ -3,7 +3,7 @@
 
 (* Subnormal numbers read as zero, and results flushed to it: what a sum of products may lose. *)
 
-From Sinkproof Require Import Sums Summation.
+From Sinkproof Require Import Sums Nodes Summation.
 From Coq Require Import Reals List Permutation Lra.
 Import ListNotations.
 Open Scope R_scope.
@@ -20,10 +20,53 @@ Proof.
     destruct (Rlt_dec (Rabs x) tiny); lra.
 Qed.
 
-(* Operands below tiny may be read as zero, each on its own; a rounding is the usual one, with
-   underflow η, or leaves zero for what is below tiny. *)
+(* Operands below a size of their own, τ and σ, may be read as zero, each on its own. The operations
+   are a tree of any: one that may flush is one whose η is that size, as the next theorem says. *)
 (*> bound.ftz *)
-Theorem bound_ftz (read rnd fl : R -> R) (tiny η u : R) (t : tree) (l : list (R * R)) :
+Theorem bound_ftz {key} (J : list key) (a a' τ b b' σ : key -> R) (t : nodes) : honest t ->
+  (forall k, a' k = a k \/ (a' k = 0 /\ Rabs (a k) < τ k)) ->
+  (forall k, b' k = b k \/ (b' k = 0 /\ Rabs (b k) < σ k)) ->
+  Permutation (products t) (map (fun k => (a' k, b' k)) J) ->
+  Rabs (value t - ∑ k ∈ J, a k * b k) <=
+    (growth t - 1) * (∑ k ∈ J, Rabs (a k * b k)) + underflow t
+    + ∑ k ∈ J, (lost (τ k) (a k) * Rabs (b k) + Rabs (a k) * lost (σ k) (b k)).
+Proof.
+  intros Ht Ha Hb P. pose proof (bound_dot_nodes t _ Ht P) as B. rewrite !Sum_map in B. cbn [fst snd] in B.
+  assert (La : forall k, Rabs (a' k - a k) <= lost (τ k) (a k) /\ Rabs (a' k) <= Rabs (a k)).
+  { intros k. destruct (Ha k) as [E | [E L]].
+    - apply (read_loss (fun _ => a' k) (τ k) (a k)). left. exact E.
+    - apply (read_loss (fun _ => a' k) (τ k) (a k)). right. split; assumption. }
+  assert (Lb : forall k, Rabs (b' k - b k) <= lost (σ k) (b k) /\ Rabs (b' k) <= Rabs (b k)).
+  { intros k. destruct (Hb k) as [E | [E L]].
+    - apply (read_loss (fun _ => b' k) (σ k) (b k)). left. exact E.
+    - apply (read_loss (fun _ => b' k) (σ k) (b k)). right. split; assumption. }
+  assert (A : (∑ k ∈ J, Rabs (a' k * b' k)) <= ∑ k ∈ J, Rabs (a k * b k)).
+  { apply Sum_le. intros k _. rewrite !Rabs_mult.
+    apply Rmult_le_compat; try apply Rabs_pos; [apply La | apply Lb]. }
+  assert (D : Rabs ((∑ k ∈ J, a' k * b' k) - ∑ k ∈ J, a k * b k) <=
+              ∑ k ∈ J, (lost (τ k) (a k) * Rabs (b k) + Rabs (a k) * lost (σ k) (b k))).
+  { rewrite <- Sum_minus. eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros k _.
+    replace (a' k * b' k - a k * b k) with ((a' k - a k) * b k + a' k * (b' k - b k)) by ring.
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult. apply Rplus_le_compat.
+    - apply Rmult_le_compat_r; [apply Rabs_pos | apply La].
+    - apply Rmult_le_compat; try apply Rabs_pos; [apply La | apply Lb]. }
+  replace (value t - _) with
+    ((value t - ∑ k ∈ J, a' k * b' k) + ((∑ k ∈ J, a' k * b' k) - ∑ k ∈ J, a k * b k)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|]. pose proof (growth_ge_1 t Ht).
+  pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) A). lra.
+Qed.
+
+(* An operation on x, of sizes X, that rounds to r within u and η, and may leave zero for what is below
+   tiny: off by u X and tiny. *)
+Theorem bound_ftz_operation (x X r z u η tiny : R) : 0 <= u -> Rabs x <= X -> η <= tiny ->
+  Rabs (r - x) <= u * X + η -> z = r \/ (z = 0 /\ Rabs x < tiny) -> Rabs (z - x) <= u * X + tiny.
+Proof.
+  intros Hu HX Hη Hr Hz. pose proof (Rabs_pos x). pose proof (Rmult_le_pos u X Hu ltac:(lra)).
+  destruct Hz as [-> | [-> L]]; [lra|]. rewrite Rminus_0_l, Rabs_Ropp. lra.
+Qed.
+
+(* One format: a rounding is the usual one, with underflow η, or leaves zero. *)
+Theorem bound_ftz_one_format (read rnd fl : R -> R) (tiny η u : R) (t : tree) (l : list (R * R)) :
   0 <= u -> 0 <= η <= tiny ->
   (forall x, read x = x \/ (read x = 0 /\ Rabs x < tiny)) ->
   (forall x, Rabs (rnd x - x) <= u * Rabs x + η) ->
