@@ -290,13 +290,13 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
 
-pdf: book  ## the book on paper: build/book/sinkproof.pdf, A4, printed by Chromium
+pdf: book  ## the book on paper: build/sinkproof.pdf, A4, printed by Chromium
 	$(call packages,--with browser)
-	@python3 doc/book/print.py build/book all.html sinkproof.pdf
+	@python3 doc/book/print.py build/book all.html build/sinkproof.pdf
 
-slides: book  ## a lecture from the book: build/book/slides.html and slides.pdf
+slides: book  ## a lecture from the book: build/book/slides.html and build/slides.pdf
 	$(call packages,--with browser)
-	@python3 doc/book/print.py build/book slides.html slides.pdf
+	@python3 doc/book/print.py build/book slides.html build/slides.pdf
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true

@@ -172,7 +172,7 @@ def write_chapters(book, out, chapters, html):
         nav = contents(chapters, chapter, "")
         body = html[chapter.name]
         if chapter.name == "index":
-            body = body.replace("<!--contents-->", nav).replace("<!--counts-->", evidence.counts(book))
+            body = body.replace("<!--contents-->", f'<div class="contents">{nav}</div>').replace("<!--counts-->", evidence.counts(book))
         write_page(book, out, chapter.name, chapter.title, body, nav, steps(chapters, at),
                    {"index": "title", "INDEX": "index-page"}.get(chapter.name, "chapter"))
         everything.append(f'<section class="chapter" id="{chapter.name}">{links.prefixed(body, chapter.name)}</section>')
