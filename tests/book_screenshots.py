@@ -92,8 +92,11 @@ def reading(engine, book, report):
            f"book.search found={len(found)} first={found[:1]} of nonsense={len(nothing)}", [])
     shown = engine.value("""(async () => { const link = [...document.querySelectorAll('main a.cite')][0];
       if (!link) return "no citation"; link.focus(); for (let k = 0; k < 40 && card.hidden; k++) await new Promise(r => setTimeout(r, 50));
-      const seen = !card.hidden && !!card.querySelector(".katex"); link.blur(); return seen && card.hidden; })()""")
-    report(shown is True, "book.preview: a cited statement shows when its link has the focus, and goes", [str(shown)])
+      const seen = !card.hidden && !!card.querySelector(".katex"); link.blur();
+      return [seen && card.hidden, [...document.scripts].map(s => s.getAttribute("src")).filter(s => /previews/.test(s))]; })()""")
+    seen, fetched = shown if isinstance(shown, list) else (False, [])
+    report(seen and len(fetched) == 1, f"book.preview: a cited statement shows when its link has the focus, and goes; "
+           f"fetched {sum((book / name).stat().st_size for name in fetched)} bytes", [str(shown)])
     copies = engine.value("[document.querySelectorAll('main pre').length, document.querySelectorAll('button.copy').length]")
     report(copies[0] == copies[1] > 0, f"book.copy blocks={copies[0]} buttons={copies[1]}", [])
     text = "document.querySelector('main').innerText.replace(/^Copy$/gm, '').replace(/\\s+/g, ' ')"
