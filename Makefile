@@ -82,7 +82,7 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed mutants-all book pdf slides test-book install clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed mutants-all exercise book pdf slides test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
@@ -286,6 +286,10 @@ test-book: test-pictures
 test-pictures: | build/packages  ## every word of every picture in its place, in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
+
+N ?=
+exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it
+	@SINKPROOF=$(PROGRAM) SINKPROOF_BUILD=$(BUILD) python3 tests/exercise.py $(if $(SHOW),--show) $(N) $(ANSWER)
 
 book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
