@@ -131,18 +131,22 @@ def grade(exercise, answer):
         return status
     same, lines, right = graded(exercise, printed)
     if right:
-        print(f"Right: exercise {exercise.number}, {lines} of {lines} lines.")
+        print(f"Right: exercise {exercise.number}, {count(exercise.expected)}.")
         return 0
     differs = next((k for k, good in enumerate(same, 1) if not good), min(lines, len(same)) + 1)
-    print(f"Another answer than the solution's to exercise {exercise.number}: {sum(same)} of its {lines} lines, "
+    print(f"Another answer than the solution's to exercise {exercise.number}: {sum(same)} of its {count(exercise.expected)}, "
           f"the first that differs is line {differs}.")
     return 1
+
+
+def count(lines):
+    return f"{len(lines)} line" + ("" if len(lines) == 1 else "s")
 
 
 def ask(exercise):
     print(f"{exercise.number} {exercise.grade} {exercise.page}\n\n{exercise.question}\n")
     kind = "commands" if exercise.language == "sh" else "a C program"
-    print(f"The answer is {kind} that prints {len(exercise.expected)} lines" +
+    print(f"The answer is {kind} that prints {count(exercise.expected)}" +
           (":" if exercise.language == "c" else "."))
     if exercise.language == "c":  # of commands the words are the answer
         print("\n".join(f"    {form(line)}" for line in exercise.expected))

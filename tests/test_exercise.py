@@ -47,14 +47,14 @@ def answers(folder):
     for what, line, status, said in (
             ("more digits and other spaces", "5406   Keys bring back 0.99000134", 0, "Right"),
             ("half a step of the last digit", "5406 keys bring back 0.9900015", 0, "Right"),
-            ("more than that", "5406 keys bring back 0.99000151", 1, "0 of its 1 lines"),
+            ("more than that", "5406 keys bring back 0.99000151", 1, "0 of its 1 line"),
             ("fewer digits", "5406 keys bring back 0.99", 1, "Another answer"),
             ("another number", "5405 keys bring back 0.990001", 1, "Another answer"),
             ("the other sign", "5406 keys bring back -0.990001", 1, "Another answer"),
             ("no number", "5406 keys bring back nan", 1, "Another answer"),
             ("other words", "5406 rows bring back 0.990001", 1, "Another answer"),
-            ("a line too many", "5406 keys bring back 0.990001\\nand more", 1, "1 of its 1 lines, the first that differs is line 2"),
-            ("nothing", "", 1, "0 of its 1 lines, the first that differs is line 1")):
+            ("a line too many", "5406 keys bring back 0.990001\\nand more", 1, "1 of its 1 line, the first that differs is line 2"),
+            ("nothing", "", 1, "0 of its 1 line, the first that differs is line 1")):
         answer.write_text(PRINTS.format(line, 0))
         holds(what, status, said, KEYS, answer)
     answer.write_text(PRINTS.format("5406 keys bring back 0.990001", 3))
