@@ -202,7 +202,7 @@ def coloured():
     TAP.report(not wrong and min(seen.values()) > 2, f"book.terms: {seen} coloured alike in {len(lines)} formulas", wrong)
 
 
-HUES = {"blue": (190, 230), "orange": (10, 40), "green": (140, 180), "purple": (290, 330)}
+HUES = {"blue": (190, 230), "orange": (10, 40), "green": (140, 180), "purple": (270, 330)}
 
 
 def legend():
