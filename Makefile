@@ -82,7 +82,7 @@ TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed mutants-all book pdf slides test-book install clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed mutants-all exercise book pdf slides test-book install clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
@@ -287,16 +287,20 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
 
+N ?=
+exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it
+	@SINKPROOF=$(PROGRAM) SINKPROOF_BUILD=$(BUILD) python3 tests/exercise.py $(if $(SHOW),--show) $(N) $(ANSWER)
+
 book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
 
-pdf: book  ## the book on paper: build/book/sinkproof.pdf, A4, printed by Chromium
+pdf: book  ## the book on paper: build/sinkproof.pdf, A4, printed by Chromium
 	$(call packages,--with browser)
-	@python3 doc/book/print.py build/book all.html sinkproof.pdf
+	@python3 doc/book/print.py build/book all.html build/sinkproof.pdf
 
-slides: book  ## a lecture from the book: build/book/slides.html and slides.pdf
+slides: book  ## a lecture from the book: build/book/slides.html and build/slides.pdf
 	$(call packages,--with browser)
-	@python3 doc/book/print.py build/book slides.html slides.pdf
+	@python3 doc/book/print.py build/book slides.html build/slides.pdf
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true

@@ -4,6 +4,7 @@
 
     python3 tests/book_build.py      TAP; SINKPROOF names the program, NODE the folder of npm's packages
 """
+import colorsys
 import os
 import pathlib
 import re
@@ -13,9 +14,11 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "doc/book")]
 import book_screenshots  # noqa: E402
 import browser  # noqa: E402
+import build as book  # noqa: E402
+from tap import Tap  # noqa: E402
 
 ROOT = HERE.parent
 BOOK = ROOT / "doc/book"
@@ -110,15 +113,7 @@ FAULTS = [
 
 
 FILES_SLIDES = "# Lecture\n\nWords.\n\n## Mass\n\n<!-- statement sink.mass -->\n\n## Figure\n\n<!-- figure one -->\n"
-
-
-class Tap:
-    count = failed = 0
-
-    @classmethod
-    def report(cls, good, text, notes=()):
-        cls.count, cls.failed = cls.count + 1, cls.failed + (not good)
-        print(f"{'ok' if good else 'not ok'} {cls.count} - {text}", *(f"# {n}" for n in notes), sep="\n", flush=True)
+TAP = Tap()
 
 
 def tree(folder, fault=None):
@@ -152,7 +147,7 @@ def whole(out):
     first, second = ((out / f"{n}.html").read_text(encoding="utf-8") for n in ("01-a", "02-b"))
     tests, index = ((out / f"{n}.html").read_text(encoding="utf-8") for n in ("tests", "INDEX"))
     everything, source = ((out / n).read_text(encoding="utf-8") for n in ("all.html", "src/ref/a.c.html"))
-    report = Tap.report
+    report = TAP.report
     report('id="eq-sink.mass"' in first and 'href="#eq-sink.mass">(1.1)</a>' in first and "(2.1)" in second,
            "book.numbers: statements are numbered by chapter and linked by id")
     shown = re.sub(r"<annotation.*?</annotation>", "", first, flags=re.DOTALL)
@@ -189,15 +184,13 @@ def without_log(folder, out):
     good = status == 0 and "<dd>not run</dd>" in pages["01-a"] and "Not run" in pages["tests"] \
         and "Not run" in pages["index"] and "passed" not in pages["01-a"] + pages["index"] \
         and "Measured: not run." in pages["01-a"] and "7 checks" not in pages["01-a"]
-    Tap.report(good, "book.log: without one it says not run", [] if good else said.splitlines()[-8:])
+    TAP.report(good, "book.log: without one it says not run", [] if good else said.splitlines()[-8:])
     tree(folder)
     build(folder, out)
 
 
 def coloured():
     """A term has one colour in every line, and only its own."""
-    sys.path.insert(0, str(BOOK))
-    import build as book
     lines = re.findall(r"\$\$\n(.*?)\n\$\$", (ROOT / "doc/15-derivation.md").read_text(encoding="utf-8"), re.DOTALL)
     seen, wrong = dict.fromkeys(book.TERMS, 0), []
     for tex in lines:
@@ -206,7 +199,25 @@ def coloured():
             bare, dyed = len(re.findall(term, tex)), len(re.findall(rf"\\htmlClass\{{t-{name}\}}\{{{term}\}}", shown))
             seen[name] += dyed
             wrong += [f"{name}: {dyed} of {bare} in {tex[:60]}"] if bare != dyed else []
-    Tap.report(not wrong and min(seen.values()) > 2, f"book.terms: {seen} coloured alike in {len(lines)} formulas", wrong)
+    TAP.report(not wrong and min(seen.values()) > 2, f"book.terms: {seen} coloured alike in {len(lines)} formulas", wrong)
+
+
+HUES = {"blue": (190, 230), "orange": (10, 40), "green": (140, 180), "purple": (270, 330)}
+
+
+def legend():
+    """What chapter 15 calls blue is blue, by day and in the dark."""
+    page = " ".join((ROOT / "doc/15-derivation.md").read_text(encoding="utf-8").split())
+    said = re.search(r"four terms keep one colour.*?\.", page)
+    colours = re.findall(r"--term-(\w+): #(..)(..)(..);", (BOOK / "book.css").read_text(encoding="utf-8"))
+    wrong = [] if len(colours) == 2 * len(book.TERMS) else [f"{len(colours)} colours, by day and in the dark"]
+    for name, *rgb in colours:
+        hue = 360 * colorsys.rgb_to_hls(*(int(part, 16) / 255 for part in rgb))[0]
+        word = next((w for w, (low, high) in HUES.items() if low <= hue <= high), f"hue {hue:.0f}")
+        terms = re.findall(rf"\$([^$]*)\$[^;$]*?\b{word}", said[0]) if said else []
+        if not any(re.fullmatch(book.TERMS[name], term) for term in terms):
+            wrong.append(f"{name} is {word}, and the legend does not say so")
+    TAP.report(not wrong, "book.legend: the colours that chapter 15 names are those of its terms", wrong)
 
 
 def refuses(folder, out, fault):
@@ -216,13 +227,13 @@ def refuses(folder, out, fault):
     status, said = build(folder, out)
     same = (out / "01-a.html").read_bytes() == before and not out.with_name(out.name + ".new").exists()
     good = found and status != 0 and sentence in said and "Traceback" not in said and same
-    Tap.report(good, f"book.refused: {what}", [] if good else said.splitlines()[-8:] + [f"exit {status}, kept {same}"])
+    TAP.report(good, f"book.refused: {what}", [] if good else said.splitlines()[-8:] + [f"exit {status}, kept {same}"])
 
 
 def looked_at(out):
     """The browser finds nothing wrong, and finds what was made wrong."""
     with browser.Browser(browser.find()) as engine:
-        book_screenshots.check(engine, out, Tap.report)
+        book_screenshots.check(engine, out, TAP.report)
         for what, wound in (("an error on the console", "<script>console.error('x')</script>"),
                             ("an exception", "<script>nothing.here()</script>"),
                             ("a missing picture", '<img src="nothing.png" alt="">'),
@@ -236,7 +247,7 @@ def looked_at(out):
             engine.screen(390, 844, True)
             wrong = book_screenshots.look(engine, out, page.name)
             page.unlink()
-            Tap.report(bool(wrong), f"book.browser: {what} is found", [] if wrong else ["not found"])
+            TAP.report(bool(wrong), f"book.browser: {what} is found", [] if wrong else ["not found"])
 
 
 def main():
@@ -249,20 +260,19 @@ def main():
         folder, out = pathlib.Path(work) / "tree", pathlib.Path(work) / "book"
         tree(folder)
         status, said = build(folder, out)
-        Tap.report(status == 0, "book.built: a small book without a fault", said.splitlines() if status else [])
+        TAP.report(status == 0, "book.built: a small book without a fault", said.splitlines() if status else [])
         if status == 0:
             whole(out)
             coloured()
+            legend()
             without_log(folder, out)
             for fault in FAULTS:
                 refuses(folder, out, fault)
             if browser.find():
                 looked_at(out)
             else:
-                Tap.count += 1
-                print(f"ok {Tap.count} - book.browser # SKIP no chromium: the pages are not looked at")
-    print(f"1..{Tap.count}")
-    return 1 if Tap.failed else 0
+                TAP.skip("book.browser", "no chromium: the pages are not looked at")
+    return TAP.done()
 
 
 if __name__ == "__main__":

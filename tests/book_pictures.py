@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import browser  # noqa: E402
+from tap import Tap  # noqa: E402
 
 FIGURES = pathlib.Path(__file__).resolve().parent.parent / "doc/book/figures"
 LOOK = """(() => {
@@ -30,15 +31,6 @@ LOOK = """(() => {
   const colours = new Set([...document.querySelectorAll("text")].map(e => getComputedStyle(e).fill));
   return [wrong, [...colours].sort().join()];
 })()"""
-count, failed = 0, False
-
-
-def report(good, what, notes=()):
-    global count, failed
-    count, failed = count + 1, failed or not good
-    print(f"{'ok' if good else 'not ok'} {count} - {what}")
-    for note in notes:
-        print(f"# {note}")
 
 
 def look(engine, path):
@@ -54,7 +46,7 @@ def look(engine, path):
 
 
 def main():
-    program = browser.find()
+    program, tap = browser.find(), Tap()
     if program is None:
         print("1..0 # SKIP no Chromium")
         return 0
@@ -62,17 +54,16 @@ def main():
         pictures = sorted(FIGURES.glob("*.svg"))
         for path in pictures:
             wrong = look(engine, path)
-            report(not wrong, f"picture {path.stem}: every word in its place, light and dark", wrong)
-        report(len(pictures) > 0, f"pictures={len(pictures)}")
+            tap.report(not wrong, f"picture {path.stem}: every word in its place, light and dark", wrong)
+        tap.report(len(pictures) > 0, f"pictures={len(pictures)}")
         text, broken = (FIGURES / "model.svg").read_text(encoding="utf-8"), pathlib.Path(folder) / "broken.svg"
         for what, pattern, other in (("a word off the canvas", r'<text x="50" y="22"', '<text x="5" y="22"'),
                                      ("a word over another", r">unembedding<", ">unembedding, and what follows it<"),
                                      ("no colours for the dark", r"prefers-color-scheme:dark", "prefers-color-scheme:no")):
             changed = re.sub(pattern, other, text)
             broken.write_text(changed, encoding="utf-8")
-            report(changed != text and bool(look(engine, broken)), f"{what} is seen")
-    print(f"1..{count}")
-    return failed
+            tap.report(changed != text and bool(look(engine, broken)), f"{what} is seen")
+    return tap.done()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import browser  # noqa: E402
+from tap import Tap  # noqa: E402
 
 SCREENS = {"large": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
 SHEETS = {"all.html": (673, 950), "slides.html": (1122, 631)}  # A4 less its margins, a slide: CSS points
@@ -91,8 +92,11 @@ def reading(engine, book, report):
            f"book.search found={len(found)} first={found[:1]} of nonsense={len(nothing)}", [])
     shown = engine.value("""(async () => { const link = [...document.querySelectorAll('main a.cite')][0];
       if (!link) return "no citation"; link.focus(); for (let k = 0; k < 40 && card.hidden; k++) await new Promise(r => setTimeout(r, 50));
-      const seen = !card.hidden && !!card.querySelector(".katex"); link.blur(); return seen && card.hidden; })()""")
-    report(shown is True, "book.preview: a cited statement shows when its link has the focus, and goes", [str(shown)])
+      const seen = !card.hidden && !!card.querySelector(".katex"); link.blur();
+      return [seen && card.hidden, [...document.scripts].map(s => s.getAttribute("src")).filter(s => /previews/.test(s))]; })()""")
+    seen, fetched = shown if isinstance(shown, list) else (False, [])
+    report(seen and len(fetched) == 1, f"book.preview: a cited statement shows when its link has the focus, and goes; "
+           f"fetched {sum((book / name).stat().st_size for name in fetched)} bytes", [str(shown)])
     copies = engine.value("[document.querySelectorAll('main pre').length, document.querySelectorAll('button.copy').length]")
     report(copies[0] == copies[1] > 0, f"book.copy blocks={copies[0]} buttons={copies[1]}", [])
     text = "document.querySelector('main').innerText.replace(/^Copy$/gm, '').replace(/\\s+/g, ' ')"
@@ -121,13 +125,7 @@ def keep_pictures(engine, book, folder):
 
 
 def main(words):
-    book, count, failed = pathlib.Path(words[0] if words else "build/book").resolve(), 0, 0
-
-    def report(good, text, notes):
-        nonlocal count, failed
-        count, failed = count + 1, failed + (not good)
-        print(f"{'ok' if good else 'not ok'} {count} - {text}", *(f"# {n}" for n in notes[:20]), sep="\n", flush=True)
-
+    book, tap = pathlib.Path(words[0] if words else "build/book").resolve(), Tap()
     if not (book / "index.html").is_file():
         print(f"not ok 1 - no book in {book}: make book", "1..1", sep="\n")
         return 1
@@ -136,11 +134,10 @@ def main(words):
         print("1..0 # SKIP no chromium: the pages of the book are not looked at")
         return 0
     with browser.Browser(program) as engine:
-        check(engine, book, report)
+        check(engine, book, tap.report)
         if len(words) > 1:
             keep_pictures(engine, book, pathlib.Path(words[1]))
-    print(f"1..{count}")
-    return 1 if failed else 0
+    return tap.done()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Checkpoints of any shape, for the tests: Hugging Face's layout, experts in bfloat16, drawn weights;
-and what those tests share: running the command, TAP, a folder for each part."""
+and what those tests share: running the command, a folder for each part."""
 import json
 import math
 import os
@@ -11,6 +11,10 @@ import struct
 import subprocess
 import tempfile
 
+from tap import Tap
+
+TAP = Tap()
+report = TAP.report
 PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
 SMALL = {"num_hidden_layers": 2, "num_local_experts": 3, "num_experts_per_tok": 2, "vocab_size": 17,
          "hidden_size": 32, "intermediate_size": 32, "head_dim": 8, "num_attention_heads": 4,
@@ -75,16 +79,6 @@ def write(folder, tensors, config):
     return str(folder)
 
 
-class Tap:
-    number, failed = 0, False
-
-
-def report(passed, text):
-    Tap.number += 1
-    Tap.failed |= not passed
-    print(f"{'ok' if passed else 'not ok'} {Tap.number} - {text}", flush=True)
-
-
 def sinkproof(*words, **variables):
     ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600,
                          env=os.environ | variables)
@@ -98,5 +92,4 @@ def run(*parts):
             work = pathlib.Path(folder) / part.__name__
             work.mkdir()
             part(work)
-    print(f"1..{Tap.number}")
-    return 1 if Tap.failed or not Tap.number else 0
+    return TAP.done()

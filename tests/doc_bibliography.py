@@ -8,12 +8,14 @@ import doc_pages
 BIBLIOGRAPHY = "99-bibliography.md"
 ENTRY = re.compile(r'^- <a id="([a-z][a-z0-9-]*)"></a>', re.MULTILINE)
 CITATION = re.compile(rf"{re.escape(BIBLIOGRAPHY)}#([\w-]+)")
+LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
+BY_TITLE = re.compile(r"\*([^*\n]+)\*,\s+(?:19|20)\d\d\b")  # a work in plain words: *Title*, 1994
 UNPUBLISHED = re.compile(r"\b(SPEC|EQUATIONS|NUMERICS)\b")  # notes that no reader of the tree can open
 
 
 def check(root, problems):
-    """Every citation, in prose or in a comment, has its entry; every entry is cited; a chapter that a
-    comment names exists."""
+    """Every citation, in prose or in a comment, has its entry; every entry is cited; a work that is named
+    is cited; a chapter that a comment names exists."""
     page = root / "doc" / BIBLIOGRAPHY
     entries = ENTRY.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
     for key in sorted({k for k in entries if entries.count(k) > 1}):
@@ -23,6 +25,8 @@ def check(root, problems):
     cited = set()
     for file in [p for p in doc_pages.pages(root) if p != page] + sources:
         name = str(file.relative_to(root))
+        for title in BY_TITLE.findall(LINK.sub("", file.read_text(encoding="utf-8"))) if file not in sources else ():
+            problems.add(name, f"names {title!r} and no entry of doc/{BIBLIOGRAPHY}")
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             for key in CITATION.findall(line):
                 cited.add(key)

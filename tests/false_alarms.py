@@ -236,8 +236,7 @@ def main():
         if mine:
             alarms += show(variant, mine, [r for r in controls if r.variant == variant], outcomes)
     print(f"# {alarms} false alarms in {len(runs)} honest runs, SEED={seed}")
-    print(f"1..{checkpoints.Tap.number}")
-    return 1 if checkpoints.Tap.failed else 0
+    return checkpoints.TAP.done()
 
 
 if __name__ == "__main__":

@@ -203,6 +203,7 @@ entered() { # a bibliography with one entry, cited once in prose
 entered; accepts "a bibliography and its citation"
 entered; edit doc/02-b.md 's/#higham-2002/#higham-2003/'; refuses 'cites higham-2003' "a citation without an entry"
 entered; edit doc/02-b.md '/Higham/d'; refuses 'higham-2002 is cited nowhere' "an entry that nobody cites"
+entered; echo '(Higham, *Accuracy*, 2002).' >>doc/02-b.md; refuses "names 'Accuracy'" "a work in plain words"
 entered; edit doc/02-b.md '/Higham/d'; sed -i '1i // doc/99-bibliography.md#higham-2002' ref/a.c; accepts "a citation in a comment"
 entered; sed -n 3p doc/99-bibliography.md >>doc/99-bibliography.md; refuses 'entered twice' "an entry made twice"
 entered; sed -i '1i // SPEC section 3' ref/a.c; refuses 'cites SPEC' "a source that nobody can open"

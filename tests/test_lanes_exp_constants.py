@@ -13,17 +13,11 @@ import subprocess
 import sys
 from fractions import Fraction
 
+from tap import Tap
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPUTED = ("LOG2E", "LN2_HI", "LN2_LO", "C2", "C3", "C4", "C5", "C6")
-count = failures = 0
-
-
-def report(passed, text):
-    global count, failures
-    count += 1
-    failures += not passed
-    print(f"{'ok' if passed else 'not ok'} {count} - {text}")
-    return passed
+TAP = Tap()
 
 
 def value(text):
@@ -50,27 +44,25 @@ def main():
     formal = (ROOT / "proofs/formal/LanesExp.v").read_text(encoding="utf-8")
     proof = numbers(r"^Definition ([A-Z][A-Z0-9_]+) *:= (\S+)\.$", formal)
     of_polynomial = float(re.search(r"^Lemma P_exp .* <= (\S+)\.$", formal, re.MULTILINE)[1])
-    report(set(COMPUTED) <= header.keys() and len(header) == 13,
+    TAP.report(set(COMPUTED) <= header.keys() and len(header) == 13,
            f"bound.exp lanes: ref/lanes/exp.h has its {len(header)} constants")
     apart = differences(header, proof)
-    report(not apart, "bound.exp lanes: the proof is about the header's constants and bound"
+    TAP.report(not apart, "bound.exp lanes: the proof is about the header's constants and bound"
            + (f" (apart: {', '.join(apart)})" if apart else ""))
     changed = dict(header, C6=header.get("C6", 0) + Fraction(1, 2 ** 40))
-    report(differences(changed, proof) == sorted({"C6", *apart}), "one changed bit of a constant is seen")
+    TAP.report(differences(changed, proof) == sorted({"C6", *apart}), "one changed bit of a constant is seen")
     if shutil.which("sollya") is None:
-        print(f"ok {count + 1} # SKIP sollya is missing (Debian: sollya)")
-        print(f"1..{count + 1}")
-        return 1 if failures else 0
+        TAP.skip("the constants computed again", "sollya is missing (Debian: sollya)")
+        return TAP.done()
     said = subprocess.run(["sollya", "proofs/bounds/exp.sollya"], cwd=ROOT, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60).stdout
     printed = numbers(r"^(\w+) +(\S+)$", said)
     error = float(printed.pop("ERROR", 1))
-    report(printed == {name: header.get(name) for name in COMPUTED},
+    TAP.report(printed == {name: header.get(name) for name in COMPUTED},
            "bound.exp lanes: Sollya finds the header's constants again")
-    report(error <= of_polynomial, f"bound.exp lanes: Sollya's certificate of the polynomial, {error:.4g}, "
+    TAP.report(error <= of_polynomial, f"bound.exp lanes: Sollya's certificate of the polynomial, {error:.4g}, "
            f"is no more than what Coq proves, {of_polynomial:.4g}")
-    print(f"1..{count}")
-    return 1 if failures else 0
+    return TAP.done()
 
 
 if __name__ == "__main__":

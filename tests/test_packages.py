@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+from tap import Tap
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = re.compile(r"\$[({](CC|CXX|AR|LD|CPP|COMPILE|LINK)\b|(?<![\w./=-])(gcc|clang|cc|g\+\+|ld|ar)(?![\w-])")
 RULE = re.compile(r"^([^\s#:=][^:=]*):(?!=)(.*)$")
@@ -79,17 +81,6 @@ def hasty(makefile):
     """The rules that compile or link and do not wait for the packages."""
     rules = database(makefile)
     return {target for target in compiling(rules) if not waits(rules, target)}
-
-
-class Tap:
-    number, failed = 0, False
-
-    def report(self, passed, text, notes=()):
-        self.number += 1
-        self.failed |= not passed
-        print(f"{'ok' if passed else 'not ok'} {self.number} - {text}")
-        for note in () if passed else notes:
-            print(f"# {note}")
 
 
 def check_rules(tap, folder):
@@ -221,8 +212,7 @@ def main():
         check_rules(tap, folder)
         check_refusals(tap, folder)
         check_locks(tap, folder)
-    print(f"1..{tap.number}")
-    return 1 if tap.failed else 0
+    return tap.done()
 
 
 if __name__ == "__main__":

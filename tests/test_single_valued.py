@@ -13,18 +13,13 @@ import subprocess
 import sys
 import tempfile
 
+from tap import Tap
+
 PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "doc/13-bounds.md"
 SHOWN = re.compile(r"```sh\n([^`]*)```\n\n<!-- single-valued synthetic:tiny -->\n\n((?:\|.*\n)+)\n([^\n]*)")
 ROW = re.compile(r"^\| `([A-Z0-9.a-z]+)`[^|]*\| (over )?([0-9.]+) % \|", re.MULTILINE)
-number, failed = 0, False
-
-
-def report(passed, text):
-    global number, failed
-    number += 1
-    failed |= not passed
-    print(f"{'ok' if passed else 'not ok'} {number} - {text}")
+TAP = Tap()
 
 
 def judged(commands, folder):
@@ -33,7 +28,7 @@ def judged(commands, folder):
         words = line.replace("build/release/sinkproof", PROGRAM).replace("build/tiny", f"{folder}/tiny").split()
         words += ["--json", "-"] if words[1] == "judge" else []
         ran = subprocess.run(words, capture_output=True, text=True)
-        report(ran.returncode == 0, f"the page's command: {' '.join(words[1:])}")
+        TAP.report(ran.returncode == 0, f"the page's command: {' '.join(words[1:])}")
     return [r for r in json.loads(ran.stdout)["results"] if "several" in r]
 
 
@@ -50,15 +45,14 @@ def main():
     for point, over, stated in ROW.findall(table):
         places, found = len(stated.partition(".")[2]), share(results, point)
         same = found > float(stated) if over else f"{found:.{places}f}" == stated
-        report(same, f"{point}: {over}{stated} % stated, {found:.4f} % found")
+        TAP.report(same, f"{point}: {over}{stated} % stated, {found:.4f} % found")
     for point in re.findall(r"`([A-Z0-9]+)`", below.split("have a single value")[0]):
         names = ("A4.q", "A4.k") if point == "A4" else (point,)
         for name in names:
-            report(share(results, name) == 100, f"{name}: a single value everywhere")
+            TAP.report(share(results, name) == 100, f"{name}: a single value everywhere")
     wide = [r["id"] for r in results if r["power_single_ulp"] != 0]
-    report(not wide, f"the median likely set is one value at all {len(results)} points {wide}")
-    print(f"1..{number}")
-    return 1 if failed or number < 20 else 0
+    TAP.report(not wide, f"the median likely set is one value at all {len(results)} points {wide}")
+    return TAP.done() or TAP.count < 20
 
 
 if __name__ == "__main__":

@@ -55,14 +55,15 @@ document.querySelectorAll(".home").forEach(searchField);
 
 const card = element("div", { className: "preview", hidden: true, role: "tooltip", id: "preview" });
 document.body.append(card);
+window.bookPreviews = {};
 let wanted = null;
 
 async function show(link) {
   wanted = link;
-  if (!window.bookPreviews) await loaded("previews.js");
-  const statement = window.bookPreviews[decodeURIComponent(link.hash.replace(/^#.*?eq-/, ""))];
-  if (wanted !== link || !statement) return;
-  card.innerHTML = statement;
+  const id = decodeURIComponent(link.hash.replace(/^#.*?eq-/, ""));
+  if (!bookPreviews[id]) await loaded(`previews/${id}.js`);
+  if (wanted !== link) return;
+  card.innerHTML = bookPreviews[id];
   card.hidden = false;
   const at = link.getBoundingClientRect(), size = card.getBoundingClientRect();
   const below = at.bottom + size.height + 8 < innerHeight || at.top < size.height + 8;

@@ -172,7 +172,7 @@ def write_chapters(book, out, chapters, html):
         nav = contents(chapters, chapter, "")
         body = html[chapter.name]
         if chapter.name == "index":
-            body = body.replace("<!--contents-->", nav).replace("<!--counts-->", evidence.counts(book))
+            body = body.replace("<!--contents-->", f'<div class="contents">{nav}</div>').replace("<!--counts-->", evidence.counts(book))
         write_page(book, out, chapter.name, chapter.title, body, nav, steps(chapters, at),
                    {"index": "title", "INDEX": "index-page"}.get(chapter.name, "chapter"))
         everything.append(f'<section class="chapter" id="{chapter.name}">{links.prefixed(body, chapter.name)}</section>')
@@ -196,13 +196,13 @@ def write_reading(out, chapters, html, node):
     shutil.copy(node / "minisearch/dist/umd/index.js", out / "minisearch.js")
     found = [section for chapter in chapters for section in chapter.sections()]
     (out / "sections.js").write_text(f"window.bookSections = {json.dumps(found)};\n", encoding="utf-8")
-    previews = {}
+    (out / "previews").mkdir()  # a file for each: a look at one statement fetches one
     for chapter in chapters:
         for part in re.split(r'(?=<section id="eq-)', html[chapter.name])[1:]:
             shown = re.sub(r"<annotation.*?</annotation>", "", part.split('<dl class="evidence">')[0], flags=re.DOTALL)
             shown += "</section>"
-            previews[re.match(r'<section id="eq-([^"]*)"', part)[1]] = re.sub(r'\bid="[^"]*"', "", shown)
-    (out / "previews.js").write_text(f"window.bookPreviews = {json.dumps(previews)};\n", encoding="utf-8")
+            id, shown = re.match(r'<section id="eq-([^"]*)"', part)[1], re.sub(r'\bid="[^"]*"', "", shown)
+            (out / f"previews/{id}.js").write_text(f"bookPreviews[{json.dumps(id)}] = {json.dumps(shown)};\n", encoding="utf-8")
 
 
 def copy_assets(out, node):

@@ -102,4 +102,4 @@ def adapted(svg, figure):
     svg = re.sub(r"<filter .*?</filter>", "", svg, flags=re.S)
     words = html.escape(re.sub(r"[$`{}\\\\]", "", figure.caption))
     return re.sub(r"<svg\s+width=\"\d+\" height=\"\d+\"",
-                  lambda _: f'<svg style="max-width:36rem" role="img" aria-label="{words}"', svg, count=1).strip()
+                  lambda _: f'<svg class="plot" role="img" aria-label="{words}"', svg, count=1).strip()

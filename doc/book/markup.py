@@ -247,8 +247,7 @@ class Chapter:
             self.problems.add(self.source, f"an image, {address!r}: expected an SVG that is there, and words for it")
             return raw("")
         svg = path.read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg"):].replace("<svg ", '<svg style="max-width:34rem" ', 1)
-        return raw(f'<figure id="fig-{path.stem}">{svg}</figure>')
+        return raw(f'<figure id="fig-{path.stem}">{svg[svg.index("<svg"):]}</figure>')
 
     def cells(self, part):
         """A table's parts hold blocks somewhere below."""

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Prints a page of the built book as PDF, with an outline; the book with page numbers.
 
-    python3 doc/book/print.py BOOK all.html sinkproof.pdf
+    python3 doc/book/print.py BOOK all.html build/sinkproof.pdf
 """
 import pathlib
 import sys
@@ -23,13 +23,13 @@ def printed(engine, page):
 
 
 def main():
-    book, page, name = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3]
+    book, page, paper = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], pathlib.Path(sys.argv[3])
     program = browser.find()
     if program is None:
         sys.exit("book: no chromium to print with: sh tests/install.sh --with browser")
     with browser.Browser(program, seconds=300) as engine:
-        (book / name).write_bytes(printed(engine, book / page))
-    print(f"book: {book / name}")
+        paper.write_bytes(printed(engine, book / page))
+    print(f"book: {paper}")
 
 
 if __name__ == "__main__":
