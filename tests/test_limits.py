@@ -5,8 +5,10 @@ honest, above it the one that cannot is refused by name with exit 3, before anyt
 
 Agreement: `lanes` and `fast` print the same digits, and the traces of `ref` and `fast` are judged.
 """
+import math
 import os
 import pathlib
+import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -135,7 +137,35 @@ def context(work):
     refused(status, told, ["token id 17", "0 to 16"], "a token beyond the vocabulary")
 
 
+def overflow(work):
+    """Sums that overflow: which infinity comes first, and whether it meets the other (in a sum by FMA it
+    does not, in one of rounded products it does), is a matter of the order. An honest engine may hold
+    infinity or NaN there, and is not convicted of it; anywhere else NaN is outside."""
+    def huge(name, shape, numbers):
+        size = {"lm_head.weight": 3e38, "model.norm.weight": 4}.get(name)
+        return [math.copysign(size, x) for x in numbers] if size else numbers
+    config = {**checkpoints.STATED, **checkpoints.SMALL}
+    model = checkpoints.write(work / "huge", checkpoints.weights(config, change=huge), config)
+    for engine in ("ref", "lanes", "fast"):
+        trace = work / f"{engine}.trace"
+        status, _, told = run(model, engine, "--trace", str(trace))
+        data = bytearray(trace.read_bytes())
+        start = 8 + struct.unpack("<Q", data[:8])[0]
+        places = {name: start + checkpoints.json.loads(data[8:start])[name]["data_offsets"][0] for name in ("F1", "F2")}
+        logit, = struct.unpack_from("<f", data, places["F2"])
+        report(status == 0 and math.isinf(logit), f"{engine} has logits that overflow, to {logit} {told if status else ''}")
+        for planted, place, code, said in (("nothing planted", None, 0, "F2 undecided"),
+                                           ("NaN for an infinite logit", "F2", 0, "F2 undecided"),
+                                           ("NaN where nothing overflows", "F1", 1, "First divergence: F1.")):
+            if place:
+                struct.pack_into("<f", data, places[place], math.nan)
+                trace.write_bytes(data)
+            status, out, told = sinkproof("judge", model, str(trace), "--policy", "f32")
+            fine = status == code and said in out
+            report(fine, f"{engine}, {planted}: exit {status}, {said}{'' if fine else ': ' + (told or out[-300:])}")
+
+
 SETS = instruction_sets()
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(heads, widths, experts, layers, context))
+    sys.exit(checkpoints.run(heads, widths, experts, layers, context, overflow))

@@ -78,8 +78,18 @@ static double gap_in_ulp(const sinkproof_honest *x, double v, double ulp) {
     return gap < INFINITY ? gap : INFINITY;
 }
 
+// A set without bounds is where sums may overflow, or behind an input that is no number: an honest
+// engine may hold NaN there, and so may a faulty one.
+static bool is_open_nan(double v, const sinkproof_honest *x) {
+    return isnan(v) && sinkproof_unbounded(x);
+}
+
 static void compare_element(sinkproof_point_report *report, sinkproof_format format, size_t at,
                             double v, const sinkproof_honest *x) {
+    if (is_open_nan(v, x)) {
+        report->elements++, report->nans++;
+        return;
+    }
     bool inside = v >= x->lo && v <= x->hi; // NaN is outside
     bool likely = v >= x->likely_lo && v <= x->likely_hi;
     double radius = sinkproof_radius(x), ulp = sinkproof_step(format, x->mid);
@@ -173,7 +183,8 @@ bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkpr
     if (walk->policy->inside == SINKPROOF_F32 && errors_are_own(walk, piece->point, part->layer))
         sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
                             (double)piece->token / (double)walk->n);
-    for (size_t i = 0; i < piece->count; i++) x[i] = sinkproof_known(v[i]);
+    for (size_t i = 0; i < piece->count; i++)
+        x[i] = isnan(v[i]) ? sinkproof_unknown(v[i]) : sinkproof_known(v[i]);
     free(v);
     return true;
 }
