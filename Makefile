@@ -141,7 +141,7 @@ $(BUILD)/tests/test_exact_verify: $(BUILD)/inventory.o
 
 .SECONDARY: $(TESTBIN:%=%.o)
 
-demo: $(PROGRAM)  ## install what is missing, build, and take the tour: under a minute
+demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
 test: $(PROGRAM) $(TESTBIN)  ## install what is missing, build, run every test (CI=true: a skip fails)

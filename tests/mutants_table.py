@@ -89,18 +89,23 @@ def reporting(build):
     return dict(found)
 
 
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)".*\n', re.M)
+
+
 def test_hash(root, name):
-    """The source of a test, with the headers of tests/ that it includes."""
+    """The source of a test, with the headers of tests/ that it includes, wherever they lie: neither
+    their names nor what an #include calls them count."""
     todo = [f"tests/{name}" if name.endswith((".sh", ".py")) else f"tests/{name}.c"]
-    seen = {}
+    seen, texts = set(), []
     while todo:
-        name = todo.pop()
-        path = pathlib.Path(root) / name
-        if name in seen or not path.is_file():
+        path = pathlib.Path(root) / todo.pop()
+        if path in seen or not path.is_file():
             continue
-        seen[name] = path.read_text(encoding="utf-8", errors="replace")
-        todo += re.findall(r'^\s*#include "(tests/[^"]+)"', seen[name], re.M)
-    return digest(*(f"{name}\0{text}" for name, text in sorted(seen.items())))
+        seen.add(path)
+        text = path.read_text(encoding="utf-8", errors="replace")
+        todo += [header for header in INCLUDE.findall(text) if header.startswith("tests/")]
+        texts.append(INCLUDE.sub("", text))
+    return digest(*sorted(texts))
 
 
 def read(text):
