@@ -239,7 +239,9 @@ static bool walk_all(sinkproof_walk *walk) {
     }
     fine = fine && unembed(walk, x);
     sinkproof_walk_progress(walk, head_work(walk));
-    free(x), free(walk->c_ip), free(walk->s_ip);
+    free(x);
+    free(walk->c_ip);
+    free(walk->s_ip);
     return fine;
 }
 
@@ -368,7 +370,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     sinkproof_times_threads(threads);
     for (size_t i = 0; walk.report_of != NULL && i < slots; i++)
         sinkproof_report_free(walk.report_of[i]);
-    free(walk.report_of), free(walk.chosen);
+    free(walk.report_of);
+    free(walk.chosen);
     sinkproof_model_close(kept);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
@@ -377,7 +380,8 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
 void sinkproof_judgement_free(sinkproof_judgement *judgement) {
     for (size_t i = 0; i < judgement->n_reports; i++)
         sinkproof_drift_free(&judgement->reports[i].drift_sums);
-    free(judgement->reports), free(judgement->open);
+    free(judgement->reports);
+    free(judgement->open);
     *judgement = (sinkproof_judgement){0};
 }
 

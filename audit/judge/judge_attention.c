@@ -200,7 +200,8 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
         block_weights(part, &b, a, z, p, common_i);
         block_values(part, &b, a, p, common_i);
     }
-    free(z), free(p);
+    free(z);
+    free(p);
 }
 
 static bool heads(sinkproof_walk *walk, size_t l, const sinkproof_layer *layer,
@@ -234,6 +235,10 @@ bool sinkproof_walk_attention(sinkproof_walk *walk, size_t l, sinkproof_honest *
                 rotated(walk, l, SINKPROOF_TRACE_A4_K, c->n_kv_heads, k) &&
                 heads(walk, l, &layer, q, k, v, o) && sinkproof_walk_project(walk, l, &a12) &&
                 sinkproof_walk_residual(walk, l, SINKPROOF_AT_A13, SINKPROOF_TRACE_A13, t, x_nd);
-    free(t), free(q), free(k), free(v), free(o);
+    free(t);
+    free(q);
+    free(k);
+    free(v);
+    free(o);
     return fine;
 }

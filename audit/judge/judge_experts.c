@@ -72,7 +72,8 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
         }
         sinkproof_linear_sums_free(sums);
     }
-    free(bias), free(b_set);
+    free(bias);
+    free(b_set);
     return !part->failed;
 }
 
@@ -111,7 +112,8 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
         fine = fine && sinkproof_expert_map(part, layer, &second, &planes, d, hidden);
         sinkproof_planes_free(&planes);
     }
-    free(up), free(z);
+    free(up);
+    free(z);
     return fine;
 }
 
@@ -133,7 +135,9 @@ static void known_expert(sinkproof_part *part, size_t e, void *of) {
             for (size_t r = 0; r < count; r++)
                 for (size_t i = 0; i < hidden; i++) m->d_qh[q[r] * hidden + i] = d[r * hidden + i];
     }
-    free(q), free(x), free(d);
+    free(q);
+    free(x);
+    free(d);
 }
 
 // ---- M4
@@ -314,7 +318,9 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
         mix_row(walk, &r->choice[o], w, d_kh, out_h);
         join(hidden, o == 0, out_h, &m->m_nd[i * hidden]);
     }
-    free(at_e), free(d_eh), free(d_kh);
+    free(at_e);
+    free(d_eh);
+    free(d_kh);
 }
 
 // Something is traced of the slots, and several choices explain it.
@@ -388,7 +394,8 @@ static bool mix(sinkproof_walk *walk, size_t l, mixture *m) {
                 sinkproof_in_parts(walk, l, n, weigh_token, m) &&
                 sinkproof_in_parts(walk, l, walk->config->n_experts, known_expert, m) &&
                 sinkproof_in_parts(walk, l, n, mix_token, m);
-    free(m->w_nk), free(m->d_qh);
+    free(m->w_nk);
+    free(m->d_qh);
     return fine;
 }
 
@@ -409,6 +416,8 @@ bool sinkproof_walk_experts(sinkproof_walk *walk, size_t l, sinkproof_honest *x_
                 sinkproof_walk_routing(walk, l, g, t, routing) && mix(walk, l, &m) &&
                 sinkproof_walk_residual(walk, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, m_nd, x_nd);
     sinkproof_routing_free(routing, n);
-    free(t), free(g), free(m_nd);
+    free(t);
+    free(g);
+    free(m_nd);
     return fine;
 }

@@ -94,7 +94,8 @@ static bool apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b
         for (size_t r = 0; r < rows; r++) sinkproof_matrix_row(w, r0 + r, &w_rc[r * w->cols]);
         product(m, rows, w->cols, x, w_rc, b_r != NULL ? b_r + r0 : NULL, y + r0, w->rows);
     }
-    free(w_rc), free(b_r);
+    free(w_rc);
+    free(b_r);
     return fine;
 }
 
@@ -194,7 +195,8 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
         sinkproof_errors *sum = errors_of(t, points[p], l);
         for (size_t r = 0; sum != NULL && r < rows; r++) add(sum, &sums[r][p]);
     }
-    free(sinks), free(sums);
+    free(sinks);
+    free(sums);
     return fine;
 }
 
@@ -239,7 +241,11 @@ static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
            project(t, &layer->w_o, &layer->b_o, o, out) &&
            compare(t, SINKPROOF_TRACE_A12, l, c->hidden, NULL, out) &&
            residual(t, SINKPROOF_TRACE_A13, l, out);
-    free(out), free(q), free(k), free(v), free(o);
+    free(out);
+    free(q);
+    free(k);
+    free(v);
+    free(o);
     return fine;
 }
 
@@ -287,7 +293,9 @@ static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matr
         for (size_t s = 0; good && s < count; s++)
             memcpy(&y[q[s] * w->rows], &out[s * w->rows], w->rows * sizeof *out);
         fine = fine && good;
-        free(q), free(in), free(out);
+        free(q);
+        free(in);
+        free(out);
     }
     return fine;
 }
@@ -309,7 +317,9 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
            map_experts(t, x, &layer->w_down, &layer->b_down, 1, z, down) &&
            compare(t, SINKPROOF_TRACE_M10, l, k * c->hidden, x->open_n, down);
     if (fine) sinkproof_mixture(&t->real, 2 * t->n, k, c->hidden, x->chosen, x->weight, down, out);
-    free(up), free(z), free(down);
+    free(up);
+    free(z);
+    free(down);
     return fine && compare(t, SINKPROOF_TRACE_M11, l, c->hidden, NULL, out);
 }
 
@@ -327,7 +337,12 @@ static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
     if (fine) choose(t, l, logits, &x);
     fine = fine && compare(t, SINKPROOF_TRACE_M4, l, k, x.open_n, x.weight) &&
            mixture(t, l, layer, &x, normed, out) && residual(t, SINKPROOF_TRACE_M12, l, out);
-    free(normed), free(logits), free(out), free(x.chosen), free(x.weight), free(x.open_n);
+    free(normed);
+    free(logits);
+    free(out);
+    free(x.chosen);
+    free(x.weight);
+    free(x.open_n);
     return fine;
 }
 
@@ -356,7 +371,8 @@ static bool logits(const tracks *t, const double *normed) {
             add(&block_b[b], &e);
         }
         fine = fine && good;
-        free(w_rc), free(y);
+        free(w_rc);
+        free(y);
     }
     for (size_t b = 0; fine && b < blocks; b++) add(sum, &block_b[b]);
     free(block_b);
@@ -401,6 +417,8 @@ bool sinkproof_walk_truth(sinkproof_walk *walk) {
     }
     fine = fine && finish(&t);
     sinkproof_walk_progress(walk, step);
-    free(t.cos_nd), free(t.sin_nd), free(t.x);
+    free(t.cos_nd);
+    free(t.sin_nd);
+    free(t.x);
     return fine;
 }

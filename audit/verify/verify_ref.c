@@ -93,7 +93,13 @@ void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
         sinkproof_planes_free(&planes);
         _arb_vec_clear(in, (slong)(n * cols));
         _arb_vec_clear(truth, (slong)(n * rows));
-        free(w), free(b), free(x), free(y), free(work), free(known), free(set);
+        free(w);
+        free(b);
+        free(x);
+        free(y);
+        free(work);
+        free(known);
+        free(set);
     }
 }
 
@@ -132,7 +138,12 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
         _arb_vec_clear(q_b, (slong)dim);
         _arb_vec_clear(k_b, (slong)(keys * dim));
         _arb_vec_clear(truth, (slong)keys);
-        free(q), free(k), free(s_j), free(q_h), free(k_h), free(set);
+        free(q);
+        free(k);
+        free(s_j);
+        free(q_h);
+        free(k_h);
+        free(set);
     }
 }
 
@@ -172,7 +183,9 @@ static weights weights_of(uint64_t *seed, int round) {
 
 static void weights_free(weights *w) {
     _arb_vec_clear(w->truth, (slong)w->keys + 1);
-    free(w->s_j), free(w->alpha_j), free(w->set);
+    free(w->s_j);
+    free(w->alpha_j);
+    free(w->set);
 }
 
 // sink.alpha, sink.alpha-sink, sink.stable, sink.limit, bound.softmax-sink
@@ -234,7 +247,12 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
         _arb_vec_clear(a, (slong)keys);
         _arb_vec_clear(v_b, (slong)(keys * dim));
         _arb_vec_clear(truth, (slong)dim);
-        free(v), free(o), free(across), free(a_h), free(v_h), free(set);
+        free(v);
+        free(o);
+        free(across);
+        free(a_h);
+        free(v_h);
+        free(set);
         weights_free(&w);
     }
 }
@@ -256,7 +274,12 @@ void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
         sinkproof_verify_compare(result, truth, set, y, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);
-        free(scale), free(x), free(y), free(work), free(known), free(set);
+        free(scale);
+        free(x);
+        free(y);
+        free(work);
+        free(known);
+        free(set);
     }
 }
 
@@ -296,7 +319,8 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
     _arb_vec_clear(in, DIM);
     _arb_vec_clear(truth, DIM);
     sinkproof_truth_yarn_clear(&yarn);
-    free(x), free(known);
+    free(x);
+    free(known);
 }
 
 // yarn.ramp, yarn.concentration, yarn.truncate: the table of cosines and sines, both modes
@@ -338,7 +362,11 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
         sinkproof_verify_compare(result, truth, set, weights_k, CHOSEN);
         _arb_vec_clear(g, EXPERTS);
         _arb_vec_clear(truth, CHOSEN);
-        free(w), free(b), free(t), free(work), free(known);
+        free(w);
+        free(b);
+        free(t);
+        free(work);
+        free(known);
     }
 }
 
@@ -385,6 +413,7 @@ void sinkproof_verify_mixture(verify_measure *result, uint64_t seed) {
         _arb_vec_clear(w_b, CHOSEN);
         _arb_vec_clear(d_b, CHOSEN * HIDDEN);
         _arb_vec_clear(truth, HIDDEN);
-        free(w), free(d);
+        free(w);
+        free(d);
     }
 }

@@ -86,6 +86,8 @@ bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k) {
 }
 
 void sinkproof_factors_free(sinkproof_factors *f) {
-    free(f->size), free(f->square), free(f->scale);
+    free(f->size);
+    free(f->square);
+    free(f->scale);
     *f = (sinkproof_factors){0};
 }

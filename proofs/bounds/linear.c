@@ -99,7 +99,11 @@ sinkproof_planes sinkproof_planes_rows(const sinkproof_planes *x, size_t first, 
 }
 
 void sinkproof_planes_free(sinkproof_planes *p) {
-    free(p->mid), free(p->worst), free(p->likely), free(p->var), free(p->bias);
+    free(p->mid);
+    free(p->worst);
+    free(p->likely);
+    free(p->var);
+    free(p->bias);
     sinkproof_factors_free(&p->f);
     *p = (sinkproof_planes){0};
 }
@@ -216,9 +220,11 @@ static double *flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, 
     if (lost_x != NULL || lost_y != NULL) {
         double *reach_x = reach_of(x), *reach_y = reach_of(y);
         c = spread_of(x, y, lost_x, lost_y, reach_x, reach_y);
-        free(reach_x), free(reach_y);
+        free(reach_x);
+        free(reach_y);
     }
-    free(lost_x), free(lost_y);
+    free(lost_x);
+    free(lost_y);
     return c;
 }
 //< bound.ftz
@@ -248,13 +254,22 @@ static sums sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
         c.var = spread_of(x, y, x->var, y->var, square_x, square_y);
         c.bias = spread_of(x, y, x->bias, y->bias, abs_x, abs_y);
     }
-    free(abs_x), free(abs_y), free(square_x), free(square_y);
+    free(abs_x);
+    free(abs_y);
+    free(square_x);
+    free(square_y);
     return c;
 }
 
 static void sums_free(sums *c) {
-    free(c->mid), free(c->abs), free(c->square);
-    free(c->worst), free(c->likely), free(c->var), free(c->bias), free(c->flushed);
+    free(c->mid);
+    free(c->abs);
+    free(c->square);
+    free(c->worst);
+    free(c->likely);
+    free(c->var);
+    free(c->bias);
+    free(c->flushed);
 }
 
 static int significand_bits(sinkproof_format format) {
@@ -398,7 +413,8 @@ void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
 
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
     for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK) sums_free(&linear->blocks[r0 / BLOCK]);
-    free(linear->blocks), free(linear);
+    free(linear->blocks);
+    free(linear);
 }
 
 void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,

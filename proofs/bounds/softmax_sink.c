@@ -444,6 +444,7 @@ void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         }
         alpha_j[j] = sinkproof_honest_at(s, point, sinkproof_honest_inside(s, a));
     }
-    free(row.t_j), free(row.e_j);
+    free(row.t_j);
+    free(row.e_j);
 }
 //< bound.softmax-sink

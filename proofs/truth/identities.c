@@ -64,7 +64,10 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
 }
 
 void sinkproof_ball_clear(sinkproof_ball_instance *m) {
-    free(m->s_hj), free(m->x_gjd), free(m->k_jd), free(m->part_j);
+    free(m->s_hj);
+    free(m->x_gjd);
+    free(m->k_jd);
+    free(m->part_j);
     *m = (sinkproof_ball_instance){0};
 }
 

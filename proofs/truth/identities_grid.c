@@ -166,8 +166,12 @@ sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const
     cell c = {.left = _arb_vec_init(SINKPROOF_BALL_DIM),
               .right = _arb_vec_init(SINKPROOF_BALL_DIM)};
     arb_t sum, e;
-    arb_init(c.all), arb_init(c.alpha_s), arb_init(c.gate), arb_init(c.t);
-    arb_init(sum), arb_init(e);
+    arb_init(c.all);
+    arb_init(c.alpha_s);
+    arb_init(c.gate);
+    arb_init(c.t);
+    arb_init(sum);
+    arb_init(e);
     for (size_t s = 0; s < sinks && s < 64; s++) {
         m.b_h[0] = b_k[s];
         sinkproof_ball_exp_sink(e_b + s, &m, 0, bits);
@@ -192,8 +196,12 @@ sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const
     _arb_vec_clear(t_d, SINKPROOF_BALL_DIM);
     _arb_vec_clear(c.left, SINKPROOF_BALL_DIM);
     _arb_vec_clear(c.right, SINKPROOF_BALL_DIM);
-    arb_clear(c.all), arb_clear(c.alpha_s), arb_clear(c.gate), arb_clear(c.t);
-    arb_clear(sum), arb_clear(e);
+    arb_clear(c.all);
+    arb_clear(c.alpha_s);
+    arb_clear(c.gate);
+    arb_clear(c.t);
+    arb_clear(sum);
+    arb_clear(e);
     sinkproof_ball_clear(&m);
     return outcome;
 }

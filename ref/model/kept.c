@@ -16,7 +16,8 @@ sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_fo
     sinkproof_model *view = malloc(sizeof *view);
     sinkproof_layer *layers = malloc(n_layers * sizeof *layers);
     if (view == NULL || layers == NULL) {
-        free(view), free(layers);
+        free(view);
+        free(layers);
         return NULL;
     }
     memcpy(layers, model->layers, n_layers * sizeof *layers);
