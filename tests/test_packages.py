@@ -50,12 +50,12 @@ def stem_of(target, pattern):
     return target[len(before):len(target) - len(after)] if fits else None
 
 
-def prerequisites(rules, target):
+def prerequisites(rules, patterns, target):
     """Those that its rules name; without a recipe of its own a pattern rule gives it one, and its prerequisites."""
     named, recipe = rules.get(target, ((), ()))
     names = list(named)
     if not recipe:
-        for pattern, (wanted, _) in rules.items():
+        for pattern, wanted in patterns:
             stem = stem_of(target, pattern)
             if stem is not None:
                 names += [name.replace("%", stem) for name in wanted]
@@ -64,12 +64,13 @@ def prerequisites(rules, target):
 
 def waits(rules, target):
     """Whether build/packages is made before the target is."""
+    patterns = [(pattern, wanted) for pattern, (wanted, _) in rules.items() if "%" in pattern]
     seen, ahead = set(), [target]
     while ahead:
         name = ahead.pop()
         if name not in seen:
             seen.add(name)
-            ahead += prerequisites(rules, name)
+            ahead += prerequisites(rules, patterns, name)
     return "build/packages" in seen
 
 
