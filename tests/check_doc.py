@@ -32,6 +32,7 @@ from collections import defaultdict
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import doc_bibliography  # noqa: E402
+import doc_lines  # noqa: E402
 import doc_pages  # noqa: E402
 import doc_points  # noqa: E402
 import doc_proved  # noqa: E402
@@ -198,6 +199,7 @@ def main():
     doc_pages.check_citations(root, stated, problems)
     doc_bibliography.check(root, problems)
     doc_points.check(root, problems)
+    doc_lines.check(root, problems)
     doc_proved.check(root, stated, regions, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
     lock, index = lock_text(stated, regions, run), index_text(root, stated, regions, run)
