@@ -125,7 +125,7 @@ points '| `T0` `A3` `A2` | row |'; refuses 'A3 stands where ref/points.h has A2'
 long=$(printf 'word %.0s' $(seq 30)) # 150 columns
 fresh; printf '\n%s\n' "$long" >>"$work/tree/doc/01-a.md"; refuses 'columns of prose, at most 120' "a long line of prose"
 fresh; printf '\n- %s\n' "$long" >>"$work/tree/doc/01-a.md"; refuses 'columns of prose' "a long item of a list"
-fresh; printf '\n```\n%s\n```\n\n$$\n%s\n$$\n\n[`%s`](a)\n\n| %s |\n' "$long" "$long" "$long" "$long" >>"$work/tree/doc/01-a.md"
+fresh; printf '\n```\n%s\n```\n\n$$\n%s\n$$\n\n[`%s`](02-b.md)\n\n| %s |\n' "$long" "$long" "$long" "$long" >>"$work/tree/doc/01-a.md"
 accepts "code, formulas, tables and what cannot be broken may be long"
 
 # Formula and theorem, read by a person: neither changes behind the row, and nothing but a person renews it.
