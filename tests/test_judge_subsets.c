@@ -15,7 +15,7 @@
 // Subsets of each policy: 200 in the gate's own build, fewer where a sanitizer watches, where
 // another compiler built the same code, or on a user's machine.
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
-enum { AT_MOST = 12 };
+enum { AT_MOST = 6 };
 #else
 enum { AT_MOST = 200 };
 #endif
