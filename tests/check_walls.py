@@ -71,8 +71,8 @@ def resolve(root, file, name):
 
 def check_includes(root, file, room, source):
     folder = str(file.parent.relative_to(root))
-    allowed, foreign = MAY[folder if folder in MAY else room]
-    place = f"{folder}/" if folder in MAY else f"{room}/"
+    place = folder if folder in MAY else room
+    allowed, foreign = MAY[place]
     for number, line in enumerate(source.splitlines(), 1):
         match = INCLUDE.match(line)
         if not match:
@@ -81,13 +81,13 @@ def check_includes(root, file, room, source):
             yield number, "include", f"a computed include hides what it includes: {match[3]}"
         elif match[2]:
             if not foreign(match[2]):
-                yield number, "include", f"{place} may not include <{match[2]}>"
+                yield number, "include", f"{place}/ may not include <{match[2]}>"
         else:
             path = resolve(root, file, match[1])
             if path is None:
                 yield number, "include", f'"{match[1]}" is not a file of this tree'
             elif not any(str(path) == a or str(path).startswith(a + "/") for a in allowed):
-                yield number, "include", f"{place} may not include {path}"
+                yield number, "include", f"{place}/ may not include {path}"
 
 
 def check_file(root, file):
