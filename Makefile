@@ -50,7 +50,7 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
-      $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
+      $(if $(filter audit/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
 # packages are there, and once.
@@ -64,22 +64,24 @@ FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86
 PROOFS  := $(wildcard proofs/*/*.c)
 AUDIT   := $(filter-out audit/command/main.c,$(wildcard audit/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/*.h)
-TESTS   := $(wildcard tests/test_*.c)
-SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
+HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
+TESTS   := $(wildcard tests/*/test_*.c)
+SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
-ONCE    := tests/test_formal.sh tests/test_certificate.sh tests/test_mutants.sh tests/test_check_doc.sh tests/test_walls.sh tests/test_packages.py
-ONCE    += tests/test_pictures.py
+ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py
+ONCE    += tests/doc/test_pictures.py
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
 endif
-FUZZERS := $(wildcard tests/fuzz_*.c)
+FUZZERS := $(wildcard tests/*/fuzz_*.c)
 
 OBJECTS := $(LIBRARY:%.c=$(BUILD)/%.o)
 ARCHIVE := $(BUILD)/libsinkproof.a
 PROGRAM := $(BUILD)/sinkproof
-TESTBIN := $(TESTS:tests/%.c=$(BUILD)/tests/%)
-FUZZBIN := $(FUZZERS:tests/%.c=$(BUILD)/tests/%)
+# The programs of all rooms' tests lie side by side: build/release/tests/NAME.
+program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
+TESTBIN := $(call program,$(TESTS))
+FUZZBIN := $(call program,$(FUZZERS))
 
 .PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all exercise book pdf slides test-book install clean FORCE
@@ -116,6 +118,11 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) -MMD -MP -c $< -o $@
 
+vpath %.c $(filter-out tests/vectors/,$(wildcard tests/*/))
+$(BUILD)/tests/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,compile $<)$(CC) $(CFLAGS) $(OPENMP) -MMD -MP -c $< -o $@
+
 $(ARCHIVE): $(OBJECTS)
 	@rm -f $@
 	$(call say,archive $@)$(AR) rcsD $@ $^
@@ -124,7 +131,7 @@ $(ARCHIVE): $(OBJECTS)
 # anew every time, since it depends on every room; a table that is the same stays as old as it is.
 $(BUILD)/inventory.c: FORCE | build/packages
 	@mkdir -p $(@D)
-	@python3 tests/inventory.py . > $@.new
+	@python3 tests/gates/inventory.py . > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 $(BUILD)/inventory.o: $(BUILD)/inventory.c $(BUILD)/flags
@@ -152,16 +159,16 @@ asan: | build/packages  ## every test again under the address and undefined-beha
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
-TSAN_TESTS ?= tests/test_engine.c tests/test_engine_cache.c
+TSAN_TESTS ?= tests/fast/test_engine.c tests/fast/test_engine_cache.c
 TSAN_RACE  := $(BUILD)/tests/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	$(call packages,--with tsan)
 	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
 
-tsan-run: $(TSAN_RACE) $(TSAN_TESTS:tests/%.c=$(BUILD)/tests/%)
+tsan-run: $(TSAN_RACE) $(call program,$(TSAN_TESTS))
 	@RACE=$(TSAN_RACE) OMP_TOOL_LIBRARIES=$$($(CC) -print-resource-dir)/../../libarcher.so OMP_NUM_THREADS=4 \
 	    TSAN_OPTIONS='ignore_noninstrumented_modules=1 second_deadlock_stack=1' \
-	    python3 tests/run.py $(BUILD) tests/tsan.sh $(TSAN_TESTS:tests/%.c=$(BUILD)/tests/%)
+	    python3 tests/run.py $(BUILD) tests/fast/tsan.sh $(call program,$(TSAN_TESTS))
 
 $(TSAN_RACE): $(BUILD)/tests/tsan_race.o
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(OPENMP)
@@ -170,17 +177,17 @@ $(TSAN_RACE): $(BUILD)/tests/tsan_race.o
 # test. A cross compiler has neither OpenBLAS nor Jansson: the first is left out; of the second it gets
 # the header, and functions that trap, since these tests read no JSON. For old x86-64 processors the same
 # binaries run as always.
-QEMU_TESTS ?= $(filter tests/test_isa.c tests/test_panels.c tests/test_kernels%.c tests/test_engine_cache.c,$(TESTS))
+QEMU_TESTS ?= $(wildcard tests/fast/test_isa.c tests/fast/test_panels.c tests/fast/test_kernels*.c) tests/fast/test_engine_cache.c
 QEMU_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -L '<cblas.h>' $(REF) $(FAST)))
-QEMU_BIN   := $(QEMU_TESTS:tests/%.c=$(BUILD)/qemu/%)
-qemu: $(PROGRAM) $(QEMU_TESTS:tests/%.c=$(BUILD)/tests/%)  ## the kernels on emulated processors: aarch64, x86-64 without AVX-512 and without AVX
+QEMU_BIN   := $(patsubst %.c,$(BUILD)/qemu/%,$(notdir $(QEMU_TESTS)))
+qemu: $(PROGRAM) $(call program,$(QEMU_TESTS))  ## the kernels on emulated processors: aarch64, x86-64 without AVX-512 and without AVX
 	$(call packages,--with qemu)
 	@mkdir -p build/qemu-include
 	@cp $$(echo '#include <jansson.h>' | $(CC) -M -xc - | grep -o '[^ ]*/jansson[a-z_]*\.h') build/qemu-include/
 	@status=0; \
 	$(MAKE) qemu-run CC=aarch64-linux-gnu-gcc VARIANT=qemu EXTRA_CFLAGS='-isystem build/qemu-include' || status=1; \
-	SINKPROOF=$(PROGRAM) QEMU_TESTS='$(QEMU_TESTS:tests/%.c=$(BUILD)/tests/%)' \
-	    python3 tests/run.py $(BUILD)/qemu-x86_64 tests/qemu.sh || status=1; exit $$status
+	SINKPROOF=$(PROGRAM) QEMU_TESTS='$(call program,$(QEMU_TESTS))' \
+	    python3 tests/run.py $(BUILD)/qemu-x86_64 tests/fast/qemu.sh || status=1; exit $$status
 
 qemu-run: $(QEMU_BIN)
 	@SINKPROOF_EMULATED=1 TEST_RUNNER=qemu-aarch64 python3 tests/run.py $(BUILD) $(QEMU_BIN)
@@ -221,44 +228,44 @@ build/venv/.stamp: Makefile | build/packages
 
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
-	    python3 tests/run.py $(BUILD)/interop tests/interop_hf.py
+	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py
 
 bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
 	$(call packages,--with bare)
-	@TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/bare tests/bare.sh
+	@TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/bare tests/gates/bare.sh
 
 full-size: $(PROGRAM)  ## the fast path on the full 20b and 120b models, every point judged: a quarter of an hour
-	@SINKPROOF=$(PROGRAM) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/full-size tests/full_size.sh
+	@SINKPROOF=$(PROGRAM) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/full-size tests/audit/full_size.sh
 
 RUNS ?= 300
 SEED ?= 1
 false-alarms: $(PROGRAM)  ## RUNS=300 honest runs drawn from SEED=1, judged: none may be called a bug or suspicious; two minutes
-	@SINKPROOF=$(PROGRAM) RUNS=$(RUNS) SEED=$(SEED) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/false-alarms tests/false_alarms.py
+	@SINKPROOF=$(PROGRAM) RUNS=$(RUNS) SEED=$(SEED) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/false-alarms tests/audit/false_alarms.py
 
 EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
-exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/exhaustive.log
-	@python3 tests/doc_pages.py exhaustive . > $(BUILD)/exhaustive.log
+exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/ref/exhaustive.log
+	@python3 tests/gates/doc_pages.py exhaustive . > $(BUILD)/exhaustive.log
 	@$(EXHAUSTIVE) >> $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
-	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/exhaustive.log
+	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/ref/exhaustive.log
 
 formal:  ## compile the formal proofs; `verify` then says proved, and the record of them is refreshed
 	$(call packages,--with formal)
-	@python3 tests/check_formal.py --record proofs/formal build/formal
+	@python3 tests/gates/check_formal.py --record proofs/formal build/formal
 	@$(MAKE) $(PROGRAM)
 
 check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names
-	@python3 tests/check_walls.py --archive $(ARCHIVE) .
+	@python3 tests/gates/check_walls.py --archive $(ARCHIVE) .
 
 check-doc:  ## every equation has its statement, code and a test that ran (after make test)
-	@python3 tests/check_doc.py --log $(BUILD)/tap.log .
+	@python3 tests/gates/check_doc.py --log $(BUILD)/tap.log .
 
 write-doc:  ## refresh the code shown in doc/, its index and its lock (after make test)
-	@python3 tests/check_doc.py --write --log $(BUILD)/tap.log .
+	@python3 tests/gates/check_doc.py --write --log $(BUILD)/tap.log .
 
-MUTANTS := python3 tests/mutants.py
+MUTANTS := python3 tests/gates/mutants.py
 SINCE   ?=
 mutants: $(PROGRAM) $(TESTBIN)  ## small mistakes in each equation's code: does a test notice? (after make test)
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) $(BUILD)
@@ -285,11 +292,11 @@ pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
 test-book: test-pictures
 test-pictures: | build/packages  ## every word of every picture in its place, in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@python3 tests/run.py $(BUILD)/pictures tests/book_pictures.py
+	@python3 tests/run.py $(BUILD)/pictures tests/doc/book_pictures.py
 
 N ?=
 exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it
-	@SINKPROOF=$(PROGRAM) SINKPROOF_BUILD=$(BUILD) python3 tests/exercise.py $(if $(SHOW),--show) $(N) $(ANSWER)
+	@SINKPROOF=$(PROGRAM) SINKPROOF_BUILD=$(BUILD) python3 tests/doc/exercise.py $(if $(SHOW),--show) $(N) $(ANSWER)
 
 book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
 	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
@@ -304,9 +311,9 @@ slides: book  ## a lecture from the book: build/book/slides.html and build/slide
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/book_build.py tests/book_screenshots.py
+	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/doc/book_build.py tests/doc/book_screenshots.py
 
-FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*.c)
+FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
 format:  ## clang-format every C file in place
 	clang-format -i $(FORMATTED)
 

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "shared"))
 import tap_log  # noqa: E402
 
 # What prove runs for each program: the program itself, its output also to a file.
@@ -43,7 +43,7 @@ exit $status
 
 
 def machine():
-    """What a measured figure may depend on beside the code; tests/doc_pages.py compares it."""
+    """What a measured figure may depend on beside the code; tests/gates/doc_pages.py compares it."""
     cpu = pathlib.Path("/proc/cpuinfo")
     words = set(re.findall(r"\w+", cpu.read_text())) if cpu.is_file() else set()
     sets = sorted(words & {"avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd"})

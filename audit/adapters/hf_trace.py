@@ -437,7 +437,7 @@ def draw_tokens(tokens, vocab):
 
 
 def planted_bug(name, model):
-    """The context of a planted bug, from tests/interop_hf_bugs.py of this source tree."""
+    """The context of a planted bug, from tests/audit/interop_hf_bugs.py of this source tree."""
     if name is None:
         return contextlib.nullcontext()
     here = os.path.dirname(os.path.abspath(__file__))
@@ -465,7 +465,7 @@ def arguments(argv):
                         help="default (what transformers chooses), eager, grouped_mm, batched_mm")
     parser.add_argument("--points", metavar="A9,M8", help="keep only these points")
     parser.add_argument("--bug", metavar="NAME",
-                        help="plant a known mistake first (tests/interop_hf_bugs.py)")
+                        help="plant a known mistake first (tests/audit/interop_hf_bugs.py)")
     options = parser.parse_args(argv)
     try:
         options.tokens = parse_tokens(options.tokens)

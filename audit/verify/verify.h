@@ -11,7 +11,7 @@
 #include "proofs/exact/exact.h"
 #include "proofs/truth/identities.h"
 
-// What is known of a formal proof, as tests/inventory.py found it when the program was built.
+// What is known of a formal proof, as tests/gates/inventory.py found it when the program was built.
 typedef enum verify_proof_state {
     VERIFY_PROOF_NONE,     // proofs/formal has no region of it
     VERIFY_PROOF_DEFINED,  // its region defines and proves nothing

@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests")]
+sys.path[:0] = [str(HERE.parents[1] / "tests" / folder) for folder in ("gates", "shared")]
 import check_doc  # noqa: E402
 import doc_pages  # noqa: E402
 import evidence  # noqa: E402

@@ -6,6 +6,7 @@ import pathlib
 from collections import defaultdict, namedtuple
 
 import check_doc
+import mutants_table
 import tap_log
 
 ROOMS = {"truth": "enclosure", "bounds": "bound", "exact": "exact", "formal": "formal"}
@@ -43,7 +44,8 @@ def read_results(log):
 
 
 def test_source(book, test):
-    return next((f for f in (f"tests/{test}.c", f"tests/{test}") if book.is_source(f)), None)
+    name = mutants_table.source_of(book.root, test)
+    return name if book.is_source(name) else None
 
 
 def counts(book):

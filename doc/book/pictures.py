@@ -5,7 +5,7 @@
     python3 doc/book/pictures.py SINKPROOF ROOT OUT      `make pictures`
 
 Drawings have no data. The others are drawn from runs of the command that are made here, or from what a
-program of the book printed; nothing is drawn from a kept number. tests/test_pictures.py makes all again.
+program of the book printed; nothing is drawn from a kept number. tests/doc/test_pictures.py makes all again.
 """
 import pathlib
 import sys

@@ -7,7 +7,7 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/doc"))
 import browser  # noqa: E402
 
 FOOT = ('<div style="width:100%;text-align:center;font:8pt sans-serif;color:#555">'

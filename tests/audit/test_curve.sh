@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# `sinkproof curve`: what it lists it prints, as columns and as JSON alike; and what the figures of the book
+# show holds in the numbers they are drawn from.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/shared/tap.sh
+
+exits 0 "curve lists what it has" curve
+listed=$(cut -d ' ' -f 1 "$work/out")
+[ -n "$listed" ]
+report $? "the list is not empty"
+exits 2 "a curve that there is not" curve sink.none
+exits 2 "two curves" curve sink.alpha-sink bound.dot
+
+# The table: "# ..." lines, rows of numbers, two empty lines between series.
+for id in $listed; do
+    exits 0 "curve $id" curve "$id"
+    cp "$work/out" "$work/table"
+    exits 0 "curve $id as JSON" curve "$id" --json -
+    python3 - "$work/table" "$work/out" <<'END'
+import json, sys
+table = [[line for line in part.splitlines() if not line.startswith("#")] for part in open(sys.argv[1]).read().split("\n\n\n")]
+series = json.load(open(sys.argv[2]))["results"]
+rows = [[" ".join("NaN" if c is None else "%.17g" % c for c in row) for row in s["rows"]] for s in series]
+whole = all(len(row) == len(s["columns"]) for s in series for row in s["rows"])
+sys.exit(not (rows == table and all(rows) and whole))
+END
+    report $? "curve $id: the table and the JSON hold the same numbers"
+done
+
+# Every error of a float32 sum is below its bound (columns 2 to 5 and 6), and what was designed comes near.
+"$sinkproof" curve bound.dot | awk '/^[^#]/ { for (c = 2; c <= 5; c++) if (!($c <= $6)) exit 1; rows++; near = $5 / $6 }
+    END { exit !(rows > 10 && near > 0.9) }'
+report $? "curve bound.dot: no error is above its bound, the designed one reaches nine tenths of it"
+tap_done

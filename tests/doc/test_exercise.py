@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""What `make exercise` says of answers: the solutions are right, what prints other lines is another answer,
+what prints nothing of its own is no answer, and to ask does not tell.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+import exercise  # noqa: E402
+from tap import Tap  # noqa: E402
+
+TAP = Tap()
+KEYS = "15.2"  # prints "5406 keys bring back 0.990001"
+PRINTS = '#include <stdio.h>\nint main(void) {{\n    puts("{}");\n    return {};\n}}\n'
+
+
+def asked(*words):
+    """The exit status and what was printed."""
+    ran = subprocess.run([sys.executable, str(exercise.ROOT / "tests/doc/exercise.py"), *map(str, words)], cwd=exercise.ROOT,
+                         capture_output=True, text=True, env=os.environ | {"SINKPROOF": str(exercise.COMMAND)})
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def holds(what, status, said, number, answer, *options):
+    found, printed = asked(*options, number, answer)
+    TAP.report(found == status and said in printed, f"{what}: exit {found}, expected {status}", printed.splitlines())
+    return printed
+
+
+def solutions(folder):
+    """Those of one chapter in C, and one in commands, are right; against another exercise they are not."""
+    for page, number in (("03-rmsnorm", "3.1"), ("06-softmax-sink", "6.2"), ("10-forward", "10.1")):
+        _, _, section = (exercise.ROOT / f"doc/{page}.md").read_text(encoding="utf-8").partition("\n## Exercises\n")
+        _, language, text = exercise.PROGRAM.findall(section)[int(number.split(".")[1]) - 1]
+        answer = folder / f"{number}.{language}"
+        answer.write_text(text, encoding="utf-8")
+        holds(f"the solution of {number}", 0, f"Right: exercise {number}", number, answer)
+    holds("the solution of another exercise", 1, "the first that differs is line 1", "3.2", folder / "3.1.c")
+
+
+def answers(folder):
+    answer = folder / "answer.c"
+    for what, line, status, said in (
+            ("more digits and other spaces", "5406   Keys bring back 0.99000134", 0, "Right"),
+            ("half a step of the last digit", "5406 keys bring back 0.9900015", 0, "Right"),
+            ("more than that", "5406 keys bring back 0.99000151", 1, "0 of its 1 line"),
+            ("fewer digits", "5406 keys bring back 0.99", 1, "Another answer"),
+            ("another number", "5405 keys bring back 0.990001", 1, "Another answer"),
+            ("the other sign", "5406 keys bring back -0.990001", 1, "Another answer"),
+            ("no number", "5406 keys bring back nan", 1, "Another answer"),
+            ("other words", "5406 rows bring back 0.990001", 1, "Another answer"),
+            ("a line too many", "5406 keys bring back 0.990001\\nand more", 1, "1 of its 1 line, the first that differs is line 2"),
+            ("nothing", "", 1, "0 of its 1 line, the first that differs is line 1")):
+        answer.write_text(PRINTS.format(line, 0))
+        holds(what, status, said, KEYS, answer)
+    answer.write_text(PRINTS.format("5406 keys bring back 0.990001", 3))
+    holds("a program that fails", 3, "exits with 3", KEYS, answer)
+    answer.write_text("int main(void) { return x; }\n")
+    holds("a program that does not compile", 3, "does not compile", KEYS, answer)
+    holds("a file that is not there", 3, "found none", KEYS, folder / "none.c")
+
+
+def questions(folder):
+    every = list(exercise.exercises(exercise.ROOT))
+    status, listed = asked()
+    TAP.report(status == 0 and len(every) == len(listed.splitlines()) > 30, f"{len(every)} exercises are listed")
+    mute = [e.number for e in every if e.name and not e.expected]
+    TAP.report(not mute, "what each program prints is known", mute)
+    told = [e.number for e in every for line in e.expected if e.language == "c" and re.search(r"\d", exercise.form(line))
+            and not re.search(r"[A-Za-z]\d|\d[A-Za-z]", line)]
+    TAP.report(not told, "the form of the lines has no number", told)
+    status, printed = asked(KEYS)
+    TAP.report(status == 0 and "_ keys bring back _" in printed and "5406" not in printed, "to ask does not tell")
+    answer = folder / "other.c"
+    answer.write_text(PRINTS.format("1 keys bring back 1", 0))
+    printed = holds("another answer is not told the right one", 1, "Another answer", KEYS, answer)
+    TAP.report("5406" not in printed, "unless it asks", printed.splitlines())
+    holds("with --show it is", 1, "    5406 keys bring back 0.990001", KEYS, answer, "--show")
+    for number, said in (("6.9", "there is none"), ("16.3", "is words, not a program")):
+        status, printed = asked(number, answer)
+        TAP.report(status == 2 and said in printed, f"{number}: {printed.strip()}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (solutions, answers, questions):
+            (pathlib.Path(folder) / part.__name__).mkdir()
+            part(pathlib.Path(folder) / part.__name__)
+    return TAP.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The pictures in the Markdown: each is what its program makes today, is shown with words, names what exists.
+
+    python3 tests/doc/test_pictures.py       TAP; SINKPROOF names the program
+"""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / place) for place in ("doc/book", "tests/gates", "tests/shared")]
+import check_doc  # noqa: E402
+import doc_pages  # noqa: E402
+import pictures  # noqa: E402
+import runs  # noqa: E402
+from tap import Tap  # noqa: E402
+
+PROGRAM = os.environ.get("SINKPROOF", str(ROOT / "build/release/sinkproof"))
+FIGURES = ROOT / "doc/book/figures"
+SHOWN = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+)\)$", re.MULTILINE)
+
+
+def shown():
+    """{file: words} of every picture in the pages; what is no file is its own fault."""
+    found = {}
+    for page in doc_pages.pages(ROOT):
+        for words, target in SHOWN.findall(page.read_text(encoding="utf-8")):
+            found[(page.parent / target).resolve()] = words
+    return found
+
+
+def main():
+    kept, there, tap = shown(), set(FIGURES.glob("*.svg")), Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder)
+        made = pictures.make(PROGRAM, ROOT, out)
+        for name in sorted(made):
+            path = FIGURES / f"{name}.svg"
+            same = path.is_file() and path.read_bytes() == (out / path.name).read_bytes()
+            tap.report(same, f"picture {name} is what a run of today draws", [] if same else ["make pictures draws it anew"])
+    strangers = [p.name for p in there if p.stem not in made]
+    tap.report(not strangers, "every picture has its program", strangers)
+    tap.report(bool(kept) and set(kept) == there, "every picture is shown, and every one that is shown is there",
+           sorted(str(p) for p in set(kept) ^ there))
+    wordless = [p.name for p, words in kept.items() if len(words) < 20]
+    tap.report(not wordless, "every picture has words for those who do not see it", wordless)
+    texts = {p.name: p.read_text(encoding="utf-8") for p in there}
+    strange = [name for name, text in texts.items()
+               if "prefers-color-scheme:dark" not in text or not re.search(r'aria-label="[^"]{40,}"', text)
+               or any(int(size) < 14 for size in re.findall(r"font(?:-size)?:(\d+)px", text))
+               or re.search(r"(?:href|src|url\()", text)]
+    tap.report(not strange, "light and dark, words of 14 and more, nothing from elsewhere", strange)
+    convicted = [r for r in runs.judged(PROGRAM, ROOT)[1] if r["id"].endswith(".M8")]
+    sentence = "{:,} of the {:,} elements of `M8`".format(*(sum(r[k] for r in convicted) for k in ("outside", "elements")))
+    tap.report(sentence in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split()), f"the README says: {sentence}")
+    problems = check_doc.Problems()
+    stated = check_doc.read_statements(ROOT, problems)
+    families = {id.split(".")[0] for id in stated}
+    unknown = [f"{name}: {id}" for name, text in texts.items()
+               for id in re.findall(rf'class="code">({check_doc.ID})<', text) if id.split(".")[0] in families and id not in stated]
+    tap.report(not unknown, "every statement that a picture names is stated", unknown)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# The x86-64 build on processors that it was not built on, under qemu-user: it meets no instruction
+# that they lack, and says which set ran. QEMU_TESTS: compiled tests to run there as well. QEMU
+# emulates no AVX-512 and no AMX, and AVX only from version 7.2 on.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/shared/tap.sh
+unset SINKPROOF_ISA
+export SINKPROOF_EMULATED=1
+
+if [ "$(uname -m)" != x86_64 ]; then
+    echo "1..0 # SKIP the build is for $(uname -m)"
+    exit 0
+fi
+version=$(qemu-x86_64 --version | sed -n 's/^qemu-x86_64 version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+[ -n "$version" ]
+report $? "qemu-x86_64 has version $(echo "$version" | tr ' ' .)"
+has_avx() { [ "${version% *}" -gt 7 ] || [ "$version" = "7 2" ]; }
+
+# QEMU names on stderr each feature of the processor that it does not emulate; those lines go.
+emulated() { # processor, command
+    processor=$1
+    shift
+    qemu-x86_64 -cpu "$processor" "$@" 2>"$work/said" >"$work/out"
+    found=$?
+    grep -v "TCG doesn't support requested feature" "$work/said" >"$work/err"
+    return $found
+}
+
+on() { # processor, the set that its default must be, the sets that must be refused
+    processor=$1
+    default=$2
+    emulated "$processor" "$sinkproof" info --cpu
+    report $? "$processor: info --cpu meets no unknown instruction"
+    grep -q "^chosen      $default (" "$work/out"
+    report $? "$processor: the default is $default: $(grep '^chosen' "$work/out" || echo none)"
+    for isa in $3; do
+        export SINKPROOF_ISA="$isa"
+        emulated "$processor" "$sinkproof" info --cpu
+        [ $found = 2 ] && grep -q "\"$isa\" does not run here: the processor lacks" "$work/err"
+        report $? "$processor: $isa is refused: $(cat "$work/err")"
+        unset SINKPROOF_ISA
+    done
+    emulated "$processor" "$sinkproof" run synthetic:tiny --tokens 1,2,3,4,5,6,7,8 --engine fast
+    [ $found = 0 ] && grep -q "engine fast, $default," "$work/err"
+    report $? "$processor: a forward pass: exit $found, $(grep -o 'engine fast, [a-z0-9]*' "$work/err")"
+    cp "$work/out" "$work/$processor"
+    for program in ${QEMU_TESTS:-}; do
+        emulated "$processor" "$program"
+        status=$?
+        [ $status = 0 ]
+        report $status "$processor: $(basename "$program"): exit $status, $(grep -c '^ok' "$work/out") checks passed"
+        [ $status = 0 ] || grep '^not ok' "$work/out" | head -n 5 | sed 's/^/# /'
+    done
+}
+
+beyond="avx512 avx512bf16 amx"
+on Nehalem portable "avx2 $beyond"
+if has_avx; then on Haswell avx2 "$beyond"; else on Haswell portable "avx2 $beyond"; fi
+
+# On this machine, unemulated: the same numbers.
+"$sinkproof" run synthetic:tiny --tokens 1,2,3,4,5,6,7,8 --engine fast >"$work/native" 2>/dev/null
+for processor in Nehalem Haswell; do
+    [ -s "$work/native" ] && cmp -s "$work/native" "$work/$processor"
+    report $? "$processor: the forward pass prints what it prints here"
+done
+tap_done

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The walls between the rooms, held by reading the source.
+
+    python3 tests/gates/check_walls.py [--archive LIBRARY] ROOT
+
+  include   a room includes only the rooms and the foreign libraries that the table below grants it
+  main      only audit/command/ (and tests/) has a main
+  print     only audit/command/ and audit/bench/ (and tests/) print
+  length    300 lines in ref/, 500 elsewhere
+  licence   every file opens with the two-line SPDX header
+  name      every name that the library exports begins with sinkproof_ (with --archive)
+
+Prints one line per breach, "FILE:LINE: RULE: what", and exits 1 when there is one.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOMS = ("ref", "fast", "proofs", "audit", "tests")
+C = {f"{h}.h" for h in ("assert complex ctype errno fenv float inttypes iso646 limits locale math "
+                        "setjmp signal stdalign stdarg stdbool stddef stdint stdio stdlib "
+                        "stdnoreturn string tgmath time uchar wchar wctype").split()}
+POSIX = {"dirent.h", "fcntl.h", "libgen.h", "strings.h", "unistd.h", "endian.h",
+         "sys/mman.h", "sys/stat.h", "sys/types.h", "sys/resource.h", "sys/utsname.h"}
+JANSSON = {"jansson.h"}
+PROVERS = re.compile(r"^(mpfr|gmp|cblas|arb|arf|mag|acb|fmpz|fmpq|arb_mat|flint)\w*\.h$|^flint/\w+\.h$")
+VECTORS = re.compile(r"^(\w*intrin|cpuid|arm_neon|omp|cblas)\.h$")
+DISPATCH = {"sys/auxv.h", "sys/syscall.h"}  # what the processor and the kernel say of themselves
+COMMAND = {"argp.h", "sched.h", "getopt.h", "malloc.h", "termios.h", "sys/ioctl.h", "sys/time.h", "sys/wait.h"}
+
+# room: (rooms whose headers it may include, foreign headers it may include)
+MAY = {
+    "ref": ({"ref"}, lambda h: h in C | POSIX),
+    "ref/model": ({"ref"}, lambda h: h in C | POSIX | JANSSON),
+    "fast": ({"ref", "fast"}, lambda h: h in C | POSIX | DISPATCH or VECTORS.match(h)),
+    "proofs": ({"ref", "proofs"}, lambda h: h in C | POSIX or PROVERS.match(h)),
+    # The products of audit/: a trace knows the model alone, the judge the traces and the bounds, verify
+    # both, bench the fast path; the command knows them all, and none of them the command.
+    "audit": ({"ref"}, lambda h: h in C),
+    "audit/trace": ({"ref", "audit/trace", "audit/version.h"}, lambda h: h in C | POSIX),
+    "audit/judge": ({"ref", "proofs", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
+                     lambda h: h in C | POSIX),
+    "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
+    "audit/command": ({"ref", "fast", "proofs", "audit"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
+    "tests": (set(ROOMS), lambda h: True),
+}
+LINES = {"ref": 300}
+SPDX = ("SPDX-License-Identifier: Apache-2.0", "Copyright 2026 the sinkproof authors")
+PRINTS = re.compile(r"\b(v?printf|puts|putchar|perror)\s*\(|\b(stdout|stderr)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>|(\S+))')
+NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def bare(source):
+    """The source with comments and literals blanked, line for line."""
+    return NOISE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
+
+
+def resolve(root, file, name):
+    """The path from the root that an #include "name" in `file` means, or None."""
+    for base in (file.parent, root):
+        path = (base / name).resolve()
+        if path.is_file() and root in path.parents:
+            return path.relative_to(root)
+    return None
+
+
+def check_includes(root, file, room, source):
+    folder = str(file.parent.relative_to(root))
+    place = folder if folder in MAY else room
+    allowed, foreign = MAY[place]
+    for number, line in enumerate(source.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        if match[3]:
+            yield number, "include", f"a computed include hides what it includes: {match[3]}"
+        elif match[2]:
+            if not foreign(match[2]):
+                yield number, "include", f"{place}/ may not include <{match[2]}>"
+        else:
+            path = resolve(root, file, match[1])
+            if path is None:
+                yield number, "include", f'"{match[1]}" is not a file of this tree'
+            elif not any(str(path) == a or str(path).startswith(a + "/") for a in allowed):
+                yield number, "include", f"{place}/ may not include {path}"
+
+
+def check_file(root, file):
+    room = file.relative_to(root).parts[0]
+    source = file.read_text(encoding="utf-8", errors="replace")
+    lines = source.splitlines()
+    head = [line.lstrip("/#*(-; ").rstrip("*) ") for line in lines if not line.startswith("#!")][:2]
+    if tuple(head) != SPDX:
+        yield 1, "licence", "the two-line SPDX header is missing"
+    limit = LINES.get(room, 500)
+    if len(lines) > limit:
+        yield len(lines), "length", f"{len(lines)} lines, the limit in {room}/ is {limit}"
+    if file.suffix not in (".c", ".h", ".inc"):
+        return
+    yield from check_includes(root, file, room, source)
+    if room == "tests" or file.parent in (root / "audit/command", root / "audit/bench"):
+        return
+    for number, line in enumerate(bare(source).splitlines(), 1):
+        if re.search(r"\bmain\s*\(", line):
+            yield number, "main", f"{room}/ may not have a main"
+        match = PRINTS.search(line)
+        if match and not INCLUDE.match(line):
+            yield number, "print", f"{room}/ may not print ({match[1] or match[2]})"
+
+
+def check_names(archive):
+    out = subprocess.run(["nm", "-g", "--defined-only", archive], check=True,
+                         capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        words = line.split()
+        if len(words) != 3 or words[1] not in "TDBRVWC":
+            continue
+        if not words[2].startswith(("sinkproof_", "__asan", "__ubsan", "__odr_asan", "DW.ref.", ".gomp_critical")):
+            yield f"{archive}: name: the library exports {words[2]}, which does not begin with sinkproof_"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--archive")
+    arguments.add_argument("root", type=pathlib.Path)
+    options = arguments.parse_args()
+    root = options.root.resolve()
+    files = sorted(f for room in ROOMS for f in (root / room).rglob("*")
+                   if f.suffix in (".c", ".h", ".inc", ".py", ".sh", ".v"))
+    if not files:
+        sys.exit(f"check-walls: no source files below {root}")
+    breaches = [f"{file.relative_to(root)}:{number}: {rule}: {what}"
+                for file in files for number, rule, what in check_file(root, file)]
+    if options.archive:
+        breaches += check_names(options.archive)
+    print("\n".join(breaches + [f"check-walls: {len(files)} files, {len(breaches)} breaches"]))
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# The walls hold on this tree; and a tree with one fault per rule is refused for that rule.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+check="python3 tests/gates/check_walls.py"
+. tests/shared/tap.sh
+
+header='// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors'
+
+# A small tree without a fault, so that what is refused below is refused for its fault alone.
+fresh() {
+    rm -rf "$work/tree"
+    mkdir -p "$work/tree/ref/model" "$work/tree/fast" "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
+        "$work/tree/tests"
+    cd "$work/tree" || exit 1
+    printf '%s\n' "$header" 'int sinkproof_a(void);' >ref/a.h
+    printf '%s\n' "$header" '#include "ref/a.h"' '#include <math.h>' \
+        '// main( and printf( in a comment, and "printf" in a string, are nothing' \
+        'int sinkproof_a(void) { return "printf"[0]; }' >ref/a.c
+    printf '%s\n' "$header" '#include "ref/a.h"' '#include <jansson.h>' >ref/model/j.c
+    printf '%s\n' "$header" '#include "ref/a.h"' '#include <immintrin.h>' >fast/a.h
+    printf '%s\n' "$header" '#include "ref/a.h"' '#include <mpfr.h>' '#include <flint/fmpz.h>' >proofs/truth/a.h
+    printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/a.h"' '#include <stdio.h>' \
+        'int main(void) { return printf("x"); }' >audit/command/main.c
+    printf '%s\n' "$header" '#include "ref/a.h"' >audit/a.h
+    printf '%s\n' "$header" '#include "audit/a.h"' '#include <arb.h>' 'int main(void) { return 0; }' >tests/test_a.c
+    cd - >/dev/null || exit 1
+}
+
+refuses() { # rule, what is wrong (the tree already has the fault)
+    if out=$($check "$work/tree" 2>&1); then report 1 "$2: accepted"; return; fi
+    printf '%s\n' "$out" | grep -q ": $1: " && [ "$(printf '%s\n' "$out" | grep -c ': .*: ')" = 1 ]
+    report $? "$2 is refused under $1"
+}
+
+add() { printf '%s\n' "$2" >>"$work/tree/$1"; }
+
+out=$($check . 2>&1)
+status=$?
+[ $status = 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
+report $status "the walls hold: $(printf '%s\n' "$out" | tail -n 1)"
+fresh
+$check "$work/tree" >/dev/null 2>&1
+report $? "a tree without a fault passes"
+
+fresh; add ref/a.c '#include "fast/a.h"'; refuses include "ref including fast"
+fresh; add ref/a.c '#include "../proofs/truth/a.h"'; refuses include "ref including proofs by a relative path"
+fresh; add ref/a.c '#include <jansson.h>'; refuses include "ref outside ref/model including Jansson"
+fresh; add ref/a.c '#include <pthread.h>'; refuses include "threads in ref"
+fresh; add ref/a.c '#include <immintrin.h>'; refuses include "intrinsics in ref"
+fresh; add fast/a.h '#include "proofs/truth/a.h"'; refuses include "fast including proofs"
+fresh; add fast/a.h '#include <mpfr.h>'; refuses include "fast including MPFR"
+fresh; add proofs/truth/a.h '#include "fast/a.h"'; refuses include "proofs including fast"
+fresh; add proofs/truth/a.h '#include "audit/a.h"'; refuses include "proofs including audit"
+fresh; add ref/a.c '#include "audit/a.h"'; refuses include "ref including audit"
+fresh; add audit/a.h '#include <gmp.h>'; refuses include "audit including GMP itself"
+fresh; add audit/a.h '#include <flint/arb.h>'; refuses include "audit including Arb itself"
+for arrow in trace:judge trace:command judge:verify judge:command verify:command bench:judge; do
+    fresh; mkdir -p "$work/tree/audit/${arrow%:*}" "$work/tree/audit/${arrow#*:}"
+    cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow#*:}/b.h"; cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow%:*}/c.h"
+    add "audit/${arrow%:*}/c.h" "#include \"audit/${arrow#*:}/b.h\""; refuses include "audit/${arrow%:*} including audit/${arrow#*:}"
+done
+fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h '#include "fast/a.h"'
+refuses include "the judge including the fast path"
+fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h 'static void f(void) { puts("x"); }'
+refuses print "printing in the judge"
+fresh; add audit/a.h '#include "ref/none.h"'; refuses include "a header that is not there"
+fresh; add ref/a.c '#include HIDDEN'; refuses include "a computed include"
+fresh; add ref/a.c 'int main (void) { return 0; }'; refuses main "a main in ref"
+fresh; add proofs/truth/a.h 'static void f(void) { puts("x"); }'; refuses print "printing in proofs"
+fresh; add fast/a.h 'static void f(void) { fprintf(stderr, "x"); }'; refuses print "stderr in fast"
+fresh; add ref/a.c "$(yes '//' | head -n 300)"; refuses length "more than 300 lines in ref"
+fresh; add audit/a.h "$(yes '//' | head -n 500)"; refuses length "more than 500 lines in audit"
+fresh; add ref/model/k.h 'int k;'; refuses licence "a file without the SPDX header"
+rm -rf "$work/tree"; mkdir "$work/tree"
+$check "$work/tree" >/dev/null 2>&1; [ $? = 1 ]
+report $? "an empty tree is refused"
+
+printf 'int stray_name(void) { return 1; }\n' >"$work/stray.c"
+fresh
+${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$work/stray.o"
+out=$($check --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
+    { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
+tap_done

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The bounds as the book states them, written out a second time in long double: a bound that
+// became wider than its derivation still holds and is no bound worth having. Every end, variance
+// and bias of the sets must be the stated one to within the K roundings of its evaluation in
+// binary64, gamma_K. The settings mix a binary64 inside format with u = 2^-24, so that nothing is
+// rounded on the way and each term of a bound is far above the noise.
+#include "tests/shared/formulas.h"
+
+static const uint64_t SEED = 20260117;
+enum { MOST = 12, DRAWS = 400 };
+// ---- bound.dot-likely: n roundings on the way to x --------------------------------------------
+
+static void roundings(void) {
+    uint64_t state = SEED;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        sinkproof_policy policy = real_policy("definition");
+        if (i % 2) policy.inside = SINKPROOF_F32;
+        sinkproof_setting s = setting(&policy);
+        s.odds = i % 3 == 0 ? 1 : 30;
+        // Around zero the ends are the widths themselves; tiny ones show the underflow.
+        double size = i % 4 == 3 ? 0x1p-130 : 1, n = (double)(1 + draw_below(&state, 300));
+        double a = size * draw_unit(&state), b = size * draw_unit(&state);
+        sinkproof_honest x = {-a, b, -a / 2, b / 4, i % 5 ? b / 8 : 0, a * a, 0, 0, 0};
+        sinkproof_honest y = sinkproof_honest_roundings(&s, x, n);
+        real u = 0x1p-24L, worst = gamma_of(n, u), grown = 1 + worst;
+        real under = n * (real)sinkproof_underflow(policy.inside) * grown;
+        real likely = fminl(worst, sqrtl(2 * (real)s.odds * n) * u * grown);
+        real wide = fmax(a, b) * worst + under, narrow = fmax(a / 2, b / 4) * likely + under;
+        near(&d, x.lo - y.lo, wide, wide + a, 8), near(&d, y.hi - x.hi, wide, wide + b, 8);
+        near(&d, x.likely_lo - y.likely_lo, narrow, narrow + a, 8);
+        near(&d, y.likely_hi - x.likely_hi, narrow, narrow + b, 8);
+        real var = (real)x.var + n * u * u * x.mid * x.mid / 3;
+        near(&d, y.var, var, var, 8), near(&d, y.spread, var, var, 8);
+    }
+    report(&d, "bound.dot-likely", "n roundings", SEED);
+    sinkproof_policy policy = real_policy("definition");
+    sinkproof_setting none = setting(&policy);
+    none.u = 0;
+    sinkproof_honest x = draw_set(&state, 1), y = sinkproof_honest_roundings(&none, x, 9);
+    ok(memcmp(&x, &y, sizeof x) == 0, "bound.dot-likely no rounding, no width");
+    // An end at zero is an end like any other; a set that is zero alone is exact.
+    none.u = 0x1p-24;
+    x = (sinkproof_honest){.hi = 1, .likely_hi = 1, .mid = 0.5};
+    y = sinkproof_honest_roundings(&none, x, 9);
+    x = sinkproof_known(0);
+    sinkproof_honest z = sinkproof_honest_roundings(&none, x, 9);
+    ok(y.lo < 0 && y.hi > 1 && y.likely_lo < 0 && memcmp(&x, &z, sizeof x) == 0,
+       "bound.dot-likely a set with one end at zero is widened");
+    // n u = 1 - 2^-53, rounded up, is 1: nothing is bounded any more.
+    ok(sinkproof_gamma(0x1p53 - 1, 0x1p-53) == INFINITY, "bound.dot gamma at n u = 1");
+}
+
+// All orders of n whole numbers: their squared partial sums add up to what the book says, exactly.
+// Six times either side is a whole number.
+static long long all_orders(size_t n, long long *x, long long sum) {
+    if (n == 0) return 0;
+    long long squares = 0, count = 1;
+    for (size_t k = 2; k < n; k++) count *= (long long)k; // orders of those before the last
+    for (size_t last = 0; last < n; last++) {
+        long long kept = x[last];
+        x[last] = x[n - 1], x[n - 1] = kept;
+        squares += count * sum * sum + all_orders(n - 1, x, sum - kept);
+        x[n - 1] = x[last], x[last] = kept;
+    }
+    return squares;
+}
+
+static void orders(void) {
+    uint64_t state = SEED + 6;
+    size_t wrong = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        size_t n = 1 + draw_below(&state, 7);
+        long long x[7], sum = 0, squares = 0, count = 1;
+        for (size_t k = 0; k < n; k++) {
+            x[k] = (long long)draw_below(&state, 201) - 100, count *= (long long)k + 1;
+            sum += x[k], squares += x[k] * x[k];
+        }
+        long long stated = count * ((long long)n + 1) * (2 * sum * sum + squares);
+        wrong += 6 * all_orders(n, x, sum) != stated;
+    }
+    ok(wrong == 0, "bound.dot-likely squared partial sums over all orders worst=%zu bound=0 of=%d",
+       wrong, DRAWS);
+}
+
+// ---- bound.linear, bound.value: x y^T + b, where x and y may be sets ---------------------------
+
+static void products(void) {
+    uint64_t state = SEED + 1;
+    distance linear = {0}, value = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        bool x_open = i % 4 == 1 || i % 4 == 3, y_open = i % 4 >= 2, biased = draw(&state) % 2;
+        size_t n = 1 + draw_below(&state, MOST);
+        sinkproof_policy policy = real_policy("definition");
+        policy.inside = SINKPROOF_F32; // underflow 2^-150
+        sinkproof_setting s = setting(&policy);
+        double size = i % 16 == 0 ? 0x1p-140 : 1; // exact products still underflow
+        if (i % 32 == 8) size = 0;                // and nothing at all does not
+        double fine = i % 8 == 4 ? 0x1p-30 : 0;   // long numbers: products that round
+        sinkproof_honest x[MOST], y[MOST], out;
+        for (size_t k = 0; k < n; k++) {
+            double a = size * (draw_dyadic(&state) + fine), b = draw_dyadic(&state) + fine;
+            x[k] = x_open ? draw_set(&state, a) : sinkproof_known(a);
+            y[k] = y_open ? draw_set(&state, b) : sinkproof_known(b);
+        }
+        double b = draw_dyadic(&state);
+        sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_of(y, 1, n, n);
+        double terms = (double)n + (double)(i % 3); // as many as the caller says
+        sinkproof_honest_products(&s, &p, &q, &terms, biased ? &b : NULL, &out, 1);
+        sinkproof_planes_free(&p), sinkproof_planes_free(&q);
+        b = biased ? b : 0;
+
+        real mid = b, total = fabs(b), square = (real)b * b, worst = 0, likely = 0, var = 0,
+             bias = 0;
+        for (size_t k = 0; k < n; k++) {
+            real a = fabs(x[k].mid), c = fabs(y[k].mid);
+            real dx = sinkproof_radius(&x[k]), dy = sinkproof_radius(&y[k]);
+            real lx = sinkproof_likely_radius(&x[k]), ly = sinkproof_likely_radius(&y[k]);
+            mid += (real)x[k].mid * y[k].mid, total += a * c, square += a * a * c * c;
+            worst += a * dy + dx * c + dx * dy, likely += a * ly + lx * c + lx * ly;
+            var += a * a * y[k].var + x[k].var * c * c + (real)x[k].var * y[k].var;
+            bias += a * y[k].bias + x[k].bias * c + (real)x[k].bias * y[k].bias;
+        }
+        real u = 0x1p-24L, m = terms, here = gamma_of(2 * m + 8, 0x1p-53L);
+        bool rounds = fine != 0 || x_open || y_open; // known short numbers: exact products
+        real meets = m - 1 + biased + rounds, spread = total + worst;
+        real under = (m + biased) * (1 + gamma_of(meets, u)) * 0x1p-150L;
+        real slack = (worst + spread) * here + (spread > 0 ? under : 0);
+        real wide = gamma_of(meets, u) * spread * (1 + 2 * here) + worst + slack;
+        real once = (rounds ? square : 0) + (biased ? mid * mid : 0);
+        real paths = (m + 1) * (mid * mid / 3 + square / 6) + once;
+        real narrow = fminl(sqrtl(2 * 30.0L * paths) * u + likely + slack, wide);
+        real v = u * u * paths / 3 + var, k = 4 * n + 40;
+        distance *d = x_open || y_open ? &value : &linear;
+        // An end is mid and a width, rounded outward; the width and mid carry K roundings.
+        real noise = gamma_k(4) * (fabsl(mid) + wide) / gamma_k(k) + (fine != 0 ? total : 0);
+        near(d, out.hi - out.mid, wide, wide + noise, k),
+            near(d, out.mid - out.lo, wide, wide + noise, k);
+        near(d, out.likely_hi - out.mid, narrow, narrow + noise, k);
+        near(d, out.mid - out.likely_lo, narrow, narrow + noise, k);
+        real order = u * u / 3 * (m + 1) * (2 * mid * mid / 3 + 5 * square / 6) + 5 * var;
+        near(d, out.order, order, order, k);
+        near(d, out.mid, mid, total, k), near(d, out.var, v, v, k),
+            near(d, out.bias, bias, bias, k);
+    }
+    report(&linear, "bound.linear", "sums of known products", SEED);
+    report(&value, "bound.value bound.linear", "sums of products of sets", SEED);
+}
+
+// ---- bound.rmsnorm -----------------------------------------------------------------------------
+
+static void rmsnorm(void) {
+    uint64_t state = SEED + 2;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        size_t n = 1 + draw_below(&state, MOST);
+        bool open = i % 2;
+        sinkproof_policy policy = real_policy("definition");
+        sinkproof_setting s = setting(&policy);
+        sinkproof_honest x[MOST], y[MOST];
+        double scale[MOST], squares[MOST], common, eps = i % 3 ? 0.5 : 0x1p-20;
+        real sum = 0, lo = 0, hi = 0, fourth = 0, in_var = 0, u = 0x1p-24L, count = n;
+        for (size_t c = 0; c < n; c++) {
+            x[c] = sinkproof_known(i % 7 == 0 ? 1.5 : draw_dyadic(&state));
+            if (open) x[c] = draw_set(&state, c == 0 ? 0x1p-12 : x[c].mid); // one holds zero
+            scale[c] = draw_dyadic(&state);
+            real big = fmax(fabs(x[c].lo), fabs(x[c].hi)),
+                 small = fmin(fabs(x[c].lo), fabs(x[c].hi));
+            if (x[c].lo <= 0 && x[c].hi >= 0) small = 0;
+            squares[c] = x[c].mid * x[c].mid;
+            sum += squares[c], fourth += (real)squares[c] * squares[c];
+            lo += small * small, hi += big * big, in_var += 4 * (real)squares[c] * x[c].var;
+        }
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, n, x, scale, eps, y, &common);
+        real leans = lean_of(n, squares, (double)sum) / (2 * sum);
+        real here = gamma_of(count + 8, 0x1p-53L), gamma = gamma_of(count + 3, u) + 2 * here;
+        real shared = u * u / 12 * (count / 3 + count * fourth / (6 * sum * sum) + 3);
+        shared += in_var / (4 * sum * sum);
+        near(&d, common, shared, shared, 4 * count + 20);
+        real root = 1 / sqrtl(sum / count + eps),
+             likely = sqrtl(6 * 30.0L * shared) + leans + 2 * here;
+        real r_lo = 1 / sqrtl((hi / count + eps) * (1 + gamma)) * (1 - here);
+        real r_hi = 1 / sqrtl((lo / count + eps) * (1 - gamma)) * (1 + here);
+        real l_lo = fmaxl(r_lo, root * (1 - likely)), l_hi = fminl(r_hi, root * (1 + likely));
+        if (lo != hi) l_lo = r_lo, l_hi = r_hi;
+        real declared = policy.ulp[SINKPROOF_RSQRT] * 2 * u, off = declared * r_hi;
+        sinkproof_honest r = {(double)(r_lo - off),
+                              (double)(r_hi + off),
+                              (double)(l_lo - off),
+                              (double)(l_hi + off),
+                              (double)root,
+                              0,
+                              0,
+                              (double)off,
+                              0};
+        for (size_t c = 0; c < n; c++) {
+            sinkproof_honest z = sinkproof_honest_mul(x[c], sinkproof_known(scale[c]));
+            z = sinkproof_honest_roundings(&s, sinkproof_honest_mul(z, r), 2);
+            real k = 4 * count + 40, size = fmax(fabs(z.lo), fabs(z.hi));
+            near(&d, y[c].lo, z.lo, size, k), near(&d, y[c].hi, z.hi, size, k);
+            near(&d, y[c].likely_lo, z.likely_lo, size, k),
+                near(&d, y[c].likely_hi, z.likely_hi, size, k);
+            near(&d, y[c].mid, z.mid, fabs(z.mid), k), near(&d, y[c].var, z.var, z.var, k);
+            real bias = (real)z.bias + leans * fabs(z.mid);
+            near(&d, y[c].bias, bias, bias, k);
+        }
+    }
+    report(&d, "bound.rmsnorm", "every end", SEED);
+    // What underflows: n 2^-150 of the squares, and 2^-150 times the other factor of a product.
+    sinkproof_policy policy = real_policy("definition");
+    policy.inside = SINKPROOF_F32;
+    sinkproof_setting s = setting(&policy);
+    // An exact zero loses nothing; numbers of 2^-200 have no weight beside what underflows.
+    sinkproof_honest x[2] = {sinkproof_known(0x1p-200), sinkproof_known(0x1p-200)}, y[2];
+    double scale[2] = {3, 0x1p-200}, common, eps = 1;
+    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, x, scale, eps, y, &common);
+    real root = 1 / sqrtl(1 - (gamma_of(5, 0x1p-24L) + 2 * gamma_of(10, 0x1p-53L)));
+    root *= 1 + gamma_of(10, 0x1p-53L), root += root * policy.ulp[SINKPROOF_RSQRT] * 0x1p-23L;
+    distance tiny = {0};
+    real last = 2 * (1 + gamma_of(2, 0x1p-24L)), first = 1 + 0x1p-24L;
+    near(&tiny, y[0].hi, 0x1p-150L * (last + 3 * first), 0x1p-148L, 60);
+    near(&tiny, y[1].hi, 0x1p-150L * (last + root * first), 0x1p-148L, 60);
+    real shared = 0x1p-48L / 12 * (2 / 3.0L + 2 / 12.0L + 3); // two equal squares
+    near(&tiny, common, shared, shared, 20);
+    sinkproof_honest none[2] = {sinkproof_known(0), sinkproof_known(0)};
+    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, none, scale, eps, y, &common);
+    near(&tiny, y[0].hi, 0, 0, 1), near(&tiny, y[0].lo, 0, 0, 1), near(&tiny, common, 0, 0, 1);
+    report(&tiny, "bound.rmsnorm", "what underflows", SEED);
+}
+
+// ---- bound.softmax-sink, bound.exp -------------------------------------------------------------
+
+static void softmax(void) {
+    uint64_t state = SEED + 3;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        size_t n = draw_below(&state, MOST);
+        bool running = i % 2, no_sink = n > 0 && i % 5 == 0;
+        sinkproof_policy policy = real_policy(running ? "definition|running-max" : "definition");
+        sinkproof_setting s = setting(&policy);
+        s.odds = i % 3 ? 30 : 0.2;
+        sinkproof_honest z[MOST + 1], alpha[MOST + 1];
+        for (size_t j = 0; j <= n; j++) z[j] = draw_set(&state, 2 * draw_dyadic(&state));
+        if (i % 4 == 0)
+            for (size_t j = 0; j <= n; j++) z[j] = sinkproof_known(z[j].mid);
+        if (no_sink) z[n] = sinkproof_known(-INFINITY);
+        double common;
+        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common);
+
+        real u = 0x1p-24L, declared = policy.ulp[SINKPROOF_EXP] * 2 * u, k = (real)n + 1;
+        real m = -INFINITY, m_lo = m, m_hi = m, keys_lo = m;
+        for (size_t j = 0; j < n; j++) keys_lo = fmaxl(keys_lo, z[j].lo);
+        for (size_t j = 0; j <= n; j++)
+            m = fmaxl(m, z[j].mid), m_lo = fmaxl(m_lo, z[j].lo), m_hi = fmaxl(m_hi, z[j].hi);
+        real e[MOST + 1][5], own[MOST + 1], sum[5] = {0}; // lo, hi, likely_lo, likely_hi, mid
+        double terms[MOST + 1];
+        for (size_t j = 0; j <= n; j++) {
+            real far = fmaxl(fabsl(z[j].lo - m_hi), fabsl(z[j].hi - m_lo));
+            if (running && j == n && n > 0)
+                far = fmaxl(far, fabsl(z[j].hi - keys_lo)); // it enters last
+            real eta = expl(far * (u + 0x1p-52L)) * (1 + declared) - 1 + 0x1p-50L;
+            if (z[j].hi == -INFINITY) eta = 0;
+            own[j] = running && eta > 0 ? (1 + eta) / (1 - eta) : 1;
+            e[j][0] = expl(z[j].lo - m) * (1 - eta), e[j][1] = expl(z[j].hi - m) * (1 + eta);
+            e[j][2] = expl(z[j].likely_lo - m) * (1 - eta);
+            e[j][3] = expl(z[j].likely_hi - m) * (1 + eta);
+            e[j][4] = expl(z[j].mid - m), terms[j] = exp(z[j].mid - (double)m);
+            for (int a = 0; a < 5; a++) sum[a] += e[j][a];
+        }
+        real fourth = 0, in_var = 0, in_bias = 0;
+        for (size_t j = 0; j <= n; j++) {
+            real a = e[j][4] / sum[4], t = a > 0 ? z[j].mid - m : 0;
+            fourth += a * a, in_var += a * a * (z[j].var + t * t * u * u / 3),
+                in_bias += a * z[j].bias;
+        }
+        real leans = lean_of(n + 1, terms, (double)sum[4]) / sum[4];
+        real here = gamma_of(2 * k + 8, 0x1p-53L), two = gamma_of(2, u);
+        real gamma = gamma_of(k - 1, u) + 2 * here, partial = u * u * (k / 3 + k * fourth / 6);
+        real likely = fminl(gamma, sqrtl(2 * (real)s.odds * partial) + leans + 2 * here);
+        real each = log1pl(declared) + u, rounds = 1;
+        while (rounds < k - 1 && rounds * (logl(rounds) - 1) + 1 < s.odds) rounds++;
+        real rho = running ? expm1l((k - 1) * each) : 0;
+        real rho_likely = running ? expm1l(fminl(rounds, k - 1) * each) : 0;
+        near(&d, common, partial / 3 + in_var, partial / 3 + in_var, 8 * k + 60);
+        for (size_t j = 0; j <= n; j++) {
+            real low = (1 - two) / ((1 + gamma) * (1 + rho)) * (1 - rho);
+            real high = (1 + two) / ((1 - gamma) * (1 - rho)) * (1 + rho);
+            real l_low = (1 - two) / ((1 + likely) * (1 + rho_likely)) * (1 - rho_likely);
+            real l_high = (1 + two) / ((1 - likely) * (1 - rho_likely)) * (1 + rho_likely);
+            const real *v = e[j];
+            real stated[4] = {v[0] / (v[0] * own[j] + (sum[1] - v[1]) * (1 + here)) * low,
+                              v[1] / (v[1] / own[j] + (sum[0] - v[0]) * (1 - here)) * high,
+                              v[2] / (v[2] * own[j] + (sum[3] - v[3]) * (1 + here)) * l_low,
+                              v[3] / (v[3] / own[j] + (sum[2] - v[2]) * (1 - here)) * l_high};
+            stated[1] = fminl(stated[1], 1 + 2 * u), stated[3] = fminl(stated[3], 1 + 2 * u);
+            real a = v[4] / sum[4], t = a > 0 ? z[j].mid - m : 0;
+            real var = a * a * (z[j].var + (t * t + 2) * u * u / 3);
+            real bias = a * ((running ? 4 : 2) * declared + leans + z[j].bias + in_bias);
+            // exp at far arguments: |t| + 2 roundings each.
+            real roundings = 6 * k + 100;
+            if (v[1] == 0) stated[0] = stated[1] = stated[2] = stated[3] = var = bias = 0;
+            const double found[4] = {alpha[j].lo, alpha[j].hi, alpha[j].likely_lo,
+                                     alpha[j].likely_hi};
+            for (int side = 0; side < 4; side++)
+                near(&d, found[side], stated[side], stated[side], roundings);
+            near(&d, alpha[j].mid, a, a, roundings), near(&d, alpha[j].bias, bias, bias, roundings);
+            // The inside rounding of a number that is one adds nothing.
+            near(&d, alpha[j].var,
+                 var + (var > 0 ? powl(sinkproof_ulp(SINKPROOF_F64, alpha[j].mid), 2) / 12 : 0),
+                 var, roundings);
+        }
+    }
+    report(&d, "bound.softmax-sink bound.exp", "every end", SEED);
+}
+
+// ---- moe.sum: the set of the mixture -----------------------------------------------------------
+
+// Known weights and outputs whose products and sums are exact, so that only what the policy says
+// rounds: the running sum in order, or any order in the inside format, or either.
+static void mixture(void) {
+    enum { CHOICES = 4 };
+    uint64_t state = SEED + 5;
+    distance d = {0};
+    size_t wrong = 0, compared = 0;
+    for (int i = 0; i < 4 * DRAWS; i++) {
+        sinkproof_policy policy = real_policy("definition");
+        bool products = i & 1, last = i >> 1 & 1;
+        int sums = (i >> 2) % 3; // 0: in registers, 1: fixed, 2: optional
+        if (products) policy.at[SINKPROOF_AT_M11_PROD].format = SINKPROOF_BF16;
+        if (last) policy.at[SINKPROOF_AT_M11].format = SINKPROOF_BF16;
+        policy.at[SINKPROOF_AT_M11_SUM] =
+            (sinkproof_rounding){sums > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, sums == 2};
+        sinkproof_setting s = setting(&policy);
+        size_t k = 1 + draw_below(&state, CHOICES);
+        sinkproof_honest w[CHOICES], y[CHOICES];
+        real plain = 0, total = 0;
+        double ordered = 0, least = 0, most = 0; // rounded each time; or as one likes
+        for (size_t e = 0; e < k; e++) {
+            w[e] = sinkproof_known(draw_dyadic(&state));
+            y[e] = sinkproof_known(draw_dyadic(&state) + 0x1p-9);
+            double p = w[e].mid * y[e].mid;
+            if (products) p = sinkproof_round(SINKPROOF_BF16, p);
+            plain += p, total += fabs(p);
+            ordered = e == 0 ? p : sinkproof_round(SINKPROOF_BF16, ordered + p);
+            least += p, most += p;
+            if (e > 0) least = fmin(least, sinkproof_round(SINKPROOF_BF16, least));
+            if (e > 0) most = fmax(most, sinkproof_round(SINKPROOF_BF16, most));
+        }
+        sinkproof_honest m = sinkproof_honest_mixture(&s, k, w, y);
+        real width = sums == 1 ? 0 : gamma_of((real)k, 0x1p-24L) * total;
+        real mid = sums == 1 ? ordered : plain, lo = mid - width, hi = mid + width;
+        if (sums == 2) lo = fminl(lo, least), hi = fmaxl(hi, most);
+        if (last) { // rounded: the ends are bfloat16, exactly
+            wrong += m.lo != sinkproof_round(SINKPROOF_BF16, (double)lo);
+            wrong += m.hi != sinkproof_round(SINKPROOF_BF16, (double)hi);
+            wrong += m.mid != sinkproof_round(SINKPROOF_BF16, (double)mid);
+        } else {
+            near(&d, m.lo, lo, total, 8), near(&d, m.hi, hi, total, 8),
+                near(&d, m.mid, mid, total, 1);
+        }
+        compared++;
+    }
+    report(&d, "moe.sum", "the mixture's ends", SEED);
+    ok(wrong == 0, "moe.sum the mixture's ends rounded worst=%zu bound=0 of=%zu", wrong, compared);
+}
+
+int main(void) {
+    mixture();
+    roundings();
+    orders();
+    products();
+    rmsnorm();
+    softmax();
+    return tap_done();
+}

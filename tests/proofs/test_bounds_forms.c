@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The forms of the attention weights (bound.form-base2, bound.form-running-max, bound.form-lse):
+// float32 kernels as they are shipped, on scores of 175 and more, sinks of 30 and more and near the
+// log of the sum, 1 to 4096 keys. Each is inside the set that its form derives, and likely, and
+// does not drift; most leave the definition's set; and slips that resemble them leave every set.
+#include "tests/shared/forms_engine.h"
+
+#include <stdlib.h>
+
+static const uint64_t SEED = 20260211;
+enum { ELEMENTS = 1 << 18 };
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+static const size_t lengths[] = {1, 2, 5, 33, 128, 700, 4096};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static double lse_of(const row *r) {
+    double m = -INFINITY, sum = 0;
+    for (size_t j = 0; j < r->n; j++) m = fmax(m, r->z[j]);
+    for (size_t j = 0; j < r->n; j++) sum += exp(r->z[j] - m);
+    return m + log(sum);
+}
+
+// Scores about a level: small, large of both signs, all near 175, rising; sinks as they come.
+static void draw_row(uint64_t *state, size_t number, row *r) {
+    static const double levels[] = {0, 0, 175, -175, 40, 300}, spreads[] = {2, 175, 3, 5, 12, 1};
+    static const float sinks[] = {0, 30, -30, 100, -300};
+    size_t kind = number % 6;
+    r->n = lengths[draw_below(state, LENGTHS)];
+    r->scale = number % 3 == 0 ? (float)(1 / sqrt(80.0)) : 0.125f;
+    for (size_t j = 0; j < r->n; j++) {
+        double place = kind == 4 ? 20 * (double)j / (double)r->n : 0;
+        double to = kind == 1 ? 2 * draw_unit(state) - 1 : draw_gauss(state);
+        r->raw[j] = (float)((levels[kind] + place + spreads[kind] * to) / r->scale);
+        r->z[j] = r->raw[j] * r->scale;
+    }
+    size_t sink = draw_below(state, 8);
+    r->b = sink < 5 ? sinks[sink] : (float)(lse_of(r) + 2 * draw_gauss(state));
+}
+
+// 29 keys with scores of 175 and a sink near the log of their sum: the kernels' hardest rows.
+static void draw_hard_row(uint64_t *state, row *r) {
+    r->n = 29, r->scale = 0.125f;
+    for (size_t j = 0; j < r->n; j++) {
+        r->raw[j] = (float)((175 + 2 * draw_gauss(state)) / r->scale);
+        r->z[j] = r->raw[j] * r->scale;
+    }
+    r->b = (float)(lse_of(r) + draw_gauss(state));
+}
+
+// ---- slips that resemble a form -----------------------------------------------------------------
+
+static void log2_e_in_bf16(const machine *f, const row *r, float *alpha) {
+    const float *z = joined(r);
+    float c = (float)sinkproof_round(SINKPROOF_BF16, log2_e), m = top_of(r->n + 1, z) * c;
+    for (size_t j = 0; j <= r->n; j++) e_j[j] = exp2_of(f, fmaf(z[j], c, -m));
+    divide(f, r->n, e_j, alpha);
+}
+
+static void lse_in_bf16(const machine *f, const row *r, float *alpha) {
+    float lse = lse_float(f, r->n, r->z);
+    gate_with(f, r, (float)sinkproof_round(SINKPROOF_BF16, lse), alpha);
+}
+
+static void gate_of_another_lse(const machine *f, const row *r, float *alpha) { // with the sink
+    gate_with(f, r, lse_float(f, r->n + 1, joined(r)), alpha);
+}
+
+// ---- met with the sets --------------------------------------------------------------------------
+
+static const kernel slips[] = {
+    {"log2(e) in bf16", "bound.form-base2", "any", log2_e_in_bf16},
+    {"the gate's LSE in bf16", "bound.form-lse", "any", lse_in_bf16},
+    {"the gate's LSE with the sink", "bound.form-lse", "any", gate_of_another_lse},
+};
+enum { ROWS = 420, HARD_ROWS = 200, CHECKED = 6000 };
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void set_of(const char *forms, const row *r, sinkproof_honest *a_j, double *common) {
+    static sinkproof_honest z_j[MOST];
+    char text[80];
+    snprintf(text, sizeof text, "f32,A9.form=%s", forms);
+    sinkproof_policy policy = policy_named(text);
+    sinkproof_setting s = sinkproof_setting_for(&policy, CHECKED, STANDARD_RATE);
+    for (size_t j = 0; j < r->n; j++) z_j[j] = sinkproof_known(r->z[j]);
+    sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, z_j, sinkproof_known(r->b), a_j, common);
+}
+
+typedef struct found {
+    tally definition, own, any;
+    sinkproof_drift drift;
+    double wider[ELEMENTS];
+    size_t n_wider;
+} found;
+
+static void met(const kernel *k, bool hard, found *t) {
+    static row r;
+    static float alpha[MOST + 1];
+    static double values[MOST + 1];
+    static sinkproof_honest narrow[MOST + 1], own[MOST + 1], any[MOST + 1];
+    uint64_t state = SEED;
+    *t = (found){.own.floor = 0x1p-120, .any.floor = 0x1p-120};
+    for (size_t i = 0; i < (hard ? HARD_ROWS : ROWS); i++) {
+        double common, own_common;
+        if (hard)
+            draw_hard_row(&state, &r);
+        else
+            draw_row(&state, i, &r);
+        machine f = draw_machine(&state);
+        k->run(&f, &r, alpha);
+        set_of("definition", &r, narrow, &common);
+        set_of(k->forms, &r, own, &own_common);
+        set_of("any", &r, any, &common);
+        for (size_t j = 0; j <= r.n; j++) {
+            values[j] = alpha[j];
+            meet(&t->definition, &narrow[j], alpha[j]);
+            meet(&t->own, &own[j], alpha[j]), meet(&t->any, &any[j], alpha[j]);
+            if (narrow[j].mid > 0x1p-120 && t->n_wider < ELEMENTS)
+                t->wider[t->n_wider++] = (own[j].hi - own[j].lo) / (narrow[j].hi - narrow[j].lo);
+        }
+        sinkproof_drift_row(&t->drift, r.n + 1, values, own, own_common, (double)i / ROWS);
+    }
+    qsort(t->wider, t->n_wider, sizeof *t->wider, ascending);
+}
+
+static void honest(const kernel *k) {
+    static found t;
+    met(k, false, &t);
+    sinkproof_drift_result drift = sinkproof_drift_judge(&t.drift, STANDARD_RATE);
+    sinkproof_drift_free(&t.drift);
+    ok(t.own.outside == 0 && t.any.outside == 0,
+       "%s %s worst=%.3g bound=1 outside=%zu of=%zu, in the definition's set outside=%zu, "
+       "wider=%.3g in the median and %.3g at most",
+       k->id, k->name, t.own.worst, t.own.outside, t.own.checked, t.definition.outside,
+       t.wider[t.n_wider / 2], t.wider[t.n_wider - 1]);
+    ok(t.own.unlikely == 0 && t.any.unlikely == 0 && fabs(drift.gain) <= drift.limit,
+       "%s %s is likely: unlikely=%zu, and does not drift worst=%.3g bound=%.3g (%s)", k->id,
+       k->name, t.own.unlikely, fabs(drift.gain), drift.limit, sinkproof_drift_bin_name(drift.bin));
+}
+
+// The kernels that the definition convicts although they are right: that is what the forms are for.
+static void leaves_the_definition(const kernel *k) {
+    static found t;
+    met(k, true, &t);
+    sinkproof_drift_free(&t.drift);
+    ok(t.definition.outside > 0 && t.own.outside == 0,
+       "%s %s leaves the definition's set: outside=%zu of=%zu, worst=%.3g of it; in its own "
+       "outside=%zu "
+       "worst=%.3g, wider=%.3g",
+       k->id, k->name, t.definition.outside, t.definition.checked, t.definition.worst,
+       t.own.outside, t.own.worst, t.wider[t.n_wider / 2]);
+}
+
+static void slip(const kernel *k) {
+    static found t;
+    met(k, false, &t);
+    sinkproof_drift_free(&t.drift);
+    ok(t.any.outside > 0, "%s %s leaves the widest set: outside=%zu of=%zu", k->id, k->name,
+       t.any.outside, t.any.checked);
+}
+
+int main(void) {
+    for (size_t k = 0; k < KERNELS; k++) honest(&kernels[k]);
+    leaves_the_definition(&kernels[1]);
+    leaves_the_definition(&kernels[6]);
+    leaves_the_definition(&kernels[9]);
+    for (size_t k = 0; k < sizeof slips / sizeof *slips; k++) slip(&slips[k]);
+    return tap_done();
+}

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# "Proved" means proved: what `verify` says of a formal proof, in a copy of this tree that is built by
+# make after one thing in it changed. No prover runs here; tests/proofs/test_formal.sh has one.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/shared/tap.sh
+
+# The sources, and what a build of them needs so that make has only the inventory to build.
+tree=$work/tree
+mkdir -p "$tree/build/release" || exit 1
+cp -a Makefile LICENSE README.md ref fast proofs audit doc tests "$tree/"
+cp -a build/packages "$tree/build/"
+for part in flags inventory.c inventory.o libsinkproof.a sinkproof ref fast proofs audit; do
+    cp -a "build/release/$part" "$tree/build/release/"
+done
+checked=build/formal/certificate # as if the prover had run here, on what is there now
+mkdir -p "$tree/build/formal"
+cp proofs/formal/CERTIFICATE.lock "$tree/$checked"
+
+fresh() {
+    for part in proofs/formal doc; do rm -rf "${tree:?}/$part"; cp -a $part "$tree/$part"; done
+    cp proofs/formal/CERTIFICATE.lock "$tree/$checked"
+}
+
+# `make`, then `verify ID`: its exit code, and what its row and its detail say.
+says() { # code, word of the row, pattern in the output, text, id
+    make -s -C "$tree" build/release/sinkproof >"$work/made" 2>&1
+    report $? "$4: make"
+    "$tree/build/release/sinkproof" verify --bits 64 --instances 4 "$5" >"$work/out" 2>&1
+    code=$?
+    row=$(grep -m 1 -E "^[A-Za-z]+ +$5 " "$work/out")
+    [ $code = "$1" ] && [ "${row##* }" = "$2" ] && grep -q -e "$3" "$work/out"
+    found=$?
+    report $found "$4: exit $code, expected $1; \"${row##* }\", expected \"$2\""
+    [ $found = 0 ] || sed 's/^/# /' "$work/out"
+}
+edit() { # file, sed script
+    cp "$tree/$1" "$work/before"
+    sed -i "$2" "$tree/$1"
+    ! cmp -s "$work/before" "$tree/$1"
+    report $? "$1 is changed: $2"
+}
+mass=proofs/formal/SoftmaxSink.v
+
+says 0 proved "^formal proofs: 1 proved$" "checked here, as it stands" sink.mass
+rm "$tree/$checked"
+says 0 recorded "1 recorded, not checked here (make formal)" "checked elsewhere, as it stands" sink.mass
+grep -q "proved on" "$work/out"
+[ $? = 1 ]
+report $? "nothing that was not checked here is called proved"
+
+fresh
+edit $mass 's/= 1 - alpha_sink J s b\./= 2 - alpha_sink J s b./'
+says 1 outdated "lacks C: .*doc/06-softmax-sink.md asks for a formal" "a false theorem" sink.mass
+grep -q "its statement is another" "$work/out"
+report $? "its statement is another than the one that was checked"
+! grep -qw -e "proved on" -e "holds *sink.mass" "$work/out"
+report $? "a false theorem is not called proved"
+says 1 outdated "SoftmaxSink.v changed since" "a theorem that rests on the file of a false one" sink.gate
+"$tree/build/release/sinkproof" verify --bits 64 --instances 2 >"$work/all" 2>&1
+[ $? = 1 ] && grep -q "^LACKS *sink.mass " "$work/all"
+report $? "among all statements, too"
+
+fresh
+edit $mass 's/field. lra\./admit./'
+says 1 outdated "SoftmaxSink.v changed since" "another proof, not checked" sink.mass
+fresh
+edit proofs/formal/Sums.v 's/^(\* SPDX/(* x SPDX/'
+says 1 outdated "Sums.v changed since" "a required file that changed" sink.mass
+fresh
+edit $mass '/(\*[<>] sink.mass \*)/d'
+says 1 - "lacks C" "a proof that is gone" sink.mass
+fresh
+rm "$tree/$checked" "$tree/proofs/formal/CERTIFICATE.lock"
+says 1 outdated "no record of it" "a proof without any record" sink.mass
+fresh
+says 0 defined "defined: proofs/formal/SoftmaxSink.v" "a definition is defined, never proved" sink.alpha
+
+fresh
+edit doc/06-softmax-sink.md 's/^### eq\[mask.causal\] \(.*\) {D}$/### eq[mask.causal] \1 {D Q E}/'
+says 1 - "lacks Q" "a heading that asks for more than there is" mask.causal
+grep -q "lacks E: its heading in doc/06-softmax-sink.md asks for an experiment" "$work/out"
+report $? "every letter is named"
+fresh
+edit doc/06-softmax-sink.md 's/^### eq\[mask.causal\]/### eq[mask.causl]/'
+says 1 - "lacks D" "a statement that nothing defines" mask.causl
+
+tap_done

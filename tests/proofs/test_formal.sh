@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# The formal proofs compile, rest on nothing but the axioms of the real numbers, and each id they
+# prove is reported; and a folder with one fault per rule is refused.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+skip() {
+    echo "1..0 # SKIP $1 is missing (Debian: coq libcoq-coquelicot libcoq-flocq libcoq-interval)"
+    exit 0
+}
+for tool in coqc coqdep make python3; do
+    command -v $tool >/dev/null || skip $tool
+done
+for library in Coquelicot Flocq Interval; do
+    [ -d "$(coqc -where)/user-contrib/$library" ] || skip "Coq's $library"
+done
+. tests/shared/tap.sh
+
+check() { # folder, build folder
+    python3 tests/gates/check_formal.py "$1" "$2"
+}
+
+while read -r word text; do
+    case $word in
+    pass) report 0 "$text" ;;
+    fail) report 1 "$text" ;;
+    *) echo "# $text" ;;
+    esac
+done < <(check proofs/formal build/formal)
+cmp -s <(grep -v "^prover " build/formal/certificate) <(grep -v "^prover " proofs/formal/CERTIFICATE.lock)
+report $? "proofs/formal/CERTIFICATE.lock is what the prover accepted (else: make formal)"
+
+# A folder with one sound proof, so that what is refused below is refused for its fault alone.
+sound='From Coq Require Import Reals Lra.
+Open Scope R_scope.
+(*> sink.mass *)
+Theorem sink_mass x : x + 0 = x.
+Proof. ring. Qed.
+(*< sink.mass *)'
+
+refuses() { # what is wrong, what must be said, the file's text
+    printf '%s\n' "$3" >"$work/formal/A.v"
+    out=$(check "$work/formal" "$work/build")
+    status=$?
+    [ $status = 1 ] && printf '%s\n' "$out" | grep -q "^fail .*$2"
+    report $? "$1 is refused"
+    [ ! -e "$work/build/certificate" ]
+    report $? "$1 leaves no certificate"
+}
+
+mkdir -p "$work/formal"
+printf '%s\n' "$sound" >"$work/formal/A.v"
+out=$(check "$work/formal" "$work/build")
+report $? "a sound folder passes"
+grep -q "^id sink.mass A.v [0-9a-f]* [1-9,]* sink_mass$" "$work/build/certificate" &&
+    grep -q "^file A.v [0-9a-f]* -$" "$work/build/certificate" &&
+    grep -q "^axiom ClassicalDedekindReals" "$work/build/certificate"
+report $? "its certificate has the id, the theorem, the hashes and the axioms"
+refuses "a false statement" "does not compile" "${sound/x + 0 = x/x + 1 = x}"
+refuses "an admitted theorem" "Admitted" "${sound/ring. Qed/Admitted}"
+refuses "an axiom in the source" "Axiom" "Axiom two : 1 = 2. ${sound}"
+refuses "a parameter" "Parameter" "Parameter two : nat. ${sound}"
+refuses "a theorem that rests on an axiom of its own" "rests on A.two" \
+    "${sound/'(*>'/'Variable two : forall x : R, x + 0 = x.
+(*>'}"$'\nTheorem other x : x + 0 = x. Proof. apply two. Qed.'
+refuses "a region without its theorem" "does not hold the theorem sink_mass" "${sound/Theorem sink_mass/Theorem sink_mas}"
+refuses "a region with nothing in it" "is empty" "${sound}"$'\n(*> sink.gate *)\n(*< sink.gate *)'
+refuses "an unclosed region" "not closed" "${sound/'(*< sink.mass *)'/}"
+refuses "a malformed marker" "malformed" "${sound/'(*< sink.mass *)'/'(*< sink.mass*)'}"
+printf '%s\n' "$sound" >"$work/formal/B.v"
+refuses "an id proved twice" "a second time" "$sound"
+rm "$work/formal/B.v"
+refuses "a folder that proves no id" "no id is proved" "Definition nothing := tt."
+
+tap_done

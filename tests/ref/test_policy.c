@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Policies: the tables, the overrides, the refusals, and that the published ones differ only where
+// they are documented to.
+#include "tests/shared/reference.h"
+
+static void test_names(void) {
+    const char *const *names = sinkproof_policy_names();
+    for (size_t i = 0; names[i] != NULL; i++) {
+        sinkproof_policy p;
+        sinkproof_error e;
+        bool good = sinkproof_policy_parse(names[i], &p, &e) && strcmp(p.name, names[i]) == 0;
+        for (size_t f = 0; good && f < SINKPROOF_FUNCTION_COUNT; f++) good = p.ulp[f] >= 0.5;
+        ok(good, "policy %s is known", names[i]);
+    }
+}
+
+// Every point that differs is in `expected`, and each of those differs.
+static void test_difference(const char *a, const char *b, const char *expected) {
+    sinkproof_policy p = policy_of(a), q = policy_of(b);
+    char found[512] = "";
+    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+        if (p.at[i].format == q.at[i].format && p.at[i].optional == q.at[i].optional) continue;
+        strcat(strcat(found, sinkproof_point_name((sinkproof_point)i)), " ");
+    }
+    ok(strcmp(found, expected) == 0 && p.inside == q.inside && p.yarn_truncate == q.yarn_truncate,
+       "%s and %s differ at: %s", a, b, found);
+}
+
+static void test_tables(void) {
+    sinkproof_policy real = policy_of("real-f64"), f32 = policy_of("f32");
+    sinkproof_policy openai = policy_of("openai-bf16"), bf16 = policy_of("bf16");
+    bool none = true, narrow = true, fixed = true, general = true;
+    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+        none = none && real.at[i].format == SINKPROOF_REAL && !real.at[i].optional;
+        narrow =
+            narrow && (f32.at[i].format == SINKPROOF_F32 || f32.at[i].format == SINKPROOF_REAL);
+        fixed = fixed && !openai.at[i].optional;
+        // Whatever the published reference rounds, the generic policy may round as coarsely.
+        general = general && bf16.at[i].format >= openai.at[i].format;
+    }
+    ok(none && real.inside == SINKPROOF_F64, "real-f64 rounds nowhere");
+    ok(narrow, "f32 rounds to float32 or not at all");
+    ok(fixed && bf16.at[SINKPROOF_AT_A5].optional,
+       "openai-bf16 leaves no rounding open; bf16 is generic");
+    ok(general, "bf16 admits every rounding of openai-bf16");
+    ok(openai.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32 &&
+           bf16.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32,
+       "1.702 is nowhere rounded to bf16 unless an override says so");
+}
+
+static void test_overrides(void) {
+    sinkproof_policy p = policy_of("openai-bf16,M8.alpha=bf16,M9=real,A5=f32?,exp=4ulp,pow=1.5,"
+                                   "inside=f64,yarn=truncate");
+    ok(p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16, "M8.alpha=bf16");
+    ok(p.at[SINKPROOF_AT_M9].format == SINKPROOF_REAL && !p.at[SINKPROOF_AT_M9].optional,
+       "M9=real");
+    ok(p.at[SINKPROOF_AT_A5].format == SINKPROOF_F32 && p.at[SINKPROOF_AT_A5].optional, "A5=f32?");
+    ok(p.ulp[SINKPROOF_EXP] == 4 && p.ulp[SINKPROOF_POW] == 1.5, "exp=4ulp, pow=1.5");
+    ok(p.inside == SINKPROOF_F64 && p.yarn_truncate, "inside=f64, yarn=truncate");
+    ok(sinkproof_round_at(&p, SINKPROOF_AT_M8_ALPHA, 1.702) == 1.703125,
+       "1.702 in bf16 is 1.703125");
+    ok(sinkproof_round_at(&p, SINKPROOF_AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
+}
+
+// Exact policies fix the definition of every stage, generic ones admit every form that is known.
+static void test_forms(void) {
+    const char *const *names = sinkproof_policy_names();
+    sinkproof_error e;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        sinkproof_policy p = policy_of(names[i]);
+        bool exact = strcmp(names[i], "openai-bf16") == 0 || strcmp(names[i], "hf-bf16") == 0;
+        bool good = sinkproof_policy_admits_all(&p, sinkproof_definitions, &e);
+        for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
+            for (int form = 1; sinkproof_form_name((sinkproof_formed)f, form) != NULL; form++)
+                good = good && sinkproof_policy_admits(&p, (sinkproof_formed)f, form) == !exact;
+        ok(good, "%s admits %s", names[i], exact ? "the definitions alone" : "every form");
+    }
+    sinkproof_policy p = policy_of("openai-bf16,A9.form=base-2|lse-gated,M8.form=tanh|tanh");
+    ok(p.forms[SINKPROOF_FORM_OF_A9] ==
+               (1u << SINKPROOF_A9_BASE_2 | 1u << SINKPROOF_A9_LSE_GATED) &&
+           p.forms[SINKPROOF_FORM_OF_M4] == 1 && p.forms[SINKPROOF_FORM_OF_M8] == 2,
+       "forms are sets: %x %x %x", p.forms[0], p.forms[1], p.forms[2]);
+    ok(!sinkproof_policy_admits_all(&p, sinkproof_definitions, &e) &&
+           strstr(e.text, "A9.form=definition") != NULL,
+       "the reference does not stand for other forms: %s", e.text);
+    p = policy_of("f32,A9.form=any");
+    ok(p.forms[SINKPROOF_FORM_OF_A9] == 31, "any is all five forms of A9");
+}
+
+// Refused, with a sentence that contains `word`, and the result untouched.
+static void test_refusal(const char *text, const char *word) {
+    sinkproof_policy p = policy_of("f32"), before = p;
+    sinkproof_error e = {{0}};
+    bool refused = !sinkproof_policy_parse(text, &p, &e);
+    ok(refused && strstr(e.text, word) != NULL && memcmp(&p, &before, sizeof p) == 0,
+       "'%.30s' is refused: %s", text, e.text);
+}
+
+// A policy in a file: every point is stated, once; what is missing or unknown is named.
+static void test_file(void) {
+    const char *path = "/tmp/sinkproof-test-policy";
+    sinkproof_policy p;
+    sinkproof_error e;
+    FILE *file = fopen(path, "w");
+    fprintf(file, "# as openai-bf16, but for one point\n");
+    sinkproof_policy openai = policy_of("openai-bf16");
+    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++)
+        fprintf(file, "%s = %s  # %s\n", sinkproof_point_name((sinkproof_point)i),
+                i == SINKPROOF_AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
+                sinkproof_point_what((sinkproof_point)i));
+    fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
+    fprintf(file,
+            "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\nweights=f16\n");
+    fclose(file);
+    ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
+           strstr(e.text, "yarn is missing") != NULL,
+       "a file that leaves out a key is refused: %s", e.text);
+    file = fopen(path, "a");
+    fprintf(file, "yarn=config\n");
+    fclose(file);
+    bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
+    ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
+           p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
+           p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && !p.ftz &&
+           p.weights == SINKPROOF_F16 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
+           p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
+       "a complete file is read, and overrides refine it");
+    file = fopen(path, "a");
+    fprintf(file, "A13=bf16\n");
+    fclose(file);
+    ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
+           strstr(e.text, "A13 is stated twice") != NULL,
+       "a point stated twice is refused: %s", e.text);
+    ok(!sinkproof_policy_parse("@/tmp/sinkproof-no-such-policy", &p, &e),
+       "a file that is not there is refused: %s", e.text);
+    remove(path);
+}
+
+int main(void) {
+    test_names();
+    test_tables();
+    test_difference("openai-bf16", "hf-bf16", "A9.max M11.prod M11.sum ");
+    test_difference("f32", "bf16-operands", "A1 A2 A4 A11 M1 M8 F1 ");
+    test_difference("bf16-operands", "f32,A1=bf16,A2=bf16,A4=bf16,A11=bf16,M1=bf16,M8=bf16,F1=bf16",
+                    "");
+    test_difference("openai-bf16", "openai-bf16,M8.alpha=bf16", "M8.alpha ");
+    test_difference("bf16", "bf16,yarn=config", "");
+    test_overrides();
+    test_forms();
+    test_refusal("bf17", "openai-bf16");
+    test_refusal("", "known are");
+    test_refusal("f32,A99=bf16", "A4.freq");
+    test_refusal("f32,A9=bf17", "bf16");
+    test_refusal("f32,A9", "POINT=FORMAT");
+    test_refusal("f32,", "POINT=FORMAT");
+    test_refusal("f32,exp=fourulp", "ulp");
+    test_refusal("f32,exp=nan", "ulp");
+    test_refusal("f32,exp=0", "ulp");
+    test_refusal("f32,inside=bf16", "inside");
+    test_refusal("f32,yarn=floor", "yarn");
+    test_refusal("f32,ftz=on", "ftz=allowed");
+    test_refusal("f16,weights=real", "weights=stored");
+    test_refusal("f32,A9.form=flash", "lse-subtracted");
+    test_refusal("f32,A9.form=", "running-max");
+    test_refusal("f32,A9.form=base-2|", "base-2");
+    test_refusal("f32,M4.form=sigmoid", "softmax-after");
+    test_refusal("f32,A6.form=any", "M8.form");
+    test_refusal("f32,tanh=0", "ulp");
+    char longer[400];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    test_refusal(longer, "characters");
+    test_file();
+    return tap_done();
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the tests share that write the bounds out a second time in long double: the distance of an
+// end from the stated one, in roundings of binary64, and draws that no sum rounds.
+#ifndef SINKPROOF_TESTS_FORMULAS_H
+#define SINKPROOF_TESTS_FORMULAS_H
+
+#include "tests/shared/stated.h"
+
+MAYBE_UNUSED static real gamma_of(real n, real u) {
+    return n * u < 1 ? n * u / (1 - n * u) : INFINITY;
+}
+
+MAYBE_UNUSED static sinkproof_policy real_policy(const char *forms) {
+    char text[80];
+    snprintf(text, sizeof text, "real-f64,ftz=none,M8.form=sigmoid,A9.form=%s", forms);
+    sinkproof_policy policy = policy_named(text);
+    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy.ulp[f] = 1 + f;
+    return policy;
+}
+
+MAYBE_UNUSED static sinkproof_setting setting(const sinkproof_policy *policy) {
+    return (sinkproof_setting){policy, 0x1p-24, 30};
+}
+
+// mid - 2^-a ... mid + 2^-b: ends that no sum rounds.
+MAYBE_UNUSED static sinkproof_honest draw_set(uint64_t *state, double mid) {
+    double lo = ldexp(1, -10 - (int)draw_below(state, 8)),
+           hi = ldexp(1, -10 - (int)draw_below(state, 8));
+    sinkproof_honest x = {mid - lo, mid + hi, mid - lo / 4, mid + hi / 2, mid, 0, 0, 0, 0};
+    x.var = lo * lo / 8, x.bias = hi / 64;
+    return x;
+}
+
+MAYBE_UNUSED static real lean_of(size_t n, const double *term, double sum) {
+    sinkproof_lean lean = sinkproof_lean_of_sum(sum, 0x1p-24);
+    for (size_t k = 0; k < n; k++) sinkproof_lean_add(&lean, term[k]);
+    return sinkproof_lean_result(&lean);
+}
+
+#endif

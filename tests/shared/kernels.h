@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the kernel tests share: numbers from a seed, arrays between guards, comparison of bits, and
+// a loop over every instruction set that this machine runs.
+#ifndef SINKPROOF_TESTS_KERNELS_H
+#define SINKPROOF_TESTS_KERNELS_H
+
+#include "fast/isa.h"
+#include "ref/lanes/stages.h"
+#include "tests/shared/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t random_state = 1;
+
+static inline uint32_t random_word(void) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(random_state >> 32);
+}
+
+// In (-1, 1), all 24 bits in play, small ones often enough.
+static inline float random_float(void) {
+    float size = ldexpf((float)(random_word() >> 8), -24 - (int)(random_word() % 8));
+    return random_word() % 2 == 0 ? size : -size;
+}
+
+static inline float bf16_of(float x) {
+    return (float)sinkproof_round(SINKPROOF_BF16, x);
+}
+
+static inline uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+// The same bits, or both NaN.
+static inline bool same(float a, float b) {
+    return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b));
+}
+
+// n floats of a value that nothing computes, with as many on either side as a vector holds.
+enum { GUARD = 16 };
+static const uint32_t guard_bits = 0x7fedcba9; // a NaN
+
+static inline float *guarded(size_t n) {
+    float *all = aligned_alloc(64, (n + 2 * GUARD + 15) / 16 * 64);
+    for (size_t i = 0; i < n + 2 * GUARD; i++) memcpy(all + i, &guard_bits, sizeof guard_bits);
+    return all + GUARD;
+}
+
+static inline bool guards_hold(const float *x, size_t n) {
+    for (size_t i = 0; i < GUARD; i++)
+        if (bits_of(x[-1 - (int)i]) != guard_bits || bits_of(x[n + i]) != guard_bits) return false;
+    return true;
+}
+
+static inline void free_guarded(float *x) {
+    free(x - GUARD);
+}
+
+// Calls `test` with each table that runs here, of mode "lanes".
+static inline void on_every_set(void (*test)(const sinkproof_kernels *)) {
+    for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
+        const char *why;
+        if (strcmp((*k)->mode, "lanes") != 0) continue;
+        if (sinkproof_isa_runs(*k, &why))
+            test(*k);
+        else
+            note("%s: %s", (*k)->isa, why);
+    }
+}
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the tests of the reference's stages share: policies by name, weights from arrays,
+// reproducible numbers, and the error of a formula of K roundings in binary64.
+#ifndef SINKPROOF_TESTS_REFERENCE_H
+#define SINKPROOF_TESTS_REFERENCE_H
+
+#include "proofs/bounds/worst.h"
+#include "ref/stages.h"
+#include "tests/shared/tap.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The oracle of these tests computes in long double; its own error must be negligible beside 2^-53.
+_Static_assert(LDBL_MANT_DIG >= 64, "long double is wider than double here");
+
+#define U53 0x1p-53
+
+// gamma_K = K u / (1 - K u) at u = 2^-53, and one part in 2^9 for the oracle's own roundings
+// (K of its steps at 2^-64 each are K u / 2^11).
+__attribute__((unused)) static double gamma53(double k) {
+    return k * U53 / (1 - k * U53) * (1 + 0x1p-9);
+}
+
+__attribute__((unused)) static sinkproof_policy policy_of(const char *text) {
+    sinkproof_policy policy;
+    sinkproof_error error;
+    if (sinkproof_policy_parse(text, &policy, &error)) return policy;
+    printf("Bail out! %s\n", error.text);
+    exit(1);
+}
+
+// A row-major binary64 matrix as a weight.
+__attribute__((unused)) static sinkproof_matrix matrix_of(const double *values, size_t count,
+                                                          size_t rows, size_t cols) {
+    return (sinkproof_matrix){
+        .dtype = SINKPROOF_DTYPE_F64,
+        .count = count,
+        .rows = rows,
+        .cols = cols,
+        .data = (const uint8_t *)values,
+        .stack_stride = rows * cols,
+        .row_stride = cols,
+        .col_stride = 1,
+        .name = "test",
+    };
+}
+
+// SplitMix64, one state for a test; the seed is the start value.
+__attribute__((unused)) static uint64_t next_bits(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+// Uniform in [-size, size), a multiple of size 2^-52.
+__attribute__((unused)) static double next_real(uint64_t *state, double size) {
+    return size * ((double)(next_bits(state) >> 11) * 0x1p-52 - 1);
+}
+
+// An integer of [-size, size].
+__attribute__((unused)) static double next_integer(uint64_t *state, int size) {
+    return (double)(next_bits(state) % (2 * (uint64_t)size + 1)) - size;
+}
+
+__attribute__((unused)) static void fill_reals(uint64_t *state, double size, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) x[i] = next_real(state, size);
+}
+
+__attribute__((unused)) static void fill_integers(uint64_t *state, int size, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) x[i] = next_integer(state, size);
+}
+
+// How many doubles differ in their bits (0 and -0 differ, equal NaNs do not).
+__attribute__((unused)) static size_t differing(size_t n, const double *a, const double *b) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) count += memcmp(&a[i], &b[i], sizeof *a) != 0;
+    return count;
+}
+
+// Keeps the largest of its arguments in *worst; a NaN stays.
+__attribute__((unused)) static void keep_worst(double *worst, double x) {
+    *worst = sinkproof_worst(*worst, x);
+}
+
+#endif
