@@ -32,8 +32,8 @@ CFLAGS  := $(WARN) $(OPT) -ffp-contract=off -fno-math-errno -I. $(SANITIZE) $(EX
 
 # fast/ is compiled at -O3: its kernel bodies are loops over sixteen lanes that have to be unrolled
 # whole, so that a lane stays in its register; -O2 of gcc leaves them as loops over memory. A file
-# named for an instruction set, fast/STEM_SET.c, may use that set, and only it: never a global -march,
-# since the dispatch (fast/isa.c) itself must run on any processor of the architecture.
+# named for an instruction set, fast/kernels/STEM_SET.c, may use that set, and only it: never a global -march,
+# since the dispatch (fast/kernels/isa.c) itself must run on any processor of the architecture.
 OPENMP     := -fopenmp
 OPT_FAST   := -O3 $(OPENMP)
 # The kernels are large functions of vector registers: to follow each variable through them for a
@@ -49,7 +49,7 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
-      $(if $(filter fast/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
+      $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
@@ -59,12 +59,12 @@ LDLIBS   = $(OPENMP) $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lm
 
 REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c)
 # The files for another architecture's instruction sets are left out.
-FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/%_$(set).c), \
-             $(wildcard fast/*.c))
+FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
+             $(wildcard fast/*/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
 AUDIT   := $(filter-out audit/command/main.c,$(wildcard audit/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*.h fast/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
+HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
@@ -313,7 +313,7 @@ test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/doc/book_build.py tests/doc/book_screenshots.py
 
-FORMATTED = $(REF) $(wildcard fast/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
+FORMATTED = $(REF) $(wildcard fast/*/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
 format:  ## clang-format every C file in place
 	clang-format -i $(FORMATTED)
 

@@ -5,7 +5,7 @@
 // disturbance meets all of them; medians, and the least and the largest beside them.
 #include "audit/bench/bench.h"
 
-#include "fast/isa.h"
+#include "fast/kernels/isa.h"
 
 #include <math.h>
 #include <stdlib.h>

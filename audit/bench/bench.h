@@ -8,7 +8,7 @@
 #ifndef SINKPROOF_BENCH_H
 #define SINKPROOF_BENCH_H
 
-#include "fast/kernels.h"
+#include "fast/kernels/kernels.h"
 #include "ref/policy.h"
 
 #include <jansson.h>

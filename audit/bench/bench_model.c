@@ -8,7 +8,7 @@
 // they use together are estimated as if each token chose evenly among all.
 #include "audit/bench/bench_model.h"
 
-#include "fast/panels.h"
+#include "fast/kernels/panels.h"
 #include "ref/splitmix.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #define SINKPROOF_BENCH_MODEL_H
 
 #include "audit/bench/bench.h"
-#include "fast/engine.h"
+#include "fast/engine/engine.h"
 
 typedef struct sinkproof_bench_engine {
     sinkproof_model *model;

@@ -5,7 +5,7 @@
 // so that both say the same.
 #include "audit/bench/bench.h"
 
-#include "fast/isa.h"
+#include "fast/kernels/isa.h"
 
 #include <string.h>
 

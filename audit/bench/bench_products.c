@@ -5,7 +5,7 @@
 // With few tokens the weights come from memory: as many copies are gone through in turn as no cache
 // holds. OpenBLAS multiplies the same shapes in float32 as a peer, in turn with ours.
 #include "audit/bench/bench.h"
-#include "fast/blas.h"
+#include "fast/kernels/blas.h"
 #include "ref/splitmix.h"
 
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "audit/bench/bench.h"
 #include "audit/command/command.h"
 
-#include "fast/engine.h"
-#include "fast/isa.h"
-#include "fast/memory.h"
+#include "fast/engine/engine.h"
+#include "fast/engine/memory.h"
+#include "fast/kernels/isa.h"
 #include "ref/model/model.h"
 
 #include <argp.h>

@@ -7,7 +7,7 @@
 #include "audit/command/command.h"
 #include "audit/command/run_engine.h"
 #include "audit/trace/trace_write.h"
-#include "fast/engine.h"
+#include "fast/engine/engine.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof info --cpu: the processor as fast/isa.c sees it, and what the system says of its
-// memory.
+// sinkproof info --cpu: the processor as fast/kernels/isa.c sees it, and what the system says of
+// its memory.
 #include "audit/command/cpu.h"
 
 #include <sched.h>

@@ -7,7 +7,7 @@
 #define SINKPROOF_CPU_H
 
 #include "audit/command/command.h"
-#include "fast/isa.h"
+#include "fast/kernels/isa.h"
 
 // Processors that this process may run on.
 int sinkproof_cpu_threads(void);

@@ -5,8 +5,8 @@
 // table of stages; the fast path is an engine with one sequence.
 #include "audit/command/run_engine.h"
 
-#include "fast/engine.h"
-#include "fast/isa.h"
+#include "fast/engine/engine.h"
+#include "fast/kernels/isa.h"
 #include "ref/lanes/lanes.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // The numeric mode "amx": the tiles' linear layer against the order of the mode in scalar code, bit
 // by bit. The kernel's own machine code runs: on the processor where it has AMX, under amx_trap.h
 // on any other with AVX-512.
-#include "fast/isa.h"
+#include "fast/kernels/isa.h"
 #include "ref/lanes/amx.h"
 #include "ref/lanes/lanes.h"
 #include "tests/shared/amx_layer.h"

@@ -4,8 +4,8 @@
 // The engine against the scalar emulation of its arithmetic: every point of the trace and every
 // logit equal, bit for bit, under each policy that it serves and on each instruction set that runs
 // here; and the same bits for every number of threads, chunking, batch and history of a sequence.
-#include "fast/engine.h"
-#include "fast/isa.h"
+#include "fast/engine/engine.h"
+#include "fast/kernels/isa.h"
 #include "ref/lanes/lanes.h"
 #include "tests/shared/reference.h"
 

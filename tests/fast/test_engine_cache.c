@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The key/value cache: every key and value lies where fast/kernels.h says, in both formats, also
-// when a ring has gone round; and what a place held before never shows, not even a NaN.
-#include "fast/cache.h"
-#include "fast/isa.h"
+// The key/value cache: every key and value lies where fast/kernels/kernels.h says, in both formats,
+// also when a ring has gone round; and what a place held before never shows, not even a NaN.
+#include "fast/engine/cache.h"
+#include "fast/kernels/isa.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>

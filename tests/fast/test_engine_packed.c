@@ -4,8 +4,8 @@
 // Packed weights in a file: written once, mapped afterwards, the same bits; another model's file, a
 // cut one, a longer one or a stranger's is refused with a sentence, and a failed write leaves
 // nothing.
-#include "fast/engine.h"
-#include "fast/packed_file.h"
+#include "fast/engine/engine.h"
+#include "fast/engine/packed_file.h"
 #include "tests/shared/tap.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
 //
 // The dispatch: which tables there are, in which order; that each is whole; that what it says of
 // this machine is what the system says; that choosing gives the one asked for and no other.
-#include "fast/isa.h"
+#include "fast/kernels/isa.h"
 #include "tests/shared/tap.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 //
 // Packing weights: every format comes back exactly, at the tails of rows and of columns, from every
 // kind of storage; what lies beyond the edge is zero; ranges of panels packed apart are the whole.
-#include "fast/panels.h"
+#include "fast/kernels/panels.h"
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
 #include "ref/model/synthetic.h"
@@ -149,7 +149,7 @@ static void test_q8_0(void) {
     ok(wrong == 0, "panels Q8_0 comes back, worst=%zu bound=0", wrong);
 }
 
-// The layout itself, number by number, as fast/panels.h states it.
+// The layout itself, number by number, as fast/kernels/panels.h states it.
 static void test_layout(void) {
     size_t rows = 32, cols = 64, wrong = 0;
     uint8_t *codes = random_bytes(rows * cols / 2), *scales = random_bytes(rows * cols / 32);

@@ -14,7 +14,7 @@ header='// SPDX-License-Identifier: Apache-2.0
 # A small tree without a fault, so that what is refused below is refused for its fault alone.
 fresh() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/ref/model" "$work/tree/fast" "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
+    mkdir -p "$work/tree/ref/model" "$work/tree"/fast/{kernels,engine} "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
         "$work/tree/tests"
     cd "$work/tree" || exit 1
     printf '%s\n' "$header" 'int sinkproof_a(void);' >ref/a.h
@@ -22,9 +22,9 @@ fresh() {
         '// main( and printf( in a comment, and "printf" in a string, are nothing' \
         'int sinkproof_a(void) { return "printf"[0]; }' >ref/a.c
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <jansson.h>' >ref/model/j.c
-    printf '%s\n' "$header" '#include "ref/a.h"' '#include <immintrin.h>' >fast/a.h
+    printf '%s\n' "$header" '#include "ref/a.h"' '#include <immintrin.h>' >fast/kernels/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <mpfr.h>' '#include <flint/fmpz.h>' >proofs/truth/a.h
-    printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/a.h"' '#include <stdio.h>' \
+    printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/kernels/a.h"' '#include <stdio.h>' \
         'int main(void) { return printf("x"); }' >audit/command/main.c
     printf '%s\n' "$header" '#include "ref/a.h"' >audit/a.h
     printf '%s\n' "$header" '#include "audit/a.h"' '#include <arb.h>' 'int main(void) { return 0; }' >tests/test_a.c
@@ -47,14 +47,16 @@ fresh
 $check "$work/tree" >/dev/null 2>&1
 report $? "a tree without a fault passes"
 
-fresh; add ref/a.c '#include "fast/a.h"'; refuses include "ref including fast"
+fresh; add ref/a.c '#include "fast/kernels/a.h"'; refuses include "ref including fast"
 fresh; add ref/a.c '#include "../proofs/truth/a.h"'; refuses include "ref including proofs by a relative path"
 fresh; add ref/a.c '#include <jansson.h>'; refuses include "ref outside ref/model including Jansson"
 fresh; add ref/a.c '#include <pthread.h>'; refuses include "threads in ref"
 fresh; add ref/a.c '#include <immintrin.h>'; refuses include "intrinsics in ref"
-fresh; add fast/a.h '#include "proofs/truth/a.h"'; refuses include "fast including proofs"
-fresh; add fast/a.h '#include <mpfr.h>'; refuses include "fast including MPFR"
-fresh; add proofs/truth/a.h '#include "fast/a.h"'; refuses include "proofs including fast"
+fresh; add fast/kernels/a.h '#include "proofs/truth/a.h"'; refuses include "fast including proofs"
+fresh; add fast/kernels/a.h '#include <mpfr.h>'; refuses include "fast including MPFR"
+fresh; cp "$work/tree/fast/kernels/a.h" "$work/tree/fast/engine/b.h"; add fast/kernels/a.h '#include "fast/engine/b.h"'
+refuses include "a kernel including the engine"
+fresh; add proofs/truth/a.h '#include "fast/kernels/a.h"'; refuses include "proofs including fast"
 fresh; add proofs/truth/a.h '#include "audit/a.h"'; refuses include "proofs including audit"
 fresh; add ref/a.c '#include "audit/a.h"'; refuses include "ref including audit"
 fresh; add audit/a.h '#include <gmp.h>'; refuses include "audit including GMP itself"
@@ -64,7 +66,7 @@ for arrow in trace:judge trace:command judge:verify judge:command verify:command
     cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow#*:}/b.h"; cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow%:*}/c.h"
     add "audit/${arrow%:*}/c.h" "#include \"audit/${arrow#*:}/b.h\""; refuses include "audit/${arrow%:*} including audit/${arrow#*:}"
 done
-fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h '#include "fast/a.h"'
+fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h '#include "fast/kernels/a.h"'
 refuses include "the judge including the fast path"
 fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h 'static void f(void) { puts("x"); }'
 refuses print "printing in the judge"
@@ -72,7 +74,7 @@ fresh; add audit/a.h '#include "ref/none.h"'; refuses include "a header that is 
 fresh; add ref/a.c '#include HIDDEN'; refuses include "a computed include"
 fresh; add ref/a.c 'int main (void) { return 0; }'; refuses main "a main in ref"
 fresh; add proofs/truth/a.h 'static void f(void) { puts("x"); }'; refuses print "printing in proofs"
-fresh; add fast/a.h 'static void f(void) { fprintf(stderr, "x"); }'; refuses print "stderr in fast"
+fresh; add fast/kernels/a.h 'static void f(void) { fprintf(stderr, "x"); }'; refuses print "stderr in fast"
 fresh; add ref/a.c "$(yes '//' | head -n 300)"; refuses length "more than 300 lines in ref"
 fresh; add audit/a.h "$(yes '//' | head -n 500)"; refuses length "more than 500 lines in audit"
 fresh; add ref/model/k.h 'int k;'; refuses licence "a file without the SPDX header"

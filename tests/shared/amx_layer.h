@@ -9,7 +9,7 @@
 
 #if defined(__x86_64__)
 
-#include "fast/linear_amx.h"
+#include "fast/kernels/linear_amx.h"
 #include "ref/lanes/amx.h"
 #include "ref/lanes/lanes.h"
 

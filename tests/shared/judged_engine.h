@@ -5,7 +5,7 @@
 #ifndef SINKPROOF_TESTS_JUDGED_ENGINE_H
 #define SINKPROOF_TESTS_JUDGED_ENGINE_H
 
-#include "fast/engine.h"
+#include "fast/engine/engine.h"
 #include "tests/shared/judged.h"
 
 // The engine and the tokens of a pass.

@@ -6,7 +6,7 @@
 #ifndef SINKPROOF_TESTS_KERNELS_H
 #define SINKPROOF_TESTS_KERNELS_H
 
-#include "fast/isa.h"
+#include "fast/kernels/isa.h"
 #include "ref/lanes/stages.h"
 #include "tests/shared/tap.h"
 

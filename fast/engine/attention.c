@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A2 to A11 of a pass. A task is one key/value head of one segment: its query heads and keys are
+// rotated, its keys and values appended to the cache, its queries attend. In a window layer this
+// goes in steps of 128 positions, so that the ring never loses a key that a query still sees. In a
+// full layer a long segment is first appended whole, then its steps attend in any order; and when
+// there are fewer heads than threads, a single token's long context is cut into pieces of whole
+// spans, which are merged in the order that `attend` itself takes: cut or not, the bits are the
+// same.
+#include "fast/engine/internal.h"
+
+#include <math.h>
+
+enum { STEP = SINKPROOF_CACHE_STEP, SPAN = SINKPROOF_SPAN, PIECE = SINKPROOF_PIECE };
+
+// The sublayer at hand.
+typedef struct sublayer {
+    sinkproof_pass *pass;
+    sinkproof_worker *worker;
+    const sinkproof_engine *e;
+    const sinkproof_packed_layer *layer;
+    size_t group, d; // query heads of a key/value head; head_dim
+    bool sliding;
+} sublayer;
+
+// Goes through the tasks of all segments in ascending order: which segment, and which of its own.
+typedef struct cursor {
+    size_t segment, before;
+} cursor;
+
+// A2 of one row and key/value head, rounded.
+static void round_projected(const sublayer *a, size_t row, size_t g) {
+    const sinkproof_engine *e = a->e;
+    if (!e->bf16_cache) return;
+    float *q = e->b.q_nd + row * e->width.q + g * a->group * a->d;
+    sinkproof_round_part(e->kernels, a->group * a->d, q, NULL);
+    sinkproof_round_part(e->kernels, a->d, e->b.k_nd + row * e->width.kv + g * a->d, NULL);
+    sinkproof_round_part(e->kernels, a->d, e->b.v_nd + row * e->width.kv + g * a->d, NULL);
+}
+
+// A4 of one row and key/value head, rounded.
+static void rotate(const sublayer *a, size_t row, size_t g) {
+    const sinkproof_engine *e = a->e;
+    const float *cos_d = e->b.cos_nd + row * (a->d / 2), *sin_d = e->b.sin_nd + row * (a->d / 2);
+    float *q = e->b.q_nd + row * e->width.q + g * a->group * a->d;
+    float *k = e->b.k_nd + row * e->width.kv + g * a->d;
+    for (size_t h = 0; h < a->group; h++) e->kernels->rope(a->d, cos_d, sin_d, q + h * a->d);
+    e->kernels->rope(a->d, cos_d, sin_d, k);
+    if (!e->bf16_cache) return;
+    sinkproof_round_part(e->kernels, a->group * a->d, q, NULL);
+    sinkproof_round_part(e->kernels, a->d, k, NULL);
+}
+
+// Rows i .. i + n - 1 of a segment: rotated (unless an observer has seen that) and appended.
+static void append(const sublayer *a, const sinkproof_segment *s, size_t g, size_t i, size_t n) {
+    const sinkproof_engine *e = a->e;
+    for (size_t row = s->row + i; a->pass->observer == NULL && row < s->row + i + n; row++) {
+        round_projected(a, row, g);
+        rotate(a, row, g);
+    }
+    size_t at = (s->row + i) * e->width.kv + g * a->d;
+    sinkproof_cache_append(&s->sequence->cache, a->pass->l, g, s->first + i, n, e->b.k_nd + at,
+                           e->b.v_nd + at, e->width.kv);
+}
+
+static sinkproof_attention queries(const sublayer *a, const sinkproof_segment *s, size_t g,
+                                   size_t i, size_t n) {
+    const sinkproof_engine *e = a->e;
+    size_t at = (s->row + i) * e->width.q + g * a->group * a->d;
+    sinkproof_attention attention = {.cache =
+                                         sinkproof_cache_at(&s->sequence->cache, a->pass->l, g),
+                                     .group = a->group,
+                                     .n = n,
+                                     .first = s->first + i,
+                                     .window = a->sliding ? e->config->window : 0,
+                                     .scale = (float)(1 / sqrt((double)a->d)),
+                                     .sink_h = a->layer->sinks_h + g * a->group,
+                                     .q = e->b.q_nd + at,
+                                     .q_stride = e->width.q,
+                                     .o = e->b.o_nd + at,
+                                     .o_stride = e->width.q};
+    if (a->pass->observer != NULL) {
+        attention.score_row = s->first + s->n;
+        attention.score_head = s->n * attention.score_row;
+        attention.score =
+            e->b.score_hij + g * a->group * attention.score_head + i * attention.score_row;
+    }
+    return attention;
+}
+
+// A11 of rows that have been attended.
+static void round_output(const sublayer *a, size_t row, size_t g, size_t n) {
+    const sinkproof_engine *e = a->e;
+    for (size_t i = row; e->bf16_operands && i < row + n; i++) {
+        size_t at = i * e->width.q + g * a->group * a->d;
+        sinkproof_round_part(e->kernels, a->group * a->d, e->b.o_nd + at, e->b.o16_nd + at);
+    }
+}
+
+static void attend(const sublayer *a, const sinkproof_segment *s, size_t g, size_t i, size_t n) {
+    sinkproof_attention attention = queries(a, s, g, i, n);
+    a->e->kernels->attend(&attention, a->worker->scratch);
+    round_output(a, s->row + i, g, n);
+}
+
+// Rows of step t of a segment: its steps end where positions are multiples of STEP.
+static size_t step_rows(const sinkproof_segment *s, size_t t, size_t *i) {
+    size_t start = s->first / STEP + t, from = start * STEP, to = from + STEP;
+    if (from < s->first) from = s->first;
+    if (to > s->first + s->n) to = s->first + s->n;
+    *i = from - s->first;
+    return to - from;
+}
+
+static bool waits(const sublayer *a, const sinkproof_segment *s) {
+    return !a->sliding && (s->steps > 1 || s->pieces > 0);
+}
+
+// ---- tasks -----------------------------------------------------------------------------------
+
+// First round: everything, but for the queries of full layers that wait for all keys.
+static size_t first_tasks(const sublayer *a, const sinkproof_segment *s) {
+    return a->e->config->n_kv_heads * (a->sliding ? 1 : s->steps);
+}
+
+static void first_task(const sublayer *a, const sinkproof_segment *s, size_t task) {
+    size_t heads = a->e->config->n_kv_heads, g = task % heads;
+    size_t t = a->sliding ? 0 : task / heads, end = a->sliding ? s->steps : t + 1, i;
+    for (; t < end; t++) {
+        size_t n = step_rows(s, t, &i);
+        append(a, s, g, i, n);
+        if (!waits(a, s)) attend(a, s, g, i, n);
+    }
+}
+
+// Second round: the queries that waited, step by step from the longest context down, or piece by
+// piece.
+static size_t second_tasks(const sublayer *a, const sinkproof_segment *s) {
+    if (!waits(a, s)) return 0;
+    return a->e->config->n_kv_heads * (s->pieces > 0 ? s->pieces : s->steps);
+}
+
+static size_t padded_head(const sublayer *a) {
+    return (a->d + 15) / 16 * 16;
+}
+
+// Where the spans of a cut context are kept: [spans, group] of head g.
+static size_t state_at(const sublayer *a, const sinkproof_segment *s, size_t g) {
+    size_t spans = s->first / SPAN + 1;
+    return (s->state * a->e->config->n_kv_heads + g * spans) * a->group;
+}
+
+static void second_task(const sublayer *a, const sinkproof_segment *s, size_t task) {
+    const sinkproof_engine *e = a->e;
+    size_t heads = e->config->n_kv_heads, g = task % heads, i;
+    if (s->pieces == 0) {
+        size_t n = step_rows(s, s->steps - 1 - task / heads, &i);
+        attend(a, s, g, i, n);
+        return;
+    }
+    size_t spans = s->first / SPAN + 1, first = task / heads * PIECE, last = first + PIECE;
+    if (last > spans) last = spans;
+    size_t at = state_at(a, s, g) + first * a->group;
+    sinkproof_attention attention = queries(a, s, g, 0, 1);
+    e->kernels->attend_spans(&attention, first, last, e->b.state_sh + at,
+                             e->b.span_shd + at * padded_head(a), a->worker->scratch);
+}
+
+// Third round: the spans of a cut context, one query head after the other.
+static size_t third_tasks(const sublayer *a, const sinkproof_segment *s) {
+    return waits(a, s) && s->pieces > 0 ? a->e->config->n_kv_heads : 0;
+}
+
+static void third_task(const sublayer *a, const sinkproof_segment *s, size_t g) {
+    const sinkproof_engine *e = a->e;
+    size_t at = state_at(a, s, g), to = s->row * e->width.q + g * a->group * a->d;
+    for (size_t h = 0; h < a->group; h++)
+        e->kernels->merge_spans(a->d, a->layer->sinks_h[g * a->group + h], s->first / SPAN + 1,
+                                a->group, e->b.state_sh + at + h,
+                                e->b.span_shd + (at + h) * padded_head(a),
+                                e->b.o_nd + to + h * a->d);
+    round_output(a, s->row, g, 1);
+}
+
+// All tasks of a round, shared out one by one; behind them a barrier. A round without tasks has
+// none.
+static void round_of(const sublayer *a,
+                     size_t (*tasks)(const sublayer *, const sinkproof_segment *),
+                     void (*run)(const sublayer *, const sinkproof_segment *, size_t)) {
+    const sinkproof_segment *segments = a->e->b.segments;
+    size_t total = 0, task;
+    for (size_t s = 0; s < a->pass->n_segments; s++) total += tasks(a, &segments[s]);
+    sinkproof_counter *counter = sinkproof_stage(a->pass, a->worker);
+    if (total == 0) return;
+    cursor at = {0, 0};
+    while (sinkproof_take_one(counter, total, &task)) {
+        while (task - at.before >= tasks(a, &segments[at.segment]))
+            at.before += tasks(a, &segments[at.segment++]);
+        run(a, &segments[at.segment], task - at.before);
+    }
+    sinkproof_barrier();
+}
+
+// ---- an observer's points --------------------------------------------------------------------
+
+static void see_heads(const sublayer *a, const char *name, size_t heads, const float *rows,
+                      size_t stride) {
+    size_t shape[] = {a->pass->n, heads, a->d};
+    sinkproof_pass_see(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);
+}
+
+// A2 and A4 of all rows by one thread, each point shown before the next is made in its place.
+static void observe_projected(const sublayer *a) {
+    const sinkproof_engine *e = a->e;
+    size_t heads = e->config->n_heads, groups = e->config->n_kv_heads, n = a->pass->n;
+    bool mine = a->worker->id == 0;
+    for (size_t task = 0; mine && task < n * groups; task++)
+        round_projected(a, task / groups, task % groups);
+    see_heads(a, "A2.q", heads, e->b.q_nd, e->width.q);
+    see_heads(a, "A2.k", groups, e->b.k_nd, e->width.kv);
+    see_heads(a, "A2.v", groups, e->b.v_nd, e->width.kv);
+    for (size_t task = 0; mine && task < n * groups; task++)
+        rotate(a, task / groups, task % groups);
+    see_heads(a, "A4.q", heads, e->b.q_nd, e->width.q);
+    see_heads(a, "A4.k", groups, e->b.k_nd, e->width.kv);
+    const sinkproof_segment *s = &e->b.segments[0];
+    size_t count = heads * s->n * (s->first + s->n);
+    for (size_t i = 0; mine && i < count; i++) e->b.score_hij[i] = 0;
+    sinkproof_barrier();
+}
+
+static void observe_attention(const sublayer *a) {
+    const sinkproof_segment *s = &a->e->b.segments[0];
+    size_t heads = a->e->config->n_heads, keys = s->first + s->n;
+    sinkproof_pass_see(a->pass, a->worker, "A6", 3, (size_t[]){heads, s->n, keys},
+                       a->e->b.score_hij, keys, keys);
+    see_heads(a, "A11", heads, a->e->b.o_nd, a->e->width.q);
+}
+
+void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
+                              const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    sublayer a = {.pass = pass,
+                  .worker = worker,
+                  .e = e,
+                  .layer = layer,
+                  .group = e->config->n_heads / e->config->n_kv_heads,
+                  .d = e->config->head_dim,
+                  .sliding = e->config->sliding[pass->l]};
+    if (pass->observer != NULL) observe_projected(&a);
+    round_of(&a, first_tasks, first_task);
+    round_of(&a, second_tasks, second_task);
+    round_of(&a, third_tasks, third_task);
+    if (pass->observer != NULL) observe_attention(&a);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Making a cache and putting keys and values into their blocks. A key is a lane of its panel, so
+// that sixteen scores come out of one product; a value is a column, so that sixteen coordinates do.
+#include "fast/engine/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = SINKPROOF_CACHE_BLOCK, ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
+
+static size_t over(size_t n, size_t unit) {
+    return (n + unit - 1) / unit;
+}
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+// Blocks that a window layer must hold at once: a query's window, the step, and a block's
+// beginning.
+static size_t ring_of(const sinkproof_config *config) {
+    return over(config->window + SINKPROOF_CACHE_STEP + BLOCK - 1, BLOCK);
+}
+
+static size_t up_to_large(size_t bytes) {
+    return over(bytes, SINKPROOF_LARGE_PAGE) * SINKPROOF_LARGE_PAGE;
+}
+
+// Gives layer l its places from byte `at` on; returns where they end. A size beyond all memory
+// stays one: the mapping will fail.
+static size_t place_layer(sinkproof_cache *cache, size_t l, size_t places, size_t at) {
+    size_t bytes, end;
+    cache->ring_l[l] = places;
+    cache->offset_l[l] = at;
+    bool fits = !__builtin_mul_overflow(places, cache->place_bytes, &bytes) &&
+                !__builtin_add_overflow(at, bytes, &end);
+    return fits && end < SIZE_MAX / 8 ? end : SIZE_MAX / 8;
+}
+
+static bool is_ring(const sinkproof_cache *cache, size_t l) {
+    return cache->offset_l[l] >= cache->rings;
+}
+
+// Large pages in the full layers: behind their first 2 MiB where nothing is written yet, or
+// (`first`) there and in the rings too.
+static void advise(const sinkproof_cache *cache, bool first) {
+    for (size_t l = 0; l < cache->n_layers; l++) {
+        size_t bytes = cache->ring_l[l] * cache->place_bytes, large = SINKPROOF_LARGE_PAGE;
+        uint8_t *data = cache->pages.data + cache->offset_l[l];
+        if (is_ring(cache, l) || bytes < large) continue;
+        if (first)
+            sinkproof_pages_advise(data, large, true);
+        else
+            sinkproof_pages_advise(data + large, bytes / large * large - large, false);
+    }
+    size_t rings = cache->pages.bytes - cache->rings;
+    rings -= rings % SINKPROOF_LARGE_PAGE;
+    if (first && rings > 0) sinkproof_pages_advise(cache->pages.data + cache->rings, rings, true);
+}
+
+bool sinkproof_cache_new(const sinkproof_config *config, sinkproof_panel_format format,
+                         size_t max_tokens, sinkproof_cache *cache, sinkproof_error *error) {
+    size_t block = sinkproof_panel_block_bytes(format), d = config->head_dim;
+    *cache = (sinkproof_cache){.format = format,
+                               .n_layers = config->n_layers,
+                               .n_kv_heads = config->n_kv_heads,
+                               .head_dim = d,
+                               .key_bytes = BLOCK / ROWS * over(d, COLS) * block,
+                               .value_bytes = over(d, ROWS) * block};
+    cache->place_bytes = config->n_kv_heads * (cache->key_bytes + cache->value_bytes);
+    cache->ring_l = calloc(2 * config->n_layers, sizeof *cache->ring_l);
+    if (cache->ring_l == NULL) return sinkproof_fail(error, "no memory for a sequence");
+    cache->offset_l = cache->ring_l + config->n_layers;
+    size_t bytes = 0, blocks = over(max_tokens, BLOCK);
+    for (size_t l = 0; l < config->n_layers; l++) {
+        if (!config->sliding[l]) bytes = place_layer(cache, l, blocks, up_to_large(bytes));
+    }
+    cache->rings = bytes = up_to_large(bytes);
+    for (size_t l = 0; l < config->n_layers; l++)
+        if (config->sliding[l])
+            bytes = place_layer(cache, l, least(blocks, ring_of(config)), bytes);
+    if (!sinkproof_pages_new(bytes, SINKPROOF_LAZY_PAGES, "a key/value cache", &cache->pages,
+                             error)) {
+        free(cache->ring_l);
+        return false;
+    }
+    advise(cache, false);
+    return true;
+}
+
+void sinkproof_cache_free(sinkproof_cache *cache) {
+    sinkproof_pages_free(&cache->pages);
+    free(cache->ring_l);
+    cache->ring_l = NULL;
+}
+
+size_t sinkproof_cache_bytes(const sinkproof_cache *cache, size_t tokens) {
+    size_t places = 0;
+    for (size_t l = 0; l < cache->n_layers; l++)
+        places += least(over(tokens, BLOCK), cache->ring_l[l]);
+    return places * cache->place_bytes;
+}
+
+void sinkproof_cache_settle(sinkproof_cache *cache, size_t tokens) {
+    if (cache->settled || tokens / BLOCK * cache->place_bytes < SINKPROOF_LARGE_PAGE) return;
+    cache->settled = true;
+    advise(cache, true);
+}
+
+sinkproof_cache_view sinkproof_cache_at(const sinkproof_cache *cache, size_t l, size_t g) {
+    const uint8_t *head =
+        cache->pages.data + cache->offset_l[l] + g * (cache->key_bytes + cache->value_bytes);
+    return (sinkproof_cache_view){.format = cache->format,
+                                  .head_dim = cache->head_dim,
+                                  .ring = cache->ring_l[l],
+                                  .place_stride = cache->place_bytes,
+                                  .k = head,
+                                  .v = head + cache->key_bytes};
+}
+
+static uint16_t upper_half(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+// Key j of a block: lane j % 16 of panel j / 16, coordinate d in column d.
+static void put_key(const sinkproof_cache *cache, uint8_t *block, size_t j, const float *k_d) {
+    uint8_t *panel = block + j / ROWS * (cache->key_bytes / (BLOCK / ROWS));
+    if (cache->format == SINKPROOF_PANEL_F32) {
+        float *lane = (float *)(void *)panel + j % ROWS;
+        for (size_t d = 0; d < cache->head_dim; d++) lane[d * ROWS] = k_d[d];
+        return;
+    }
+    uint16_t *lane = (uint16_t *)(void *)panel + j % ROWS * 2;
+    for (size_t d = 0; d < cache->head_dim; d++)
+        lane[d / 2 * 2 * ROWS + d % 2] = upper_half(k_d[d]);
+}
+
+// Value j of a block: column j; coordinate d in lane d % 16 of panel d / 16.
+static void put_value(const sinkproof_cache *cache, uint8_t *block, size_t j, const float *v_d) {
+    if (cache->format == SINKPROOF_PANEL_F32) {
+        float *column = (float *)(void *)block + j * ROWS;
+        for (size_t d = 0; d < cache->head_dim; d++)
+            column[d / ROWS * (ROWS * COLS) + d % ROWS] = v_d[d];
+        return;
+    }
+    uint16_t *column = (uint16_t *)(void *)block + j / 2 * 2 * ROWS + j % 2;
+    for (size_t d = 0; d < cache->head_dim; d++)
+        column[d / ROWS * (ROWS * COLS) + d % ROWS * 2] = upper_half(v_d[d]);
+}
+
+void sinkproof_cache_append(const sinkproof_cache *cache, size_t l, size_t g, size_t first,
+                            size_t n, const float *k, const float *v, size_t stride) {
+    size_t head = cache->key_bytes + cache->value_bytes;
+    uint8_t *heads = cache->pages.data + cache->offset_l[l] + g * head;
+    for (size_t i = 0; i < n; i++) {
+        size_t b = (first + i) / BLOCK, j = (first + i) % BLOCK;
+        uint8_t *block = heads + b % cache->ring_l[l] * cache->place_bytes;
+        if (j == 0) memset(block, 0, head);
+        put_key(cache, block, j, k + i * stride);
+        put_value(cache, block + cache->key_bytes, j, v + i * stride);
+    }
+}

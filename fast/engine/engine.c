@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Making an engine, its sequences, and cutting what is asked of them into passes. Everything that
+// can fail does so before a cache changes.
+#include "fast/engine/engine.h"
+
+#include "fast/engine/internal.h"
+#include "fast/engine/packed_file.h"
+#include "fast/kernels/isa.h"
+#include "ref/lanes/lanes.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 512 }; // tokens per pass through the layers
+
+static size_t padded(size_t n) {
+    return (n + SINKPROOF_PANEL_COLS - 1) / SINKPROOF_PANEL_COLS * SINKPROOF_PANEL_COLS;
+}
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+// ---- weights ---------------------------------------------------------------------------------
+
+static void fill(sinkproof_engine *e, const sinkproof_pack_list *list) {
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    for (size_t unit = 0; unit < list->units; unit++)
+        sinkproof_pack_unit(list, unit, e->workers[omp_get_thread_num()].work);
+}
+
+// Bytes that a decoded token reads of one layer's tensors: all but the experts that it leaves out.
+static size_t bytes_of_token(const sinkproof_config *config, const sinkproof_pack_list *list) {
+    size_t experts = 0, fixed = 0;
+    for (size_t j = 0; j < list->n_jobs; j++) {
+        const sinkproof_pack_job *job = &list->jobs[j];
+        size_t next = j + 1 < list->n_jobs ? (size_t)(list->jobs[j + 1].to - job->to)
+                                           : (size_t)(list->jobs[0].to + list->bytes - job->to);
+        if (j + 4 * config->n_experts >= list->n_jobs)
+            experts += next;
+        else
+            fixed += next;
+    }
+    return fixed + experts / config->n_experts * config->n_chosen;
+}
+
+// Bytes of the layers and of what follows them; all of it is one region.
+static bool measure(sinkproof_engine *e, size_t *all, sinkproof_error *error) {
+    size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
+    sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
+    sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
+    sinkproof_pack_end(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
+    size_t end_bytes = e->list.bytes;
+    for (size_t l = 0; l < layers; l++) { // containers may store layers differently
+        sinkproof_layer layer = sinkproof_model_layer(e->model, l);
+        sinkproof_pack_layer(&layer, NULL, &e->list, &e->layers[0]);
+        if (e->list.bytes > e->layer_bytes) e->layer_bytes = e->list.bytes;
+    }
+    if (e->layer_bytes > (SIZE_MAX / 4 - end_bytes) / layers)
+        return sinkproof_fail(error, "no memory for weights: too large");
+    *all = kept * e->layer_bytes + end_bytes;
+    e->weight_bytes = end_bytes + layers * e->layer_bytes;
+    e->token_bytes = end_bytes;
+    return true;
+}
+
+static void tell(const sinkproof_engine *e, size_t done) {
+    if (e->options.progress != NULL)
+        e->options.progress(e->options.context, "pack layer", done, e->config->n_layers);
+}
+
+// The layers (all, or room for one) and behind them the final norm and the unembedding: laid out in
+// the region, and filled unless they are there already.
+static void place(sinkproof_engine *e, bool there) {
+    size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
+    sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
+    sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
+    bool fills = !there && !e->options.streamed;
+    for (size_t l = 0; l < kept; l++) {
+        sinkproof_layer layer = sinkproof_model_layer(e->model, l);
+        sinkproof_pack_layer(&layer, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
+        if (fills) {
+            tell(e, l);
+            fill(e, &e->list);
+        }
+    }
+    e->token_bytes += layers * bytes_of_token(e->config, &e->list);
+    sinkproof_pack_end(&norm, &unembedding, e->weights.data + kept * e->layer_bytes, &e->list,
+                       &e->final_norm_c, &e->unembed);
+    if (!there) fill(e, &e->list);
+    if (fills) tell(e, layers);
+}
+
+static bool load(sinkproof_engine *e, sinkproof_error *error) {
+    const char *file = e->options.streamed ? NULL : e->options.packed;
+    uint64_t fingerprint = file != NULL ? sinkproof_model_fingerprint(e->model) : 0;
+    size_t all;
+    bool there = false;
+    if (!measure(e, &all, error)) return false;
+    if (file != NULL && !sinkproof_packed_open(file, fingerprint, all, &there, &e->weights, error))
+        return false;
+    if (!there && !sinkproof_pages_new(all, SINKPROOF_LARGE_PAGES, "weights", &e->weights, error))
+        return false;
+    place(e, there);
+    return file == NULL || there ||
+           sinkproof_packed_write(file, fingerprint, &e->weights, all, error);
+}
+
+// ---- the engine ------------------------------------------------------------------------------
+
+static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
+    const sinkproof_config *c = e->config;
+    size_t kept = e->options.streamed ? 1 : c->n_layers;
+    e->layers = calloc(kept, sizeof *e->layers);
+    sinkproof_packed *experts = calloc(kept * c->n_experts, 2 * sizeof *experts);
+    e->freq_d = calloc(c->head_dim, sizeof *e->freq_d);
+    e->row = calloc(c->hidden > c->head_dim ? c->hidden : c->head_dim, sizeof *e->row);
+    if (e->layers != NULL) e->layers[0].up_e = experts;
+    if (e->layers == NULL || experts == NULL || e->freq_d == NULL || e->row == NULL)
+        return sinkproof_fail(error, "no memory for an engine");
+    for (size_t l = 0; l < kept; l++) {
+        e->layers[l].up_e = experts + 2 * l * c->n_experts;
+        e->layers[l].down_e = e->layers[l].up_e + c->n_experts;
+    }
+    sinkproof_yarn_frequencies(&e->policy, c, e->freq_d);
+    return sinkproof_pack_list_new(c, &e->list, error) && sinkproof_workers_new(e, error);
+}
+
+bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_policy *policy,
+                             sinkproof_error *error) {
+    if (!sinkproof_lanes_serves(policy, error)) return false;
+    bool bf16 = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
+    return bf16 || strcmp(kernels->mode, "lanes") == 0 ||
+           sinkproof_fail(error, "%s multiplies bf16 numbers alone: expected bf16-operands, not %s",
+                          kernels->isa, policy->name);
+}
+
+// What the arrays of kernels and passes hold. Every other size is a loop's bound or an
+// allocation's.
+static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
+    const struct {
+        const char *key;
+        size_t found, most;
+    } limits[] = {{"head_dim", e->config->head_dim, SINKPROOF_WIDEST_HEAD},
+                  {"number of experts", e->config->n_experts, SINKPROOF_MOST_EXPERTS}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].found > limits[i].most)
+            return sinkproof_fail(error,
+                                  "%.400s: the fast path takes a %s up to %zu, found %zu; the "
+                                  "engines ref and lanes take any",
+                                  sinkproof_model_spec(e->model), limits[i].key, limits[i].most,
+                                  limits[i].found);
+    return true;
+}
+
+static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {
+    const sinkproof_config *c = e->config;
+    if (!check_limits(e, error)) return false;
+    e->kernels = e->options.kernels;
+    if (e->kernels == NULL) e->kernels = sinkproof_isa_choose(NULL, error);
+    if (e->kernels == NULL || !sinkproof_engine_serves(e->kernels, policy, error)) return false;
+    e->bf16_operands = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
+    e->bf16_cache = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_BF16;
+    e->threads = e->options.threads > 0 ? e->options.threads : omp_get_num_procs();
+    e->chunk = e->options.chunk > 0 ? e->options.chunk : CHUNK;
+    e->width = (sinkproof_widths){.hidden = padded(c->hidden),
+                                  .q = padded(c->n_heads * c->head_dim),
+                                  .kv = padded(c->n_kv_heads * c->head_dim),
+                                  .experts = padded(c->n_experts),
+                                  .up = padded(2 * c->inter),
+                                  .act = padded(c->inter),
+                                  .vocab = padded(c->vocab)};
+    return allocate(e, error) && load(e, error);
+}
+
+bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *policy,
+                          const sinkproof_engine_options *options, sinkproof_engine **engine,
+                          sinkproof_error *error) {
+    sinkproof_engine *e = calloc(1, sizeof *e);
+    *engine = NULL;
+    if (e == NULL) return sinkproof_fail(error, "no memory for an engine");
+    e->model = model;
+    e->config = sinkproof_model_config(model);
+    e->policy = *policy;
+    if (options != NULL) e->options = *options;
+    if (!start(e, policy, error)) {
+        sinkproof_engine_free(e);
+        return false;
+    }
+    *engine = e;
+    return true;
+}
+
+void sinkproof_engine_free(sinkproof_engine *e) {
+    if (e == NULL) return;
+    sinkproof_workers_free(e);
+    sinkproof_fast_buffers_free(&e->b);
+    sinkproof_pages_free(&e->weights);
+    sinkproof_pack_list_free(&e->list);
+    if (e->layers != NULL) free(e->layers[0].up_e);
+    free(e->layers);
+    free(e->freq_d);
+    free(e->row);
+    free(e);
+}
+
+const sinkproof_kernels *sinkproof_engine_kernels(const sinkproof_engine *engine) {
+    return engine->kernels;
+}
+
+int sinkproof_engine_threads(const sinkproof_engine *engine) {
+    return engine->threads;
+}
+
+size_t sinkproof_engine_weight_bytes(const sinkproof_engine *engine) {
+    return engine->weight_bytes;
+}
+
+size_t sinkproof_engine_token_bytes(const sinkproof_engine *engine) {
+    return engine->token_bytes;
+}
+
+// ---- sequences -------------------------------------------------------------------------------
+
+sinkproof_sequence *sinkproof_sequence_new(const sinkproof_engine *engine, size_t max_tokens,
+                                           sinkproof_error *error) {
+    sinkproof_sequence *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        sinkproof_fail(error, "no memory for a sequence");
+        return NULL;
+    }
+    size_t context = engine->config->max_context;
+    s->engine = engine;
+    s->max_tokens = max_tokens == 0 || max_tokens > context ? context : max_tokens;
+    if (!sinkproof_cache_new(engine->config,
+                             engine->bf16_cache ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32,
+                             s->max_tokens, &s->cache, error)) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void sinkproof_sequence_free(sinkproof_sequence *sequence) {
+    if (sequence == NULL) return;
+    sinkproof_cache_free(&sequence->cache);
+    free(sequence);
+}
+
+void sinkproof_sequence_reset(sinkproof_sequence *sequence) {
+    sequence->length = 0;
+}
+
+size_t sinkproof_sequence_length(const sinkproof_sequence *sequence) {
+    return sequence->length;
+}
+
+size_t sinkproof_sequence_bytes(const sinkproof_sequence *sequence) {
+    return sinkproof_cache_bytes(&sequence->cache, sequence->length);
+}
+
+// ---- passes ----------------------------------------------------------------------------------
+
+static bool check_part(const sinkproof_engine *e, const sinkproof_part *part,
+                       sinkproof_error *error) {
+    const sinkproof_sequence *s = part->sequence;
+    if (s->engine != e) return sinkproof_fail(error, "a sequence of another engine");
+    if (part->n > s->max_tokens || s->length > s->max_tokens - part->n)
+        return sinkproof_fail(error, "%zu tokens exceed the sequence's context of %zu",
+                              s->length + part->n, s->max_tokens);
+    for (size_t t = 0; t < part->n; t++)
+        if (part->tokens_n[t] < 0 || (size_t)part->tokens_n[t] >= e->config->vocab)
+            return sinkproof_fail(error,
+                                  "token %zu is %d: expected an id from 0 to %zu (the vocabulary)",
+                                  s->length + t, (int)part->tokens_n[t], e->config->vocab - 1);
+    return true;
+}
+
+static bool check_parts(const sinkproof_engine *e, size_t n_parts, const sinkproof_part *parts,
+                        sinkproof_error *error) {
+    bool twice = false;
+    for (size_t p = 0; p < n_parts; p++) {
+        if (!check_part(e, &parts[p], error)) return false;
+        parts[p].sequence->marked = 0;
+    }
+    for (size_t p = 0; p < n_parts; p++) twice = twice || parts[p].sequence->marked++ > 0;
+    return !twice || sinkproof_fail(error, "a sequence has two parts in one pass: expected one");
+}
+
+// Adds tokens done .. done + n - 1 of a part to the pass.
+static void add_segment(sinkproof_pass *pass, const sinkproof_part *part, size_t done, size_t n) {
+    sinkproof_engine *e = pass->engine;
+    size_t first = part->sequence->length, vocab = e->config->vocab;
+    e->b.segments[pass->n_segments++] = (sinkproof_segment){
+        .sequence = part->sequence,
+        .row = pass->n,
+        .n = n,
+        .first = first,
+        .tokens_n = part->tokens_n + done,
+        .steps = (first + n - 1) / SINKPROOF_CACHE_STEP - first / SINKPROOF_CACHE_STEP + 1};
+    for (size_t i = 0; i < n; i++) {
+        bool last = done + i + 1 == part->n;
+        float *to = part->logits;
+        if (to != NULL && part->all_logits) to += (done + i) * vocab;
+        bool asked = part->logits != NULL && (part->all_logits || last);
+        if (asked || pass->observer != NULL)
+            e->b.wanted[pass->n_wanted++] = (sinkproof_wanted){pass->n + i, asked ? to : NULL};
+    }
+    pass->n += n;
+}
+
+// Long contexts of single tokens are cut where the heads alone would leave threads without work.
+static bool cuts(const sinkproof_engine *e, size_t heads, const sinkproof_segment *s) {
+    return s->n == 1 && s->first / SINKPROOF_SPAN + 1 > 2 * SINKPROOF_PIECE &&
+           heads < 4 * (size_t)e->threads && heads % (size_t)e->threads != 0;
+}
+
+static void cut_contexts(sinkproof_pass *pass) {
+    sinkproof_engine *e = pass->engine;
+    size_t heads = pass->n_segments * e->config->n_kv_heads, spans = 0;
+    for (size_t i = 0; i < pass->n_segments; i++) {
+        sinkproof_segment *s = &e->b.segments[i];
+        size_t own = s->first / SINKPROOF_SPAN + 1;
+        s->state = spans;
+        s->pieces = cuts(e, heads, s) ? (own + SINKPROOF_PIECE - 1) / SINKPROOF_PIECE : 0;
+        if (s->pieces > 0) spans += own;
+    }
+}
+
+// What the largest pass needs, before the first one begins.
+static bool reserve(sinkproof_engine *e, size_t n_parts, const sinkproof_part *parts, size_t step,
+                    bool observed, sinkproof_error *error) {
+    size_t total = 0, logits = 0, spans = 0, keys = 0;
+    for (size_t p = 0; p < n_parts; p++) {
+        total += parts[p].n;
+        size_t wanted = parts[p].logits == NULL ? 0 : parts[p].all_logits ? parts[p].n : 1;
+        logits += least(wanted, step);
+        // A part's last pass may hold a single token of it.
+        if (parts[p].n > 0) spans += (parts[p].sequence->length + parts[p].n) / SINKPROOF_SPAN + 1;
+        keys = parts[p].sequence->length + parts[p].n;
+    }
+    size_t heads = e->config->n_kv_heads;
+    if (e->threads == 1 || 4 * (size_t)e->threads <= heads) spans = 0; // never cut
+    if (e->config->vocab % SINKPROOF_PANEL_ROWS == 0) logits = 0;      // made in place
+    if (observed) logits = total;
+    return sinkproof_fast_buffers_reserve(e, least(total, step), least(logits, step),
+                                          observed ? keys : 0, spans, error);
+}
+
+bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const sinkproof_part *parts,
+                              const sinkproof_observer *observer, sinkproof_error *error) {
+    size_t total = 0, done = 0, p = 0, part_done = 0;
+    if (!check_parts(engine, n_parts, parts, error)) return false;
+    if (observer != NULL && n_parts != 1)
+        return sinkproof_fail(error, "%zu parts under an observer: expected one", n_parts);
+    for (size_t i = 0; i < n_parts; i++) total += parts[i].n;
+    size_t step = observer != NULL ? total : engine->chunk;
+    if (total > 0 && !reserve(engine, n_parts, parts, step, observer != NULL, error)) return false;
+    while (done < total) {
+        sinkproof_pass pass = {.engine = engine, .observer = observer};
+        while (pass.n < step && p < n_parts) {
+            size_t n = least(parts[p].n - part_done, step - pass.n);
+            if (n > 0) add_segment(&pass, &parts[p], part_done, n);
+            part_done += n;
+            if (part_done < parts[p].n) break;
+            p++;
+            part_done = 0;
+        }
+        cut_contexts(&pass);
+        sinkproof_pass_run(&pass);
+        for (size_t i = 0; i < pass.n_segments; i++) {
+            sinkproof_sequence *s = engine->b.segments[i].sequence;
+            s->length += engine->b.segments[i].n;
+            sinkproof_cache_settle(&s->cache, s->length);
+        }
+        done += pass.n;
+    }
+    return true;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// M1 to M12 of a pass. Each expert that was chosen is one product over all tokens that chose it, so
+// that its weights are read once. The activation is made by the thread that made its gates and ups,
+// panel by panel. For few rows the second product goes by columns: the thread that makes a column
+// of all experts' outputs also mixes it and adds it to the residual, without a barrier in between.
+#include "fast/engine/internal.h"
+
+#include <string.h>
+
+enum { UNIT = 4 }; // panels: 32 activations, a multiple of what swiglu writes
+
+// The logits of all rows.
+static void router_logits(sinkproof_pass *pass, sinkproof_worker *w,
+                          const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    size_t first, last;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    for (size_t i = 0; i < pass->n; i++) w->y_n[i] = e->b.router_ne + i * e->width.experts;
+    sinkproof_product product = {.weight = &layer->router.weight,
+                                 .bias_r = layer->router.bias_r,
+                                 .n = pass->n,
+                                 .x_n = w->x_n,
+                                 .x16_n = e->bf16_operands ? w->x16_n : NULL,
+                                 .y_n = w->y_n};
+    while (sinkproof_take(counter, w, layer->router.weight.panels, 1, &first, &last))
+        e->kernels->linear(&product, first, last, w->scratch);
+    sinkproof_barrier();
+}
+
+// M3, M4 of one row.
+static void choose(const sinkproof_engine *e, const sinkproof_worker *w, size_t row) {
+    size_t chosen = e->config->n_chosen;
+    const float *logits_e = e->b.router_ne + row * e->width.experts;
+    int32_t *chosen_k = w->chosen_nk + row * chosen;
+    float *weights_k = w->weights_nk + row * chosen, sum = 0;
+    for (size_t x = 0; x < e->config->n_experts; x++) w->router_e[x] = logits_e[x];
+    sinkproof_router_choose(e->config->n_experts, chosen, w->router_e, chosen_k);
+    float largest = logits_e[chosen_k[0]];
+    for (size_t k = 0; k < chosen; k++) weights_k[k] = logits_e[chosen_k[k]] - largest;
+    e->kernels->exp(chosen, weights_k, weights_k);
+    for (size_t k = 0; k < chosen; k++) sum += weights_k[k];
+    for (size_t k = 0; k < chosen; k++) weights_k[k] /= sum;
+}
+
+// The slots n k + k' in the order of their experts, ascending within one.
+static void group_by_expert(const sinkproof_engine *e, sinkproof_worker *w, size_t slots) {
+    size_t experts = e->config->n_experts;
+    memset(w->first_e, 0, (experts + 1) * sizeof *w->first_e);
+    for (size_t s = 0; s < slots; s++) w->first_e[w->chosen_nk[s] + 1]++;
+    w->n_active = 0;
+    for (size_t x = 0; x < experts; x++) {
+        if (w->first_e[x + 1] > 0) w->active[w->n_active++] = x;
+        w->first_e[x + 1] += w->first_e[x];
+    }
+    for (size_t s = 0; s < slots; s++) w->slots[w->first_e[w->chosen_nk[s]]++] = s;
+    for (size_t x = experts; x > 0; x--) w->first_e[x] = w->first_e[x - 1];
+    w->first_e[0] = 0;
+}
+
+// The slots of expert x: [*n] of them.
+static const size_t *slots_of(const sinkproof_worker *w, size_t x, size_t *n) {
+    *n = w->first_e[x + 1] - w->first_e[x];
+    return w->slots + w->first_e[x];
+}
+
+// Panels first .. last - 1 of expert x's matrix.
+typedef struct expert_part {
+    size_t x, first, last;
+} expert_part;
+
+// The matrices of all active experts behind each other are units of UNIT panels.
+static size_t units_of(size_t panels) {
+    return (panels + UNIT - 1) / UNIT;
+}
+
+// What units at .. last - 1 hold of the first expert among them; returns the next one's unit.
+static size_t next_part(const sinkproof_worker *w, size_t panels, size_t at, size_t last,
+                        expert_part *part) {
+    size_t units = units_of(panels), unit = at % units;
+    size_t end = last - at < units - unit ? unit + last - at : units;
+    *part = (expert_part){w->active[at / units], unit * UNIT,
+                          end * UNIT < panels ? end * UNIT : panels};
+    return at + end - unit;
+}
+
+// ---- M5 to M8 --------------------------------------------------------------------------------
+
+// Where the rows of the norm lie: shared, or the thread's own.
+typedef struct normed {
+    const float *t_nc;
+    const uint16_t *t16_nc;
+} normed;
+
+// A part of an expert's first product, and the activations that it makes.
+static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed from,
+                    const sinkproof_packed *up, expert_part part) {
+    size_t n, first = part.first, last = part.last, hidden = e->width.hidden;
+    size_t chosen = e->config->n_chosen, inter = e->config->inter;
+    const size_t *slot_n = slots_of(w, part.x, &n);
+    for (size_t i = 0; i < n; i++) {
+        w->x_n[i] = from.t_nc + slot_n[i] / chosen * hidden;
+        w->x16_n[i] = from.t16_nc + slot_n[i] / chosen * hidden;
+        w->y_n[i] = e->b.up_s2f + slot_n[i] * e->width.up;
+    }
+    sinkproof_product product = {.weight = &up->weight,
+                                 .bias_r = up->bias_r,
+                                 .n = n,
+                                 .x_n = w->x_n,
+                                 .x16_n = e->bf16_operands ? w->x16_n : NULL,
+                                 .y_n = w->y_n};
+    e->kernels->linear(&product, first, last, w->scratch);
+    size_t f = 8 * first, count = 8 * last < inter ? 8 * last - f : inter - f;
+    float alpha = (float)e->config->swiglu_alpha, limit = (float)e->config->swiglu_limit;
+    for (size_t i = 0; i < n; i++) {
+        float *act = e->b.act_sf + slot_n[i] * e->width.act + f;
+        e->kernels->swiglu(count, alpha, limit, w->y_n[i] + 16 * first, act);
+        if (e->bf16_operands)
+            e->kernels->round_bf16((count + 31) / 32 * 32, act,
+                                   e->b.act16_sf + slot_n[i] * e->width.act + f);
+    }
+}
+
+static void first_products(sinkproof_pass *pass, sinkproof_worker *w, normed from,
+                           const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    size_t panels = layer->up_e[0].weight.panels, total = w->n_active * units_of(panels), at, last;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    expert_part part;
+    while (sinkproof_take(counter, w, total, 1, &at, &last))
+        while (at < last) {
+            at = next_part(w, panels, at, last, &part);
+            up_part(e, w, from, &layer->up_e[part.x], part);
+        }
+    sinkproof_barrier();
+}
+
+// ---- M9 to M12 -------------------------------------------------------------------------------
+
+static void down_part(const sinkproof_engine *e, const sinkproof_worker *w,
+                      const sinkproof_packed *down, expert_part part) {
+    size_t n;
+    const size_t *slot_n = slots_of(w, part.x, &n);
+    for (size_t i = 0; i < n; i++) {
+        w->x_n[i] = e->b.act_sf + slot_n[i] * e->width.act;
+        w->x16_n[i] = e->b.act16_sf + slot_n[i] * e->width.act;
+        w->y_n[i] = e->b.down_sc + slot_n[i] * e->width.hidden;
+    }
+    sinkproof_product product = {.weight = &down->weight,
+                                 .bias_r = down->bias_r,
+                                 .n = n,
+                                 .x_n = w->x_n,
+                                 .x16_n = e->bf16_operands ? w->x16_n : NULL,
+                                 .y_n = w->y_n};
+    e->kernels->linear(&product, part.first, part.last, w->scratch);
+}
+
+// M11 and M12 of `count` columns of one row, from column c on.
+static void mix(const sinkproof_engine *e, const sinkproof_worker *w, size_t row, size_t c,
+                size_t count) {
+    size_t chosen = e->config->n_chosen, hidden = e->width.hidden;
+    float *out = e->b.out_nc + row * hidden + c;
+    for (size_t k = 0; k < chosen; k++) w->x_n[k] = e->b.down_sc + (row * chosen + k) * hidden + c;
+    e->kernels->mixture(count, chosen, w->weights_nk + row * chosen, w->x_n, out);
+    e->kernels->add(count, out, e->b.x_nc + row * hidden + c);
+}
+
+static void second_products_by_column(sinkproof_pass *pass, sinkproof_worker *w,
+                                      const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    size_t panels = layer->down_e[0].weight.panels, first, last;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    while (sinkproof_take(counter, w, panels, UNIT, &first, &last)) {
+        for (size_t a = 0; a < w->n_active; a++) {
+            expert_part part = {w->active[a], first, last};
+            down_part(e, w, &layer->down_e[part.x], part);
+        }
+        for (size_t i = 0; i < pass->n; i++) mix(e, w, i, 16 * first, 16 * (last - first));
+    }
+    sinkproof_barrier();
+}
+
+static void second_products_by_expert(sinkproof_pass *pass, sinkproof_worker *w,
+                                      const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    size_t panels = layer->down_e[0].weight.panels, total = w->n_active * units_of(panels);
+    size_t at, last, team = (size_t)w->team, id = (size_t)w->id;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    expert_part part;
+    while (sinkproof_take(counter, w, total, 1, &at, &last))
+        while (at < last) {
+            at = next_part(w, panels, at, last, &part);
+            down_part(e, w, &layer->down_e[part.x], part);
+        }
+    sinkproof_barrier();
+    for (size_t i = pass->n * id / team; i < pass->n * (id + 1) / team; i++)
+        mix(e, w, i, 0, 16 * panels);
+    sinkproof_barrier();
+}
+
+// ---- an observer's points --------------------------------------------------------------------
+
+static void see(sinkproof_pass *pass, const sinkproof_worker *w, const char *name, size_t width,
+                const float *rows, size_t stride) {
+    sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
+}
+
+static void see_slots(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
+                      size_t width, const float *rows, size_t stride) {
+    size_t shape[] = {pass->n, pass->engine->config->n_chosen, width};
+    sinkproof_pass_see(pass, w, name, 3, shape, rows, width, stride);
+}
+
+static void see_router(sinkproof_pass *pass, const sinkproof_worker *w) {
+    const sinkproof_engine *e = pass->engine;
+    size_t chosen = e->config->n_chosen;
+    if (pass->observer == NULL) return;
+    see(pass, w, "M2", e->config->n_experts, e->b.router_ne, e->width.experts);
+    float *chosen_nk = e->b.down_sc; // free here
+    for (size_t i = 0; w->id == 0 && i < pass->n * chosen; i++)
+        chosen_nk[i] = (float)w->chosen_nk[i];
+    see(pass, w, "M3", chosen, chosen_nk, chosen);
+    see(pass, w, "M4", chosen, w->weights_nk, chosen);
+}
+
+void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *w,
+                            const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    const sinkproof_config *c = e->config;
+    sinkproof_pass_norm(pass, w, layer->mlp_norm_c);
+    normed from = {w->x_n[0], w->x16_n[0]};
+    see(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
+    router_logits(pass, w, layer);
+    for (size_t i = 0; i < pass->n; i++) choose(e, w, i);
+    group_by_expert(e, w, pass->n * c->n_chosen);
+    see_router(pass, w);
+    first_products(pass, w, from, layer);
+    see_slots(pass, w, "M6", 2 * c->inter, e->b.up_s2f, e->width.up);
+    see_slots(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
+    if (pass->n <= SINKPROOF_FEW_ROWS)
+        second_products_by_column(pass, w, layer);
+    else
+        second_products_by_expert(pass, w, layer);
+    see_slots(pass, w, "M10", c->hidden, e->b.down_sc, e->width.hidden);
+    see(pass, w, "M11", c->hidden, e->b.out_nc, e->width.hidden);
+    see(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the files of the engine share. A pass takes some rows (tokens of one or several sequences)
+// through all layers. All threads walk through the same code, one parallel region for the whole
+// pass; a stage is a row of work that they take from a shared counter, and stages that depend on
+// each other are parted by a barrier. What is taken by whom changes nothing: every number is made
+// whole by one thread, in an order that knows only columns and positions.
+#ifndef SINKPROOF_ENGINE_INTERNAL_H
+#define SINKPROOF_ENGINE_INTERNAL_H
+
+#include "fast/engine/cache.h"
+#include "fast/engine/engine.h"
+#include "fast/engine/memory.h"
+#include "fast/engine/weights.h"
+#include "ref/stages.h"
+
+enum {
+    SINKPROOF_OWN_ROWS = 4,  // up to here every thread normalises the rows for itself: no barrier
+    SINKPROOF_FEW_ROWS = 16, // up to here the experts' second product goes by columns
+    SINKPROOF_STAGES = 10,   // counters that a layer uses at most
+    SINKPROOF_SPAN = 256,    // keys of a span (ref/lanes/lanes.h)
+    SINKPROOF_PIECE = 4,     // spans of a piece of a long context
+    SINKPROOF_MOST_EXPERTS = 1 << 24, // an observer is shown their numbers as floats
+};
+
+// A thread takes the next piece of a stage: first .. last - 1 of `next`.
+typedef struct sinkproof_counter {
+    size_t next;
+    char apart[56]; // a line of the cache each
+} sinkproof_counter;
+
+// What one thread has for itself.
+typedef struct sinkproof_worker {
+    int id, team;
+    size_t stage;           // counters used so far; the same in all threads between two barriers
+    uint8_t *scratch;       // SINKPROOF_SCRATCH
+    double *work;           // for packing
+    float *t_nc;            // [OWN_ROWS, hidden]
+    uint16_t *t16_nc;       // the same as bf16
+    const float **x_n;      // rows of a product: n x n_chosen of each
+    const uint16_t **x16_n; //
+    float **y_n;
+    double *router_e;
+    int32_t *chosen_nk; // [n, n_chosen], computed by every thread alike
+    float *weights_nk;
+    size_t *slots;   // n k + k', ordered by expert
+    size_t *first_e; // [experts + 1]: where an expert's slots begin
+    size_t *active;  // experts that have slots
+    size_t n_active;
+} sinkproof_worker;
+
+// A part's share of a pass.
+typedef struct sinkproof_segment {
+    sinkproof_sequence *sequence;
+    size_t row, n, first; // first row of the pass, tokens, position of the first
+    const int32_t *tokens_n;
+    size_t steps;  // pieces that end at multiples of SINKPROOF_CACHE_STEP positions
+    size_t pieces; // of a single token's long context; 0: not cut
+    size_t state;  // spans of the segments before that are cut
+} sinkproof_segment;
+
+// A row whose logits are wanted.
+typedef struct sinkproof_wanted {
+    size_t row;
+    float *to; // [vocab], or NULL: an observer alone wants them
+} sinkproof_wanted;
+
+// Widths of the rows below, in numbers, multiples of 32: what is beyond a row's end is zero.
+typedef struct sinkproof_widths {
+    size_t hidden, q, kv, experts, up, act, vocab;
+} sinkproof_widths;
+
+typedef struct sinkproof_fast_buffers {
+    size_t rows, logit_rows, keys, spans; // what they have room for
+    float *x_nc, *t_nc, *q_nd, *k_nd, *v_nd, *o_nd, *out_nc, *router_ne;
+    uint16_t *t16_nc, *o16_nd, *act16_sf;
+    float *up_s2f, *act_sf, *down_sc; // s = n n_chosen + k
+    float *cos_nd, *sin_nd, *logits_nv;
+    float *score_hij;               // observed: [heads, n, keys]
+    sinkproof_span_state *state_sh; // of long contexts that are cut
+    float *span_shd;
+    double *seen; // observed: the largest point, as doubles
+    sinkproof_segment *segments;
+    sinkproof_wanted *wanted;
+    sinkproof_pages pages;
+} sinkproof_fast_buffers;
+
+struct sinkproof_engine {
+    const sinkproof_model *model;
+    const sinkproof_config *config;
+    sinkproof_policy policy;
+    sinkproof_engine_options options;
+    const sinkproof_kernels *kernels;
+    int threads;
+    size_t chunk;
+    // Which points are rounded to bf16: operands A1, A11, M1, M8, F1; and the cache, A2 and A4.
+    bool bf16_operands, bf16_cache;
+    sinkproof_widths width;
+    sinkproof_pages weights;
+    size_t layer_bytes, token_bytes, weight_bytes;
+    sinkproof_packed_layer *layers; // [n_layers], one when streamed
+    sinkproof_pack_list list;       // of one layer: what a streamed pass packs
+    const float *final_norm_c;
+    sinkproof_packed unembed;
+    double *freq_d;
+    double *row; // an embedding row, the angles of a position
+    sinkproof_worker *workers;
+    sinkproof_pages worker_pages;
+    sinkproof_fast_buffers b;
+    size_t worker_rows; // that the workers' lists have room for
+    sinkproof_counter *counters;
+};
+
+struct sinkproof_sequence {
+    const sinkproof_engine *engine;
+    size_t length, max_tokens;
+    sinkproof_cache cache;
+    size_t marked; // how often the parts of a pass name it: once
+};
+
+typedef struct sinkproof_pass {
+    sinkproof_engine *engine;
+    size_t n, n_segments, n_wanted;
+    const sinkproof_observer *observer; // or NULL
+    size_t l;                           // layer, for the observer
+} sinkproof_pass;
+
+// Rows of [width] numbers from `base`.
+static inline float *sinkproof_row(float *base, size_t width, size_t row) {
+    return base + row * width;
+}
+
+// ---- team.c: threads ------------------------------------------------------------------
+
+void sinkproof_barrier(void);
+// The next stage of all threads. Afterwards sinkproof_take hands out its `total` units, large
+// pieces first, in multiples of `unit`, and sinkproof_take_one one by one: false when none is left.
+sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worker);
+bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
+                    size_t unit, size_t *first, size_t *last);
+bool sinkproof_take_one(sinkproof_counter *counter, size_t total, size_t *at);
+bool sinkproof_workers_new(sinkproof_engine *engine, sinkproof_error *error);
+bool sinkproof_workers_reserve(sinkproof_engine *engine, size_t rows, sinkproof_error *error);
+void sinkproof_workers_free(sinkproof_engine *engine);
+
+// ---- buffers.c ------------------------------------------------------------------------
+
+// Room for rows, rows of logits, and (observed) keys; spans: of contexts that are cut.
+bool sinkproof_fast_buffers_reserve(sinkproof_engine *engine, size_t rows, size_t logit_rows,
+                                    size_t keys, size_t spans, sinkproof_error *error);
+void sinkproof_fast_buffers_free(sinkproof_fast_buffers *buffers);
+
+// ---- pass.c, attention.c, experts.c ----------------------------------------------------
+
+void sinkproof_pass_run(sinkproof_pass *pass);
+// A1 to A4 have their inputs in t; A11 is in o afterwards. A barrier is behind it.
+void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
+                              const sinkproof_packed_layer *layer);
+void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *worker,
+                            const sinkproof_packed_layer *layer);
+// t = norm(x), rounded; worker->x_n and x16_n are its rows afterwards.
+void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *worker, const float *scale_c);
+// x rounded to bf16 where it lies, and its bits unless NULL; any n.
+void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits);
+
+// ---- observe.c ------------------------------------------------------------------------
+
+// Shows rows of `width` floats, `stride` apart, as a tensor of that shape. All threads call it; one
+// shows, after a barrier and before another. Nothing happens without an observer.
+void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
+                        size_t rank, const size_t *shape, const float *rows, size_t width,
+                        size_t stride);
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Showing the points of the trace as they are computed: one thread turns the rows into doubles
+// while the others wait.
+#include "fast/engine/internal.h"
+
+#include <stdio.h>
+
+void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
+                        size_t rank, const size_t *shape, const float *rows, size_t width,
+                        size_t stride) {
+    const sinkproof_observer *observer = pass->observer;
+    if (observer == NULL) return;
+    sinkproof_barrier();
+    if (worker->id == 0) {
+        char full[48];
+        size_t n = 1;
+        for (size_t r = 0; r < rank; r++) n *= shape[r];
+        n /= width;
+        double *seen = pass->engine->b.seen;
+        for (size_t i = 0; i < n; i++)
+            for (size_t c = 0; c < width; c++) seen[i * width + c] = rows[i * stride + c];
+        if (pass->l < pass->engine->config->n_layers && name[0] != 'T')
+            snprintf(full, sizeof full, "%02zu.%s", pass->l, name);
+        else
+            snprintf(full, sizeof full, "%s", name);
+        observer->see(observer->context, full, rank, shape, seen);
+    }
+    sinkproof_barrier();
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// One pass: the rows of all segments through all layers (T0 ... F2), in the lane arithmetic of
+// ref/lanes/lanes.h. Six barriers a layer when the rows are few: the norms are computed by every
+// thread for itself, and a residual is added by the thread that made the columns that it adds.
+#include "fast/engine/internal.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits) {
+    size_t whole = n / 16 * 16, rest = n - whole;
+    if (whole > 0) kernels->round_bf16(whole, x, bits);
+    if (rest == 0) return;
+    float tail[16] = {0};
+    uint16_t tail_bits[16];
+    memcpy(tail, x + whole, rest * sizeof *tail);
+    kernels->round_bf16(16, tail, tail_bits);
+    memcpy(x + whole, tail, rest * sizeof *tail);
+    if (bits != NULL) memcpy(bits + whole, tail_bits, rest * sizeof *tail_bits);
+}
+
+// One row of a norm into t, which has the bits t16.
+static void norm_row(const sinkproof_engine *e, const float *x_c, const float *scale_c, float *t_c,
+                     uint16_t *t16_c) {
+    e->kernels->rmsnorm(e->config->hidden, x_c, scale_c, (float)e->config->rms_eps, t_c);
+    if (e->bf16_operands) e->kernels->round_bf16(e->width.hidden, t_c, t16_c);
+}
+
+// Rows of x that `row_n` names (NULL: all n) into t. Few rows: each thread for itself; otherwise
+// the threads share them, and a barrier follows.
+static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
+                      const sinkproof_wanted *row_n, const float *scale_c) {
+    sinkproof_engine *e = pass->engine;
+    size_t hidden = e->width.hidden, team = (size_t)w->team, id = (size_t)w->id;
+    bool own = n <= SINKPROOF_OWN_ROWS && pass->observer == NULL;
+    float *t_nc = own ? w->t_nc : e->b.t_nc;
+    uint16_t *t16_nc = own ? w->t16_nc : e->b.t16_nc;
+    size_t first = own ? 0 : n * id / team, last = own ? n : n * (id + 1) / team;
+    for (size_t i = first; i < last; i++) {
+        size_t row = row_n != NULL ? row_n[i].row : i;
+        norm_row(e, sinkproof_row(e->b.x_nc, hidden, row), scale_c, t_nc + i * hidden,
+                 t16_nc + i * hidden);
+    }
+    if (!own) sinkproof_barrier();
+    for (size_t i = 0; i < n; i++) {
+        w->x_n[i] = t_nc + i * hidden;
+        w->x16_n[i] = t16_nc + i * hidden;
+    }
+}
+
+void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *w, const float *scale_c) {
+    norm_rows(pass, w, pass->n, NULL, scale_c);
+}
+
+static void see_rows(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
+                     size_t width, const float *rows, size_t stride) {
+    sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
+}
+
+// ---- A1 to A13 -------------------------------------------------------------------------------
+
+// Panels first .. last - 1 of one of several products that lie behind each other; `before`: panels
+// of the products ahead of it.
+static void part_of_product(const sinkproof_engine *e, const sinkproof_worker *w,
+                            const sinkproof_packed *packed, size_t before, size_t first,
+                            size_t last, float *y_nr, size_t width, size_t n) {
+    size_t end = before + packed->weight.panels;
+    first = first > before ? first : before;
+    last = last < end ? last : end;
+    if (first >= last) return;
+    for (size_t i = 0; i < n; i++) w->y_n[i] = y_nr + i * width;
+    sinkproof_product product = {.weight = &packed->weight,
+                                 .bias_r = packed->bias_r,
+                                 .n = n,
+                                 .x_n = w->x_n,
+                                 .x16_n = e->bf16_operands ? w->x16_n : NULL,
+                                 .y_n = w->y_n};
+    e->kernels->linear(&product, first - before, last - before, w->scratch);
+}
+
+static void project(sinkproof_pass *pass, sinkproof_worker *w,
+                    const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    const sinkproof_fast_buffers *b = &e->b;
+    size_t q = layer->q.weight.panels, k = q + layer->k.weight.panels;
+    size_t total = k + layer->v.weight.panels, first, last;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    while (sinkproof_take(counter, w, total, 4, &first, &last)) {
+        part_of_product(e, w, &layer->q, 0, first, last, b->q_nd, e->width.q, pass->n);
+        part_of_product(e, w, &layer->k, q, first, last, b->k_nd, e->width.kv, pass->n);
+        part_of_product(e, w, &layer->v, k, first, last, b->v_nd, e->width.kv, pass->n);
+    }
+    sinkproof_barrier();
+}
+
+// A12, and A13 in the columns that this thread made.
+static void output(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    const sinkproof_fast_buffers *b = &e->b;
+    size_t hidden = e->width.hidden, first, last;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    for (size_t i = 0; i < pass->n; i++) {
+        w->x_n[i] = b->o_nd + i * e->width.q;
+        w->x16_n[i] = b->o16_nd + i * e->width.q;
+    }
+    while (sinkproof_take(counter, w, layer->o.weight.panels, 4, &first, &last)) {
+        part_of_product(e, w, &layer->o, 0, first, last, b->out_nc, hidden, pass->n);
+        for (size_t i = 0; i < pass->n; i++)
+            e->kernels->add(16 * (last - first), b->out_nc + i * hidden + 16 * first,
+                            b->x_nc + i * hidden + 16 * first);
+    }
+    sinkproof_barrier();
+}
+
+static void attention_sublayer(sinkproof_pass *pass, sinkproof_worker *w,
+                               const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    size_t hidden = e->config->hidden;
+    sinkproof_pass_norm(pass, w, layer->attn_norm_c);
+    see_rows(pass, w, "A1", hidden, e->b.t_nc, e->width.hidden);
+    project(pass, w, layer);
+    sinkproof_pass_attention(pass, w, layer);
+    output(pass, w, layer);
+    see_rows(pass, w, "A12", hidden, e->b.out_nc, e->width.hidden);
+    see_rows(pass, w, "A13", hidden, e->b.x_nc, e->width.hidden);
+}
+
+// ---- F1, F2 ----------------------------------------------------------------------------------
+
+static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
+    const sinkproof_engine *e = pass->engine;
+    size_t vocab = e->config->vocab, n = pass->n_wanted, first, last;
+    const sinkproof_wanted *wanted = e->b.wanted;
+    if (n == 0) return;
+    norm_rows(pass, w, n, wanted, e->final_norm_c);
+    see_rows(pass, w, "F1", e->config->hidden, e->b.t_nc, e->width.hidden);
+    // Straight to the caller, unless panels are wider than his rows.
+    bool direct = vocab % SINKPROOF_PANEL_ROWS == 0 && pass->observer == NULL;
+    for (size_t i = 0; i < n; i++)
+        w->y_n[i] = direct ? wanted[i].to : e->b.logits_nv + i * e->width.vocab;
+    sinkproof_product product = {.weight = &e->unembed.weight,
+                                 .n = n,
+                                 .x_n = w->x_n,
+                                 .x16_n = e->bf16_operands ? w->x16_n : NULL,
+                                 .y_n = w->y_n};
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    while (sinkproof_take(counter, w, e->unembed.weight.panels, 8, &first, &last))
+        e->kernels->linear(&product, first, last, w->scratch);
+    sinkproof_barrier();
+    if (w->id != 0 || direct) return;
+    for (size_t i = 0; i < n; i++)
+        if (wanted[i].to != NULL) memcpy(wanted[i].to, w->y_n[i], vocab * sizeof(float));
+}
+
+// ---- the loop --------------------------------------------------------------------------------
+
+// A streamed layer is packed by all threads when the pass comes to it.
+static const sinkproof_packed_layer *layer_at(sinkproof_pass *pass, sinkproof_worker *w,
+                                              sinkproof_packed_layer *streamed) {
+    sinkproof_engine *e = pass->engine;
+    if (!e->options.streamed) return &e->layers[pass->l];
+    if (w->id == 0) {
+        sinkproof_layer layer = sinkproof_model_layer(e->model, pass->l);
+        sinkproof_pack_layer(&layer, e->weights.data, &e->list, streamed);
+        if (e->options.progress != NULL)
+            e->options.progress(e->options.context, "layer", pass->l, e->config->n_layers);
+    }
+    sinkproof_barrier();
+    size_t unit;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    while (sinkproof_take_one(counter, e->list.units, &unit))
+        sinkproof_pack_unit(&e->list, unit, w->work);
+    sinkproof_barrier();
+    return streamed;
+}
+
+static void walk(sinkproof_pass *shared, sinkproof_worker *w) {
+    sinkproof_pass pass = *shared; // l is the thread's own
+    sinkproof_engine *e = pass.engine;
+    w->stage = 0;
+    pass.l = 0;
+    see_rows(&pass, w, "T0", e->config->hidden, e->b.x_nc, e->width.hidden);
+    for (; pass.l < e->config->n_layers; pass.l++) {
+        const sinkproof_packed_layer *layer = layer_at(&pass, w, e->layers);
+        attention_sublayer(&pass, w, layer);
+        sinkproof_pass_experts(&pass, w, layer);
+    }
+    finish(&pass, w);
+    if (pass.observer != NULL)
+        see_rows(&pass, w, "F2", e->config->vocab, e->b.logits_nv, e->width.vocab);
+}
+
+// T0, and the angles of each row's position.
+static void embed(sinkproof_pass *pass) {
+    sinkproof_engine *e = pass->engine;
+    sinkproof_matrix embedding = sinkproof_model_embedding(e->model);
+    size_t hidden = e->config->hidden, half = e->config->head_dim / 2;
+    for (size_t s = 0; s < pass->n_segments; s++) {
+        const sinkproof_segment *segment = &e->b.segments[s];
+        for (size_t i = 0; i < segment->n; i++) {
+            size_t row = segment->row + i;
+            float *x_c = e->b.x_nc + row * e->width.hidden;
+            sinkproof_matrix_row(&embedding, (size_t)segment->tokens_n[i], e->row);
+            for (size_t c = 0; c < hidden; c++) x_c[c] = (float)e->row[c];
+            sinkproof_rope_table(&e->policy, e->config, e->freq_d, segment->first + i, 1, e->row,
+                                 e->row + half);
+            for (size_t d = 0; d < half; d++) {
+                e->b.cos_nd[row * half + d] = (float)e->row[d];
+                e->b.sin_nd[row * half + d] = (float)e->row[half + d];
+            }
+        }
+    }
+}
+
+void sinkproof_pass_run(sinkproof_pass *pass) {
+    sinkproof_engine *e = pass->engine;
+    memset(e->counters, 0, (e->config->n_layers + 1) * SINKPROOF_STAGES * sizeof *e->counters);
+    embed(pass);
+#pragma omp parallel num_threads(e->threads)
+    {
+        sinkproof_worker *w = &e->workers[omp_get_thread_num()];
+        w->team = omp_get_num_threads();
+        sinkproof_barrier();
+        walk(pass, w);
+        sinkproof_barrier();
+    }
+}

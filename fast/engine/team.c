@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The threads of a pass: what each has for itself, how they share a stage's work, and the barrier.
+#include "fast/engine/internal.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+void sinkproof_barrier(void){
+#pragma omp barrier
+}
+
+sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worker) {
+    return &pass->engine->counters[worker->stage++];
+}
+
+// Half of what is left, shared by all: long streams at first, and at the end nobody waits long for
+// a thread that the system holds up.
+bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
+                    size_t unit, size_t *first, size_t *last) {
+    size_t at = __atomic_load_n(&counter->next, __ATOMIC_RELAXED), piece;
+    do {
+        if (at >= total) return false;
+        piece = (total - at) / (2 * (size_t)worker->team) / unit * unit;
+        if (worker->team == 1) piece = total - at;
+        if (piece < unit) piece = unit;
+        if (piece > total - at) piece = total - at;
+    } while (!__atomic_compare_exchange_n(&counter->next, &at, at + piece, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    *first = at;
+    *last = at + piece;
+    return true;
+}
+
+bool sinkproof_take_one(sinkproof_counter *counter, size_t total, size_t *at) {
+    *at = __atomic_fetch_add(&counter->next, 1, __ATOMIC_RELAXED);
+    return *at < total;
+}
+
+// ---- what a thread has for itself ------------------------------------------------------------
+
+static size_t line(size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
+    size_t hidden = e->width.hidden, experts = e->config->n_experts;
+    size_t sizes[] = {SINKPROOF_SCRATCH,
+                      line(sinkproof_pack_work(e->config) * sizeof(double)),
+                      line(SINKPROOF_OWN_ROWS * hidden * sizeof(float)),
+                      line(SINKPROOF_OWN_ROWS * hidden * sizeof(uint16_t)),
+                      line(experts * sizeof(double)),
+                      line((experts + 1) * sizeof(size_t)),
+                      line(experts * sizeof(size_t))};
+    size_t each = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) each += sizes[i];
+    e->workers = calloc((size_t)e->threads, sizeof *e->workers);
+    e->counters = calloc(e->config->n_layers + 1, SINKPROOF_STAGES * sizeof *e->counters);
+    if (e->workers == NULL || e->counters == NULL)
+        return sinkproof_fail(error, "no memory for %d threads", e->threads);
+    if (!sinkproof_pages_new((size_t)e->threads * each, SINKPROOF_LARGE_PAGES, "threads",
+                             &e->worker_pages, error))
+        return false;
+    for (int t = 0; t < e->threads; t++) {
+        sinkproof_worker *w = &e->workers[t];
+        uint8_t *at = e->worker_pages.data + (size_t)t * each;
+        w->id = t;
+        w->scratch = at;
+        w->work = (double *)(void *)(at += sizes[0]);
+        w->t_nc = (float *)(void *)(at += sizes[1]);
+        w->t16_nc = (uint16_t *)(void *)(at += sizes[2]);
+        w->router_e = (double *)(void *)(at += sizes[3]);
+        w->first_e = (size_t *)(void *)(at += sizes[4]);
+        w->active = (size_t *)(void *)(at += sizes[5]);
+    }
+    return true;
+}
+
+static void free_lists(sinkproof_worker *w) {
+    free(w->x_n);
+    free(w->x16_n);
+    free(w->y_n);
+    free(w->chosen_nk);
+    free(w->weights_nk);
+    free(w->slots);
+    w->x_n = NULL;
+    w->x16_n = NULL;
+    w->y_n = NULL;
+    w->chosen_nk = NULL;
+    w->weights_nk = NULL;
+    w->slots = NULL;
+}
+
+bool sinkproof_workers_reserve(sinkproof_engine *e, size_t rows, sinkproof_error *error) {
+    size_t slots = rows * e->config->n_chosen;
+    if (rows <= e->worker_rows) return true;
+    e->worker_rows = 0;
+    for (int t = 0; t < e->threads; t++) {
+        sinkproof_worker *w = &e->workers[t];
+        free_lists(w);
+        w->x_n = calloc(slots, sizeof *w->x_n);
+        w->x16_n = calloc(slots, sizeof *w->x16_n);
+        w->y_n = calloc(slots, sizeof *w->y_n);
+        w->chosen_nk = calloc(slots, sizeof *w->chosen_nk);
+        w->weights_nk = calloc(slots, sizeof *w->weights_nk);
+        w->slots = calloc(slots, sizeof *w->slots);
+        if (w->x_n == NULL || w->x16_n == NULL || w->y_n == NULL || w->chosen_nk == NULL ||
+            w->weights_nk == NULL || w->slots == NULL)
+            return sinkproof_fail(error, "no memory for %zu tokens", rows);
+    }
+    e->worker_rows = rows;
+    return true;
+}
+
+void sinkproof_workers_free(sinkproof_engine *e) {
+    for (int t = 0; e->workers != NULL && t < e->threads; t++) free_lists(&e->workers[t]);
+    free(e->workers);
+    free(e->counters);
+    sinkproof_pages_free(&e->worker_pages);
+}

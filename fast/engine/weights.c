@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Laying weights out and packing them. Every tensor begins at a multiple of 64 bytes; an expert's
+// two matrices are whole streams of their own.
+#include "fast/engine/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    UNIT_PANELS = 16,      // of a unit of work
+    TENSORS_OF_LAYER = 13, // norms, sinks, five matrices and their biases
+};
+
+bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
+                             sinkproof_error *error) {
+    *list = (sinkproof_pack_list){.room = TENSORS_OF_LAYER + 4 * config->n_experts};
+    list->jobs = calloc(list->room, sizeof *list->jobs);
+    return list->jobs != NULL || sinkproof_fail(error, "no memory for a list of weights");
+}
+
+void sinkproof_pack_list_free(sinkproof_pack_list *list) {
+    free(list->jobs);
+    list->jobs = NULL;
+}
+
+static size_t max2(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+size_t sinkproof_pack_work(const sinkproof_config *config) {
+    size_t widest = max2(config->n_heads * config->head_dim, 2 * config->inter);
+    return max2(max2(widest, config->hidden), config->n_experts) + SINKPROOF_PANEL_COLS;
+}
+
+// The region being laid out.
+typedef struct layout {
+    sinkproof_pack_list *list;
+    uint8_t *memory; // or NULL
+} layout;
+
+static uint8_t *place(layout *at, const sinkproof_matrix *from, bool vector, size_t panels,
+                      size_t bytes) {
+    sinkproof_pack_list *list = at->list;
+    uint8_t *to = at->memory != NULL ? at->memory + list->bytes : NULL;
+    list->jobs[list->n_jobs++] = (sinkproof_pack_job){.from = *from,
+                                                      .format = sinkproof_panels_format(from),
+                                                      .vector = vector,
+                                                      .to = to,
+                                                      .panels = panels,
+                                                      .first_unit = list->units};
+    list->units += (panels + UNIT_PANELS - 1) / UNIT_PANELS;
+    list->bytes += (bytes + 63) / 64 * 64;
+    return to;
+}
+
+static size_t vector_length(size_t cols) { // floats, with the zeros behind
+    return (cols + SINKPROOF_PANEL_COLS - 1) / SINKPROOF_PANEL_COLS * SINKPROOF_PANEL_COLS;
+}
+
+static const float *place_vector(layout *at, const sinkproof_matrix *from) {
+    return (const float *)(const void *)place(at, from, true, 1,
+                                              vector_length(from->cols) * sizeof(float));
+}
+
+static sinkproof_packed place_matrix(layout *at, const sinkproof_matrix *weight,
+                                     const sinkproof_matrix *bias) {
+    sinkproof_packed packed = {.bias_r = NULL};
+    sinkproof_panel_format format = sinkproof_panels_format(weight);
+    size_t panels = (weight->rows + SINKPROOF_PANEL_ROWS - 1) / SINKPROOF_PANEL_ROWS;
+    const uint8_t *to = place(at, weight, false, panels,
+                              sinkproof_panels_bytes(format, weight->rows, weight->cols));
+    if (to != NULL) packed.weight = sinkproof_panels_at(format, weight->rows, weight->cols, to);
+    if (bias != NULL) packed.bias_r = place_vector(at, bias);
+    return packed;
+}
+
+void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkproof_pack_list *list,
+                          sinkproof_packed_layer *packed) {
+    layout at = {list, memory};
+    list->n_jobs = list->units = list->bytes = 0;
+    packed->attn_norm_c = place_vector(&at, &layer->attn_norm);
+    packed->q = place_matrix(&at, &layer->w_q, &layer->b_q);
+    packed->k = place_matrix(&at, &layer->w_k, &layer->b_k);
+    packed->v = place_matrix(&at, &layer->w_v, &layer->b_v);
+    packed->sinks_h = place_vector(&at, &layer->sinks);
+    packed->o = place_matrix(&at, &layer->w_o, &layer->b_o);
+    packed->mlp_norm_c = place_vector(&at, &layer->mlp_norm);
+    packed->router = place_matrix(&at, &layer->w_router, &layer->b_router);
+    for (size_t e = 0; e < layer->w_up.count; e++) {
+        sinkproof_matrix up = sinkproof_matrix_at(&layer->w_up, e),
+                         up_bias = sinkproof_matrix_at(&layer->b_up, e),
+                         down = sinkproof_matrix_at(&layer->w_down, e),
+                         down_bias = sinkproof_matrix_at(&layer->b_down, e);
+        packed->up_e[e] = place_matrix(&at, &up, &up_bias);
+        packed->down_e[e] = place_matrix(&at, &down, &down_bias);
+    }
+}
+
+void sinkproof_pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
+                        uint8_t *memory, sinkproof_pack_list *list, const float **norm_c,
+                        sinkproof_packed *unembed) {
+    layout at = {list, memory};
+    list->n_jobs = list->units = list->bytes = 0;
+    *norm_c = place_vector(&at, norm);
+    *unembed = place_matrix(&at, unembedding, NULL);
+}
+
+static void pack_vector(const sinkproof_pack_job *job, double *work) {
+    float *to = (float *)(void *)job->to;
+    sinkproof_matrix_row(&job->from, 0, work);
+    for (size_t c = 0; c < vector_length(job->from.cols); c++)
+        to[c] = c < job->from.cols ? (float)work[c] : 0;
+}
+
+void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *work) {
+    size_t low = 0, high = list->n_jobs; // the last job that begins at or before the unit
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (list->jobs[middle].first_unit <= unit)
+            low = middle;
+        else
+            high = middle;
+    }
+    const sinkproof_pack_job *job = &list->jobs[low];
+    if (job->vector) {
+        pack_vector(job, work);
+        return;
+    }
+    size_t first = (unit - job->first_unit) * UNIT_PANELS, last = first + UNIT_PANELS;
+    sinkproof_panels_pack(&job->from, job->format, first, last < job->panels ? last : job->panels,
+                          job->to, work);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The weights of one layer as the kernels read them, in one region of memory: panels for the
+// matrices, float32 for the vectors. The region is laid out first and filled afterwards, unit by
+// unit, so that any number of threads may share the filling.
+#ifndef SINKPROOF_ENGINE_WEIGHTS_H
+#define SINKPROOF_ENGINE_WEIGHTS_H
+
+#include "fast/kernels/panels.h"
+#include "ref/model/model.h"
+
+// A matrix with its bias ([16 panels], or NULL).
+typedef struct sinkproof_packed {
+    sinkproof_panels weight;
+    const float *bias_r;
+} sinkproof_packed;
+
+typedef struct sinkproof_packed_layer {
+    const float *attn_norm_c, *mlp_norm_c; // zeros up to a multiple of 32
+    const float *sinks_h;
+    sinkproof_packed q, k, v, o, router;
+    sinkproof_packed *up_e, *down_e; // [experts]
+} sinkproof_packed_layer;
+
+// One tensor to be packed: a matrix into panels, or a vector into floats.
+typedef struct sinkproof_pack_job {
+    sinkproof_matrix from;
+    sinkproof_panel_format format;
+    bool vector;
+    uint8_t *to;
+    size_t panels;     // 1 for a vector
+    size_t first_unit; // of the list
+} sinkproof_pack_job;
+
+// The tensors of a region, in its order.
+typedef struct sinkproof_pack_list {
+    sinkproof_pack_job *jobs;
+    size_t n_jobs, room;
+    size_t units; // of work, each the panels of a few hundred KiB at most
+    size_t bytes; // of the region
+} sinkproof_pack_list;
+
+bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
+                             sinkproof_error *error);
+void sinkproof_pack_list_free(sinkproof_pack_list *list);
+
+// Lays a layer (or the final norm and the unembedding) out at `memory`, which may be NULL to learn
+// list->bytes. packed->up_e and down_e have room for the experts. Afterwards units 0 .. units - 1
+// fill it, in any order and by any thread.
+void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkproof_pack_list *list,
+                          sinkproof_packed_layer *packed);
+void sinkproof_pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
+                        uint8_t *memory, sinkproof_pack_list *list, const float **norm_c,
+                        sinkproof_packed *unembed);
+
+// work: sinkproof_pack_work doubles.
+void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *work);
+size_t sinkproof_pack_work(const sinkproof_config *config);
+
+#endif

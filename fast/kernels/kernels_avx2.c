@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// AVX2, FMA and F16C: x86-64 since 2013.
+#include "fast/kernels/kernels.inc"
+
+const sinkproof_kernels sinkproof_kernels_avx2 = {.isa = "avx2", SINKPROOF_LANE_KERNELS};

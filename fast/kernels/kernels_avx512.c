@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// AVX-512 F, BW, DQ and VL.
+#include "fast/kernels/kernels.inc"
+
+const sinkproof_kernels sinkproof_kernels_avx512 = {.isa = "avx512", SINKPROOF_LANE_KERNELS};

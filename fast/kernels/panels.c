@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Packing weights into panels, and reading a row back. It refuses to know any instruction set: each
+// number moves once, from a stored row to its lane, as a dword wherever the format allows.
+//
+// The dword of row r in a block is the same for bf16 and MXFP4: two columns or eight. A block of a
+// panel is written whole, from sixteen rows that are read side by side: it stays in the first-level
+// cache while the rows stream in.
+#include "fast/kernels/panels.h"
+
+#include "ref/model/bf16.h"
+#include "ref/model/mxfp4.h"
+#include "ref/model/synthetic.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
+
+sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
+    if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) return SINKPROOF_PANEL_MXFP4;
+    return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
+}
+
+static size_t over(size_t n, size_t unit) {
+    return (n + unit - 1) / unit;
+}
+
+size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols) {
+    size_t blocks = over(rows, ROWS) * over(cols, COLS);
+    size_t least = format == SINKPROOF_PANEL_BF16 ? over(rows, ROWS) : 0;
+    return over(blocks * (sinkproof_panel_block_bytes(format) +
+                          sinkproof_panel_scale_bytes(format)) +
+                    least,
+                64) *
+           64;
+}
+
+sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows, size_t cols,
+                                     const void *memory) {
+    sinkproof_panels p = {
+        .format = format,
+        .rows = rows,
+        .cols = cols,
+        .panels = over(rows, ROWS),
+        .blocks = over(cols, COLS),
+        .block_stride = sinkproof_panel_block_bytes(format),
+        .data = memory,
+    };
+    p.panel_stride = p.blocks * p.block_stride;
+    const uint8_t *end = p.data + p.panels * p.panel_stride;
+    if (sinkproof_panel_scale_bytes(format) > 0) p.scales = end;
+    if (format == SINKPROOF_PANEL_BF16) p.least_p = end;
+    return p;
+}
+
+// What is being filled: one panel, `rows` of its sixteen rows inside the matrix.
+typedef struct panel {
+    uint8_t *data, *scales;
+    size_t first, rows; // its first row
+    size_t blocks;
+} panel;
+
+static panel panel_at(const sinkproof_panels *to, size_t p, void *memory) {
+    size_t first = p * ROWS, left = to->rows - first;
+    panel at = {.first = first, .rows = left < ROWS ? left : ROWS, .blocks = to->blocks};
+    at.data = (uint8_t *)memory + p * to->panel_stride;
+    at.scales = (uint8_t *)memory + to->panels * to->panel_stride +
+                p * to->blocks * sinkproof_panel_scale_bytes(to->format);
+    return at;
+}
+
+static void clear_panel(const panel *to, sinkproof_panel_format format) {
+    memset(to->data, 0, to->blocks * sinkproof_panel_block_bytes(format));
+    memset(to->scales, 0, to->blocks * sinkproof_panel_scale_bytes(format));
+}
+
+// ---- bf16 from bytes ------------------------------------------------------------------------
+
+// The first `cols` columns of block b, from element (first row, 0) at `from`; strides in elements.
+static inline void bf16_block(const panel *to, size_t b, size_t cols, const uint8_t *from,
+                              size_t row_stride, size_t col_stride) {
+    uint16_t *block =
+        (uint16_t *)(void *)(to->data + b * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
+    for (size_t c = 0; c < cols; c++)
+        for (size_t r = 0; r < to->rows; r++)
+            memcpy(block + (c / 2 * ROWS + r) * 2 + c % 2,
+                   from + 2 * (r * row_stride + (b * COLS + c) * col_stride), 2);
+}
+
+// A whole block of rows that lie column after column: a pair of columns is one dword.
+static inline void bf16_block_pairs(const panel *to, size_t b, const uint8_t *from,
+                                    size_t row_stride) {
+    uint32_t *block =
+        (uint32_t *)(void *)(to->data + b * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
+    for (size_t r = 0; r < to->rows; r++)
+        for (size_t i = 0; i < COLS / 2; i++)
+            memcpy(block + i * ROWS + r, from + 2 * (r * row_stride + b * COLS) + 4 * i, 4);
+}
+
+static void pack_bf16(const sinkproof_matrix *matrix, const panel *to) {
+    const uint8_t *from = matrix->data + 2 * to->first * matrix->row_stride;
+    size_t whole = matrix->cols / COLS;
+    if (to->rows < ROWS) clear_panel(to, SINKPROOF_PANEL_BF16);
+    for (size_t b = 0; b < whole; b++)
+        if (matrix->col_stride == 1)
+            bf16_block_pairs(to, b, from, matrix->row_stride);
+        else
+            bf16_block(to, b, COLS, from, matrix->row_stride, matrix->col_stride);
+    if (whole == to->blocks) return;
+    memset(to->data + whole * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16), 0,
+           sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
+    bf16_block(to, whole, matrix->cols - whole * COLS, from, matrix->row_stride,
+               matrix->col_stride);
+}
+
+// The exponent field of a panel's smallest nonzero number.
+static uint8_t bf16_least(const panel *of) {
+    const uint16_t *number = (const uint16_t *)(const void *)of->data;
+    uint16_t least = 0x7fff; // of the numbers less one place, zeros last
+    for (size_t i = 0; i < of->blocks * ROWS * COLS; i++) {
+        uint16_t before = (uint16_t)((number[i] & 0x7fff) - 1);
+        least = before < least ? before : least;
+    }
+    return (uint8_t)(least == 0x7fff ? 255 : (least + 1) >> 7);
+}
+
+// ---- MXFP4 from codes -----------------------------------------------------------------------
+
+// The even nibbles of four bytes side by side in the low half, the odd ones in the high half.
+static inline uint32_t part_nibbles(uint32_t codes) {
+    uint32_t even = codes & 0x0f0f0f0f, odd = codes >> 4 & 0x0f0f0f0f;
+    even = (even | even >> 4) & 0x00ff00ff;
+    odd = (odd | odd >> 4) & 0x00ff00ff;
+    even = (even | even >> 8) & 0xffff;
+    odd = odd | odd >> 8;
+    return even | odd << 16;
+}
+
+// Row r of the panel from its 16 bytes of codes and one scale byte per block.
+static void mxfp4_row(const panel *to, size_t r, const uint8_t *codes, const uint8_t *scales) {
+    uint32_t *lane = (uint32_t *)(void *)to->data + r;
+    for (size_t b = 0; b < to->blocks; b++) {
+        uint32_t four[4];
+        memcpy(four, codes + b * SINKPROOF_MXFP4_BYTES, sizeof four);
+        for (size_t q = 0; q < 4; q++) lane[(4 * b + q) * ROWS] = part_nibbles(four[q]);
+        to->scales[b * ROWS + r] = scales[b];
+    }
+}
+
+static void pack_mxfp4(const sinkproof_matrix *matrix, const panel *to, double *work) {
+    uint8_t *codes = (uint8_t *)work, *scales = codes + matrix->cols / 2;
+    if (to->rows < ROWS) clear_panel(to, SINKPROOF_PANEL_MXFP4);
+    for (size_t r = 0; r < to->rows; r++) {
+        size_t row = to->first + r;
+        if (matrix->data != NULL) {
+            mxfp4_row(to, r, matrix->data + row * matrix->row_stride / 2,
+                      matrix->scales + row * to->blocks);
+        } else {
+            sinkproof_synthetic_codes(matrix, row, codes, scales);
+            mxfp4_row(to, r, codes, scales);
+        }
+    }
+}
+
+// ---- anything else, by its values -----------------------------------------------------------
+
+static uint32_t float_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+// Row r of the panel from its numbers; w_c is [32 blocks], zeros beyond the matrix. `exact`: they
+// are bf16 numbers, whose float32 has nothing in its lower half.
+static void numbers_row(const panel *to, sinkproof_panel_format format, bool exact, size_t r,
+                        const double *w_c) {
+    uint32_t *lane = (uint32_t *)(void *)to->data + r;
+    if (format == SINKPROOF_PANEL_F32) {
+        for (size_t c = 0; c < to->blocks * COLS; c++) lane[c * ROWS] = float_bits((float)w_c[c]);
+    } else if (exact) {
+        for (size_t i = 0; i < to->blocks * COLS / 2; i++)
+            lane[i * ROWS] =
+                float_bits((float)w_c[2 * i]) >> 16 | float_bits((float)w_c[2 * i + 1]);
+    } else {
+        for (size_t i = 0; i < to->blocks * COLS / 2; i++)
+            lane[i * ROWS] = sinkproof_bf16_bits(w_c[2 * i]) |
+                             (uint32_t)sinkproof_bf16_bits(w_c[2 * i + 1]) << 16;
+    }
+}
+
+static void pack_numbers(const sinkproof_matrix *matrix, sinkproof_panel_format format,
+                         const panel *to, double *work) {
+    bool exact = matrix->dtype == SINKPROOF_DTYPE_BF16;
+    if (to->rows < ROWS) clear_panel(to, format);
+    for (size_t c = matrix->cols; c < to->blocks * COLS; c++) work[c] = 0;
+    for (size_t r = 0; r < to->rows; r++) {
+        sinkproof_matrix_row(matrix, to->first + r, work);
+        numbers_row(to, format, exact, r, work);
+    }
+}
+
+void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_format format,
+                           size_t first, size_t last, void *memory, double *work) {
+    sinkproof_panels all = sinkproof_panels_at(format, matrix->rows, matrix->cols, memory);
+    bool codes = format == SINKPROOF_PANEL_MXFP4;
+    assert(format != SINKPROOF_PANEL_Q8_0); // has a packer of its own
+    assert(!codes || matrix->dtype == SINKPROOF_DTYPE_MXFP4);
+    for (size_t p = first; p < last; p++) {
+        panel to = panel_at(&all, p, memory);
+        if (codes)
+            pack_mxfp4(matrix, &to, work);
+        else if (format == SINKPROOF_PANEL_BF16 && matrix->dtype == SINKPROOF_DTYPE_BF16 &&
+                 matrix->data != NULL)
+            pack_bf16(matrix, &to);
+        else
+            pack_numbers(matrix, format, &to, work);
+        if (format == SINKPROOF_PANEL_BF16)
+            ((uint8_t *)memory)[all.panels * all.panel_stride + p] = bf16_least(&to);
+    }
+}
+
+void sinkproof_panels_pack_q8_0(const uint8_t *blocks, size_t rows, size_t cols, size_t first,
+                                size_t last, void *memory) {
+    enum { STORED = 34 }; // bytes of a block: scale, then 32 numbers
+    sinkproof_panels all = sinkproof_panels_at(SINKPROOF_PANEL_Q8_0, rows, cols, memory);
+    for (size_t p = first; p < last; p++) {
+        panel to = panel_at(&all, p, memory);
+        if (to.rows < ROWS) clear_panel(&to, SINKPROOF_PANEL_Q8_0);
+        for (size_t r = 0; r < to.rows; r++) {
+            const uint8_t *from = blocks + (to.first + r) * to.blocks * STORED;
+            uint32_t *lane = (uint32_t *)(void *)to.data + r;
+            for (size_t b = 0; b < to.blocks; b++, from += STORED) {
+                memcpy(to.scales + (b * ROWS + r) * 2, from, 2);
+                for (size_t q = 0; q < 8; q++)
+                    memcpy(lane + (8 * b + q) * ROWS, from + 2 + 4 * q, 4);
+            }
+        }
+    }
+}
+
+// ---- reading back ---------------------------------------------------------------------------
+
+// Column c of a block's row r.
+static double element(sinkproof_panel_format format, const uint8_t *data, const uint8_t *scales,
+                      size_t r, size_t c) {
+    uint16_t half;
+    float single;
+    switch (format) {
+    case SINKPROOF_PANEL_F32:
+        memcpy(&single, data + (c * ROWS + r) * 4, 4);
+        return single;
+    case SINKPROOF_PANEL_BF16:
+        memcpy(&half, data + ((c / 2 * ROWS + r) * 2 + c % 2) * 2, 2);
+        return sinkproof_bf16_value(half);
+    case SINKPROOF_PANEL_MXFP4:
+        memcpy(&half, data + ((c / 8 * ROWS + r) * 2 + c % 2) * 2, 2);
+        return sinkproof_mxfp4_value(half >> c % 8 / 2 * 4 & 15, scales[r]);
+    default: // Q8_0
+        memcpy(&half, scales + 2 * r, 2);
+        return (int8_t)data[(c / 4 * ROWS + r) * 4 + c % 4] * sinkproof_f16_value(half);
+    }
+}
+
+void sinkproof_panels_row(const sinkproof_panels *panels, size_t r, double *out_c) {
+    size_t p = r / ROWS, scale_bytes = sinkproof_panel_scale_bytes(panels->format);
+    for (size_t c = 0; c < panels->cols; c++) {
+        size_t b = c / COLS;
+        const uint8_t *data = panels->data + p * panels->panel_stride + b * panels->block_stride;
+        const uint8_t *scales =
+            scale_bytes > 0 ? panels->scales + (p * panels->blocks + b) * scale_bytes : NULL;
+        out_c[c] = element(panels->format, data, scales, r % ROWS, c % COLS);
+    }
+}

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Copyright 2026 the sinkproof authors
-//
-// NEON: every aarch64.
-#include "fast/kernels.inc"
-
-const sinkproof_kernels sinkproof_kernels_neon = {.isa = "neon", SINKPROOF_LANE_KERNELS};
