@@ -5,7 +5,7 @@
 // by the fast path. Standard output holds the result and nothing else; time and memory go to
 // standard error; a failed run leaves no trace behind.
 #include "audit/command/command.h"
-#include "audit/command/run_engine.h"
+#include "audit/engine/runner.h"
 #include "audit/trace/trace_write.h"
 #include "fast/engine.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One face for the engines that `sinkproof run` knows: ref (the reference), lanes (the scalar
+// One face for the engines that this project has: ref (the reference), lanes (the scalar
 // emulation of the fast path's arithmetic) and fast.
-#ifndef SINKPROOF_RUN_ENGINE_H
-#define SINKPROOF_RUN_ENGINE_H
+#ifndef SINKPROOF_RUNNER_H
+#define SINKPROOF_RUNNER_H
 
 #include "ref/forward.h"
 

@@ -3,7 +3,7 @@
 //
 // The engines behind one face. The reference and the emulation are sessions that differ in their
 // table of stages; the fast path is an engine with one sequence.
-#include "audit/command/run_engine.h"
+#include "audit/engine/runner.h"
 
 #include "fast/engine.h"
 #include "fast/isa.h"
