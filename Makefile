@@ -69,7 +69,7 @@ TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py
-ONCE    += tests/doc/test_pictures.py
+ONCE    += tests/doc/test_pictures.py tests/ref/test_alone.sh
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
 endif
@@ -148,10 +148,31 @@ $(BUILD)/tests/test_exact_verify: $(BUILD)/inventory.o
 
 .SECONDARY: $(TESTBIN:%=%.o)
 
+# ref/ alone: compiled where its own headers are the only ones to be found, linked with libc, libm and
+# Jansson. Nothing else has to be installed for it.
+ALONE       := $(BUILD)/alone
+ALONE_PARTS := $(patsubst %.c,$(ALONE)/%.o,$(REF) tests/ref/alone.c)
+ALONE_FLAGS  = $(patsubst -I.,-I$(ALONE)/include,$(CFLAGS))
+.PHONY: ref
+ref: $(ALONE)/sinkproof-ref  ## ref/ alone as a program, with libc, libm and Jansson only: tokens to logits
+	$(ALONE)/sinkproof-ref synthetic:tiny 1 2 3
+
+$(ALONE)/flags: FORCE
+	@mkdir -p $(ALONE)/include
+	@ln -sfn $(CURDIR)/ref $(ALONE)/include/ref
+	@echo '$(CC) $(ALONE_FLAGS)' | cmp -s - $@ || echo '$(CC) $(ALONE_FLAGS)' > $@
+
+$(ALONE_PARTS): $(ALONE)/%.o: %.c $(ALONE)/flags
+	@mkdir -p $(@D)
+	$(call say,compile $< alone)$(CC) $(ALONE_FLAGS) -MMD -MP -c $< -o $@
+
+$(ALONE)/sinkproof-ref: $(ALONE_PARTS)
+	$(call say,link $@)$(CC) $(ALONE_FLAGS) $^ -o $@ -ljansson -lm
+
 demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
-test: $(PROGRAM) $(TESTBIN)  ## install what is missing, build, run every test (CI=true: a skip fails)
+test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref  ## install what is missing, build, run every test (CI=true: a skip fails)
 	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
 
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers

@@ -5,7 +5,7 @@
 // by the fast path. Standard output holds the result and nothing else; time and memory go to
 // standard error; a failed run leaves no trace behind.
 #include "audit/command/command.h"
-#include "audit/command/run_engine.h"
+#include "audit/engine/runner.h"
 #include "audit/trace/trace_write.h"
 #include "fast/engine/engine.h"
 
@@ -96,20 +96,43 @@ static double parse_temperature(struct argp_state *state, const char *text) {
     return t;
 }
 
-// What only makes sense with something else.
-static void check_options(const options *o, struct argp_state *state) {
-    bool known = false, fast = strcmp(o->engine, "fast") == 0;
-    const char *const *names = sinkproof_runner_names();
-    for (size_t i = 0; names[i] != NULL; i++) known = known || strcmp(o->engine, names[i]) == 0;
-    if (o->model == NULL) argp_error(state, "expected a MODEL");
-    if (o->tokens == NULL) argp_error(state, "expected --tokens");
-    if (!known) argp_error(state, "unknown engine '%s': known are ref, lanes and fast", o->engine);
-    if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
-    if (o->threads > 0 && !fast) argp_error(state, "--threads needs --engine fast");
-    if (o->streamed && !fast) argp_error(state, "--streamed needs --engine fast");
-    if (o->packed != NULL && !fast) argp_error(state, "--packed needs --engine fast");
+// The names of the engines, or of the tuned ones alone: "ref, lanes and fast".
+typedef struct engine_list {
+    char text[128];
+} engine_list;
+
+static engine_list list_engines(bool tuned_only) {
+    engine_list list = {""};
+    const char *const *names = sinkproof_runner_names(), *of[16] = {NULL};
+    size_t n = 0, used = 0;
+    for (; *names != NULL && n < 16; names++)
+        if (!tuned_only || sinkproof_runner_tuned(*names)) of[n++] = *names;
+    for (size_t i = 0; i < n && used < sizeof list.text; i++)
+        used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s%s",
+                                 i == 0       ? ""
+                                 : i + 1 == n ? (tuned_only ? " or " : " and ")
+                                              : ", ",
+                                 of[i]);
+    return list;
+}
+
+static void check_tuning(const options *o, struct argp_state *state) {
+    const char *needing = o->threads > 0 ? "threads" : o->streamed ? "streamed" : "packed";
+    bool tuned = o->threads > 0 || o->streamed || o->packed != NULL;
+    if (tuned && !sinkproof_runner_tuned(o->engine))
+        argp_error(state, "--%s needs --engine %s", needing, list_engines(true).text);
     if (o->packed != NULL && o->streamed)
         argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
+}
+
+// What only makes sense with something else.
+static void check_options(const options *o, struct argp_state *state) {
+    if (o->model == NULL) argp_error(state, "expected a MODEL");
+    if (o->tokens == NULL) argp_error(state, "expected --tokens");
+    if (!sinkproof_runner_known(o->engine))
+        argp_error(state, "unknown engine '%s': known are %s", o->engine, list_engines(false).text);
+    if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
+    check_tuning(o, state);
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
@@ -231,8 +254,8 @@ static bool open_engine(run *r, size_t total, sinkproof_error *error) {
     r->open_seconds = seconds_now() - start;
     if (sinkproof_runner_isa(r->runner) != NULL)
         fprintf(stderr,
-                "sinkproof run: engine fast, %s, threads %d, %zu MiB of weights %s in %.2f s\n",
-                sinkproof_runner_isa(r->runner), sinkproof_runner_threads(r->runner),
+                "sinkproof run: engine %s, %s, threads %d, %zu MiB of weights %s in %.2f s\n",
+                r->o->engine, sinkproof_runner_isa(r->runner), sinkproof_runner_threads(r->runner),
                 sinkproof_runner_weight_bytes(r->runner) >> 20,
                 r->o->streamed         ? "to stream, ready"
                 : r->o->packed != NULL ? "ready"
@@ -285,8 +308,9 @@ static const sinkproof_observer *observer_of(const run *r) {
 // progress can be seen.
 static size_t piece_of(const run *r) {
     if (r->o->chunk > 0) return r->o->chunk;
-    bool fast = sinkproof_runner_isa(r->runner) != NULL;
-    return fast && r->writer == NULL && !r->o->streamed ? PIECE : r->n_prompt;
+    return sinkproof_runner_tuned(r->o->engine) && r->writer == NULL && !r->o->streamed
+               ? PIECE
+               : r->n_prompt;
 }
 
 static bool run_prompt(run *r, sinkproof_error *error) {

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The files of a checkpoint and the index of all their tensors.
-#include "ref/model/checkpoint.h"
+#include "ref/model/container.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -122,24 +122,36 @@ static bool exists(const char *directory, const char *file) {
     return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }
 
-// A single model.safetensors is the whole checkpoint in both layouts, whatever lies beside it.
-bool sinkproof_checkpoint_open(const char *directory, bool hf, sinkproof_checkpoint *checkpoint,
-                               sinkproof_error *error) {
+// A single model.safetensors is the whole checkpoint in every layout, whatever lies beside it.
+static bool open_files(const char *directory, bool indexed, sinkproof_checkpoint *checkpoint,
+                       sinkproof_error *error) {
     static const char index[] = "model.safetensors.index.json", single[] = "model.safetensors";
-    bool one = exists(directory, single), sharded = hf && exists(directory, index);
+    bool one = exists(directory, single), sharded = indexed && exists(directory, index);
     if (one && sharded)
         sinkproof_checkpoint_odd(checkpoint, "%s: not read, because %s is there too", index,
                                  single);
     if (one)
         return sinkproof_checkpoint_add(checkpoint, directory, single, error) &&
                index_entries(checkpoint, error);
-    if (!hf) return add_all(checkpoint, directory, error) && index_entries(checkpoint, error);
+    if (!indexed) return add_all(checkpoint, directory, error) && index_entries(checkpoint, error);
     if (!sharded)
         return sinkproof_fail(error, "%s: expected %s or %s, found neither", directory, single,
                               index);
     return sinkproof_checkpoint_shards(checkpoint, directory, error) &&
            index_entries(checkpoint, error) &&
            sinkproof_checkpoint_check_map(checkpoint, directory, error);
+}
+
+bool sinkproof_checkpoint_open(sinkproof_model *model, sinkproof_error *error) {
+    const sinkproof_layout *layout = model->container->layout;
+    size_t length = strlen(model->spec) + sizeof "/config.json";
+    char *path = malloc(length);
+    if (path == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
+    snprintf(path, length, "%s/config.json", model->spec);
+    bool good = sinkproof_config_read(path, &model->config, error);
+    free(path);
+    model->layout = layout->shown;
+    return good && open_files(model->spec, layout->indexed, &model->checkpoint, error);
 }
 
 sinkproof_entry *sinkproof_checkpoint_find(const sinkproof_checkpoint *checkpoint,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A checkpoint directory: which files belong to it, every tensor in them by name, and the
-// views that turn tensors into the weights of a model. Private to ref/model/.
+// A checkpoint directory: which files belong to it, every tensor in them by name, the views that
+// turn tensors into the weights of a model, and writing one. What the layouts of safetensors files
+// share; the names of each are its container's. Private to ref/model/.
 #ifndef SINKPROOF_CHECKPOINT_H
 #define SINKPROOF_CHECKPOINT_H
 
 #include "ref/model/model.h"
 #include "ref/model/safetensors.h"
 #include "ref/model/slots.h"
-#include "ref/model/synthetic.h"
 
 // What the values of a tensor must be.
 typedef enum sinkproof_role {
@@ -36,38 +36,53 @@ typedef struct sinkproof_checkpoint {
     size_t n_odd;
 } sinkproof_checkpoint;
 
-struct sinkproof_model {
-    char *spec;
-    const char *layout;
-    sinkproof_config config;
-    sinkproof_checkpoint checkpoint;
-    sinkproof_synthetic synthetic;
-    char **names; // of synthetic weights
-    size_t n_names;
-    sinkproof_layer *layers;
-    sinkproof_matrix outside[3]; // embedding, final norm, unembedding
-    bool view;                   // of another model, whose files and names it shares
-};
+// A layout: how the tensors of safetensors files are named. "model.layers.3.self_attn.sinks" is
+// `layers`, the layer's number, a dot and the slot's name; experts in MXFP4 are two tensors, with
+// `blocks` and `scales` behind the name. Slots of one name lie in one tensor, one after the other:
+// the rows of matrices, the columns of biases.
+typedef struct sinkproof_layout {
+    const char *shown;       // "hf-mxfp4"
+    const char *dequantized; // the same of experts stored as [experts, in, out], or NULL: never
+    const char *shared;      // the slots of one name: "q, k and v"
+    bool indexed;            // shards are those that model.safetensors.index.json names
+    const char *layers, *blocks, *scales;
+    const char *names[SINKPROOF_SLOTS];
+} sinkproof_layout;
 
-// Opens the files of `directory`: model.safetensors; without it, in the Hugging Face layout
-// (hf) the shards that model.safetensors.index.json names, else every *.safetensors.
-bool sinkproof_checkpoint_open(const char *directory, bool hf, sinkproof_checkpoint *checkpoint,
-                               sinkproof_error *error);
+// The name of a slot's tensor; `suffix` is "", blocks or scales.
+enum { SINKPROOF_TENSOR_NAME = 128 };
+void sinkproof_layout_name(const sinkproof_layout *layout, size_t l, sinkproof_slot slot,
+                           const char *suffix, char name[SINKPROOF_TENSOR_NAME]);
+// Where a slot begins among those of its name, and the length of them all: of its rows, or of a
+// vector's columns.
+void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_config *config,
+                            sinkproof_slot slot, size_t *first, size_t *whole);
+
+// The functions of a container that is a directory of config.json and safetensors files, by its
+// layout (container.h says what each does). `open` reads config.json and opens the files:
+// model.safetensors; without it the shards that the index names, or every *.safetensors.
+struct sinkproof_container;
+struct sinkproof_wanted;
+struct sinkproof_writing;
+bool sinkproof_checkpoint_open(sinkproof_model *model, sinkproof_error *error);
+bool sinkproof_checkpoint_view(const struct sinkproof_wanted *wanted, sinkproof_matrix *out);
+bool sinkproof_checkpoint_complete(sinkproof_model *model, sinkproof_error *error);
+bool sinkproof_checkpoint_write(const struct sinkproof_container *container,
+                                const sinkproof_model *model, const char *directory,
+                                const struct sinkproof_writing *how, sinkproof_error *error);
+
 void sinkproof_checkpoint_close(sinkproof_checkpoint *checkpoint);
 sinkproof_entry *sinkproof_checkpoint_find(const sinkproof_checkpoint *checkpoint,
                                            const char *name);
 void sinkproof_checkpoint_odd(sinkproof_checkpoint *checkpoint, const char *format, ...)
     SINKPROOF_PRINTF(2, 3);
 
-// Opens one more file; the two halves of sinkproof_checkpoint_open.
+// Opens one more file; and the shards that an index names.
 bool sinkproof_checkpoint_add(sinkproof_checkpoint *checkpoint, const char *directory,
                               const char *file, sinkproof_error *error);
 bool sinkproof_checkpoint_shards(sinkproof_checkpoint *checkpoint, const char *directory,
                                  sinkproof_error *error);
 bool sinkproof_checkpoint_check_map(sinkproof_checkpoint *checkpoint, const char *directory,
                                     sinkproof_error *error);
-
-// Fills model->layers and model->outside from model->checkpoint; sets the layout.
-bool sinkproof_checkpoint_map(sinkproof_model *model, bool hf, sinkproof_error *error);
 
 #endif

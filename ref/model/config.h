@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The numbers that define a GPT-OSS model (model.config), read from config.json in
-// either layout: OpenAI's original, or Hugging Face's with `rope_scaling` or
-// `rope_parameters`.
+// The numbers that define a GPT-OSS model (model.config), read from config.json in the layout of
+// any container that has one.
 #ifndef SINKPROOF_CONFIG_H
 #define SINKPROOF_CONFIG_H
 
@@ -36,13 +35,6 @@ bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof
 bool sinkproof_config_parse(const char *text, size_t length, const char *name,
                             sinkproof_config *config, sinkproof_error *error);
 
-// Which of the two layouts a text is in: Hugging Face's names its model_type, OpenAI's has
-// sixteen keys and no others.
-bool sinkproof_config_parse_layout(const char *text, size_t length, const char *name,
-                                   sinkproof_config *config, bool *hf, sinkproof_error *error);
-bool sinkproof_config_read_layout(const char *path, sinkproof_config *config, bool *hf,
-                                  sinkproof_error *error);
-
 // The conditions above on a configuration from anywhere; `name` stands in error sentences.
 bool sinkproof_config_check(const sinkproof_config *config, const char *name,
                             sinkproof_error *error);
@@ -50,14 +42,13 @@ bool sinkproof_config_check(const sinkproof_config *config, const char *name,
 // As released: layers 0, 2, 4, ... slide.
 void sinkproof_config_alternate(sinkproof_config *config);
 
-// Writes config.json in the Hugging Face layout (hf) or OpenAI's. The latter has no place for
-// another pattern of layers, epsilon, alpha or truncation than the released ones: an error.
-bool sinkproof_config_write(const char *path, const sinkproof_config *config, bool hf,
+// Writes config.json as a container has it, for experts in MXFP4 or not. What its layout has no
+// place for (another pattern of layers, epsilon, alpha or truncation than the released ones in the
+// original one) is an error.
+struct sinkproof_container; // ref/model/container.h
+bool sinkproof_config_write(const char *path, const sinkproof_config *config,
+                            const struct sinkproof_container *container, bool mxfp4,
                             sinkproof_error *error);
-
-// The Hugging Face layout with the quantization_config that announces MXFP4 experts.
-bool sinkproof_config_write_mxfp4(const char *path, const sinkproof_config *config,
-                                  sinkproof_error *error);
 
 // "tiny", "gpt-oss-20b", "gpt-oss-120b"; false for any other name.
 bool sinkproof_config_named(const char *name, sinkproof_config *config);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading one JSON object of config.json, key by key. Private to ref/model/: the keys of each
-// layout are config.c's.
+// Reading one JSON object of config.json, key by key, and what the layouts share. Private to
+// ref/model/: the keys of each layout are its container's.
 #ifndef SINKPROOF_CONFIG_READER_H
 #define SINKPROOF_CONFIG_READER_H
 
@@ -41,5 +41,15 @@ void sinkproof_config_require_string(sinkproof_config_reader *in, const char *ke
 void sinkproof_config_require_number(sinkproof_config_reader *in, const char *key, double only,
                                      const char *expected);
 void sinkproof_config_require_bool(sinkproof_config_reader *in, const char *key, bool only);
+
+// The keys that every layout has under the same name, read and made.
+void sinkproof_config_read_common(sinkproof_config_reader *in);
+json_t *sinkproof_config_make_common(const sinkproof_config *config);
+
+// factor * original context, the positions that YaRN was made for.
+size_t sinkproof_config_extended_context(const sinkproof_config *config);
+
+// Whether config.json in a directory is there, is an object, and `knows` says yes.
+bool sinkproof_config_is(const char *directory, bool (*knows)(const json_t *object));
 
 #endif

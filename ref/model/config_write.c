@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Known configurations, their conditions, and writing config.json in both layouts.
-#include "ref/model/config.h"
-
+// Known configurations, their conditions, and writing config.json.
 #include "ref/model/bytes.h"
+#include "ref/model/container.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool sinkproof_config_named(const char *name, sinkproof_config *config) {
@@ -126,15 +123,7 @@ bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkpro
     return true;
 }
 
-static json_t *layer_types(const sinkproof_config *c) {
-    json_t *types = json_array();
-    for (size_t l = 0; l < c->n_layers; l++)
-        json_array_append_new(types,
-                              json_string(c->sliding[l] ? "sliding_attention" : "full_attention"));
-    return types;
-}
-
-static json_t *common(const sinkproof_config *c) {
+json_t *sinkproof_config_make_common(const sinkproof_config *c) {
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "num_hidden_layers",
                      (json_int_t)c->n_layers, "vocab_size", (json_int_t)c->vocab, "hidden_size",
                      (json_int_t)c->hidden, "intermediate_size", (json_int_t)c->inter, "head_dim",
@@ -142,44 +131,6 @@ static json_t *common(const sinkproof_config *c) {
                      "num_key_value_heads", (json_int_t)c->n_kv_heads, "sliding_window",
                      (json_int_t)c->window, "swiglu_limit", c->swiglu_limit, "rope_theta",
                      c->rope_theta, "initial_context_length", (json_int_t)c->yarn_original_context);
-}
-
-static json_t *openai_layout(const sinkproof_config *c) {
-    json_t *out = common(c);
-    json_object_set_new(out, "num_experts", json_integer((json_int_t)c->n_experts));
-    json_object_set_new(out, "experts_per_token", json_integer((json_int_t)c->n_chosen));
-    json_object_set_new(out, "rope_scaling_factor", json_real(c->yarn_factor));
-    json_object_set_new(out, "rope_ntk_alpha", json_real(c->yarn_beta_slow));
-    json_object_set_new(out, "rope_ntk_beta", json_real(c->yarn_beta_fast));
-    return out;
-}
-
-static json_t *hf_layout(const sinkproof_config *c, bool mxfp4) {
-    json_t *out = common(c);
-    json_t *more = json_pack(
-        "{s:[s], s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:b, s:b}",
-        "architectures", "GptOssForCausalLM", "model_type", "gpt_oss", "dtype", "bfloat16",
-        "attention_bias", 1, "attention_dropout", 0.0, "hidden_act", "silu", "num_local_experts",
-        (json_int_t)c->n_experts, "num_experts_per_tok", (json_int_t)c->n_chosen,
-        "experts_per_token", (json_int_t)c->n_chosen, "max_position_embeddings",
-        (json_int_t)c->max_context, "rms_norm_eps", c->rms_eps, "swiglu_alpha", c->swiglu_alpha,
-        "tie_word_embeddings", 0, "output_router_logits", 0, "use_cache", 1);
-    json_t *rope =
-        json_pack("{s:s, s:f, s:f, s:f, s:I, s:b}", "rope_type", "yarn", "factor", c->yarn_factor,
-                  "beta_fast", c->yarn_beta_fast, "beta_slow", c->yarn_beta_slow,
-                  "original_max_position_embeddings", (json_int_t)c->yarn_original_context,
-                  "truncate", (int)c->yarn_truncate);
-    json_object_update(out, more);
-    json_decref(more);
-    json_object_set_new(out, "rope_scaling", rope);
-    json_object_set_new(out, "layer_types", layer_types(c));
-    if (mxfp4)
-        json_object_set_new(out, "quantization_config",
-                            json_pack("{s:s, s:[s, s, s, s]}", "quant_method", "mxfp4",
-                                      "modules_to_not_convert", "model.layers.*.self_attn",
-                                      "model.layers.*.mlp.router", "model.embed_tokens",
-                                      "lm_head"));
-    return out;
 }
 
 static bool write_object(const char *path, json_t *object, sinkproof_error *error) {
@@ -195,23 +146,9 @@ static bool write_object(const char *path, json_t *object, sinkproof_error *erro
     return good;
 }
 
-bool sinkproof_config_write(const char *path, const sinkproof_config *config, bool hf,
+bool sinkproof_config_write(const char *path, const sinkproof_config *config,
+                            const sinkproof_container *container, bool mxfp4,
                             sinkproof_error *error) {
-    if (hf) return write_object(path, hf_layout(config, false), error);
-    bool released =
-        config->swiglu_alpha == 1.702 && config->rms_eps == 1e-5 && !config->yarn_truncate;
-    for (size_t l = 0; l < config->n_layers; l++)
-        released = released && config->sliding[l] == (l % 2 == 0);
-    if (!released)
-        return sinkproof_fail(error,
-                              "%s: expected alpha 1.702, epsilon 1e-5, alternating layers "
-                              "and an untruncated ramp, which the original layout takes for "
-                              "granted, found another configuration",
-                              path);
-    return write_object(path, openai_layout(config), error);
-}
-
-bool sinkproof_config_write_mxfp4(const char *path, const sinkproof_config *config,
-                                  sinkproof_error *error) {
-    return write_object(path, hf_layout(config, true), error);
+    json_t *object = container->make_config(config, mxfp4, path, error);
+    return object != NULL && write_object(path, object, error);
 }

@@ -5,7 +5,7 @@
 // rest on them: engines pass them on, flush them, or read the byte as a power of two
 // (mxfp4.decode). One is legal: a sink of -infinity, whose exponential is 0, is a head without a
 // sink.
-#include "ref/model/checkpoint.h"
+#include "ref/model/container.h"
 
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"

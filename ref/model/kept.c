@@ -4,7 +4,7 @@
 // A model as an engine keeps it: the weights rounded to a narrower format than the container's, as
 // `model.half()` does, MXFP4 experts decoded and rounded too. A view of the opened model: rows are
 // rounded when they are read, nothing is copied.
-#include "ref/model/checkpoint.h"
+#include "ref/model/container.h"
 #include "ref/model/slots.h"
 
 #include <math.h>

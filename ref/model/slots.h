@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The 17 weights of a layer and the 3 outside, as data: member, shape, and the name in each
-// container. What opens, makes, writes and lists checkpoints walks this table, so that no two of
-// them can disagree about a shape.
+// The 17 weights of a layer and the 3 outside, as data: member and shape. What opens, makes, writes
+// and lists checkpoints walks this table, so that no two of them can disagree about a shape.
 #ifndef SINKPROOF_SLOTS_H
 #define SINKPROOF_SLOTS_H
 
@@ -35,12 +34,6 @@ typedef enum sinkproof_slot {
 } sinkproof_slot;
 
 const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"
-
-// The name in the Hugging Face layout ("self_attn.q_proj.weight") and in the original one
-// ("attn.qkv.weight", shared by q, k and v) after the prefix of the layer. For experts'
-// matrices the name before "_blocks" or ".blocks".
-const char *sinkproof_slot_hf(sinkproof_slot slot);
-const char *sinkproof_slot_openai(sinkproof_slot slot);
 
 bool sinkproof_slot_is_vector(sinkproof_slot slot);  // rows is 1 and not in the container's shape
 bool sinkproof_slot_is_stacked(sinkproof_slot slot); // one per expert

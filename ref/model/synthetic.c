@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The counter-based generator: an element is a function of the seed, its stream and its number.
+// The counter-based generator: an element is a function of the seed, its stream and its number. And
+// the container "synthetic:NAME[,seed=N][,layers=N]" of what it makes.
 #include "ref/model/synthetic.h"
 
+#include "ref/model/container.h"
 #include "ref/model/mxfp4.h"
 #include "ref/splitmix.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static uint64_t key_of(const sinkproof_matrix *matrix) {
     return sinkproof_mix(sinkproof_mix(matrix->synthetic->seed + sinkproof_golden) +
@@ -118,3 +124,125 @@ sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic
     matrix.stack_stride = matrix.rows * matrix.cols;
     return matrix;
 }
+
+static const char prefix[] = "synthetic:";
+
+// What a synthetic model keeps: how its weights are made, and their names.
+typedef struct made {
+    sinkproof_synthetic synthetic;
+    char **names;
+    size_t n_names;
+} made;
+
+static bool recognises(const char *spec) {
+    return strncmp(spec, prefix, strlen(prefix)) == 0;
+}
+
+// "seed" or "layers" of a synthetic model: decimal digits only.
+static bool parse_number(const char *text, const char *spec, uint64_t *number,
+                         sinkproof_error *error) {
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0) return true;
+    return sinkproof_fail(error, "%s: expected a whole number, found \"%s\"", spec, text);
+}
+
+static bool parse_options(char *options, const char *spec, uint64_t *seed, uint64_t *layers,
+                          sinkproof_error *error) {
+    char *rest = NULL;
+    for (char *word = strtok_r(options, ",", &rest); word != NULL;
+         word = strtok_r(NULL, ",", &rest)) {
+        bool known = true, good = true;
+        if (strncmp(word, "seed=", 5) == 0)
+            good = parse_number(word + 5, spec, seed, error);
+        else if (strncmp(word, "layers=", 7) == 0)
+            good = parse_number(word + 7, spec, layers, error);
+        else
+            known = false;
+        if (!known)
+            return sinkproof_fail(error, "%s: expected seed=N or layers=N, found \"%s\"", spec,
+                                  word);
+        if (!good) return false;
+    }
+    return true;
+}
+
+// NAME[,seed=N][,layers=N] into config and seed. More layers than NAME has alternate on.
+static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t *seed,
+                            sinkproof_error *error) {
+    char *text = strdup(spec + strlen(prefix));
+    if (text == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
+    char *comma = strchr(text, ',');
+    uint64_t layers = UINT64_MAX; // as many as NAME has
+    *seed = 0;
+    if (comma != NULL) *comma = '\0';
+    bool good = comma == NULL || parse_options(comma + 1, spec, seed, &layers, error);
+    if (good && !sinkproof_config_named(text, config)) {
+        struct stat status;
+        good = stat(text, &status) == 0;
+        if (!good)
+            sinkproof_fail(error,
+                           "%s: expected tiny, gpt-oss-20b, gpt-oss-120b or the path of a "
+                           "config.json, found \"%s\"",
+                           spec, text);
+        good = good && sinkproof_config_read(text, config, error);
+    }
+    free(text);
+    if (!good) return false;
+    for (size_t l = config->n_layers; l < SINKPROOF_MAX_LAYERS; l++)
+        config->sliding[l] = l % 2 == 0;
+    if (layers != UINT64_MAX) config->n_layers = (size_t)layers;
+    if (!sinkproof_config_check(config, spec, error)) return false;
+    if (config->hidden % SINKPROOF_MXFP4_BLOCK == 0 && config->inter % SINKPROOF_MXFP4_BLOCK == 0)
+        return true;
+    return sinkproof_fail(error,
+                          "%s: expected widths that are multiples of 32 for MXFP4, found "
+                          "hidden %zu and experts' %zu",
+                          spec, config->hidden, config->inter);
+}
+
+static bool open_synthetic(sinkproof_model *model, sinkproof_error *error) {
+    uint64_t seed;
+    model->layout = "synthetic";
+    if (!parse_synthetic(model->spec, &model->config, &seed, error)) return false;
+    size_t weights = model->config.n_layers * SINKPROOF_LAYER_SLOTS + 3;
+    made *state = model->state = calloc(1, sizeof *state);
+    if (state != NULL) state->names = calloc(weights, sizeof *state->names);
+    if (state == NULL || state->names == NULL)
+        return sinkproof_fail(error, "%s: out of memory", model->spec);
+    sinkproof_synthetic_init(&state->synthetic, &model->config, seed);
+    return true;
+}
+
+// The layer of an outside stream is 0, whatever the number of layers.
+static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
+    made *state = wanted->model->state;
+    char name[64];
+    if (wanted->slot >= SINKPROOF_LAYER_SLOTS)
+        snprintf(name, sizeof name, "%s", sinkproof_slot_name(wanted->slot));
+    else
+        snprintf(name, sizeof name, "layer.%zu.%s", wanted->l, sinkproof_slot_name(wanted->slot));
+    char *kept = state->names[state->n_names] = strdup(name);
+    if (kept == NULL)
+        return sinkproof_fail(wanted->error, "%s: out of memory", wanted->model->spec);
+    state->n_names++;
+    *out = sinkproof_synthetic_matrix(&state->synthetic, &wanted->model->config, wanted->l,
+                                      wanted->slot, kept);
+    return true;
+}
+
+static void close_synthetic(sinkproof_model *model) {
+    made *state = model->state;
+    if (state == NULL) return;
+    for (size_t i = 0; i < state->n_names; i++) free(state->names[i]);
+    free(state->names);
+    free(state);
+}
+
+const sinkproof_container sinkproof_container_synthetic = {
+    .recognises = recognises,
+    .open = open_synthetic,
+    .find = find,
+    .close = close_synthetic,
+};

@@ -40,9 +40,10 @@ MAY = {
     "fast": ({"ref", "fast"}, lambda h: h in C | POSIX or VECTORS.match(h)),
     "proofs": ({"ref", "proofs"}, lambda h: h in C | POSIX or PROVERS.match(h)),
     # The products of audit/: a trace knows the model alone, the judge the traces and the bounds, verify
-    # both, bench the fast path; the command knows them all, and none of them the command.
+    # both, engine and bench the fast path; the command knows them all, and none of them the command.
     "audit": ({"ref"}, lambda h: h in C),
     "audit/trace": ({"ref", "audit/trace", "audit/version.h"}, lambda h: h in C | POSIX),
+    "audit/engine": ({"ref", "fast", "audit/engine"}, lambda h: h in C),
     "audit/judge": ({"ref", "proofs", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
     "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),

@@ -4,7 +4,7 @@
 // config.json (model.config): the released configuration in each form in which it is met
 // (original, transformers 4 with rope_scaling, transformers 5 with rope_parameters) gives
 // the same numbers; one wrong key at a time gives an error that names it.
-#include "ref/model/config.h"
+#include "ref/model/container.h"
 #include "tests/shared/tap.h"
 
 #include <stdint.h>
@@ -206,10 +206,12 @@ static void check_writing(const char *name) {
     char path[] = "/tmp/sinkproof-config-XXXXXX";
     int descriptor = mkstemp(path);
     sinkproof_config_named(name, &config);
-    ok(descriptor >= 0 && sinkproof_config_write(path, &config, false, &error) &&
+    ok(descriptor >= 0 &&
+           sinkproof_config_write(path, &config, sinkproof_container_named("openai"), true,
+                                  &error) &&
            sinkproof_config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s written and read in the original layout %s", name, error.text);
-    ok(sinkproof_config_write_mxfp4(path, &config, &error) &&
+    ok(sinkproof_config_write(path, &config, sinkproof_container_named("hf"), true, &error) &&
            sinkproof_config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s written and read with quantization_config %s", name, error.text);
     config.sliding[0] = false;
@@ -217,10 +219,10 @@ static void check_writing(const char *name) {
     config.swiglu_alpha = 1.6;
     config.rms_eps = 1e-6;
     config.max_context = 1000;
-    ok(sinkproof_config_write(path, &config, true, &error) &&
+    ok(sinkproof_config_write(path, &config, sinkproof_container_named("hf"), false, &error) &&
            sinkproof_config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s, altered, in Hugging Face's layout %s", name, error.text);
-    ok(!sinkproof_config_write(path, &config, false, &error) &&
+    ok(!sinkproof_config_write(path, &config, sinkproof_container_named("openai"), true, &error) &&
            sinkproof_config_read(path, &back, &error) && equal(&config, &back),
        "model.config the original layout cannot say it, and nothing is written: %s", error.text);
     if (descriptor >= 0) close(descriptor);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One face for the engines that `sinkproof run` knows: ref (the reference), lanes (the scalar
-// emulation of the fast path's arithmetic) and fast.
-#ifndef SINKPROOF_RUN_ENGINE_H
-#define SINKPROOF_RUN_ENGINE_H
+// One face for the engines that this project has: ref (the reference), lanes (the scalar
+// emulation of the fast path's arithmetic) and fast. `engine` is the name of one of them.
+#ifndef SINKPROOF_RUNNER_H
+#define SINKPROOF_RUNNER_H
 
 #include "ref/forward.h"
 
 typedef struct sinkproof_runner_options {
-    const char *engine; // "ref", "lanes", "fast"
-    int threads;        // fast: 0, as many as processors
-    bool streamed;      // fast: one layer's weights at a time
-    const char *packed; // fast: the file that keeps packed weights, or NULL
+    const char *engine;
+    int threads;        // tuned engines: 0, as many as processors
+    bool streamed;      // tuned engines: one layer's weights at a time
+    const char *packed; // tuned engines: the file that keeps packed weights, or NULL
     size_t max_tokens;  // that will go through
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL
 } sinkproof_runner_options;
@@ -21,6 +21,8 @@ typedef struct sinkproof_runner sinkproof_runner;
 
 // The known names, NULL-terminated.
 const char *const *sinkproof_runner_names(void);
+bool sinkproof_runner_known(const char *engine);
+bool sinkproof_runner_tuned(const char *engine);         // heeds threads, streamed and packed
 const char *sinkproof_runner_policy(const char *engine); // its default
 
 // Whether the engine can follow the policy, and the instruction set asked for runs; otherwise a

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The engine fast: the optimized path with one sequence.
+#include "audit/engine/kinds.h"
+#include "fast/engine/engine.h"
+#include "fast/kernels/isa.h"
+
+#include <stdlib.h>
+
+typedef struct state {
+    size_t vocab;
+    sinkproof_engine *engine;
+    sinkproof_sequence *sequence;
+    float *logits_v;
+} state;
+
+static bool serves(const sinkproof_policy *policy, sinkproof_error *error) {
+    const sinkproof_kernels *kernels = sinkproof_isa_choose(NULL, error);
+    return kernels != NULL && sinkproof_engine_serves(kernels, policy, error);
+}
+
+static bool open_fast(const sinkproof_model *model, const sinkproof_policy *policy,
+                      const sinkproof_runner_options *options, void **out, sinkproof_error *error) {
+    sinkproof_engine_options fast = {.threads = options->threads,
+                                     .streamed = options->streamed,
+                                     .packed = options->packed,
+                                     .progress = options->progress};
+    state *s = *out = calloc(1, sizeof *s);
+    if (s == NULL) return sinkproof_fail(error, "no memory for a session");
+    s->vocab = sinkproof_model_config(model)->vocab;
+    s->logits_v = malloc(s->vocab * sizeof *s->logits_v);
+    if (s->logits_v == NULL) return sinkproof_fail(error, "no memory for the logits");
+    if (!sinkproof_engine_new(model, policy, &fast, &s->engine, error)) return false;
+    s->sequence = sinkproof_sequence_new(s->engine, options->max_tokens, error);
+    return s->sequence != NULL;
+}
+
+static void close_fast(void *of) {
+    state *s = of;
+    if (s == NULL) return;
+    sinkproof_sequence_free(s->sequence);
+    sinkproof_engine_free(s->engine);
+    free(s->logits_v);
+    free(s);
+}
+
+static bool forward(void *of, size_t n, const int32_t *tokens_n, double *logits_v,
+                    const sinkproof_observer *observer, sinkproof_error *error) {
+    state *s = of;
+    sinkproof_part part = {s->sequence, n, tokens_n, logits_v != NULL ? s->logits_v : NULL, false};
+    if (!sinkproof_engine_forward(s->engine, 1, &part, observer, error)) return false;
+    for (size_t v = 0; logits_v != NULL && v < s->vocab; v++) logits_v[v] = s->logits_v[v];
+    return true;
+}
+
+static size_t length(const void *of) {
+    return sinkproof_sequence_length(((const state *)of)->sequence);
+}
+
+static const char *isa(const void *of) {
+    return sinkproof_engine_kernels(((const state *)of)->engine)->isa;
+}
+
+static int threads(const void *of) {
+    return sinkproof_engine_threads(((const state *)of)->engine);
+}
+
+static size_t weight_bytes(const void *of) {
+    return sinkproof_engine_weight_bytes(((const state *)of)->engine);
+}
+
+// A pass over the keys in pieces never holds weights that are normalised, and the bias is added
+// before a product leaves its registers.
+static const char *const unseen[] = {"A9", "A10", "M5", "M9", NULL};
+
+const sinkproof_engine_kind sinkproof_kind_fast = {
+    .policy = "f32",
+    .points = SINKPROOF_POINTS_OF_FAST,
+    .unseen = unseen,
+    .tuned = true,
+    .serves = serves,
+    .open = open_fast,
+    .close = close_fast,
+    .forward = forward,
+    .length = length,
+    .isa = isa,
+    .threads = threads,
+    .weight_bytes = weight_bytes,
+};

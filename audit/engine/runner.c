@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The list of engines, and the one face over them.
+#include "audit/engine/runner.h"
+
+#include "audit/engine/kinds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const sinkproof_engine_kind sinkproof_kind_ref, sinkproof_kind_lanes; // sessions.c
+extern const sinkproof_engine_kind sinkproof_kind_fast;                      // fast.c
+
+// The list: an engine is a name and, in the same place, a row.
+static const char *const names[] = {"ref", "lanes", "fast", NULL};
+static const sinkproof_engine_kind *const kinds[] = {&sinkproof_kind_ref, &sinkproof_kind_lanes,
+                                                     &sinkproof_kind_fast};
+
+struct sinkproof_runner {
+    const sinkproof_engine_kind *kind;
+    void *state;
+};
+
+const char *const *sinkproof_runner_names(void) {
+    return names;
+}
+
+bool sinkproof_runner_known(const char *engine) {
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], engine) == 0) return true;
+    return false;
+}
+
+// Of a known name.
+static const sinkproof_engine_kind *kind_of(const char *engine) {
+    size_t i = 0;
+    while (strcmp(names[i], engine) != 0) i++;
+    return kinds[i];
+}
+
+const char *sinkproof_runner_policy(const char *engine) {
+    return kind_of(engine)->policy;
+}
+
+bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
+                             sinkproof_error *error) {
+    return kind_of(engine)->serves(policy, error);
+}
+
+const char *sinkproof_runner_points(const char *engine) {
+    return kind_of(engine)->points;
+}
+
+bool sinkproof_runner_tuned(const char *engine) {
+    return kind_of(engine)->tuned;
+}
+
+// "A9" of "03.A9,M8" is the point of the first word: its length, and where it begins.
+static size_t point_of(const char *word, const char **point) {
+    size_t length = strcspn(word, ","), layer = strspn(word, "0123456789");
+    if (layer > 0 && word[layer] == '.') layer++;
+    *point = word + layer;
+    return length - layer;
+}
+
+bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_error *error) {
+    const sinkproof_engine_kind *kind = kind_of(engine);
+    for (const char *word = points; *word != '\0';) {
+        const char *point;
+        size_t length = point_of(word, &point);
+        for (const char *const *unseen = kind->unseen; *unseen != NULL; unseen++)
+            if (length == strlen(*unseen) && strncmp(point, *unseen, length) == 0)
+                return sinkproof_fail(error, "engine %s never holds %s: known are %s", engine,
+                                      *unseen, kind->points);
+        word = point + length;
+        if (*word == ',') word++;
+    }
+    return true;
+}
+
+bool sinkproof_runner_new(const sinkproof_model *model, const sinkproof_policy *policy,
+                          const sinkproof_runner_options *options, sinkproof_runner **runner,
+                          sinkproof_error *error) {
+    sinkproof_runner *r = *runner = calloc(1, sizeof *r);
+    if (r == NULL) return sinkproof_fail(error, "no memory for a session");
+    r->kind = kind_of(options->engine);
+    return sinkproof_model_fits(model, policy->weights, error) &&
+           r->kind->open(model, policy, options, &r->state, error);
+}
+
+void sinkproof_runner_free(sinkproof_runner *r) {
+    if (r == NULL) return;
+    r->kind->close(r->state);
+    free(r);
+}
+
+bool sinkproof_runner_forward(sinkproof_runner *r, size_t n, const int32_t *tokens_n,
+                              double *logits_v, const sinkproof_observer *observer,
+                              sinkproof_error *error) {
+    return r->kind->forward(r->state, n, tokens_n, logits_v, observer, error);
+}
+
+size_t sinkproof_runner_length(const sinkproof_runner *r) {
+    return r->kind->length(r->state);
+}
+
+const char *sinkproof_runner_isa(const sinkproof_runner *r) {
+    return r->kind->isa != NULL ? r->kind->isa(r->state) : NULL;
+}
+
+int sinkproof_runner_threads(const sinkproof_runner *r) {
+    return r->kind->threads != NULL ? r->kind->threads(r->state) : 1;
+}
+
+size_t sinkproof_runner_weight_bytes(const sinkproof_runner *r) {
+    return r->kind->weight_bytes != NULL ? r->kind->weight_bytes(r->state) : 0;
+}

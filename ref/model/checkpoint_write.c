@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Writing a model as a checkpoint: config.json and model.safetensors, in the layout of a container.
+// Rows are made or read, written and forgotten: a full-size model is never in memory. Nothing is
+// quantized here; MXFP4 experts can be written as bf16, which is exact or refused.
+#include "ref/model/container.h"
+
+#include "ref/model/bf16.h"
+#include "ref/model/mxfp4.h"
+#include "ref/model/synthetic.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// One checkpoint on its way out.
+typedef struct job {
+    const sinkproof_model *model;
+    const sinkproof_container *container;
+    const sinkproof_layout *layout;
+    const sinkproof_config *config;
+    const sinkproof_writing *how;
+    sinkproof_safetensors_writer *writer;
+    uint8_t *bytes; // a row, or a whole dequantized expert
+    double *row_c;
+    sinkproof_error *error;
+} job;
+
+static bool shares_tensor(const job *out, int a, sinkproof_slot b) {
+    return strcmp(out->layout->names[a], out->layout->names[b]) == 0;
+}
+
+// Slots of one name are one tensor, declared and written with the first of them.
+static bool comes_with_another(const job *out, sinkproof_slot slot) {
+    for (int s = 0; s < (int)slot; s++)
+        if (shares_tensor(out, s, slot)) return true;
+    return false;
+}
+
+static void declare(const job *out, const char *name, sinkproof_dtype dtype, size_t rank,
+                    const size_t *shape) {
+    sinkproof_safetensors_writer_declare(out->writer, name, dtype, rank, shape);
+}
+
+static void declare_mxfp4(const job *out, size_t l, sinkproof_slot slot,
+                          const sinkproof_matrix *w) {
+    char name[SINKPROOF_TENSOR_NAME];
+    const size_t shape[4] = {w->count, w->rows, w->cols / SINKPROOF_MXFP4_BLOCK,
+                             SINKPROOF_MXFP4_BYTES};
+    sinkproof_layout_name(out->layout, l, slot, out->layout->blocks, name);
+    declare(out, name, SINKPROOF_DTYPE_U8, 4, shape);
+    sinkproof_layout_name(out->layout, l, slot, out->layout->scales, name);
+    declare(out, name, SINKPROOF_DTYPE_U8, 3, shape);
+}
+
+// Dequantized experts are transposed: [experts, in, out].
+static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
+                          const sinkproof_matrix *w) {
+    char name[SINKPROOF_TENSOR_NAME];
+    size_t shape[3], rank = 0, first, whole;
+    bool vector = sinkproof_slot_is_vector(slot), expert = sinkproof_slot_is_expert_matrix(slot);
+    sinkproof_layout_place(out->layout, out->config, slot, &first, &whole);
+    if (sinkproof_slot_is_stacked(slot)) shape[rank++] = w->count;
+    if (expert) shape[rank++] = w->cols;
+    shape[rank++] = whole;
+    if (!expert && !vector) shape[rank++] = w->cols;
+    sinkproof_layout_name(out->layout, l, slot, "", name);
+    declare(out, name, w->dtype == SINKPROOF_DTYPE_MXFP4 ? SINKPROOF_DTYPE_BF16 : w->dtype, rank,
+            shape);
+}
+
+static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
+    sinkproof_matrix w = sinkproof_model_slot(out->model, l, slot);
+    if (comes_with_another(out, slot)) return true;
+    if (w.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
+        declare_mxfp4(out, l, slot, &w);
+    else
+        declare_plain(out, l, slot, &w);
+    return true;
+}
+
+static bool put(const job *out, const void *bytes, size_t length) {
+    return sinkproof_safetensors_writer_bytes(out->writer, bytes, length, out->error);
+}
+
+// Codes first (part 0), then scales (part 1).
+static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part) {
+    size_t half = stack->cols / 2, blocks = stack->cols / SINKPROOF_MXFP4_BLOCK;
+    bool good = true;
+    for (size_t e = 0; good && e < stack->count; e++) {
+        sinkproof_matrix w = sinkproof_matrix_at(stack, e);
+        for (size_t r = 0; good && r < w.rows; r++) {
+            const uint8_t *codes = out->bytes, *scales = out->bytes + half;
+            if (w.data == NULL) {
+                sinkproof_synthetic_codes(&w, r, out->bytes, out->bytes + half);
+            } else {
+                codes = w.data + r * half;
+                scales = w.scales + r * blocks;
+            }
+            good = part == 0 ? put(out, codes, half) : put(out, scales, blocks);
+        }
+    }
+    return good;
+}
+
+// x as two bytes of bf16, if that is what it is.
+static bool encode(const job *out, const sinkproof_matrix *w, double x, uint8_t *bytes) {
+    uint16_t bits = sinkproof_bf16_bits(x);
+    bytes[0] = (uint8_t)bits;
+    bytes[1] = (uint8_t)(bits >> 8);
+    return sinkproof_bf16_value(bits) == x ||
+           sinkproof_fail(out->error,
+                          "tensor %s: expected values that bf16 holds exactly, found "
+                          "%a",
+                          w->name, x);
+}
+
+// [rows, cols] of each expert, written as [cols, rows].
+static bool write_dequantized(const job *out, const sinkproof_matrix *stack) {
+    bool good = true;
+    for (size_t e = 0; good && e < stack->count; e++) {
+        sinkproof_matrix w = sinkproof_matrix_at(stack, e);
+        for (size_t r = 0; good && r < w.rows; r++) {
+            sinkproof_matrix_row(&w, r, out->row_c);
+            for (size_t c = 0; good && c < w.cols; c++)
+                good = encode(out, &w, out->row_c[c], out->bytes + 2 * (c * w.rows + r));
+        }
+        good = good && put(out, out->bytes, 2 * w.rows * w.cols);
+    }
+    return good;
+}
+
+// Stored weights are copied as the bytes that they are (a transposed expert too: the whole
+// of it is contiguous); synthetic ones are bf16.
+static bool write_plain(const job *out, const sinkproof_matrix *stack) {
+    bool good = true;
+    for (size_t e = 0; good && e < stack->count; e++) {
+        sinkproof_matrix w = sinkproof_matrix_at(stack, e);
+        size_t size = sinkproof_dtype_size(w.dtype);
+        if (w.data != NULL) good = put(out, w.data, w.rows * w.cols * size);
+        for (size_t r = 0; good && w.data == NULL && r < w.rows; r++) {
+            sinkproof_matrix_row(&w, r, out->row_c);
+            for (size_t c = 0; good && c < w.cols; c++)
+                good = encode(out, &w, out->row_c[c], out->bytes + 2 * c);
+            good = good && put(out, out->bytes, 2 * w.cols);
+        }
+    }
+    return good;
+}
+
+static bool same_dtype(const job *out, size_t l, sinkproof_slot slot, sinkproof_dtype dtype) {
+    for (int s = (int)slot + 1; s < SINKPROOF_SLOTS; s++)
+        if (shares_tensor(out, s, slot) &&
+            sinkproof_model_slot(out->model, l, (sinkproof_slot)s).dtype != dtype)
+            return sinkproof_fail(out->error, "tensor %s: expected %s of one dtype",
+                                  sinkproof_model_slot(out->model, l, slot).name,
+                                  out->layout->shared);
+    return true;
+}
+
+static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
+    bool good = true;
+    for (int s = (int)slot; good && s < SINKPROOF_SLOTS; s++) {
+        if (!shares_tensor(out, s, slot)) continue;
+        sinkproof_matrix w = sinkproof_model_slot(out->model, l, (sinkproof_slot)s);
+        good = write_plain(out, &w);
+    }
+    return good;
+}
+
+static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
+    sinkproof_matrix first = sinkproof_model_slot(out->model, l, slot);
+    if (comes_with_another(out, slot)) return true;
+    if (first.dtype == SINKPROOF_DTYPE_MXFP4)
+        return out->how->dequantize ? write_dequantized(out, &first)
+                                    : write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
+    return same_dtype(out, l, slot, first.dtype) && write_parts(out, l, slot);
+}
+
+// Every slot of layer l; of layer n_layers: what is outside them.
+static bool each_slot(const job *out, size_t l,
+                      bool (*take)(const job *out, size_t l, sinkproof_slot slot)) {
+    bool inside = l < out->config->n_layers, good = true;
+    int s = inside ? 0 : SINKPROOF_LAYER_SLOTS,
+        end = inside ? SINKPROOF_LAYER_SLOTS : SINKPROOF_SLOTS;
+    for (; good && s < end; s++) good = take(out, inside ? l : 0, (sinkproof_slot)s);
+    return good;
+}
+
+// Once to declare, once to write.
+static bool write_tensors(const job *out, const char *path) {
+    size_t n_layers = out->config->n_layers;
+    sinkproof_safetensors_writer_metadata(out->writer, "format", "pt"); // transformers asks for it
+    for (size_t l = 0; l <= n_layers; l++) each_slot(out, l, declare_slot);
+    bool good = sinkproof_safetensors_writer_begin(out->writer, path, out->error);
+    for (size_t l = 0; good && l <= n_layers; l++) {
+        good = each_slot(out, l, write_slot);
+        if (out->how->progress != NULL) out->how->progress(out->how->context, l, n_layers);
+    }
+    return good && sinkproof_safetensors_writer_finish(out->writer, out->error);
+}
+
+// Room for the largest row as numbers, and as bytes (or a whole expert when transposed).
+static bool make_room(job *out) {
+    size_t widest = 0, largest = 0;
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_matrix w = sinkproof_model_slot(out->model, 0, (sinkproof_slot)s);
+        bool whole = out->how->dequantize && w.dtype == SINKPROOF_DTYPE_MXFP4;
+        size_t elements = whole ? w.rows * w.cols : w.cols;
+        if (w.cols > widest) widest = w.cols;
+        if (elements > largest) largest = elements;
+    }
+    out->row_c = malloc(widest * sizeof *out->row_c);
+    out->bytes = malloc(2 * largest);
+    out->writer = sinkproof_safetensors_writer_new();
+    return (out->row_c != NULL && out->bytes != NULL) ||
+           sinkproof_fail(out->error, "out of memory for a row of %zu numbers", widest);
+}
+
+// Makes the directory, or accepts an empty one.
+static bool make_directory(const char *path, bool *made, sinkproof_error *error) {
+    *made = mkdir(path, 0777) == 0;
+    if (*made) return true;
+    if (errno != EEXIST) return sinkproof_fail(error, "%s: cannot make: %s", path, strerror(errno));
+    DIR *listing = opendir(path);
+    if (listing == NULL) return sinkproof_fail(error, "%s: cannot list: %s", path, strerror(errno));
+    size_t entries = 0;
+    while (readdir(listing) != NULL) entries++; // "." and ".." are always there
+    closedir(listing);
+    return entries <= 2 ||
+           sinkproof_fail(error, "%s: expected a new or empty directory, found files in it", path);
+}
+
+// config.json first, so that what it cannot say is known before any weight is written.
+static bool write_files(job *out, const char *directory, bool mxfp4) {
+    size_t length = strlen(directory) + sizeof "/model.safetensors";
+    char *config = malloc(length), *tensors = malloc(length);
+    bool good = config != NULL && tensors != NULL;
+    if (good) {
+        snprintf(config, length, "%s/config.json", directory);
+        snprintf(tensors, length, "%s/model.safetensors", directory);
+        good = sinkproof_config_write(config, out->config, out->container, mxfp4, out->error) &&
+               write_tensors(out, tensors);
+        if (!good) unlink(config); // of the tensors nothing is left
+    } else
+        sinkproof_fail(out->error, "%s: out of memory", directory);
+    free(config);
+    free(tensors);
+    return good;
+}
+
+bool sinkproof_checkpoint_write(const sinkproof_container *container, const sinkproof_model *model,
+                                const char *directory, const sinkproof_writing *how,
+                                sinkproof_error *error) {
+    job out = {.model = model,
+               .container = container,
+               .layout = container->layout,
+               .config = sinkproof_model_config(model),
+               .how = how,
+               .error = error};
+    sinkproof_matrix w_up = sinkproof_model_slot(model, 0, SINKPROOF_W_UP);
+    bool mxfp4 = w_up.dtype == SINKPROOF_DTYPE_MXFP4 && !how->dequantize, made = false;
+    bool good = mxfp4 || container->dequantizes ||
+                sinkproof_fail(error, "tensor %s: expected MXFP4, which %s consists of, found %s",
+                               w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
+    good = good && make_room(&out) && make_directory(directory, &made, error) &&
+           write_files(&out, directory, mxfp4);
+    sinkproof_safetensors_writer_free(out.writer); // and its temporary file
+    if (!good && made) rmdir(directory);
+    free(out.row_c);
+    free(out.bytes);
+    return good;
+}
