@@ -96,10 +96,11 @@ static void place(sinkproof_engine *e, bool there) {
 
 static bool load(sinkproof_engine *e, sinkproof_error *error) {
     const char *file = e->options.streamed ? NULL : e->options.packed;
-    uint64_t fingerprint = file != NULL ? sinkproof_model_fingerprint(e->model) : 0;
+    uint64_t fingerprint = 0;
     size_t all;
     bool there = false;
     if (!measure(e, &all, error)) return false;
+    if (file != NULL && !sinkproof_model_fingerprint(e->model, &fingerprint, error)) return false;
     if (file != NULL && !sinkproof_packed_open(file, fingerprint, all, &there, &e->weights, error))
         return false;
     if (!there && !sinkproof_pages_new(all, SINKPROOF_LARGE_PAGES, "weights", &e->weights, error))
