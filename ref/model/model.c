@@ -124,9 +124,9 @@ bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproo
     if (made == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
     made->spec = strdup(spec);
     made->layout = "synthetic";
-    bool good =
-        made->spec != NULL && (synthetic ? parse_synthetic(spec, &made->config, &seed, error)
-                                         : open_directory(made, &hf, error));
+    bool good = made->spec != NULL || sinkproof_fail(error, "%s: out of memory", spec);
+    good = good && (synthetic ? parse_synthetic(spec, &made->config, &seed, error)
+                              : open_directory(made, &hf, error));
     if (good) made->layers = calloc(made->config.n_layers, sizeof *made->layers);
     if (good && made->layers == NULL) good = sinkproof_fail(error, "%s: out of memory", spec);
     if (good && synthetic) {
