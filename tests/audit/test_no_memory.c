@@ -9,7 +9,6 @@
 // Allocations of our own objects are counted, by the linker's --wrap (Makefile). What OpenBLAS, the
 // OpenMP runtime, Jansson and libc take for themselves is not ours: they answer for it, some of
 // them by ending the process.
-#include "audit/judge/judge_report.h"
 #include "fast/engine.h"
 #include "tests/shared/judged.h"
 
@@ -122,7 +121,7 @@ char *__wrap_json_dumps(const json_t *json, size_t flags) {
 
 // ---- what is run
 
-enum { TOKENS = 3, ROOM = 1 << 18 };
+enum { TOKENS = 3, ROOM = REPORT_ROOM };
 
 // One way through the library, and what it leaves behind when all goes well.
 typedef struct way {
@@ -200,19 +199,6 @@ static bool run_fast(const way *w, char *out, sinkproof_error *error) {
     return good;
 }
 
-// The report as it is printed, and every number of it as JSON.
-static void report(const sinkproof_model *model, const sinkproof_judgement *j, char *out) {
-    const sinkproof_config *config = sinkproof_model_config(model);
-    FILE *text = fmemopen(out, ROOM, "w");
-    json_t *results = json_array();
-    sinkproof_judgement_print(text, config, j, true);
-    sinkproof_judgement_undecided(text, config, j);
-    sinkproof_judgement_json(results, "trace", config, j, NULL, 0);
-    json_dumpf(results, text, JSON_INDENT(1));
-    json_decref(results);
-    fclose(text);
-}
-
 static bool run_judge(const way *w, char *out, sinkproof_error *error) {
     sinkproof_policy policy;
     sinkproof_model *model;
@@ -224,7 +210,7 @@ static bool run_judge(const way *w, char *out, sinkproof_error *error) {
                 sinkproof_trace_open(trace_path, sinkproof_model_config(model), &trace, error) &&
                 sinkproof_judge(model, trace, &policy, &options, &j, error) &&
                 (!w->forms || sinkproof_judge_forms(model, trace, &options, &j, error));
-    if (good) report(model, &j, out);
+    if (good) report_as_text(sinkproof_model_config(model), &j, out);
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);
     sinkproof_model_close(model);
