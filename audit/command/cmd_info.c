@@ -34,7 +34,7 @@ typedef struct survey {
     const sinkproof_model *model;
     const sinkproof_config *config;
     census parts[SINKPROOF_SLOTS];
-    uint64_t scales[256], blocks;
+    uint64_t fingerprint, scales[256], blocks;
     char **odd;
     size_t n_odd;
 } survey;
@@ -190,7 +190,7 @@ static void print_config(const survey *in, const char *spec) {
     for (size_t l = 0; l < c->n_layers; l++) sliding += c->sliding[l];
     printf("model       %s\n", spec);
     printf("layout      %s, fingerprint %016" PRIx64 "\n", sinkproof_model_layout(in->model),
-           sinkproof_model_fingerprint(in->model));
+           in->fingerprint);
     printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
            c->window, c->n_layers - sliding);
     printf("widths      hidden %zu, vocabulary %zu, RMSNorm epsilon %g\n", c->hidden, c->vocab,
@@ -254,8 +254,7 @@ static void print_scales(const survey *in) {
 static json_t *config_json(const survey *in, const char *spec) {
     const sinkproof_config *c = in->config;
     char fingerprint[17];
-    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64,
-             sinkproof_model_fingerprint(in->model));
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, in->fingerprint);
     json_t *sliding = json_array();
     for (size_t l = 0; l < c->n_layers; l++)
         json_array_append_new(sliding, json_boolean(c->sliding[l]));
@@ -419,7 +418,7 @@ int sinkproof_cmd_info(int argc, char **argv) {
     if (!sinkproof_model_inspect(in.model, &model, &error))
         return sinkproof_bad_input("info", &error);
     survey *found = calloc(1, sizeof *found);
-    if (found == NULL) abort();
+    if (found == NULL || !sinkproof_model_fingerprint(model, &found->fingerprint, &error)) abort();
     found->model = model;
     found->config = sinkproof_model_config(model);
     look(found);

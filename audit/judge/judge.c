@@ -118,7 +118,8 @@ static void project_block(sinkproof_part *part, size_t index, void *of) {
     if (own == NULL) return;
     sinkproof_linear_sums *sums =
         sinkproof_linear_sums_of(&s, &x, p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL);
-    for (size_t i = i0; i < i0 + tokens; i++) {
+    part->failed = part->failed || sums == NULL;
+    for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
         sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : own;
         sinkproof_linear_sums_row(sums, i - i0, row);
         sinkproof_honest_finish(&s, p->at, rows, row);
@@ -138,6 +139,7 @@ bool sinkproof_walk_project(sinkproof_walk *walk, size_t layer, const sinkproof_
     projection_work w = {p, bias, sinkproof_planes_of(p->x_nc, walk->n, p->w->cols, p->w->cols),
                          parts_of(p->w->rows, ROWS)};
     bool fine =
+        w.x.mid != NULL &&
         sinkproof_in_parts(walk, layer, w.blocks * parts_of(walk->n, TOKENS), project_block, &w);
     sinkproof_planes_free(&w.x);
     free(bias);
@@ -264,8 +266,8 @@ static bool is_bridged(const sinkproof_walk *walk, sinkproof_trace_point point, 
     return false;
 }
 
-static void conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r) {
-    r->drift = sinkproof_drift_judge(&r->drift_sums, walk->options->rate);
+static bool conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r) {
+    if (!sinkproof_drift_judge(&r->drift_sums, walk->options->rate, &r->drift)) return false;
     r->share_median = sinkproof_histogram_median(&r->shares);
     r->power_single = sinkproof_histogram_median(&r->widths);
     r->bridged = is_bridged(walk, r->point, r->layer);
@@ -277,14 +279,14 @@ static void conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r
                  : 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
                  : r->several == 0                ? SINKPROOF_VERDICT_EXACT
                                                   : SINKPROOF_VERDICT_WITHIN;
-    sinkproof_describe_inputs(walk, r);
+    return sinkproof_describe_inputs(walk, r);
 }
 
-static void conclude(sinkproof_walk *walk) {
+static bool conclude(sinkproof_walk *walk) {
     sinkproof_judgement *j = walk->judgement;
     for (size_t i = 0; i < j->n_reports; i++) {
         sinkproof_point_report *r = &j->reports[i];
-        conclude_point(walk, r);
+        if (!conclude_point(walk, r)) return false;
         if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
             j->undecided++;
         else if (r->verdict > j->verdict)
@@ -294,6 +296,7 @@ static void conclude(sinkproof_walk *walk) {
             j->first_suspicious = r;
     }
     if (j->undecided == j->n_reports) j->verdict = SINKPROOF_VERDICT_UNDECIDED;
+    return true;
 }
 
 // Moves the reports out of the walk, in the order of the forward pass: T0, the layers, F1 and F2.
@@ -338,8 +341,7 @@ static bool judge_walk(sinkproof_walk *walk, sinkproof_error *error) {
     collect(walk);
     if (j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");
-    conclude(walk);
-    return true;
+    return conclude(walk) || sinkproof_fail(error, "no memory to judge %zu points", j->n_reports);
 }
 
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -365,9 +367,9 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                            .options = options,
                            .n = n,
                            .judgement = judgement};
-    int threads = sinkproof_times_threads(1); // the parts are the threads
+    sinkproof_times_begin(); // the parts are the threads
     bool fine = judge_walk(&walk, error);
-    sinkproof_times_threads(threads);
+    sinkproof_times_end();
     for (size_t i = 0; walk.report_of != NULL && i < slots; i++)
         sinkproof_report_free(walk.report_of[i]);
     free(walk.report_of);

@@ -92,7 +92,10 @@ static double weights_row(sinkproof_part *part, const sinkproof_setting *s, cons
                           sinkproof_honest sink, sinkproof_honest *a_j) {
     size_t n = part->walk->n, seen = i + 1 - first_key, row = (b->h * n + i) * (n + 1);
     double common = 0;
-    sinkproof_honest_softmax(s, SINKPROOF_AT_A9, seen, z_j, sink, a_j, &common);
+    if (!sinkproof_honest_softmax(s, SINKPROOF_AT_A9, seen, z_j, sink, a_j, &common)) {
+        part->failed = true;
+        return 0;
+    }
     settle_masked(part, SINKPROOF_TRACE_A9, row, first_key, i);
     bool whole = sinkproof_settle(part,
                                   &(sinkproof_piece){.point = SINKPROOF_TRACE_A9,
@@ -136,7 +139,7 @@ static void block_weights(sinkproof_part *part, const block *b, const attention 
     sinkproof_honest sink =
         sinkproof_honest_at(&s, SINKPROOF_AT_A8, sinkproof_known(a->sinks_h[b->h]));
     sinkproof_honest *a_j = sinkproof_part_grab(part, keys + 1, sizeof *a_j);
-    for (size_t r = 0; a_j != NULL && r < b->rows; r++) {
+    for (size_t r = 0; !part->failed && r < b->rows; r++) {
         size_t i = b->first + r, first_key = sinkproof_first_key(walk->config, part->layer, i);
         sinkproof_honest *z_j = &z[r * keys + first_key - b->low], *p_j = &p[r * keys];
         score_row(part, &s, b, i, first_key, z_j);
@@ -162,7 +165,8 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
     for (size_t r = 0; r < b->rows; r++)
         terms_i[r] = (double)(b->first + r + 1 - sinkproof_first_key(c, part->layer, b->first + r));
     sinkproof_honest *out = a->out_nhd + b->first * width + b->h * d;
-    if (!part->failed) sinkproof_honest_products(&s, &weights, &values, terms_i, NULL, out, width);
+    if (!sinkproof_honest_products(&s, &weights, &values, terms_i, NULL, out, width))
+        part->failed = true;
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
         sinkproof_honest_finish(&s, SINKPROOF_AT_A11, d, o_d);
@@ -195,10 +199,10 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
             sinkproof_planes_of(a->q_nhd + b.first * width + b.h * d, b.rows, d, width);
         sinkproof_planes key =
             sinkproof_planes_of(a->k_ngd + b.low * kv_width + g * d, keys, d, kv_width);
-        sinkproof_honest_products(&s, &query, &key, NULL, NULL, z, keys);
+        if (!sinkproof_honest_products(&s, &query, &key, NULL, NULL, z, keys)) part->failed = true;
         sinkproof_planes_free(&query), sinkproof_planes_free(&key);
-        block_weights(part, &b, a, z, p, common_i);
-        block_values(part, &b, a, p, common_i);
+        if (!part->failed) block_weights(part, &b, a, z, p, common_i);
+        if (!part->failed) block_values(part, &b, a, p, common_i);
     }
     free(z);
     free(p);

@@ -31,12 +31,14 @@ static hex_text shown(double x) {
 }
 
 // A9, A10: which column it is, and the logit behind it.
-static void describe_weight(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
+static bool describe_weight(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
                             size_t size) {
     size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
     size_t i = row % r->shape[1], h = row / r->shape[1];
     sinkproof_layer layer = sinkproof_model_layer(walk->model, r->layer);
-    double *sinks = sinkproof_decoded(&layer.sinks), sink = sinks != NULL ? sinks[h] : NAN;
+    double *sinks = sinkproof_decoded(&layer.sinks);
+    if (sinks == NULL) return false;
+    double sink = sinks[h];
     free(sinks);
     bool seen = j >= sinkproof_first_key(walk->config, r->layer, i) && j <= i;
     if (j == walk->n)
@@ -45,6 +47,7 @@ static void describe_weight(const sinkproof_walk *walk, const sinkproof_point_re
         snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
                  shown(traced(walk, SINKPROOF_TRACE_A6, r->layer, row * walk->n + j)).text,
                  shown(sink).text);
+    return true;
 }
 
 // A1, M1, F1: the element and its row's mean square.
@@ -79,7 +82,7 @@ static void describe_pair(const sinkproof_walk *walk, const sinkproof_point_repo
              (int)sinkproof_trace_positions(walk->trace)[row / r->shape[1]]);
 }
 
-void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *r) {
+bool sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *r) {
     char *out = r->worst_inputs;
     size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
     switch (r->point) {
@@ -87,33 +90,33 @@ void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_repor
     case SINKPROOF_TRACE_M1:
     case SINKPROOF_TRACE_F1:
         describe_norm(walk, r, out, size);
-        return;
+        return true;
     case SINKPROOF_TRACE_A4_Q:
     case SINKPROOF_TRACE_A4_K:
         describe_pair(walk, r, out, size);
-        return;
+        return true;
     case SINKPROOF_TRACE_A9:
     case SINKPROOF_TRACE_A10:
-        describe_weight(walk, r, out, size);
-        return;
+        return describe_weight(walk, r, out, size);
     case SINKPROOF_TRACE_A13:
         snprintf(out, size, "residual %s, attention %s",
                  shown(l > 0 ? traced(walk, SINKPROOF_TRACE_M12, l - 1, at)
                              : traced(walk, SINKPROOF_TRACE_T0, 0, at))
                      .text,
                  shown(traced(walk, SINKPROOF_TRACE_A12, l, at)).text);
-        return;
+        return true;
     case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
         snprintf(out, size, "gate %s, up %s",
                  shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at)).text,
                  shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
-        return;
+        return true;
     case SINKPROOF_TRACE_M12:
         snprintf(out, size, "residual %s, mixture %s",
                  shown(traced(walk, SINKPROOF_TRACE_A13, l, at)).text,
                  shown(traced(walk, SINKPROOF_TRACE_M11, l, at)).text);
-        return;
+        return true;
     default: // a sum of many products: the set says all
         out[0] = '\0';
+        return true;
     }
 }

@@ -52,14 +52,16 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
     // Where nothing need be rounded before the bias, it may be one more term of the sum.
     sinkproof_rounding at = s.policy->at[before];
     bool fused = at.format == SINKPROOF_REAL;
-    double *bias = sinkproof_part_grab(part, w.rows, sizeof *bias), *b_i = bias + rows->first;
+    double *bias = sinkproof_part_grab(part, w.rows, sizeof *bias);
     sinkproof_honest *b_set = sinkproof_part_grab(part, rows->rows, sizeof *b_set);
     if (bias != NULL && b_set != NULL) {
+        const double *b_i = bias + rows->first;
         sinkproof_matrix_row(&b, 0, bias);
         for (size_t i = 0; i < rows->rows; i++) b_set[i] = bias_set(&s, at, w.cols, b_i[i]);
         sinkproof_linear_sums *sums =
             sinkproof_linear_sums_of(&s, x, &w, rows->first, rows->rows, fused ? b_i : NULL);
-        for (size_t r = 0; r < x->rows; r++) {
+        part->failed = part->failed || sums == NULL;
+        for (size_t r = 0; sums != NULL && r < x->rows; r++) {
             sinkproof_honest *row = &y[r * stride];
             sinkproof_linear_sums_row(sums, r, row);
             sinkproof_honest_finish(&s, before, rows->rows, row);
@@ -142,14 +144,16 @@ static void known_expert(sinkproof_part *part, size_t e, void *of) {
 
 // ---- M4
 
-void sinkproof_expert_weights(const sinkproof_part *part, const sinkproof_honest *g_e,
+bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
                               const sinkproof_choice *choice, sinkproof_honest *w_k,
                               double *common) {
     const sinkproof_walk *walk = part->walk;
     size_t k = walk->config->n_chosen;
     sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * k);
-    sinkproof_honest_expert_weights(&s, walk->config->n_experts, g_e, k, choice->expert, w_k,
-                                    common);
+    if (!sinkproof_honest_expert_weights(&s, walk->config->n_experts, g_e, k, choice->expert, w_k,
+                                         common))
+        part->failed = true;
+    return !part->failed;
 }
 
 static void settle_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {
@@ -168,9 +172,9 @@ static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
     double common;
     for (size_t slot = 0; slot < k; slot++)
         choice.expert[slot] = walk->chosen[(part->layer * walk->n + i) * k + slot];
-    sinkproof_expert_weights(part, &m->g_ne[i * walk->config->n_experts], &choice, &m->w_nk[i * k],
-                             &common);
-    settle_weights(part, i, common, &m->w_nk[i * k]);
+    if (sinkproof_expert_weights(part, &m->g_ne[i * walk->config->n_experts], &choice,
+                                 &m->w_nk[i * k], &common))
+        settle_weights(part, i, common, &m->w_nk[i * k]);
 }
 
 // ---- M11
@@ -249,11 +253,11 @@ static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkpr
     for (size_t slot = 0; d != NULL && slot < k; slot++) {
         for (size_t o = 0; o < r->choices; o++) {
             if (met_before(r, o, slot)) continue;
-            if (!apply_expert(part, &m->layer, (size_t)r->choice[o].expert[slot], 1, NULL,
-                              &m->t_nd[i * hidden], d))
-                break;
-            join(hidden, o == 0, d, &d_kh[slot * hidden]);
+            if (apply_expert(part, &m->layer, (size_t)r->choice[o].expert[slot], 1, NULL,
+                             &m->t_nd[i * hidden], d))
+                join(hidden, o == 0, d, &d_kh[slot * hidden]);
         }
+        if (part->failed) break;
         sinkproof_settle(part,
                          &(sinkproof_piece){.point = SINKPROOF_TRACE_M10,
                                             .offset = (i * k + slot) * hidden,
@@ -271,8 +275,9 @@ static void few_weights(sinkproof_part *part, size_t i, const mixture *m) {
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     for (size_t o = 0; o < r->choices; o++) {
         double common;
-        sinkproof_expert_weights(part, &m->g_ne[i * walk->config->n_experts], &r->choice[o], w,
-                                 &common);
+        if (!sinkproof_expert_weights(part, &m->g_ne[i * walk->config->n_experts], &r->choice[o], w,
+                                      &common))
+            return;
         join(k, o == 0, w, &m->w_nk[i * k]);
     }
     settle_weights(part, i, 0, &m->w_nk[i * k]);
@@ -307,11 +312,13 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
     size_t *at_e = sinkproof_part_grab(part, experts, sizeof *at_e);
     sinkproof_honest *d_eh = sinkproof_part_grab(part, many * hidden, sizeof *d_eh);
     sinkproof_honest *d_kh = sinkproof_part_grab(part, (k + 1) * hidden, sizeof *d_kh);
-    sinkproof_honest *out_h = d_kh + k * hidden, w[SINKPROOF_MAX_CHOSEN];
+    sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     bool fine = at_e != NULL && d_eh != NULL && d_kh != NULL && each_output(part, i, m, at_e, d_eh);
     for (size_t o = 0; fine && o < r->choices; o++) {
         double common;
-        sinkproof_expert_weights(part, &m->g_ne[i * experts], &r->choice[o], w, &common);
+        sinkproof_honest *out_h = d_kh + k * hidden;
+        if (!sinkproof_expert_weights(part, &m->g_ne[i * experts], &r->choice[o], w, &common))
+            break;
         for (size_t slot = 0; slot < k; slot++)
             join(hidden, true, &d_eh[at_e[r->choice[o].expert[slot]] * hidden],
                  &d_kh[slot * hidden]);

@@ -140,8 +140,8 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
                           const sinkproof_expert_rows *rows, const sinkproof_planes *x,
                           sinkproof_honest *y, size_t stride);
 
-// w_k: the weights of the chosen experts of one token (M4), from its logits.
-void sinkproof_expert_weights(const sinkproof_part *part, const sinkproof_honest *g_e,
+// w_k: the weights of the chosen experts of one token (M4), from its logits. False: no memory.
+bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
                               const sinkproof_choice *choice, sinkproof_honest *w_k,
                               double *common);
 
@@ -151,8 +151,8 @@ void sinkproof_expert_weights(const sinkproof_part *part, const sinkproof_honest
 // engine's own inputs, the engine's routing replayed.
 bool sinkproof_walk_truth(sinkproof_walk *walk);
 
-// Fills worst_inputs of a report from the trace.
-void sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *report);
+// Fills worst_inputs of a report from the trace. False: no memory.
+bool sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *report);
 
 // Adds to the work done and shows it.
 void sinkproof_walk_progress(sinkproof_walk *walk, double work);

@@ -5,7 +5,6 @@
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WANTED = 4 };
@@ -90,20 +89,19 @@ static void print_layers(FILE *out, const bool *layers, size_t n) {
     }
 }
 
-// Points by name and layer: at[point][layer]; what lies outside the layers has no layer.
+// Points by name and layer: at[point][layer]; what lies outside the layers stands behind them.
 typedef struct grid {
-    bool *at;
     size_t layers;
+    bool at[SINKPROOF_TRACE_POINTS][SINKPROOF_MAX_LAYERS + 1];
 } grid;
 
-static bool *cell(const grid *g, sinkproof_trace_point point, size_t layer) {
-    bool layered = sinkproof_trace_point_is_layered(point);
-    return &g->at[(size_t)point * (g->layers + 1) + (layered ? layer : g->layers)];
+static void mark(grid *g, sinkproof_trace_point point, size_t layer) {
+    g->at[point][sinkproof_trace_point_is_layered(point) ? layer : g->layers] = true;
 }
 
 static bool any_layer(const grid *g, sinkproof_trace_point point) {
     bool any = false;
-    for (size_t l = 0; l <= g->layers; l++) any = any || g->at[(size_t)point * (g->layers + 1) + l];
+    for (size_t l = 0; l <= g->layers; l++) any = any || g->at[point][l];
     return any;
 }
 
@@ -112,9 +110,9 @@ static void print_grid(FILE *out, const grid *g) {
     bool said[SINKPROOF_TRACE_POINTS] = {false}, first = true;
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         if (said[p] || !any_layer(g, (sinkproof_trace_point)p)) continue;
-        const bool *layers = &g->at[(size_t)p * (g->layers + 1)];
+        const bool *layers = g->at[p];
         for (int o = p; o < SINKPROOF_TRACE_POINTS; o++) {
-            if (memcmp(layers, &g->at[(size_t)o * (g->layers + 1)], g->layers + 1) != 0) continue;
+            if (memcmp(layers, g->at[o], g->layers + 1) != 0) continue;
             said[o] = true;
             fprintf(out, "%s%s",
                     first    ? ""
@@ -141,23 +139,20 @@ static bool same_kind(const remedy *a, const remedy *b) {
 // group's points.
 static void print_untraced(FILE *out, const sinkproof_judgement *j, const grid *undecided) {
     size_t n = undecided->layers, count = 0;
-    bool *empty = malloc(2 * (n + 1)), *before = empty + n + 1;
-    if (empty == NULL) return;
-    memset(empty, 1, n), memset(before, 0, n);
+    bool empty[SINKPROOF_MAX_LAYERS], before[SINKPROOF_MAX_LAYERS] = {false};
+    for (size_t l = 0; l < n; l++) empty[l] = true;
     for (size_t i = 0; i < j->n_reports; i++)
         if (sinkproof_trace_point_is_layered(j->reports[i].point))
             empty[j->reports[i].layer] = false;
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
         for (size_t at = 0; at <= n; at++)
-            for (size_t l = at; undecided->at[(size_t)p * (n + 1) + at] && l > 0 && empty[l - 1];)
-                before[--l] = true;
+            for (size_t l = at; undecided->at[p][at] && l > 0 && empty[l - 1];) before[--l] = true;
     for (size_t l = 0; l < n; l++) count += before[l];
     if (count > 0) {
         fprintf(out, ": ");
         print_layers(out, before, n);
         fprintf(out, count == 1 ? " is not traced" : " are not traced");
     }
-    free(empty);
 }
 
 static bool is_open(const sinkproof_point_report *r) {
@@ -166,10 +161,7 @@ static bool is_open(const sinkproof_point_report *r) {
 
 static void print_group(FILE *out, const sinkproof_config *config, const sinkproof_judgement *j,
                         bool *done, size_t first) {
-    size_t cells = SINKPROOF_TRACE_POINTS * (config->n_layers + 1);
-    bool *memory = calloc(2 * cells, sizeof *memory);
-    if (memory == NULL) return;
-    grid undecided = {memory, config->n_layers}, add = {memory + cells, config->n_layers};
+    grid undecided = {.layers = config->n_layers}, add = undecided;
     const sinkproof_point_report *head = &j->reports[first];
     remedy kind = remedy_for(config, j, head->point, head->layer);
     bool whole = head->verdict == SINKPROOF_VERDICT_UNDECIDED;
@@ -182,8 +174,8 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
         if (!same_kind(&kind, &its)) continue;
         done[i] = true;
         open += r->undecided, elements += r->elements;
-        *cell(&undecided, r->point, r->layer) = true;
-        for (size_t a = 0; a < its.n; a++) *cell(&add, its.add[a].point, its.add[a].layer) = true;
+        mark(&undecided, r->point, r->layer);
+        for (size_t a = 0; a < its.n; a++) mark(&add, its.add[a].point, its.add[a].layer);
     }
     print_grid(out, &undecided);
     if (whole)
@@ -198,19 +190,17 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
     } else {
         fprintf(out, ": all inputs are traced, the operation itself leaves that much open\n");
     }
-    free(memory);
 }
 
 void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
                                    const sinkproof_judgement *j) {
-    bool *done = calloc(j->n_reports + 1, sizeof *done), any = false;
-    for (size_t i = 0; done != NULL && i < j->n_reports; i++) {
+    bool done[SINKPROOF_TRACE_POINTS * SINKPROOF_MAX_LAYERS] = {false}, any = false;
+    for (size_t i = 0; i < j->n_reports; i++) {
         if (done[i] || !is_open(&j->reports[i])) continue;
         if (!any) fprintf(out, "\n");
         any = true;
         print_group(out, config, j, done, i);
     }
-    free(done);
 }
 
 json_t *sinkproof_judgement_remedies(const sinkproof_config *config, const sinkproof_judgement *j) {

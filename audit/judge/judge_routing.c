@@ -127,7 +127,7 @@ static void refute_by_weights(sinkproof_part *part, search *s, size_t token) {
     double common;
     for (size_t e = 0, slot = 0; e < s->experts; e++)
         if (s->may_e[e]) all.expert[slot++] = (int32_t)e;
-    sinkproof_expert_weights(part, s->g_e, &all, w, &common);
+    if (!sinkproof_expert_weights(part, s->g_e, &all, w, &common)) return;
     for (size_t slot = 0; slot < s->k; slot++)
         for (size_t a = 0; a < s->k; a++)
             s->fits_se[slot * s->experts + (size_t)all.expert[a]] =

@@ -183,8 +183,9 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
     double *sinks = sinkproof_decoded(&layer->sinks);
     sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
     bool fine = sinks != NULL && sums != NULL;
+    size_t count = fine ? rows : 0; // in the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 16) reduction(&& : fine)
-    for (size_t r = 0; r < (fine ? rows : 0); r++) {
+    for (size_t r = 0; r < count; r++) {
         head x = {l, r / t->n, c->sliding[l] ? c->window : 0, q, k, v, sinks[r / t->n], out};
         double *work = array(4 * (t->n + 1));
         fine = fine && work != NULL;
@@ -357,8 +358,9 @@ static bool logits(const tracks *t, const double *normed) {
     if (f2 == NULL || sum == NULL) return true;
     sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
     bool fine = block_b != NULL;
+    size_t count = fine ? blocks : 0; // in the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
-    for (size_t b = 0; b < (fine ? blocks : 0); b++) {
+    for (size_t b = 0; b < count; b++) {
         size_t r0 = b * ROWS, rows = w.rows - r0 < ROWS ? w.rows - r0 : ROWS;
         double *w_rc = array(rows * w.cols), *y = array(2 * n * rows);
         bool good = w_rc != NULL && y != NULL;

@@ -229,7 +229,7 @@ static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
 static FILE *open_spool(const char *path, sinkproof_error *error) {
     char *name = NULL;
     if (asprintf(&name, "%s.spool-XXXXXX", path) < 0) {
-        sinkproof_fail(error, "no memory");
+        sinkproof_fail(error, "%.400s: no memory", path);
         return NULL;
     }
     int descriptor = mkstemp(name);
@@ -281,10 +281,12 @@ void sinkproof_trace_writer_free(sinkproof_trace_writer *writer) {
     free(writer);
 }
 
-static void declare(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out) {
+static bool declare(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out,
+                    sinkproof_error *error) {
     char fingerprint[24];
-    snprintf(fingerprint, sizeof fingerprint, "%016llx",
-             (unsigned long long)sinkproof_model_fingerprint(w->model));
+    uint64_t known;
+    if (!sinkproof_model_fingerprint(w->model, &known, error)) return false;
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)known);
     sinkproof_safetensors_writer_metadata(out, "format", "sinkproof-trace-1");
     sinkproof_safetensors_writer_metadata(out, "engine", w->engine);
     sinkproof_safetensors_writer_metadata(out, "version", SINKPROOF_VERSION);
@@ -300,6 +302,7 @@ static void declare(const sinkproof_trace_writer *w, sinkproof_safetensors_write
                              i / SINKPROOF_TRACE_POINTS, name);
         sinkproof_safetensors_writer_declare(out, name, s->dtype, s->rank, s->shape);
     }
+    return true;
 }
 
 // tokens, then positions 0 ... n - 1.
@@ -316,7 +319,7 @@ static bool write_indices(const sinkproof_trace_writer *w, const int32_t *tokens
 
 static bool copy_slot(const sinkproof_trace_writer *w, const slot *s,
                       sinkproof_safetensors_writer *out, sinkproof_error *error) {
-    static uint8_t block[1 << 16];
+    uint8_t block[1 << 14];
     for (size_t done = 0; done < s->bytes;) {
         size_t left = s->bytes - done, length = left < sizeof block ? left : sizeof block;
         ssize_t got = pread(fileno(w->spool), block, length, (off_t)(s->offset + done));
@@ -344,8 +347,8 @@ bool sinkproof_trace_writer_finish(sinkproof_trace_writer *w, const int32_t *tok
                                    sinkproof_error *error) {
     if (!complete(w, error)) return false;
     sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
-    declare(w, out);
-    bool good = sinkproof_safetensors_writer_begin(out, w->path, error) &&
+    if (out == NULL) return sinkproof_fail(error, "%.400s: no memory", w->path);
+    bool good = declare(w, out, error) && sinkproof_safetensors_writer_begin(out, w->path, error) &&
                 write_indices(w, tokens_n, out, error);
     for (size_t i = 0; good && i < w->n_layers * SINKPROOF_TRACE_POINTS; i++)
         if (w->slots_lp[i].wanted) good = copy_slot(w, &w->slots_lp[i], out, error);

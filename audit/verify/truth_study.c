@@ -202,7 +202,10 @@ static bool write_kept(sinkproof_safetensors_writer *writer, const truth_kept *k
 bool sinkproof_study_write(const truth_study *study, const char *path, const int32_t *tokens_n,
                            const sinkproof_model *model, long bits, sinkproof_error *error) {
     char text[64];
+    uint64_t fingerprint;
+    if (!sinkproof_model_fingerprint(model, &fingerprint, error)) return false;
     sinkproof_safetensors_writer *writer = sinkproof_safetensors_writer_new();
+    if (writer == NULL) return sinkproof_fail(error, "%s: no memory", path);
     sinkproof_safetensors_writer_metadata(writer, "format", "sinkproof-trace-1");
     sinkproof_safetensors_writer_metadata(writer, "engine", "sinkproof truth");
     sinkproof_safetensors_writer_metadata(writer, "version", SINKPROOF_VERSION);
@@ -210,7 +213,7 @@ bool sinkproof_study_write(const truth_study *study, const char *path, const int
     sinkproof_safetensors_writer_metadata(writer, "label", "enclosed");
     snprintf(text, sizeof text, "%ld", bits);
     sinkproof_safetensors_writer_metadata(writer, "bits", text);
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)sinkproof_model_fingerprint(model));
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)fingerprint);
     sinkproof_safetensors_writer_metadata(writer, "fingerprint", text);
     sinkproof_safetensors_writer_declare(writer, "tokens", SINKPROOF_DTYPE_I32, 1, &study->n);
     sinkproof_safetensors_writer_declare(writer, "positions", SINKPROOF_DTYPE_I32, 1, &study->n);

@@ -70,7 +70,7 @@ void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
         }
         sinkproof_planes p = sinkproof_planes_of(a_k, 1, N, N);
         sinkproof_planes q = sinkproof_planes_of(b_k, 1, N, N);
-        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
+        must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
         set.lo = set.likely_lo, set.hi = set.likely_hi;

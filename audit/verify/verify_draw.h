@@ -23,6 +23,10 @@ static inline sinkproof_policy policy_named(const char *name) {
     return policy;
 }
 
+static inline void must(bool done) { // there is memory
+    if (!done) abort();
+}
+
 static inline arb_ptr balls_of(const double *x, size_t n) {
     arb_ptr b = _arb_vec_init((slong)n);
     for (size_t k = 0; k < n; k++) arb_set_d(b + k, x[k]);

@@ -53,8 +53,8 @@ static void measure(verify_measure *result, uint64_t seed, const char *name, for
         arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
         sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, sinkproof_known(z[n]), set,
-                                 &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, sinkproof_known(z[n]), set,
+                                      &common));
         sinkproof_verify_compare(result, truth, set, value, n + 1);
         _arb_vec_clear(in, (slong)n + 1);
         _arb_vec_clear(truth, (slong)n + 1);
@@ -140,7 +140,7 @@ void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
         for (size_t k = 0; k < CHOSEN; k++) value[k] = (double)(z[chosen_k[k]] / sum / chosen_sum);
         arb_ptr in = balls_of(g, EXPERTS), truth = _arb_vec_init(CHOSEN);
         sinkproof_truth_router_weights(truth, chosen_k, in, CHOSEN, VERIFY_BITS);
-        sinkproof_honest_expert_weights(&s, EXPERTS, known, CHOSEN, chosen, set, &common);
+        must(sinkproof_honest_expert_weights(&s, EXPERTS, known, CHOSEN, chosen, set, &common));
         sinkproof_verify_compare(result, truth, set, value, CHOSEN);
         _arb_vec_clear(in, EXPERTS);
         _arb_vec_clear(truth, CHOSEN);
@@ -191,7 +191,7 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
         }
         sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
         sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
-        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
+        must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
         arb_ptr a = balls_of(w, n), b = balls_of(v, n), truth = _arb_vec_init(1);
@@ -221,7 +221,7 @@ void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
         }
         sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
         sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
-        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1);
+        must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
         bool bounded = set.lo > -INFINITY && set.hi < INFINITY;

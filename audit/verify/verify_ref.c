@@ -88,7 +88,7 @@ void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
         sinkproof_honest *known = known_of(x, n * cols), *set = known_of(y, n * rows);
         sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9);
         sinkproof_planes planes = sinkproof_planes_of(known, n, cols, cols);
-        sinkproof_honest_linear(&s, &planes, &w_rc, 0, rows, b, set, rows);
+        must(sinkproof_honest_linear(&s, &planes, &w_rc, 0, rows, b, set, rows));
         sinkproof_verify_compare(result, truth, set, y, n * rows);
         sinkproof_planes_free(&planes);
         _arb_vec_clear(in, (slong)(n * cols));
@@ -130,7 +130,7 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
         sinkproof_setting s = sinkproof_setting_for(&policy, keys, 1e-9);
         sinkproof_planes x = sinkproof_planes_of(q_h, 1, dim, dim);
         sinkproof_planes y = sinkproof_planes_of(k_h, keys, dim, dim);
-        sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, keys);
+        must(sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, keys));
         for (size_t j = 0; j < keys; j++) set[j] = sinkproof_honest_score(&s, dim, set[j]);
         sinkproof_verify_compare(result, truth, set, s_j, keys);
         sinkproof_planes_free(&x);
@@ -173,8 +173,8 @@ static weights weights_of(uint64_t *seed, int round) {
     w.set = known_of(w.alpha_j, w.keys + 1);
     sinkproof_setting s = sinkproof_setting_for(&policy, w.keys + 1, 1e-9);
     double common;
-    sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, w.keys, known, sinkproof_known(w.sink), w.set,
-                             &common);
+    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, w.keys, known, sinkproof_known(w.sink),
+                                  w.set, &common));
     free(known);
     arb_clear(b);
     _arb_vec_clear(z, (slong)w.keys);
@@ -240,7 +240,7 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
         sinkproof_setting s = sinkproof_setting_for(&policy, dim, 1e-9);
         sinkproof_planes x = sinkproof_planes_of(a_h, 1, keys, keys);
         sinkproof_planes y = sinkproof_planes_of(v_h, dim, keys, keys);
-        sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, dim);
+        must(sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, dim));
         sinkproof_verify_compare(result, truth, set, o, dim);
         sinkproof_planes_free(&x);
         sinkproof_planes_free(&y);
@@ -357,8 +357,8 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
         sinkproof_truth_router_weights(truth, chosen_k, g, CHOSEN, VERIFY_BITS);
         sinkproof_honest *known = known_of(logit_k, CHOSEN), set[CHOSEN + 1];
         sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, 1e-9);
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, CHOSEN, known, sinkproof_known(-INFINITY),
-                                 set, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, CHOSEN, known,
+                                      sinkproof_known(-INFINITY), set, &common));
         sinkproof_verify_compare(result, truth, set, weights_k, CHOSEN);
         _arb_vec_clear(g, EXPERTS);
         _arb_vec_clear(truth, CHOSEN);

@@ -108,7 +108,7 @@ static sinkproof_drift_result tensor(uint64_t *seed, size_t kinds, engine e) {
         w[k] = (float)between(seed, -1, 1), w_k[k] = sinkproof_known(w[k]);
     sinkproof_planes p = sinkproof_planes_of(x_k, kinds, K, K);
     sinkproof_planes q = sinkproof_planes_of(w_k, COLS, K, K);
-    sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, COLS);
+    must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, COLS));
     sinkproof_planes_free(&p);
     sinkproof_planes_free(&q);
     for (size_t k = 0; k < kinds * COLS; k++)
@@ -123,7 +123,8 @@ static sinkproof_drift_result tensor(uint64_t *seed, size_t kinds, engine e) {
         }
         sinkproof_drift_row(&drift, COLS, v, y + kind * COLS, 0, (double)i / ROWS);
     }
-    sinkproof_drift_result result = sinkproof_drift_judge(&drift, RATE);
+    sinkproof_drift_result result;
+    must(sinkproof_drift_judge(&drift, RATE, &result));
     sinkproof_drift_free(&drift);
     return result;
 }
@@ -168,7 +169,8 @@ void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
             sums[class] += norm, squares += norm * norm;
         }
         for (size_t c = 0; c < CLASSES; c++) shared += sums[c] * sums[c];
-        sinkproof_alike alike = sinkproof_alike_of(ROWS, rows);
+        sinkproof_alike alike;
+        must(sinkproof_alike_of(ROWS, rows, &alike));
         double variance = rho * rho * shared + (1 - rho * rho) * squares;
         sinkproof_verify_put(result, variance, alike.model * squares);
         sinkproof_verify_put(result, alike.model, alike.largest);

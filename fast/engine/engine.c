@@ -96,10 +96,11 @@ static void place(sinkproof_engine *e, bool there) {
 
 static bool load(sinkproof_engine *e, sinkproof_error *error) {
     const char *file = e->options.streamed ? NULL : e->options.packed;
-    uint64_t fingerprint = file != NULL ? sinkproof_model_fingerprint(e->model) : 0;
+    uint64_t fingerprint = 0;
     size_t all;
     bool there = false;
     if (!measure(e, &all, error)) return false;
+    if (file != NULL && !sinkproof_model_fingerprint(e->model, &fingerprint, error)) return false;
     if (file != NULL && !sinkproof_packed_open(file, fingerprint, all, &there, &e->weights, error))
         return false;
     if (!there && !sinkproof_pages_new(all, SINKPROOF_LARGE_PAGES, "weights", &e->weights, error))
@@ -115,11 +116,12 @@ static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
     const sinkproof_config *c = e->config;
     size_t kept = e->options.streamed ? 1 : c->n_layers;
     e->layers = calloc(kept, sizeof *e->layers);
+    if (e->layers == NULL) return sinkproof_fail(error, "no memory for an engine");
     sinkproof_packed *experts = calloc(kept * c->n_experts, 2 * sizeof *experts);
     e->freq_d = calloc(c->head_dim, sizeof *e->freq_d);
     e->row = calloc(c->hidden > c->head_dim ? c->hidden : c->head_dim, sizeof *e->row);
-    if (e->layers != NULL) e->layers[0].up_e = experts;
-    if (e->layers == NULL || experts == NULL || e->freq_d == NULL || e->row == NULL)
+    e->layers[0].up_e = experts;
+    if (experts == NULL || e->freq_d == NULL || e->row == NULL)
         return sinkproof_fail(error, "no memory for an engine");
     for (size_t l = 0; l < kept; l++) {
         e->layers[l].up_e = experts + 2 * l * c->n_experts;

@@ -69,10 +69,10 @@ static double share(double classes, double rows) {
     return rows > 0 ? fmax(classes / rows, 1) : 1;
 }
 
-sinkproof_alike sinkproof_alike_of(size_t n, const sinkproof_row *rows) {
-    sinkproof_alike a = {1, 1, 1, 1};
+bool sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a) {
+    *a = (sinkproof_alike){1, 1, 1, 1};
     sinkproof_row *sorted = malloc((n > 0 ? n : 1) * sizeof *sorted);
-    if (sorted == NULL) abort();
+    if (sorted == NULL) return false;
     for (size_t i = 0; i < n; i++) sorted[i] = rows[i];
     qsort(sorted, n, sizeof *sorted, by_key);
     double model[2] = {0}, seen[2] = {0}, weight[2] = {0};
@@ -84,13 +84,13 @@ sinkproof_alike sinkproof_alike_of(size_t n, const sinkproof_row *rows) {
             model[1] += m * m, seen[1] += s * s, weight[1] += w * w;
         }
         model[0] += sum_m * sum_m, seen[0] += sum_s * sum_s, weight[0] += sum_w * sum_w;
-        a.largest = fmax(a.largest, (double)(next - i));
+        a->largest = fmax(a->largest, (double)(next - i));
     }
     free(sorted);
-    if (a.largest == 1) return a;
-    a.model = share(model[0], model[1]);
-    a.seen = share(seen[0], seen[1]);
-    a.weight = share(weight[0], weight[1]);
-    return a;
+    if (a->largest == 1) return true;
+    a->model = share(model[0], model[1]);
+    a->seen = share(seen[0], seen[1]);
+    a->weight = share(weight[0], weight[1]);
+    return true;
 }
 //< stat.equal-rows

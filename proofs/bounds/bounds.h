@@ -4,6 +4,10 @@
 // The honest set of every stage: one file per stage, the same stems as in ref/. Inputs are
 // honest sets too, so that a point which a trace lacks is bridged: its set goes on, wider.
 // Indices: i query row, j key, h head, n tokens, k terms of a sum, L the odds of the setting.
+//
+// A function that returns bool is false when memory runs out; what it would have filled then says
+// nothing. None prints, ends the program or keeps anything from one call to the next, but for
+// sinkproof_times_begin.
 #ifndef SINKPROOF_BOUNDS_H
 #define SINKPROOF_BOUNDS_H
 
@@ -11,6 +15,9 @@
 #include "proofs/bounds/honest.h"
 #include "ref/model/config.h"
 #include "ref/model/matrix.h"
+
+// A result that says whether there was memory: it must be looked at.
+#define SINKPROOF_CHECKED __attribute__((warn_unused_result))
 
 // ---- linear.c: sums of products in any order, with or without FMA (bound.dot, bound.linear)
 
@@ -23,7 +30,8 @@ typedef struct sinkproof_planes {
     sinkproof_factors f;                       // of many known rows of long sums
 } sinkproof_planes;
 
-// Copies x[rows, cols] (row stride `stride` elements); aborts when memory is exhausted.
+// Copies x[rows, cols] (row stride `stride` elements). Without memory `mid` is NULL: sums of such
+// planes fail.
 sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
                                      size_t stride);
 // Rows [first, first + count), still x's: not to be freed.
@@ -33,18 +41,21 @@ void sinkproof_planes_free(sinkproof_planes *planes);
 // out[i, r] = sum_k x_ik y_rk + b_r before any rounding point, i < x.rows, r < y.rows, written
 // with row stride out_stride. terms_i: how many products of row i are not identically zero
 // (NULL: all of them). b_r may be NULL. Each sum is any summation tree in the inside format.
-void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
-                               const sinkproof_planes *y, const double *terms_i, const double *b_r,
-                               sinkproof_honest *out, size_t out_stride);
+SINKPROOF_CHECKED bool sinkproof_honest_products(const sinkproof_setting *s,
+                                                 const sinkproof_planes *x,
+                                                 const sinkproof_planes *y, const double *terms_i,
+                                                 const double *b_r, sinkproof_honest *out,
+                                                 size_t out_stride);
 
 // The same with y = the rows [first, first + rows) of a stored weight.
-void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
-                             const sinkproof_matrix *w, size_t first, size_t rows,
-                             const double *b_r, sinkproof_honest *out, size_t out_stride);
+SINKPROOF_CHECKED bool sinkproof_honest_linear(const sinkproof_setting *s,
+                                               const sinkproof_planes *x, const sinkproof_matrix *w,
+                                               size_t first, size_t rows, const double *b_r,
+                                               sinkproof_honest *out, size_t out_stride);
 
 // And in two steps: all sums, then the sets of one row of x after the other, so that what comes
-// after them finds them in the cache. The setting and b_r stay the caller's until the end; aborts
-// when memory is exhausted.
+// after them finds them in the cache. The setting and b_r stay the caller's until the end. NULL:
+// no memory.
 typedef struct sinkproof_linear_sums sinkproof_linear_sums;
 sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
                                                 const sinkproof_planes *x,
@@ -58,9 +69,9 @@ void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
 // sets are made of. Dimensions are at most INT_MAX.
 void sinkproof_times(size_t m, size_t r, size_t k, const double *x, const double *y, double *c,
                      size_t stride);
-// How many threads each such product may use from now on; returns what it was. Callers that are
-// threads themselves ask for one.
-int sinkproof_times_threads(int threads);
+// Between the two, each product is made by the thread that asks for it alone (times.c).
+void sinkproof_times_begin(void);
+void sinkproof_times_end(void);
 
 // ---- rmsnorm.c (bound.rmsnorm): y = x / sqrt(mean(x^2) + eps) * scale, rounded at `point`.
 // *common receives the relative variance that all elements of the row share.
@@ -83,9 +94,10 @@ sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_
 // alpha_j = exp(z_j) / (exp(b) + sum exp(z)), j < n visible keys, and alpha_n for the sink,
 // rounded at `point`. b = -inf: no sink. Where a logit may be off by 2^9 or more the weights are
 // any numbers up to the largest: no exponential overflows.
-void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
-                              const sinkproof_honest *z_j, sinkproof_honest b,
-                              sinkproof_honest *alpha_j, double *common);
+SINKPROOF_CHECKED bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
+                                                size_t n, const sinkproof_honest *z_j,
+                                                sinkproof_honest b, sinkproof_honest *alpha_j,
+                                                double *common);
 
 // ---- swiglu.c (bound.swiglu): one activation from gate and up.
 sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkproof_config *config,
@@ -93,9 +105,10 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkp
 
 // ---- experts.c: the weights w_k of the chosen experts from all router logits of a token, rounded
 // at M4; *common as above.
-void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
-                                     const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
-                                     sinkproof_honest *w_k, double *common);
+SINKPROOF_CHECKED bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
+                                                       const sinkproof_honest *g_e, size_t k,
+                                                       const int32_t *chosen_k,
+                                                       sinkproof_honest *w_k, double *common);
 
 // One element of the mixture sum_e w_e d_e of k chosen experts, in ascending
 // order of expert where the policy fixes the order.
@@ -117,7 +130,8 @@ typedef struct sinkproof_alike {
 } sinkproof_alike;
 
 uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i);
-sinkproof_alike sinkproof_alike_of(size_t n, const sinkproof_row *rows);
+SINKPROOF_CHECKED bool sinkproof_alike_of(size_t n, const sinkproof_row *rows,
+                                          sinkproof_alike *alike);
 
 // ---- spread.c (stat.spread): are the squared errors as small as rounding to nearest makes them?
 enum { SINKPROOF_QUARTERS = 4 }; // of a tensor's rows
@@ -165,6 +179,7 @@ typedef struct sinkproof_drift {
     sinkproof_spread spread[SINKPROOF_QUARTERS];
     size_t n_rows, room;
     sinkproof_row *rows; // in the order in which they came
+    bool failed;         // no memory for one of them: nothing can be judged
 } sinkproof_drift;
 
 // What the worst bin says: the engine's values are (1 + gain) times the emulation's (or all of
@@ -178,13 +193,14 @@ typedef struct sinkproof_drift_result {
 } sinkproof_drift_result;
 
 // One row of a tensor: values v_i against honest sets x_i; `common` as above; `where` in [0, 1)
-// is the row's place in the tensor. Aborts when memory is exhausted.
+// is the row's place in the tensor.
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double where);
 // The rows of `from` follow those of `into`.
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
-// rate: false alarms per tensor, of drift and of spread each.
-sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, double rate);
+// rate: false alarms per tensor, of drift and of spread each. False: no memory, now or for a row.
+SINKPROOF_CHECKED bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate,
+                                             sinkproof_drift_result *result);
 bool sinkproof_drift_leans(const sinkproof_drift_result *result);   // suspicious: gain
 bool sinkproof_drift_spreads(const sinkproof_drift_result *result); // suspicious: spread
 const char *sinkproof_drift_bin_name(int bin);

@@ -35,11 +35,13 @@ const char *sinkproof_drift_bin_name(int bin) {
     return bin >= 0 && bin < SINKPROOF_DRIFT_BINS ? names[bin] : "none";
 }
 
-static void make_room(sinkproof_drift *drift, size_t rows) {
-    if (drift->room - drift->n_rows >= rows) return;
-    drift->room = drift->room + rows < 64 ? 64 : 2 * (drift->room + rows);
-    drift->rows = realloc(drift->rows, drift->room * sizeof *drift->rows);
-    if (drift->rows == NULL) abort();
+static bool make_room(sinkproof_drift *drift, size_t rows) {
+    if (drift->failed || drift->room - drift->n_rows >= rows) return !drift->failed;
+    size_t room = drift->room + rows < 64 ? 64 : 2 * (drift->room + rows);
+    sinkproof_row *larger = realloc(drift->rows, room * sizeof *larger);
+    drift->failed = larger == NULL;
+    if (larger != NULL) drift->rows = larger, drift->room = room;
+    return !drift->failed;
 }
 
 // Of an element of a row whose largest has the exponent `top`.
@@ -83,8 +85,7 @@ static void add_bin(sinkproof_drift_bin *into, const sinkproof_drift_bin *from) 
 
 static void put_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, size_t n,
                     const sinkproof_honest *x_i) {
-    if (row->elements == 0) return;
-    make_room(drift, 1);
+    if (row->elements == 0 || !make_room(drift, 1)) return;
     drift->rows[drift->n_rows++] = (sinkproof_row){.key = sinkproof_row_key(n, x_i),
                                                    .model = (float)sqrt(row->model),
                                                    .seen = (float)sqrt(row->seen),
@@ -124,13 +125,13 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
     sinkproof_spread_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
 }
 
-sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, double rate) {
-    double odds = log(2 * SINKPROOF_DRIFT_BINS / rate);
-    sinkproof_drift_result r = {.limit = INFINITY, .bin = -1, .smallest = INFINITY};
-    sinkproof_alike alike = sinkproof_alike_of(drift->n_rows, drift->rows);
-    double worst = -1;
-    r.alike = alike.largest;
-    sinkproof_spread_judge(drift->spread, alike.largest, rate, &r.spread);
+bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate, sinkproof_drift_result *r) {
+    double odds = log(2 * SINKPROOF_DRIFT_BINS / rate), worst = -1;
+    sinkproof_alike alike;
+    *r = (sinkproof_drift_result){.limit = INFINITY, .bin = -1, .smallest = INFINITY};
+    if (drift->failed || !sinkproof_alike_of(drift->n_rows, drift->rows, &alike)) return false;
+    r->alike = alike.largest;
+    sinkproof_spread_judge(drift->spread, alike.largest, rate, &r->spread);
     for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
         const sinkproof_drift_bin *bin = &drift->bins[b];
         if (bin->elements == 0 || !(bin->weight > 0)) continue;
@@ -142,14 +143,14 @@ sinkproof_drift_result sinkproof_drift_judge(const sinkproof_drift *drift, doubl
         if (b == ALL) {
             double squares = bin->squares * alike.weight;
             double rest = bin->jumps ? 1 - 2 * odds * squares / (bin->weight * bin->weight) : 1;
-            r.smallest = rest > 0 ? limit / sqrt(rest) : INFINITY;
+            r->smallest = rest > 0 ? limit / sqrt(rest) : INFINITY;
         }
         if (!(fabs(gain) / limit <= worst)) {
             worst = fabs(gain) / limit;
-            r.gain = gain, r.limit = limit, r.bin = b;
+            r->gain = gain, r->limit = limit, r->bin = b;
         }
     }
-    return r;
+    return true;
 }
 //< stat.drift
 
@@ -165,7 +166,8 @@ void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from) {
     for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) add_bin(&into->bins[b], &from->bins[b]);
     for (int q = 0; q < SINKPROOF_QUARTERS; q++)
         sinkproof_spread_merge(&into->spread[q], &from->spread[q]);
-    make_room(into, from->n_rows);
+    into->failed = into->failed || from->failed;
+    if (!make_room(into, from->n_rows)) return;
     for (size_t i = 0; i < from->n_rows; i++) into->rows[into->n_rows++] = from->rows[i];
 }
 

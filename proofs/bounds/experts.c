@@ -34,7 +34,7 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
 // S is the same in all of them: the softmax over the chosen logits whose exponentials err by one
 // rounding more, and by the distance between the largest logit and the largest chosen one. S <= E,
 // so p_k may be flushed where e_k is E times the smallest normal number.
-static void renormalised(const sinkproof_setting *s, size_t n_experts, const sinkproof_honest *g_e,
+static bool renormalised(const sinkproof_setting *s, size_t n_experts, const sinkproof_honest *g_e,
                          size_t k, const sinkproof_honest *z_k, sinkproof_honest *w_k,
                          double *common) {
     double top = -INFINITY, chosen = -INFINITY;
@@ -46,14 +46,17 @@ static void renormalised(const sinkproof_setting *s, size_t n_experts, const sin
     coarser.ulp[SINKPROOF_EXP] += more * (1 + declared) * (1 + more) / (2 * s->u);
     sinkproof_setting t = *s;
     t.policy = &coarser;
-    sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, k, z_k, sinkproof_known(-INFINITY), w_k, common);
+    if (!sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, k, z_k, sinkproof_known(-INFINITY), w_k,
+                                  common))
+        return false;
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     for (size_t i = 0; i < k; i++)
         w_k[i] = sinkproof_honest_declared(w_k[i], 0, (double)n_experts * flush);
+    return true;
 }
 //< bound.form-router
 
-void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
+bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
                                      const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
                                      sinkproof_honest *w_k, double *common) {
     sinkproof_honest z_k[SINKPROOF_MAX_CHOSEN], after_k[SINKPROOF_MAX_CHOSEN + 1];
@@ -63,12 +66,14 @@ void sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_expert
     bool after = !renormalises || sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
                                                           SINKPROOF_FORM_DEFINITION);
     for (size_t i = 0; i < k; i++) z_k[i] = g_e[chosen_k[i]];
-    if (renormalises) renormalised(s, n_experts, g_e, k, z_k, all_k, common);
-    if (after) sinkproof_honest_softmax(s, SINKPROOF_AT_M4, k, z_k, none, after_k, common);
+    if (renormalises && !renormalised(s, n_experts, g_e, k, z_k, all_k, common)) return false;
+    if (after && !sinkproof_honest_softmax(s, SINKPROOF_AT_M4, k, z_k, none, after_k, common))
+        return false;
     for (size_t i = 0; i < k; i++)
         w_k[i] = !renormalises ? after_k[i]
                  : after       ? sinkproof_honest_hull(after_k[i], all_k[i])
                                : all_k[i];
+    return true;
 }
 
 //> moe.sum

@@ -61,17 +61,17 @@ static void round_up(size_t k, const double *restrict x_k, double down, float *r
 }
 
 static void *allocate(size_t n, size_t size) {
-    void *p = malloc((n > 0 ? n : 1) * size);
-    if (p == NULL) abort();
-    return p;
+    return malloc((n > 0 ? n : 1) * size);
 }
 
-sinkproof_factors sinkproof_factors_for(size_t rows, size_t cols) {
-    sinkproof_factors f = {.rows = rows, .cols = cols, .least = INFINITY};
-    f.size = allocate(rows * cols, sizeof *f.size);
-    f.square = allocate(rows * cols, sizeof *f.square);
-    f.scale = allocate(rows, sizeof *f.scale);
-    return f;
+bool sinkproof_factors_for(size_t rows, size_t cols, sinkproof_factors *f) {
+    *f = (sinkproof_factors){.rows = rows, .cols = cols, .least = INFINITY};
+    f->size = allocate(rows * cols, sizeof *f->size);
+    f->square = allocate(rows * cols, sizeof *f->square);
+    f->scale = allocate(rows, sizeof *f->scale);
+    if (f->size != NULL && f->square != NULL && f->scale != NULL) return true;
+    sinkproof_factors_free(f);
+    return false;
 }
 
 bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k) {

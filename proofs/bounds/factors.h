@@ -15,8 +15,8 @@ typedef struct sinkproof_factors {
     double least;         // the least size of x that is not 0; infinite where all are
 } sinkproof_factors;
 
-// Room for rows of factors; aborts when memory is exhausted.
-sinkproof_factors sinkproof_factors_for(size_t rows, size_t cols);
+// Room for rows of factors. False: no memory.
+bool sinkproof_factors_for(size_t rows, size_t cols, sinkproof_factors *f);
 // Fills row r. False where an element is not finite or 2^400 and more: there are no factors then.
 bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k);
 void sinkproof_factors_free(sinkproof_factors *f);

@@ -22,10 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double *allocate(size_t n) {
-    double *p = malloc((n > 0 ? n : 1) * sizeof *p);
-    if (p == NULL) abort();
-    return p;
+static double *allocate(size_t n) { // or NULL
+    return malloc((n > 0 ? n : 1) * sizeof(double));
 }
 
 // From the first to the last one of the significand, the most over all elements.
@@ -47,13 +45,14 @@ static int most_significant_bits(const double *x, size_t n) {
 // factors cost more than they save.
 enum { LONG_SUM = 256, MANY_ROWS = 8 };
 
-static void find_factors(sinkproof_planes *x) {
-    x->f = sinkproof_factors_for(x->rows, x->cols);
+static bool find_factors(sinkproof_planes *x) {
+    if (!sinkproof_factors_for(x->rows, x->cols, &x->f)) return false;
     for (size_t r = 0; r < x->rows; r++)
         if (!sinkproof_factors_row(&x->f, r, &x->mid[r * x->cols])) {
             sinkproof_factors_free(&x->f);
-            return;
+            return true; // there are none
         }
+    return true;
 }
 
 static bool all_known(const sinkproof_honest *x, size_t rows, size_t cols, size_t stride) {
@@ -63,28 +62,38 @@ static bool all_known(const sinkproof_honest *x, size_t rows, size_t cols, size_
     return true;
 }
 
+static bool copy_mid(sinkproof_planes *p, const sinkproof_honest *x, size_t stride) {
+    p->mid = allocate(p->rows * p->cols);
+    if (p->mid == NULL) return false;
+    for (size_t i = 0; i < p->rows; i++)
+        for (size_t k = 0; k < p->cols; k++) p->mid[i * p->cols + k] = x[i * stride + k].mid;
+    return true;
+}
+
+static bool copy_freedom(sinkproof_planes *p, const sinkproof_honest *x, size_t stride) {
+    size_t n = p->rows * p->cols;
+    p->worst = allocate(n), p->likely = allocate(n), p->var = allocate(n), p->bias = allocate(n);
+    if (p->worst == NULL || p->likely == NULL || p->var == NULL || p->bias == NULL) return false;
+    for (size_t i = 0; i < p->rows; i++) {
+        for (size_t k = 0; k < p->cols; k++) {
+            const sinkproof_honest *e = &x[i * stride + k];
+            p->worst[i * p->cols + k] = sinkproof_radius(e);
+            p->likely[i * p->cols + k] = sinkproof_likely_radius(e);
+            p->var[i * p->cols + k] = e->var;
+            p->bias[i * p->cols + k] = e->bias;
+        }
+    }
+    return true;
+}
+
 sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
                                      size_t stride) {
     sinkproof_planes p = {.rows = rows, .cols = cols, .known = all_known(x, rows, cols, stride)};
-    p.mid = allocate(rows * cols);
-    for (size_t i = 0; i < rows; i++)
-        for (size_t k = 0; k < cols; k++) p.mid[i * cols + k] = x[i * stride + k].mid;
-    p.bits = p.known ? most_significant_bits(p.mid, rows * cols) : 53;
-    if (p.known) {
-        if (cols >= LONG_SUM && rows >= MANY_ROWS) find_factors(&p);
-        return p;
-    }
-    p.worst = allocate(rows * cols), p.likely = allocate(rows * cols);
-    p.var = allocate(rows * cols), p.bias = allocate(rows * cols);
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t k = 0; k < cols; k++) {
-            const sinkproof_honest *e = &x[i * stride + k];
-            p.worst[i * cols + k] = sinkproof_radius(e);
-            p.likely[i * cols + k] = sinkproof_likely_radius(e);
-            p.var[i * cols + k] = e->var;
-            p.bias[i * cols + k] = e->bias;
-        }
-    }
+    bool factored = p.known && cols >= LONG_SUM && rows >= MANY_ROWS;
+    bool fine = copy_mid(&p, x, stride);
+    if (fine) p.bits = p.known ? most_significant_bits(p.mid, rows * cols) : 53;
+    fine = fine && (p.known || copy_freedom(&p, x, stride)) && (!factored || find_factors(&p));
+    if (!fine) sinkproof_planes_free(&p);
     return p;
 }
 
@@ -108,18 +117,6 @@ void sinkproof_planes_free(sinkproof_planes *p) {
     *p = (sinkproof_planes){0};
 }
 
-void sinkproof_times(size_t m, size_t r, size_t k, const double *x, const double *y, double *c,
-                     size_t stride) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, (int)k, y,
-                (int)k, 0.0, c, (int)stride);
-}
-
-int sinkproof_times_threads(int threads) {
-    int before = openblas_get_num_threads();
-    openblas_set_num_threads(threads);
-    return before;
-}
-
 // c[m, r] (+)= x[m, k] y[r, k]^T
 static void times(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
                   double *c) {
@@ -129,7 +126,7 @@ static void times(size_t m, size_t r, size_t k, const double *x, const double *y
 
 static double *mapped(const double *x, size_t n, bool square) {
     double *y = allocate(n);
-    for (size_t i = 0; i < n; i++) y[i] = square ? x[i] * x[i] : fabs(x[i]);
+    for (size_t i = 0; y != NULL && i < n; i++) y[i] = square ? x[i] * x[i] : fabs(x[i]);
     return y;
 }
 
@@ -139,6 +136,7 @@ static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, c
                          const double *dy, const double *abs_x, const double *abs_y) {
     double *c = allocate(x->rows * y->rows);
     bool add = false;
+    if (c == NULL) return NULL;
     if (dx != NULL) times(x->rows, y->rows, x->cols, dx, abs_y, false, c), add = true;
     if (dy != NULL) times(x->rows, y->rows, x->cols, abs_x, dy, add, c);
     if (dx != NULL && dy != NULL) times(x->rows, y->rows, x->cols, dx, dy, true, c);
@@ -149,7 +147,7 @@ static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, c
 // The largest size of each operand.
 static double *reach_of(const sinkproof_planes *x) {
     double *y = mapped(x->mid, x->rows * x->cols, false);
-    for (size_t i = 0; !x->known && i < x->rows * x->cols; i++) y[i] += x->worst[i];
+    for (size_t i = 0; y != NULL && !x->known && i < x->rows * x->cols; i++) y[i] += x->worst[i];
     return y;
 }
 
@@ -196,69 +194,95 @@ static bool is_small(double x, double tiny) {
 
 //> bound.ftz
 // What each operand may lose when it is read as zero: all of it below `tiny`, and nothing above.
-// NULL when no operand is that small.
-static double *lost_when_read(const sinkproof_planes *x, double tiny) {
+// Left alone when no operand is that small.
+static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost_k) {
     size_t n = x->rows * x->cols, small = 0;
-    if (x->f.size != NULL && x->f.least >= tiny) return NULL;
+    if (x->f.size != NULL && x->f.least >= tiny) return true;
     for (size_t i = 0; x->known && i < n; i++) small += is_small(x->mid[i], tiny);
     for (size_t i = 0; !x->known && i < n; i++) {
         double freedom = x->worst[i], size = fabs(x->mid[i]);
         small += size - freedom < tiny && size + freedom > 0;
     }
-    if (small == 0) return NULL;
-    double *lost = allocate(n);
-    for (size_t i = 0; i < n; i++) {
+    if (small == 0) return true;
+    double *lost = *lost_k = allocate(n);
+    for (size_t i = 0; lost != NULL && i < n; i++) {
         double freedom = x->known ? 0 : x->worst[i], size = fabs(x->mid[i]);
         lost[i] = size - freedom < tiny ? fmin(size + freedom, tiny) : 0;
     }
-    return lost;
+    return lost != NULL;
 }
 
-// sum_k lost_x |y| + |x| lost_y, |x| and |y| the largest that an operand may be.
-static double *flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, double tiny) {
-    double *lost_x = lost_when_read(x, tiny), *lost_y = lost_when_read(y, tiny), *c = NULL;
-    if (lost_x != NULL || lost_y != NULL) {
+// sum_k lost_x |y| + |x| lost_y, |x| and |y| the largest that an operand may be. Left alone when
+// nothing is lost.
+static bool flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, double tiny,
+                       double **flushed) {
+    double *lost_x = NULL, *lost_y = NULL;
+    bool fine = lost_when_read(x, tiny, &lost_x) && lost_when_read(y, tiny, &lost_y);
+    if (fine && (lost_x != NULL || lost_y != NULL)) {
         double *reach_x = reach_of(x), *reach_y = reach_of(y);
-        c = spread_of(x, y, lost_x, lost_y, reach_x, reach_y);
+        if (reach_x != NULL && reach_y != NULL)
+            *flushed = spread_of(x, y, lost_x, lost_y, reach_x, reach_y);
+        fine = *flushed != NULL;
         free(reach_x);
         free(reach_y);
     }
     free(lost_x);
     free(lost_y);
-    return c;
+    return fine;
 }
 //< bound.ftz
 
-static sums sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
-                    const sinkproof_planes *y) {
+// A and Q through factors.
+static bool bounded_sizes(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
+    float *found = malloc((x->rows * y->rows + 2) * sizeof *found);
+    if (found == NULL) return false;
+    bounded_times(x, y, false, found, c->abs);
+    bounded_times(x, y, true, found, c->square);
+    free(found);
+    return true;
+}
+
+// What the inputs' freedom adds, from the sizes of the operands and their squares.
+static bool freedom_of(const sinkproof_planes *x, const sinkproof_planes *y, const double *abs_x,
+                       const double *abs_y, const double *square_x, const double *square_y,
+                       sums *c) {
+    c->worst = spread_of(x, y, x->worst, y->worst, abs_x, abs_y);
+    c->likely = spread_of(x, y, x->likely, y->likely, abs_x, abs_y);
+    c->var = spread_of(x, y, x->var, y->var, square_x, square_y);
+    c->bias = spread_of(x, y, x->bias, y->bias, abs_x, abs_y);
+    return c->worst != NULL && c->likely != NULL && c->var != NULL && c->bias != NULL;
+}
+
+// A, Q and what the inputs' freedom adds, in binary64.
+static bool sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
-    sums c = {.mid = allocate(m * r)};
-    times(m, r, k, x->mid, y->mid, false, c.mid);
-    if (s->policy->ftz) c.flushed = flushed_of(x, y, sinkproof_flushed_below(s));
-    c.abs = allocate(m * r), c.square = allocate(m * r);
-    bool known = x->known && y->known;
-    if (known && x->f.size != NULL && y->f.size != NULL) {
-        float *found = (void *)allocate(m * r / 2 + 1);
-        bounded_times(x, y, false, found, c.abs);
-        bounded_times(x, y, true, found, c.square);
-        free(found);
-        return c;
-    }
     double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
     double *square_x = mapped(x->mid, m * k, true), *square_y = mapped(y->mid, r * k, true);
-    times(m, r, k, abs_x, abs_y, false, c.abs);
-    times(m, r, k, square_x, square_y, false, c.square);
-    if (!known) {
-        c.worst = spread_of(x, y, x->worst, y->worst, abs_x, abs_y);
-        c.likely = spread_of(x, y, x->likely, y->likely, abs_x, abs_y);
-        c.var = spread_of(x, y, x->var, y->var, square_x, square_y);
-        c.bias = spread_of(x, y, x->bias, y->bias, abs_x, abs_y);
+    bool fine = abs_x != NULL && abs_y != NULL && square_x != NULL && square_y != NULL;
+    if (fine) {
+        times(m, r, k, abs_x, abs_y, false, c->abs);
+        times(m, r, k, square_x, square_y, false, c->square);
     }
+    if (!x->known || !y->known)
+        fine = fine && freedom_of(x, y, abs_x, abs_y, square_x, square_y, c);
     free(abs_x);
     free(abs_y);
     free(square_x);
     free(square_y);
-    return c;
+    return fine;
+}
+
+// c, empty at first, is to be freed also when memory runs out.
+static bool sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
+                    const sinkproof_planes *y, sums *c) {
+    size_t m = x->rows, r = y->rows;
+    bool factored = x->known && y->known && x->f.size != NULL && y->f.size != NULL;
+    if (x->mid == NULL || y->mid == NULL) return false;
+    c->mid = allocate(m * r), c->abs = allocate(m * r), c->square = allocate(m * r);
+    if (c->mid == NULL || c->abs == NULL || c->square == NULL) return false;
+    times(m, r, x->cols, x->mid, y->mid, false, c->mid);
+    if (s->policy->ftz && !flushed_of(x, y, sinkproof_flushed_below(s), &c->flushed)) return false;
+    return factored ? bounded_sizes(x, y, c) : sizes_and_freedom(x, y, c);
 }
 
 static void sums_free(sums *c) {
@@ -345,18 +369,20 @@ static bool products_are_exact(const sinkproof_setting *s, const sinkproof_plane
     return x->bits + bits <= significand_bits(s->policy->inside);
 }
 
-void sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
+bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
                                const sinkproof_planes *y, const double *terms_i, const double *b_r,
                                sinkproof_honest *out, size_t out_stride) {
-    if (x->rows == 0 || y->rows == 0) return;
-    sums c = sums_of(s, x, y);
-    bool exact = products_are_exact(s, x, y->bits);
-    for (size_t i = 0; i < x->rows; i++) {
+    if (x->mid == NULL || y->mid == NULL) return false;
+    if (x->rows == 0 || y->rows == 0) return true;
+    sums c = {NULL};
+    bool exact = products_are_exact(s, x, y->bits), fine = sums_of(s, x, y, &c);
+    for (size_t i = 0; fine && i < x->rows; i++) {
         double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
         row_terms t = terms_of(s, n, exact, b_r != NULL);
         sums_row(s, &c, &t, i, y->rows, b_r, out + i * out_stride);
     }
     sums_free(&c);
+    return fine;
 }
 
 // ---- a stored weight
@@ -375,32 +401,43 @@ static size_t rows_of_block(size_t rows, size_t first) {
     return rows - first < BLOCK ? rows - first : BLOCK;
 }
 
+// Rows [first, first + y.rows) of W, with their factors where there is room for them.
+static void decode_rows(const sinkproof_matrix *w, size_t first, sinkproof_planes *y) {
+    bool fine = y->f.size != NULL;
+    y->f.least = INFINITY;
+    for (size_t r = 0; r < y->rows; r++) {
+        sinkproof_matrix_row(w, first + r, &y->mid[r * w->cols]);
+        fine = fine && sinkproof_factors_row(&y->f, r, &y->mid[r * w->cols]);
+    }
+    if (!fine) sinkproof_factors_free(&y->f);
+}
+
 sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
                                                 const sinkproof_planes *x,
                                                 const sinkproof_matrix *w, size_t first,
                                                 size_t rows, const double *b_r) {
-    sinkproof_linear_sums *linear = malloc(sizeof *linear);
     int bits = sinkproof_matrix_bits(w);
-    sinkproof_planes y = {.rows = BLOCK, .cols = w->cols, .bits = bits, .known = true};
-    if (linear == NULL) abort();
     row_terms terms = terms_of(s, (double)x->cols, products_are_exact(s, x, bits), b_r != NULL);
-    *linear = (sinkproof_linear_sums){s, x->rows, rows, terms, b_r, NULL};
-    linear->blocks = calloc(rows / BLOCK + 1, sizeof *linear->blocks);
-    if (linear->blocks == NULL) abort();
+    sinkproof_linear_sums *linear = malloc(sizeof *linear);
+    sums *blocks = calloc(rows / BLOCK + 1, sizeof *blocks);
+    if (linear == NULL || blocks == NULL) {
+        free(linear);
+        free(blocks);
+        return NULL;
+    }
+    *linear = (sinkproof_linear_sums){s, x->rows, rows, terms, b_r, blocks};
+    sinkproof_planes y = {.rows = BLOCK, .cols = w->cols, .bits = bits, .known = true};
     y.mid = allocate(BLOCK * w->cols);
-    if (x->f.size != NULL) y.f = sinkproof_factors_for(BLOCK, w->cols);
-    for (size_t r0 = 0; r0 < rows; r0 += BLOCK) {
-        bool fine = y.f.size != NULL;
-        y.rows = rows_of_block(rows, r0), y.f.least = INFINITY;
-        for (size_t r = 0; r < y.rows; r++) {
-            sinkproof_matrix_row(w, first + r0 + r, &y.mid[r * w->cols]);
-            fine = fine && sinkproof_factors_row(&y.f, r, &y.mid[r * w->cols]);
-        }
-        if (!fine) sinkproof_factors_free(&y.f);
-        linear->blocks[r0 / BLOCK] = sums_of(s, x, &y);
+    bool fine = y.mid != NULL && (x->f.size == NULL || sinkproof_factors_for(BLOCK, w->cols, &y.f));
+    for (size_t r0 = 0; fine && r0 < rows; r0 += BLOCK) {
+        y.rows = rows_of_block(rows, r0);
+        decode_rows(w, first + r0, &y);
+        fine = sums_of(s, x, &y, &blocks[r0 / BLOCK]);
     }
     sinkproof_planes_free(&y);
-    return linear;
+    if (fine) return linear;
+    sinkproof_linear_sums_free(linear);
+    return NULL;
 }
 
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
@@ -412,15 +449,18 @@ void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
 }
 
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
+    if (linear == NULL) return;
     for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK) sums_free(&linear->blocks[r0 / BLOCK]);
     free(linear->blocks);
     free(linear);
 }
 
-void sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
+bool sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
                              const sinkproof_matrix *w, size_t first, size_t rows,
                              const double *b_r, sinkproof_honest *out, size_t out_stride) {
     sinkproof_linear_sums *linear = sinkproof_linear_sums_of(s, x, w, first, rows, b_r);
+    if (linear == NULL) return false;
     for (size_t i = 0; i < x->rows; i++) sinkproof_linear_sums_row(linear, i, out + i * out_stride);
     sinkproof_linear_sums_free(linear);
+    return true;
 }

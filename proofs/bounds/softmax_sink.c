@@ -148,6 +148,7 @@ static void find_maxima(softmax_row *row) {
     row->top = size_of(larger(unshifted, row->b));
 }
 
+// What an engine may do to the row, and its logits; nothing is computed yet.
 static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, size_t n,
                           const sinkproof_honest *z_j, sinkproof_honest b) {
     softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b};
@@ -159,22 +160,21 @@ static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, siz
     if (admits(s, point, SINKPROOF_FORM_DEFINITION)) row.quotient = true;
     row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
     row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
-    row.t_j = malloc((n + 1) * sizeof *row.t_j);
-    row.e_j = malloc((n + 1) * sizeof *row.e_j);
-    if (row.t_j == NULL || row.e_j == NULL) abort();
-    for (size_t j = 0; j < n; j++) row.t_j[j] = z_j[j];
-    row.t_j[n] = b; // the sink is one more term of the denominator
-    if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
-        subtract_maximum(s, n + 1, row.t_j);
-    find_maxima(&row);
-    for (size_t j = 0; j <= n; j++) {
-        row.e_j[j] = numerator_of(&row, j);
-        add_numerator(j < n ? &row.keys : &row.sink, &row.e_j[j]);
-    }
-    double spread = row.m_hi - row.m_lo;
-    row.log_sum = log(fmax(row.keys.hi + row.sink.hi, 1)) + spread + 0x1p-40;
-    row.log_keys = fmax(log(row.keys.hi) + row.m - row.keys_lo, 0) + 0x1p-40;
     return row;
+}
+
+// The logits, less the row's maximum where the policy rounds the difference, and the maxima.
+static void shift(softmax_row *row, sinkproof_point point) {
+    const sinkproof_setting *s = row->s;
+    for (size_t j = 0; j < row->n; j++) row->t_j[j] = row->z_j[j];
+    row->t_j[row->n] = row->b; // the sink is one more term of the denominator
+    if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
+        subtract_maximum(s, row->n + 1, row->t_j);
+    find_maxima(row);
+}
+
+static void exponentials(softmax_row *row) {
+    for (size_t j = 0; j <= row->n; j++) row->e_j[j] = numerator_of(row, j);
 }
 
 // ---- what a form does to the row ----------------------------------------------------------------
@@ -343,6 +343,15 @@ static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     return (range){fmax(a.lo - flush, 0), a.hi + flush};
 }
 
+static void sum_up(softmax_row *row) {
+    for (size_t j = 0; j <= row->n; j++)
+        add_numerator(j < row->n ? &row->keys : &row->sink, &row->e_j[j]);
+    double spread = row->m_hi - row->m_lo;
+    row->log_sum = log(fmax(row->keys.hi + row->sink.hi, 1)) + spread + 0x1p-40;
+    row->log_keys = fmax(log(row->keys.hi) + row->m - row->keys_lo, 0) + 0x1p-40;
+    row->subtraction = subtraction_error(row), row->gate = gate_error(row);
+}
+
 // ---- the row's weights --------------------------------------------------------------------------
 
 // The errors of a row that its elements share, or that lean: relative, and as a variance.
@@ -393,58 +402,85 @@ static double lean_of_element(const softmax_row *row, const row_errors *r, size_
 // the largest score, or to 1 and the quotient's roundings.
 static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point point, size_t n,
                                  const sinkproof_honest *z_j, sinkproof_honest b) {
-    softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b, .log_sum = log((double)n + 1)};
-    row.base_2 = admits(s, point, SINKPROOF_A9_BASE_2);
-    row.running = admits(s, point, SINKPROOF_A9_RUNNING_MAX);
-    row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
-    row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
+    softmax_row row = row_of(s, point, n, z_j, b);
+    row.log_sum = log((double)n + 1);
     row.top = b.hi == -INFINITY ? 0 : size_of(b);
     for (size_t j = 0; j < n; j++) row.top = fmax(row.top, size_of(z_j[j]));
     double x = subtraction_error(&row) + exponent_error(&row, 2 * row.top, row.top);
     double most = 1 + 2 * s->u, left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
-    if (admits(s, point, SINKPROOF_A9_LSE_SUBTRACTED))
+    if (row.lse_subtracted)
         most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
     return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0, 0});
 }
 
-//> bound.softmax-sink
-void sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
-                              const sinkproof_honest *z_j, sinkproof_honest b,
-                              sinkproof_honest *alpha_j, double *common) {
-    bool wide = false; // beyond the range of exp
+static bool beyond_exp(size_t n, const sinkproof_honest *z_j) {
+    bool wide = false;
     for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
-    if (wide) {
-        sinkproof_honest any = anything(s, point, n, z_j, b);
-        *common = 0;
-        for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
-        return;
-    }
-    softmax_row row = row_of(s, point, n, z_j, b);
-    row.subtraction = subtraction_error(&row), row.gate = gate_error(&row);
-    double k = (double)n + 1, total = row.keys.mid + row.sink.mid;
+    return wide;
+}
+
+// What the weights of a row are divided by.
+typedef struct denominator {
+    double total, common; // the emulation; the relative variance that all weights share
+    row_errors errors;
+    summed worst_case, at_odds;
+} denominator;
+
+//> bound.softmax-sink
+static denominator denominator_of(const softmax_row *row) {
+    const sinkproof_setting *s = row->s;
+    double k = (double)row->n + 1, total = row->keys.mid + row->sink.mid;
     double here = sinkproof_gamma(2 * k + 8, 0x1p-53); // the error of this evaluation
-    row_errors r = errors_of(&row, total);
-    rescaling rho = rescaling_of(&row, k - 1);
+    row_errors r = errors_of(row, total);
+    rescaling rho = rescaling_of(row, k - 1);
     double partial = s->u * s->u * (k / 3 + k * r.fourth / 6);
     double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here;
     double likely = fmin(gamma, sqrt(2 * s->odds * partial) + r.leaning + 2 * here);
-    const summed worst_case = summed_of(&row, gamma, rho.worst, false, here);
-    const summed at_odds = summed_of(&row, likely, rho.likely, true, here);
-    *common = partial / 3 + r.var;
-    for (size_t j = 0; j <= n; j++) {
-        sinkproof_honest a = sinkproof_known(row.e_j[j].mid / total);
-        if (row.e_j[j].hi > 0) {
-            range worst = weight_range(&row, j, &worst_case);
-            range probable = weight_range(&row, j, &at_odds);
-            a.lo = worst.lo, a.hi = worst.hi;
-            a.likely_lo = probable.lo, a.likely_hi = probable.hi;
-            double own = a.mid > 0 ? term_variance(&row, j) : 0;
-            a.var = a.spread = a.mid * a.mid * (own + 2 * s->u * s->u / 3);
-            if (a.mid > 0) a.bias = a.mid * lean_of_element(&row, &r, j, a.mid);
-        }
-        alpha_j[j] = sinkproof_honest_at(s, point, sinkproof_honest_inside(s, a));
+    return (denominator){.total = total,
+                         .common = partial / 3 + r.var,
+                         .errors = r,
+                         .worst_case = summed_of(row, gamma, rho.worst, false, here),
+                         .at_odds = summed_of(row, likely, rho.likely, true, here)};
+}
+
+static sinkproof_honest quotient(const softmax_row *row, const denominator *d, size_t j) {
+    sinkproof_honest a = sinkproof_known(row->e_j[j].mid / d->total);
+    if (!(row->e_j[j].hi > 0)) return a;
+    range worst = weight_range(row, j, &d->worst_case);
+    range probable = weight_range(row, j, &d->at_odds);
+    a.lo = worst.lo, a.hi = worst.hi;
+    a.likely_lo = probable.lo, a.likely_hi = probable.hi;
+    double own = a.mid > 0 ? term_variance(row, j) : 0, u = row->s->u;
+    a.var = a.spread = a.mid * a.mid * (own + 2 * u * u / 3);
+    if (a.mid > 0) a.bias = a.mid * lean_of_element(row, &d->errors, j, a.mid);
+    return a;
+}
+
+bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                              const sinkproof_honest *z_j, sinkproof_honest b,
+                              sinkproof_honest *alpha_j, double *common) {
+    *common = 0;
+    if (beyond_exp(n, z_j)) {
+        sinkproof_honest any = anything(s, point, n, z_j, b);
+        for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
+        return true;
+    }
+    softmax_row row = row_of(s, point, n, z_j, b);
+    row.t_j = malloc((n + 1) * sizeof *row.t_j);
+    row.e_j = malloc((n + 1) * sizeof *row.e_j);
+    bool fine = row.t_j != NULL && row.e_j != NULL;
+    if (fine) {
+        shift(&row, point);
+        exponentials(&row);
+        sum_up(&row);
+        denominator d = denominator_of(&row);
+        *common = d.common;
+        for (size_t j = 0; j <= n; j++)
+            alpha_j[j] =
+                sinkproof_honest_at(s, point, sinkproof_honest_inside(s, quotient(&row, &d, j)));
     }
     free(row.t_j);
     free(row.e_j);
+    return fine;
 }
 //< bound.softmax-sink

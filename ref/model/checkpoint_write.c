@@ -218,7 +218,7 @@ static bool make_room(job *out) {
     out->row_c = malloc(widest * sizeof *out->row_c);
     out->bytes = malloc(2 * largest);
     out->writer = sinkproof_safetensors_writer_new();
-    return (out->row_c != NULL && out->bytes != NULL) ||
+    return (out->row_c != NULL && out->bytes != NULL && out->writer != NULL) ||
            sinkproof_fail(out->error, "out of memory for a row of %zu numbers", widest);
 }
 

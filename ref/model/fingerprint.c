@@ -52,7 +52,8 @@ static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, double *r
         }
 }
 
-uint64_t sinkproof_model_fingerprint(const sinkproof_model *model) {
+bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
+                                 sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     uint64_t hash = 0xcbf29ce484222325;
     feed_config(&hash, config);
@@ -62,7 +63,7 @@ uint64_t sinkproof_model_fingerprint(const sinkproof_model *model) {
         if (cols > widest) widest = cols;
     }
     double *row_c = malloc(widest * sizeof *row_c);
-    if (row_c == NULL) abort(); // the largest row of an opened model
+    if (row_c == NULL) return sinkproof_fail(error, "no memory for a row of %zu weights", widest);
     for (size_t l = 0; l < config->n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) {
             sinkproof_matrix matrix = sinkproof_model_slot(model, l, (sinkproof_slot)s);
@@ -73,5 +74,6 @@ uint64_t sinkproof_model_fingerprint(const sinkproof_model *model) {
         feed_matrix(&hash, &matrix, row_c);
     }
     free(row_c);
-    return hash;
+    *fingerprint = hash;
+    return true;
 }

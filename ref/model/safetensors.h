@@ -44,7 +44,7 @@ size_t sinkproof_tensor_elements(const sinkproof_tensor *tensor);
 // file is made under a temporary name beside `path` and renamed by finish: nothing
 // half-written is ever left under `path`.
 typedef struct sinkproof_safetensors_writer sinkproof_safetensors_writer;
-sinkproof_safetensors_writer *sinkproof_safetensors_writer_new(void);
+sinkproof_safetensors_writer *sinkproof_safetensors_writer_new(void); // NULL: no memory
 void sinkproof_safetensors_writer_metadata(sinkproof_safetensors_writer *writer, const char *key,
                                            const char *value);
 void sinkproof_safetensors_writer_declare(sinkproof_safetensors_writer *writer, const char *name,

@@ -115,7 +115,8 @@ static sinkproof_drift_result judged_tensor(uint64_t *state, const tensor *t, do
                             (double)r / (double)ROWS);
     }
     for (size_t r = 0; t->hides && r < drift.n_rows; r++) drift.rows[r].key = r;
-    sinkproof_drift_result result = sinkproof_drift_judge(&drift, rate);
+    sinkproof_drift_result result;
+    must(sinkproof_drift_judge(&drift, rate, &result));
     sinkproof_drift_free(&drift);
     return result;
 }
@@ -185,8 +186,10 @@ static void blocks_say_the_same(void) {
     size_t rows_differ = whole.n_rows != block[0].n_rows;
     for (size_t r = 0; rows_differ == 0 && r < whole.n_rows; r++)
         rows_differ += whole.rows[r].key != block[0].rows[r].key;
-    sinkproof_drift_result a = sinkproof_drift_judge(&whole, STANDARD_RATE);
-    sinkproof_drift_result b = sinkproof_drift_judge(&block[0], STANDARD_RATE);
+    sinkproof_drift_result a;
+    must(sinkproof_drift_judge(&whole, STANDARD_RATE, &a));
+    sinkproof_drift_result b;
+    must(sinkproof_drift_judge(&block[0], STANDARD_RATE, &b));
     const double apart[] = {a.gain / b.gain,
                             a.limit / b.limit,
                             a.smallest / b.smallest,

@@ -109,7 +109,7 @@ static void products(void) {
         sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
         sinkproof_planes q = sinkproof_planes_of(y, 1, n, n);
         double terms = (double)n + (double)(i % 3); // as many as the caller says
-        sinkproof_honest_products(&s, &p, &q, &terms, biased ? &b : NULL, &out, 1);
+        must(sinkproof_honest_products(&s, &p, &q, &terms, biased ? &b : NULL, &out, 1));
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
         b = biased ? b : 0;
 
@@ -248,7 +248,7 @@ static void softmax(void) {
             for (size_t j = 0; j <= n; j++) z[j] = sinkproof_known(z[j].mid);
         if (no_sink) z[n] = sinkproof_known(-INFINITY);
         double common;
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common));
 
         real u = 0x1p-24L, declared = policy.ulp[SINKPROOF_EXP] * 2 * u, k = (real)n + 1;
         real m = -INFINITY, m_lo = m, m_hi = m, keys_lo = m;

@@ -189,7 +189,7 @@ static void renormalised_weights(void) {
         for (int p = 0; p < 3; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
             sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS * K, STANDARD_RATE);
-            sinkproof_honest_expert_weights(&s, n, g, K, chosen, set[p], &common);
+            must(sinkproof_honest_expert_weights(&s, n, g, K, chosen, set[p], &common));
             for (size_t k = 0; k < K; k++) meet(&t[p], &set[p][k], w[k]);
             for (size_t k = 0; k < K && p == 1; k++) meet(&slip, &set[p][k], wrong[k]);
         }

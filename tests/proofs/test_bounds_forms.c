@@ -90,7 +90,8 @@ static void set_of(const char *forms, const row *r, sinkproof_honest *a_j, doubl
     sinkproof_policy policy = policy_named(text);
     sinkproof_setting s = sinkproof_setting_for(&policy, CHECKED, STANDARD_RATE);
     for (size_t j = 0; j < r->n; j++) z_j[j] = sinkproof_known(r->z[j]);
-    sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, z_j, sinkproof_known(r->b), a_j, common);
+    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, z_j, sinkproof_known(r->b), a_j,
+                                  common));
 }
 
 typedef struct found {
@@ -133,7 +134,8 @@ static void met(const kernel *k, bool hard, found *t) {
 static void honest(const kernel *k) {
     static found t;
     met(k, false, &t);
-    sinkproof_drift_result drift = sinkproof_drift_judge(&t.drift, STANDARD_RATE);
+    sinkproof_drift_result drift;
+    must(sinkproof_drift_judge(&t.drift, STANDARD_RATE, &drift));
     sinkproof_drift_free(&t.drift);
     ok(t.own.outside == 0 && t.any.outside == 0,
        "%s %s worst=%.3g bound=1 outside=%zu of=%zu, in the definition's set outside=%zu, "

@@ -87,7 +87,7 @@ static void values_set(const char *policy_name, size_t n, const double *w, const
     for (size_t k = 0; k < DIM * n; k++) v_k[k] = sinkproof_known(v[k]);
     sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
     sinkproof_planes q = sinkproof_planes_of(v_k, DIM, n, n);
-    sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, DIM);
+    must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, DIM));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     for (size_t d = 0; d < DIM; d++)
         out[d] = sinkproof_honest_at(&s, SINKPROOF_AT_A11, sinkproof_honest_inside(&s, out[d]));
@@ -163,7 +163,8 @@ static void elements(void) {
             if (p == 0) sinkproof_drift_row(&drift, 1, &v, &c, 0, 0);
         }
     }
-    sinkproof_drift_result r = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    sinkproof_drift_result r;
+    must(sinkproof_drift_judge(&drift, STANDARD_RATE, &r));
     sinkproof_drift_free(&drift);
     ok(t[0].outside == 0 && t[0].unlikely == 0 && fabs(r.gain) <= r.limit && t[1].outside > 0,
        "bound.ftz products and sums of two worst=%.3g bound=1 outside=%zu unlikely=%zu of=%zu, "

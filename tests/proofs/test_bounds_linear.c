@@ -98,7 +98,7 @@ static sinkproof_honest set_of(const sinkproof_setting *s, const sinkproof_hones
     sinkproof_honest out;
     sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
     sinkproof_planes q = sinkproof_planes_of(w, 1, n, n);
-    sinkproof_honest_products(s, &p, &q, NULL, b, &out, 1);
+    must(sinkproof_honest_products(s, &p, &q, NULL, b, &out, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     return out;
 }
@@ -232,8 +232,8 @@ static void stored_weights(void) {
         }
         sinkproof_planes p = sinkproof_planes_of(x, 1, K, K);
         sinkproof_planes q = sinkproof_planes_of(w, ROWS, K, K);
-        sinkproof_honest_products(&s, &p, &q, NULL, b, direct, ROWS);
-        sinkproof_honest_linear(&s, &p, &matrix, 0, ROWS, b, stored, ROWS);
+        must(sinkproof_honest_products(&s, &p, &q, NULL, b, direct, ROWS));
+        must(sinkproof_honest_linear(&s, &p, &matrix, 0, ROWS, b, stored, ROWS));
         for (size_t r = 0; r < ROWS; r++) // another product of matrices: its centre may differ
             differ +=
                 !(stored[r].lo <= direct[r].mid && direct[r].mid <= stored[r].hi &&

@@ -37,12 +37,12 @@ static void many_sums_at_once(void) {
         x_set[i] = sinkproof_known(x[i]), w_set[i] = sinkproof_known(w[i]);
     sinkproof_planes many_x = sinkproof_planes_of(x_set, ROWS, K, K);
     sinkproof_planes many_w = sinkproof_planes_of(w_set, ROWS, K, K);
-    sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS);
+    must(sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS));
     for (size_t i = 0; i < ROWS; i++) {
         sinkproof_planes one_x = sinkproof_planes_of(&x_set[i * K], 1, K, K);
         sinkproof_honest alone[ROWS];
         one_x.bits = many_x.bits; // the products are as long as among the others
-        sinkproof_honest_products(&s, &one_x, &many_w, NULL, NULL, alone, ROWS);
+        must(sinkproof_honest_products(&s, &one_x, &many_w, NULL, NULL, alone, ROWS));
         for (size_t j = 0; j < ROWS; j++) {
             const sinkproof_honest *a = &alone[j], *m = &out[i * ROWS + j];
             double slack = 0x1p-40 * sinkproof_radius(a); // the centres' own order of summation
@@ -63,7 +63,7 @@ static void many_sums_at_once(void) {
     x_set[3 * K] = sinkproof_known(NAN);
     many_x = sinkproof_planes_of(x_set, ROWS, K, K);
     many_w = sinkproof_planes_of(w_set, ROWS, K, K);
-    sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS);
+    must(sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS));
     sinkproof_planes_free(&many_x), sinkproof_planes_free(&many_w);
     size_t known = 0, finite = 0;
     for (size_t j = 0; j < ROWS; j++) {

@@ -18,7 +18,7 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, size_t n, const floa
     for (size_t k = 0; k < n; k++)
         a_k[k] = sinkproof_known((double)a[k]), b_k[k] = sinkproof_known((double)b[k]);
     sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n), q = sinkproof_planes_of(b_k, 1, n, n);
-    sinkproof_honest_products(s, &p, &q, NULL, NULL, &y, 1);
+    must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &y, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     return y;
 }
@@ -112,7 +112,7 @@ static void in_binary64(void) {
     sinkproof_honest w_k[2] = {sinkproof_known(DBL_MAX), sinkproof_known(-DBL_MAX)}, out;
     const sinkproof_honest v_k[2] = {sinkproof_known(1), sinkproof_known(1)};
     sinkproof_planes p = sinkproof_planes_of(w_k, 1, 2, 2), q = sinkproof_planes_of(v_k, 1, 2, 2);
-    sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1);
+    must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     ok(out.lo == -INFINITY && out.hi == INFINITY,
        "bound.overflow sizes beyond the largest double: [%g, %g]", out.lo, out.hi);

@@ -144,7 +144,8 @@ static void engines_inside(const char *policy_name, score_kind kind) {
             b = sinkproof_round(format, b);
             for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
             z_f[n] = (float)b;
-            sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k, &common);
+            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k,
+                                          &common));
             for (int e = 0; e < 8; e++) {
                 variant v = draw_variant(&state, &policy);
                 if (v.online && v.block == 1 && n > 1000 && e > 1) v.block = 64; // n^2 rescalings
@@ -175,8 +176,8 @@ static void router_weights(const char *policy_name) {
         fill(&state, (score_kind)(r % SCORES), format, n, z);
         for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
         z_f[n] = -INFINITY;
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, n, z_k, sinkproof_known(-INFINITY), w_k,
-                                 &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, n, z_k, sinkproof_known(-INFINITY), w_k,
+                                      &common));
         for (int e = 0; e < 8; e++) {
             variant v = draw_variant(&state, &policy);
             v.online = v.subtract_in_storage = false;
@@ -211,7 +212,8 @@ static void scores_with_freedom(void) {
             if (own[j] > z_k[j].hi || own[j] < z_k[j].lo) own[j] = (float)z[j];
         }
         own[N] = (float)b;
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, N, z_k, sinkproof_known(b), a_k, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, N, z_k, sinkproof_known(b), a_k,
+                                      &common));
         for (int e = 0; e < 4; e++) {
             variant v = draw_variant(&state, &policy);
             engine(&state, &v, &policy, N, own, alpha);
@@ -242,10 +244,11 @@ static void weighted_values(const char *policy_name) {
         for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
         for (size_t k = 0; k < D * n; k++) v_k[k] = sinkproof_known(draw_from(&state, format, 1));
         z_f[n] = (float)b;
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k,
+                                      &common));
         sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n);
         sinkproof_planes q = sinkproof_planes_of(v_k, D, n, n);
-        sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, D);
+        must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, D));
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
         for (size_t d = 0; d < D; d++) {
             out[d] = sinkproof_honest_at(&s, SINKPROOF_AT_A11, sinkproof_honest_inside(&s, out[d]));
@@ -297,7 +300,8 @@ static void truth_inside(void) {
         fill(&state, (score_kind)(r % SCORES), r % 2 ? SINKPROOF_F32 : SINKPROOF_F64, n, z);
         for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), arb_set_d(z_b + j, z[j]);
         arb_set_d(sink, b);
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k,
+                                      &common));
         sinkproof_truth_softmax_sink(a_b, a_b + n, z_b, n, sink, 300);
         for (size_t j = 0; j <= n; j++) {
             outside += !holds(&a_k[j], a_b + j);
@@ -330,7 +334,8 @@ static void likely_set_holds(bool online, sinkproof_format format) {
             for (size_t j = 0; j < N; j++) z[j] = sinkproof_round(format, z[j] / 30);
         for (size_t j = 0; j < N; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
         z_f[N] = (float)b;
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, N, z_k, sinkproof_known(b), a_k, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, N, z_k, sinkproof_known(b), a_k,
+                                      &common));
         variant v = draw_variant(&state, &policy);
         v.online = online;
         if (r % 2) v.order = FORWARD;

@@ -254,7 +254,8 @@ static void sigmoid_by_tanh(void) {
             if (p == 1) meet(&slip, &z, wrong), sinkproof_drift_row(&drift, 1, &y, &z, 0, 0);
         }
     }
-    sinkproof_drift_result r = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    sinkproof_drift_result r;
+    must(sinkproof_drift_judge(&drift, STANDARD_RATE, &r));
     sinkproof_drift_free(&drift);
     inside_ok(&t[0], "bound.form-tanh", policies[0]);
     inside_ok(&t[1], "bound.form-tanh", policies[1]);

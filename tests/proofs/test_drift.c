@@ -13,7 +13,8 @@ static const uint64_t SEED = 20260112;
 // -------------
 
 static sinkproof_drift_result concluded(sinkproof_drift *drift, double rate) {
-    sinkproof_drift_result r = sinkproof_drift_judge(drift, rate);
+    sinkproof_drift_result r;
+    must(sinkproof_drift_judge(drift, rate, &r));
     sinkproof_drift_free(drift);
     return r;
 }
@@ -144,7 +145,7 @@ static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool t
     sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
     sinkproof_planes x = sinkproof_planes_of(p->x_k, N_X, K, K);
     sinkproof_planes w = sinkproof_planes_of(p->w_k, N_W, K, K);
-    sinkproof_honest_products(&s, &x, &w, NULL, NULL, p->y, N_W);
+    must(sinkproof_honest_products(&s, &x, &w, NULL, NULL, p->y, N_W));
     sinkproof_planes_free(&x), sinkproof_planes_free(&w);
     sinkproof_drift drift = {0};
     static double v[N_W];

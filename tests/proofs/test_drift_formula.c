@@ -105,7 +105,8 @@ static void drift(void) {
              more_seen = raised(keys, seen_i, &largest);
         real more_squares = raised(keys, squares_i, &largest);
         classes += largest > 1;
-        sinkproof_drift_result r = sinkproof_drift_judge(&found, rate);
+        sinkproof_drift_result r;
+        must(sinkproof_drift_judge(&found, rate, &r));
         real odds = logl(2 * BINS / (real)rate), worst = -1, left = 0, gain = 0, limit = INFINITY,
              least = INFINITY;
         int which = -1;
@@ -147,7 +148,8 @@ static void drift(void) {
        "with rows alike=%zu",
        other, DRAWS, seen, classes);
     sinkproof_drift none = {0};
-    sinkproof_drift_result r = sinkproof_drift_judge(&none, 1e-9);
+    sinkproof_drift_result r;
+    must(sinkproof_drift_judge(&none, 1e-9, &r));
     ok(r.bin == -1 && r.gain == 0 && r.limit == INFINITY && r.smallest == INFINITY,
        "stat.drift nothing free, nothing to say");
 }

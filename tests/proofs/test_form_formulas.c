@@ -208,7 +208,7 @@ static void weights(const forms *f) {
         if (i % 4 == 0)
             for (size_t j = 0; j <= n; j++) z[j] = sinkproof_known(z[j].mid);
         if (i % 5 == 0) z[n] = sinkproof_known(-INFINITY);
-        sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common);
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common));
         row r = row_of(&policy, f, n, z);
         compare(&d, &r, s.odds, alpha, common);
     }
@@ -242,9 +242,9 @@ static void renormalised(void) {
         real more = u * (1 + fmaxl(top - best, 0));
         coarse.ulp[SINKPROOF_EXP] =
             (double)(policy.ulp[SINKPROOF_EXP] + more * (1 + declared) * (1 + more) / (2 * u));
-        sinkproof_honest_expert_weights(&s, MOST, g, 4, chosen, w, &common);
-        sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, 4, z, sinkproof_known(-INFINITY), stated,
-                                 &other);
+        must(sinkproof_honest_expert_weights(&s, MOST, g, 4, chosen, w, &common));
+        must(sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, 4, z, sinkproof_known(-INFINITY), stated,
+                                      &other));
         for (size_t k = 0; k < 4; k++) {
             near(&d, w[k].lo, stated[k].lo, stated[k].lo, 8),
                 near(&d, w[k].hi, stated[k].hi, stated[k].hi, 8);
@@ -260,7 +260,7 @@ static void renormalised(void) {
     sinkproof_honest g[3] = {sinkproof_known(0), sinkproof_known(-2000), sinkproof_known(-3000)},
                      w[2];
     double common;
-    sinkproof_honest_expert_weights(&s, 3, g, 2, (const int32_t[]){0, 1}, w, &common);
+    must(sinkproof_honest_expert_weights(&s, 3, g, 2, (const int32_t[]){0, 1}, w, &common));
     ok(w[1].mid == 0 && w[1].hi >= 3 * 0x1p-1022 && w[1].hi <= 5 * 0x1p-1022,
        "bound.form-router a probability that underflows: at most %g of 2^-1022, E = 3 worst=%g "
        "bound=5",
@@ -273,7 +273,8 @@ static void renormalised(void) {
     sinkproof_honest *out[3] = {after, all, hull};
     for (int k = 0; k < 3; k++) {
         policy.forms[SINKPROOF_FORM_OF_M4] = sets[k];
-        sinkproof_honest_expert_weights(&s, 3, h, 2, (const int32_t[]){2, 0}, out[k], &common);
+        must(
+            sinkproof_honest_expert_weights(&s, 3, h, 2, (const int32_t[]){2, 0}, out[k], &common));
     }
     for (int k = 0; k < 2; k++) {
         near(&both, hull[k].lo, fminl(after[k].lo, all[k].lo), 1, 1);
@@ -385,8 +386,8 @@ static void small_products(void) {
             size_of += fabsl((real)a * b);
         }
         sinkproof_planes p = sinkproof_planes_of(x, 1, n, n), q = sinkproof_planes_of(y, 1, n, n);
-        sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1);
-        sinkproof_honest_products(&plain, &p, &q, NULL, NULL, &before, 1);
+        must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1));
+        must(sinkproof_honest_products(&plain, &p, &q, NULL, NULL, &before, 1));
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
         real m = (real)n, rounds = m - 1 + (i % 2 ? 1 : 0);
         real grown = 1 + gamma_of(rounds, 0x1p-24L),

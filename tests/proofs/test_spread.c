@@ -155,7 +155,8 @@ static sinkproof_drift_result honest_tensor(uint64_t *state, size_t kinds, bool 
         size_t k = kinds > 0 ? r % kinds : r;
         sinkproof_drift_row(&drift, COLS, v[k], x[k], shares ? 0x1p-36 : 0, (double)r / ROWS);
     }
-    sinkproof_drift_result result = sinkproof_drift_judge(&drift, rate);
+    sinkproof_drift_result result;
+    must(sinkproof_drift_judge(&drift, rate, &result));
     sinkproof_drift_free(&drift);
     return result;
 }
@@ -241,7 +242,7 @@ static sinkproof_spread_result judged_sums(uint64_t *state, size_t k_all, double
     sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
     sinkproof_planes p = sinkproof_planes_of(x_k, N_X, k_all, k_all);
     sinkproof_planes q = sinkproof_planes_of(w_k, N_W, k_all, k_all);
-    sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, N_W);
+    must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, N_W));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     sinkproof_drift drift = {0};
     for (size_t i = 0; i < N_X; i++) {
@@ -258,7 +259,8 @@ static sinkproof_spread_result judged_sums(uint64_t *state, size_t k_all, double
         }
         sinkproof_drift_row(&drift, N_W, v, &y[i * N_W], 0, (double)i / N_X);
     }
-    sinkproof_drift_result result = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    sinkproof_drift_result result;
+    must(sinkproof_drift_judge(&drift, STANDARD_RATE, &result));
     sinkproof_drift_free(&drift);
     return result.spread;
 }
@@ -320,7 +322,8 @@ static sinkproof_spread_result judged_norms(uint64_t *state, size_t d, summation
         }
         sinkproof_drift_row(&drift, d, y, y_k, common, (double)r / NORM_ROWS);
     }
-    sinkproof_drift_result result = sinkproof_drift_judge(&drift, STANDARD_RATE);
+    sinkproof_drift_result result;
+    must(sinkproof_drift_judge(&drift, STANDARD_RATE, &result));
     sinkproof_drift_free(&drift);
     return result.spread;
 }

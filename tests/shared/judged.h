@@ -6,7 +6,7 @@
 #ifndef SINKPROOF_TESTS_JUDGED_H
 #define SINKPROOF_TESTS_JUDGED_H
 
-#include "audit/judge/judge.h"
+#include "audit/judge/judge_report.h"
 #include "audit/trace/trace_write.h"
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
@@ -77,6 +77,21 @@ static inline sinkproof_judgement judged_run(const sinkproof_model *model, judge
         judged_tokens(model, run, of, runs, declared, n, tokens, points);
     free(tokens);
     return judgement;
+}
+
+// The report as it is printed, and every number of it as JSON, into text[REPORT_ROOM].
+enum { REPORT_ROOM = 1 << 18 };
+static inline void report_as_text(const sinkproof_config *config, const sinkproof_judgement *j,
+                                  char *text) {
+    FILE *out = fmemopen(text, REPORT_ROOM, "w");
+    json_t *results = json_array();
+    must(out != NULL && results != NULL);
+    sinkproof_judgement_print(out, config, j, true);
+    sinkproof_judgement_undecided(out, config, j);
+    sinkproof_judgement_json(results, "trace", config, j, NULL, 0);
+    json_dumpf(results, out, JSON_INDENT(1));
+    json_decref(results);
+    must(fclose(out) == 0);
 }
 
 // The reference, or stages with a planted mistake, in chunks of `chunk` tokens (0: one).

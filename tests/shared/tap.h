@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int tap_count, tap_failures;
 
@@ -40,6 +41,13 @@ __attribute__((format(printf, 1, 2), unused)) static void note(const char *forma
     vprintf(format, arguments);
     printf("\n");
     va_end(arguments);
+}
+
+// What a test stands on and does not ask about: memory.
+__attribute__((unused)) static void must(bool done) {
+    if (done) return;
+    printf("Bail out! no memory\n");
+    exit(1);
 }
 
 // The last line of main: prints the plan, returns the exit status.
