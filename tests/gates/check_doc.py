@@ -36,6 +36,7 @@ import doc_lines  # noqa: E402
 import doc_pages  # noqa: E402
 import doc_points  # noqa: E402
 import doc_proved  # noqa: E402
+import doc_stems  # noqa: E402
 import mutants_table  # noqa: E402
 import tap_log  # noqa: E402
 from inventory import (COQ_MARKER, FILE_NAME, ID, KINDS, MARKER, Problems, evidence, read_regions,  # noqa: E402,F401
@@ -149,7 +150,8 @@ def index_text(root, stated, regions, run):
         tests = ", ".join(f"`{t}`" for t in run.tests(id)) or "—"
         rows.append(f"| `{id}` | [{s.title}]({s.chapter}) | {' '.join(s.kinds)} | {' | '.join(cell)} | {tests} | "
                     f"{kills.get(id, '—')} |")
-    return "\n".join(rows + survivors) + "\n"
+    stems = ["", *doc_stems.matrix(root)] if doc_stems.serves(root) else []
+    return "\n".join(rows + stems + survivors) + "\n"
 
 
 def check_join(stated, regions, run, problems, strict):
@@ -199,6 +201,7 @@ def main():
     doc_pages.check_citations(root, stated, problems)
     doc_bibliography.check(root, problems)
     doc_points.check(root, problems)
+    doc_stems.check(root, problems)
     doc_lines.check(root, problems)
     doc_proved.check(root, stated, regions, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The matrix of stages and rooms: where each step of the model is computed; for check_doc.py.
+
+A file is named for the one stage that it computes, alike in every room. A stage that is too small there for a
+file of its own has a home: FILE:FUNCTION. Refused: a home whose function is gone, a file beside the home, a stage
+without a file, a home or a reason, a file without a place, a place without a file.
+"""
+import re
+
+# Column: folder, ending. The judge walks by sublayers: its files begin with judge_.
+ROOMS = {"reference": ("ref", "c"), "lanes": ("ref/lanes", "c"), "kernels": ("fast/kernels", "inc"),
+         "engine": ("fast/engine", "c"), "truth": ("proofs/truth", "c"), "bounds": ("proofs/bounds", "c"),
+         "judge": ("audit/judge", "c")}
+
+# Stage: its points, then what stands where its file does not: its home there, or "- " and why there is none.
+STAGES = {
+    "linear": ("products", {"engine": "pass:part_of_product", "judge": "judge:sinkproof_walk_project"}),
+    "rmsnorm": ("A1 M1 F1", {"engine": "pass:sinkproof_pass_norm", "judge": "judge:sinkproof_walk_norm"}),
+    "qkv": ("A2", {"lanes": "linear:sinkproof_lanes_qkv", "kernels": "linear:linear", "engine": "pass:project",
+                   "truth": "linear:sinkproof_truth_linear", "bounds": "linear:sinkproof_linear_sums_of",
+                   "judge": "judge_attention:sinkproof_walk_attention"}),
+    "rope": ("A3 A4", {"engine": "attention:rotate", "judge": "judge_attention:rotated"}),
+    "mask": ("A7", {"lanes": "attention:attend", "kernels": "attention:attend", "engine": "attention:queries",
+                    "truth": "forward:first_key", "bounds": "- the judge hands over visible keys alone",
+                    "judge": "judge_attention:sinkproof_first_key"}),
+    "scores": ("A5 A6", {"lanes": "attention:sinkproof_lanes_scores", "kernels": "attention:span_scores",
+                         "engine": "- the kernels' one pass", "bounds": "softmax_sink:sinkproof_honest_score",
+                         "judge": "judge_attention:score_row"}),
+    "softmax_sink": ("A8 A9 A10", {"lanes": "attention:span_weights", "kernels": "attention:span_softmax",
+                                   "engine": "- the kernels' one pass", "judge": "judge_attention:weights_row"}),
+    "values": ("A11", {"lanes": "attention:span_value", "kernels": "attention:span_values",
+                       "engine": "- the kernels' one pass", "bounds": "linear:sinkproof_honest_products",
+                       "judge": "judge_attention:block_values"}),
+    "attention": ("A5 to A11 in one pass", dict.fromkeys(["reference", "truth", "bounds", "judge"],
+                                                         "- in three stages")),
+    "output": ("A12", {"lanes": "linear:sinkproof_lanes_output", "kernels": "linear:linear", "engine": "pass:output",
+                       "truth": "linear:sinkproof_truth_linear", "bounds": "linear:sinkproof_linear_sums_of",
+                       "judge": "judge_attention:sinkproof_walk_attention"}),
+    "residual": ("A13 M12", {"reference": "output:sinkproof_residual", "lanes": "- the reference's",
+                             "kernels": "elements:add", "engine": "experts:mix", "truth": "forward:add_residual",
+                             "bounds": "honest:sinkproof_honest_add", "judge": "judge:sinkproof_walk_residual"}),
+    "router": ("M2 M3 M4", {"kernels": "- linear, called by the engine", "engine": "experts:choose",
+                            "bounds": "experts:sinkproof_honest_expert_weights",
+                            "judge": "judge_routing:sinkproof_walk_routing"}),
+    "experts": ("M5 to M10", {"kernels": "- linear and swiglu, called by the engine",
+                              "judge": "judge_experts:sinkproof_expert_map"}),
+    "swiglu": ("M7 M8", {"engine": "experts:up_part", "judge": "judge_experts:activate"}),
+    "mixture": ("M11", {"reference": "experts:sinkproof_mixture", "lanes": "experts:sinkproof_lanes_mixture",
+                        "kernels": "elements:mixture", "engine": "experts:mix",
+                        "truth": "experts:sinkproof_truth_mixture", "bounds": "experts:sinkproof_honest_mixture",
+                        "judge": "judge_experts:mix_row"}),
+    "embed": ("T0", {"reference": "unembed:sinkproof_embed", "lanes": "- the reference's",
+                     "kernels": "- a stored row", "bounds": "- a stored row", "engine": "pass:embed",
+                     "truth": "forward:embed", "judge": "judge:embed_rows"}),
+    "unembed": ("F2", {"lanes": "linear:sinkproof_lanes_unembed", "kernels": "linear:linear",
+                       "engine": "pass:finish", "bounds": "linear:sinkproof_linear_sums_of",
+                       "judge": "judge:unembed"}),
+}
+
+# Files that compute no stage.
+OTHERS = {
+    "reference": "buffers error forward points policy policy_parse round session",
+    "lanes": "amx exp stages sum16",
+    "kernels": "elements exp kernels tile",
+    "engine": "buffers cache engine memory observe packed_file pass sample team weights",
+    "truth": "exact_dot forward gelu_fit identities identities_attention identities_first identities_forms "
+             "identities_grid identities_model identities_sink identities_stages number training",
+    "bounds": "alike drift factors honest one_minus spread times",
+    "judge": "judge judge_attention judge_candidates judge_describe judge_experts judge_forms judge_remedy "
+             "judge_report judge_routing judge_truth verdict",
+}
+
+
+def files_of(root, room):
+    folder, ending = ROOMS[room]
+    return {path.stem for path in (root / folder).glob(f"*.{ending}")}
+
+
+def path_of(room, stem):
+    folder, ending = ROOMS[room]
+    return f"{folder}/{stem}.{ending}"
+
+
+def defines(root, room, home):
+    """Whether the home's file has the home's function."""
+    stem, function = home.split(":")
+    path = root / path_of(room, stem)
+    return path.is_file() and re.search(rf"^[a-z].*\b{function}\(", path.read_text(encoding="utf-8"), re.M)
+
+
+def serves(root):
+    return (root / "ref/forward.c").is_file()
+
+
+def check(root, problems):
+    if not serves(root):
+        return
+    for room in ROOMS:
+        files, others = files_of(root, room), set(OTHERS[room].split())
+        for stem in sorted(files - others - set(STAGES)):
+            problems.add(path_of(room, stem), "is named for no stage and has no place in tests/gates/doc_stems.py")
+        for stem in sorted(others - files):
+            problems.add("tests/gates/doc_stems.py", f"{path_of(room, stem)} is not there")
+        for stage, (_, homes) in STAGES.items():
+            home = homes.get(room)
+            if home and stage in files:
+                problems.add(path_of(room, stage), f"tests/gates/doc_stems.py says of its stage: {home}")
+            elif not home and stage not in files:
+                problems.add("tests/gates/doc_stems.py", f"{stage} has no file, no home and no reason in {room}")
+            elif home and not home.startswith("- ") and not defines(root, room, home):
+                problems.add(path_of(room, home.split(":")[0]), f"has no {home.split(':')[1]}, the home of {stage}")
+
+
+def matrix(root):
+    """Lines of Markdown: a row for each stage, a column for each room."""
+    lines = ["## Stages and rooms", "",
+             "A file is named for the stage that it computes, alike in every room; where a stage has no file of its "
+             "own, the function that computes it. Four cuts are called attention: A5 to A11 in one pass (the lanes "
+             "and the kernels), a pass's share of it with rotation and cache (the engine), the sublayer A1 to A13 "
+             "(`judge_attention`), and the derivation's lines (`proofs/exact/attention.c`).", "",
+             "| stage | points | " + " | ".join(f"{room} `{folder}/`" for room, (folder, _) in ROOMS.items()) + " |",
+             "|---" * (len(ROOMS) + 2) + "|"]
+    for stage, (points, homes) in STAGES.items():
+        cells = []
+        for room in ROOMS:
+            stem, _, function = homes.get(room, stage).partition(":")
+            cells.append(f"`{function}` in `{stem}`" if function else stem.replace("- ", "— ")
+                         if stem.startswith("- ") else f"`{stem}.{ROOMS[room][1]}`")
+        lines.append(f"| {stage} | {points} | {' | '.join(cells)} |")
+    return lines + [""]
