@@ -312,7 +312,8 @@ static sinkproof_spread_result judged_norms(uint64_t *state, size_t d, summation
             x_f[i] = (float)x[i], x_k[i] = sinkproof_known(x[i]);
         }
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, d, x_k, scale, 1e-5, y_k, &common);
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){d, scale, 1e-5}, x_k, y_k,
+                                 &common);
         float mean = engine_dot(state, order, false, d, x_f, x_f, NULL, false) / (float)d;
         float root = 1.0f / sqrtf(mean + 1e-5f);
         for (size_t i = 0; i < d; i++) {
