@@ -165,13 +165,21 @@ static void compare_weights(sinkproof_part *part, size_t i, double common, sinkp
         w_k);
 }
 
-static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
+// The experts of a token that are known.
+static sinkproof_choice known_choice(const sinkproof_part *part, size_t i) {
     const sinkproof_judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
     sinkproof_choice choice;
-    double common;
     for (size_t slot = 0; slot < k; slot++)
         choice.expert[slot] = pass->chosen[(part->layer * pass->n + i) * k + slot];
+    return choice;
+}
+
+static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t k = pass->config->n_chosen;
+    sinkproof_choice choice = known_choice(part, i);
+    double common;
     if (sinkproof_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &choice,
                                  &m->w_nk[i * k], &common))
         compare_weights(part, i, common, &m->w_nk[i * k]);
@@ -202,9 +210,7 @@ static void mix_row(const sinkproof_judge_pass *pass, const sinkproof_choice *ch
 static void mix_known(sinkproof_part *part, size_t i, const mixture *m) {
     const sinkproof_judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    sinkproof_choice choice;
-    for (size_t slot = 0; slot < k; slot++)
-        choice.expert[slot] = pass->chosen[(part->layer * pass->n + i) * k + slot];
+    sinkproof_choice choice = known_choice(part, i);
     mix_row(pass, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
 }
 

@@ -204,10 +204,10 @@ typedef struct sinkproof_drift_result {
     sinkproof_spread_result spread;
 } sinkproof_drift_result;
 
-// One row of a tensor: values v_i against honest sets x_i; `common` as above; `where` in [0, 1)
+// One row of a tensor: values v_i against honest sets x_i; `common` as above; `place` in [0, 1)
 // is the row's place in the tensor.
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
-                         const sinkproof_honest *x_i, double common, double where);
+                         const sinkproof_honest *x_i, double common, double place);
 // The rows of `from` follow those of `into`.
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
 // rate: false alarms per tensor, of drift and of spread each. False: no memory, now or for a row.
