@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The walk: tokens to logits, every point settled in the order of the forward pass.
+// The pass: tokens to logits, every point compared in the order of the forward pass.
 #include "audit/judge/judge_internal.h"
 
 #include "audit/trace/trace_points.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS = 256, NORMS = 16, ROWS = 512 }; // of a part: tokens, normed tokens, rows of a weight
+enum { TOKENS = 256, NORMS = 16, ROWS = 512 }; // of a part: tokens projected, tokens else, weights
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix) {
     double *v = malloc(matrix->cols * sizeof *v);
@@ -26,10 +26,10 @@ static size_t at_most(size_t left, size_t limit) {
     return left < limit ? left : limit;
 }
 
-void sinkproof_walk_progress(sinkproof_walk *walk, double work) {
-    walk->done += work;
-    if (walk->options->progress != NULL)
-        walk->options->progress(walk->options->context, fmin(walk->done / walk->all, 1));
+void sinkproof_judge_progress(sinkproof_judge_pass *pass, double work) {
+    pass->done += work;
+    if (pass->options->progress != NULL)
+        pass->options->progress(pass->options->context, fmin(pass->done / pass->all, 1));
 }
 
 // ---- T0
@@ -39,23 +39,21 @@ typedef struct embedding_work {
     sinkproof_honest *x_nd;
 } embedding_work;
 
-static void embed_rows(sinkproof_part *part, size_t index, void *of) {
+static void embed_token(sinkproof_part *part, size_t i, void *of) {
     const embedding_work *w = of;
-    const sinkproof_walk *walk = part->walk;
-    size_t d = walk->config->hidden, first = index * NORMS;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * d);
-    double *row = sinkproof_part_grab(part, d, sizeof *row);
-    for (size_t i = first; row != NULL && i < first + at_most(walk->n - first, NORMS); i++) {
-        sinkproof_honest *x_d = &w->x_nd[i * d];
-        sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(walk->trace)[i], row);
-        for (size_t k = 0; k < d; k++)
-            x_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_T0, sinkproof_known(row[k]));
-        sinkproof_settle(part,
-                         &(sinkproof_piece){
-                             .point = SINKPROOF_TRACE_T0, .offset = i * d, .count = d, .token = i},
-                         x_d);
-    }
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t d = pass->config->hidden;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
+    sinkproof_honest *x_d = &w->x_nd[i * d];
+    double *row = sinkproof_part_allocate(part, d, sizeof *row);
+    if (row == NULL) return;
+    sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
+    for (size_t k = 0; k < d; k++)
+        x_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_T0, sinkproof_known(row[k]));
     free(row);
+    const sinkproof_piece piece = {
+        .point = SINKPROOF_TRACE_T0, .offset = i * d, .count = d, .token = i};
+    sinkproof_compare(part, &piece, x_d);
 }
 
 // ---- norms, projections, residuals
@@ -67,33 +65,28 @@ typedef struct norm_work {
     sinkproof_honest *y_nd;
 } norm_work;
 
-static void norm_rows(sinkproof_part *part, size_t index, void *of) {
+static void norm_token(sinkproof_part *part, size_t i, void *of) {
     const norm_work *w = of;
-    const sinkproof_walk *walk = part->walk;
-    size_t d = walk->config->hidden, first = index * NORMS;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * d);
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t d = pass->config->hidden;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
     sinkproof_point at;
+    sinkproof_honest *y_d = &w->y_nd[i * d];
+    double common;
     sinkproof_trace_rounding(w->point, &at);
-    for (size_t i = first; i < first + at_most(walk->n - first, NORMS); i++) {
-        double common;
-        sinkproof_honest *y_d = &w->y_nd[i * d];
-        sinkproof_honest_rmsnorm(&s, at, d, &w->x_nd[i * d], w->scale_d, walk->config->rms_eps, y_d,
-                                 &common);
-        sinkproof_settle(
-            part,
-            &(sinkproof_piece){
-                .point = w->point, .offset = i * d, .count = d, .token = i, .common = common},
-            y_d);
-    }
+    sinkproof_honest_rmsnorm(&s, at, &(sinkproof_norm){d, w->scale_d, pass->config->rms_eps},
+                             &w->x_nd[i * d], y_d, &common);
+    const sinkproof_piece piece = {
+        .point = w->point, .offset = i * d, .count = d, .token = i, .common = common};
+    sinkproof_compare(part, &piece, y_d);
 }
 
-bool sinkproof_walk_norm(sinkproof_walk *walk, size_t layer, sinkproof_trace_point point,
-                         const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
-                         sinkproof_honest *y_nd) {
+bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
+                          const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
+                          sinkproof_honest *y_nd) {
     double *scale_d = sinkproof_decoded(scale);
     norm_work w = {point, scale_d, x_nd, y_nd};
-    bool fine =
-        scale_d != NULL && sinkproof_in_parts(walk, layer, parts_of(walk->n, NORMS), norm_rows, &w);
+    bool fine = scale_d != NULL && sinkproof_each_token(pass, layer, NORMS, norm_token, &w);
     free(scale_d);
     return fine;
 }
@@ -109,38 +102,38 @@ typedef struct projection_work {
 static void project_block(sinkproof_part *part, size_t index, void *of) {
     const projection_work *w = of;
     const sinkproof_projection *p = w->p;
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = p->w->rows;
-    size_t tokens = at_most(walk->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * width);
+    size_t tokens = at_most(pass->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * width);
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
-    sinkproof_honest *own = sinkproof_part_grab(part, rows, sizeof *own);
-    if (own == NULL) return;
-    sinkproof_linear_sums *sums =
-        sinkproof_linear_sums_of(&s, &x, p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL);
+    sinkproof_honest *passing = sinkproof_part_allocate(part, rows, sizeof *passing);
+    if (passing == NULL) return;
+    sinkproof_linear_sums *sums = sinkproof_linear_sums_of(
+        &s, &x,
+        &(sinkproof_weight_rows){p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL});
     part->failed = part->failed || sums == NULL;
     for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
-        sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : own;
+        sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : passing;
+        const sinkproof_piece piece = {
+            .point = p->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
         sinkproof_honest_finish(&s, p->at, rows, row);
-        sinkproof_settle(
-            part,
-            &(sinkproof_piece){
-                .point = p->point, .offset = i * width + r0, .count = rows, .token = i},
-            row);
+        sinkproof_compare(part, &piece, row);
     }
     sinkproof_linear_sums_free(sums);
-    free(own);
+    free(passing);
 }
 
-bool sinkproof_walk_project(sinkproof_walk *walk, size_t layer, const sinkproof_projection *p) {
+bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
+                                const sinkproof_projection *p) {
     double *bias = p->b != NULL ? sinkproof_decoded(p->b) : NULL;
     if (p->b != NULL && bias == NULL) return false;
-    projection_work w = {p, bias, sinkproof_planes_of(p->x_nc, walk->n, p->w->cols, p->w->cols),
+    projection_work w = {p, bias, sinkproof_planes_of(p->x_nc, pass->n, p->w->cols, p->w->cols),
                          parts_of(p->w->rows, ROWS)};
     bool fine =
         w.x.mid != NULL &&
-        sinkproof_in_parts(walk, layer, w.blocks * parts_of(walk->n, TOKENS), project_block, &w);
+        sinkproof_in_parts(pass, layer, w.blocks * parts_of(pass->n, TOKENS), project_block, &w);
     sinkproof_planes_free(&w.x);
     free(bias);
     return fine;
@@ -153,97 +146,94 @@ typedef struct residual_work {
     sinkproof_honest *x_nd;
 } residual_work;
 
-static void residual_rows(sinkproof_part *part, size_t index, void *of) {
+static void add_token(sinkproof_part *part, size_t i, void *of) {
     const residual_work *w = of;
-    const sinkproof_walk *walk = part->walk;
-    size_t d = walk->config->hidden, first = index * NORMS;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * d);
-    double *before = sinkproof_part_grab(part, d, sizeof *before);
-    for (size_t i = first; before != NULL && i < first + at_most(walk->n - first, NORMS); i++) {
-        sinkproof_honest *x_d = &w->x_nd[i * d];
-        const sinkproof_honest *t_d = &w->t_nd[i * d];
-        for (size_t k = 0; k < d; k++) {
-            before[k] = x_d[k].mid;
-            x_d[k] = sinkproof_honest_add(x_d[k], t_d[k]);
-        }
-        sinkproof_honest_finish(&s, w->at, d, x_d);
-        sinkproof_settle(
-            part,
-            &(sinkproof_piece){
-                .point = w->point, .offset = i * d, .count = d, .token = i, .skipped = before},
-            x_d);
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t d = pass->config->hidden;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
+    sinkproof_honest *x_d = &w->x_nd[i * d];
+    const sinkproof_honest *t_d = &w->t_nd[i * d];
+    double *before = sinkproof_part_allocate(part, d, sizeof *before);
+    if (before == NULL) return;
+    for (size_t k = 0; k < d; k++) {
+        before[k] = x_d[k].mid;
+        x_d[k] = sinkproof_honest_add(x_d[k], t_d[k]);
     }
+    sinkproof_honest_finish(&s, w->at, d, x_d);
+    const sinkproof_piece piece = {
+        .point = w->point, .offset = i * d, .count = d, .token = i, .skipped = before};
+    sinkproof_compare(part, &piece, x_d);
     free(before);
 }
 
-bool sinkproof_walk_residual(sinkproof_walk *walk, size_t layer, sinkproof_point at,
-                             sinkproof_trace_point point, const sinkproof_honest *t_nd,
-                             sinkproof_honest *x_nd) {
+bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproof_point at,
+                              sinkproof_trace_point point, const sinkproof_honest *t_nd,
+                              sinkproof_honest *x_nd) {
     residual_work w = {at, point, t_nd, x_nd};
-    return sinkproof_in_parts(walk, layer, parts_of(walk->n, NORMS), residual_rows, &w);
+    return sinkproof_each_token(pass, layer, NORMS, add_token, &w);
 }
 
-// ---- the walk
+// ---- the pass
 
-static bool rotation_tables(sinkproof_walk *walk) {
-    size_t half = walk->config->head_dim / 2;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * half);
-    const int32_t *positions = sinkproof_trace_positions(walk->trace);
-    walk->c_ip = malloc(walk->n * half * sizeof *walk->c_ip);
-    walk->s_ip = malloc(walk->n * half * sizeof *walk->s_ip);
-    if (walk->c_ip == NULL || walk->s_ip == NULL) return false;
+static bool rotation_tables(sinkproof_judge_pass *pass) {
+    size_t half = pass->config->head_dim / 2;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * half);
+    const int32_t *positions = sinkproof_trace_positions(pass->trace);
+    pass->c_ip = malloc(pass->n * half * sizeof *pass->c_ip);
+    pass->s_ip = malloc(pass->n * half * sizeof *pass->s_ip);
+    if (pass->c_ip == NULL || pass->s_ip == NULL) return false;
 #pragma omp parallel for schedule(dynamic, 16)
-    for (size_t i = 0; i < walk->n; i++)
-        sinkproof_honest_rope_table(&s, walk->config, positions[i], &walk->c_ip[i * half],
-                                    &walk->s_ip[i * half]);
+    for (size_t i = 0; i < pass->n; i++)
+        sinkproof_honest_rope_table(&s, pass->config, positions[i], &pass->c_ip[i * half],
+                                    &pass->s_ip[i * half]);
     return true;
 }
 
 // F1 and F2.
-static bool unembed(sinkproof_walk *walk, const sinkproof_honest *x_nd) {
-    sinkproof_matrix norm = sinkproof_model_final_norm(walk->model);
-    sinkproof_matrix w = sinkproof_model_unembedding(walk->model);
-    sinkproof_honest *t_nd = malloc(walk->n * walk->config->hidden * sizeof *t_nd);
-    size_t l = walk->config->n_layers;
-    bool fine = t_nd != NULL && sinkproof_walk_norm(walk, l, SINKPROOF_TRACE_F1, &norm, x_nd, t_nd);
-    if (fine && sinkproof_traced(walk, SINKPROOF_TRACE_F2, 0))
-        fine = sinkproof_walk_project(
-            walk, l,
+static bool unembed(sinkproof_judge_pass *pass, const sinkproof_honest *x_nd) {
+    sinkproof_matrix norm = sinkproof_model_final_norm(pass->model);
+    sinkproof_matrix w = sinkproof_model_unembedding(pass->model);
+    sinkproof_honest *t_nd = malloc(pass->n * pass->config->hidden * sizeof *t_nd);
+    size_t l = pass->config->n_layers;
+    bool fine =
+        t_nd != NULL && sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_F1, &norm, x_nd, t_nd);
+    if (fine && sinkproof_traced(pass, SINKPROOF_TRACE_F2, 0))
+        fine = sinkproof_judge_projection(
+            pass, l,
             &(sinkproof_projection){SINKPROOF_AT_F2, SINKPROOF_TRACE_F2, &w, NULL, t_nd, NULL});
     free(t_nd);
     return fine;
 }
 
 // Multiply-adds of a layer and of the head, for progress alone.
-static double layer_work(const sinkproof_walk *walk) {
-    const sinkproof_config *c = walk->config;
+static double layer_work(const sinkproof_judge_pass *pass) {
+    const sinkproof_config *c = pass->config;
     double attention = 2 * (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim;
     double experts = 3 * (double)c->n_chosen * (double)c->inter;
-    double pairs = 8 * (double)c->n_heads * ((double)c->head_dim + 64) * (double)walk->n / 4;
-    return (double)walk->n * (((attention + experts) * (double)c->hidden) + pairs);
+    double pairs = 8 * (double)c->n_heads * ((double)c->head_dim + 64) * (double)pass->n / 4;
+    return (double)pass->n * (((attention + experts) * (double)c->hidden) + pairs);
 }
 
-static double head_work(const sinkproof_walk *walk) {
-    bool traced = sinkproof_traced(walk, SINKPROOF_TRACE_F2, 0);
-    return traced ? (double)(walk->n * walk->config->hidden) * (double)walk->config->vocab : 0;
+static double head_work(const sinkproof_judge_pass *pass) {
+    bool traced = sinkproof_traced(pass, SINKPROOF_TRACE_F2, 0);
+    return traced ? (double)(pass->n * pass->config->hidden) * (double)pass->config->vocab : 0;
 }
 
-static bool walk_all(sinkproof_walk *walk) {
-    const sinkproof_config *c = walk->config;
-    sinkproof_honest *x = malloc(walk->n * c->hidden * sizeof *x);
-    embedding_work embedding = {sinkproof_model_embedding(walk->model), x};
-    bool fine =
-        x != NULL && rotation_tables(walk) &&
-        sinkproof_in_parts(walk, c->n_layers, parts_of(walk->n, NORMS), embed_rows, &embedding);
+static bool judge_layers(sinkproof_judge_pass *pass) {
+    const sinkproof_config *c = pass->config;
+    sinkproof_honest *x = malloc(pass->n * c->hidden * sizeof *x);
+    embedding_work embedding = {sinkproof_model_embedding(pass->model), x};
+    bool fine = x != NULL && rotation_tables(pass) &&
+                sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding);
     for (size_t l = 0; fine && l < c->n_layers; l++) {
-        fine = sinkproof_walk_attention(walk, l, x) && sinkproof_walk_experts(walk, l, x);
-        sinkproof_walk_progress(walk, layer_work(walk));
+        fine = sinkproof_judge_attention(pass, l, x) && sinkproof_judge_experts(pass, l, x);
+        sinkproof_judge_progress(pass, layer_work(pass));
     }
-    fine = fine && unembed(walk, x);
-    sinkproof_walk_progress(walk, head_work(walk));
+    fine = fine && unembed(pass, x);
+    sinkproof_judge_progress(pass, head_work(pass));
     free(x);
-    free(walk->c_ip);
-    free(walk->s_ip);
+    free(pass->c_ip);
+    free(pass->s_ip);
     return fine;
 }
 
@@ -251,26 +241,27 @@ static bool walk_all(sinkproof_walk *walk) {
 
 // A point is bridged when an input is not in the trace. M5 and M9 may be left out: what stands
 // before the bias need not exist. The selection is found from the logits.
-static bool is_bridged(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                       size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    size_t n = sinkproof_trace_inputs(walk->config, point, layer, inputs);
+    size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
-        if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(walk, from, inputs[i].layer)) continue;
+        if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(pass, from, inputs[i].layer)) continue;
         if (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
-            sinkproof_traced(walk, SINKPROOF_TRACE_A10, layer))
+            sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer))
             continue;
         bool through = from == SINKPROOF_TRACE_M5 || from == SINKPROOF_TRACE_M9;
-        if (!through || is_bridged(walk, from, inputs[i].layer)) return true;
+        if (!through || is_bridged(pass, from, inputs[i].layer)) return true;
     }
     return false;
 }
 
-static bool conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r) {
-    if (!sinkproof_drift_judge(&r->drift_sums, walk->options->rate, &r->drift)) return false;
+static bool conclude_point(const sinkproof_judge_pass *pass, sinkproof_point_report *r) {
+    if (!sinkproof_drift_judge(&r->drift_sums, pass->options->rate, &r->drift)) return false;
     r->share_median = sinkproof_histogram_median(&r->shares);
     r->power_single = sinkproof_histogram_median(&r->widths);
-    r->bridged = is_bridged(walk, r->point, r->layer);
+    r->bridged = is_bridged(pass, r->point, r->layer);
     // The freedom of inputs that are not traced has no order of its own: no spread is asked.
     bool leans =
         sinkproof_drift_leans(&r->drift) || (!r->bridged && sinkproof_drift_spreads(&r->drift));
@@ -279,14 +270,14 @@ static bool conclude_point(const sinkproof_walk *walk, sinkproof_point_report *r
                  : 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
                  : r->several == 0                ? SINKPROOF_VERDICT_EXACT
                                                   : SINKPROOF_VERDICT_WITHIN;
-    return sinkproof_describe_inputs(walk, r);
+    return sinkproof_describe_inputs(pass, r);
 }
 
-static bool conclude(sinkproof_walk *walk) {
-    sinkproof_judgement *j = walk->judgement;
+static bool conclude(sinkproof_judge_pass *pass) {
+    sinkproof_judgement *j = pass->judgement;
     for (size_t i = 0; i < j->n_reports; i++) {
         sinkproof_point_report *r = &j->reports[i];
-        if (!conclude_point(walk, r)) return false;
+        if (!conclude_point(pass, r)) return false;
         if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
             j->undecided++;
         else if (r->verdict > j->verdict)
@@ -299,17 +290,17 @@ static bool conclude(sinkproof_walk *walk) {
     return true;
 }
 
-// Moves the reports out of the walk, in the order of the forward pass: T0, the layers, F1 and F2.
-static void collect(sinkproof_walk *walk) {
-    sinkproof_judgement *j = walk->judgement;
-    size_t layers = walk->config->n_layers;
+// Moves the reports out of the pass, in the order of the forward pass: T0, the layers, F1 and F2.
+static void collect(sinkproof_judge_pass *pass) {
+    sinkproof_judgement *j = pass->judgement;
+    size_t layers = pass->config->n_layers;
     for (size_t at = 0; at < layers + 2; at++) {
         size_t layer =
             at == 0 ? layers : at - 1; // what lies outside the layers is kept behind them
         for (size_t p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-            sinkproof_point_report **from = &walk->report_of[layer * SINKPROOF_TRACE_POINTS + p];
+            sinkproof_point_report **from = &pass->report_of[layer * SINKPROOF_TRACE_POINTS + p];
             sinkproof_trace_point point = (sinkproof_trace_point)p;
-            const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, point, layer);
+            const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
             bool behind = at > layers && p == SINKPROOF_TRACE_T0, before = at == 0 && p != 0;
             if (*from == NULL || tensor == NULL || behind || before) continue;
             sinkproof_point_report *r = &j->reports[j->n_reports++];
@@ -324,24 +315,24 @@ static void collect(sinkproof_walk *walk) {
     }
 }
 
-static bool judge_walk(sinkproof_walk *walk, sinkproof_error *error) {
-    sinkproof_judgement *j = walk->judgement;
-    const sinkproof_config *c = walk->config;
+static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
+    sinkproof_judgement *j = pass->judgement;
+    const sinkproof_config *c = pass->config;
     size_t slots = (c->n_layers + 1) * SINKPROOF_TRACE_POINTS, k = c->n_chosen;
     j->reports = calloc(slots, sizeof *j->reports);
     j->open = calloc(c->n_layers, sizeof *j->open);
-    walk->report_of = calloc(slots, sizeof *walk->report_of);
-    walk->chosen = calloc(c->n_layers * walk->n * k, sizeof *walk->chosen);
-    walk->all = (double)c->n_layers * layer_work(walk) + head_work(walk);
-    if (walk->options->end_to_end) walk->all *= 2;
-    bool fine = j->reports != NULL && j->open != NULL && walk->report_of != NULL &&
-                walk->chosen != NULL && walk_all(walk) &&
-                (!walk->options->end_to_end || sinkproof_walk_truth(walk));
-    if (!fine) return sinkproof_fail(error, "no memory to judge %zu tokens", walk->n);
-    collect(walk);
+    pass->report_of = calloc(slots, sizeof *pass->report_of);
+    pass->chosen = calloc(c->n_layers * pass->n * k, sizeof *pass->chosen);
+    pass->all = (double)c->n_layers * layer_work(pass) + head_work(pass);
+    if (pass->options->end_to_end) pass->all *= 2;
+    bool fine = j->reports != NULL && j->open != NULL && pass->report_of != NULL &&
+                pass->chosen != NULL && judge_layers(pass) &&
+                (!pass->options->end_to_end || sinkproof_judge_truth(pass));
+    if (!fine) return sinkproof_fail(error, "no memory to judge %zu tokens", pass->n);
+    collect(pass);
     if (j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");
-    return conclude(walk) || sinkproof_fail(error, "no memory to judge %zu points", j->n_reports);
+    return conclude(pass) || sinkproof_fail(error, "no memory to judge %zu points", j->n_reports);
 }
 
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -360,20 +351,20 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     if (!sinkproof_model_fits(model, policy->weights, error)) return false;
     sinkproof_model *kept = sinkproof_model_kept(model, policy->weights); // as the engine has them
     if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
-    sinkproof_walk walk = {.model = kept,
-                           .config = c,
-                           .trace = trace,
-                           .policy = policy,
-                           .options = options,
-                           .n = n,
-                           .judgement = judgement};
+    sinkproof_judge_pass pass = {.model = kept,
+                                 .config = c,
+                                 .trace = trace,
+                                 .policy = policy,
+                                 .options = options,
+                                 .n = n,
+                                 .judgement = judgement};
     sinkproof_times_begin(); // the parts are the threads
-    bool fine = judge_walk(&walk, error);
+    bool fine = judge_all(&pass, error);
     sinkproof_times_end();
-    for (size_t i = 0; walk.report_of != NULL && i < slots; i++)
-        sinkproof_report_free(walk.report_of[i]);
-    free(walk.report_of);
-    free(walk.chosen);
+    for (size_t i = 0; pass.report_of != NULL && i < slots; i++)
+        sinkproof_report_free(pass.report_of[i]);
+    free(pass.report_of);
+    free(pass.chosen);
     sinkproof_model_close(kept);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;

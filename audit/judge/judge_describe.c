@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static double traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer,
+static double traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
                      size_t at) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, point, layer);
+    const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
     return tensor != NULL && at < sinkproof_tensor_elements(tensor)
                ? sinkproof_tensor_value(tensor, at)
                : NAN;
@@ -31,89 +31,89 @@ static hex_text shown(double x) {
 }
 
 // A9, A10: which column it is, and the logit behind it.
-static bool describe_weight(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
-                            size_t size) {
+static bool describe_weight(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
+                            char *out, size_t size) {
     size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
     size_t i = row % r->shape[1], h = row / r->shape[1];
-    sinkproof_layer layer = sinkproof_model_layer(walk->model, r->layer);
+    sinkproof_layer layer = sinkproof_model_layer(pass->model, r->layer);
     double *sinks = sinkproof_decoded(&layer.sinks);
     if (sinks == NULL) return false;
     double sink = sinks[h];
     free(sinks);
-    bool seen = j >= sinkproof_first_key(walk->config, r->layer, i) && j <= i;
-    if (j == walk->n)
+    bool seen = j >= sinkproof_first_key(pass->config, r->layer, i) && j <= i;
+    if (j == pass->n)
         snprintf(out, size, "the sink, logit %s", shown(sink).text);
     else
         snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
-                 shown(traced(walk, SINKPROOF_TRACE_A6, r->layer, row * walk->n + j)).text,
+                 shown(traced(pass, SINKPROOF_TRACE_A6, r->layer, row * pass->n + j)).text,
                  shown(sink).text);
     return true;
 }
 
 // A1, M1, F1: the element and its row's mean square.
-static void describe_norm(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
-                          size_t size) {
+static void describe_norm(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
+                          char *out, size_t size) {
     bool first = r->point == SINKPROOF_TRACE_A1 && r->layer == 0;
     sinkproof_trace_point before = first                            ? SINKPROOF_TRACE_T0
                                    : r->point == SINKPROOF_TRACE_M1 ? SINKPROOF_TRACE_A13
                                                                     : SINKPROOF_TRACE_M12;
     size_t l = r->layer, last = r->shape[1], row = r->worst_at / last;
     if (r->point == SINKPROOF_TRACE_A1 && !first) l--;
-    if (r->point == SINKPROOF_TRACE_F1) l = walk->config->n_layers - 1;
+    if (r->point == SINKPROOF_TRACE_F1) l = pass->config->n_layers - 1;
     double square = 0;
     for (size_t d = 0; d < last; d++) {
-        double x = traced(walk, before, l, row * last + d);
+        double x = traced(pass, before, l, row * last + d);
         square += x * x;
     }
-    snprintf(out, size, "x %s, mean square %s", shown(traced(walk, before, l, r->worst_at)).text,
+    snprintf(out, size, "x %s, mean square %s", shown(traced(pass, before, l, r->worst_at)).text,
              shown(square / (double)last).text);
 }
 
 // A4: the pair that was turned.
-static void describe_pair(const sinkproof_walk *walk, const sinkproof_point_report *r, char *out,
-                          size_t size) {
+static void describe_pair(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
+                          char *out, size_t size) {
     sinkproof_trace_point before =
         r->point == SINKPROOF_TRACE_A4_Q ? SINKPROOF_TRACE_A2_Q : SINKPROOF_TRACE_A2_K;
     size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
     size_t pair = r->worst_at % last % half;
     snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
-             shown(traced(walk, before, r->layer, row * last + pair)).text,
-             shown(traced(walk, before, r->layer, row * last + pair + half)).text,
-             (int)sinkproof_trace_positions(walk->trace)[row / r->shape[1]]);
+             shown(traced(pass, before, r->layer, row * last + pair)).text,
+             shown(traced(pass, before, r->layer, row * last + pair + half)).text,
+             (int)sinkproof_trace_positions(pass->trace)[row / r->shape[1]]);
 }
 
-bool sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *r) {
+bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *r) {
     char *out = r->worst_inputs;
     size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
     switch (r->point) {
     case SINKPROOF_TRACE_A1:
     case SINKPROOF_TRACE_M1:
     case SINKPROOF_TRACE_F1:
-        describe_norm(walk, r, out, size);
+        describe_norm(pass, r, out, size);
         return true;
     case SINKPROOF_TRACE_A4_Q:
     case SINKPROOF_TRACE_A4_K:
-        describe_pair(walk, r, out, size);
+        describe_pair(pass, r, out, size);
         return true;
     case SINKPROOF_TRACE_A9:
     case SINKPROOF_TRACE_A10:
-        return describe_weight(walk, r, out, size);
+        return describe_weight(pass, r, out, size);
     case SINKPROOF_TRACE_A13:
         snprintf(out, size, "residual %s, attention %s",
-                 shown(l > 0 ? traced(walk, SINKPROOF_TRACE_M12, l - 1, at)
-                             : traced(walk, SINKPROOF_TRACE_T0, 0, at))
+                 shown(l > 0 ? traced(pass, SINKPROOF_TRACE_M12, l - 1, at)
+                             : traced(pass, SINKPROOF_TRACE_T0, 0, at))
                      .text,
-                 shown(traced(walk, SINKPROOF_TRACE_A12, l, at)).text);
+                 shown(traced(pass, SINKPROOF_TRACE_A12, l, at)).text);
         return true;
     case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
         snprintf(out, size, "gate %s, up %s",
-                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at)).text,
-                 shown(traced(walk, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
+                 shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at)).text,
+                 shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
         return true;
     case SINKPROOF_TRACE_M12:
         snprintf(out, size, "residual %s, mixture %s",
-                 shown(traced(walk, SINKPROOF_TRACE_A13, l, at)).text,
-                 shown(traced(walk, SINKPROOF_TRACE_M11, l, at)).text);
+                 shown(traced(pass, SINKPROOF_TRACE_A13, l, at)).text,
+                 shown(traced(pass, SINKPROOF_TRACE_M11, l, at)).text);
         return true;
     default: // a sum of many products: the set says all
         out[0] = '\0';

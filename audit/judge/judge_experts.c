@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge's walk through one layer's mixture of experts, M1 to M12.
+// The judge's pass through one layer's mixture of experts, M1 to M12.
 //
 // Tokens whose experts are known meet each expert together. Of a token with a few possible choices
 // each is followed, and what it may hold is the hull over them. Of the others nothing is known.
@@ -27,50 +27,50 @@ static sinkproof_honest bias_set(const sinkproof_setting *s, sinkproof_rounding 
     return at.optional ? sinkproof_honest_roundings(s, known, (double)terms) : known;
 }
 
-// Settles a row of an expert's map at slot q, when rows are settled at all.
-static void settle_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
-                        sinkproof_trace_point point, sinkproof_honest *y) {
+// Compares a row of an expert's map at slot q, when rows are compared at all.
+static void compare_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
+                         sinkproof_trace_point point, sinkproof_honest *y) {
     if (rows->q == NULL) return;
-    sinkproof_settle(part,
-                     &(sinkproof_piece){.point = point,
-                                        .offset = rows->q[r] * rows->rows,
-                                        .count = rows->rows,
-                                        .token = rows->q[r] / part->walk->config->n_chosen},
-                     y);
+    sinkproof_compare(part,
+                      &(sinkproof_piece){.point = point,
+                                         .offset = rows->q[r] * rows->rows,
+                                         .count = rows->rows,
+                                         .token = rows->q[r] / part->pass->config->n_chosen},
+                      y);
 }
 
 bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
                           const sinkproof_expert_rows *rows, const sinkproof_planes *x,
                           sinkproof_honest *y, size_t stride) {
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     bool up = rows->up;
     sinkproof_matrix w = sinkproof_matrix_at(up ? &layer->w_up : &layer->w_down, rows->expert);
     sinkproof_matrix b = sinkproof_matrix_at(up ? &layer->b_up : &layer->b_down, rows->expert);
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * walk->config->n_chosen * w.rows);
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * pass->config->n_chosen * w.rows);
     sinkproof_point before = up ? SINKPROOF_AT_M5 : SINKPROOF_AT_M9;
     sinkproof_point after = up ? SINKPROOF_AT_M6 : SINKPROOF_AT_M10;
     // Where nothing need be rounded before the bias, it may be one more term of the sum.
     sinkproof_rounding at = s.policy->at[before];
     bool fused = at.format == SINKPROOF_REAL;
-    double *bias = sinkproof_part_grab(part, w.rows, sizeof *bias);
-    sinkproof_honest *b_set = sinkproof_part_grab(part, rows->rows, sizeof *b_set);
+    double *bias = sinkproof_part_allocate(part, w.rows, sizeof *bias);
+    sinkproof_honest *b_set = sinkproof_part_allocate(part, rows->rows, sizeof *b_set);
     if (bias != NULL && b_set != NULL) {
         const double *b_i = bias + rows->first;
         sinkproof_matrix_row(&b, 0, bias);
         for (size_t i = 0; i < rows->rows; i++) b_set[i] = bias_set(&s, at, w.cols, b_i[i]);
-        sinkproof_linear_sums *sums =
-            sinkproof_linear_sums_of(&s, x, &w, rows->first, rows->rows, fused ? b_i : NULL);
+        sinkproof_linear_sums *sums = sinkproof_linear_sums_of(
+            &s, x, &(sinkproof_weight_rows){&w, rows->first, rows->rows, fused ? b_i : NULL});
         part->failed = part->failed || sums == NULL;
         for (size_t r = 0; sums != NULL && r < x->rows; r++) {
             sinkproof_honest *row = &y[r * stride];
             sinkproof_linear_sums_row(sums, r, row);
             sinkproof_honest_finish(&s, before, rows->rows, row);
             if (!fused)
-                settle_slot(part, rows, r, up ? SINKPROOF_TRACE_M5 : SINKPROOF_TRACE_M9, row);
+                compare_slot(part, rows, r, up ? SINKPROOF_TRACE_M5 : SINKPROOF_TRACE_M9, row);
             for (size_t i = 0; !fused && i < rows->rows; i++)
                 row[i] = sinkproof_honest_add(row[i], b_set[i]);
             sinkproof_honest_finish(&s, after, rows->rows, row);
-            settle_slot(part, rows, r, up ? SINKPROOF_TRACE_M6 : SINKPROOF_TRACE_M10, row);
+            compare_slot(part, rows, r, up ? SINKPROOF_TRACE_M6 : SINKPROOF_TRACE_M10, row);
         }
         sinkproof_linear_sums_free(sums);
     }
@@ -82,26 +82,26 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
 // M8 of `count` rows.
 static void activate(sinkproof_part *part, size_t count, const size_t *q,
                      const sinkproof_honest *up, sinkproof_honest *z) {
-    const sinkproof_config *c = part->walk->config;
+    const sinkproof_config *c = part->pass->config;
     size_t inter = c->inter;
-    sinkproof_setting s = sinkproof_walk_setting(part->walk, part->walk->n * c->n_chosen * inter);
+    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen * inter);
     for (size_t r = 0; r < count; r++) {
         for (size_t i = 0; i < inter; i++) {
             const sinkproof_honest *pair = &up[r * 2 * inter + 2 * i];
             z[r * inter + i] = sinkproof_honest_swiglu(&s, c, pair[0], pair[1]);
         }
         const sinkproof_expert_rows rows = {.rows = inter, .q = q};
-        settle_slot(part, &rows, r, SINKPROOF_TRACE_M8, &z[r * inter]);
+        compare_slot(part, &rows, r, SINKPROOF_TRACE_M8, &z[r * inter]);
     }
 }
 
 // M5 to M10 of expert e on x[count, hidden]: d[count, hidden]. q as above.
 static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
                          const size_t *q, const sinkproof_honest *x, sinkproof_honest *d) {
-    const sinkproof_config *c = part->walk->config;
+    const sinkproof_config *c = part->pass->config;
     size_t hidden = c->hidden, inter = c->inter;
-    sinkproof_honest *up = sinkproof_part_grab(part, count * 2 * inter, sizeof *up);
-    sinkproof_honest *z = sinkproof_part_grab(part, count * inter, sizeof *z);
+    sinkproof_honest *up = sinkproof_part_allocate(part, count * 2 * inter, sizeof *up);
+    sinkproof_honest *z = sinkproof_part_allocate(part, count * inter, sizeof *z);
     bool fine = up != NULL && z != NULL;
     if (fine) {
         const sinkproof_expert_rows first = {e, 0, 2 * inter, true, q};
@@ -122,14 +122,14 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
 // All tokens that are known to have chosen expert `e`.
 static void known_expert(sinkproof_part *part, size_t e, void *of) {
     const mixture *m = of;
-    const sinkproof_walk *walk = part->walk;
-    size_t hidden = walk->config->hidden, k = walk->config->n_chosen, slots = walk->n * k;
-    const int32_t *chosen = &walk->chosen[part->layer * slots];
-    size_t *q = sinkproof_part_grab(part, slots, sizeof *q), count = 0;
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t hidden = pass->config->hidden, k = pass->config->n_chosen, slots = pass->n * k;
+    const int32_t *chosen = &pass->chosen[part->layer * slots];
+    size_t *q = sinkproof_part_allocate(part, slots, sizeof *q), count = 0;
     for (size_t at = 0; q != NULL && at < slots; at++)
         if (chosen[at] == (int32_t)e) q[count++] = at;
-    sinkproof_honest *x = sinkproof_part_grab(part, count * hidden, sizeof *x);
-    sinkproof_honest *d = sinkproof_part_grab(part, count * hidden, sizeof *d);
+    sinkproof_honest *x = sinkproof_part_allocate(part, count * hidden, sizeof *x);
+    sinkproof_honest *d = sinkproof_part_allocate(part, count * hidden, sizeof *d);
     if (count > 0 && x != NULL && d != NULL) {
         for (size_t r = 0; r < count; r++)
             for (size_t i = 0; i < hidden; i++) x[r * hidden + i] = m->t_nd[q[r] / k * hidden + i];
@@ -147,43 +147,51 @@ static void known_expert(sinkproof_part *part, size_t e, void *of) {
 bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
                               const sinkproof_choice *choice, sinkproof_honest *w_k,
                               double *common) {
-    const sinkproof_walk *walk = part->walk;
-    size_t k = walk->config->n_chosen;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * k);
-    if (!sinkproof_honest_expert_weights(&s, walk->config->n_experts, g_e, k, choice->expert, w_k,
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t k = pass->config->n_chosen;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * k);
+    if (!sinkproof_honest_expert_weights(&s, pass->config->n_experts, g_e, k, choice->expert, w_k,
                                          common))
         part->failed = true;
     return !part->failed;
 }
 
-static void settle_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {
-    size_t k = part->walk->config->n_chosen;
-    sinkproof_settle(
+static void compare_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {
+    size_t k = part->pass->config->n_chosen;
+    sinkproof_compare(
         part,
         &(sinkproof_piece){
             .point = SINKPROOF_TRACE_M4, .offset = i * k, .count = k, .token = i, .common = common},
         w_k);
 }
 
-static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_walk *walk = part->walk;
-    size_t k = walk->config->n_chosen;
+// The experts of a token that are known.
+static sinkproof_choice known_choice(const sinkproof_part *part, size_t i) {
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t k = pass->config->n_chosen;
     sinkproof_choice choice;
-    double common;
     for (size_t slot = 0; slot < k; slot++)
-        choice.expert[slot] = walk->chosen[(part->layer * walk->n + i) * k + slot];
-    if (sinkproof_expert_weights(part, &m->g_ne[i * walk->config->n_experts], &choice,
+        choice.expert[slot] = pass->chosen[(part->layer * pass->n + i) * k + slot];
+    return choice;
+}
+
+static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t k = pass->config->n_chosen;
+    sinkproof_choice choice = known_choice(part, i);
+    double common;
+    if (sinkproof_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &choice,
                                  &m->w_nk[i * k], &common))
-        settle_weights(part, i, common, &m->w_nk[i * k]);
+        compare_weights(part, i, common, &m->w_nk[i * k]);
 }
 
 // ---- M11
 
-static void mix_row(const sinkproof_walk *walk, const sinkproof_choice *choice,
+static void mix_row(const sinkproof_judge_pass *pass, const sinkproof_choice *choice,
                     const sinkproof_honest *w_k, const sinkproof_honest *d_kh,
                     sinkproof_honest *out_h) {
-    const sinkproof_config *c = walk->config;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * c->hidden);
+    const sinkproof_config *c = pass->config;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * c->hidden);
     size_t order[SINKPROOF_MAX_CHOSEN];
     for (size_t a = 0; a < c->n_chosen; a++) { // ascending expert: insertion sort of a handful
         size_t b = a;
@@ -200,34 +208,32 @@ static void mix_row(const sinkproof_walk *walk, const sinkproof_choice *choice,
 }
 
 static void mix_known(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_walk *walk = part->walk;
-    size_t k = walk->config->n_chosen, hidden = walk->config->hidden;
-    sinkproof_choice choice;
-    for (size_t slot = 0; slot < k; slot++)
-        choice.expert[slot] = walk->chosen[(part->layer * walk->n + i) * k + slot];
-    mix_row(walk, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
+    sinkproof_choice choice = known_choice(part, i);
+    mix_row(pass, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
 }
 
 // ---- what cannot be judged
 
-static void settle_unknown(sinkproof_part *part, size_t i, sinkproof_trace_point point,
-                           size_t width) {
-    sinkproof_honest *x = sinkproof_part_grab(part, width, sizeof *x);
+static void compare_unknown(sinkproof_part *part, size_t i, sinkproof_trace_point point,
+                            size_t width) {
+    sinkproof_honest *x = sinkproof_part_allocate(part, width, sizeof *x);
     for (size_t d = 0; x != NULL && d < width; d++) x[d] = sinkproof_unknown(0);
     if (x != NULL)
-        sinkproof_settle(
+        sinkproof_compare(
             part,
             &(sinkproof_piece){.point = point, .offset = i * width, .count = width, .token = i}, x);
     free(x);
 }
 
 // M5 to M9 of a token of which no slot's expert is known.
-static void settle_unknown_slots(sinkproof_part *part, size_t i) {
-    const sinkproof_config *c = part->walk->config;
-    settle_unknown(part, i, SINKPROOF_TRACE_M5, c->n_chosen * 2 * c->inter);
-    settle_unknown(part, i, SINKPROOF_TRACE_M6, c->n_chosen * 2 * c->inter);
-    settle_unknown(part, i, SINKPROOF_TRACE_M8, c->n_chosen * c->inter);
-    settle_unknown(part, i, SINKPROOF_TRACE_M9, c->n_chosen * c->hidden);
+static void compare_unknown_slots(sinkproof_part *part, size_t i) {
+    const sinkproof_config *c = part->pass->config;
+    compare_unknown(part, i, SINKPROOF_TRACE_M5, c->n_chosen * 2 * c->inter);
+    compare_unknown(part, i, SINKPROOF_TRACE_M6, c->n_chosen * 2 * c->inter);
+    compare_unknown(part, i, SINKPROOF_TRACE_M8, c->n_chosen * c->inter);
+    compare_unknown(part, i, SINKPROOF_TRACE_M9, c->n_chosen * c->hidden);
 }
 
 // ---- a token with a few possible choices
@@ -243,13 +249,13 @@ static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
     return false;
 }
 
-// d_kh: outputs of each slot, the hull over the experts that may stand there, settled where the
+// d_kh: outputs of each slot, the hull over the experts that may stand there, compared where the
 // trace has them. M5 to M9 are undecided there.
 static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
-    size_t k = walk->config->n_chosen, hidden = walk->config->hidden;
-    sinkproof_honest *d = sinkproof_part_grab(part, hidden, sizeof *d);
+    size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
+    sinkproof_honest *d = sinkproof_part_allocate(part, hidden, sizeof *d);
     for (size_t slot = 0; d != NULL && slot < k; slot++) {
         for (size_t o = 0; o < r->choices; o++) {
             if (met_before(r, o, slot)) continue;
@@ -258,38 +264,38 @@ static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkpr
                 join(hidden, o == 0, d, &d_kh[slot * hidden]);
         }
         if (part->failed) break;
-        sinkproof_settle(part,
-                         &(sinkproof_piece){.point = SINKPROOF_TRACE_M10,
-                                            .offset = (i * k + slot) * hidden,
-                                            .count = hidden,
-                                            .token = i},
-                         &d_kh[slot * hidden]);
+        sinkproof_compare(part,
+                          &(sinkproof_piece){.point = SINKPROOF_TRACE_M10,
+                                             .offset = (i * k + slot) * hidden,
+                                             .count = hidden,
+                                             .token = i},
+                          &d_kh[slot * hidden]);
     }
     free(d);
 }
 
 static void few_weights(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
-    size_t k = walk->config->n_chosen;
+    size_t k = pass->config->n_chosen;
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     for (size_t o = 0; o < r->choices; o++) {
         double common;
-        if (!sinkproof_expert_weights(part, &m->g_ne[i * walk->config->n_experts], &r->choice[o], w,
+        if (!sinkproof_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &r->choice[o], w,
                                       &common))
             return;
         join(k, o == 0, w, &m->w_nk[i * k]);
     }
-    settle_weights(part, i, 0, &m->w_nk[i * k]);
+    compare_weights(part, i, 0, &m->w_nk[i * k]);
 }
 
 // The outputs of every expert that a choice names, each once: d_eh, at_e their places.
 static bool each_output(sinkproof_part *part, size_t i, const mixture *m, size_t *at_e,
                         sinkproof_honest *d_eh) {
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
-    size_t k = walk->config->n_chosen, hidden = walk->config->hidden, count = 0;
-    for (size_t e = 0; e < walk->config->n_experts; e++) at_e[e] = SIZE_MAX;
+    size_t k = pass->config->n_chosen, hidden = pass->config->hidden, count = 0;
+    for (size_t e = 0; e < pass->config->n_experts; e++) at_e[e] = SIZE_MAX;
     for (size_t o = 0; o < r->choices; o++)
         for (size_t slot = 0; slot < k; slot++) {
             size_t e = (size_t)r->choice[o].expert[slot];
@@ -304,14 +310,14 @@ static bool each_output(sinkproof_part *part, size_t i, const mixture *m, size_t
 
 // Nothing is traced of the slots: M11 is the hull over the choices, each followed by itself.
 static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
-    size_t k = walk->config->n_chosen, hidden = walk->config->hidden;
-    size_t experts = walk->config->n_experts;
+    size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
+    size_t experts = pass->config->n_experts;
     size_t many = r->choices * k < experts ? r->choices * k : experts;
-    size_t *at_e = sinkproof_part_grab(part, experts, sizeof *at_e);
-    sinkproof_honest *d_eh = sinkproof_part_grab(part, many * hidden, sizeof *d_eh);
-    sinkproof_honest *d_kh = sinkproof_part_grab(part, (k + 1) * hidden, sizeof *d_kh);
+    size_t *at_e = sinkproof_part_allocate(part, experts, sizeof *at_e);
+    sinkproof_honest *d_eh = sinkproof_part_allocate(part, many * hidden, sizeof *d_eh);
+    sinkproof_honest *d_kh = sinkproof_part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     bool fine = at_e != NULL && d_eh != NULL && d_kh != NULL && each_output(part, i, m, at_e, d_eh);
     for (size_t o = 0; fine && o < r->choices; o++) {
@@ -322,7 +328,7 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
         for (size_t slot = 0; slot < k; slot++)
             join(hidden, true, &d_eh[at_e[r->choice[o].expert[slot]] * hidden],
                  &d_kh[slot * hidden]);
-        mix_row(walk, &r->choice[o], w, d_kh, out_h);
+        mix_row(pass, &r->choice[o], w, d_kh, out_h);
         join(hidden, o == 0, out_h, &m->m_nd[i * hidden]);
     }
     free(at_e);
@@ -332,16 +338,16 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
 
 // Something is traced of the slots, and several choices explain it.
 static void few_slots(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
-    size_t k = walk->config->n_chosen, hidden = walk->config->hidden;
-    sinkproof_honest *d_kh = sinkproof_part_grab(part, (k + 1) * hidden, sizeof *d_kh);
+    size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
+    sinkproof_honest *d_kh = sinkproof_part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
     if (d_kh == NULL) return;
     few_weights(part, i, m);
-    settle_unknown_slots(part, i);
+    compare_unknown_slots(part, i);
     few_outputs(part, i, m, d_kh);
     for (size_t o = 0; !part->failed && o < r->choices; o++) {
-        mix_row(walk, &r->choice[o], &m->w_nk[i * k], d_kh, &d_kh[k * hidden]);
+        mix_row(pass, &r->choice[o], &m->w_nk[i * k], d_kh, &d_kh[k * hidden]);
         join(hidden, o == 0, &d_kh[k * hidden], &m->m_nd[i * hidden]);
     }
     free(d_kh);
@@ -349,23 +355,23 @@ static void few_slots(sinkproof_part *part, size_t i, const mixture *m) {
 
 // ---- a token with too many
 
-static void give_up(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_config *c = part->walk->config;
-    settle_unknown(part, i, SINKPROOF_TRACE_M4, c->n_chosen);
-    settle_unknown_slots(part, i);
-    settle_unknown(part, i, SINKPROOF_TRACE_M10, c->n_chosen * c->hidden);
+static void leave_undecided(sinkproof_part *part, size_t i, const mixture *m) {
+    const sinkproof_config *c = part->pass->config;
+    compare_unknown(part, i, SINKPROOF_TRACE_M4, c->n_chosen);
+    compare_unknown_slots(part, i);
+    compare_unknown(part, i, SINKPROOF_TRACE_M10, c->n_chosen * c->hidden);
     for (size_t d = 0; d < c->hidden; d++) m->m_nd[i * c->hidden + d] = sinkproof_unknown(0);
 }
 
 // ---- the layer
 
-static bool slots_traced(const sinkproof_walk *walk, size_t l) {
-    return sinkproof_traced(walk, SINKPROOF_TRACE_M4, l) ||
-           sinkproof_traced(walk, SINKPROOF_TRACE_M5, l) ||
-           sinkproof_traced(walk, SINKPROOF_TRACE_M6, l) ||
-           sinkproof_traced(walk, SINKPROOF_TRACE_M8, l) ||
-           sinkproof_traced(walk, SINKPROOF_TRACE_M9, l) ||
-           sinkproof_traced(walk, SINKPROOF_TRACE_M10, l);
+static bool slots_traced(const sinkproof_judge_pass *pass, size_t l) {
+    return sinkproof_traced(pass, SINKPROOF_TRACE_M4, l) ||
+           sinkproof_traced(pass, SINKPROOF_TRACE_M5, l) ||
+           sinkproof_traced(pass, SINKPROOF_TRACE_M6, l) ||
+           sinkproof_traced(pass, SINKPROOF_TRACE_M8, l) ||
+           sinkproof_traced(pass, SINKPROOF_TRACE_M9, l) ||
+           sinkproof_traced(pass, SINKPROOF_TRACE_M10, l);
 }
 
 static void weigh_token(sinkproof_part *part, size_t i, void *of) {
@@ -375,17 +381,17 @@ static void weigh_token(sinkproof_part *part, size_t i, void *of) {
 
 static void mix_token(sinkproof_part *part, size_t i, void *of) {
     const mixture *m = of;
-    size_t hidden = part->walk->config->hidden;
+    size_t hidden = part->pass->config->hidden;
     if (m->routing_n[i].choices == 1)
         mix_known(part, i, m);
     else if (m->routing_n[i].choices == 0)
-        give_up(part, i, m);
-    else if (slots_traced(part->walk, part->layer))
+        leave_undecided(part, i, m);
+    else if (slots_traced(part->pass, part->layer))
         few_slots(part, i, m);
     else
         few_mixture(part, i, m);
     if (part->failed) return;
-    sinkproof_settle(
+    sinkproof_compare(
         part,
         &(sinkproof_piece){
             .point = SINKPROOF_TRACE_M11, .offset = i * hidden, .count = hidden, .token = i},
@@ -393,23 +399,23 @@ static void mix_token(sinkproof_part *part, size_t i, void *of) {
 }
 
 // M4 to M11.
-static bool mix(sinkproof_walk *walk, size_t l, mixture *m) {
-    size_t n = walk->n, k = walk->config->n_chosen, hidden = walk->config->hidden;
+static bool mix(sinkproof_judge_pass *pass, size_t l, mixture *m) {
+    size_t n = pass->n, k = pass->config->n_chosen, hidden = pass->config->hidden;
     m->w_nk = malloc(n * k * sizeof *m->w_nk);
     m->d_qh = malloc(n * k * hidden * sizeof *m->d_qh);
     bool fine = m->w_nk != NULL && m->d_qh != NULL &&
-                sinkproof_in_parts(walk, l, n, weigh_token, m) &&
-                sinkproof_in_parts(walk, l, walk->config->n_experts, known_expert, m) &&
-                sinkproof_in_parts(walk, l, n, mix_token, m);
+                sinkproof_in_parts(pass, l, n, weigh_token, m) &&
+                sinkproof_in_parts(pass, l, pass->config->n_experts, known_expert, m) &&
+                sinkproof_in_parts(pass, l, n, mix_token, m);
     free(m->w_nk);
     free(m->d_qh);
     return fine;
 }
 
-bool sinkproof_walk_experts(sinkproof_walk *walk, size_t l, sinkproof_honest *x_nd) {
-    const sinkproof_config *c = walk->config;
-    size_t n = walk->n;
-    sinkproof_layer layer = sinkproof_model_layer(walk->model, l);
+bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
+    const sinkproof_config *c = pass->config;
+    size_t n = pass->n;
+    sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     sinkproof_honest *t = malloc(n * c->hidden * sizeof *t);
     sinkproof_honest *g = malloc(n * c->n_experts * sizeof *g);
     sinkproof_honest *m_nd = malloc(n * c->hidden * sizeof *m_nd);
@@ -417,11 +423,12 @@ bool sinkproof_walk_experts(sinkproof_walk *walk, size_t l, sinkproof_honest *x_
     const sinkproof_projection m2 = {
         SINKPROOF_AT_M2, SINKPROOF_TRACE_M2, &layer.w_router, &layer.b_router, t, g};
     mixture m = {.layer = layer, .t_nd = t, .g_ne = g, .routing_n = routing, .m_nd = m_nd};
-    bool fine = t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
-                sinkproof_walk_norm(walk, l, SINKPROOF_TRACE_M1, &layer.mlp_norm, x_nd, t) &&
-                sinkproof_walk_project(walk, l, &m2) &&
-                sinkproof_walk_routing(walk, l, g, t, routing) && mix(walk, l, &m) &&
-                sinkproof_walk_residual(walk, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, m_nd, x_nd);
+    bool fine =
+        t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
+        sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, &layer.mlp_norm, x_nd, t) &&
+        sinkproof_judge_projection(pass, l, &m2) &&
+        sinkproof_judge_routing(pass, l, g, t, routing) && mix(pass, l, &m) &&
+        sinkproof_judge_residual(pass, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, m_nd, x_nd);
     sinkproof_routing_free(routing, n);
     free(t);
     free(g);

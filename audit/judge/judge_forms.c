@@ -28,47 +28,49 @@ static bool can_tell(const sinkproof_judgement *j, sinkproof_formed stage) {
     return told && (admitted & (admitted - 1)) != 0;
 }
 
-// Progress of one judgement among several.
-typedef struct among {
-    const sinkproof_judge_options *whole;
+// What is asked of every form, and how many judgements of how many are done.
+typedef struct questions {
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+    const sinkproof_policy *declared;
+    const sinkproof_judge_options *options;
     size_t done, all;
-} among;
+} questions;
 
-static void show_among(void *context, double share) {
-    const among *a = context;
-    a->whole->progress(a->whole->context, ((double)a->done + share) / (double)a->all);
+static void show_share(void *context, double share) {
+    const questions *q = context;
+    q->options->progress(q->options->context, ((double)q->done + share) / (double)q->all);
 }
 
-static bool judge_form(const sinkproof_model *model, const sinkproof_trace *trace,
-                       const sinkproof_policy *declared, sinkproof_formed stage, int form, among *a,
-                       bool *fits, sinkproof_error *error) {
-    sinkproof_policy policy = *declared;
+static bool judge_form(questions *q, sinkproof_formed stage, int form, bool *fits,
+                       sinkproof_error *error) {
+    sinkproof_policy policy = *q->declared;
     sinkproof_judgement j;
-    sinkproof_judge_options how = {a->whole->rate, false,
-                                   a->whole->progress != NULL ? show_among : NULL, a};
+    sinkproof_judge_options how = {q->options->rate, false,
+                                   q->options->progress != NULL ? show_share : NULL, q};
     policy.forms[stage] = 1u << form;
-    if (!sinkproof_judge(model, trace, &policy, &how, &j, error)) return false;
+    if (!sinkproof_judge(q->model, q->trace, &policy, &how, &j, error)) return false;
     *fits = j.verdict <= SINKPROOF_VERDICT_WITHIN;
     sinkproof_judgement_free(&j);
-    a->done++;
+    q->done++;
     return true;
 }
 
 bool sinkproof_judge_forms(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options, sinkproof_judgement *j,
                            sinkproof_error *error) {
-    among a = {options, 0, 0};
+    questions q = {model, trace, &j->policy, options, 0, 0};
     if (j->verdict > SINKPROOF_VERDICT_WITHIN) return true;
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
         j->forms_asked[s] = can_tell(j, (sinkproof_formed)s);
-        if (j->forms_asked[s]) a.all += (size_t)__builtin_popcount(j->policy.forms[s]);
+        if (j->forms_asked[s]) q.all += (size_t)__builtin_popcount(j->policy.forms[s]);
     }
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
         sinkproof_formed stage = (sinkproof_formed)s;
         for (int form = 0; j->forms_asked[s] && sinkproof_form_name(stage, form) != NULL; form++) {
             bool fits = false;
             if (sinkproof_policy_admits(&j->policy, stage, form) &&
-                !judge_form(model, trace, &j->policy, stage, form, &a, &fits, error))
+                !judge_form(&q, stage, form, &fits, error))
                 return false;
             j->forms_fitting[s] |= (unsigned)fits << form;
         }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the files of the judge share: the walk through the layers, its parts, and settling a point.
+// What the files of the judge share: its pass through the layers, the parts of it, and how a point
+// is compared.
 #ifndef SINKPROOF_JUDGE_INTERNAL_H
 #define SINKPROOF_JUDGE_INTERNAL_H
 
 #include "audit/judge/judge.h"
 
-typedef struct sinkproof_walk {
+typedef struct sinkproof_judge_pass {
     const sinkproof_model *model;
     const sinkproof_config *config;
     const sinkproof_trace *trace;
@@ -15,17 +16,17 @@ typedef struct sinkproof_walk {
     const sinkproof_judge_options *options;
     size_t n; // tokens
     sinkproof_judgement *judgement;
-    sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not settled yet
+    sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not compared yet
     int32_t *chosen;                    // [layers][n][k]: the engine's selection
     sinkproof_honest *c_ip, *s_ip;      // rotation tables [n, head_dim / 2]
     double done, all;                   // work, for progress
-} sinkproof_walk;
+} sinkproof_judge_pass;
 
 // ---- parts: what one thread does by itself. Its reports are its own; they are merged in the order
 // of the parts, which the problem fixes and not the number of threads.
 
 typedef struct sinkproof_part {
-    const sinkproof_walk *walk;
+    const sinkproof_judge_pass *pass;
     size_t layer;
     sinkproof_point_report *reports[SINKPROOF_TRACE_POINTS]; // made when first needed
     bool failed;                                             // no memory
@@ -34,15 +35,19 @@ typedef struct sinkproof_part {
 typedef void sinkproof_part_work(sinkproof_part *part, size_t index, void *of);
 
 // Does the parts 0 .. count - 1 on all processors. False: no memory.
-bool sinkproof_in_parts(sinkproof_walk *walk, size_t layer, size_t count, sinkproof_part_work *work,
-                        void *of);
+bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
+                        sinkproof_part_work *work, void *of);
+
+// The same token by token, `each` of them a part: work gets the token's index.
+bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,
+                          sinkproof_part_work *work, void *of);
 
 // What a part's report holds, and itself. NULL: nothing.
 void sinkproof_report_free(sinkproof_point_report *report);
 // count zeroed elements, or NULL, and then the part has failed.
-void *sinkproof_part_grab(sinkproof_part *part, size_t count, size_t size);
+void *sinkproof_part_allocate(sinkproof_part *part, size_t count, size_t size);
 
-// ---- settling
+// ---- comparing
 
 // Elements [offset, offset + count) of a point, all of one token's row.
 typedef struct sinkproof_piece {
@@ -55,21 +60,21 @@ typedef struct sinkproof_piece {
 
 // Compares x[count] with the trace and replaces it by the engine's values. False when the trace
 // lacks the point: x goes on as it is.
-bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x);
+bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x);
 
 // The same for elements that are 0 in every honest engine: weights of masked keys.
-void sinkproof_settle_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
-                            size_t count);
+void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
+                             size_t count);
 
 // Are all of the engine's values in their sets? Nothing is reported. True when the trace lacks the
 // point.
 bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x);
 
-bool sinkproof_traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer);
+bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
 
 // The setting for a tensor of so many elements.
-sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elements);
+sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements);
 
 // ---- sets
 
@@ -84,12 +89,12 @@ size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t 
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix); // a whole vector [1, cols], or NULL
 
-// y_nd = norm of x_nd (A1, M1, F1), settled.
-bool sinkproof_walk_norm(sinkproof_walk *walk, size_t layer, sinkproof_trace_point point,
-                         const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
-                         sinkproof_honest *y_nd);
+// y_nd = norm of x_nd (A1, M1, F1), compared.
+bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
+                          const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
+                          sinkproof_honest *y_nd);
 
-// y_nr = round(W x_n + b), settled. y_nr may be NULL: then nothing is left behind.
+// y_nr = round(W x_n + b), compared. y_nr may be NULL: then nothing is left behind.
 typedef struct sinkproof_projection {
     sinkproof_point at;
     sinkproof_trace_point point;
@@ -97,16 +102,17 @@ typedef struct sinkproof_projection {
     const sinkproof_honest *x_nc;
     sinkproof_honest *y_nr;
 } sinkproof_projection;
-bool sinkproof_walk_project(sinkproof_walk *walk, size_t layer, const sinkproof_projection *p);
+bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
+                                const sinkproof_projection *p);
 
-// x_nd = round(x_nd + t_nd) (A13, M12), settled.
-bool sinkproof_walk_residual(sinkproof_walk *walk, size_t layer, sinkproof_point at,
-                             sinkproof_trace_point point, const sinkproof_honest *t_nd,
-                             sinkproof_honest *x_nd);
+// x_nd = round(x_nd + t_nd) (A13, M12), compared.
+bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproof_point at,
+                              sinkproof_trace_point point, const sinkproof_honest *t_nd,
+                              sinkproof_honest *x_nd);
 
 // One layer: x_nd is the residual stream, in and out. False: no memory.
-bool sinkproof_walk_attention(sinkproof_walk *walk, size_t l, sinkproof_honest *x_nd);
-bool sinkproof_walk_experts(sinkproof_walk *walk, size_t l, sinkproof_honest *x_nd);
+bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
+bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 
 // ---- routing (judge_routing.c)
 
@@ -117,13 +123,14 @@ typedef struct sinkproof_choice {
 
 // What is known of one token's experts.
 typedef struct sinkproof_routing {
-    size_t choices; // 1: settled, walk->chosen has it; 0: too many to follow
+    size_t choices; // 1: known, pass->chosen has it; 0: too many to follow
     sinkproof_choice *choice;
 } sinkproof_routing;
 
 // routing_n[n], to be freed by the function behind. t_nd: the normed input of the experts.
-bool sinkproof_walk_routing(sinkproof_walk *walk, size_t l, const sinkproof_honest *logits_ne,
-                            const sinkproof_honest *t_nd, sinkproof_routing *routing_n);
+bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
+                             const sinkproof_honest *logits_ne, const sinkproof_honest *t_nd,
+                             sinkproof_routing *routing_n);
 void sinkproof_routing_free(sinkproof_routing *routing_n, size_t n);
 
 // ---- experts (judge_experts.c)
@@ -132,7 +139,7 @@ void sinkproof_routing_free(sinkproof_routing *routing_n, size_t n);
 typedef struct sinkproof_expert_rows {
     size_t expert, first, rows;
     bool up;
-    const size_t *q; // token * n_chosen + slot of each row of x: settled there. NULL: not settled
+    const size_t *q; // token * n_chosen + slot of each row of x: compared there. NULL: not compared
 } sinkproof_expert_rows;
 
 // y[x.rows, rows] = round(round(W x) + b) (M5 and M6, or M9 and M10). False: no memory.
@@ -149,12 +156,12 @@ bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
 
 // Fills the reports' errors: the real model from the tokens, and each operation unrounded on the
 // engine's own inputs, the engine's routing replayed.
-bool sinkproof_walk_truth(sinkproof_walk *walk);
+bool sinkproof_judge_truth(sinkproof_judge_pass *pass);
 
 // Fills worst_inputs of a report from the trace. False: no memory.
-bool sinkproof_describe_inputs(const sinkproof_walk *walk, sinkproof_point_report *report);
+bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *report);
 
 // Adds to the work done and shows it.
-void sinkproof_walk_progress(sinkproof_walk *walk, double work);
+void sinkproof_judge_progress(sinkproof_judge_pass *pass, double work);
 
 #endif

@@ -264,25 +264,20 @@ static json_t *hex(double x) {
     return json_string(text);
 }
 
-static json_t *point_json(const sinkproof_point_report *r) {
-    json_t *o = json_object(), *index = json_array();
-    size_t at = r->worst_at;
-    for (size_t d = r->rank; d-- > 0; at /= r->shape[d])
-        json_array_insert_new(index, 0, json_integer((json_int_t)(at % r->shape[d])));
-    json_object_set_new(o, "id", json_string(r->name));
-    json_object_set_new(o, "ok", json_boolean(r->verdict <= SINKPROOF_VERDICT_WITHIN));
-    json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(r->verdict)));
-    json_object_set_new(o, "label", json_string("enclosed"));
-    json_object_set_new(o, "bridged", json_boolean(r->bridged));
+static void add_counts(json_t *o, const sinkproof_point_report *r) {
     json_object_set_new(o, "elements", json_integer((json_int_t)r->elements));
     json_object_set_new(o, "several", json_integer((json_int_t)r->several));
     json_object_set_new(o, "outside", json_integer((json_int_t)r->outside));
     json_object_set_new(o, "unlikely", json_integer((json_int_t)r->unlikely));
     json_object_set_new(o, "undecided", json_integer((json_int_t)r->undecided));
     json_object_set_new(o, "nan", json_integer((json_int_t)r->nans));
-    json_object_set_new(o, "worst", number(r->outside > 0 ? INFINITY : r->share_worst));
-    json_object_set_new(o, "bound", json_real(1));
-    json_object_set_new(o, "share_median", number(r->share_median));
+}
+
+static void add_worst(json_t *o, const sinkproof_point_report *r) {
+    json_t *index = json_array();
+    size_t at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0; at /= r->shape[d])
+        json_array_insert_new(index, 0, json_integer((json_int_t)(at % r->shape[d])));
     json_object_set_new(o, "excess_ulp", number(r->excess_ulp));
     json_object_set_new(o, "worst_index", index);
     json_object_set_new(o, "engine", hex(r->worst_value));
@@ -290,14 +285,31 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "honest_lo", hex(r->worst_set.lo));
     json_object_set_new(o, "honest_hi", hex(r->worst_set.hi));
     json_object_set_new(o, "inputs", json_string(r->worst_inputs));
-    json_object_set_new(o, "drift", number(r->drift.gain));
-    json_object_set_new(o, "drift_limit", number(r->drift.limit));
-    json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->drift.bin)));
-    json_object_set_new(o, "alike_rows", number(r->drift.alike));
-    json_object_set_new(o, "spread", number(r->drift.spread.mean));
-    json_object_set_new(o, "spread_limit", number(r->drift.spread.limit));
-    json_object_set_new(o, "spread_part",
-                        json_string(sinkproof_spread_part_name(r->drift.spread.part)));
+}
+
+static void add_drift(json_t *o, const sinkproof_drift_result *r) {
+    json_object_set_new(o, "drift", number(r->gain));
+    json_object_set_new(o, "drift_limit", number(r->limit));
+    json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->bin)));
+    json_object_set_new(o, "alike_rows", number(r->alike));
+    json_object_set_new(o, "spread", number(r->spread.mean));
+    json_object_set_new(o, "spread_limit", number(r->spread.limit));
+    json_object_set_new(o, "spread_part", json_string(sinkproof_spread_part_name(r->spread.part)));
+}
+
+static json_t *point_json(const sinkproof_point_report *r) {
+    json_t *o = json_object();
+    json_object_set_new(o, "id", json_string(r->name));
+    json_object_set_new(o, "ok", json_boolean(r->verdict <= SINKPROOF_VERDICT_WITHIN));
+    json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(r->verdict)));
+    json_object_set_new(o, "label", json_string("enclosed"));
+    json_object_set_new(o, "bridged", json_boolean(r->bridged));
+    add_counts(o, r);
+    json_object_set_new(o, "worst", number(r->outside > 0 ? INFINITY : r->share_worst));
+    json_object_set_new(o, "bound", json_real(1));
+    json_object_set_new(o, "share_median", number(r->share_median));
+    add_worst(o, r);
+    add_drift(o, &r->drift);
     json_object_set_new(o, "power_noise_ulp",
                         number(r->bridged ? INFINITY : r->drift.spread.noise));
     json_object_set_new(o, "power_factor", number(r->drift.smallest));

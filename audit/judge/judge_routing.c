@@ -22,7 +22,7 @@ typedef struct router {
 
 // One token's search.
 typedef struct search {
-    const sinkproof_walk *walk;
+    const sinkproof_judge_pass *pass;
     size_t experts, k;
     const sinkproof_honest *g_e;
     bool *may_e, *must_e; // may be among the chosen; is among them whatever the logits are
@@ -31,6 +31,12 @@ typedef struct search {
     sinkproof_choice found[CHOICES];
     size_t n_found; // CHOICES + 1: too many
 } search;
+
+static bool is_among(const int32_t *expert_k, size_t k, size_t e) {
+    bool among = false;
+    for (size_t slot = 0; slot < k; slot++) among = among || expert_k[slot] == (int32_t)e;
+    return among;
+}
 
 // Expert e is among the k largest for some logits of the sets, and for all of them.
 static void admit(search *s) {
@@ -55,11 +61,8 @@ static size_t admitted(const search *s) {
 }
 
 static void keep_choice(search *s) {
-    for (size_t e = 0; e < s->experts; e++) {
-        bool in = !s->must_e[e];
-        for (size_t slot = 0; slot < s->k; slot++) in = in || s->at.expert[slot] == (int32_t)e;
-        if (!in) return;
-    }
+    for (size_t e = 0; e < s->experts; e++)
+        if (s->must_e[e] && !is_among(s->at.expert, s->k, e)) return;
     if (s->n_found < CHOICES) s->found[s->n_found] = s->at;
     s->n_found++;
 }
@@ -73,9 +76,7 @@ static void choose_from(search *s, bool ordered, size_t slot) {
     }
     size_t first = !ordered && slot > 0 ? (size_t)s->at.expert[slot - 1] + 1 : 0;
     for (size_t e = first; e < s->experts && s->n_found <= CHOICES; e++) {
-        bool taken = false;
-        for (size_t o = 0; o < slot; o++) taken = taken || s->at.expert[o] == (int32_t)e;
-        if (taken || !s->fits_se[slot * s->experts + e]) continue;
+        if (is_among(s->at.expert, slot, e) || !s->fits_se[slot * s->experts + e]) continue;
         s->at.expert[slot] = (int32_t)e;
         choose_from(s, ordered, slot + 1);
     }
@@ -87,8 +88,8 @@ static void choose_from(search *s, bool ordered, size_t slot) {
 // or, two of them together, M8.
 static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const sinkproof_planes *t,
                       size_t q, size_t e) {
-    const sinkproof_walk *walk = part->walk;
-    const sinkproof_config *c = walk->config;
+    const sinkproof_judge_pass *pass = part->pass;
+    const sinkproof_config *c = pass->config;
     size_t up = 2 * c->inter, rows = up < SPOT ? up : SPOT, l = part->layer;
     sinkproof_honest y[SPOT], z[SPOT / 2];
     sinkproof_expert_rows one = {.expert = e, .first = 0, .rows = rows, .up = true};
@@ -97,8 +98,8 @@ static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const 
         sinkproof_fits(
             part, &(sinkproof_piece){.point = SINKPROOF_TRACE_M6, .offset = q * up, .count = rows},
             y);
-    if (!fits || sinkproof_traced(walk, SINKPROOF_TRACE_M6, l)) return fits;
-    sinkproof_setting s = sinkproof_walk_setting(walk, walk->n * c->n_chosen * c->inter);
+    if (!fits || sinkproof_traced(pass, SINKPROOF_TRACE_M6, l)) return fits;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * c->n_chosen * c->inter);
     for (size_t f = 0; f < rows / 2; f++)
         z[f] = sinkproof_honest_swiglu(&s, c, y[2 * f], y[2 * f + 1]);
     return sinkproof_fits(
@@ -109,7 +110,7 @@ static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const 
 
 static bool refute_by_slots(sinkproof_part *part, search *s, const sinkproof_layer *layer,
                             const sinkproof_honest *t_d, size_t token) {
-    size_t d = part->walk->config->hidden;
+    size_t d = part->pass->config->hidden;
     sinkproof_planes t = sinkproof_planes_of(t_d, 1, d, d);
     for (size_t slot = 0; slot < s->k; slot++)
         for (size_t e = 0; e < s->experts; e++)
@@ -144,19 +145,18 @@ static void take_likeliest(search *s) {
     for (size_t slot = 0; slot < s->k; slot++) {
         size_t best = s->experts;
         for (size_t e = 0; e < s->experts; e++) {
-            bool taken = !s->may_e[e];
-            for (size_t o = 0; o < slot; o++) taken = taken || s->found[0].expert[o] == (int32_t)e;
-            if (!taken && (best == s->experts || s->g_e[e].mid > s->g_e[best].mid)) best = e;
+            bool left = s->may_e[e] && !is_among(s->found[0].expert, slot, e);
+            if (left && (best == s->experts || s->g_e[e].mid > s->g_e[best].mid)) best = e;
         }
         s->found[0].expert[slot] = (int32_t)(best < s->experts ? best : slot);
     }
     s->n_found = 1;
 }
 
-static bool any_traced(const sinkproof_walk *walk, size_t l, const sinkproof_trace_point *points,
-                       size_t count) {
+static bool any_traced(const sinkproof_judge_pass *pass, size_t l,
+                       const sinkproof_trace_point *points, size_t count) {
     bool any = false;
-    for (size_t p = 0; p < count; p++) any = any || sinkproof_traced(walk, points[p], l);
+    for (size_t p = 0; p < count; p++) any = any || sinkproof_traced(pass, points[p], l);
     return any;
 }
 
@@ -165,9 +165,9 @@ static void find_choices(sinkproof_part *part, search *s, const sinkproof_layer 
     static const sinkproof_trace_point slots[] = {SINKPROOF_TRACE_M4, SINKPROOF_TRACE_M5,
                                                   SINKPROOF_TRACE_M6, SINKPROOF_TRACE_M8,
                                                   SINKPROOF_TRACE_M9, SINKPROOF_TRACE_M10};
-    const sinkproof_walk *walk = part->walk;
+    const sinkproof_judge_pass *pass = part->pass;
     size_t l = part->layer;
-    bool ordered = any_traced(walk, l, slots, 6), told = any_traced(walk, l, slots + 2, 2);
+    bool ordered = any_traced(pass, l, slots, 6), told = any_traced(pass, l, slots + 2, 2);
     admit(s);
     for (size_t slot = 0; slot < s->k; slot++)
         memcpy(&s->fits_se[slot * s->experts], s->may_e, s->experts * sizeof *s->may_e);
@@ -186,21 +186,18 @@ static void check_selection(sinkproof_part *part, const search *s, size_t token,
     bool open = admitted(s) == s->experts && s->experts > s->k;
     for (size_t slot = 0; slot < s->k; slot++) {
         double best_other = -INFINITY;
-        for (size_t e = 0; e < s->experts; e++) {
-            bool taken = false;
-            for (size_t o = 0; o < s->k; o++) taken = taken || chosen_k[o] == (int32_t)e;
-            if (!taken) best_other = fmax(best_other, s->g_e[e].lo);
-        }
+        for (size_t e = 0; e < s->experts; e++)
+            if (!is_among(chosen_k, s->k, e)) best_other = fmax(best_other, s->g_e[e].lo);
         // As a set: the chosen expert itself, or no expert where a better one was passed over.
         sinkproof_honest set = sinkproof_known(chosen_k[slot]);
         if (!(s->g_e[chosen_k[slot]].hi >= best_other)) set = sinkproof_known(-1);
         if (open) set = sinkproof_unknown(chosen_k[slot]);
-        sinkproof_settle(part,
-                         &(sinkproof_piece){.point = SINKPROOF_TRACE_M3,
-                                            .offset = token * s->k + slot,
-                                            .count = 1,
-                                            .token = token},
-                         &set);
+        sinkproof_compare(part,
+                          &(sinkproof_piece){.point = SINKPROOF_TRACE_M3,
+                                             .offset = token * s->k + slot,
+                                             .count = 1,
+                                             .token = token},
+                          &set);
     }
 }
 
@@ -208,10 +205,8 @@ static void check_selection(sinkproof_part *part, const search *s, size_t token,
 static double margin_of(const search *s, const int32_t *chosen_k) {
     double worst_in = INFINITY, best_out = -INFINITY;
     for (size_t e = 0; e < s->experts; e++) {
-        bool in = false;
-        for (size_t o = 0; o < s->k; o++) in = in || chosen_k[o] == (int32_t)e;
         if (sinkproof_unbounded(&s->g_e[e])) return INFINITY;
-        if (in)
+        if (is_among(chosen_k, s->k, e))
             worst_in = fmin(worst_in, s->g_e[e].mid);
         else
             best_out = fmax(best_out, s->g_e[e].mid);
@@ -221,10 +216,10 @@ static double margin_of(const search *s, const int32_t *chosen_k) {
 
 // ---- all tokens
 
-static bool keep(sinkproof_part *part, sinkproof_routing *r, const search *s) {
+static bool keep_choices(sinkproof_part *part, sinkproof_routing *r, const search *s) {
     r->choices = s->n_found <= CHOICES ? s->n_found : 0;
     if (r->choices < 2) return true;
-    r->choice = sinkproof_part_grab(part, r->choices, sizeof *r->choice);
+    r->choice = sinkproof_part_allocate(part, r->choices, sizeof *r->choice);
     if (r->choice == NULL) return false;
     memcpy(r->choice, s->found, r->choices * sizeof *r->choice);
     return true;
@@ -232,15 +227,15 @@ static bool keep(sinkproof_part *part, sinkproof_routing *r, const search *s) {
 
 static void route_token(sinkproof_part *part, size_t i, void *of) {
     const router *r = of;
-    const sinkproof_walk *walk = part->walk;
-    const sinkproof_config *c = walk->config;
+    const sinkproof_judge_pass *pass = part->pass;
+    const sinkproof_config *c = pass->config;
     size_t l = part->layer, k = c->n_chosen;
-    const sinkproof_tensor *m3 = sinkproof_trace_find(walk->trace, SINKPROOF_TRACE_M3, l);
-    sinkproof_layer layer = sinkproof_model_layer(walk->model, l);
-    int32_t *chosen_k = &walk->chosen[(l * walk->n + i) * k];
-    bool *memory = sinkproof_part_grab(part, (2 + k) * c->n_experts, sizeof *memory);
+    const sinkproof_tensor *m3 = sinkproof_trace_find(pass->trace, SINKPROOF_TRACE_M3, l);
+    sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
+    int32_t *chosen_k = &pass->chosen[(l * pass->n + i) * k];
+    bool *memory = sinkproof_part_allocate(part, (2 + k) * c->n_experts, sizeof *memory);
     if (memory == NULL) return;
-    search s = {.walk = walk, .experts = c->n_experts, .k = k, .g_e = &r->g_ne[i * c->n_experts]};
+    search s = {.pass = pass, .experts = c->n_experts, .k = k, .g_e = &r->g_ne[i * c->n_experts]};
     s.may_e = memory, s.must_e = memory + s.experts, s.fits_se = memory + 2 * s.experts;
     if (m3 != NULL) {
         for (size_t slot = 0; slot < k; slot++)
@@ -250,22 +245,23 @@ static void route_token(sinkproof_part *part, size_t i, void *of) {
         r->routing_n[i].choices = 1;
     } else {
         find_choices(part, &s, &layer, &r->t_nd[i * c->hidden], i);
-        keep(part, &r->routing_n[i], &s);
+        keep_choices(part, &r->routing_n[i], &s);
         for (size_t slot = 0; slot < k; slot++)
             chosen_k[slot] = s.n_found == 1 ? s.found[0].expert[slot] : -1;
     }
-    bool told = m3 != NULL || sinkproof_traced(walk, SINKPROOF_TRACE_M2, l);
+    bool told = m3 != NULL || sinkproof_traced(pass, SINKPROOF_TRACE_M2, l);
     bool known = told && r->routing_n[i].choices == 1;
     r->margin_n[i] = known ? margin_of(&s, chosen_k) : INFINITY;
     free(memory);
 }
 
-bool sinkproof_walk_routing(sinkproof_walk *walk, size_t l, const sinkproof_honest *logits_ne,
-                            const sinkproof_honest *t_nd, sinkproof_routing *routing_n) {
-    sinkproof_judgement *j = walk->judgement;
-    router r = {logits_ne, t_nd, routing_n, malloc(walk->n * sizeof *r.margin_n)};
-    bool fine = r.margin_n != NULL && sinkproof_in_parts(walk, l, walk->n, route_token, &r);
-    for (size_t i = 0; fine && i < walk->n; i++) {
+bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
+                             const sinkproof_honest *logits_ne, const sinkproof_honest *t_nd,
+                             sinkproof_routing *routing_n) {
+    sinkproof_judgement *j = pass->judgement;
+    router r = {logits_ne, t_nd, routing_n, malloc(pass->n * sizeof *r.margin_n)};
+    bool fine = r.margin_n != NULL && sinkproof_in_parts(pass, l, pass->n, route_token, &r);
+    for (size_t i = 0; fine && i < pass->n; i++) {
         j->open[l] += routing_n[i].choices != 1;
         if (!(r.margin_n[i] < j->thinnest_margin)) continue;
         j->thinnest_margin = r.margin_n[i];

@@ -17,7 +17,7 @@
 
 // Arrays are [2][n][width]: the truth's rows, then the local ones.
 typedef struct tracks {
-    sinkproof_walk *walk;
+    sinkproof_judge_pass *pass;
     sinkproof_policy real;
     size_t n;
     double *cos_nd, *sin_nd;
@@ -50,15 +50,15 @@ static sinkproof_errors measure(const sinkproof_tensor *tensor, size_t offset, s
 }
 
 static sinkproof_errors *errors_of(const tracks *t, sinkproof_trace_point point, size_t layer) {
-    size_t at = sinkproof_trace_point_is_layered(point) ? layer : t->walk->config->n_layers;
-    sinkproof_point_report *r = t->walk->report_of[at * SINKPROOF_TRACE_POINTS + (size_t)point];
+    size_t at = sinkproof_trace_point_is_layered(point) ? layer : t->pass->config->n_layers;
+    sinkproof_point_report *r = t->pass->report_of[at * SINKPROOF_TRACE_POINTS + (size_t)point];
     return r != NULL ? &r->errors : NULL;
 }
 
 // A whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.
 static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
                     const bool *skip_n, double *x) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(t->walk->trace, point, layer);
+    const sinkproof_tensor *tensor = sinkproof_trace_find(t->pass->trace, point, layer);
     sinkproof_errors *sum = errors_of(t, point, layer);
     if (tensor == NULL || sum == NULL) return true;
     sinkproof_errors *row_n = calloc(t->n, sizeof *row_n);
@@ -76,25 +76,41 @@ static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, 
 
 enum { ROWS = 256 }; // of a weight, decoded at a time
 
-// y[m, rows] = x[m, cols] w[rows, cols]^T + b
-static void product(size_t m, size_t rows, size_t cols, const double *x, const double *w,
-                    const double *b_r, double *y, size_t stride) {
-    sinkproof_times(m, rows, cols, x, w, y, stride);
-    for (size_t i = 0; b_r != NULL && i < m; i++)
-        for (size_t r = 0; r < rows; r++) y[i * stride + r] += b_r[r];
+// Some rows of a stored weight, decoded, and their biases or NULL.
+typedef struct weights {
+    size_t rows, cols;
+    double *w_rc;
+    const double *b_r;
+} weights;
+
+// Rows from r0 on, ROWS at most; b_r is the whole bias. w_rc stays NULL without memory.
+static weights decoded_rows(const sinkproof_matrix *w, size_t r0, const double *b_r) {
+    size_t rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
+    weights some = {rows, w->cols, array(rows * w->cols), b_r != NULL ? b_r + r0 : NULL};
+    for (size_t r = 0; some.w_rc != NULL && r < rows; r++)
+        sinkproof_matrix_row(w, r0 + r, &some.w_rc[r * w->cols]);
+    return some;
+}
+
+// y[m, rows] = x[m, cols] w[rows, cols]^T + b. False: w was not decoded.
+static bool multiply(size_t m, const weights *w, const double *x, double *y, size_t stride) {
+    if (w->w_rc == NULL) return false;
+    sinkproof_times(m, w->rows, w->cols, x, w->w_rc, y, stride);
+    for (size_t i = 0; w->b_r != NULL && i < m; i++)
+        for (size_t r = 0; r < w->rows; r++) y[i * stride + r] += w->b_r[r];
+    return true;
 }
 
 // The same with a stored weight, on one thread.
 static bool apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b, const double *x,
                   double *y) {
-    double *w_rc = array(ROWS * w->cols), *b_r = b != NULL ? sinkproof_decoded(b) : NULL;
-    bool fine = w_rc != NULL && (b == NULL || b_r != NULL);
+    double *b_r = b != NULL ? sinkproof_decoded(b) : NULL;
+    bool fine = b == NULL || b_r != NULL;
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += ROWS) {
-        size_t rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
-        for (size_t r = 0; r < rows; r++) sinkproof_matrix_row(w, r0 + r, &w_rc[r * w->cols]);
-        product(m, rows, w->cols, x, w_rc, b_r != NULL ? b_r + r0 : NULL, y + r0, w->rows);
+        weights some = decoded_rows(w, r0, b_r);
+        fine = multiply(m, &some, x, y + r0, w->rows);
+        free(some.w_rc);
     }
-    free(w_rc);
     free(b_r);
     return fine;
 }
@@ -107,15 +123,9 @@ static bool project(const tracks *t, const sinkproof_matrix *w, const sinkproof_
     size_t blocks = (w->rows + ROWS - 1) / ROWS;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t block = 0; block < blocks; block++) {
-        size_t r0 = block * ROWS, rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
-        double *w_rc = array(rows * w->cols);
-        fine = fine && w_rc != NULL;
-        for (size_t r = 0; w_rc != NULL && r < rows; r++)
-            sinkproof_matrix_row(w, r0 + r, &w_rc[r * w->cols]);
-        if (w_rc != NULL)
-            product(2 * t->n, rows, w->cols, x, w_rc, b_r != NULL ? b_r + r0 : NULL, y + r0,
-                    w->rows);
-        free(w_rc);
+        weights some = decoded_rows(w, block * ROWS, b_r);
+        fine = multiply(2 * t->n, &some, x, y + block * ROWS, w->rows) && fine;
+        free(some.w_rc);
     }
     free(b_r);
     return fine;
@@ -130,55 +140,77 @@ typedef struct head {
     double *out;
 } head;
 
-// Scores, weights and values of row i on one track, and on the other: s and a are [2][n + 1].
-static void attend_row(const tracks *t, const head *x, size_t i, double *s, double *a,
-                       sinkproof_errors sums[3]) {
-    const sinkproof_config *c = t->walk->config;
-    const sinkproof_trace *trace = t->walk->trace;
-    size_t n = t->n, d = c->head_dim, first = sinkproof_mask_first(x->window, i);
-    size_t seen = i + 1 - first, g = x->h / (c->n_heads / c->n_kv_heads);
-    for (size_t track = 0; track < 2; track++) {
-        const double *q_d = &x->q[((track * n + i) * c->n_heads + x->h) * d];
-        for (size_t j = 0; j < seen; j++) {
-            const double *k_d = &x->k[((track * n + first + j) * c->n_kv_heads + g) * d];
-            double dot = 0;
-            for (size_t at = 0; at < d; at++) dot += q_d[at] * k_d[at];
-            s[track * (n + 1) + j] = dot / sqrt((double)d);
-        }
+// One row on one of the tracks: query i, keys [first, i] of key/value head g.
+typedef struct query {
+    size_t track, i, first, seen, g;
+} query;
+
+static void score_row(const tracks *t, const head *x, const query *r, double *s_j) {
+    const sinkproof_config *c = t->pass->config;
+    size_t d = c->head_dim, from = r->track * t->n;
+    const double *q_d = &x->q[((from + r->i) * c->n_heads + x->h) * d];
+    for (size_t j = 0; j < r->seen; j++) {
+        const double *k_d = &x->k[((from + r->first + j) * c->n_kv_heads + r->g) * d];
+        double dot = 0;
+        for (size_t at = 0; at < d; at++) dot += q_d[at] * k_d[at];
+        s_j[j] = dot / sqrt((double)d);
     }
-    size_t row = x->h * n + i;
-    const sinkproof_tensor *a6 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A6, x->layer);
-    if (a6 != NULL) sums[0] = measure(a6, row * n + first, seen, s, &s[n + 1]);
-    for (size_t track = 0; track < 2; track++) {
-        double *s_j = &s[track * (n + 1)], *a_j = &a[track * (n + 1)], m = x->sink, z;
-        for (size_t j = 0; j < seen; j++) m = fmax(m, s_j[j]);
-        z = a_j[seen] = exp(x->sink - m);
-        for (size_t j = 0; j < seen; j++) z += a_j[j] = exp(s_j[j] - m);
-        for (size_t j = 0; j <= seen; j++) a_j[j] /= z;
+}
+
+static void weigh_row(double sink, size_t seen, const double *s_j, double *a_j) {
+    double m = sink, z;
+    for (size_t j = 0; j < seen; j++) m = fmax(m, s_j[j]);
+    z = a_j[seen] = exp(sink - m);
+    for (size_t j = 0; j < seen; j++) z += a_j[j] = exp(s_j[j] - m);
+    for (size_t j = 0; j <= seen; j++) a_j[j] /= z;
+}
+
+static void sum_row(const tracks *t, const head *x, const query *r, const double *a_j) {
+    const sinkproof_config *c = t->pass->config;
+    size_t d = c->head_dim, from = r->track * t->n;
+    double *o_d = &x->out[((from + r->i) * c->n_heads + x->h) * d];
+    memset(o_d, 0, d * sizeof *o_d);
+    for (size_t j = 0; j < r->seen; j++) {
+        const double *v_d = &x->v[((from + r->first + j) * c->n_kv_heads + r->g) * d];
+        for (size_t at = 0; at < d; at++) o_d[at] += a_j[j] * v_d[at];
     }
+}
+
+// A9 and A10 of row i of the head.
+static void measure_weights(const tracks *t, const head *x, const query *r, const double *truth,
+                            double *local, sinkproof_errors sums[3]) {
+    const sinkproof_trace *trace = t->pass->trace;
     const sinkproof_tensor *a9 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A9, x->layer);
     const sinkproof_tensor *a10 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A10, x->layer);
+    size_t n = t->n, row = x->h * n + r->i, seen = r->seen;
     if (a9 != NULL) {
-        sums[1] = measure(a9, row * (n + 1) + first, seen, a, &a[n + 1]);
-        sinkproof_errors sink = measure(a9, row * (n + 1) + n, 1, &a[seen], &a[n + 1 + seen]);
+        sums[1] = measure(a9, row * (n + 1) + r->first, seen, truth, local);
+        sinkproof_errors sink = measure(a9, row * (n + 1) + n, 1, &truth[seen], &local[seen]);
         add(&sums[1], &sink);
     }
-    if (a10 != NULL) sums[2] = measure(a10, row * n + first, seen, a, &a[n + 1]);
-    for (size_t track = 0; track < 2; track++) {
-        double *o_d = &x->out[((track * n + i) * c->n_heads + x->h) * d];
-        memset(o_d, 0, d * sizeof *o_d);
-        for (size_t j = 0; j < seen; j++) {
-            const double *v_d = &x->v[((track * n + first + j) * c->n_kv_heads + g) * d];
-            for (size_t at = 0; at < d; at++) o_d[at] += a[track * (n + 1) + j] * v_d[at];
-        }
-    }
+    if (a10 != NULL) sums[2] = measure(a10, row * n + r->first, seen, truth, local);
+}
+
+// Scores, weights and values of row i on both tracks; s and a are [2][n + 1].
+static void attend_row(const tracks *t, const head *x, size_t i, double *s, double *a,
+                       sinkproof_errors sums[3]) {
+    const sinkproof_config *c = t->pass->config;
+    size_t n = t->n, first = sinkproof_mask_first(x->window, i);
+    query r = {0, i, first, i + 1 - first, x->h / (c->n_heads / c->n_kv_heads)};
+    const sinkproof_tensor *a6 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_A6, x->layer);
+    for (r.track = 0; r.track < 2; r.track++) score_row(t, x, &r, &s[r.track * (n + 1)]);
+    if (a6 != NULL) sums[0] = measure(a6, (x->h * n + i) * n + first, r.seen, s, &s[n + 1]);
+    for (size_t track = 0; track < 2; track++)
+        weigh_row(x->sink, r.seen, &s[track * (n + 1)], &a[track * (n + 1)]);
+    measure_weights(t, x, &r, a, &a[n + 1], sums);
+    for (r.track = 0; r.track < 2; r.track++) sum_row(t, x, &r, &a[r.track * (n + 1)]);
 }
 
 static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, const double *q,
                    const double *k, const double *v, double *out) {
     static const sinkproof_trace_point points[] = {SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A9,
                                                    SINKPROOF_TRACE_A10};
-    const sinkproof_config *c = t->walk->config;
+    const sinkproof_config *c = t->pass->config;
     size_t rows = c->n_heads * t->n;
     double *sinks = sinkproof_decoded(&layer->sinks);
     sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
@@ -203,27 +235,27 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
 
 static bool norm(const tracks *t, sinkproof_point at, sinkproof_trace_point point, size_t l,
                  const sinkproof_matrix *scale, double *out) {
-    double *work = array(t->walk->config->hidden);
+    double *work = array(t->pass->config->hidden);
     if (work == NULL) return false;
-    sinkproof_rmsnorm(&t->real, at, scale, t->walk->config->rms_eps, 2 * t->n, t->x, out, work);
+    sinkproof_rmsnorm(&t->real, at, scale, t->pass->config->rms_eps, 2 * t->n, t->x, out, work);
     free(work);
-    return compare(t, point, l, t->walk->config->hidden, NULL, out);
+    return compare(t, point, l, t->pass->config->hidden, NULL, out);
 }
 
 static bool residual(const tracks *t, sinkproof_trace_point point, size_t l, const double *out) {
-    for (size_t i = 0; i < 2 * t->n * t->walk->config->hidden; i++) t->x[i] += out[i];
-    return compare(t, point, l, t->walk->config->hidden, NULL, t->x);
+    for (size_t i = 0; i < 2 * t->n * t->pass->config->hidden; i++) t->x[i] += out[i];
+    return compare(t, point, l, t->pass->config->hidden, NULL, t->x);
 }
 
 static void rotate(const tracks *t, size_t heads, double *x) {
-    size_t d = t->walk->config->head_dim;
+    size_t d = t->pass->config->head_dim;
     for (size_t track = 0; track < 2; track++)
         sinkproof_rope(&t->real, t->n, heads, d, t->cos_nd, t->sin_nd,
                        x + track * t->n * heads * d);
 }
 
 static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
-    const sinkproof_config *c = t->walk->config;
+    const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
     double *out = array(m * c->hidden), *q = array(m * wide), *k = array(m * narrow);
     double *v = array(m * narrow), *o = array(m * wide);
@@ -260,12 +292,12 @@ typedef struct choice {
 
 // M3 and M4 of both tracks.
 static void choose(const tracks *t, size_t l, const double *logits, const choice *x) {
-    const sinkproof_config *c = t->walk->config;
+    const sinkproof_config *c = t->pass->config;
     size_t n = t->n, k = c->n_chosen;
     for (size_t r = 0; r < 2 * n; r++) {
         const double *g_e = &logits[r * c->n_experts];
         int32_t *chosen_k = &x->chosen[r * k];
-        memcpy(chosen_k, &t->walk->chosen[(l * n + r % n) * k], k * sizeof *chosen_k);
+        memcpy(chosen_k, &t->pass->chosen[(l * n + r % n) * k], k * sizeof *chosen_k);
         x->open_n[r % n] = chosen_k[0] < 0;
         if (chosen_k[0] < 0) sinkproof_router_choose(c->n_experts, k, g_e, chosen_k);
         double m = -INFINITY, z = 0, *w_k = &x->weight[r * k];
@@ -278,7 +310,7 @@ static void choose(const tracks *t, size_t l, const double *logits, const choice
 // y[q] = W_e x[row of q] + b_e for every slot q of both tracks; x has a row for each `share` slots.
 static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matrix *w,
                         const sinkproof_matrix *b, size_t share, const double *x, double *y) {
-    size_t slots = 2 * t->n * t->walk->config->n_chosen, experts = t->walk->config->n_experts;
+    size_t slots = 2 * t->n * t->pass->config->n_chosen, experts = t->pass->config->n_experts;
     bool fine = true;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t e = 0; e < experts; e++) {
@@ -304,7 +336,7 @@ static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matr
 // M5 to M11: out[2][n][hidden].
 static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, const choice *x,
                     const double *normed, double *out) {
-    const sinkproof_config *c = t->walk->config;
+    const sinkproof_config *c = t->pass->config;
     size_t k = c->n_chosen, slots = 2 * t->n * k, inter = c->inter;
     double *up = array(slots * 2 * inter), *z = array(slots * inter);
     double *down = array(slots * c->hidden);
@@ -325,7 +357,7 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
 }
 
 static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
-    const sinkproof_config *c = t->walk->config;
+    const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, k = c->n_chosen;
     double *normed = array(m * c->hidden), *logits = array(m * c->n_experts);
     double *out = array(m * c->hidden);
@@ -351,9 +383,9 @@ static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
 
 // F2 in pieces of the vocabulary, so that the full-size head stays bounded.
 static bool logits(const tracks *t, const double *normed) {
-    const sinkproof_tensor *f2 = sinkproof_trace_find(t->walk->trace, SINKPROOF_TRACE_F2, 0);
+    const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_F2, 0);
     sinkproof_errors *sum = errors_of(t, SINKPROOF_TRACE_F2, 0);
-    sinkproof_matrix w = sinkproof_model_unembedding(t->walk->model);
+    sinkproof_matrix w = sinkproof_model_unembedding(t->pass->model);
     size_t blocks = (w.rows + ROWS - 1) / ROWS, n = t->n;
     if (f2 == NULL || sum == NULL) return true;
     sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
@@ -361,19 +393,17 @@ static bool logits(const tracks *t, const double *normed) {
     size_t count = fine ? blocks : 0; // in the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t b = 0; b < count; b++) {
-        size_t r0 = b * ROWS, rows = w.rows - r0 < ROWS ? w.rows - r0 : ROWS;
-        double *w_rc = array(rows * w.cols), *y = array(2 * n * rows);
-        bool good = w_rc != NULL && y != NULL;
-        for (size_t r = 0; good && r < rows; r++)
-            sinkproof_matrix_row(&w, r0 + r, &w_rc[r * w.cols]);
-        if (good) product(2 * n, rows, w.cols, normed, w_rc, NULL, y, rows);
+        weights some = decoded_rows(&w, b * ROWS, NULL);
+        size_t rows = some.rows;
+        double *y = array(2 * n * rows);
+        bool good = y != NULL && multiply(2 * n, &some, normed, y, rows);
         for (size_t i = 0; good && i < n; i++) {
             sinkproof_errors e =
-                measure(f2, i * w.rows + r0, rows, &y[i * rows], &y[(n + i) * rows]);
+                measure(f2, i * w.rows + b * ROWS, rows, &y[i * rows], &y[(n + i) * rows]);
             add(&block_b[b], &e);
         }
         fine = fine && good;
-        free(w_rc);
+        free(some.w_rc);
         free(y);
     }
     for (size_t b = 0; fine && b < blocks; b++) add(sum, &block_b[b]);
@@ -382,8 +412,8 @@ static bool logits(const tracks *t, const double *normed) {
 }
 
 static bool finish(const tracks *t) {
-    sinkproof_matrix scale = sinkproof_model_final_norm(t->walk->model);
-    double *normed = array(2 * t->n * t->walk->config->hidden);
+    sinkproof_matrix scale = sinkproof_model_final_norm(t->pass->model);
+    double *normed = array(2 * t->n * t->pass->config->hidden);
     bool fine = normed != NULL && norm(t, SINKPROOF_AT_F1, SINKPROOF_TRACE_F1, 0, &scale, normed) &&
                 logits(t, normed);
     free(normed);
@@ -391,34 +421,34 @@ static bool finish(const tracks *t) {
 }
 
 static bool begin(tracks *t) {
-    const sinkproof_config *c = t->walk->config;
+    const sinkproof_config *c = t->pass->config;
     size_t half = c->head_dim / 2;
     double *freq_d = array(half);
     t->cos_nd = array(t->n * half), t->sin_nd = array(t->n * half);
     t->x = array(2 * t->n * c->hidden);
     bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && t->x != NULL;
     if (fine) {
-        sinkproof_matrix embedding = sinkproof_model_embedding(t->walk->model);
+        sinkproof_matrix embedding = sinkproof_model_embedding(t->pass->model);
         sinkproof_yarn_frequencies(&t->real, c, freq_d);
         sinkproof_rope_table(&t->real, c, freq_d, 0, t->n, t->cos_nd, t->sin_nd);
-        sinkproof_embed(&t->real, &embedding, t->n, sinkproof_trace_tokens(t->walk->trace), t->x);
+        sinkproof_embed(&t->real, &embedding, t->n, sinkproof_trace_tokens(t->pass->trace), t->x);
         memcpy(t->x + t->n * c->hidden, t->x, t->n * c->hidden * sizeof *t->x);
     }
     free(freq_d);
     return fine && compare(t, SINKPROOF_TRACE_T0, 0, c->hidden, NULL, t->x);
 }
 
-bool sinkproof_walk_truth(sinkproof_walk *walk) {
-    tracks t = {.walk = walk, .n = walk->n};
-    double step = (walk->all - walk->done) / (double)(walk->config->n_layers + 1);
+bool sinkproof_judge_truth(sinkproof_judge_pass *pass) {
+    tracks t = {.pass = pass, .n = pass->n};
+    double step = (pass->all - pass->done) / (double)(pass->config->n_layers + 1);
     bool fine = sinkproof_policy_known("real-f64", &t.real) && begin(&t);
-    for (size_t l = 0; fine && l < walk->config->n_layers; l++) {
-        sinkproof_layer layer = sinkproof_model_layer(walk->model, l);
+    for (size_t l = 0; fine && l < pass->config->n_layers; l++) {
+        sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
         fine = attention(&t, l, &layer) && experts(&t, l, &layer);
-        sinkproof_walk_progress(walk, step);
+        sinkproof_judge_progress(pass, step);
     }
     fine = fine && finish(&t);
-    sinkproof_walk_progress(walk, step);
+    sinkproof_judge_progress(pass, step);
     free(t.cos_nd);
     free(t.sin_nd);
     free(t.x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Settling a point: the engine's values against their honest sets, then in their place. And the
+// Comparing a point: the engine's values against their honest sets, then in their place. And the
 // parts in which that is done: each with its own reports, merged in the order of the parts.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
@@ -17,12 +17,12 @@ const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
     return names[verdict];
 }
 
-sinkproof_setting sinkproof_walk_setting(const sinkproof_walk *walk, size_t elements) {
-    return sinkproof_setting_for(walk->policy, elements, walk->options->rate);
+sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements) {
+    return sinkproof_setting_for(pass->policy, elements, pass->options->rate);
 }
 
-bool sinkproof_traced(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
-    return sinkproof_trace_find(walk->trace, point, layer) != NULL;
+bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer) {
+    return sinkproof_trace_find(pass->trace, point, layer) != NULL;
 }
 
 // ---- sets
@@ -129,17 +129,18 @@ static bool is_undecided(const sinkproof_piece *piece, const sinkproof_honest *x
 
 // Do the elements of a point have errors of their own, as drift assumes? Not when an input that
 // many of them share is known as a set alone.
-static bool errors_are_own(const sinkproof_walk *walk, sinkproof_trace_point point, size_t layer) {
+static bool errors_are_independent(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                                   size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    size_t n = sinkproof_trace_inputs(walk->config, point, layer, inputs);
+    size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
         bool known = from == SINKPROOF_TRACE_T0 || from == SINKPROOF_TRACE_M3 ||
-                     sinkproof_traced(walk, from, inputs[i].layer) ||
+                     sinkproof_traced(pass, from, inputs[i].layer) ||
                      (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
-                      sinkproof_traced(walk, SINKPROOF_TRACE_A10, layer));
-        bool own =
-            inputs[i].kind == SINKPROOF_INPUT_EACH && errors_are_own(walk, from, inputs[i].layer);
+                      sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer));
+        bool own = inputs[i].kind == SINKPROOF_INPUT_EACH &&
+                   errors_are_independent(pass, from, inputs[i].layer);
         if (!known && !own) return false;
     }
     return true;
@@ -147,7 +148,7 @@ static bool errors_are_own(const sinkproof_walk *walk, sinkproof_trace_point poi
 
 static sinkproof_point_report *report_of(sinkproof_part *part, sinkproof_trace_point point) {
     if (part->reports[point] == NULL)
-        part->reports[point] = sinkproof_part_grab(part, 1, sizeof *part->reports[point]);
+        part->reports[point] = sinkproof_part_allocate(part, 1, sizeof *part->reports[point]);
     return part->reports[point];
 }
 
@@ -163,12 +164,12 @@ static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece 
     if (piece->apart != 0) v[together] = sinkproof_tensor_value(tensor, piece->apart);
 }
 
-bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
-    const sinkproof_walk *walk = part->walk;
-    const sinkproof_tensor *tensor = sinkproof_trace_find(walk->trace, piece->point, part->layer);
+bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
+    const sinkproof_judge_pass *pass = part->pass;
+    const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
     if (tensor == NULL || piece->count == 0) return false;
     sinkproof_point_report *report = report_of(part, piece->point);
-    double *v = sinkproof_part_grab(part, piece->count, sizeof *v);
+    double *v = sinkproof_part_allocate(part, piece->count, sizeof *v);
     if (report == NULL || v == NULL) {
         free(v);
         return false;
@@ -180,18 +181,19 @@ bool sinkproof_settle(sinkproof_part *part, const sinkproof_piece *piece, sinkpr
         compare_element(report, format, place_of(piece, i), v[i], &x[i]);
     if (is_undecided(piece, x)) report->undecided += piece->count;
     // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
-    if (walk->policy->inside == SINKPROOF_F32 && errors_are_own(walk, piece->point, part->layer))
+    if (pass->policy->inside == SINKPROOF_F32 &&
+        errors_are_independent(pass, piece->point, part->layer))
         sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
-                            (double)piece->token / (double)walk->n);
+                            (double)piece->token / (double)pass->n);
     for (size_t i = 0; i < piece->count; i++)
         x[i] = isnan(v[i]) ? sinkproof_unknown(v[i]) : sinkproof_known(v[i]);
     free(v);
     return true;
 }
 
-void sinkproof_settle_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
-                            size_t count) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(part->walk->trace, point, part->layer);
+void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
+                             size_t count) {
+    const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
     if (tensor == NULL || count == 0) return;
     sinkproof_point_report *report = report_of(part, point);
     enum { AT_ONCE = 256 };
@@ -214,7 +216,7 @@ void sinkproof_settle_zeros(sinkproof_part *part, sinkproof_trace_point point, s
 bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x) {
     const sinkproof_tensor *tensor =
-        sinkproof_trace_find(part->walk->trace, piece->point, part->layer);
+        sinkproof_trace_find(part->pass->trace, piece->point, part->layer);
     for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
         double v = sinkproof_tensor_value(tensor, place_of(piece, i));
         sinkproof_honest stored =
@@ -226,7 +228,7 @@ bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
 
 // ---- parts
 
-void *sinkproof_part_grab(sinkproof_part *part, size_t count, size_t size) {
+void *sinkproof_part_allocate(sinkproof_part *part, size_t count, size_t size) {
     void *p = calloc(count > 0 ? count : 1, size);
     part->failed = part->failed || p == NULL;
     return p;
@@ -255,16 +257,16 @@ void sinkproof_report_free(sinkproof_point_report *report) {
     free(report);
 }
 
-static bool part_merge(sinkproof_walk *walk, sinkproof_part *part) {
+static bool part_merge(sinkproof_judge_pass *pass, sinkproof_part *part) {
     bool fine = !part->failed;
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         sinkproof_point_report *from = part->reports[p];
         if (from == NULL) continue;
         sinkproof_trace_point point = (sinkproof_trace_point)p;
         size_t layer =
-            sinkproof_trace_point_is_layered(point) ? part->layer : walk->config->n_layers;
+            sinkproof_trace_point_is_layered(point) ? part->layer : pass->config->n_layers;
         sinkproof_point_report **into =
-            &walk->report_of[layer * SINKPROOF_TRACE_POINTS + (size_t)p];
+            &pass->report_of[layer * SINKPROOF_TRACE_POINTS + (size_t)p];
         if (*into == NULL)
             *into = from;
         else
@@ -273,8 +275,8 @@ static bool part_merge(sinkproof_walk *walk, sinkproof_part *part) {
     return fine;
 }
 
-bool sinkproof_in_parts(sinkproof_walk *walk, size_t layer, size_t count, sinkproof_part_work *work,
-                        void *of) {
+bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
+                        sinkproof_part_work *work, void *of) {
     enum { AT_ONCE = 128 }; // bounds the memory of their reports
     sinkproof_part *parts = calloc(AT_ONCE, sizeof *parts);
     bool fine = parts != NULL;
@@ -282,11 +284,30 @@ bool sinkproof_in_parts(sinkproof_walk *walk, size_t layer, size_t count, sinkpr
         size_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
 #pragma omp parallel for schedule(dynamic, 1)
         for (size_t p = 0; p < some; p++) {
-            parts[p] = (sinkproof_part){.walk = walk, .layer = layer};
+            parts[p] = (sinkproof_part){.pass = pass, .layer = layer};
             work(&parts[p], first + p, of);
         }
-        for (size_t p = 0; p < some; p++) fine = part_merge(walk, &parts[p]) && fine;
+        for (size_t p = 0; p < some; p++) fine = part_merge(pass, &parts[p]) && fine;
     }
     free(parts);
     return fine;
+}
+
+typedef struct token_work {
+    sinkproof_part_work *work;
+    void *of;
+    size_t each;
+} token_work;
+
+static void do_tokens(sinkproof_part *part, size_t index, void *of) {
+    const token_work *w = of;
+    size_t n = part->pass->n, first = index * w->each;
+    size_t end = n - first < w->each ? n : first + w->each;
+    for (size_t i = first; !part->failed && i < end; i++) w->work(part, i, w->of);
+}
+
+bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,
+                          sinkproof_part_work *work, void *of) {
+    token_work w = {work, of, each};
+    return sinkproof_in_parts(pass, layer, (pass->n + each - 1) / each, do_tokens, &w);
 }

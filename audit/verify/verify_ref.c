@@ -88,7 +88,8 @@ void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
         sinkproof_honest *known = known_of(x, n * cols), *set = known_of(y, n * rows);
         sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9);
         sinkproof_planes planes = sinkproof_planes_of(known, n, cols, cols);
-        must(sinkproof_honest_linear(&s, &planes, &w_rc, 0, rows, b, set, rows));
+        must(sinkproof_honest_linear(&s, &planes, &(sinkproof_weight_rows){&w_rc, 0, rows, b}, set,
+                                     rows));
         sinkproof_verify_compare(result, truth, set, y, n * rows);
         sinkproof_planes_free(&planes);
         _arb_vec_clear(in, (slong)(n * cols));
@@ -270,7 +271,8 @@ void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
         sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, VERIFY_BITS);
         sinkproof_honest *known = known_of(x, n), *set = known_of(y, n);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, n, known, scale, 1e-5, set, &common);
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, 1e-5}, known, set,
+                                 &common);
         sinkproof_verify_compare(result, truth, set, y, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);

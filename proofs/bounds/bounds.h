@@ -47,10 +47,17 @@ SINKPROOF_CHECKED bool sinkproof_honest_products(const sinkproof_setting *s,
                                                  const double *b_r, sinkproof_honest *out,
                                                  size_t out_stride);
 
-// The same with y = the rows [first, first + rows) of a stored weight.
+// Rows [first, first + rows) of a stored weight, and their biases: b_r may be NULL.
+typedef struct sinkproof_weight_rows {
+    const sinkproof_matrix *w;
+    size_t first, rows;
+    const double *b_r;
+} sinkproof_weight_rows;
+
+// The same with y = rows of a stored weight.
 SINKPROOF_CHECKED bool sinkproof_honest_linear(const sinkproof_setting *s,
-                                               const sinkproof_planes *x, const sinkproof_matrix *w,
-                                               size_t first, size_t rows, const double *b_r,
+                                               const sinkproof_planes *x,
+                                               const sinkproof_weight_rows *w,
                                                sinkproof_honest *out, size_t out_stride);
 
 // And in two steps: all sums, then the sets of one row of x after the other, so that what comes
@@ -59,8 +66,7 @@ SINKPROOF_CHECKED bool sinkproof_honest_linear(const sinkproof_setting *s,
 typedef struct sinkproof_linear_sums sinkproof_linear_sums;
 sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
                                                 const sinkproof_planes *x,
-                                                const sinkproof_matrix *w, size_t first,
-                                                size_t rows, const double *b_r);
+                                                const sinkproof_weight_rows *w);
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r);
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
@@ -75,8 +81,14 @@ void sinkproof_times_end(void);
 
 // ---- rmsnorm.c (bound.rmsnorm): y = x / sqrt(mean(x^2) + eps) * scale, rounded at `point`.
 // *common receives the relative variance that all elements of the row share.
-void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,
-                              const sinkproof_honest *x_d, const double *scale_d, double eps,
+typedef struct sinkproof_norm {
+    size_t d; // elements of a row
+    const double *scale_d;
+    double eps;
+} sinkproof_norm;
+
+void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
+                              const sinkproof_norm *norm, const sinkproof_honest *x_d,
                               sinkproof_honest *y_d, double *common);
 
 // ---- rope.c (bound.rope): cos and sin times the concentration for one position,
@@ -192,10 +204,10 @@ typedef struct sinkproof_drift_result {
     sinkproof_spread_result spread;
 } sinkproof_drift_result;
 
-// One row of a tensor: values v_i against honest sets x_i; `common` as above; `where` in [0, 1)
+// One row of a tensor: values v_i against honest sets x_i; `common` as above; `place` in [0, 1)
 // is the row's place in the tensor.
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
-                         const sinkproof_honest *x_i, double common, double where);
+                         const sinkproof_honest *x_i, double common, double place);
 // The rows of `from` follow those of `into`.
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
 // rate: false alarms per tensor, of drift and of spread each. False: no memory, now or for a row.

@@ -53,23 +53,23 @@ static int size_bin(double c, int top) {
 // One element's share of a bin.
 typedef struct share {
     double sum, weight, bias, shared;
-    bool own, jumps;
+    bool alone, jumps; // alone: a unit by itself, not one of its row
 } share;
 
 // In direction g, c or 1 for an offset; scaled is g over the variance.
-static share share_of(double d, double g, double scaled, const sinkproof_honest *x, bool own,
+static share share_of(double d, double g, double scaled, const sinkproof_honest *x, bool alone,
                       bool jumps) {
     return (share){.sum = d * scaled,
                    .weight = g * scaled,
                    .bias = x->bias * fabs(scaled),
                    .shared = x->mid * scaled,
-                   .own = own,
+                   .alone = alone,
                    .jumps = jumps};
 }
 
-static void put(sinkproof_drift_bin *bin, const share *e, double *shared) {
+static void add_share(sinkproof_drift_bin *bin, const share *e, double *shared) {
     bin->sum += e->sum, bin->weight += e->weight, bin->model += e->weight;
-    if (e->own) bin->seen += e->sum * e->sum, bin->squares += e->weight * e->weight;
+    if (e->alone) bin->seen += e->sum * e->sum, bin->squares += e->weight * e->weight;
     bin->bias += e->bias;
     bin->jumps = bin->jumps || e->jumps;
     bin->elements++;
@@ -83,8 +83,8 @@ static void add_bin(sinkproof_drift_bin *into, const sinkproof_drift_bin *from) 
     into->jumps = into->jumps || from->jumps;
 }
 
-static void put_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, size_t n,
-                    const sinkproof_honest *x_i) {
+static void keep_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, size_t n,
+                     const sinkproof_honest *x_i) {
     if (row->elements == 0 || !make_room(drift, 1)) return;
     drift->rows[drift->n_rows++] = (sinkproof_row){.key = sinkproof_row_key(n, x_i),
                                                    .model = (float)sqrt(row->model),
@@ -94,7 +94,7 @@ static void put_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, size
 
 //> stat.drift
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
-                         const sinkproof_honest *x_i, double common, double where) {
+                         const sinkproof_honest *x_i, double common, double place) {
     sinkproof_drift_bin row[PLACES] = {0}; // what this row adds
     double shared[PLACES] = {0}, largest = 0;
     for (size_t i = 0; i < n; i++)
@@ -110,18 +110,18 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         share gain = share_of(d, c, c * precision, x, common == 0, jumps);
         share offset = share_of(d, 1, precision, x, common == 0, jumps);
         int size = size_bin(c, top);
-        put(&row[ALL], &gain, &shared[ALL]);
-        put(&row[size], &gain, &shared[size]);
-        put(&row[OFFSET], &offset, &shared[OFFSET]);
+        add_share(&row[ALL], &gain, &shared[ALL]);
+        add_share(&row[size], &gain, &shared[size]);
+        add_share(&row[OFFSET], &offset, &shared[OFFSET]);
     }
     for (int b = 0; common != 0 && b < PLACES; b++) { // the row is one unit
         row[b].model += common * shared[b] * shared[b];
         row[b].seen = row[b].sum * row[b].sum, row[b].squares = row[b].weight * row[b].weight;
     }
-    int quarter = (int)(fmin(fmax(where, 0), 0.999) * SINKPROOF_QUARTERS);
+    int quarter = (int)(fmin(fmax(place, 0), 0.999) * SINKPROOF_QUARTERS);
     for (int b = 0; b < PLACES; b++) add_bin(&drift->bins[b], &row[b]);
     add_bin(&drift->bins[PLACES + quarter], &row[ALL]);
-    put_row(drift, &row[ALL], n, x_i);
+    keep_row(drift, &row[ALL], n, x_i);
     sinkproof_spread_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
 }
 

@@ -412,30 +412,32 @@ static void decode_rows(const sinkproof_matrix *w, size_t first, sinkproof_plane
     if (!fine) sinkproof_factors_free(&y->f);
 }
 
-sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
-                                                const sinkproof_planes *x,
-                                                const sinkproof_matrix *w, size_t first,
-                                                size_t rows, const double *b_r) {
-    int bits = sinkproof_matrix_bits(w);
-    row_terms terms = terms_of(s, (double)x->cols, products_are_exact(s, x, bits), b_r != NULL);
-    sinkproof_linear_sums *linear = malloc(sizeof *linear);
-    sums *blocks = calloc(rows / BLOCK + 1, sizeof *blocks);
-    if (linear == NULL || blocks == NULL) {
-        free(linear);
-        free(blocks);
-        return NULL;
-    }
-    *linear = (sinkproof_linear_sums){s, x->rows, rows, terms, b_r, blocks};
-    sinkproof_planes y = {.rows = BLOCK, .cols = w->cols, .bits = bits, .known = true};
-    y.mid = allocate(BLOCK * w->cols);
-    bool fine = y.mid != NULL && (x->f.size == NULL || sinkproof_factors_for(BLOCK, w->cols, &y.f));
-    for (size_t r0 = 0; fine && r0 < rows; r0 += BLOCK) {
-        y.rows = rows_of_block(rows, r0);
-        decode_rows(w, first + r0, &y);
+// Block after block. False: no memory.
+static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
+                       const sinkproof_weight_rows *w, sums *blocks) {
+    sinkproof_planes y = {.cols = w->w->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
+    y.mid = allocate(BLOCK * y.cols);
+    bool factored = x->f.size != NULL;
+    bool fine = y.mid != NULL && (!factored || sinkproof_factors_for(BLOCK, y.cols, &y.f));
+    for (size_t r0 = 0; fine && r0 < w->rows; r0 += BLOCK) {
+        y.rows = rows_of_block(w->rows, r0);
+        decode_rows(w->w, w->first + r0, &y);
         fine = sums_of(s, x, &y, &blocks[r0 / BLOCK]);
     }
     sinkproof_planes_free(&y);
-    if (fine) return linear;
+    return fine;
+}
+
+sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
+                                                const sinkproof_planes *x,
+                                                const sinkproof_weight_rows *w) {
+    bool exact = products_are_exact(s, x, sinkproof_matrix_bits(w->w));
+    row_terms terms = terms_of(s, (double)x->cols, exact, w->b_r != NULL);
+    sinkproof_linear_sums *linear = malloc(sizeof *linear);
+    if (linear == NULL) return NULL;
+    *linear = (sinkproof_linear_sums){s, x->rows, w->rows, terms, w->b_r, NULL};
+    linear->blocks = calloc(w->rows / BLOCK + 1, sizeof *linear->blocks);
+    if (linear->blocks != NULL && sum_blocks(s, x, w, linear->blocks)) return linear;
     sinkproof_linear_sums_free(linear);
     return NULL;
 }
@@ -450,15 +452,16 @@ void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
 
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
     if (linear == NULL) return;
-    for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK) sums_free(&linear->blocks[r0 / BLOCK]);
+    for (size_t r0 = 0; linear->blocks != NULL && r0 < linear->rows; r0 += BLOCK)
+        sums_free(&linear->blocks[r0 / BLOCK]);
     free(linear->blocks);
     free(linear);
 }
 
 bool sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
-                             const sinkproof_matrix *w, size_t first, size_t rows,
-                             const double *b_r, sinkproof_honest *out, size_t out_stride) {
-    sinkproof_linear_sums *linear = sinkproof_linear_sums_of(s, x, w, first, rows, b_r);
+                             const sinkproof_weight_rows *w, sinkproof_honest *out,
+                             size_t out_stride) {
+    sinkproof_linear_sums *linear = sinkproof_linear_sums_of(s, x, w);
     if (linear == NULL) return false;
     for (size_t i = 0; i < x->rows; i++) sinkproof_linear_sums_row(linear, i, out + i * out_stride);
     sinkproof_linear_sums_free(linear);

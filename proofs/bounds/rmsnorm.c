@@ -15,53 +15,81 @@
 #include "proofs/bounds/bounds.h"
 
 //> bound.rmsnorm
-void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point, size_t d,
-                              const sinkproof_honest *x_d, const double *scale_d, double eps,
-                              sinkproof_honest *y_d, double *common) {
-    double sum = 0, sum_lo = 0, sum_hi = 0, fourth = 0, in_var = 0;
-    double under = sinkproof_setting_underflow(s);
+// Sums over a row's elements: of the squares, the least and the largest they may be, of their
+// squares; the variance that the elements' own brings in.
+typedef struct row_sums {
+    double sum, lo, hi, fourth, in_var;
+} row_sums;
+
+static row_sums sums_of(size_t d, const sinkproof_honest *x_d) {
+    row_sums r = {0};
     for (size_t i = 0; i < d; i++) {
         const sinkproof_honest *x = &x_d[i];
         double square = x->mid * x->mid, big = fmax(fabs(x->lo), fabs(x->hi));
         double small = x->lo > 0 ? x->lo : x->hi < 0 ? -x->hi : 0;
-        sum += square;
-        fourth += square * square;
-        sum_lo += small * small;
-        sum_hi += big * big;
-        in_var += 4 * square * x->var;
+        r.sum += square;
+        r.fourth += square * square;
+        r.lo += small * small;
+        r.hi += big * big;
+        r.in_var += 4 * square * x->var;
     }
+    return r;
+}
+
+// What may lean in the root, relative to it.
+static double leaning_of(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d,
+                         double sum) {
     sinkproof_lean lean = sinkproof_lean_of_sum(sum, s->u);
     for (size_t i = 0; i < d; i++) sinkproof_lean_add(&lean, x_d[i].mid * x_d[i].mid);
-    double n = (double)d, root = 1 / sqrt(sum / n + eps);
-    double leaning =
-        sum > 0 ? sinkproof_lean_result(&lean) / (2 * sum) : 0; // of the root, relative
-    double here = sinkproof_gamma(n + 8, 0x1p-53);              // this evaluation's own error
-    double declared = s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u;
+    return sum > 0 ? sinkproof_lean_result(&lean) / (2 * sum) : 0;
+}
+
+// Relative variance of the computed sum, as the root has it: its rounded partial sums grow to the
+// whole.
+static double shared_of(const sinkproof_setting *s, double n, const row_sums *r) {
+    double sum = r->sum;
+    double shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * r->fourth / (6 * sum * sum) + 3) : 0;
+    return shared + (sum > 0 ? r->in_var / (4 * sum * sum) : 0);
+}
+
+// 1 / sqrt(mean(x^2) + eps).
+static sinkproof_honest root_set(const sinkproof_setting *s, double n, double eps,
+                                 const row_sums *r, double shared, double leaning) {
+    double root = 1 / sqrt(r->sum / n + eps);
+    double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
     double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
     // Where results are flushed, additions and the division lose as much as a square.
-    double lost = (s->policy->ftz ? 3 * n : n) * under, least = fmax(sum_lo - lost, 0);
-    double top = (sum_hi + lost) * (1 + gamma);
+    double lost = (s->policy->ftz ? 3 * n : n) * sinkproof_setting_underflow(s);
+    double least = fmax(r->lo - lost, 0), top = (r->hi + lost) * (1 + gamma);
     double lo = 1 / sqrt(top / n + eps * (1 + gamma)) * (1 - here);
     bool infinite = !(top <= sinkproof_setting_largest(s)); // the sum may be (bound.overflow)
     if (infinite) lo = 0;
     double hi =
         1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
-    // relative variance of the computed sum: its rounded partial sums grow to the whole
-    double shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * fourth / (6 * sum * sum) + 3) : 0;
-    shared += sum > 0 ? in_var / (4 * sum * sum) : 0;
     double likely = sqrt(2 * s->odds * 3 * shared) + leaning + 2 * here;
-    sinkproof_honest r = {
+    sinkproof_honest set = {
         lo, hi, fmax(lo, root * (1 - likely)), fmin(hi, root * (1 + likely)), root, 0, 0, 0, 0};
-    if (infinite || sum_lo != sum_hi) r.likely_lo = lo, r.likely_hi = hi;
-    r = sinkproof_honest_declared(r, declared, 0);
+    if (infinite || r->lo != r->hi) set.likely_lo = lo, set.likely_hi = hi;
+    return sinkproof_honest_declared(set, s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u, 0);
+}
+
+void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
+                              const sinkproof_norm *norm, const sinkproof_honest *x_d,
+                              sinkproof_honest *y_d, double *common) {
+    size_t d = norm->d;
+    row_sums sums = sums_of(d, x_d);
+    double shared = shared_of(s, (double)d, &sums), leaning = leaning_of(s, d, x_d, sums.sum);
+    double under = sinkproof_setting_underflow(s);
+    sinkproof_honest r = root_set(s, (double)d, norm->eps, &sums, shared, leaning);
     for (size_t i = 0; i < d; i++) {
+        double scale_i = norm->scale_d[i];
         sinkproof_honest x = sinkproof_honest_flushed(s, x_d[i]);
-        sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_d[i]));
+        sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
         sinkproof_honest y = sinkproof_honest_mul(x, scale);
         y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
         if (y.lo != 0 || y.hi != 0) // nothing is lost of an exact zero
             y = sinkproof_honest_declared(y, 0,
-                                          under * (1 + s->u) * fmax(fabs(r.hi), fabs(scale_d[i])));
+                                          under * (1 + s->u) * fmax(fabs(r.hi), fabs(scale_i)));
         y.bias += leaning * fabs(y.mid);
         y_d[i] = sinkproof_honest_at(s, point, y);
     }

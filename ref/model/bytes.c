@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool open_regular(const char *path, int *descriptor, size_t *length,
@@ -62,24 +63,34 @@ void sinkproof_unmap_file(const uint8_t *bytes, size_t length) {
     if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
 }
 
+// A new file "PATH.XXXXXX", six digits that no file beside it has. mkstemp would let its owner
+// alone read it, and the mask of the process cannot be asked for without changing it.
+static int open_beside(const char *path, char *name) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint32_t drawn = (uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 12 ^ (uint32_t)(uintptr_t)name;
+    for (int tried = 0; tried < 1000; tried++) {
+        drawn = drawn * 1664525 + 1013904223;
+        sprintf(name, "%s.%06x", path, (unsigned)(drawn >> 8));
+        int descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+    return -1;
+}
+
 bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof_error *error) {
     *output = (sinkproof_output){NULL, strdup(path), malloc(strlen(path) + 8)};
     if (output->path == NULL || output->temporary == NULL) {
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: out of memory", path);
     }
-    strcpy(output->temporary, path);
-    strcat(output->temporary, ".XXXXXX");
-    int descriptor = mkstemp(output->temporary);
+    int descriptor = open_beside(path, output->temporary);
     if (descriptor < 0) {
         free(output->temporary);
         output->temporary = NULL; // nothing was made, nothing is to be removed
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(descriptor, 0666 & ~mask);
     output->stream = fdopen(descriptor, "wb");
     if (output->stream != NULL) return true;
     close(descriptor);

@@ -174,7 +174,8 @@ static void rmsnorm(void) {
             sum += squares[c], fourth += (real)squares[c] * squares[c];
             lo += small * small, hi += big * big, in_var += 4 * (real)squares[c] * x[c].var;
         }
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, n, x, scale, eps, y, &common);
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, eps}, x, y,
+                                 &common);
         real leans = lean_of(n, squares, (double)sum) / (2 * sum);
         real here = gamma_of(count + 8, 0x1p-53L), gamma = gamma_of(count + 3, u) + 2 * here;
         real shared = u * u / 12 * (count / 3 + count * fourth / (6 * sum * sum) + 3);
@@ -216,7 +217,7 @@ static void rmsnorm(void) {
     // An exact zero loses nothing; numbers of 2^-200 have no weight beside what underflows.
     sinkproof_honest x[2] = {sinkproof_known(0x1p-200), sinkproof_known(0x1p-200)}, y[2];
     double scale[2] = {3, 0x1p-200}, common, eps = 1;
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, x, scale, eps, y, &common);
+    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){2, scale, eps}, x, y, &common);
     real root = 1 / sqrtl(1 - (gamma_of(5, 0x1p-24L) + 2 * gamma_of(10, 0x1p-53L)));
     root *= 1 + gamma_of(10, 0x1p-53L), root += root * policy.ulp[SINKPROOF_RSQRT] * 0x1p-23L;
     distance tiny = {0};
@@ -226,7 +227,8 @@ static void rmsnorm(void) {
     real shared = 0x1p-48L / 12 * (2 / 3.0L + 2 / 12.0L + 3); // two equal squares
     near(&tiny, common, shared, shared, 20);
     sinkproof_honest none[2] = {sinkproof_known(0), sinkproof_known(0)};
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, 2, none, scale, eps, y, &common);
+    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){2, scale, eps}, none, y,
+                             &common);
     near(&tiny, y[0].hi, 0, 0, 1), near(&tiny, y[0].lo, 0, 0, 1), near(&tiny, common, 0, 0, 1);
     report(&tiny, "bound.rmsnorm", "what underflows", SEED);
 }

@@ -196,7 +196,8 @@ static void norms(void) {
             sinkproof_honest in[WIDTH], out[WIDTH];
             double scales[WIDTH], common;
             for (size_t k = 0; k < WIDTH; k++) in[k] = sinkproof_known(x[k]), scales[k] = scale[k];
-            sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, WIDTH, in, scales, (double)1e-5f, out,
+            sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1,
+                                     &(sinkproof_norm){WIDTH, scales, (double)1e-5f}, in, out,
                                      &common);
             for (size_t k = 0; k < WIDTH; k++) meet(&t[p], &out[k], y[k]);
         }

@@ -233,7 +233,8 @@ static void stored_weights(void) {
         sinkproof_planes p = sinkproof_planes_of(x, 1, K, K);
         sinkproof_planes q = sinkproof_planes_of(w, ROWS, K, K);
         must(sinkproof_honest_products(&s, &p, &q, NULL, b, direct, ROWS));
-        must(sinkproof_honest_linear(&s, &p, &matrix, 0, ROWS, b, stored, ROWS));
+        must(sinkproof_honest_linear(&s, &p, &(sinkproof_weight_rows){&matrix, 0, ROWS, b}, stored,
+                                     ROWS));
         for (size_t r = 0; r < ROWS; r++) // another product of matrices: its centre may differ
             differ +=
                 !(stored[r].lo <= direct[r].mid && direct[r].mid <= stored[r].hi &&

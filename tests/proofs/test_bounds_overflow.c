@@ -130,7 +130,8 @@ static void norms(const sinkproof_setting *s) {
             x_d[i] = sinkproof_known((double)x[i]), sum += x[i] * x[i];
         }
         float root = 1 / sqrtf(sum / TERMS + 1e-5f);
-        sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, TERMS, x_d, scale_d, 1e-5, y_d, &common);
+        sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){TERMS, scale_d, 1e-5}, x_d,
+                                 y_d, &common);
         zeros += root == 0, numbers += root > 0;
         for (size_t i = 0; i < TERMS; i++) {
             double y = (double)(x[i] * 0x1p-20f * root);

@@ -108,7 +108,8 @@ static void honest_output(sinkproof_honest *out_c, const sinkproof_setting *s,
     if (x == NULL || o == NULL || v == NULL || v_dj == NULL || z == NULL || a == NULL) abort();
     for (size_t k = 0; k < most; k++) x[k] = sinkproof_known(run->x_nc[first * hidden + k]);
     sinkproof_planes p = sinkproof_planes_of(x, visible, hidden, hidden);
-    must(sinkproof_honest_linear(s, &p, &layer->w_v, 0, kv * dim, b_v, v, kv * dim));
+    must(sinkproof_honest_linear(s, &p, &(sinkproof_weight_rows){&layer->w_v, 0, kv * dim, b_v}, v,
+                                 kv * dim));
     sinkproof_planes_free(&p);
     for (size_t h = 0; h < heads; h++) {
         size_t g = h / (heads / kv);
@@ -124,7 +125,8 @@ static void honest_output(sinkproof_honest *out_c, const sinkproof_setting *s,
         sinkproof_planes_free(&left), sinkproof_planes_free(&right);
     }
     p = sinkproof_planes_of(o, 1, heads * dim, heads * dim);
-    must(sinkproof_honest_linear(s, &p, &layer->w_o, 0, hidden, b_o, out_c, hidden));
+    must(sinkproof_honest_linear(s, &p, &(sinkproof_weight_rows){&layer->w_o, 0, hidden, b_o},
+                                 out_c, hidden));
     sinkproof_planes_free(&p);
     free(x), free(o), free(v), free(v_dj), free(z), free(a), free(b_v), free(b_s), free(b_o);
 }

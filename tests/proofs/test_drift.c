@@ -235,7 +235,8 @@ static sinkproof_drift_result judged_norm(uint64_t *state, summation order, floa
         x[11] *= outlier;
         for (size_t i = 0; i < D; i++) x_k[i] = sinkproof_known(x[i]);
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, D, x_k, scale, 1e-5, y_k, &common);
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){D, scale, 1e-5}, x_k, y_k,
+                                 &common);
         norm_engine(state, order, eps, x, scale, y);
         sinkproof_drift_row(&drift, D, y, y_k, common, (double)r / (double)rows);
     }

@@ -4,6 +4,7 @@
 // What 1.702 fits: the largest differences of x sigmoid(alpha x) from GELU and of sigmoid(alpha x)
 // from the normal distribution function, enclosed over the whole line and met by a dense sample;
 // and the constants that make them least.
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
 #include "tests/shared/tap.h"
 
@@ -52,8 +53,8 @@ static void sample_meets(const char *alpha, int w) {
     long double above = 0, below = 0, a = strtold(alpha, NULL);
     for (long k = 0; k <= 10L << 14; k++) {
         long double d = difference_at(k * step, a, w);
-        above = fmaxl(above, d);
-        below = fmaxl(below, -d);
+        above = sinkproof_worst_long(above, d);
+        below = sinkproof_worst_long(below, -d);
     }
     fit f;
     fit_init(&f, alpha, w);

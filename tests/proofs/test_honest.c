@@ -306,8 +306,35 @@ static void nan_is_the_worst(void) {
        "the least share: a NaN is below any, and stays");
 }
 
+// What stands without a call in the inner loops is what the call would give, in every bit.
+static void shortcuts_equal_the_calls(void) {
+    enum { DRAWN = 100000 };
+    static const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16, SINKPROOF_F32,
+                                               SINKPROOF_F64};
+    static const double edges[] = {0x1p-126, 0x1.fffffffffffffp-127, 0x1p-149, 0x1p-150, 0x1p127,
+                                   0x1p128,  0x1.fffffep127,         0,        INFINITY, NAN};
+    enum { EDGES = sizeof edges / sizeof *edges };
+    uint64_t state = SEED;
+    size_t steps = 0, largest = 0;
+    for (size_t i = 0; i < DRAWN + 2 * EDGES; i++) {
+        double x = i < 2 * EDGES ? (i % 2 ? -edges[i / 2] : edges[i / 2]) : draw_double(&state);
+        double y = draw_double(&state);
+        for (size_t f = 0; f < 4; f++) {
+            double step = sinkproof_step(formats[f], x), ulp = sinkproof_ulp(formats[f], x);
+            steps += !(step == ulp || (isnan(step) && isnan(ulp)));
+        }
+        double larger = sinkproof_larger(x, y), other = sinkproof_larger(y, x);
+        largest += !(larger == fmax(x, y) && other == fmax(y, x));
+    }
+    ok(steps == 0, "a step is the ulp: %d numbers in four formats, wrong=%zu bound=0", DRAWN,
+       steps);
+    ok(largest == 0, "the larger is fmax: %d pairs, NaN left out of one, wrong=%zu bound=0", DRAWN,
+       largest);
+}
+
 int main(void) {
     nan_is_the_worst();
+    shortcuts_equal_the_calls();
     directed_sums_and_products();
     gamma_is_above();
     interval_operations();

@@ -36,8 +36,8 @@ static void threshold_holds(void) {
                 double back = (r * log(r) - r + 1) * n / most;
                 int k = (int)ceil(a / most);
                 long double p = k > n ? 0 : binomial_tail(n, 1 / (long double)most, k);
-                worst = fmaxl(worst, p / expl(-odds));
-                least = fminl(least, back / odds), checked++;
+                worst = sinkproof_worst_long(worst, p / expl(-odds));
+                least = sinkproof_least_long(least, back / odds), checked++;
             }
         }
     }
@@ -85,7 +85,8 @@ static void sums_as_stated(void) {
                 for (int p = 0; p <= q + 1; p += q + 1) {
                     mean[p]++, bias[p] += (real)x[k].bias * x[k].bias / var;
                     steps[p] += ulp * ulp / var;
-                    most[p] = fmaxl(most[p], fminl(reach * reach / var, 1024));
+                    most[p] = sinkproof_worst_long(most[p],
+                                                   sinkproof_least_long(reach * reach / var, 1024));
                 }
             }
             if (shares && weight > 0) row -= factor * factor / weight;
@@ -312,7 +313,8 @@ static sinkproof_spread_result judged_norms(uint64_t *state, size_t d, summation
             x_f[i] = (float)x[i], x_k[i] = sinkproof_known(x[i]);
         }
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, d, x_k, scale, 1e-5, y_k, &common);
+        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){d, scale, 1e-5}, x_k, y_k,
+                                 &common);
         float mean = engine_dot(state, order, false, d, x_f, x_f, NULL, false) / (float)d;
         float root = 1.0f / sqrtf(mean + 1e-5f);
         for (size_t i = 0; i < d; i++) {

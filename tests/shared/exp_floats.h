@@ -11,6 +11,7 @@
 #ifndef SINKPROOF_EXP_FLOATS_H
 #define SINKPROOF_EXP_FLOATS_H
 
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/flint.h"
 #include "ref/lanes/lanes.h"
 
@@ -106,7 +107,7 @@ static inline void exp_binade(int e, int sign, exp_subject s, int stride, exp_wo
             double value = s.f == NULL ? exp(x) : (double)s.f((float)x);
             double error = exp_error(up > 0 ? value * 0x1p512 : value, exact, s.f == NULL ? 53 : 24,
                                      s.smallest + up);
-            if (!(error <= worst->ulp)) worst->ulp = error, worst->at = x;
+            if (sinkproof_is_worse(worst->ulp, error)) worst->ulp = error, worst->at = x;
             worst->floats++;
         }
     }
