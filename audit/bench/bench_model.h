@@ -24,10 +24,6 @@ bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec,
                                  sinkproof_bench_engine *e, sinkproof_error *error);
 void sinkproof_bench_engine_close(sinkproof_bench_engine *e);
 
-// need[SINKPROOF_BENCH_RESOURCES] of n tokens at positions first .. for each of `sequences`.
-void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                          size_t sequences, size_t first, size_t n, double *need);
-
 // Sequences that are run together, and room for a pass of theirs.
 typedef struct sinkproof_bench_group {
     size_t count;
