@@ -2,6 +2,10 @@
 // Copyright 2026 the sinkproof authors
 //
 // Which keys a query sees (doc/06-softmax-sink.md). The sink is no key: nothing ever masks it.
+//
+// Three say it once more, since a mistake here must not be theirs too: the fast path
+// (fast/kernels/softmax_sink.inc), the truth (proofs/truth/forward.c) and the judge's sets
+// (audit/judge/judge_attention.c). Whatever is no computation of its own asks here.
 #include "ref/stages.h"
 
 size_t sinkproof_mask_first(size_t window, size_t i) {

@@ -151,7 +151,8 @@ static double run_once(const sinkproof_bench_case *c, size_t calls) {
     return (sinkproof_bench_now() - start) / (double)calls;
 }
 
-static void rest(void) {
+// Another library's threads spin for a while after their work.
+static void let_threads_sleep(void) {
     struct timespec pause = {0, 20000000};
     nanosleep(&pause, NULL);
 }
@@ -194,8 +195,9 @@ static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_benc
     return p;
 }
 
-void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_case *all) {
-    sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
+// The cases that were asked for; what the others carry is dropped.
+static size_t select_cases(const sinkproof_bench *bench, size_t n, const sinkproof_bench_case *all,
+                           sinkproof_bench_case *cases) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         if (sinkproof_bench_wants(bench, all[i].id))
@@ -203,34 +205,52 @@ void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_c
         else
             json_decref(all[i].more);
     }
+    return kept;
+}
+
+// Rounds over all cases, the limits that they need before each: a drift of the machine's speed
+// meets them alike.
+static void take_times(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases,
+                       limits *l, sinkproof_bench_times *times) {
+    for (size_t i = 0; i < n; i++)
+        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+            if (cases[i].need[r] > 0) l->wanted[cases[i].threads > 1][r] = true;
+    plan p = plan_of(bench, n, cases);
+    for (size_t time = 0; time < p.repeats; time++) {
+        probe_limits(bench, l);
+        for (size_t k = 0; k < n; k++) { // each is the first in its turn
+            size_t i = (k + time) % n;
+            times[i].t[times[i].n++] = run_once(&cases[i], p.calls[i]);
+            if (cases[i].foreign) let_threads_sleep();
+        }
+    }
+}
+
+static void add_rows(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases, limits *l,
+                     sinkproof_bench_times *times) {
+    double rate[2][SINKPROOF_BENCH_RESOURCES];
+    for (int all = 0; all < 2; all++)
+        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+            rate[all][r] = sinkproof_bench_limit(bench->rate[all][r], &l->rate[all][r]);
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_bench_sort(&times[i]);
+        json_array_append_new(bench->rows, sinkproof_bench_row(bench, &cases[i], &times[i],
+                                                               rate[cases[i].threads > 1]));
+        json_decref(cases[i].more);
+    }
+}
+
+void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_case *all) {
+    sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
+    size_t kept = select_cases(bench, n, all, cases);
     if (kept == 0) return;
     bench->matched += kept;
     sinkproof_bench_say(cases[0].id);
     limits *l = calloc(1, sizeof *l);
     sinkproof_bench_times *times = calloc(kept, sizeof *times);
     if (l == NULL || times == NULL) abort();
-    for (size_t i = 0; i < kept; i++)
-        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-            if (cases[i].need[r] > 0) l->wanted[cases[i].threads > 1][r] = true;
-    plan p = plan_of(bench, kept, cases);
-    for (size_t time = 0; time < p.repeats; time++) {
-        probe_limits(bench, l);
-        for (size_t k = 0; k < kept; k++) { // each is the first in its turn
-            size_t i = (k + time) % kept;
-            times[i].t[times[i].n++] = run_once(&cases[i], p.calls[i]);
-            if (cases[i].foreign) rest();
-        }
-    }
-    double rate[2][SINKPROOF_BENCH_RESOURCES];
-    for (int a = 0; a < 2; a++)
-        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-            rate[a][r] = sinkproof_bench_limit(bench->rate[a][r], &l->rate[a][r]);
-    for (size_t i = 0; i < kept; i++) {
-        sinkproof_bench_sort(&times[i]);
-        json_array_append_new(bench->rows, sinkproof_bench_row(bench, &cases[i], &times[i],
-                                                               rate[cases[i].threads > 1]));
-        json_decref(cases[i].more);
-    }
+    take_times(bench, kept, cases, l, times);
+    add_rows(bench, kept, cases, l, times);
     free(times);
     free(l);
     sinkproof_bench_say(NULL);

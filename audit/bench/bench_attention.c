@@ -98,15 +98,15 @@ static size_t place_bytes(sinkproof_panel_format format) { // keys and values
     return 2 * (HEAD_DIM / 32) * 2 * sinkproof_panel_block_bytes(format);
 }
 
-static void release(attention *a) {
+static void free_attention(attention *a) {
     free(a->q);
     free(a->o);
     free(a->state);
     free(a->part);
 }
 
-static void prepare(attention *a, sinkproof_bench *bench, size_t n, size_t keys, size_t window,
-                    sinkproof_panel_format format) {
+static void make_attention(attention *a, sinkproof_bench *bench, size_t n, size_t keys,
+                           size_t window, sinkproof_panel_format format) {
     *a = (attention){.bench = bench, .n = n, .keys = keys, .window = window, .format = format};
     a->place = place_bytes(format);
     a->ring = (keys + 31) / 32;
@@ -133,7 +133,7 @@ static void prepare(attention *a, sinkproof_bench *bench, size_t n, size_t keys,
 }
 
 // The keys that the n queries see, in all.
-static double visible(const attention *a) {
+static double count_visible_keys(const attention *a) {
     double sum = 0;
     for (size_t i = 0; i < a->n; i++) {
         size_t before = a->keys - a->n + i + 1;
@@ -152,7 +152,7 @@ static sinkproof_bench_case describe(attention *a, bool sinks) {
              a->window > 0 ? ".window" : "", sinks ? "" : ".no-sinks");
     // A score and its share of the output are 2 head_dim operations each; scores against a BF16
     // cache may be made from pairs.
-    double scores = visible(a) * (double)GROUPS * (double)GROUP;
+    double scores = count_visible_keys(a) * (double)GROUPS * (double)GROUP;
     size_t seen = a->window > 0 && a->window + a->n - 1 < a->keys ? a->window + a->n - 1 : a->keys;
     bool pairs = a->bench->table->pairs && a->format == SINKPROOF_PANEL_BF16;
     c.need[SINKPROOF_BENCH_FMA] = scores * 2 * (double)HEAD_DIM;
@@ -165,7 +165,7 @@ static sinkproof_bench_case describe(attention *a, bool sinks) {
 }
 
 // The arena is filled once for a format: every part of it is numbers of that format.
-static void fill(sinkproof_bench *bench, sinkproof_panel_format format) {
+static void fill_arena(sinkproof_bench *bench, sinkproof_panel_format format) {
     size_t bytes = bench->last_level * 5, most = 131072 / 32 * GROUPS * place_bytes(format);
     if (bytes < most) bytes = most;
     if (bench->quick || bytes > bench->arena_bytes) bytes = bench->arena_bytes;
@@ -198,7 +198,7 @@ static bool measure(attention *with, attention *without, bool filled) {
     snprintf(cost, sizeof cost, "%s.sinks-cost", cases[0].id);
     bool both = sinkproof_bench_wants(bench, cost);
     bool wanted = both || sinkproof_bench_wants(bench, cases[1].id);
-    if (wanted && !filled) fill(bench, with->format);
+    if (wanted && !filled) fill_arena(bench, with->format);
     const char *only = bench->only;
     size_t repeat = bench->repeat;
     if (both) {
@@ -228,22 +228,22 @@ void sinkproof_bench_attention(sinkproof_bench *bench) {
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
             if (bench->quick && !all[i].quick) continue;
             attention with, without;
-            prepare(&with, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
-            prepare(&without, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
+            make_attention(&with, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
+            make_attention(&without, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
             for (size_t h = 0; h < GROUP; h++) without.sink_h[h] = -INFINITY;
             filled = measure(&with, &without, filled);
-            release(&with);
-            release(&without);
+            free_attention(&with);
+            free_attention(&without);
         }
     }
 }
 
 void sinkproof_bench_attention_scaling(sinkproof_bench *bench, const sinkproof_bench_list *keys) {
-    fill(bench, SINKPROOF_PANEL_BF16);
+    fill_arena(bench, SINKPROOF_PANEL_BF16);
     for (int windowed = 0; windowed < 2; windowed++)
         for (size_t i = 0; i < keys->n; i++) {
             attention a;
-            prepare(&a, bench, 1, keys->at[i], windowed ? 128 : 0, SINKPROOF_PANEL_BF16);
+            make_attention(&a, bench, 1, keys->at[i], windowed ? 128 : 0, SINKPROOF_PANEL_BF16);
             sinkproof_bench_case c = describe(&a, true);
             json_object_set_new(c.more, "series",
                                 json_string(windowed ? "attention, one query, window of 128"
@@ -251,6 +251,6 @@ void sinkproof_bench_attention_scaling(sinkproof_bench *bench, const sinkproof_b
             json_object_set_new(c.more, "tokens", json_integer(1));
             json_object_set_new(c.more, "at", json_integer((json_int_t)keys->at[i]));
             sinkproof_bench_measure(bench, 1, &c);
-            release(&a);
+            free_attention(&a);
         }
 }

@@ -40,7 +40,7 @@ static void count_work(sinkproof_bench_engine *e) {
 }
 
 // Keys that queries at positions first .. first + n - 1 see, over all layers.
-static double visible(const sinkproof_bench_engine *e, size_t first, size_t n) {
+static double count_visible_keys(const sinkproof_bench_engine *e, size_t first, size_t n) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double full = (double)n * ((double)first + 0.5 * ((double)n + 1)), window = 0;
     for (size_t i = 0; i < n; i++)
@@ -48,8 +48,9 @@ static double visible(const sinkproof_bench_engine *e, size_t first, size_t n) {
     return full * (double)(c->n_layers - e->sliding) + window * (double)e->sliding;
 }
 
-void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                          size_t sequences, size_t first, size_t n, double *need) {
+// need[SINKPROOF_BENCH_RESOURCES] of n tokens at positions first .. for each of `sequences`.
+static void count_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
+                       size_t sequences, size_t first, size_t n, double *need) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double tokens = (double)(sequences * n), logits = (double)sequences;
     double passes = ceil((double)n / (double)CHUNK);
@@ -60,8 +61,8 @@ void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_en
                             (double)sinkproof_panel_block_bytes(e->cache_format) / 512;
     // A query's keys come from memory once per pass: those before it, but not again for its
     // neighbours.
-    double keys = visible(e, first + n - 1, 1) * logits;
-    double scores = visible(e, first, n) * (double)sequences * (double)c->n_heads;
+    double keys = count_visible_keys(e, first + n - 1, 1) * logits;
+    double scores = count_visible_keys(e, first, n) * (double)sequences * (double)c->n_heads;
     bool as_pairs = bench->table->pairs && e->bf16_operands;
     double products = 2 * (tokens * e->layer_products + logits * e->head_products);
     memset(need, 0, SINKPROOF_BENCH_RESOURCES * sizeof *need);
@@ -140,8 +141,8 @@ void sinkproof_bench_group_close(sinkproof_bench_group *group) {
 }
 
 // A pass of n tokens, at most a chunk, for each sequence, each at its own place in the counter.
-static bool pass(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t n,
-                 bool with_logits, double *seconds, sinkproof_error *error) {
+static bool run_pass(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t n,
+                     bool with_logits, double *seconds, sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(e->model)->vocab;
     for (size_t s = 0; s < group->count; s++) {
         size_t at = sinkproof_sequence_length(group->sequences[s]);
@@ -167,15 +168,16 @@ static void say_rate(const char *id, size_t done, size_t total, double rate) {
 }
 
 // Every sequence up to `depth` tokens, a chunk at a time; logits of the last token when asked for.
-static bool deepen(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t depth,
-                   bool with_logits, const char *id, double *spent, sinkproof_error *error) {
+static bool fill_to_depth(const sinkproof_bench_engine *e, sinkproof_bench_group *group,
+                          size_t depth, bool with_logits, const char *id, double *spent,
+                          sinkproof_error *error) {
     *spent = 0;
     if (sinkproof_sequence_length(group->sequences[0]) > depth)
         for (size_t s = 0; s < group->count; s++) sinkproof_sequence_reset(group->sequences[s]);
     for (size_t at; (at = sinkproof_sequence_length(group->sequences[0])) < depth;) {
         size_t n = depth - at < CHUNK ? depth - at : CHUNK;
         double seconds;
-        if (!pass(e, group, n, with_logits && at + n == depth, &seconds, error)) return false;
+        if (!run_pass(e, group, n, with_logits && at + n == depth, &seconds, error)) return false;
         *spent += seconds;
         say_rate(id, at + n, depth, (double)(n * group->count) / seconds);
     }
@@ -199,8 +201,8 @@ static void probe(sinkproof_bench *bench, const double *need, int threads, meanw
                 sinkproof_bench_probe(bench, (sinkproof_bench_resource)r, threads);
 }
 
-static void add(sinkproof_bench *bench, sinkproof_bench_case *c, sinkproof_bench_times *times,
-                meanwhile *m) {
+static void add_model_row(sinkproof_bench *bench, sinkproof_bench_case *c,
+                          sinkproof_bench_times *times, meanwhile *m) {
     double rate[SINKPROOF_BENCH_RESOURCES];
     // The limits of the beginning are those of one thread and of all: not of a number between.
     int all = c->threads == bench->threads;
@@ -216,15 +218,16 @@ static void add(sinkproof_bench *bench, sinkproof_bench_case *c, sinkproof_bench
 
 // What a row of the model holds beyond the others: per token, and its place in a figure.
 static json_t *more_of(const double *need, double tokens, const sinkproof_bench_group *group,
-                       const char *series, size_t at) {
+                       const sinkproof_bench_label *label) {
     size_t cache = 0;
     for (size_t s = 0; s < group->count; s++)
         cache += sinkproof_sequence_bytes(group->sequences[s]);
     json_t *more =
         json_pack("{sf sf sI}", "tokens", tokens, "bytes_per_token",
                   need[SINKPROOF_BENCH_MEMORY] / tokens, "cache_bytes", (json_int_t)cache);
-    if (series != NULL) json_object_set_new(more, "series", json_string(series));
-    if (series != NULL) json_object_set_new(more, "at", json_integer((json_int_t)at));
+    if (label->series == NULL) return more;
+    json_object_set_new(more, "series", json_string(label->series));
+    json_object_set_new(more, "at", json_integer((json_int_t)label->at));
     return more;
 }
 
@@ -233,59 +236,58 @@ size_t sinkproof_bench_steps_room(const sinkproof_bench *bench) {
 }
 
 bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                            sinkproof_bench_group *group, const char *id, size_t depth,
-                            const char *series, size_t at, sinkproof_error *error) {
+                            sinkproof_bench_group *group, size_t depth,
+                            const sinkproof_bench_label *label, sinkproof_error *error) {
     size_t steps = step_count(bench), most = sinkproof_model_config(e->model)->max_context;
     size_t room = sinkproof_bench_steps_room(bench);
     if (depth + room > most) depth = most > room ? most - room : 0; // the last steps of the context
     double seconds, tokens = (double)group->count;
     sinkproof_bench_times times = {0};
     sinkproof_bench_case c = {.threads = e->threads, .amount = tokens, .unit = "tok/s"};
-    snprintf(c.id, sizeof c.id, "%s", id);
-    sinkproof_bench_need(bench, e, group->count, depth + steps / 2, 1, c.need);
+    snprintf(c.id, sizeof c.id, "%s", label->id);
+    count_need(bench, e, group->count, depth + steps / 2, 1, c.need);
     meanwhile *m = calloc(1, sizeof *m);
     if (m == NULL) return sinkproof_fail(error, "no memory for the times of %zu steps", steps);
-    sinkproof_bench_say(id);
+    sinkproof_bench_say(label->id);
     // One step that is not counted brings code and pages in.
-    bool good = deepen(e, group, depth, false, id, &seconds, error) &&
-                pass(e, group, 1, true, &seconds, error);
+    bool good = fill_to_depth(e, group, depth, false, label->id, &seconds, error) &&
+                run_pass(e, group, 1, true, &seconds, error);
     while (good && times.n < steps) {
         if (times.n % 4 == 0) probe(bench, c.need, e->threads, m);
-        good = pass(e, group, 1, true, &seconds, error);
+        good = run_pass(e, group, 1, true, &seconds, error);
         times.t[times.n++] = seconds;
-        if (times.n % 8 == 0) say_rate(id, times.n, steps, tokens / seconds);
+        if (times.n % 8 == 0) say_rate(label->id, times.n, steps, tokens / seconds);
     }
     if (good) {
-        c.more = more_of(c.need, tokens, group, series, at);
-        add(bench, &c, &times, m);
+        c.more = more_of(c.need, tokens, group, label);
+        add_model_row(bench, &c, &times, m);
     }
     free(m);
     return good;
 }
 
-bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                             const char *id, size_t n, const char *series, size_t at,
-                             sinkproof_error *error) {
+bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e, size_t n,
+                             const sinkproof_bench_label *label, sinkproof_error *error) {
     sinkproof_bench_group group;
     if (!sinkproof_bench_group_open(e, 1, n, &group, error)) return false;
     sinkproof_bench_times times = {0};
     sinkproof_bench_case c = {.threads = e->threads, .amount = (double)n, .unit = "tok/s"};
-    snprintf(c.id, sizeof c.id, "%s", id);
-    sinkproof_bench_need(bench, e, 1, 0, n, c.need);
+    snprintf(c.id, sizeof c.id, "%s", label->id);
+    count_need(bench, e, 1, 0, n, c.need);
     double seconds, spent = 0;
     meanwhile *m = calloc(1, sizeof *m);
     bool good = m != NULL || sinkproof_fail(error, "no memory for the times of a prompt");
-    sinkproof_bench_say(id);
+    sinkproof_bench_say(label->id);
     while (good && times.n < bench->repeat && (times.n < 3 || spent < 20)) {
         probe(bench, c.need, e->threads, m);
         sinkproof_sequence_reset(group.sequences[0]);
-        good = deepen(e, &group, n, true, id, &seconds, error);
+        good = fill_to_depth(e, &group, n, true, label->id, &seconds, error);
         times.t[times.n++] = seconds;
         spent += seconds;
     }
     if (good) {
-        c.more = more_of(c.need, (double)n, &group, series, at);
-        add(bench, &c, &times, m);
+        c.more = more_of(c.need, (double)n, &group, label);
+        add_model_row(bench, &c, &times, m);
     }
     free(m);
     sinkproof_bench_group_close(&group);
@@ -316,14 +318,14 @@ static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e)
 
 // A group of its own for one measurement.
 bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                                  const char *id, size_t count, size_t depth, const char *series,
-                                  size_t at, sinkproof_error *error) {
+                                  size_t count, size_t depth, const sinkproof_bench_label *label,
+                                  sinkproof_error *error) {
     size_t most = sinkproof_model_config(e->model)->max_context;
     size_t tokens = depth + sinkproof_bench_steps_room(bench);
     sinkproof_bench_group group;
     if (!sinkproof_bench_group_open(e, count, tokens < most ? tokens : most, &group, error))
         return false;
-    bool good = sinkproof_bench_decode(bench, e, &group, id, depth, series, at, error);
+    bool good = sinkproof_bench_decode(bench, e, &group, depth, label, error);
     sinkproof_bench_group_close(&group);
     return good;
 }
@@ -332,22 +334,22 @@ bool sinkproof_bench_model(sinkproof_bench *bench, sinkproof_error *error) {
     sinkproof_bench_engine e;
     if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
     bool good = true;
-    char id[96];
+    sinkproof_bench_label label = {.series = NULL};
     add_packing(bench, &e);
     for (size_t i = 0; good && i < bench->depth.n; i++) {
-        snprintf(id, sizeof id, "model.decode.depth%zu", bench->depth.at[i]);
-        good = !sinkproof_bench_wants(bench, id) ||
-               sinkproof_bench_decode_alone(bench, &e, id, 1, bench->depth.at[i], NULL, 0, error);
+        snprintf(label.id, sizeof label.id, "model.decode.depth%zu", bench->depth.at[i]);
+        good = !sinkproof_bench_wants(bench, label.id) ||
+               sinkproof_bench_decode_alone(bench, &e, 1, bench->depth.at[i], &label, error);
     }
     for (size_t i = 0; good && i < bench->prompt.n; i++) {
-        snprintf(id, sizeof id, "model.prefill.n%zu", bench->prompt.at[i]);
-        good = !sinkproof_bench_wants(bench, id) ||
-               sinkproof_bench_prefill(bench, &e, id, bench->prompt.at[i], NULL, 0, error);
+        snprintf(label.id, sizeof label.id, "model.prefill.n%zu", bench->prompt.at[i]);
+        good = !sinkproof_bench_wants(bench, label.id) ||
+               sinkproof_bench_prefill(bench, &e, bench->prompt.at[i], &label, error);
     }
     for (size_t i = 0; good && i < bench->batch.n; i++) {
-        snprintf(id, sizeof id, "model.decode.batch%zu", bench->batch.at[i]);
-        good = !sinkproof_bench_wants(bench, id) ||
-               sinkproof_bench_decode_alone(bench, &e, id, bench->batch.at[i], 0, NULL, 0, error);
+        snprintf(label.id, sizeof label.id, "model.decode.batch%zu", bench->batch.at[i]);
+        good = !sinkproof_bench_wants(bench, label.id) ||
+               sinkproof_bench_decode_alone(bench, &e, bench->batch.at[i], 0, &label, error);
     }
     sinkproof_bench_engine_close(&e);
     return good;

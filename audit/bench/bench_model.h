@@ -24,10 +24,6 @@ bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec,
                                  sinkproof_bench_engine *e, sinkproof_error *error);
 void sinkproof_bench_engine_close(sinkproof_bench_engine *e);
 
-// need[SINKPROOF_BENCH_RESOURCES] of n tokens at positions first .. for each of `sequences`.
-void sinkproof_bench_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                          size_t sequences, size_t first, size_t n, double *need);
-
 // Sequences that are run together, and room for a pass of theirs.
 typedef struct sinkproof_bench_group {
     size_t count;
@@ -44,19 +40,24 @@ void sinkproof_bench_group_close(sinkproof_bench_group *group);
 // Tokens beyond the depth that measuring a decoding takes.
 size_t sinkproof_bench_steps_room(const sinkproof_bench *bench);
 
+// What a row is called; with a series it belongs to a line of a figure, at `at`.
+typedef struct sinkproof_bench_label {
+    char id[96];
+    const char *series;
+    size_t at;
+} sinkproof_bench_label;
+
 // Decodes --decode tokens of each sequence after `depth` of them (what is not there yet is filled
-// in; the last places of the context where there is no room after); a row `id`. With a `series` the
-// row belongs to a figure, at `at`.
+// in; the last places of the context where there is no room after).
 bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                            sinkproof_bench_group *group, const char *id, size_t depth,
-                            const char *series, size_t at, sinkproof_error *error);
+                            sinkproof_bench_group *group, size_t depth,
+                            const sinkproof_bench_label *label, sinkproof_error *error);
 // The same with `count` sequences made for it.
 bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                                  const char *id, size_t count, size_t depth, const char *series,
-                                  size_t at, sinkproof_error *error);
+                                  size_t count, size_t depth, const sinkproof_bench_label *label,
+                                  sinkproof_error *error);
 // A prompt of n tokens from nothing, and the logits of the last.
-bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                             const char *id, size_t n, const char *series, size_t at,
-                             sinkproof_error *error);
+bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e, size_t n,
+                             const sinkproof_bench_label *label, sinkproof_error *error);
 
 #endif

@@ -29,10 +29,9 @@ static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
     bool opened = sinkproof_bench_group_open(&e, 1, most < context ? most : context, &group, error);
     bool good = opened;
     for (size_t i = 0; good && i < bench->depth.n; i++) {
-        char id[96];
-        snprintf(id, sizeof id, "model.decode.depth%zu", bench->depth.at[i]);
-        good = sinkproof_bench_decode(bench, &e, &group, id, bench->depth.at[i],
-                                      "decode, one sequence", bench->depth.at[i], error);
+        sinkproof_bench_label label = {.series = "decode, one sequence", .at = bench->depth.at[i]};
+        snprintf(label.id, sizeof label.id, "model.decode.depth%zu", bench->depth.at[i]);
+        good = sinkproof_bench_decode(bench, &e, &group, bench->depth.at[i], &label, error);
     }
     if (opened) sinkproof_bench_group_close(&group);
     sinkproof_bench_engine_close(&e);
@@ -45,10 +44,9 @@ static bool against_batch(sinkproof_bench *bench, sinkproof_error *error) {
     if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
     bool good = true;
     for (size_t i = 0; good && i < batch.n; i++) {
-        char id[96];
-        snprintf(id, sizeof id, "model.decode.batch%zu", batch.at[i]);
-        good = sinkproof_bench_decode_alone(bench, &e, id, batch.at[i], 0,
-                                            "decode, sequences together", batch.at[i], error);
+        sinkproof_bench_label label = {.series = "decode, sequences together", .at = batch.at[i]};
+        snprintf(label.id, sizeof label.id, "model.decode.batch%zu", batch.at[i]);
+        good = sinkproof_bench_decode_alone(bench, &e, batch.at[i], 0, &label, error);
     }
     sinkproof_bench_engine_close(&e);
     return good;
@@ -59,16 +57,16 @@ static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
     for (int t = 1; good && t <= bench->threads;
          t = t < bench->threads && 2 * t > bench->threads ? bench->threads : 2 * t) {
         sinkproof_bench_engine e;
-        char id[96];
+        sinkproof_bench_label label = {.series = "decode, one sequence", .at = (size_t)t};
         if (!sinkproof_bench_engine_open(bench, bench->model, t, &e, error)) return false;
-        snprintf(id, sizeof id, "model.decode.threads%d", t);
-        good = sinkproof_bench_decode_alone(bench, &e, id, 1, 0, "decode, one sequence", (size_t)t,
-                                            error);
+        snprintf(label.id, sizeof label.id, "model.decode.threads%d", t);
+        good = sinkproof_bench_decode_alone(bench, &e, 1, 0, &label, error);
         size_t n = bench->prompt.n > 0 ? bench->prompt.at[bench->prompt.n - 1] : 512;
-        snprintf(id, sizeof id, "model.prefill.threads%d", t);
         char series[64];
         snprintf(series, sizeof series, "prefill of %zu tokens", n);
-        good = good && sinkproof_bench_prefill(bench, &e, id, n, series, (size_t)t, error);
+        label.series = series;
+        snprintf(label.id, sizeof label.id, "model.prefill.threads%d", t);
+        good = good && sinkproof_bench_prefill(bench, &e, n, &label, error);
         sinkproof_bench_engine_close(&e);
     }
     return good;

@@ -47,7 +47,7 @@ static void run_exp(void *of) {
 }
 
 // Random numbers of size at most 1; the exponentials' arguments from 0 down to -20.
-static stages *make(const sinkproof_bench *bench) {
+static stages *make_operands(const sinkproof_bench *bench) {
     stages *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
     if (s == NULL) abort();
     memset(s, 0, sizeof *s);
@@ -77,7 +77,7 @@ void sinkproof_bench_stages(sinkproof_bench *bench) {
     };
     // In portable C only the fused ones are slow: a call of fmaf each.
     double others = strcmp(bench->table->isa, "portable") == 0 ? 0 : 1;
-    stages *s = make(bench);
+    stages *s = make_operands(bench);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         sinkproof_bench_case c = {.run = all[i].run, .of = s, .threads = 1};
         snprintf(c.id, sizeof c.id, "%s", all[i].id);

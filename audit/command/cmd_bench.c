@@ -117,59 +117,53 @@ static void check_scaling(struct argp_state *state, const char *axis) {
         argp_error(state, "--scaling %s: expected context, batch or threads", axis);
 }
 
+// Where the text of an option is kept as it was given, or NULL.
+static const char **text_option(arguments *in, int key) {
+    switch (key) {
+    case KEY_MODEL:
+        return &in->bench.model;
+    case KEY_ISA:
+        return &in->isa;
+    case KEY_POLICY:
+        return &in->policy;
+    case KEY_ONLY:
+        return &in->bench.only;
+    case KEY_SCALING:
+        return &in->bench.scaling;
+    case KEY_JSON:
+        return &in->json;
+    default:
+        return NULL;
+    }
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     sinkproof_bench *b = &in->bench;
-    switch (key) {
-    case KEY_KERNELS:
+    const char **text = text_option(in, key);
+    if (key == KEY_SCALING) check_scaling(state, value);
+    if (text != NULL)
+        *text = value;
+    else if (key == KEY_KERNELS)
         in->kernels = true;
-        break;
-    case KEY_MODEL:
-        b->model = value;
-        break;
-    case KEY_THREADS:
-        b->threads = (int)parse_count(state, "threads", value, 1, MOST_THREADS);
-        break;
-    case KEY_ISA:
-        in->isa = value;
-        break;
-    case KEY_POLICY:
-        in->policy = value;
-        break;
-    case KEY_PROMPT:
-        parse_list(state, "prompt", value, 1, MOST_TOKENS, &b->prompt);
-        break;
-    case KEY_DECODE:
-        b->decode = parse_count(state, "decode", value, 1, SINKPROOF_BENCH_REPEATS);
-        break;
-    case KEY_DEPTH:
-        parse_list(state, "depth", value, 0, MOST_TOKENS, &b->depth);
-        break;
-    case KEY_BATCH:
-        parse_list(state, "batch", value, 1, 4096, &b->batch);
-        break;
-    case KEY_REPEAT:
-        b->repeat = parse_count(state, "repeat", value, 1, SINKPROOF_BENCH_REPEATS);
-        break;
-    case KEY_QUICK:
+    else if (key == KEY_QUICK)
         b->quick = true;
-        break;
-    case KEY_ONLY:
-        b->only = value;
-        break;
-    case KEY_SCALING:
-        check_scaling(state, value);
-        b->scaling = value;
-        break;
-    case KEY_JSON:
-        in->json = value;
-        break;
-    case ARGP_KEY_ARG:
+    else if (key == KEY_THREADS)
+        b->threads = (int)parse_count(state, "threads", value, 1, MOST_THREADS);
+    else if (key == KEY_PROMPT)
+        parse_list(state, "prompt", value, 1, MOST_TOKENS, &b->prompt);
+    else if (key == KEY_DECODE)
+        b->decode = parse_count(state, "decode", value, 1, SINKPROOF_BENCH_REPEATS);
+    else if (key == KEY_DEPTH)
+        parse_list(state, "depth", value, 0, MOST_TOKENS, &b->depth);
+    else if (key == KEY_BATCH)
+        parse_list(state, "batch", value, 1, 4096, &b->batch);
+    else if (key == KEY_REPEAT)
+        b->repeat = parse_count(state, "repeat", value, 1, SINKPROOF_BENCH_REPEATS);
+    else if (key == ARGP_KEY_ARG)
         argp_error(state, "unexpected '%s': a model is named by --model", value);
-        break;
-    default:
+    else
         return ARGP_ERR_UNKNOWN;
-    }
     return 0;
 }
 
@@ -187,7 +181,7 @@ static void set_list(sinkproof_bench_list *list, size_t n, const size_t *at) {
 }
 
 // What the command line left open.
-static void complete(arguments *in) {
+static void fill_defaults(arguments *in) {
     static const size_t prompt[] = {32, 128, 512}, depth[] = {0, 4096}, batch[] = {4, 16};
     static const size_t quick_prompt[] = {8, 32}, quick_depth[] = {0, 16}, quick_batch[] = {2};
     static const size_t scaling_depth[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096};
@@ -202,7 +196,7 @@ static void complete(arguments *in) {
     set_list(&b->batch, b->quick ? 1 : 2, b->quick ? quick_batch : batch);
 }
 
-static int wrong(const sinkproof_error *error) {
+static int refuse_usage(const sinkproof_error *error) {
     fprintf(stderr, "sinkproof bench: %s\n", error->text);
     return SINKPROOF_USAGE;
 }
@@ -277,11 +271,11 @@ int sinkproof_cmd_bench(int argc, char **argv) {
     sinkproof_error error;
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
-    complete(&in);
-    if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return wrong(&error);
+    fill_defaults(&in);
+    if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return refuse_usage(&error);
     b->table = sinkproof_isa_choose(in.isa, &error);
-    if (b->table == NULL) return wrong(&error);
-    if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return wrong(&error);
+    if (b->table == NULL) return refuse_usage(&error);
+    if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return refuse_usage(&error);
     bool kernels = in.kernels || b->model == NULL;
     sinkproof_pages pages = {0};
     b->rows = json_array();
@@ -292,7 +286,7 @@ int sinkproof_cmd_bench(int argc, char **argv) {
         code = sinkproof_bad_input("bench", &error);
     else if (b->only != NULL && b->matched == 0 && b->scaling == NULL) {
         sinkproof_fail(&error, "--only %s: no case has that in its id", b->only);
-        code = wrong(&error);
+        code = refuse_usage(&error);
     } else
         code = report(&in, &error);
     for (int t = 0; b->scratch_t != NULL && t < b->threads; t++) free(b->scratch_t[t]);

@@ -251,8 +251,11 @@ static double error_in_u(float y, size_t n, const double *a_k, const double *b_k
 }
 
 // 1, then terms of a little more than u: every addition but the first rounds up by almost u.
-static void all_up(size_t n, double *a_k, double *b_k) {
-    for (size_t k = 0; k < n; k++) a_k[k] = k == 0 ? 1 : 0x1.000002p-24, b_k[k] = 1;
+static void draw_all_rounding_up(size_t n, double *a_k, double *b_k) {
+    for (size_t k = 0; k < n; k++) {
+        a_k[k] = k == 0 ? 1 : 0x1.000002p-24;
+        b_k[k] = 1;
+    }
 }
 
 static void keep_worst(double *worst, float y, size_t n, const double *a_k, const double *b_k,
@@ -279,7 +282,7 @@ static void curve_dot(curve *to) {
             for (size_t k = 0; k < n; k++) a_k[k] = fabs(a_k[k]), b_k[k] = fabs(b_k[k]);
             keep_worst(&cells[3], ascending(n, a_k, b_k), n, a_k, b_k, size_k);
         }
-        all_up(n, a_k, b_k);
+        draw_all_rounding_up(n, a_k, b_k);
         keep_worst(&cells[4], ascending(n, a_k, b_k), n, a_k, b_k, size_k);
         cells[5] = sinkproof_gamma((double)n, u) / u;
         cells[6] = fmin(cells[5], sqrt(2 * odds * (double)n));

@@ -31,7 +31,7 @@ typedef struct tour {
     char path[1024];
 } tour;
 
-static void step(tour *t, bool good, const char *what) {
+static void tell_step(tour *t, bool good, const char *what) {
     printf("  %s %s\n\n", good ? "[holds]" : "[BROKEN]", what);
     t->good = t->good && good;
 }
@@ -75,7 +75,7 @@ static bool show_mass(tour *t, sinkproof_error *error) {
     printf("   %zu rows of attention; sink weights from %.2g to %.2g; worst %.2g, bound %.2g "
            "(bound.dot)\n",
            m.rows, m.least, m.most, m.worst, bound);
-    step(t, m.rows > 0 && m.worst <= bound, "the weights sum to 1 - alpha_sink, to rounding");
+    tell_step(t, m.rows > 0 && m.worst <= bound, "the weights sum to 1 - alpha_sink, to rounding");
     return true;
 }
 
@@ -110,8 +110,9 @@ static bool show_truth(tour *t, sinkproof_error *error) {
         printf("   routing: %zu choices of experts, %zu not certified\n", truth.routing.choices,
                truth.routing.ambiguous);
         printf("   the scalar reference in binary64 is off by at most %.2g (estimated)\n", worst);
-        step(t, radius < -100 && truth.routing.ambiguous == 0 && worst < INFINITY,
-             "every logit is known to 100 bits, every choice certified, the reference has no NaN");
+        tell_step(
+            t, radius < -100 && truth.routing.ambiguous == 0 && worst < INFINITY,
+            "every logit is known to 100 bits, every choice certified, the reference has no NaN");
     }
     sinkproof_session_free(session);
     sinkproof_truth_result_clear(&truth);
@@ -165,7 +166,7 @@ static bool show_honest(tour *t, sinkproof_error *error) {
         good = good && j.verdict <= SINKPROOF_VERDICT_WITHIN;
         sinkproof_judgement_free(&j);
     }
-    step(t, good, "nothing outside what honest rounding can do, nothing suspicious");
+    tell_step(t, good, "nothing outside what honest rounding can do, nothing suspicious");
     return true;
 }
 
@@ -208,7 +209,7 @@ static bool show_bugs(tour *t, sinkproof_error *error) {
         good = good && strcmp(at, bugs[b].at) == 0;
         sinkproof_judgement_free(&j);
     }
-    step(t, good, "each convicted at the operation where it happens");
+    tell_step(t, good, "each convicted at the operation where it happens");
     return true;
 }
 

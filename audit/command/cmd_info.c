@@ -125,7 +125,7 @@ static void look_at_slot(survey *in, size_t l, sinkproof_slot slot, double *room
                 stack.name, part->no_sinks - without, stack.cols);
 }
 
-static void look(survey *in) {
+static void survey_weights(survey *in) {
     size_t widest = CHUNK, rows, cols, n;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_slot_shape((sinkproof_slot)s, in->config, &n, &rows, &cols);
@@ -421,7 +421,7 @@ int sinkproof_cmd_info(int argc, char **argv) {
     if (found == NULL || !sinkproof_model_fingerprint(model, &found->fingerprint, &error)) abort();
     found->model = model;
     found->config = sinkproof_model_config(model);
-    look(found);
+    survey_weights(found);
     find_odd(found);
     if (in.json == NULL || strcmp(in.json, "-") != 0) {
         print_config(found, in.model);

@@ -136,58 +136,53 @@ static void check_options(const options *o, struct argp_state *state) {
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    options *o = state->input;
+// Where the text of an option is kept as it was given, or NULL.
+static const char **text_option(options *o, int key) {
     switch (key) {
     case KEY_TOKENS:
-        o->tokens = argument;
-        break;
+        return &o->tokens;
     case KEY_ENGINE:
-        o->engine = argument;
-        break;
+        return &o->engine;
     case KEY_POLICY:
-        o->policy = argument;
-        break;
+        return &o->policy;
     case KEY_TRACE:
-        o->trace = argument;
-        break;
+        return &o->trace;
     case KEY_POINTS:
-        o->points = argument;
-        break;
+        return &o->points;
     case KEY_JSON:
-        o->json = argument;
-        break;
-    case KEY_CHUNK:
-        o->chunk = parse_count(state, "chunk", argument, MAX_CHUNK);
-        break;
-    case KEY_GENERATE:
-        o->generate = parse_count(state, "generate", argument, MAX_CHUNK);
-        break;
-    case KEY_TEMPERATURE:
-        o->temperature = parse_temperature(state, argument);
-        break;
-    case KEY_SEED:
-        o->seed = parse_seed(state, argument);
-        break;
-    case KEY_THREADS:
-        o->threads = parse_count(state, "threads", argument, MAX_THREADS);
-        break;
-    case KEY_STREAMED:
-        o->streamed = true;
-        break;
+        return &o->json;
     case KEY_PACKED:
-        o->packed = argument;
-        break;
-    case ARGP_KEY_ARG:
-        if (o->model != NULL) argp_error(state, "one MODEL, not also '%s'", argument);
-        o->model = argument;
-        break;
-    case ARGP_KEY_END:
-        check_options(o, state);
-        break;
+        return &o->packed;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return NULL;
     }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    options *o = state->input;
+    const char **text = text_option(o, key);
+    if (text != NULL)
+        *text = argument;
+    else if (key == KEY_CHUNK)
+        o->chunk = parse_count(state, "chunk", argument, MAX_CHUNK);
+    else if (key == KEY_GENERATE)
+        o->generate = parse_count(state, "generate", argument, MAX_CHUNK);
+    else if (key == KEY_TEMPERATURE)
+        o->temperature = parse_temperature(state, argument);
+    else if (key == KEY_SEED)
+        o->seed = parse_seed(state, argument);
+    else if (key == KEY_THREADS)
+        o->threads = parse_count(state, "threads", argument, MAX_THREADS);
+    else if (key == KEY_STREAMED)
+        o->streamed = true;
+    else if (key == ARGP_KEY_ARG && o->model != NULL)
+        argp_error(state, "one MODEL, not also '%s'", argument);
+    else if (key == ARGP_KEY_ARG)
+        o->model = argument;
+    else if (key == ARGP_KEY_END)
+        check_options(o, state);
+    else
+        return ARGP_ERR_UNKNOWN;
     return 0;
 }
 

@@ -88,14 +88,14 @@ static const struct argp parser = {
 
 // ---- finding statements -----------------------------------------------------------------------
 
-static const verify_statement *find(const char *id) {
+static const verify_statement *find_statement(const char *id) {
     const verify_statement *s;
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
         if (strcmp(s->id, id) == 0) return s;
     return NULL;
 }
 
-static int unknown(const char *id) {
+static int refuse_unknown(const char *id) {
     const verify_statement *s, *nearest[3] = {NULL};
     size_t distance[3] = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++) {
@@ -341,14 +341,14 @@ static void print_summary(const verify_result *results, size_t n) {
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t *real(double x) {
+static json_t *real_or_null(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
 static json_t *measure_json(const verify_measure *m) {
     return json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
-                     (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst", real(m->worst),
-                     "bound", json_real(1));
+                     (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst",
+                     real_or_null(m->worst), "bound", json_real(1));
 }
 
 static json_t *result_json(const verify_result *r, const options *o) {
@@ -376,8 +376,8 @@ static json_t *result_json(const verify_result *r, const options *o) {
                       "instances", (json_int_t)r->ball.instances, "entries",
                       (json_int_t)r->ball.entries, "broken",
                       (json_int_t)(r->ball.broken + r->grid.broken), "radius_log2",
-                      real(r->ball.radius_log2), "worst", real(r->ball.share), "bound",
-                      json_real(1), "grid_cases", (json_int_t)r->grid.cases));
+                      real_or_null(r->ball.radius_log2), "worst", real_or_null(r->ball.share),
+                      "bound", json_real(1), "grid_cases", (json_int_t)r->grid.cases));
     if (r->measure.values > 0) json_object_set_new(entry, "measured", measure_json(&r->measure));
     if (r->experiment.values > 0)
         json_object_set_new(entry, "experiment", measure_json(&r->experiment));
@@ -399,17 +399,17 @@ static bool write_results(const options *o, const verify_result *results, size_t
 
 // ---- the command -------------------------------------------------------------------------------
 
-static int list(void) {
+static int list_statements(void) {
     const verify_statement *s;
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
         printf("%-23s%-5s%s\n", s->id, s->letters, s->title);
     return SINKPROOF_HOLDS;
 }
 
-static int check(const options *o, const verify_plant *plant) {
+static int check_statements(const options *o, const verify_plant *plant) {
     size_t n = o->n_ids > 0 ? o->n_ids : sinkproof_verify_count();
     for (size_t k = 0; k < o->n_ids; k++)
-        if (find(o->ids[k]) == NULL) return unknown(o->ids[k]);
+        if (find_statement(o->ids[k]) == NULL) return refuse_unknown(o->ids[k]);
     bool text = o->json == NULL || strcmp(o->json, "-") != 0;
     verify_result *results = calloc(n, sizeof *results);
     if (results == NULL) abort();
@@ -417,7 +417,7 @@ static int check(const options *o, const verify_plant *plant) {
     if (text) print_head();
     for (size_t k = 0; k < n; k++) {
         const verify_statement *s =
-            o->n_ids > 0 ? find(o->ids[k]) : sinkproof_verify_statement_at(k);
+            o->n_ids > 0 ? find_statement(o->ids[k]) : sinkproof_verify_statement_at(k);
         sinkproof_progress("verify", s->id, k, n);
         results[k] = sinkproof_verify(s, &o->how, plant);
         if (!results[k].holds || results[k].missing[0] != '\0') code = SINKPROOF_BUG;
@@ -441,7 +441,7 @@ int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
     argp_err_exit_status = SINKPROOF_USAGE;
     int code = SINKPROOF_USAGE;
     if (argp_parse(&parser, argc, argv, 0, NULL, &o) == 0)
-        code = o.list ? list() : check(&o, plant);
+        code = o.list ? list_statements() : check_statements(&o, plant);
     free(o.ids);
     return code;
 }

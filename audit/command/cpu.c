@@ -5,12 +5,15 @@
 // its memory.
 #include "audit/command/cpu.h"
 
+#include "fast/kernels/isa.h"
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int sinkproof_cpu_threads(void) {
+// Processors that this process may run on.
+static int count_threads(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
     return (int)sysconf(_SC_NPROCESSORS_ONLN); // more processors than a cpu_set_t holds
@@ -29,13 +32,13 @@ static bool read_line(const char *path, char *text, int size) {
     return good;
 }
 
-static long known(int name) {
+static long system_value(int name) {
     long value = sysconf(name);
     return value > 0 ? value : 0;
 }
 
-static memory look(void) {
-    memory m = {.page = known(_SC_PAGESIZE), .huge_pages = "unknown"};
+static memory measure_memory(void) {
+    memory m = {.page = system_value(_SC_PAGESIZE), .huge_pages = "unknown"};
     char text[128];
     // "always [madvise] never": the one in force stands in brackets.
     if (read_line("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text)) {
@@ -48,16 +51,17 @@ static memory look(void) {
     if (read_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text))
         m.huge_page = strtol(text, NULL, 10);
 #ifdef _SC_LEVEL1_DCACHE_SIZE // glibc
-    m.l1_data = known(_SC_LEVEL1_DCACHE_SIZE);
-    m.l2 = known(_SC_LEVEL2_CACHE_SIZE);
-    m.l3 = known(_SC_LEVEL3_CACHE_SIZE);
-    m.line = known(_SC_LEVEL1_DCACHE_LINESIZE);
+    m.l1_data = system_value(_SC_LEVEL1_DCACHE_SIZE);
+    m.l2 = system_value(_SC_LEVEL2_CACHE_SIZE);
+    m.l3 = system_value(_SC_LEVEL3_CACHE_SIZE);
+    m.line = system_value(_SC_LEVEL1_DCACHE_LINESIZE);
 #endif
     return m;
 }
 
-json_t *sinkproof_cpu_json(const sinkproof_kernels *chosen) {
-    memory m = look();
+// One result of the JSON envelope, id "cpu"; `chosen` is the table that runs.
+static json_t *cpu_json(const sinkproof_kernels *chosen) {
+    memory m = measure_memory();
     json_t *sets = json_array(), *caches = json_object();
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
         const char *why;
@@ -76,9 +80,9 @@ json_t *sinkproof_cpu_json(const sinkproof_kernels *chosen) {
             json_object_set_new(caches, sizes[i].name, json_integer(sizes[i].bytes));
     return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o}", "id", "cpu",
                      "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(), "sets",
-                     sets, "chosen", chosen->isa, "mode", chosen->mode, "threads",
-                     sinkproof_cpu_threads(), "page_bytes", (json_int_t)m.page, "huge_page_bytes",
-                     (json_int_t)m.huge_page, "huge_pages", m.huge_pages, "cache_bytes", caches);
+                     sets, "chosen", chosen->isa, "mode", chosen->mode, "threads", count_threads(),
+                     "page_bytes", (json_int_t)m.page, "huge_page_bytes", (json_int_t)m.huge_page,
+                     "huge_pages", m.huge_pages, "cache_bytes", caches);
 }
 
 static void print_size(const char *name, long bytes) {
@@ -88,9 +92,9 @@ static void print_size(const char *name, long bytes) {
 }
 
 static void print_cpu(const sinkproof_kernels *chosen) {
-    memory m = look();
+    memory m = measure_memory();
     printf("processor   %s\n", sinkproof_isa_processor());
-    printf("threads     %d\n", sinkproof_cpu_threads());
+    printf("threads     %d\n", count_threads());
     printf("pages       %ld bytes; transparent huge pages", m.page);
     print_size(" of", m.huge_page);
     printf(": %s\ncaches      ", m.huge_pages);
@@ -118,7 +122,7 @@ int sinkproof_info_cpu(const char *json) {
     }
     if (json == NULL || strcmp(json, "-") != 0) print_cpu(chosen);
     if (json == NULL) return SINKPROOF_HOLDS;
-    json_t *results = json_pack("[o]", sinkproof_cpu_json(chosen));
+    json_t *results = json_pack("[o]", cpu_json(chosen));
     return sinkproof_write_json(json, "info", SINKPROOF_HOLDS, results, &error)
                ? SINKPROOF_HOLDS
                : sinkproof_bad_input("info", &error);

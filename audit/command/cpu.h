@@ -7,13 +7,6 @@
 #define SINKPROOF_CPU_H
 
 #include "audit/command/command.h"
-#include "fast/kernels/isa.h"
-
-// Processors that this process may run on.
-int sinkproof_cpu_threads(void);
-
-// One result of the JSON envelope, id "cpu"; `chosen` is the table that runs.
-json_t *sinkproof_cpu_json(const sinkproof_kernels *chosen);
 
 // `sinkproof info --cpu`: prints it, or writes it to `json` (NULL: no JSON, "-": JSON alone).
 // SINKPROOF_USAGE when SINKPROOF_ISA names no table that runs here.

@@ -7,6 +7,7 @@
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
 #include "proofs/bounds/worst.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static size_t point_of(const sinkproof_truth_place *place) {
 static bool hidden(const truth_study *study, size_t point, size_t layer, size_t at) {
     if (point != SINKPROOF_TRACE_A6) return false;
     size_t j = at % study->n, i = at / study->n % study->n;
-    return j > i || (study->config->sliding[layer] && i - j >= study->config->window);
+    size_t window = study->config->sliding[layer] ? study->config->window : 0;
+    return j > i || j < sinkproof_mask_first(window, i);
 }
 
 static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_srcptr values,

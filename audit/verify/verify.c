@@ -91,7 +91,7 @@ static void gather_balls(verify_result *r, const verify_options *options,
 
 // Is this kind of evidence here? A definition is code that was built; a proof counts when it was
 // checked under the present hashes, on this machine or elsewhere.
-static bool delivered(const verify_result *r, char letter) {
+static bool has_evidence(const verify_result *r, char letter) {
     switch (letter) {
     case 'C':
         return r->statement->proof.state >= VERIFY_PROOF_RECORDED;
@@ -111,7 +111,7 @@ static bool delivered(const verify_result *r, char letter) {
 static void find_missing(verify_result *r) {
     size_t n = 0;
     for (const char *letter = r->statement->letters; *letter != '\0'; letter++)
-        if (!delivered(r, *letter) && n + 1 < sizeof r->missing) r->missing[n++] = *letter;
+        if (!has_evidence(r, *letter) && n + 1 < sizeof r->missing) r->missing[n++] = *letter;
 }
 
 verify_result sinkproof_verify(const verify_statement *statement, const verify_options *options,

@@ -124,7 +124,7 @@ void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
 }
 
 // (1 + a) (1 + b) - 1, rounded up
-static double both(double a, double b) {
+static double compound(double a, double b) {
     return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
 }
 
@@ -150,8 +150,8 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
         arb_div_ui(e_b, e_b, n, VERIFY_BITS);   // the odds
         double kept = arf_get_d(arb_midref(mass), ARF_RND_DOWN);
         double odds = sinkproof_up(arf_get_d(arb_midref(e_b), ARF_RND_UP));
-        double p = both(eta, sinkproof_gamma((double)n, u));
-        double off = both(u, sinkproof_up(p / (1 - p))); // of 1 / D, a quotient
+        double p = compound(eta, sinkproof_gamma((double)n, u));
+        double off = compound(u, sinkproof_up(p / (1 - p))); // of 1 / D, a quotient
         double delta = policy.ulp[SINKPROOF_LOG] * sinkproof_ulp(SINKPROOF_F32, (double)log_n) +
                        0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
         const struct {

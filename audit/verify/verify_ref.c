@@ -47,7 +47,7 @@ void sinkproof_verify_put(verify_measure *result, double error, double bound) {
     result->worst = sinkproof_worst(result->worst, share);
 }
 
-static bool reaches(const sinkproof_honest *set, const arb_t truth) {
+static bool set_reaches(const sinkproof_honest *set, const arb_t truth) {
     arb_t span, end;
     arb_init(span);
     arb_init(end);
@@ -63,7 +63,8 @@ static bool reaches(const sinkproof_honest *set, const arb_t truth) {
 void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
                               const double *value, size_t n) {
     for (size_t k = 0; k < n; k++) {
-        bool inside = set[k].lo <= value[k] && value[k] <= set[k].hi && reaches(&set[k], truth + k);
+        bool inside =
+            set[k].lo <= value[k] && value[k] <= set[k].hi && set_reaches(&set[k], truth + k);
         int above = arf_cmp_d(arb_midref(truth + k), value[k]); // the truth, of the value
         double error = sinkproof_truth_distance(truth + k, value[k]);
         double room = sinkproof_truth_distance(truth + k, above > 0 ? set[k].lo : set[k].hi);

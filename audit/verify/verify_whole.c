@@ -19,8 +19,8 @@ static const double RATE = 1e-9; // of false alarms, for each tensor
 
 // ref/ in binary64 on the embedded model, written as a trace and judged: every point from what it
 // was given itself.
-static bool judged(sinkproof_model *model, const char *path, const int32_t *tokens, size_t n,
-                   sinkproof_judgement *judgement, sinkproof_error *error) {
+static bool judge_reference(sinkproof_model *model, const char *path, const int32_t *tokens,
+                            size_t n, sinkproof_judgement *judgement, sinkproof_error *error) {
     sinkproof_policy policy = policy_named("real-f64");
     sinkproof_trace_writer *writer = NULL;
     sinkproof_trace *trace = NULL;
@@ -57,7 +57,7 @@ void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
     size_t vocab = sinkproof_model_config(model)->vocab;
     for (size_t i = 0; i < TOKENS; i++)
         tokens[i] = (int32_t)sinkproof_draw_from_to(&seed, 0, vocab - 1);
-    if (judged(model, path, tokens, TOKENS, &judgement, &error)) {
+    if (judge_reference(model, path, tokens, TOKENS, &judgement, &error)) {
         for (size_t r = 0; r < judgement.n_reports; r++) {
             const sinkproof_point_report *report = &judgement.reports[r];
             result->values += report->elements - report->undecided;
@@ -97,7 +97,7 @@ static float with_low_bits(float x, unsigned bits, uint32_t drawn) {
 }
 
 // A tensor x W^T of ROWS rows, of which `kinds` differ, as the engine leaves it, judged.
-static sinkproof_drift_result tensor(uint64_t *seed, size_t kinds, engine e) {
+static sinkproof_drift_result judge_products(uint64_t *seed, size_t kinds, engine e) {
     static float x[ROWS * K], w[COLS * K];
     static sinkproof_honest x_k[ROWS * K], w_k[COLS * K], y[ROWS * COLS];
     sinkproof_policy policy = policy_named("f32");
@@ -131,26 +131,26 @@ static sinkproof_drift_result tensor(uint64_t *seed, size_t kinds, engine e) {
 
 void sinkproof_verify_drift(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
-        sinkproof_drift_result r = tensor(&seed, ROWS, HONEST);
+        sinkproof_drift_result r = judge_products(&seed, ROWS, HONEST);
         sinkproof_verify_put(result, fabs(r.gain), r.limit);
     }
 }
 void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
-        sinkproof_drift_result r = tensor(&seed, ROWS, TRUNCATES);
+        sinkproof_drift_result r = judge_products(&seed, ROWS, TRUNCATES);
         sinkproof_verify_put(result, r.limit, fabs(r.gain));
     }
 }
 
 void sinkproof_verify_spread(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
-        sinkproof_drift_result r = tensor(&seed, ROWS, HONEST);
+        sinkproof_drift_result r = judge_products(&seed, ROWS, HONEST);
         sinkproof_verify_put(result, r.spread.mean, r.spread.limit);
     }
 }
 void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
-        sinkproof_drift_result r = tensor(&seed, ROWS, REDRAWS);
+        sinkproof_drift_result r = judge_products(&seed, ROWS, REDRAWS);
         sinkproof_verify_put(result, r.spread.limit, r.spread.mean);
     }
 }
@@ -179,7 +179,7 @@ void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
 // Two rows again and again are no drift.
 void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
-        sinkproof_drift_result r = tensor(&seed, 2, HONEST);
+        sinkproof_drift_result r = judge_products(&seed, 2, HONEST);
         sinkproof_verify_put(result, fabs(r.gain), r.limit);
     }
 }

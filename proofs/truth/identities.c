@@ -160,8 +160,9 @@ static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball
     }
 }
 
-void sinkproof_identity_try(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
-                            slong bits, sinkproof_identity_outcome *outcome) {
+// One instance, added to the outcome.
+static void add_instance(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                         slong bits, sinkproof_identity_outcome *outcome) {
     for (size_t h = 0; identity->finite && h < m->heads; h++)
         if (!isfinite(m->b_h[h])) return;
     size_t n = entries_of(identity, m), broken = 0;
@@ -201,7 +202,7 @@ sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *id
     // A statement about finite sink logits passes over the other instances.
     for (uint64_t number = 0; outcome.instances < count && number < 8 * (count + 1); number++) {
         sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
-        sinkproof_identity_try(identity, &m, bits, &outcome);
+        add_instance(identity, &m, bits, &outcome);
         sinkproof_ball_clear(&m);
     }
     return outcome;

@@ -92,9 +92,6 @@ typedef struct sinkproof_identity_outcome {
     uint64_t first_broken;
 } sinkproof_identity_outcome;
 
-// One instance, added to the outcome.
-void sinkproof_identity_try(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
-                            slong bits, sinkproof_identity_outcome *outcome);
 // The first `count` instances of a seed that the identity is about.
 sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
                                                     uint64_t seed, size_t count, slong bits);

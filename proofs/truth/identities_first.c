@@ -215,36 +215,38 @@ static void set_opposite_values(eviction *e) {
     for (size_t k = 0; k < e->kept.n * dim; k++) e->kept.x_gjd[k] = -1;
 }
 //< bound.evict
-static void eviction_error(arb_ptr out, instance m, slong bits) {
+
+// Something of an eviction, as it is drawn or where the bound is reached.
+static void measure(arb_ptr out, instance m, bool opposite, slong bits,
+                    void (*of)(arb_ptr out, const eviction *e, slong bits)) {
     eviction e;
     eviction_init(&e, m, bits);
-    error_of(out, &e, bits);
+    if (opposite) set_opposite_values(&e);
+    of(out, &e, bits);
     eviction_clear(&e);
 }
-static void eviction_bound(arb_ptr out, instance m, slong bits) {
-    eviction e;
-    eviction_init(&e, m, bits);
-    bound_of(out, &e, bits);
-    arb_t above; // V = (1 + 2^-20) max |v|: with V = max |v| the bound can be reached
+
+// With V = max |v| the bound can be reached: V = (1 + 2^-20) max |v|.
+static void bound_above(arb_ptr out, const eviction *e, slong bits) {
+    arb_t above;
+    bound_of(out, e, bits);
     arb_init(above);
     arb_set_d(above, 1 + 0x1p-20);
-    for (size_t d = 0; d < e.all.dim; d++) arb_mul(out + d, out + d, above, bits);
+    for (size_t d = 0; d < e->all.dim; d++) arb_mul(out + d, out + d, above, bits);
     arb_clear(above);
-    eviction_clear(&e);
+}
+
+static void eviction_error(arb_ptr out, instance m, slong bits) {
+    measure(out, m, false, bits, error_of);
+}
+static void eviction_bound(arb_ptr out, instance m, slong bits) {
+    measure(out, m, false, bits, bound_above);
 }
 static void largest_error(arb_ptr out, instance m, slong bits) {
-    eviction e;
-    eviction_init(&e, m, bits);
-    set_opposite_values(&e);
-    error_of(out, &e, bits);
-    eviction_clear(&e);
+    measure(out, m, true, bits, error_of);
 }
 static void bound_reached(arb_ptr out, instance m, slong bits) {
-    eviction e;
-    eviction_init(&e, m, bits);
-    set_opposite_values(&e);
-    bound_of(out, &e, bits);
-    eviction_clear(&e);
+    measure(out, m, true, bits, bound_of);
 }
 
 //> sink.scale-inside

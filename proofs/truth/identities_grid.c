@@ -16,6 +16,29 @@ typedef struct cell {
     arb_t all, alpha_s, gate, t;
 } cell;
 
+// t: scratch. Each vector but alpha_j is as long as a head's largest.
+static void cell_init(cell *c, size_t n) {
+    c->alpha_j = _arb_vec_init((slong)n);
+    c->left = _arb_vec_init(SINKPROOF_BALL_DIM);
+    c->right = _arb_vec_init(SINKPROOF_BALL_DIM);
+    c->plain = _arb_vec_init(SINKPROOF_BALL_DIM);
+    arb_init(c->all);
+    arb_init(c->alpha_s);
+    arb_init(c->gate);
+    arb_init(c->t);
+}
+
+static void cell_clear(cell *c, size_t n) {
+    _arb_vec_clear(c->alpha_j, (slong)n);
+    _arb_vec_clear(c->left, SINKPROOF_BALL_DIM);
+    _arb_vec_clear(c->right, SINKPROOF_BALL_DIM);
+    _arb_vec_clear(c->plain, SINKPROOF_BALL_DIM);
+    arb_clear(c->all);
+    arb_clear(c->alpha_s);
+    arb_clear(c->gate);
+    arb_clear(c->t);
+}
+
 static void judge(const arb_t left, const arb_t right, double allowed_log2, double size,
                   double *share, double *radius_log2, size_t *broken) {
     double radius =
@@ -87,15 +110,9 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
         sinkproof_ball_draw((sinkproof_ball_ranges){most, 1, spread, 0}, seed, 0);
     if (whole.dim > 2) whole.dim = 2; // two elements of the head say as much as four
     arb_ptr e = _arb_vec_init((slong)most);
-    cell c = {.alpha_j = _arb_vec_init((slong)most),
-              .left = _arb_vec_init(SINKPROOF_BALL_DIM),
-              .right = _arb_vec_init(SINKPROOF_BALL_DIM),
-              .plain = _arb_vec_init(SINKPROOF_BALL_DIM)};
+    cell c;
+    cell_init(&c, most);
     arb_t sum, e_b;
-    arb_init(c.all);
-    arb_init(c.alpha_s);
-    arb_init(c.gate);
-    arb_init(c.t);
     arb_init(sum);
     arb_init(e_b);
     sinkproof_ball_exps(e, &whole, 0, bits);
@@ -110,47 +127,85 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
         }
     }
     _arb_vec_clear(e, (slong)most);
-    _arb_vec_clear(c.alpha_j, (slong)most);
-    _arb_vec_clear(c.left, SINKPROOF_BALL_DIM);
-    _arb_vec_clear(c.right, SINKPROOF_BALL_DIM);
-    _arb_vec_clear(c.plain, SINKPROOF_BALL_DIM);
-    arb_clear(c.all);
-    arb_clear(c.alpha_s);
-    arb_clear(c.gate);
-    arb_clear(c.t);
+    cell_clear(&c, most);
     arb_clear(sum);
     arb_clear(e_b);
     sinkproof_ball_clear(&whole);
     return outcome;
 }
 
-// One length of the running form: sums over the first n keys carried along, so that
+// The running form: sums over the first n keys carried along, so that
 //     (T + S b^V) / (e^b + S) = T / (e^b + S) + (1 - alpha_s) b^V,  T = sum_j e^(s_j) x_j,
-// and the gate from log S. t: scratch.
-static void try_running(cell *c, const sinkproof_ball_instance *m, const arb_t sum, arb_srcptr t_d,
-                        const arb_t e_b, double allowed_log2, double size, slong bits,
+// and the gate from log S.
+typedef struct running {
+    size_t n;
+    double size; // of an element of the head
+    arb_t s, e;  // S, and scratch
+    arb_ptr t_d;
+} running;
+
+static void running_init(running *r, const sinkproof_ball_instance *m) {
+    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
+    r->n = 0;
+    r->size = sinkproof_identity_size(&head, m);
+    arb_init(r->s);
+    arb_init(r->e);
+    r->t_d = _arb_vec_init(SINKPROOF_BALL_DIM);
+}
+
+static void running_clear(running *r) {
+    arb_clear(r->s);
+    arb_clear(r->e);
+    _arb_vec_clear(r->t_d, SINKPROOF_BALL_DIM);
+}
+
+static void add_key(running *r, const sinkproof_ball_instance *m, arb_ptr t, slong bits) {
+    arb_set_d(r->e, m->s_hj[r->n]);
+    arb_exp(r->e, r->e, bits);
+    arb_add(r->s, r->s, r->e, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(t, m->x_gjd[r->n * m->dim + d]);
+        arb_addmul(r->t_d + d, r->e, t, bits);
+    }
+    r->n++;
+}
+
+// One length of it under one sink logit. argument: 4 T + 32 of the logit, what the allowance has
+// beside 3 n.
+static void try_running(cell *c, const sinkproof_ball_instance *m, const running *r,
+                        const arb_t e_b, double argument, slong bits,
                         sinkproof_grid_outcome *outcome) {
+    double allowed_log2 = log2(1.01 * (argument + 3 * (double)r->n)) + 1 - (double)bits;
     size_t broken = 0;
     arb_t one_minus;
     arb_init(one_minus);
-    arb_add(c->all, sum, e_b, bits);
+    arb_add(c->all, r->s, e_b, bits);
     arb_div(c->alpha_s, e_b, c->all, bits);
-    gate_sides(c, one_minus, sum, m->b_h[0], bits);
+    gate_sides(c, one_minus, r->s, m->b_h[0], bits);
     judge(one_minus, c->gate, allowed_log2, 1, &outcome->gate_share, &outcome->gate_radius_log2,
           &broken);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(c->t, m->bv_gd[d]);
-        arb_mul(c->left + d, c->t, sum, bits);
-        arb_add(c->left + d, c->left + d, t_d + d, bits);
+        arb_mul(c->left + d, c->t, r->s, bits);
+        arb_add(c->left + d, c->left + d, r->t_d + d, bits);
         arb_div(c->left + d, c->left + d, c->all, bits);
-        arb_div(c->right + d, t_d + d, c->all, bits);
+        arb_div(c->right + d, r->t_d + d, c->all, bits);
         arb_addmul(c->right + d, c->t, one_minus, bits);
-        judge(c->left + d, c->right + d, allowed_log2, size, &outcome->mass_share,
+        judge(c->left + d, c->right + d, allowed_log2, r->size, &outcome->mass_share,
               &outcome->mass_radius_log2, &broken);
     }
     arb_clear(one_minus);
     outcome->cases++;
     outcome->broken += broken > 0;
+}
+
+enum { MOST_SINKS = 64 };
+
+// 4 T + 32 of the sink logit that stands in m, where the row has `most` keys.
+static double argument_of(sinkproof_ball_instance *m, size_t most, slong bits) {
+    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
+    double k = exp2(sinkproof_identity_allowed_log2(&head, m, bits) + (double)bits - 1);
+    return k / 1.01 - 3 * (double)most;
 }
 
 sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const double *b_k,
@@ -159,49 +214,27 @@ sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const
     sinkproof_ball_instance m =
         sinkproof_ball_draw((sinkproof_ball_ranges){most, 1, spread, 0}, seed, 0);
     if (m.dim > 2) m.dim = 2;
-    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
-    double size = sinkproof_identity_size(&head, &m);
-    double argument[64]; // 4 T + 32 for each sink logit: what the allowance has beside 3 n
-    arb_ptr e_b = _arb_vec_init((slong)sinks), t_d = _arb_vec_init(SINKPROOF_BALL_DIM);
-    cell c = {.left = _arb_vec_init(SINKPROOF_BALL_DIM),
-              .right = _arb_vec_init(SINKPROOF_BALL_DIM)};
-    arb_t sum, e;
-    arb_init(c.all);
-    arb_init(c.alpha_s);
-    arb_init(c.gate);
-    arb_init(c.t);
-    arb_init(sum);
-    arb_init(e);
-    for (size_t s = 0; s < sinks && s < 64; s++) {
+    double argument[MOST_SINKS];
+    arb_ptr e_b = _arb_vec_init((slong)sinks);
+    cell c;
+    running r;
+    cell_init(&c, 1);
+    running_init(&r, &m);
+    for (size_t s = 0; s < sinks && s < MOST_SINKS; s++) {
         m.b_h[0] = b_k[s];
         sinkproof_ball_exp_sink(e_b + s, &m, 0, bits);
-        double k = exp2(sinkproof_identity_allowed_log2(&head, &m, bits) + (double)bits - 1);
-        argument[s] = k / 1.01 - 3 * (double)most;
+        argument[s] = argument_of(&m, most, bits);
     }
-    for (size_t n = 1; n <= most; n++) {
-        arb_set_d(e, m.s_hj[n - 1]);
-        arb_exp(e, e, bits);
-        arb_add(sum, sum, e, bits);
-        for (size_t d = 0; d < m.dim; d++) {
-            arb_set_d(c.t, m.x_gjd[(n - 1) * m.dim + d]);
-            arb_addmul(t_d + d, e, c.t, bits);
-        }
-        for (size_t s = 0; s < sinks && s < 64; s++) {
+    while (r.n < most) {
+        add_key(&r, &m, c.t, bits);
+        for (size_t s = 0; s < sinks && s < MOST_SINKS; s++) {
             m.b_h[0] = b_k[s];
-            double allowed = log2(1.01 * (argument[s] + 3 * (double)n)) + 1 - (double)bits;
-            try_running(&c, &m, sum, t_d, e_b + s, allowed, size, bits, &outcome);
+            try_running(&c, &m, &r, e_b + s, argument[s], bits, &outcome);
         }
     }
     _arb_vec_clear(e_b, (slong)sinks);
-    _arb_vec_clear(t_d, SINKPROOF_BALL_DIM);
-    _arb_vec_clear(c.left, SINKPROOF_BALL_DIM);
-    _arb_vec_clear(c.right, SINKPROOF_BALL_DIM);
-    arb_clear(c.all);
-    arb_clear(c.alpha_s);
-    arb_clear(c.gate);
-    arb_clear(c.t);
-    arb_clear(sum);
-    arb_clear(e);
+    running_clear(&r);
+    cell_clear(&c, 1);
     sinkproof_ball_clear(&m);
     return outcome;
 }

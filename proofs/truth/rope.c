@@ -186,11 +186,8 @@ static void mpfr_correction(mpfr_t out, const sinkproof_config *config, double b
     mpfr_clear(t);
 }
 
-void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
-                         const sinkproof_config *config, mpfr_prec_t bits) {
-    size_t half = config->head_dim / 2;
-    mpfr_t low, high, ramp_d, factor, power, t;
-    mpfr_inits2(bits, low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
+// The ends of the ramp.
+static void mpfr_ends(mpfr_t low, mpfr_t high, const sinkproof_config *config) {
     mpfr_correction(low, config, config->yarn_beta_fast);
     mpfr_correction(high, config, config->yarn_beta_slow);
     if (config->yarn_truncate) {
@@ -200,15 +197,33 @@ void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
     if (mpfr_sgn(low) < 0) mpfr_set_zero(low, 1);
     if (mpfr_cmp_ui(high, config->head_dim - 1) > 0)
         mpfr_set_ui(high, config->head_dim - 1, MPFR_RNDN);
-    if (mpfr_equal_p(low, high)) {
-        set_decimal(t, 0.001);
-        mpfr_add(high, high, t, MPFR_RNDN);
-    }
-    set_decimal(factor, config->yarn_factor);
+    if (!mpfr_equal_p(low, high)) return;
+    mpfr_t apart;
+    mpfr_init2(apart, mpfr_get_prec(high));
+    set_decimal(apart, 0.001);
+    mpfr_add(high, high, apart, MPFR_RNDN);
+    mpfr_clear(apart);
+}
+
+static void mpfr_concentration(mpfr_ptr out, const sinkproof_config *config, mpfr_t factor,
+                               mpfr_prec_t bits) {
+    mpfr_t t;
+    mpfr_init2(t, bits);
     mpfr_log(t, factor, MPFR_RNDN);
     mpfr_div_ui(t, t, 10, MPFR_RNDN);
-    mpfr_add_ui(concentration, t, 1, MPFR_RNDN);
-    if (!(config->yarn_factor > 1)) mpfr_set_ui(concentration, 1, MPFR_RNDN);
+    mpfr_add_ui(out, t, 1, MPFR_RNDN);
+    if (!(config->yarn_factor > 1)) mpfr_set_ui(out, 1, MPFR_RNDN);
+    mpfr_clear(t);
+}
+
+void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
+                         const sinkproof_config *config, mpfr_prec_t bits) {
+    size_t half = config->head_dim / 2;
+    mpfr_t low, high, ramp_d, factor, power, t;
+    mpfr_inits2(bits, low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
+    mpfr_ends(low, high, config);
+    set_decimal(factor, config->yarn_factor);
+    mpfr_concentration(concentration, config, factor, bits);
     for (size_t d = 0; d < half; d++) {
         mpfr_ui_sub(ramp_d, d, low, MPFR_RNDN);
         mpfr_sub(t, high, low, MPFR_RNDN);

@@ -8,35 +8,29 @@
 #include <math.h>
 #include <string.h>
 
-bool sinkproof_config_named(const char *name, sinkproof_config *config) {
-    *config = (sinkproof_config){.n_layers = 24,
-                                 .n_experts = 32,
-                                 .n_chosen = 4,
-                                 .vocab = 201088,
-                                 .hidden = 2880,
-                                 .inter = 2880,
-                                 .n_heads = 64,
-                                 .n_kv_heads = 8,
-                                 .head_dim = 64,
-                                 .window = 128,
-                                 .swiglu_alpha = 1.702,
-                                 .swiglu_limit = 7,
-                                 .rms_eps = 1e-5,
-                                 .rope_theta = 150000,
-                                 .yarn_factor = 32,
-                                 .yarn_beta_fast = 32,
-                                 .yarn_beta_slow = 1,
-                                 .yarn_original_context = 4096,
-                                 .max_context = 131072};
-    sinkproof_config_alternate(config);
-    if (strcmp(name, "gpt-oss-20b") == 0) return true;
-    if (strcmp(name, "gpt-oss-120b") == 0) {
-        config->n_layers = 36;
-        config->n_experts = 128;
-        return true;
-    }
-    // No two widths equal (96, 128, 256, 160, 32), 5 heads to each of 2 key heads, nothing
-    // square: a transposed, swapped or mis-shared view cannot go unnoticed.
+static const sinkproof_config gpt_oss_20b = {.n_layers = 24,
+                                             .n_experts = 32,
+                                             .n_chosen = 4,
+                                             .vocab = 201088,
+                                             .hidden = 2880,
+                                             .inter = 2880,
+                                             .n_heads = 64,
+                                             .n_kv_heads = 8,
+                                             .head_dim = 64,
+                                             .window = 128,
+                                             .swiglu_alpha = 1.702,
+                                             .swiglu_limit = 7,
+                                             .rms_eps = 1e-5,
+                                             .rope_theta = 150000,
+                                             .yarn_factor = 32,
+                                             .yarn_beta_fast = 32,
+                                             .yarn_beta_slow = 1,
+                                             .yarn_original_context = 4096,
+                                             .max_context = 131072};
+
+// No two widths equal (96, 128, 256, 160, 32), 5 heads to each of 2 key heads, nothing
+// square: a transposed, swapped or mis-shared view cannot go unnoticed.
+static void make_tiny(sinkproof_config *config) {
     config->n_layers = 4;
     config->n_experts = 7;
     config->n_chosen = 3;
@@ -47,6 +41,18 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     config->n_kv_heads = 2;
     config->head_dim = 16;
     config->window = 8;
+}
+
+bool sinkproof_config_named(const char *name, sinkproof_config *config) {
+    *config = gpt_oss_20b;
+    sinkproof_config_alternate(config);
+    if (strcmp(name, "gpt-oss-20b") == 0) return true;
+    if (strcmp(name, "gpt-oss-120b") == 0) {
+        config->n_layers = 36;
+        config->n_experts = 128;
+        return true;
+    }
+    make_tiny(config);
     return strcmp(name, "tiny") == 0;
 }
 
@@ -57,7 +63,7 @@ static bool product_fits(size_t a, size_t b, size_t c) {
            !__builtin_mul_overflow(product, c, &product) && product < (size_t)1 << 58;
 }
 
-bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkproof_error *error) {
+static bool check_sizes(const sinkproof_config *c, const char *name, sinkproof_error *error) {
     const struct {
         const char *key;
         size_t value;
@@ -77,6 +83,11 @@ bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkpro
         if (sizes[i].value < 1 || sizes[i].value > (size_t)1 << 30)
             return sinkproof_fail(error, "%s: expected %s from 1 to 2^30, found %zu", name,
                                   sizes[i].key, sizes[i].value);
+    return true;
+}
+
+// What the sizes are to one another, and that their products fit.
+static bool check_relations(const sinkproof_config *c, const char *name, sinkproof_error *error) {
     if (c->n_layers > SINKPROOF_MAX_LAYERS)
         return sinkproof_fail(error, "%s: expected at most %d layers, found %zu", name,
                               SINKPROOF_MAX_LAYERS, c->n_layers);
@@ -102,6 +113,10 @@ bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkpro
                               "%s: expected weights that fit in memory's address range, "
                               "found dimensions whose product does not",
                               name);
+    return true;
+}
+
+static bool check_reals(const sinkproof_config *c, const char *name, sinkproof_error *error) {
     const struct {
         const char *key;
         double value, above;
@@ -121,6 +136,11 @@ bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkpro
                               "%s: expected YaRN's fast beta above the slow one %g, found %g", name,
                               c->yarn_beta_slow, c->yarn_beta_fast);
     return true;
+}
+
+bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkproof_error *error) {
+    return check_sizes(c, name, error) && check_relations(c, name, error) &&
+           check_reals(c, name, error);
 }
 
 json_t *sinkproof_config_make_common(const sinkproof_config *c) {

@@ -6,6 +6,7 @@
 // decide it. Random subsets of the reference's traces under every policy, and the cases that once
 // failed.
 #include "audit/judge/judge_report.h"
+#include "ref/splitmix.h"
 #include "tests/shared/judged.h"
 #include "tests/shared/tap.h"
 
@@ -30,8 +31,7 @@ static const char *const policies[] = {"real-f64", "f32",  "bf16-operands", "ope
 enum { TEXT = 4096 };
 
 static uint64_t draw(uint64_t *seed, uint64_t below) {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (*seed >> 33) % below;
+    return (sinkproof_draw(seed) >> 33) % below;
 }
 
 static void keep_point(char *points, sinkproof_trace_point point, size_t layer) {

@@ -12,6 +12,7 @@
 #include "fast/kernels/linear_amx.h"
 #include "ref/lanes/amx.h"
 #include "ref/lanes/lanes.h"
+#include "ref/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,8 +25,7 @@ enum { ROWS = 100, TOKENS = 150, PANELS = (ROWS + 15) / 16 };
 static uint64_t state = 1;
 
 static uint32_t draw(uint32_t below) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % below);
+    return (uint32_t)((sinkproof_draw(&state) >> 33) % below);
 }
 
 static float float_of(uint16_t bf16) {

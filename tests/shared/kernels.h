@@ -8,6 +8,7 @@
 
 #include "fast/kernels/isa.h"
 #include "ref/lanes/stages.h"
+#include "ref/splitmix.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -17,8 +18,7 @@
 static uint64_t random_state = 1;
 
 static inline uint32_t random_word(void) {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(random_state >> 32);
+    return (uint32_t)(sinkproof_draw(&random_state) >> 32);
 }
 
 // In (-1, 1), all 24 bits in play, small ones often enough.

@@ -7,6 +7,7 @@
 #define SINKPROOF_TESTS_REFERENCE_H
 
 #include "proofs/bounds/worst.h"
+#include "ref/splitmix.h"
 #include "ref/stages.h"
 #include "tests/shared/tap.h"
 
@@ -49,12 +50,9 @@ __attribute__((unused)) static sinkproof_matrix matrix_of(const double *values, 
     };
 }
 
-// SplitMix64, one state for a test; the seed is the start value.
+// One state for a test; the seed is the start value.
 __attribute__((unused)) static uint64_t next_bits(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return sinkproof_draw(state);
 }
 
 // Uniform in [-size, size), a multiple of size 2^-52.

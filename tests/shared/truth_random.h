@@ -8,6 +8,7 @@
 
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
+#include "ref/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +16,8 @@
 
 #define MAYBE_UNUSED __attribute__((unused))
 
-// splitmix64: a counter and a mixing function.
 MAYBE_UNUSED static uint64_t draw(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return sinkproof_draw(state);
 }
 
 MAYBE_UNUSED static size_t draw_below(uint64_t *state, size_t n) {
