@@ -78,7 +78,8 @@ void sinkproof_model_close(sinkproof_model *model);
 const char *sinkproof_model_spec(const sinkproof_model *model);   // as it was opened
 const char *sinkproof_model_layout(const sinkproof_model *model); // "synthetic", "hf-mxfp4", ...
 // Of configuration and weights: the same in every container.
-uint64_t sinkproof_model_fingerprint(const sinkproof_model *model);
+bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
+                                 sinkproof_error *error);
 // Lives with the model.
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
 
@@ -263,9 +264,9 @@ typedef struct sinkproof_trial_options {
     bool local;         // without the comparison with the truth end to end
     bool no_hint;       // without a look for one override that would explain a bug
     bool forms;         // name the form of each stage that the trace fits: some more judgements
-    // Called with the share of the judgement at hand that is done, 1 at its end; `policy` is the
-    // one that is tried. On the thread that judges.
-    void (*progress)(void *context, const char *policy, double share);
+    // Called with the share of the judgement at hand that is done, 1 at its end; `what` is the
+    // policy that is tried, "forms" or "a cause".
+    void (*progress)(void *context, const char *what, double share);
     void *context;
 } sinkproof_trial_options;
 

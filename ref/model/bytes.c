@@ -87,11 +87,20 @@ bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof
     return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
 }
 
+bool sinkproof_output_memory(sinkproof_output *output, char **bytes, size_t *length,
+                             sinkproof_error *error) {
+    *bytes = NULL;
+    *output = (sinkproof_output){open_memstream(bytes, length), strdup("(memory)"), NULL};
+    if (output->stream != NULL && output->path != NULL) return true;
+    sinkproof_output_drop(output);
+    return sinkproof_fail(error, "no memory for a file in memory");
+}
+
 bool sinkproof_output_finish(sinkproof_output *output, sinkproof_error *error) {
     bool good = !ferror(output->stream);
     good = fclose(output->stream) == 0 && good;
     output->stream = NULL;
-    if (good) good = rename(output->temporary, output->path) == 0;
+    if (good && output->temporary != NULL) good = rename(output->temporary, output->path) == 0;
     if (!good) sinkproof_fail(error, "%s: cannot write: %s", output->path, strerror(errno));
     if (good) {
         free(output->temporary);

@@ -42,9 +42,9 @@ MAY = {
     # The products of audit/: a trace knows the model alone, the judge the traces and the bounds, verify
     # both, engine and bench the fast path; the command knows them all, and none of them the command.
     "audit": ({"ref"}, lambda h: h in C),
-    "audit/trace": ({"ref", "audit/trace", "audit/version.h"}, lambda h: h in C | POSIX),
+    "audit/trace": ({"ref", "audit/trace", "audit/sinkproof.h", "audit/version.h"}, lambda h: h in C | POSIX),
     "audit/engine": ({"ref", "fast", "audit/engine"}, lambda h: h in C),
-    "audit/judge": ({"ref", "proofs", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
     "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),
     "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
