@@ -172,12 +172,6 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     s->rows += m;
 }
 
-// Does one word of the list name this tensor? "A9", "03.A9", or "A4" for "A4.q".
-static bool word_names(const char *word, size_t length, const char *full, const char *point) {
-    if (strlen(full) == length && strncmp(word, full, length) == 0) return true;
-    return strncmp(word, point, length) == 0 && (point[length] == '\0' || point[length] == '.');
-}
-
 // Marks what the list asks for; every word must name something.
 static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof_error *error) {
     const char *word = points;
@@ -185,10 +179,8 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
         size_t length = strcspn(word, ","), named = 0;
         for (size_t l = 0; l < w->n_layers; l++)
             for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-                char full[SINKPROOF_TRACE_NAME];
-                const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
-                sinkproof_trace_name((sinkproof_trace_point)p, l, full);
-                if (length == 0 || !word_names(word, length, full, name)) continue;
+                if (!sinkproof_trace_word_names(word, length, (sinkproof_trace_point)p, l))
+                    continue;
                 w->slots_lp[l * SINKPROOF_TRACE_POINTS + (size_t)p].wanted = true;
                 named++;
             }
@@ -264,7 +256,7 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
     w->n_layers = sinkproof_model_config(model)->n_layers;
     w->path = strdup(path != NULL ? path : "(memory)");
     w->slots_lp = calloc(w->n_layers * SINKPROOF_TRACE_POINTS, sizeof *w->slots_lp);
-    w->observer = (sinkproof_observer){see_piece, w};
+    w->observer = (sinkproof_observer){.see = see_piece, .context = w};
     snprintf(w->policy, sizeof w->policy, "%s", policy->name);
     snprintf(w->engine, sizeof w->engine, "%s", engine);
     bool good = w->path != NULL && w->slots_lp != NULL && n > 0;

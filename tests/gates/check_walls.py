@@ -44,6 +44,8 @@ MAY = {
     "audit": ({"ref"}, lambda h: h in C),
     "audit/trace": ({"ref", "audit/trace", "audit/sinkproof.h", "audit/version.h"}, lambda h: h in C | POSIX),
     "audit/engine": ({"ref", "fast", "audit/engine"}, lambda h: h in C),
+    "audit/face": ({"ref", "audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/face"},
+                   lambda h: h in C),
     "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
     "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),
