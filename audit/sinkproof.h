@@ -220,7 +220,8 @@ const double *sinkproof_call_input(const sinkproof_call *call, const char *name)
 // A4.q, A4.k, A11, A12, A13, M1, M2, M3, M4, M10, M11, M12, F1, F2 of engines ref and lanes; fewer
 // of fast. M2 takes M3 and M4 with it, and M3 takes M4: a run refuses to start with one alone.
 // Anything else, and a list from which the point cannot be computed, is an error that says what
-// can. NULL for `stage` gives the engine's own back. What was said last of a point holds.
+// can. NULL for `stage` gives the engine's own back. What was said last of a point holds. The run
+// is reset.
 bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *from,
                            sinkproof_stage_function *stage, void *context, sinkproof_error *error);
 

@@ -316,8 +316,6 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
     sinkproof_replaced own = {.stage = stage, .context = context};
     if (run == NULL || point == NULL)
         return sinkproof_fail(error, "expected a run and a point, found NULL");
-    if (sinkproof_run_length(run) > 0)
-        return sinkproof_fail(error, "a stage is replaced before the first token: reset the run");
     if (!parse_target(run, point, &target, &first, &last) ||
         !sinkproof_runner_replaces(run->engine, &run->policy, target))
         return refuse_point(run, point, error);
@@ -327,6 +325,7 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
         return false;
     for (size_t l = first; l < last; l++) *replaced_at(run, l, target) = own;
     refresh_needed(run);
+    sinkproof_run_reset(run); // what it holds of earlier tokens may not be what the stage needs
     return true;
 }
 
