@@ -51,7 +51,8 @@ static sinkproof_trace *trace_of(sinkproof_run *run) {
 
 static sinkproof_ruling *ruling_of(const sinkproof_trace *trace) {
     sinkproof_ruling *ruling;
-    sinkproof_trial_options how = {.size = sizeof how, .policy = "f32", .local = true};
+    sinkproof_trial_options how = {
+        .size = sizeof how, .policy = "f32", .local = true, .no_hint = true};
     need(sinkproof_judge_trace(model, trace, &how, &ruling, &error));
     return ruling;
 }
@@ -150,17 +151,20 @@ static void check_untouched(const char *engine) {
     sinkproof_policy policy;
     sinkproof_run *plain = new_run(engine, 0);
     sinkproof_trace *expected = trace_of(plain);
-    size_t places = 0, other = 0, tensors = 0, calls = 0, dishonest = 0, shared;
+    size_t places = 0, other = 0, tensors = 0, calls = 0, dishonest = 0, judged = 0, shared;
     need(sinkproof_policy_parse("f32", &policy, &error));
     for (size_t i = 0; i < sizeof froms / sizeof froms[0]; i++) {
         sinkproof_run *run = new_run(engine, 0);
         if (sinkproof_run_replace(run, froms[i][0], froms[i][1], leave, &calls, &error)) {
             sinkproof_trace *trace = trace_of(run);
-            sinkproof_ruling *ruling = ruling_of(trace);
             other += apart(expected, trace, &shared);
             tensors += shared;
-            dishonest += sinkproof_ruling_verdict(ruling) > SINKPROOF_VERDICT_UNDECIDED;
-            sinkproof_ruling_free(ruling);
+            if (shared < sinkproof_trace_count(expected)) { // the others are the plain trace
+                sinkproof_ruling *ruling = ruling_of(trace);
+                dishonest += sinkproof_ruling_verdict(ruling) > SINKPROOF_VERDICT_UNDECIDED;
+                sinkproof_ruling_free(ruling);
+                judged++;
+            }
             sinkproof_trace_close(trace);
             places++;
         }
@@ -170,7 +174,9 @@ static void check_untouched(const char *engine) {
        "%s: a stage that leaves what it finds, in %zu places, %zu calls: the same bits in all %zu "
        "tensors",
        engine, places, calls, tensors);
-    ok(dishonest == 0, "%s: none of the %zu traces is called a bug or suspicious", engine, places);
+    ok(dishonest == 0 && judged > 2,
+       "%s: %zu of the traces leave points out, and none is called a bug or suspicious", engine,
+       judged);
     sinkproof_trace_close(expected);
     sinkproof_run_free(plain);
 }
@@ -257,8 +263,6 @@ static void check_inputs(void) {
     sinkproof_ruling *ruling = ruling_of(own);
     ok(sinkproof_ruling_exit(ruling) == 1 && strcmp(sinkproof_ruling_first(ruling), "01.A1") == 0,
        "one layer's stage alone: convicted at %s", sinkproof_ruling_first(ruling));
-    ok(sinkproof_ruling_explained_by(ruling) == NULL && sinkproof_ruling_undecided(ruling) == 0,
-       "no override explains it, and every other point is decided");
     sinkproof_ruling_free(ruling);
     sinkproof_trace_close(own);
     sinkproof_trace_close(plain);
