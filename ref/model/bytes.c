@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool open_regular(const char *path, int *descriptor, size_t *length,
@@ -62,24 +63,33 @@ void sinkproof_unmap_file(const uint8_t *bytes, size_t length) {
     if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
 }
 
+// A file that nobody has, "PATH.1b2c3d", with the rights that the process gives to new files.
+static int open_new(const char *path, char *name) {
+    struct timespec now = {0, 0};
+    int descriptor = -1;
+    for (unsigned tried = 0; descriptor < 0 && tried < 1000; tried++) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        unsigned tail = (unsigned)now.tv_nsec ^ (unsigned)getpid() << 8 ^ tried;
+        sprintf(name, "%s.%06x", path, tail & 0xffffff);
+        descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor < 0 && errno != EEXIST) break;
+    }
+    return descriptor;
+}
+
 bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof_error *error) {
     *output = (sinkproof_output){NULL, strdup(path), malloc(strlen(path) + 8)};
     if (output->path == NULL || output->temporary == NULL) {
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: out of memory", path);
     }
-    strcpy(output->temporary, path);
-    strcat(output->temporary, ".XXXXXX");
-    int descriptor = mkstemp(output->temporary);
+    int descriptor = open_new(path, output->temporary);
     if (descriptor < 0) {
         free(output->temporary);
         output->temporary = NULL; // nothing was made, nothing is to be removed
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(descriptor, 0666 & ~mask);
     output->stream = fdopen(descriptor, "wb");
     if (output->stream != NULL) return true;
     close(descriptor);
