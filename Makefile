@@ -71,9 +71,11 @@ TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py
-ONCE    += tests/doc/test_pictures.py tests/ref/test_alone.sh
+ONCE    += tests/doc/test_pictures.py tests/ref/test_alone.sh tests/audit/test_install.sh
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
+else
+TO_INSTALL := library pages
 endif
 FUZZERS := $(wildcard tests/*/fuzz_*.c)
 
@@ -179,7 +181,7 @@ $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
-test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref  ## install what is missing, build, run every test (CI=true: a skip fails)
+test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref $(TO_INSTALL)  ## install what is missing, build, run every test (CI=true: a skip fails)
 	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
 
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers
