@@ -27,7 +27,9 @@ endif
 WARN    := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion \
            -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Werror
 OPT     := -O2 -g
-CFLAGS  := $(WARN) $(OPT) -ffp-contract=off -fno-math-errno -I. $(SANITIZE) $(EXTRA_CFLAGS)
+# The same objects go into the command, the tests and the shared library.
+PIC     := -fPIC -fno-semantic-interposition
+CFLAGS  := $(WARN) $(OPT) $(PIC) -ffp-contract=off -fno-math-errno -I. $(SANITIZE) $(EXTRA_CFLAGS)
 # -fno-math-errno changes no value: it only lets sqrt be one instruction.
 
 # fast/ is compiled at -O3: its kernel bodies are loops over sixteen lanes that have to be unrolled
@@ -62,21 +64,23 @@ REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c)
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
              $(wildcard fast/*/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
-AUDIT   := $(filter-out audit/command/main.c,$(wildcard audit/*/*.c))
+AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
 HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py
-ONCE    += tests/doc/test_pictures.py tests/gates/test_stems.py tests/ref/test_alone.sh
+ONCE    += tests/doc/test_pictures.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
 ifneq ($(BUILD),build/release)
 SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
+else
+TO_INSTALL := library pages
 endif
 FUZZERS := $(wildcard tests/*/fuzz_*.c)
 
 OBJECTS := $(LIBRARY:%.c=$(BUILD)/%.o)
-ARCHIVE := $(BUILD)/libsinkproof.a
+ARCHIVE := $(BUILD)/rooms.a
 PROGRAM := $(BUILD)/sinkproof
 # The programs of all rooms' tests lie side by side: build/release/tests/NAME.
 program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
@@ -84,10 +88,10 @@ TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
 
 .PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed mutants-all exercise book pdf slides test-book install clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed mutants-all exercise book pdf slides test-book library pages install uninstall deb clean FORCE
 .DELETE_ON_ERROR:
 
-all: $(PROGRAM) $(ARCHIVE)  ## build the command and libsinkproof.a under build/release
+all: $(PROGRAM) library  ## build the command, and libsinkproof under build/release/library
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -177,7 +181,7 @@ $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
-test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref  ## install what is missing, build, run every test (CI=true: a skip fails)
+test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref $(TO_INSTALL)  ## install what is missing, build, run every test (CI=true: a skip fails)
 	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
 
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers
@@ -346,12 +350,79 @@ format:  ## clang-format every C file in place
 check-format:  ## fail when clang-format would change a file
 	@clang-format --dry-run -Werror $(FORMATTED)
 
-install: $(PROGRAM) $(ARCHIVE)  ## copy command, library and headers below PREFIX (DESTDIR is honoured)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/sinkproof
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sinkproof
-	install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib/libsinkproof.a
-	for header in $(filter ref/%.h fast/%.h,$(HEADERS)); do \
-	    install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/sinkproof/$$header || exit 1; done
+# ---- the library and its installation
+
+# What a program of one's own links: the rooms below the judge and the engines, behind audit/sinkproof.h.
+# Only what that header declares is visible, in the shared library under a version, in the static one too.
+VERSION := $(shell sed -n 's/^.define SINKPROOF_VERSION "\(.*\)"/\1/p' audit/version.h)
+MAJOR   := $(firstword $(subst ., ,$(VERSION)))
+LIB     := $(BUILD)/library
+SHARED  := $(LIB)/libsinkproof.so.$(VERSION)
+STATIC  := $(LIB)/libsinkproof.a
+LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(wildcard $(patsubst %,%/*.c,proofs/bounds audit/trace audit/judge audit/engine audit/face)))
+PRIVATE := $(OPENMP) -lopenblas -ljansson -lm
+
+library: $(SHARED) $(STATIC)
+
+$(LIB)/names: audit/sinkproof.h
+	@mkdir -p $(@D)
+	@sed -e 's://.*::' -e '/typedef/d' $< | grep -oE '\bsinkproof_[a-z0-9_]+\(' | tr -d '(' | sort -u > $@
+
+$(SHARED): $(LINKED) $(LIB)/names
+	@{ echo 'SINKPROOF_$(basename $(VERSION)) {'; echo 'global:'; sed 's/$$/;/' $(LIB)/names; echo 'local: *; };'; } > $(LIB)/map
+	$(call say,link $@)$(CC) $(CFLAGS) -shared -Wl,-soname,libsinkproof.so.$(MAJOR) -Wl,--version-script=$(LIB)/map \
+	    -Wl,-z,defs $(LINKED) -o $@ $(PRIVATE)
+
+$(STATIC): $(LINKED) $(LIB)/names
+	@rm -f $@
+	$(call say,archive $@)$(CC) -r -nostdlib $(LINKED) -o $(LIB)/sinkproof.o
+	@objcopy --keep-global-symbols=$(LIB)/names $(LIB)/sinkproof.o
+	@$(AR) rcsD $@ $(LIB)/sinkproof.o && rm $(LIB)/sinkproof.o
+
+# Manual pages and completions, from --help and the header.
+PAGES := $(LIB)/pages
+pages: $(PAGES)/man1/sinkproof.1
+$(PAGES)/man1/sinkproof.1: audit/install/pages.py audit/sinkproof.h ref/points.h $(PROGRAM)
+	$(call say,write $(PAGES))python3 audit/install/pages.py $(PROGRAM) $(VERSION) $(PAGES)
+
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
+DOCDIR     ?= $(PREFIX)/share/doc/sinkproof
+BASHDIR    ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR    ?= $(PREFIX)/share/fish/vendor_completions.d
+
+install: $(PROGRAM) library pages  ## command, library, header, manual, completions below PREFIX (and the book, if it is built); DESTDIR, LIBDIR, MANDIR
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sinkproof
+	install -D -m 644 audit/sinkproof.h $(DESTDIR)$(INCLUDEDIR)/sinkproof.h
+	install -D -m 644 $(SHARED) $(DESTDIR)$(LIBDIR)/libsinkproof.so.$(VERSION)
+	ln -sf libsinkproof.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsinkproof.so.$(MAJOR)
+	ln -sf libsinkproof.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsinkproof.so
+	install -D -m 644 $(STATIC) $(DESTDIR)$(LIBDIR)/libsinkproof.a
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: sinkproof' \
+	    'Description: is what an engine computes what GPT-OSS is, up to honest rounding?' 'Version: $(VERSION)' \
+	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lsinkproof' 'Libs.private: $(PRIVATE)' > $(DESTDIR)$(LIBDIR)/pkgconfig/sinkproof.pc
+	install -d $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3
+	install -m 644 $(PAGES)/man1/*.1 $(DESTDIR)$(MANDIR)/man1/
+	install -m 644 $(PAGES)/man3/*.3 $(DESTDIR)$(MANDIR)/man3/
+	install -D -m 644 $(PAGES)/completions/sinkproof $(DESTDIR)$(BASHDIR)/sinkproof
+	install -D -m 644 $(PAGES)/completions/_sinkproof $(DESTDIR)$(ZSHDIR)/_sinkproof
+	install -D -m 644 $(PAGES)/completions/sinkproof.fish $(DESTDIR)$(FISHDIR)/sinkproof.fish
+	install -D -m 644 LICENSE $(DESTDIR)$(DOCDIR)/LICENSE
+	install -m 644 audit/examples/judge_my_kernel.c audit/examples/judge_my_kernel.cpp $(DESTDIR)$(DOCDIR)/
+	if [ -f build/book/index.html ]; then rm -rf $(DESTDIR)$(DOCDIR)/book && cp -R build/book $(DESTDIR)$(DOCDIR)/book; fi
+
+uninstall:  ## remove what install put there, with the same variables
+	rm -f $(DESTDIR)$(PREFIX)/bin/sinkproof $(DESTDIR)$(INCLUDEDIR)/sinkproof.h $(DESTDIR)$(LIBDIR)/libsinkproof.a \
+	    $(DESTDIR)$(LIBDIR)/libsinkproof.so $(DESTDIR)$(LIBDIR)/libsinkproof.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsinkproof.so.$(VERSION) \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig/sinkproof.pc $(DESTDIR)$(MANDIR)/man1/sinkproof.1 $(DESTDIR)$(MANDIR)/man1/sinkproof-*.1 \
+	    $(DESTDIR)$(MANDIR)/man3/sinkproof.3 $(DESTDIR)$(BASHDIR)/sinkproof $(DESTDIR)$(ZSHDIR)/_sinkproof $(DESTDIR)$(FISHDIR)/sinkproof.fish
+	rm -rf $(DESTDIR)$(DOCDIR)
+
+deb: $(PROGRAM) library pages  ## Debian packages from the same installation: build/deb/*.deb
+	@sh audit/install/debian.sh '$(MAKE)' $(VERSION) build/deb
 
 clean:  ## remove everything that was built
 	rm -rf build

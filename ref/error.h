@@ -8,9 +8,12 @@
 
 #include <stdbool.h>
 
+#ifndef SINKPROOF_ERROR_DEFINED // the public face has the same struct
+#define SINKPROOF_ERROR_DEFINED
 typedef struct sinkproof_error {
     char text[1024];
 } sinkproof_error;
+#endif
 
 #if defined(__GNUC__)
 #define SINKPROOF_PRINTF(format_index, first_argument)                                             \

@@ -26,26 +26,33 @@ typedef struct chunk {
     size_t l;        // layer
 } chunk;
 
-// Shows the observer the point `name` of the layer at hand ("03.A1").
-static void see(const chunk *c, const char *name, size_t rank, const size_t *shape,
-                const double *values) {
-    if (c->observer == NULL) return;
-    char full[48];
-    snprintf(full, sizeof full, "%02zu.%s", c->l, name);
-    c->observer->see(c->observer->context, full, rank, shape, values);
+// Shows the observer a point by its whole name ("F2"); it may put other values in their place.
+static void see_whole(const chunk *c, const char *full, size_t rank, const size_t *shape,
+                      double *values) {
+    const sinkproof_observer *o = c->observer;
+    if (o == NULL) return;
+    if (o->replace != NULL) o->replace(o->context, full, rank, shape, values);
+    o->see(o->context, full, rank, shape, values);
 }
 
-static void see_nc(const chunk *c, const char *name, size_t width, const double *values_nc) {
+// The point `name` of the layer at hand ("03.A1").
+static void see(const chunk *c, const char *name, size_t rank, const size_t *shape,
+                double *values) {
+    char full[48];
+    snprintf(full, sizeof full, "%02zu.%s", c->l, name);
+    see_whole(c, full, rank, shape, values);
+}
+
+static void see_nc(const chunk *c, const char *name, size_t width, double *values_nc) {
     see(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
-static void see_heads(const chunk *c, const char *name, size_t heads, const double *values_nhd) {
+static void see_heads(const chunk *c, const char *name, size_t heads, double *values_nhd) {
     see(c, name, 3, (size_t[]){c->n, heads, c->config->head_dim}, values_nhd);
 }
 
-static void see_end(const chunk *c, const char *name, size_t width, const double *values_nc) {
-    if (c->observer == NULL) return;
-    c->observer->see(c->observer->context, name, 2, (size_t[]){c->n, width}, values_nc);
+static void see_end(const chunk *c, const char *name, size_t width, double *values_nc) {
+    see_whole(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
 // A2 to A4, and the new keys and values into the cache.
@@ -142,16 +149,23 @@ static void attention_sublayer(chunk *c, const sinkproof_layer *layer) {
     see_nc(c, "A13", hidden, b->x_nc);
 }
 
-// The points of the router and of the experts.
+// M2 to M4; the experts are those that the observer leaves.
+static void see_router(chunk *c) {
+    size_t k = c->config->n_chosen;
+    if (c->observer == NULL) return;
+    see_nc(c, "M2", c->config->n_experts, c->b.router_ne);
+    for (size_t i = 0; i < c->n * k; i++) c->b.chosen_real_nk[i] = (double)c->b.chosen_nk[i];
+    see_nc(c, "M3", k, c->b.chosen_real_nk);
+    for (size_t i = 0; i < c->n * k; i++) c->b.chosen_nk[i] = (int32_t)c->b.chosen_real_nk[i];
+    see_nc(c, "M4", k, c->b.weights_nk);
+}
+
+// M5 to M10.
 static void see_experts(chunk *c) {
     const sinkproof_config *config = c->config;
     const sinkproof_expert_outputs *e = &c->b.experts;
     size_t n = c->n, k = config->n_chosen;
     if (c->observer == NULL) return;
-    see_nc(c, "M2", config->n_experts, c->b.router_ne);
-    for (size_t i = 0; i < n * k; i++) c->b.chosen_real_nk[i] = (double)c->b.chosen_nk[i];
-    see_nc(c, "M3", k, c->b.chosen_real_nk);
-    see_nc(c, "M4", k, c->b.weights_nk);
     see(c, "M5", 3, (size_t[]){n, k, 2 * config->inter}, e->up_raw);
     see(c, "M6", 3, (size_t[]){n, k, 2 * config->inter}, e->up);
     see(c, "M8", 3, (size_t[]){n, k, config->inter}, e->act);
@@ -171,6 +185,7 @@ static void expert_sublayer(chunk *c, const sinkproof_layer *layer) {
     see_nc(c, "M1", hidden, b->t_nc);
     stages->router(policy, layer, n, config->n_chosen, b->t_nc, b->router_ne, b->chosen_nk,
                    b->weights_nk, b->work);
+    see_router(c);
     stages->experts(policy, config, layer, n, b->t_nc, b->chosen_nk, &b->experts, b->work);
     see_experts(c);
     stages->mixture(policy, n, config->n_chosen, hidden, b->chosen_nk, b->weights_nk,

@@ -17,6 +17,12 @@ typedef struct sinkproof_observer {
     void (*see)(void *context, const char *name, size_t rank, const size_t *shape,
                 const double *values);
     void *context;
+    // Called before `see`, or NULL: may put others in place of the values. The pass goes on from
+    // these, where it has not yet used the point: what depends on T0, A1 to A4, A11 to A13, M1, M3,
+    // M4 and M10 to F2 is computed after they are shown (A6 to A10, M2 and M5 to M9 are shown
+    // late).
+    void (*replace)(void *context, const char *name, size_t rank, const size_t *shape,
+                    double *values);
 } sinkproof_observer;
 
 typedef struct sinkproof_session sinkproof_session; // a model, a policy, a key/value cache
@@ -25,6 +31,7 @@ sinkproof_session *sinkproof_session_new(const sinkproof_model *model,
                                          const sinkproof_policy *policy);
 void sinkproof_session_free(sinkproof_session *session);
 size_t sinkproof_session_length(const sinkproof_session *session); // tokens in the cache
+void sinkproof_session_reset(sinkproof_session *session);          // to none
 
 // Runs n further tokens. logits_nv: [n, vocab], or NULL: then logits are computed only where an
 // observer is there to see them.

@@ -65,6 +65,10 @@ size_t sinkproof_session_length(const sinkproof_session *session) {
     return session->length;
 }
 
+void sinkproof_session_reset(sinkproof_session *session) {
+    session->length = 0;
+}
+
 static bool grow(double **cache, size_t capacity, size_t width, sinkproof_error *error) {
     double *grown = capacity <= SIZE_MAX / sizeof *grown / width
                         ? realloc(*cache, capacity * width * sizeof *grown)

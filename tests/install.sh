@@ -61,6 +61,8 @@ for_command() { command -v "$1" >/dev/null 2>&1 || list="$list $2"; }
 
 missing() {
     list=$packages
+    # For the test of an installation: a C++ compiler, flags, manual pages, Debian packages.
+    for_command g++ g++; for_command pkg-config pkgconf; for_command groff groff-base; for_command dpkg-shlibdeps dpkg-dev
     for room in $extra; do
         case $room in
         clang) list="$list clang libomp-dev" ;; # gcc brings its own OpenMP, clang does not

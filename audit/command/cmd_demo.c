@@ -62,7 +62,7 @@ static void see_mass(void *context, const char *name, size_t rank, const size_t 
 static bool show_mass(tour *t, sinkproof_error *error) {
     sinkproof_policy policy;
     mass m = {.least = 1};
-    sinkproof_observer observer = {see_mass, &m};
+    sinkproof_observer observer = {.see = see_mass, .context = &m};
     printf("1. The sink takes its share (sink.mass): sum_j alpha_ij = 1 - alpha_sink.\n");
     if (!sinkproof_policy_parse("real-f64", &policy, error)) return false;
     sinkproof_session *session = sinkproof_session_new(t->model, &policy);

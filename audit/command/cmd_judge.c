@@ -3,16 +3,13 @@
 //
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
 #include "audit/command/command.h"
-#include "audit/judge/judge_candidates.h"
-#include "audit/judge/judge_report.h"
-#include "audit/trace/trace_points.h"
+#include "audit/judge/ruling.h"
 
 #include <argp.h>
 #include <limits.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,262 +102,47 @@ static const struct argp argp = {
     NULL,
     NULL};
 
-static const char *first_of(const sinkproof_judgement *j) {
-    return j->first != NULL              ? j->first->name
-           : j->first_suspicious != NULL ? j->first_suspicious->name
-                                         : "";
-}
-
 // ---- judging
 
-static void show_progress(void *context, double share) {
-    sinkproof_progress_share(context, share);
+// One judgement after the other, each with a line of its own.
+static void show_progress(void *context, const char *what, double share) {
+    sinkproof_stopwatch *watch = context;
+    if (watch->what == NULL) *watch = (sinkproof_stopwatch){.command = "judge", .what = what};
+    sinkproof_progress_share(watch, share);
+    if (share >= 1) watch->what = NULL;
 }
 
-static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
-                        const char *text, const options *o, bool end_to_end, sinkproof_judgement *j,
-                        sinkproof_error *error) {
-    sinkproof_policy policy;
-    sinkproof_stopwatch watch = {.command = "judge", .what = text};
-    sinkproof_judge_options how = {o->rate, end_to_end, show_progress, &watch};
-    return sinkproof_policy_parse(text, &policy, error) &&
-           sinkproof_judge(model, trace, &policy, &how, j, error);
-}
-
-static bool find_forms(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
-                       sinkproof_judgement *j, sinkproof_error *error) {
-    sinkproof_stopwatch watch = {.command = "judge", .what = "forms"};
-    sinkproof_judge_options how = {o->rate, false, show_progress, &watch};
-    return sinkproof_judge_forms(model, trace, &how, j, error);
-}
-
-static bool is_honest(const sinkproof_judgement *j) {
-    return j->verdict <= SINKPROOF_VERDICT_UNDECIDED;
-}
-
-// Judges under the known policies until one fits; else keeps the nearest.
-static bool judge_auto(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
-                       FILE *out, sinkproof_judgement *best, sinkproof_error *error) {
-    const char *narrower;
-    size_t layers = sinkproof_model_config(model)->n_layers;
-    const char *const *names = sinkproof_candidates_for(trace, layers, &narrower);
-    if (narrower != NULL)
-        fprintf(out, "every value is a %s number, though stored wider\n", narrower);
-    bool any = false;
-    for (size_t c = 0; names[c] != NULL; c++) {
-        sinkproof_judgement j;
-        if (!judge_under(model, trace, names[c], o, false, &j, error)) {
-            if (any) sinkproof_judgement_free(best);
-            return false;
-        }
-        bool honest = is_honest(&j);
-        if (names[1] != NULL)
-            fprintf(out, "auto: %s %s%s\n", names[c],
-                    honest ? "fits" : "does not fit: ", honest ? "" : first_of(&j));
-        if (!any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best)) {
-            if (any) sinkproof_judgement_free(best);
-            *best = j;
-        } else {
-            sinkproof_judgement_free(&j);
-        }
-        any = true;
-        if (honest) break;
-    }
-    return true;
-}
-
-// Known mistakes and known freedoms that one override states, and the points that each touches.
-static const struct single_override {
-    const char *text, *meaning;
-    sinkproof_trace_point points[3];
-    size_t n_points;
-} overrides[] = {
-    {"M8.alpha=bf16",
-     "the constant 1.702 is rounded to bfloat16 (1.703125)",
-     {SINKPROOF_TRACE_M8},
-     1},
-    {"yarn=truncate",
-     "the ends of the YaRN ramp are rounded to whole dimensions",
-     {SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K},
-     2},
-    {"A9.max=bf16",
-     "the row's maximum is subtracted in bfloat16",
-     {SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10},
-     2},
-    {"A9.max=real",
-     "the row's maximum is subtracted without a rounding to bfloat16",
-     {SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10},
-     2},
-    {"M11.sum=bf16?",
-     "the sum over experts is kept in bfloat16",
-     {SINKPROOF_TRACE_M11, SINKPROOF_TRACE_M12},
-     2},
-};
-
-// Does what is computed at `from` reach a point of the trace with nothing traced in between?
-static bool reaches(const sinkproof_model *model, const sinkproof_trace *trace,
-                    sinkproof_trace_point from, sinkproof_trace_point point, size_t layer) {
-    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    if (point == from) return true;
-    size_t n = sinkproof_trace_inputs(sinkproof_model_config(model), point, layer, inputs);
-    for (size_t i = 0; i < n; i++)
-        if (sinkproof_trace_find(trace, inputs[i].point, inputs[i].layer) == NULL &&
-            reaches(model, trace, from, inputs[i].point, inputs[i].layer))
-            return true;
-    return false;
-}
-
-// An override can explain what fails only if it reaches each of those points.
-static bool reaches_failures(const sinkproof_model *model, const sinkproof_trace *trace,
-                             const struct single_override *s, const sinkproof_judgement *j) {
-    for (size_t i = 0; i < j->n_reports; i++) {
-        const sinkproof_point_report *r = &j->reports[i];
-        bool touched = r->verdict < SINKPROOF_VERDICT_SUSPICIOUS;
-        for (size_t p = 0; p < s->n_points; p++)
-            touched = touched || reaches(model, trace, s->points[p], r->point, r->layer);
-        if (!touched) return false;
-    }
-    return true;
-}
-
-// An override that repeats what a policy says changes nothing.
-static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
-    sinkproof_policy renamed = *a;
-    memcpy(renamed.name, b->name, sizeof renamed.name);
-    return memcmp(&renamed, b, sizeof renamed) == 0; // a parsed policy has no stray bytes
-}
-
-// Would a policy explain everything that fails under j's? Then the exit code would be 0.
-static bool explains(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
-                     const sinkproof_judgement *j, const char *text) {
-    sinkproof_policy policy;
-    sinkproof_judgement k;
-    if (!sinkproof_policy_parse(text, &policy, NULL) || same_policy(&policy, &j->policy))
-        return false;
-    if (!judge_under(model, trace, text, o, false, &k, NULL)) return false;
-    bool honest = k.verdict <= SINKPROOF_VERDICT_WITHIN;
-    sinkproof_judgement_free(&k);
-    return honest;
-}
-
-// What one change explains: an override of the policy, or another policy.
-typedef struct cause {
-    char policy[320];     // the whole policy under which the trace is honest
-    const char *override; // of the one that was asked for; NULL: another policy
-    const char *meaning;
-} cause;
-
-static bool find_cause(const sinkproof_model *model, const sinkproof_trace *trace, const options *o,
-                       const sinkproof_judgement *j, cause *found) {
-    if (is_honest(j)) return false; // nothing to explain
-    for (size_t c = 0; c < sizeof overrides / sizeof overrides[0]; c++) {
-        if (!reaches_failures(model, trace, &overrides[c], j)) continue;
-        *found = (cause){.override = overrides[c].text, .meaning = overrides[c].meaning};
-        snprintf(found->policy, sizeof found->policy, "%s,%s", j->policy.name, overrides[c].text);
-        if (explains(model, trace, o, j, found->policy)) return true;
-    }
-    *found = (cause){.policy = "bf16-operands",
-                     .meaning = "the operands of every matrix product are rounded to bfloat16"};
-    bool wide = j->policy.at[SINKPROOF_AT_A13].format == SINKPROOF_F32;
-    return wide && explains(model, trace, o, j, found->policy);
-}
-
-static int exit_code_of(const sinkproof_judgement *j, bool strict) {
-    if (j->verdict == SINKPROOF_VERDICT_BUG) return SINKPROOF_BUG;
-    if (j->verdict == SINKPROOF_VERDICT_SUSPICIOUS)
-        return strict ? SINKPROOF_BUG : SINKPROOF_INCONCLUSIVE;
-    bool open = j->verdict == SINKPROOF_VERDICT_UNDECIDED || (strict && j->undecided > 0);
-    return open ? SINKPROOF_INCONCLUSIVE : SINKPROOF_HOLDS;
-}
-
-static void print_cause(FILE *out, const sinkproof_judgement *j, const cause *found) {
-    size_t failing = 0;
-    for (size_t i = 0; i < j->n_reports; i++)
-        failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
-    fprintf(out,
-            "One %s explains all of it (%zu %s): ", found->override != NULL ? "override" : "cause",
-            failing, failing == 1 ? "point" : "points");
-    if (found->override != NULL)
-        fprintf(out, "--policy %s\n(%s).\n\n", found->policy, found->meaning);
-    else
-        fprintf(out, "fits %s\n(%s).\n\n", found->policy, found->meaning);
-}
-
-static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
-    fprintf(out, "\nVerdict under %s: ", j->policy.name);
-    if (j->verdict == SINKPROOF_VERDICT_UNDECIDED) {
-        fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
-                code);
-        return;
-    }
-    fprintf(out, "%s",
-            j->verdict == SINKPROOF_VERDICT_BUG          ? "a bug"
-            : j->verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "suspicious"
-                                                         : "within what honest rounding can do");
-    if (j->undecided > 0) fprintf(out, ", %zu of %zu points undecided", j->undecided, j->n_reports);
-    fprintf(out, " (exit %d).\n", code);
-}
-
-// One trace: returns its exit code.
-static int judge_one(const sinkproof_model *model, const char *path, const options *o, FILE *out,
+// One trace: prints its report unless `silent`, and returns its exit code. A refused trace prints
+// nothing.
+static int judge_one(const sinkproof_model *model, const char *path, const options *o, bool silent,
                      json_t *results) {
     sinkproof_error error;
     sinkproof_trace *trace;
-    sinkproof_judgement j;
-    const sinkproof_config *config = sinkproof_model_config(model);
-    if (!sinkproof_trace_open(path, config, &trace, &error))
+    sinkproof_ruling *ruling;
+    sinkproof_stopwatch watch = {.what = NULL};
+    sinkproof_trial_options how = {.size = sizeof how,
+                                   .policy = o->policy,
+                                   .name = path,
+                                   .rate = o->rate,
+                                   .strict = o->strict,
+                                   .all = o->all,
+                                   .local = o->local_only,
+                                   .no_hint = o->no_hint,
+                                   .forms = o->forms,
+                                   .progress = show_progress,
+                                   .context = &watch};
+    if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
         return sinkproof_bad_input("judge", &error);
-    const char *named = sinkproof_trace_metadata(trace, "engine");
-    char engine[128], text[sizeof j.policy.name];
-    snprintf(engine, sizeof engine, "%s", named != NULL ? named : "not named");
-    sinkproof_make_printable(engine);
-    fprintf(out, "%s\n%zu tokens, engine %s\n", path, sinkproof_trace_length(trace), engine);
-    bool automatic = strcmp(o->policy, "auto") == 0, fine = true;
-    snprintf(text, sizeof text, "%s", o->policy);
-    if (automatic) {
-        fine = judge_auto(model, trace, o, out, &j, &error);
-        if (fine) memcpy(text, j.policy.name, sizeof text);
-    }
-    if (fine && (!automatic || !o->local_only)) {
-        if (automatic) sinkproof_judgement_free(&j);
-        fine = judge_under(model, trace, text, o, !o->local_only, &j, &error);
-    }
-    if (fine && o->forms && !find_forms(model, trace, o, &j, &error)) {
-        sinkproof_judgement_free(&j);
-        fine = false;
-    }
-    if (!fine) {
-        sinkproof_trace_close(trace);
-        return sinkproof_bad_input("judge", &error);
-    }
-    int code = exit_code_of(&j, o->strict);
-    cause found = {.override = NULL};
-    bool explained = !o->no_hint && find_cause(model, trace, o, &j, &found);
-    if (explained) print_cause(out, &j, &found);
-    sinkproof_judgement_print(out, config, &j, o->all);
-    print_conclusion(out, &j, code);
-    sinkproof_judgement_json(results, path, config, &j,
-                             !explained               ? NULL
-                             : found.override != NULL ? found.override
-                                                      : found.policy,
-                             code);
-    sinkproof_judgement_free(&j);
+    bool good = sinkproof_judge_trace(model, trace, &how, &ruling, &error);
     sinkproof_trace_close(trace);
-    return code;
-}
-
-// One trace, its report held back until it is whole: a refused trace prints nothing.
-static int judge_and_print(const sinkproof_model *model, const char *path, const options *o,
-                           bool silent, bool more, json_t *results) {
-    char *report = NULL;
-    size_t length = 0;
-    FILE *held = open_memstream(&report, &length);
-    if (held == NULL) abort();
-    int code = judge_one(model, path, o, held, results);
-    if (more) fprintf(held, "\n");
-    fclose(held);
-    if (!silent && code != SINKPROOF_BAD_INPUT) fputs(report, stdout);
-    free(report);
+    if (!good) return sinkproof_bad_input("judge", &error);
+    int code = sinkproof_ruling_exit(ruling);
+    if (!silent) fputs(sinkproof_ruling_text(ruling), stdout);
+    size_t i;
+    json_t *result;
+    json_array_foreach(sinkproof_ruling_results(ruling), i, result)
+        json_array_append(results, result);
+    sinkproof_ruling_free(ruling);
     return code;
 }
 
@@ -379,7 +161,8 @@ static int judge_all(const options *o) {
     json_t *results = json_array();
     int worst = SINKPROOF_HOLDS;
     for (size_t t = 0; t < o->n_traces; t++) {
-        int code = judge_and_print(model, o->traces[t], o, silent, t + 1 < o->n_traces, results);
+        int code = judge_one(model, o->traces[t], o, silent, results);
+        if (!silent && code != SINKPROOF_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
         static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
         if (weight[code] > weight[worst]) worst = code;
     }

@@ -58,6 +58,33 @@ static size_t length(const void *of) {
     return sinkproof_sequence_length(((const state *)of)->sequence);
 }
 
+static void reset(void *of) {
+    sinkproof_sequence_reset(((state *)of)->sequence);
+}
+
+// Operands in bfloat16 are packed as they are made, before they are shown; a residual is added, and
+// an expert's output mixed, by the thread that made it; each thread has its own experts.
+static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
+    switch (point) {
+    case SINKPROOF_TRACE_T0:
+    case SINKPROOF_TRACE_A2_Q:
+    case SINKPROOF_TRACE_A2_K:
+    case SINKPROOF_TRACE_A2_V:
+    case SINKPROOF_TRACE_A4_Q:
+    case SINKPROOF_TRACE_A4_K:
+    case SINKPROOF_TRACE_A13:
+    case SINKPROOF_TRACE_M12:
+        return true;
+    case SINKPROOF_TRACE_A1:
+    case SINKPROOF_TRACE_A11:
+    case SINKPROOF_TRACE_M1:
+    case SINKPROOF_TRACE_F1:
+        return policy->at[SINKPROOF_AT_A1].format != SINKPROOF_BF16;
+    default:
+        return false;
+    }
+}
+
 static const char *isa(const void *of) {
     return sinkproof_engine_kernels(((const state *)of)->engine)->isa;
 }
@@ -84,6 +111,8 @@ const sinkproof_engine_kind sinkproof_kind_fast = {
     .close = close_fast,
     .forward = forward,
     .length = length,
+    .reset = reset,
+    .replaces = replaces,
     .isa = isa,
     .threads = threads,
     .weight_bytes = weight_bytes,

@@ -27,6 +27,10 @@ typedef struct sinkproof_engine_kind {
     bool (*forward)(void *state, size_t n, const int32_t *tokens_n, double *logits_v,
                     const sinkproof_observer *observer, sinkproof_error *error);
     size_t (*length)(const void *state);
+    void (*reset)(void *state); // to no tokens
+
+    // Whether it shows the point before it uses it, and goes on from what an observer puts there.
+    bool (*replaces)(const sinkproof_policy *policy, sinkproof_trace_point point);
 
     // Of engines that run vector code: instruction set, threads, bytes of weights. Or NULL.
     const char *(*isa)(const void *state);

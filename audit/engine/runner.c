@@ -105,6 +105,15 @@ size_t sinkproof_runner_length(const sinkproof_runner *r) {
     return r->kind->length(r->state);
 }
 
+void sinkproof_runner_reset(sinkproof_runner *r) {
+    r->kind->reset(r->state);
+}
+
+bool sinkproof_runner_replaces(const char *engine, const sinkproof_policy *policy,
+                               sinkproof_trace_point point) {
+    return kind_of(engine)->replaces(policy, point);
+}
+
 const char *sinkproof_runner_isa(const sinkproof_runner *r) {
     return r->kind->isa != NULL ? r->kind->isa(r->state) : NULL;
 }

@@ -46,6 +46,12 @@ bool sinkproof_runner_forward(sinkproof_runner *runner, size_t n, const int32_t 
                               double *logits_v, const sinkproof_observer *observer,
                               sinkproof_error *error);
 size_t sinkproof_runner_length(const sinkproof_runner *runner);
+void sinkproof_runner_reset(sinkproof_runner *runner); // to no tokens
+
+// Whether an observer's `replace` at the point is what the engine goes on from: it shows the point
+// before it uses it.
+bool sinkproof_runner_replaces(const char *engine, const sinkproof_policy *policy,
+                               sinkproof_trace_point point);
 
 // What ran: the instruction set (NULL: scalar code), threads, bytes of weights as they are kept.
 const char *sinkproof_runner_isa(const sinkproof_runner *runner);

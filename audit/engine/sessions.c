@@ -64,6 +64,21 @@ static size_t length(const void *of) {
     return sinkproof_session_length(((const state *)of)->session);
 }
 
+static void reset(void *of) {
+    sinkproof_session_reset(((state *)of)->session);
+}
+
+// What a stage makes on its way to something else is shown when that is there too.
+static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
+    static const sinkproof_trace_point late[] = {
+        SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10, SINKPROOF_TRACE_M5,
+        SINKPROOF_TRACE_M6, SINKPROOF_TRACE_M8, SINKPROOF_TRACE_M9};
+    (void)policy;
+    for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
+        if (point == late[i]) return false;
+    return true;
+}
+
 static bool ref_serves(const sinkproof_policy *policy, sinkproof_error *error) {
     return sinkproof_policy_admits_all(policy, sinkproof_definitions, error);
 }
@@ -78,6 +93,8 @@ const sinkproof_engine_kind sinkproof_kind_ref = {
     .close = close_session,
     .forward = forward,
     .length = length,
+    .reset = reset,
+    .replaces = replaces,
 };
 
 // Like the fast path's, its pass over the keys in pieces never holds weights that are normalised.
@@ -92,4 +109,6 @@ const sinkproof_engine_kind sinkproof_kind_lanes = {
     .close = close_session,
     .forward = forward,
     .length = length,
+    .reset = reset,
+    .replaces = replaces,
 };

@@ -9,20 +9,10 @@
 #ifndef SINKPROOF_JUDGE_H
 #define SINKPROOF_JUDGE_H
 
+#include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "proofs/bounds/bounds.h"
 #include "ref/model/model.h"
-
-typedef enum sinkproof_verdict {
-    SINKPROOF_VERDICT_ABSENT,     // not in the trace: bridged
-    SINKPROOF_VERDICT_EXACT,      // every set is a single value, and the engine has it
-    SINKPROOF_VERDICT_WITHIN,     // inside what honest rounding can do
-    SINKPROOF_VERDICT_UNDECIDED,  // an engine that left the operation out might pass
-    SINKPROOF_VERDICT_SUSPICIOUS, // possible, but not likely
-    SINKPROOF_VERDICT_BUG,        // outside the honest set: no order of summation explains it
-} sinkproof_verdict;
-
-const char *sinkproof_verdict_name(sinkproof_verdict verdict);
 
 enum { SINKPROOF_HISTOGRAM = 160 }; // quarters of an octave from 2^-32 to 2^8
 

@@ -14,7 +14,8 @@
 const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
     static const char *const names[] = {"absent",    "exact",      "within",
                                         "undecided", "suspicious", "bug"};
-    return names[verdict];
+    size_t v = (size_t)verdict;
+    return v < sizeof names / sizeof names[0] ? names[v] : "unknown";
 }
 
 sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements) {

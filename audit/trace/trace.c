@@ -12,6 +12,8 @@
 #include <string.h>
 
 struct sinkproof_trace {
+    char *path;
+    char *owned; // the file, when it is no mapped one
     sinkproof_safetensors *file;
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
@@ -170,9 +172,11 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
         return sinkproof_fail(error, "%.300s: no memory for a trace", name);
     }
     trace->file = file;
+    trace->path = strdup(name);
     trace->n_layers = config->n_layers;
     trace->at_lp = calloc(config->n_layers * SINKPROOF_TRACE_POINTS, sizeof *trace->at_lp);
-    bool good = trace->at_lp != NULL || sinkproof_fail(error, "%.300s: no memory", name);
+    bool good = (trace->path != NULL && trace->at_lp != NULL) ||
+                sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) && read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
@@ -186,6 +190,10 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error) {
     sinkproof_safetensors *file;
+    if (trace == NULL) return sinkproof_fail(error, "expected a place for the trace, found NULL");
+    *trace = NULL;
+    if (path == NULL || config == NULL)
+        return sinkproof_fail(error, "expected a path and a configuration, found NULL");
     if (!sinkproof_safetensors_open(path, &file, error)) return false;
     return read_trace(path, file, config, trace, error);
 }
@@ -198,13 +206,35 @@ bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name
     return read_trace(name, file, config, trace, error);
 }
 
+bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,
+                           const sinkproof_config *config, sinkproof_trace **trace,
+                           sinkproof_error *error) {
+    const uint8_t *file = (const uint8_t *)bytes;
+    bool good = sinkproof_trace_parse(file, length, name, config, trace, error);
+    if (good)
+        (*trace)->owned = bytes;
+    else
+        free(bytes);
+    return good;
+}
+
 void sinkproof_trace_close(sinkproof_trace *trace) {
     if (trace == NULL) return;
     sinkproof_safetensors_close(trace->file);
+    free(trace->owned);
+    free(trace->path);
     free(trace->tokens_n);
     free(trace->positions_n);
     free(trace->at_lp);
     free(trace);
+}
+
+const sinkproof_safetensors *sinkproof_trace_file(const sinkproof_trace *trace) {
+    return trace->file;
+}
+
+const char *sinkproof_trace_path(const sinkproof_trace *trace) {
+    return trace->path;
 }
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace) {

@@ -20,7 +20,13 @@ bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sink
 bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
                            const sinkproof_config *config, sinkproof_trace **trace,
                            sinkproof_error *error); // for tests and fuzzing
+// The same from malloc'ed bytes, which it takes over, also on failure.
+bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,
+                           const sinkproof_config *config, sinkproof_trace **trace,
+                           sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
+const sinkproof_safetensors *sinkproof_trace_file(const sinkproof_trace *trace);
+const char *sinkproof_trace_path(const sinkproof_trace *trace); // or the name that it was given
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);            // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]

@@ -79,3 +79,13 @@ sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype) {
         return SINKPROOF_F64;
     }
 }
+
+bool sinkproof_trace_word_names(const char *word, size_t length, sinkproof_trace_point point,
+                                size_t layer) {
+    char full[SINKPROOF_TRACE_NAME];
+    const char *name = sinkproof_trace_point_name(point);
+    sinkproof_trace_name(point, layer, full);
+    if (length == 0) return false;
+    if (strlen(full) == length && strncmp(word, full, length) == 0) return true;
+    return strncmp(word, name, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}

@@ -19,6 +19,10 @@ bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, 
 enum { SINKPROOF_TRACE_NAME = 40 };
 void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name);
 
+// Does a word of a list of points name this one? "A9", "03.A9", or "A4" for A4.q.
+bool sinkproof_trace_word_names(const char *word, size_t length, sinkproof_trace_point point,
+                                size_t layer);
+
 // Letters to insert, delete or replace to turn a into b (Levenshtein); b is shorter than
 // SINKPROOF_TRACE_NAME, a of any length.
 size_t sinkproof_edits(const char *a, const char *b);

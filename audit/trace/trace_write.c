@@ -30,7 +30,8 @@ struct sinkproof_trace_writer {
     size_t n, n_layers;
     slot *slots_lp; // [n_layers, SINKPROOF_TRACE_POINTS]; unlayered points in layer 0
     FILE *spool;
-    uint8_t *bytes; // of the piece at hand
+    uint8_t *memory; // in place of the spool, when the trace is made in memory
+    uint8_t *bytes;  // of the piece at hand
     size_t room;
     sinkproof_observer observer;
     sinkproof_error problem; // the first one; text empty when there is none
@@ -95,6 +96,10 @@ static void encode(sinkproof_dtype dtype, double x, uint8_t *to) {
 
 static void spool_write(sinkproof_trace_writer *w, const uint8_t *bytes, size_t length,
                         size_t offset) {
+    if (w->memory != NULL) {
+        memcpy(w->memory + offset, bytes, length);
+        return;
+    }
     while (length > 0 && w->problem.text[0] == '\0') {
         ssize_t done = pwrite(fileno(w->spool), bytes, length, (off_t)offset);
         if (done < 0 && errno == EINTR) continue;
@@ -167,12 +172,6 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     s->rows += m;
 }
 
-// Does one word of the list name this tensor? "A9", "03.A9", or "A4" for "A4.q".
-static bool word_names(const char *word, size_t length, const char *full, const char *point) {
-    if (strlen(full) == length && strncmp(word, full, length) == 0) return true;
-    return strncmp(word, point, length) == 0 && (point[length] == '\0' || point[length] == '.');
-}
-
 // Marks what the list asks for; every word must name something.
 static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof_error *error) {
     const char *word = points;
@@ -180,10 +179,8 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
         size_t length = strcspn(word, ","), named = 0;
         for (size_t l = 0; l < w->n_layers; l++)
             for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-                char full[SINKPROOF_TRACE_NAME];
-                const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
-                sinkproof_trace_name((sinkproof_trace_point)p, l, full);
-                if (length == 0 || !word_names(word, length, full, name)) continue;
+                if (!sinkproof_trace_word_names(word, length, (sinkproof_trace_point)p, l))
+                    continue;
                 w->slots_lp[l * SINKPROOF_TRACE_POINTS + (size_t)p].wanted = true;
                 named++;
             }
@@ -219,6 +216,11 @@ static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
                 return sinkproof_fail(error, "%.400s: a trace of %zu tokens is too large", w->path,
                                       w->n);
         }
+    if (w->spool == NULL) {
+        w->memory = calloc(end > 0 ? end : 1, 1);
+        return w->memory != NULL ||
+               sinkproof_fail(error, "no memory for a trace of %zu bytes", end);
+    }
     if (ftruncate(fileno(w->spool), (off_t)end) != 0)
         return sinkproof_fail(error, "%.400s: no room for a temporary file of %zu bytes: %s",
                               w->path, end, strerror(errno));
@@ -252,15 +254,16 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
     w->model = model;
     w->n = n;
     w->n_layers = sinkproof_model_config(model)->n_layers;
-    w->path = strdup(path);
+    w->path = strdup(path != NULL ? path : "(memory)");
     w->slots_lp = calloc(w->n_layers * SINKPROOF_TRACE_POINTS, sizeof *w->slots_lp);
-    w->observer = (sinkproof_observer){see_piece, w};
+    w->observer = (sinkproof_observer){.see = see_piece, .context = w};
     snprintf(w->policy, sizeof w->policy, "%s", policy->name);
     snprintf(w->engine, sizeof w->engine, "%s", engine);
     bool good = w->path != NULL && w->slots_lp != NULL && n > 0;
     if (!good) sinkproof_fail(error, "no memory for a trace of %zu tokens", n);
     good = good && want_points(w, points, error);
-    good = good && (w->spool = open_spool(path, error)) != NULL && lay_out(w, policy, error);
+    good = good && (path == NULL || (w->spool = open_spool(path, error)) != NULL) &&
+           lay_out(w, policy, error);
     if (good)
         *writer = w;
     else
@@ -275,6 +278,7 @@ const sinkproof_observer *sinkproof_trace_writer_observer(sinkproof_trace_writer
 void sinkproof_trace_writer_free(sinkproof_trace_writer *writer) {
     if (writer == NULL) return;
     if (writer->spool != NULL) fclose(writer->spool);
+    free(writer->memory);
     free(writer->slots_lp);
     free(writer->bytes);
     free(writer->path);
@@ -319,6 +323,8 @@ static bool write_indices(const sinkproof_trace_writer *w, const int32_t *tokens
 
 static bool copy_slot(const sinkproof_trace_writer *w, const slot *s,
                       sinkproof_safetensors_writer *out, sinkproof_error *error) {
+    if (w->memory != NULL)
+        return sinkproof_safetensors_writer_bytes(out, w->memory + s->offset, s->bytes, error);
     uint8_t block[1 << 14];
     for (size_t done = 0; done < s->bytes;) {
         size_t left = s->bytes - done, length = left < sizeof block ? left : sizeof block;
@@ -343,16 +349,37 @@ static bool complete(const sinkproof_trace_writer *w, sinkproof_error *error) {
     return true;
 }
 
+static bool write_slots(const sinkproof_trace_writer *w, const int32_t *tokens_n,
+                        sinkproof_safetensors_writer *out, sinkproof_error *error) {
+    bool good = write_indices(w, tokens_n, out, error);
+    for (size_t i = 0; good && i < w->n_layers * SINKPROOF_TRACE_POINTS; i++)
+        if (w->slots_lp[i].wanted) good = copy_slot(w, &w->slots_lp[i], out, error);
+    return good && sinkproof_safetensors_writer_finish(out, error);
+}
+
 bool sinkproof_trace_writer_finish(sinkproof_trace_writer *w, const int32_t *tokens_n,
                                    sinkproof_error *error) {
     if (!complete(w, error)) return false;
     sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
-    if (out == NULL) return sinkproof_fail(error, "%.400s: no memory", w->path);
     bool good = declare(w, out, error) && sinkproof_safetensors_writer_begin(out, w->path, error) &&
-                write_indices(w, tokens_n, out, error);
-    for (size_t i = 0; good && i < w->n_layers * SINKPROOF_TRACE_POINTS; i++)
-        if (w->slots_lp[i].wanted) good = copy_slot(w, &w->slots_lp[i], out, error);
-    good = good && sinkproof_safetensors_writer_finish(out, error);
+                write_slots(w, tokens_n, out, error);
     sinkproof_safetensors_writer_free(out);
     return good;
+}
+
+bool sinkproof_trace_writer_take(sinkproof_trace_writer *w, const int32_t *tokens_n,
+                                 sinkproof_trace **trace, sinkproof_error *error) {
+    char *bytes = NULL;
+    size_t length;
+    if (!complete(w, error)) return false;
+    sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
+    bool good = declare(w, out, error) &&
+                sinkproof_safetensors_writer_begin_memory(out, &bytes, &length, error) &&
+                write_slots(w, tokens_n, out, error);
+    sinkproof_safetensors_writer_free(out);
+    if (good)
+        return sinkproof_trace_adopt(bytes, length, w->path, sinkproof_model_config(w->model),
+                                     trace, error);
+    free(bytes);
+    return false;
 }

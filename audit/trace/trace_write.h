@@ -17,7 +17,7 @@ typedef struct sinkproof_trace_writer sinkproof_trace_writer;
 
 // A trace of n tokens for `path`. `points` restricts it: names separated by commas, "A9" for
 // every layer, "03.A9" for one, "A4" for A4.q and A4.k; NULL keeps all. Pieces wait in an
-// unnamed file beside `path`, not in memory.
+// unnamed file beside `path`, not in memory; without a path (NULL) in memory.
 bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
                                 const sinkproof_policy *policy, const char *engine,
                                 const char *points, size_t n, sinkproof_trace_writer **writer,
@@ -29,6 +29,9 @@ const sinkproof_observer *sinkproof_trace_writer_observer(sinkproof_trace_writer
 // All n tokens went through: writes `path`. Nothing is there before this returns true.
 bool sinkproof_trace_writer_finish(sinkproof_trace_writer *writer, const int32_t *tokens_n,
                                    sinkproof_error *error);
+// The same as a trace in memory, of a writer without a path.
+bool sinkproof_trace_writer_take(sinkproof_trace_writer *writer, const int32_t *tokens_n,
+                                 sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_writer_free(sinkproof_trace_writer *writer);
 
 #endif

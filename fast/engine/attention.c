@@ -204,7 +204,7 @@ static void round_of(const sublayer *a,
 
 // ---- an observer's points --------------------------------------------------------------------
 
-static void see_heads(const sublayer *a, const char *name, size_t heads, const float *rows,
+static void see_heads(const sublayer *a, const char *name, size_t heads, float *rows,
                       size_t stride) {
     size_t shape[] = {a->pass->n, heads, a->d};
     sinkproof_pass_see(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);

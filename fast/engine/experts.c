@@ -202,12 +202,12 @@ static void second_products_by_expert(sinkproof_pass *pass, sinkproof_worker *w,
 // ---- an observer's points --------------------------------------------------------------------
 
 static void see(sinkproof_pass *pass, const sinkproof_worker *w, const char *name, size_t width,
-                const float *rows, size_t stride) {
+                float *rows, size_t stride) {
     sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
 static void see_slots(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
-                      size_t width, const float *rows, size_t stride) {
+                      size_t width, float *rows, size_t stride) {
     size_t shape[] = {pass->n, pass->engine->config->n_chosen, width};
     sinkproof_pass_see(pass, w, name, 3, shape, rows, width, stride);
 }

@@ -169,7 +169,6 @@ void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, 
 // Shows rows of `width` floats, `stride` apart, as a tensor of that shape. All threads call it; one
 // shows, after a barrier and before another. Nothing happens without an observer.
 void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
-                        size_t rank, const size_t *shape, const float *rows, size_t width,
-                        size_t stride);
+                        size_t rank, const size_t *shape, float *rows, size_t width, size_t stride);
 
 #endif

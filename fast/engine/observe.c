@@ -2,13 +2,13 @@
 // Copyright 2026 the sinkproof authors
 //
 // Showing the points of the trace as they are computed: one thread turns the rows into doubles
-// while the others wait.
+// while the others wait, and what the observer puts in their place back into rows.
 #include "fast/engine/internal.h"
 
 #include <stdio.h>
 
 void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
-                        size_t rank, const size_t *shape, const float *rows, size_t width,
+                        size_t rank, const size_t *shape, float *rows, size_t width,
                         size_t stride) {
     const sinkproof_observer *observer = pass->observer;
     if (observer == NULL) return;
@@ -25,6 +25,12 @@ void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, co
             snprintf(full, sizeof full, "%02zu.%s", pass->l, name);
         else
             snprintf(full, sizeof full, "%s", name);
+        if (observer->replace != NULL) {
+            observer->replace(observer->context, full, rank, shape, seen);
+            for (size_t i = 0; i < n; i++)
+                for (size_t c = 0; c < width; c++)
+                    rows[i * stride + c] = (float)seen[i * width + c];
+        }
         observer->see(observer->context, full, rank, shape, seen);
     }
     sinkproof_barrier();

@@ -56,7 +56,7 @@ void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *w, const float 
 }
 
 static void see_rows(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
-                     size_t width, const float *rows, size_t stride) {
+                     size_t width, float *rows, size_t stride) {
     sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 

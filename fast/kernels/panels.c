@@ -13,7 +13,6 @@
 #include "ref/model/mxfp4.h"
 #include "ref/model/synthetic.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
@@ -205,8 +204,6 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
                            size_t first, size_t last, void *memory, double *work) {
     sinkproof_panels all = sinkproof_panels_at(format, matrix->rows, matrix->cols, memory);
     bool codes = format == SINKPROOF_PANEL_MXFP4;
-    assert(format != SINKPROOF_PANEL_Q8_0); // has a packer of its own
-    assert(!codes || matrix->dtype == SINKPROOF_DTYPE_MXFP4);
     for (size_t p = first; p < last; p++) {
         panel to = panel_at(&all, p, memory);
         if (codes)

@@ -63,19 +63,18 @@ void sinkproof_unmap_file(const uint8_t *bytes, size_t length) {
     if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
 }
 
-// A new file "PATH.XXXXXX", six digits that no file beside it has. mkstemp would let its owner
-// alone read it, and the mask of the process cannot be asked for without changing it.
-static int open_beside(const char *path, char *name) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint32_t drawn = (uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 12 ^ (uint32_t)(uintptr_t)name;
-    for (int tried = 0; tried < 1000; tried++) {
-        drawn = drawn * 1664525 + 1013904223;
-        sprintf(name, "%s.%06x", path, (unsigned)(drawn >> 8));
-        int descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+// A file that nobody has, "PATH.1b2c3d", with the rights that the process gives to new files.
+static int open_new(const char *path, char *name) {
+    struct timespec now = {0, 0};
+    int descriptor = -1;
+    for (unsigned tried = 0; descriptor < 0 && tried < 1000; tried++) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        unsigned tail = (unsigned)now.tv_nsec ^ (unsigned)getpid() << 8 ^ tried;
+        sprintf(name, "%s.%06x", path, tail & 0xffffff);
+        descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor < 0 && errno != EEXIST) break;
     }
-    return -1;
+    return descriptor;
 }
 
 bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof_error *error) {
@@ -84,7 +83,7 @@ bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: out of memory", path);
     }
-    int descriptor = open_beside(path, output->temporary);
+    int descriptor = open_new(path, output->temporary);
     if (descriptor < 0) {
         free(output->temporary);
         output->temporary = NULL; // nothing was made, nothing is to be removed
@@ -98,11 +97,20 @@ bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof
     return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
 }
 
+bool sinkproof_output_memory(sinkproof_output *output, char **bytes, size_t *length,
+                             sinkproof_error *error) {
+    *bytes = NULL;
+    *output = (sinkproof_output){open_memstream(bytes, length), strdup("(memory)"), NULL};
+    if (output->stream != NULL && output->path != NULL) return true;
+    sinkproof_output_drop(output);
+    return sinkproof_fail(error, "no memory for a file in memory");
+}
+
 bool sinkproof_output_finish(sinkproof_output *output, sinkproof_error *error) {
     bool good = !ferror(output->stream);
     good = fclose(output->stream) == 0 && good;
     output->stream = NULL;
-    if (good) good = rename(output->temporary, output->path) == 0;
+    if (good && output->temporary != NULL) good = rename(output->temporary, output->path) == 0;
     if (!good) sinkproof_fail(error, "%s: cannot write: %s", output->path, strerror(errno));
     if (good) {
         free(output->temporary);

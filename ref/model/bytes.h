@@ -29,6 +29,9 @@ typedef struct sinkproof_output {
 } sinkproof_output;
 
 bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof_error *error);
+// One in memory: after finish *bytes holds *length bytes, to be freed, whatever it returned.
+bool sinkproof_output_memory(sinkproof_output *output, char **bytes, size_t *length,
+                             sinkproof_error *error);
 // Closes and renames; on failure nothing is left behind.
 bool sinkproof_output_finish(sinkproof_output *output, sinkproof_error *error);
 // Removes the temporary file when finish was not reached; harmless after it.

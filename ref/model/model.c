@@ -56,6 +56,9 @@ static bool refuse(void *context, const char *sentence) {
 
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error) {
     sinkproof_error unused, *told = error != NULL ? error : &unused;
+    if (spec == NULL || model == NULL)
+        return sinkproof_fail(error, "expected a MODEL and a place for it, found NULL");
+    *model = NULL;
     if (!sinkproof_model_inspect(spec, model, error)) return false;
     sinkproof_model_not_finite(*model, refuse, &told);
     if (told != NULL) return true;

@@ -18,8 +18,9 @@ struct sinkproof_safetensors {
     sinkproof_tensor *tensors; // in the order of their bytes
     size_t *by_name;           // indices into tensors, ascending in name
     size_t count;
-    const uint8_t *map; // to be unmapped, or NULL
-    size_t map_length;
+    const uint8_t *bytes; // the file
+    size_t length;
+    bool mapped; // to be unmapped
 };
 
 // A file being checked: `name` and `error` for sentences, `data` after the header.
@@ -210,6 +211,8 @@ bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char
     json_error_t where;
     sinkproof_safetensors *result = calloc(1, sizeof *result);
     if (result == NULL) return sinkproof_fail(error, "%s: out of memory", name);
+    result->bytes = bytes;
+    result->length = length;
     result->header =
         json_loadb((const char *)bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &where);
     bool good = result->header != NULL;
@@ -234,18 +237,22 @@ bool sinkproof_safetensors_open(const char *path, sinkproof_safetensors **file,
         sinkproof_unmap_file(bytes, length);
         return false;
     }
-    (*file)->map = bytes;
-    (*file)->map_length = length;
+    (*file)->mapped = true;
     return true;
 }
 
 void sinkproof_safetensors_close(sinkproof_safetensors *file) {
     if (file == NULL) return;
-    sinkproof_unmap_file(file->map, file->map_length);
+    if (file->mapped) sinkproof_unmap_file(file->bytes, file->length);
     json_decref(file->header);
     free(file->tensors);
     free(file->by_name);
     free(file);
+}
+
+const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, size_t *length) {
+    *length = file->length;
+    return file->bytes;
 }
 
 size_t sinkproof_safetensors_count(const sinkproof_safetensors *file) {

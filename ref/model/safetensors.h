@@ -29,6 +29,8 @@ bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char
                                  sinkproof_safetensors **file, sinkproof_error *error);
 void sinkproof_safetensors_close(sinkproof_safetensors *file);
 
+// The whole file, header and tensors.
+const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, size_t *length);
 size_t sinkproof_safetensors_count(const sinkproof_safetensors *file);
 const sinkproof_tensor *sinkproof_safetensors_at(const sinkproof_safetensors *file, size_t i);
 const sinkproof_tensor *sinkproof_safetensors_find(const sinkproof_safetensors *file,
@@ -44,13 +46,17 @@ size_t sinkproof_tensor_elements(const sinkproof_tensor *tensor);
 // file is made under a temporary name beside `path` and renamed by finish: nothing
 // half-written is ever left under `path`.
 typedef struct sinkproof_safetensors_writer sinkproof_safetensors_writer;
-sinkproof_safetensors_writer *sinkproof_safetensors_writer_new(void); // NULL: no memory
+sinkproof_safetensors_writer *
+sinkproof_safetensors_writer_new(void); // NULL: no memory; begin tells
 void sinkproof_safetensors_writer_metadata(sinkproof_safetensors_writer *writer, const char *key,
                                            const char *value);
 void sinkproof_safetensors_writer_declare(sinkproof_safetensors_writer *writer, const char *name,
                                           sinkproof_dtype dtype, size_t rank, const size_t *shape);
 bool sinkproof_safetensors_writer_begin(sinkproof_safetensors_writer *writer, const char *path,
                                         sinkproof_error *error);
+// The same into memory: after finish *bytes holds *length bytes, to be freed, whatever it returned.
+bool sinkproof_safetensors_writer_begin_memory(sinkproof_safetensors_writer *writer, char **bytes,
+                                               size_t *length, sinkproof_error *error);
 bool sinkproof_safetensors_writer_bytes(sinkproof_safetensors_writer *writer, const void *bytes,
                                         size_t length, sinkproof_error *error);
 bool sinkproof_safetensors_writer_finish(sinkproof_safetensors_writer *writer,

@@ -23,11 +23,14 @@ struct sinkproof_safetensors_writer {
 sinkproof_safetensors_writer *sinkproof_safetensors_writer_new(void) {
     sinkproof_safetensors_writer *writer = calloc(1, sizeof *writer);
     if (writer != NULL) writer->header = json_object();
-    return writer;
+    if (writer != NULL && writer->header != NULL) return writer;
+    free(writer);
+    return NULL;
 }
 
 void sinkproof_safetensors_writer_metadata(sinkproof_safetensors_writer *writer, const char *key,
                                            const char *value) {
+    if (writer == NULL) return; // begin tells
     json_t *metadata = json_object_get(writer->header, "__metadata__");
     if (metadata == NULL) {
         metadata = json_object();
@@ -39,6 +42,7 @@ void sinkproof_safetensors_writer_metadata(sinkproof_safetensors_writer *writer,
 
 void sinkproof_safetensors_writer_declare(sinkproof_safetensors_writer *writer, const char *name,
                                           sinkproof_dtype dtype, size_t rank, const size_t *shape) {
+    if (writer == NULL) return; // begin tells
     size_t bytes = sinkproof_dtype_size(dtype), end;
     bool good = bytes > 0 && rank <= SINKPROOF_MAX_RANK;
     json_t *dimensions = json_array();
@@ -59,22 +63,36 @@ void sinkproof_safetensors_writer_declare(sinkproof_safetensors_writer *writer, 
     writer->declared = end;
 }
 
+// The length of the header and the header, into an output that is open or is not.
+static bool write_header(sinkproof_safetensors_writer *writer, bool open, sinkproof_error *error) {
+    char *text = open ? json_dumps(writer->header, JSON_COMPACT) : NULL;
+    if (open && text == NULL) sinkproof_fail(error, "%s: out of memory", writer->output.path);
+    if (text == NULL) return false;
+    size_t length = strlen(text), padded = (length + 7) / 8 * 8;
+    uint8_t prefix[8];
+    for (int i = 0; i < 8; i++) prefix[i] = (uint8_t)((uint64_t)padded >> 8 * i);
+    fwrite(prefix, 1, 8, writer->output.stream); // finish asks ferror
+    fprintf(writer->output.stream, "%-*s", (int)padded, text);
+    free(text);
+    return true;
+}
+
 bool sinkproof_safetensors_writer_begin(sinkproof_safetensors_writer *writer, const char *path,
                                         sinkproof_error *error) {
+    if (writer == NULL) return sinkproof_fail(error, "%s: out of memory", path);
     if (writer->problem.text[0] != '\0')
         return sinkproof_fail(error, "%s: %.900s", path, writer->problem.text);
-    char *text = json_dumps(writer->header, JSON_COMPACT);
-    if (text == NULL) return sinkproof_fail(error, "%s: out of memory", path);
-    size_t length = strlen(text), padded = (length + 7) / 8 * 8;
-    bool good = sinkproof_output_open(&writer->output, path, error);
-    if (good) {
-        uint8_t prefix[8];
-        for (int i = 0; i < 8; i++) prefix[i] = (uint8_t)((uint64_t)padded >> 8 * i);
-        fwrite(prefix, 1, 8, writer->output.stream); // finish asks ferror
-        fprintf(writer->output.stream, "%-*s", (int)padded, text);
-    }
-    free(text);
-    return good;
+    return write_header(writer, sinkproof_output_open(&writer->output, path, error), error);
+}
+
+bool sinkproof_safetensors_writer_begin_memory(sinkproof_safetensors_writer *writer, char **bytes,
+                                               size_t *length, sinkproof_error *error) {
+    *bytes = NULL;
+    if (writer == NULL) return sinkproof_fail(error, "(memory): out of memory");
+    if (writer->problem.text[0] != '\0')
+        return sinkproof_fail(error, "%.900s", writer->problem.text);
+    return write_header(writer, sinkproof_output_memory(&writer->output, bytes, length, error),
+                        error);
 }
 
 bool sinkproof_safetensors_writer_bytes(sinkproof_safetensors_writer *writer, const void *bytes,

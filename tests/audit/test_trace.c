@@ -113,7 +113,7 @@ static void test_values(const char *policy_name) {
     sinkproof_policy policy = policy_of(policy_name);
     sinkproof_error error;
     double *kept = calloc(12 * config->vocab, sizeof *kept);
-    sinkproof_observer observer = {keep, kept};
+    sinkproof_observer observer = {.see = keep, .context = kept};
     sinkproof_session *session = sinkproof_session_new(model, &policy);
     if (!sinkproof_forward(session, 12, tokens, NULL, &observer, &error)) fail(&error);
     sinkproof_trace *t = written(policy_name, "F2", 12);

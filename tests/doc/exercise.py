@@ -5,7 +5,7 @@
     python3 tests/doc/exercise.py [--show] [N [ANSWER]]     N is CHAPTER.QUESTION, as 6.2
 
 Without N: the exercises. Without ANSWER: the question, and the form in which its solution prints, its
-numbers left out. ANSWER is a C program, which is compiled against libsinkproof.a, or for an exercise of
+numbers left out. ANSWER is a C program, which is compiled against rooms.a, or for an exercise of
 commands a shell script. It is right (exit 0) when it prints the solution's lines: the same words, and
 numbers that are the solution's when they are rounded to the digits that it prints. Otherwise the answer
 is another (exit 1), which need not be wrong where a question leaves the input open. --show prints the
@@ -60,7 +60,7 @@ def compiler():
 def compiled(command, source, program):
     """None, or the lines in which the compiler objects."""
     flags, libraries = command
-    built = subprocess.run([*flags, str(source), str(BUILD / "libsinkproof.a"), "-o", str(program), *libraries],
+    built = subprocess.run([*flags, str(source), str(BUILD / "rooms.a"), "-o", str(program), *libraries],
                            text=True, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return built.stdout.splitlines() if built.returncode else None
 

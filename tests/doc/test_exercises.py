@@ -3,7 +3,7 @@
 """Builds and runs every program that the book shows as an exercise, and keeps what it printed.
 
 In doc/*.md: "<!-- exercise NAME -->" before a fence of C. The program is compiled with the build's
-own flags against libsinkproof.a; its lines go to the log as "# output NAME| line", from where
+own flags against rooms.a; its lines go to the log as "# output NAME| line", from where
 tests/gates/check_doc.py shows them. A program that does not compile or exits with another status than 0
 fails: a counterexample returns 1 when the two sides agree after all. A question has a grade, its
 solution is hidden until it is asked for. A fence of sh holds commands:

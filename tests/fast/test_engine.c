@@ -147,7 +147,8 @@ static void test_points(const sinkproof_kernels *kernels, const char *name) {
     size_t vocab = config->vocab, done = 0;
     for (size_t i = 0; i < 2; i++) {
         size_t n = pieces[i], wrong = 0;
-        sinkproof_observer see_lanes = {keep, &lanes}, see_fast = {keep, &fast};
+        sinkproof_observer see_lanes = {.see = keep, .context = &lanes};
+        sinkproof_observer see_fast = {.see = keep, .context = &fast};
         double *want = calloc(n * vocab, sizeof *want);
         float *found = logits_of(n);
         sinkproof_part part = {s, n, tokens + done, found, true};

@@ -55,7 +55,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     # An instruction of AVX or later: its name begins with v, or it uses mask or tile registers.
     later='^ *[0-9a-f]*:	(v[a-z]|k(and|or|mov|not|test|unpck|xor|add|shift)|tile|tdp|ldtilecfg|.*%[yz]mm)'
     # STEM.avx2 is a clone that the compiler made of STEM, and chooses itself when the program is loaded.
-    archive=$(dirname "$sinkproof")/libsinkproof.a
+    archive=$(dirname "$sinkproof")/rooms.a
     objdump -d --no-show-raw-insn "$archive" >"$work/code"
     awk '/file format/ { sub(":.*", "", $1); file = $1 }
          /^[0-9a-f]* <.*>:$/ { function_ = substr($2, 2, length($2) - 3) }

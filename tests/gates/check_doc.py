@@ -10,6 +10,7 @@
   proof      the same in proofs/; in Coq between "(*> sink.mass *)" and "(*< sink.mass *)"
   shown      Markdown: "<!-- code ref/softmax_sink.c sink.mass -->", then a fence that equals the region;
              "<!-- theorem proofs/formal/F.v sink.mass -->": the region without its proofs
+             "<!-- program audit/examples/judge_my_kernel.c -->": the whole file, without its licence
   run        Markdown: "<!-- measured sink.mass -->": what the tests measured, one line;
              "<!-- output NAME -->": a fence with what the program NAME printed (tests/doc/test_exercises.py)
   tests      the TAP log of the run: "ok 12 - sink.mass ref worst=0.31 bound=1",

@@ -5,8 +5,8 @@
     python3 tests/gates/check_walls.py [--archive LIBRARY] ROOT
 
   include   a room includes only the rooms and the foreign libraries that the table below grants it
-  main      only audit/command/ (and tests/) has a main
-  print     only audit/command/ and audit/bench/ (and tests/) print
+  main      only audit/command/ and audit/examples/ (and tests/) have a main
+  print     only these and audit/bench/ print
   length    300 lines in ref/, 500 elsewhere
   licence   every file opens with the two-line SPDX header
   name      every name that the library exports begins with sinkproof_ (with --archive)
@@ -42,9 +42,12 @@ MAY = {
     # The products of audit/: a trace knows the model alone, the judge the traces and the bounds, verify
     # both, engine and bench the fast path; the command knows them all, and none of them the command.
     "audit": ({"ref"}, lambda h: h in C),
-    "audit/trace": ({"ref", "audit/trace", "audit/version.h"}, lambda h: h in C | POSIX),
+    "audit/trace": ({"ref", "audit/trace", "audit/sinkproof.h", "audit/version.h"}, lambda h: h in C | POSIX),
     "audit/engine": ({"ref", "fast", "audit/engine"}, lambda h: h in C),
-    "audit/judge": ({"ref", "proofs", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/face": ({"ref", "audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/face"},
+                   lambda h: h in C),
+    "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
+    "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
     "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),
     "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
@@ -106,7 +109,7 @@ def check_file(root, file):
     if file.suffix not in (".c", ".h", ".inc"):
         return
     yield from check_includes(root, file, room, source)
-    if room == "tests" or file.parent in (root / "audit/command", root / "audit/bench"):
+    if room == "tests" or file.parent in (root / "audit/command", root / "audit/bench", root / "audit/examples"):
         return
     for number, line in enumerate(bare(source).splitlines(), 1):
         if re.search(r"\bmain\s*\(", line):

@@ -15,7 +15,8 @@ MEASURED = re.compile(rf"^<!-- measured ({ID}) -->$")
 OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
 TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
-NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table)\b")
+PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
+NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table|program)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
 
@@ -119,6 +120,14 @@ def same(kind, have, want, run, here):
     return [re.sub(r"worst \S+ of bound .*|[0-9]+", "N", "\n".join(t)) for t in (have, want)]
 
 
+def program(root, name):
+    """The language of a whole program and its lines, without the lines of the licence; or None."""
+    if not (root / name).is_file():
+        return None
+    lines = (root / name).read_text(encoding="utf-8").rstrip("\n").split("\n")
+    return "cpp" if name.endswith(".cpp") else "c", lines[3:] if lines[2] == "//" else lines[2:]
+
+
 def check_page(page, name, regions, run, here, write, problems):
     lines, out, at = page.read_text(encoding="utf-8").splitlines(), [], 0
     while at < len(lines):
@@ -126,7 +135,7 @@ def check_page(page, name, regions, run, here, write, problems):
         at += 1
         out.append(line)
         place = f"{name}:{at}"
-        shown, figure, output, table = (kind.match(line) for kind in (SHOWN, MEASURED, OUTPUT, TABLE))
+        shown, figure, output, table, whole = (k.match(line) for k in (SHOWN, MEASURED, OUTPUT, TABLE, PROGRAM))
         if not run.ran and (output or figure):
             continue  # the book of a tree that nobody tested: its pages say so
         if shown:
@@ -143,6 +152,12 @@ def check_page(page, name, regions, run, here, write, problems):
                 problems.add(place, f"no program {output[1]} ran")
                 continue
             end, want = fence_end(lines, at, "text"), ["```text", *text, "```"]
+        elif whole:
+            kind, what, text = "program", whole[1], program(page.parent.parent, whole[1])
+            if text is None:
+                problems.add(place, f"{what} is no file")
+                continue
+            end, want = fence_end(lines, at, text[0]), ["```" + text[0], *text[1], "```"]
         elif table:
             kind, what, want = "table", f"doc/book/data/{table[1]}.txt", speeds(page.parent.parent, table[1])
             if want is None:

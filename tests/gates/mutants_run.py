@@ -81,7 +81,7 @@ class Workshop:
         main = self.build / ("audit/command/main.o" if script else f"tests/{test}.o")
         # The statements' table belongs to no archive: whoever verifies needs it, the others pass over it.
         table = [str(o) for o in [self.build / "inventory.o"] if o.exists()]
-        done = subprocess.run([*self.compiler, str(object), str(main), *table, str(self.build / "libsinkproof.a"),
+        done = subprocess.run([*self.compiler, str(object), str(main), *table, str(self.build / "rooms.a"),
                                "-s", "-o", str(program), *self.libraries], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, env=self.environment)
         if done.returncode != 0:

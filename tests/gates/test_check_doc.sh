@@ -21,16 +21,18 @@ report() { # status, text
 fresh() {
     rm -rf "$work/tree"
     mkdir -p "$work/tree/ref" "$work/tree/proofs/truth" "$work/tree/proofs/exact" \
-        "$work/tree/proofs/formal" "$work/tree/doc"
+        "$work/tree/proofs/formal" "$work/tree/doc" "$work/tree/audit"
     cd "$work/tree" || exit 1
     printf '%s\n' '## eq[sink.mass] The mass {C Q B}' '' '$$' '\sum_j \alpha_j = 1 - \alpha_s' '$$' '' \
         '<!-- code ref/a.c sink.mass -->' '```c' 'double mass;' '```' '' \
         '<!-- theorem proofs/formal/A.v sink.mass -->' '```coq' 'old' '```' '' \
         '<!-- measured sink.mass -->' '' '<!-- exercise ten-lines -->' '```c' 'int main(void);' '```' \
         '<!-- output ten-lines -->' '```text' '```' '' \
+        '<!-- program audit/x.c -->' '```c' '```' '' \
         'See eq[sink.limit], `sink.limit`, [there](02-b.md#sink.limit).' >doc/01-a.md
     printf '%s\n' 'eq[sink.limit] The limit {D}' '$$' 'b \to -\infty' '$$' >doc/02-b.md
     printf '%s\n' '# readme' >README.md
+    printf '%s\n' '// licence' '// owners' '//' '// A program' 'int main(void);' >audit/x.c
     printf '%s\n' '//> sink.mass sink.limit' '    double mass;' '//< sink.limit sink.mass' >ref/a.c
     printf '%s\n' '//> sink.mass' 'double enclosed;' '//< sink.mass' >proofs/truth/a.c
     printf '%s\n' '//> sink.mass' 'double exact;' '//< sink.mass' >proofs/exact/a.c
@@ -165,6 +167,8 @@ fresh; edit doc/01-a.md '/<!-- code/d'; refuses 'without <!-- code' "a fence of 
 fresh; edit doc/01-a.md 's/<!-- code ref/<!-- code: ref/'; refuses 'malformed marker of shown' "a malformed marker of shown code"
 fresh; edit doc/01-a.md 's/: True/: False/'; refuses 'shown theorem differs' "a shown theorem that differs"
 fresh; edit doc/01-a.md 's/^42/43/'; refuses 'shown output differs' "output that was typed"
+fresh; edit audit/x.c 's/void/int argc/'; refuses 'shown program differs from audit/x.c' "a program that has changed"
+fresh; rm "$work/tree/audit/x.c"; refuses 'audit/x.c is no file' "a program that is not there"
 fresh; edit log '/output ten/d'; refuses 'no program ten-lines ran' "output of a program that did not run"
 fresh; edit doc/01-a.md 's/^Measured: 1 check/Measured: check/'; refuses 'shown measured differs' "a measurement that was typed"
 fresh; edit log 's/worst=0.5/worst=0.6/'; refuses 'shown measured differs' "a figure that is not the log's"

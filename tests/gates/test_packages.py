@@ -89,7 +89,7 @@ def check_rules(tap, folder):
     makefile = ROOT / "Makefile"
     build = "build/release"
     rules = database(makefile)
-    known = {f"{build}/%.o", f"{build}/inventory.o", f"{build}/libsinkproof.a", f"{build}/sinkproof",
+    known = {f"{build}/%.o", f"{build}/inventory.o", f"{build}/rooms.a", f"{build}/sinkproof",
              f"{build}/tests/exhaustive_exp", f"{build}/tests/tsan_race"}
     found = compiling(rules)
     tap.report(known <= found, f"{len(found)} rules compile, link or archive", sorted(known - found))
@@ -105,7 +105,7 @@ def check_rules(tap, folder):
          {table_o + flags: table_o + "\n", table_c + packages: table_c + "\n"},
          {f"{build}/inventory.o"}, {f"{build}/inventory.o"}),
         ("the pattern of the objects without flags", {objects + flags: objects + "\n"},
-         {f"{build}/%.o", f"{build}/libsinkproof.a"}, found - {f"{build}/inventory.o"}),
+         {f"{build}/%.o", f"{build}/rooms.a"}, found - {f"{build}/inventory.o"}),
         ("the pattern of the tests' objects without flags", {tests + flags: tests + "\n"},
          {f"{build}/tests/%.o", f"{build}/tests/tsan_race"}, found - {f"{build}/inventory.o", f"{build}/%.o"}),
         ("the flags without the packages", {"flags: FORCE" + packages: "flags: FORCE\n"}, {f"{build}/%.o"}, found),

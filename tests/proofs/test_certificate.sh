@@ -13,7 +13,7 @@ tree=$work/tree
 mkdir -p "$tree/build/release" || exit 1
 cp -a Makefile LICENSE README.md ref fast proofs audit doc tests "$tree/"
 cp -a build/packages "$tree/build/"
-for part in flags inventory.c inventory.o libsinkproof.a sinkproof ref fast proofs audit; do
+for part in flags inventory.c inventory.o rooms.a sinkproof ref fast proofs audit; do
     cp -a "build/release/$part" "$tree/build/release/"
 done
 checked=build/formal/certificate # as if the prover had run here, on what is there now

@@ -192,7 +192,7 @@ int main(void) {
     size_t vocab = sinkproof_model_config(model)->vocab;
     for (size_t i = 0; i < N; i++) tokens[i] = (int32_t)draw_below(&state, vocab);
     sinkproof_session *session = sinkproof_session_new(model, &policy);
-    sinkproof_observer observer = {see, &w};
+    sinkproof_observer observer = {.see = see, .context = &w};
     if (session == NULL) abort();
     bool fine = sinkproof_forward(session, N, tokens, NULL, &observer, &error);
     sinkproof_session_free(session);

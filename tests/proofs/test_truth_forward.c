@@ -235,7 +235,7 @@ static void reference(const char *spec, uint64_t seed) {
     b.chosen = calloc(config->n_layers * b.n * config->n_chosen, sizeof *b.chosen);
     sinkproof_session *session = sinkproof_session_new(model, &policy);
     if (b.logits_nv == NULL || b.chosen == NULL || session == NULL) abort();
-    sinkproof_observer observer = {catch_choices, &b};
+    sinkproof_observer observer = {.see = catch_choices, .context = &b};
     if (sinkproof_forward(session, b.n, tokens_n, b.logits_nv, &observer, &error)) {
         char what[128];
         snprintf(what, sizeof what, "%s beside ref real-f64 seed=%llu", spec,

@@ -62,7 +62,7 @@ static seen *run(const char *policy_text, size_t n, const int32_t *tokens) {
     sinkproof_policy policy = policy_of(policy_text);
     sinkproof_session *session = sinkproof_session_new(model, &policy);
     seen *s = calloc(1, sizeof *s);
-    sinkproof_observer observer = {see, s};
+    sinkproof_observer observer = {.see = see, .context = s};
     sinkproof_error error;
     if (!sinkproof_forward(session, n, tokens, NULL, &observer, &error)) {
         printf("Bail out! %s\n", error.text);

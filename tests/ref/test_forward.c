@@ -49,7 +49,7 @@ static void run(const char *policy_name, size_t n, const size_t *pieces, double 
                 seen *watch) {
     sinkproof_policy policy = policy_of(policy_name);
     sinkproof_session *session = sinkproof_session_new(model, &policy);
-    sinkproof_observer observer = {see, watch};
+    sinkproof_observer observer = {.see = see, .context = watch};
     sinkproof_error error;
     size_t done = 0;
     if (watch != NULL) watch->total = n;

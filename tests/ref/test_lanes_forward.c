@@ -57,7 +57,7 @@ static int32_t tokens[TOKENS];
 static void run(const char *name, const size_t *pieces, double *logits_nv, shown *watch) {
     sinkproof_policy policy = policy_of(name);
     sinkproof_session *session = sinkproof_session_with(model, &policy, &sinkproof_lanes_stages);
-    sinkproof_observer observer = {see, watch};
+    sinkproof_observer observer = {.see = see, .context = watch};
     sinkproof_error error;
     for (size_t done = 0, m; done < TOKENS; done += m) {
         m = *pieces > 0 ? *pieces++ : TOKENS - done;

@@ -74,7 +74,7 @@ static tally run(const char *folder, const char *file, const char *policy_name) 
         exit(1);
     }
     comparison c = {.trace = trace};
-    sinkproof_observer observer = {see, &c};
+    sinkproof_observer observer = {.see = see, .context = &c};
     sinkproof_session *session = sinkproof_session_new(model, &policy);
     good = sinkproof_forward(session, sinkproof_trace_length(trace), sinkproof_trace_tokens(trace),
                              NULL, &observer, &error);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Names and numbers of the public face: points, policies, the configuration, weights.
+#include "audit/engine/runner.h"
+#include "audit/sinkproof.h"
+#include "audit/trace/trace_points.h"
+#include "audit/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *sinkproof_version(void) {
+    return SINKPROOF_VERSION;
+}
+
+const char *const *sinkproof_engine_names(void) {
+    return sinkproof_runner_names();
+}
+
+const char *const *sinkproof_point_names(void) {
+    static const char *const names[] = {
+#define SINKPROOF_NAME(id, name, ...) name,
+        SINKPROOF_TRACED_POINTS(SINKPROOF_NAME)
+#undef SINKPROOF_NAME
+            NULL};
+    return names;
+}
+
+bool sinkproof_policy_check(const char *text, sinkproof_error *error) {
+    sinkproof_policy policy;
+    if (text == NULL) return sinkproof_fail(error, "expected a policy, found NULL");
+    return sinkproof_policy_parse(text, &policy, error);
+}
+
+bool sinkproof_point_shape(const sinkproof_config *config, const char *name, size_t n, size_t *rank,
+                           size_t shape[SINKPROOF_RANK], sinkproof_error *error) {
+    sinkproof_trace_point point;
+    size_t layer;
+    if (config == NULL || name == NULL || rank == NULL || shape == NULL)
+        return sinkproof_fail(error, "expected a configuration, a name and places, found NULL");
+    bool found = sinkproof_trace_name_parse(name, &point, &layer) && layer < config->n_layers;
+    for (int p = 0; !found && p < SINKPROOF_TRACE_POINTS; p++) {
+        point = (sinkproof_trace_point)p;
+        found = strcmp(name, sinkproof_trace_point_name(point)) == 0;
+    }
+    char nearest[SINKPROOF_TRACE_NAME];
+    if (found) *rank = sinkproof_trace_shape(config, point, n, shape);
+    if (found) return true;
+    sinkproof_trace_nearest(name, config->n_layers, nearest);
+    return sinkproof_fail(error, "unknown point '%.100s': the nearest known name is %s", name,
+                          nearest);
+}
+
+// ---- the configuration -----------------------------------------------------------------------
+
+typedef struct named_number {
+    const char *name;
+    double value;
+} named_number;
+
+#define NUMBER(member)                                                                             \
+    { #member, (double)config->member }
+
+bool sinkproof_config_number(const sinkproof_config *config, const char *name, double *value,
+                             sinkproof_error *error) {
+    if (config == NULL || name == NULL || value == NULL)
+        return sinkproof_fail(error, "expected a configuration, a name and a place, found NULL");
+    const named_number numbers[] = {
+        NUMBER(n_layers),       NUMBER(n_experts),      NUMBER(n_chosen),
+        NUMBER(vocab),          NUMBER(hidden),         NUMBER(inter),
+        NUMBER(n_heads),        NUMBER(n_kv_heads),     NUMBER(head_dim),
+        NUMBER(window),         NUMBER(swiglu_alpha),   NUMBER(swiglu_limit),
+        NUMBER(rms_eps),        NUMBER(rope_theta),     NUMBER(yarn_factor),
+        NUMBER(yarn_beta_fast), NUMBER(yarn_beta_slow), NUMBER(yarn_original_context),
+        NUMBER(yarn_truncate),  NUMBER(max_context)};
+    char list[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *value = numbers[i].value;
+        if (strcmp(name, numbers[i].name) == 0) return true;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                 numbers[i].name);
+    }
+    return sinkproof_fail(error, "the configuration has no number '%.64s': known are %s", name,
+                          list);
+}
+
+bool sinkproof_config_slides(const sinkproof_config *config, size_t layer) {
+    return config != NULL && layer < config->n_layers && config->sliding[layer];
+}
+
+// ---- weights ---------------------------------------------------------------------------------
+
+static bool find_weight(const sinkproof_model *model, const char *name, size_t layer,
+                        sinkproof_matrix *matrix, sinkproof_error *error) {
+    sinkproof_layer l = sinkproof_model_layer(model, layer);
+    const struct {
+        const char *name;
+        sinkproof_matrix matrix;
+    } all[] = {{"attn_norm", l.attn_norm},
+               {"w_q", l.w_q},
+               {"w_k", l.w_k},
+               {"w_v", l.w_v},
+               {"b_q", l.b_q},
+               {"b_k", l.b_k},
+               {"b_v", l.b_v},
+               {"sinks", l.sinks},
+               {"w_o", l.w_o},
+               {"b_o", l.b_o},
+               {"mlp_norm", l.mlp_norm},
+               {"w_router", l.w_router},
+               {"b_router", l.b_router},
+               {"w_up", l.w_up},
+               {"b_up", l.b_up},
+               {"w_down", l.w_down},
+               {"b_down", l.b_down},
+               {"embedding", sinkproof_model_embedding(model)},
+               {"final_norm", sinkproof_model_final_norm(model)},
+               {"unembedding", sinkproof_model_unembedding(model)}};
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        *matrix = all[i].matrix;
+        if (strcmp(name, all[i].name) == 0) return true;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                 all[i].name);
+    }
+    return sinkproof_fail(error, "no weight '%.64s': known are %s", name, list);
+}
+
+bool sinkproof_model_weight(const sinkproof_model *model, const char *name, size_t layer,
+                            size_t expert, size_t shape[2], double *values,
+                            sinkproof_error *error) {
+    sinkproof_matrix matrix;
+    if (model == NULL || name == NULL || shape == NULL)
+        return sinkproof_fail(error, "expected a model, a name and a place, found NULL");
+    size_t layers = sinkproof_model_config(model)->n_layers;
+    if (layer >= layers)
+        return sinkproof_fail(error, "expected a layer below %zu, found %zu", layers, layer);
+    if (!find_weight(model, name, layer, &matrix, error)) return false;
+    if (expert >= matrix.count)
+        return sinkproof_fail(error, "%s: expected an expert below %zu, found %zu", name,
+                              matrix.count, expert);
+    shape[0] = matrix.rows;
+    shape[1] = matrix.cols;
+    sinkproof_matrix one = sinkproof_matrix_at(&matrix, expert);
+    for (size_t r = 0; values != NULL && r < one.rows; r++)
+        sinkproof_matrix_row(&one, r, values + r * one.cols);
+    return true;
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// An engine with functions of the caller's in the places of its stages. The engine shows each
+// point; what a replaced one is made of is kept until it is needed, the caller's function is
+// called, and the engine goes on from what it leaves.
+#include "audit/engine/runner.h"
+#include "audit/face/stages.h"
+#include "audit/trace/trace_points.h"
+#include "audit/trace/trace_write.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A point as the pass showed it, or the cache of one.
+typedef struct kept {
+    double *values;
+    size_t count, room;
+} kept;
+
+// What a stage may ask for.
+typedef struct sinkproof_seen {
+    const kept *held_p; // [SINKPROOF_INPUTS] of this pass
+    const kept *keys, *values;
+    sinkproof_point_set from;
+} sinkproof_seen;
+
+struct sinkproof_run {
+    const sinkproof_model *model;
+    sinkproof_model *view; // of the weights as the policy keeps them, or NULL: `model`
+    const sinkproof_config *config;
+    char engine[16];
+    sinkproof_policy policy;
+    sinkproof_runner *runner;
+    size_t chunk;
+    sinkproof_replaced *replaced_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
+    sinkproof_point_set *needed_l;   // what the stages of a layer are made of
+    kept held_p[SINKPROOF_INPUTS];   // of the pass and layer at hand
+    kept *keys_l, *values_l;         // A4.k and A2.v of all tokens, where they are needed
+    size_t n, first;                 // the pass at hand
+    const int32_t *tokens_n;
+    const sinkproof_observer *onward; // the trace's writer, or NULL
+    sinkproof_error problem;          // the first one; text empty when there is none
+};
+
+static bool is_replaced(const sinkproof_run *r) {
+    for (size_t i = 0; i < r->config->n_layers * SINKPROOF_TRACE_POINTS; i++)
+        if (r->replaced_lp[i].stage != NULL) return true;
+    return false;
+}
+
+static sinkproof_replaced *replaced_at(const sinkproof_run *r, size_t layer,
+                                       sinkproof_trace_point point) {
+    return &r->replaced_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+}
+
+// ---- what a pass shows -----------------------------------------------------------------------
+
+static bool keep(sinkproof_run *r, kept *k, size_t before, size_t count, const double *values) {
+    if (k->room < before + count) {
+        size_t room = before + count + before / 2;
+        double *larger = realloc(k->values, room * sizeof *larger);
+        if (larger == NULL) return sinkproof_fail(&r->problem, "no memory for a stage's inputs");
+        k->values = larger;
+        k->room = room;
+    }
+    memcpy(k->values + before, values, count * sizeof *values);
+    k->count = before + count;
+    return true;
+}
+
+static bool needs(const sinkproof_run *r, size_t layer, int point) {
+    return (r->needed_l[layer] >> point & 1) != 0;
+}
+
+// Does a later sublayer's stage need the residual stream that this point leaves?
+static bool leaves_residual(sinkproof_trace_point point) {
+    return point == SINKPROOF_TRACE_T0 || point == SINKPROOF_TRACE_M12;
+}
+
+static void keep_shown(sinkproof_run *r, sinkproof_trace_point point, size_t layer, size_t count,
+                       const double *values) {
+    size_t row = r->n > 0 ? count / r->n : 0;
+    if (leaves_residual(point)) keep(r, &r->held_p[SINKPROOF_RESIDUAL], 0, count, values);
+    if (!needs(r, layer, (int)point)) return;
+    if (point == SINKPROOF_TRACE_A4_K)
+        keep(r, &r->keys_l[layer], r->first * row, count, values);
+    else if (point == SINKPROOF_TRACE_A2_V)
+        keep(r, &r->values_l[layer], r->first * row, count, values);
+    else
+        keep(r, &r->held_p[point], 0, count, values);
+}
+
+static void see_shown(void *context, const char *name, size_t rank, const size_t *shape,
+                      const double *values) {
+    sinkproof_run *r = context;
+    sinkproof_trace_point point;
+    size_t layer, count = 1;
+    if (r->problem.text[0] != '\0') return;
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    if (sinkproof_trace_name_parse(name, &point, &layer))
+        keep_shown(r, point, layer, count, values);
+    if (r->onward != NULL) r->onward->see(r->onward->context, name, rank, shape, values);
+}
+
+const double *sinkproof_call_input(const sinkproof_call *call, const char *name) {
+    sinkproof_point_set one;
+    if (call == NULL || name == NULL || !sinkproof_point_set_parse(name, &one, NULL)) return NULL;
+    for (int p = 0; p < SINKPROOF_INPUTS; p++) {
+        if (one != (sinkproof_point_set)1 << p || (call->seen->from & one) == 0) continue;
+        return p == SINKPROOF_TRACE_A4_K   ? call->seen->keys->values
+               : p == SINKPROOF_TRACE_A2_V ? call->seen->values->values
+                                           : call->seen->held_p[p].values;
+    }
+    return NULL;
+}
+
+// ---- a stage of the caller's -----------------------------------------------------------------
+
+// Experts: whole numbers below n_experts, a token's all different.
+static bool check_chosen(sinkproof_run *r, const char *name, size_t count, const double *values) {
+    size_t k = r->config->n_chosen, experts = r->config->n_experts;
+    for (size_t i = 0; i < count; i++) {
+        bool good = values[i] >= 0 && values[i] < (double)experts && floor(values[i]) == values[i];
+        for (size_t j = i - i % k; good && j < i; j++) good = values[i] != values[j];
+        if (!good)
+            return sinkproof_fail(
+                &r->problem, "%s: element %zu is %g: expected an expert below %zu, once a token",
+                name, i, values[i], experts);
+    }
+    return true;
+}
+
+// Numbers of the format that the policy rounds to there: the trace holds no others.
+static bool check_made(sinkproof_run *r, const char *name, sinkproof_trace_point point,
+                       size_t count, const double *values) {
+    sinkproof_point rounding;
+    if (!sinkproof_trace_rounding(point, &rounding)) return check_chosen(r, name, count, values);
+    sinkproof_format format = r->policy.at[rounding].format;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(values[i]) && sinkproof_round(format, values[i]) != values[i])
+            return sinkproof_fail(&r->problem,
+                                  "%s: the stage left %a as element %zu, which is no %s number: "
+                                  "policy %s rounds to that format here",
+                                  name, values[i], i, sinkproof_format_name(format),
+                                  r->policy.name);
+    return true;
+}
+
+static void replace_shown(void *context, const char *name, size_t rank, const size_t *shape,
+                          double *values) {
+    sinkproof_run *r = context;
+    sinkproof_trace_point point;
+    size_t layer, count = 1;
+    if (r->problem.text[0] != '\0' || !sinkproof_trace_name_parse(name, &point, &layer)) return;
+    const sinkproof_replaced *own = replaced_at(r, layer, point);
+    if (own->stage == NULL) return;
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    sinkproof_seen seen = {r->held_p, &r->keys_l[layer], &r->values_l[layer], own->from};
+    sinkproof_call call = {.name = name,
+                           .layer = layer,
+                           .n = r->n,
+                           .first = r->first,
+                           .keys = r->first + r->n,
+                           .window = r->config->sliding[layer] ? r->config->window : 0,
+                           .rank = rank,
+                           .shape = shape,
+                           .tokens = r->tokens_n,
+                           .model = r->view != NULL ? r->view : r->model,
+                           .seen = &seen};
+    sinkproof_error said = {{0}};
+    if (!own->stage(own->context, &call, values, &said)) {
+        said.text[sizeof said.text - 1] = '\0';
+        sinkproof_fail(&r->problem, "%s: the stage failed: %.900s", name,
+                       said.text[0] != '\0' ? said.text : "it does not say why");
+        return;
+    }
+    check_made(r, name, point, count, values);
+}
+
+// ---- a run -----------------------------------------------------------------------------------
+
+static bool known_engine(const char *engine, sinkproof_error *error) {
+    if (engine != NULL && sinkproof_runner_known(engine)) return true;
+    return sinkproof_fail(error, "unknown engine '%.40s': known are ref, lanes and fast",
+                          engine != NULL ? engine : "NULL");
+}
+
+static bool open_runner(sinkproof_run *r, const sinkproof_run_options *options,
+                        sinkproof_error *error) {
+    sinkproof_runner_options how = {.engine = r->engine, .threads = options->threads};
+    r->chunk = options->chunk;
+    if (r->policy.weights != SINKPROOF_REAL) {
+        r->view = sinkproof_model_kept(r->model, r->policy.weights);
+        if (r->view == NULL) return sinkproof_fail(error, "no memory for a run");
+    }
+    size_t layers = r->config->n_layers;
+    r->replaced_lp = calloc(layers * SINKPROOF_TRACE_POINTS, sizeof *r->replaced_lp);
+    r->needed_l = calloc(layers, sizeof *r->needed_l);
+    r->keys_l = calloc(layers, sizeof *r->keys_l);
+    r->values_l = calloc(layers, sizeof *r->values_l);
+    if (r->replaced_lp == NULL || r->needed_l == NULL || r->keys_l == NULL || r->values_l == NULL)
+        return sinkproof_fail(error, "no memory for a run");
+    return sinkproof_runner_new(r->model, &r->policy, &how, &r->runner, error);
+}
+
+bool sinkproof_run_new(const sinkproof_model *model, const char *engine, const char *policy,
+                       const sinkproof_run_options *options, sinkproof_run **run,
+                       sinkproof_error *error) {
+    sinkproof_run_options how = {.size = sizeof how};
+    if (run == NULL) return sinkproof_fail(error, "expected a place for the run, found NULL");
+    *run = NULL;
+    if (model == NULL) return sinkproof_fail(error, "expected a model, found NULL");
+    if (options != NULL && options->size < sizeof how)
+        return sinkproof_fail(error, "expected sinkproof_run_options with its size, found %zu",
+                              options->size);
+    if (options != NULL) how = *options;
+    if (how.threads < 0 || how.threads > 4096)
+        return sinkproof_fail(error, "expected 0 to 4096 threads, found %d", how.threads);
+    if (!known_engine(engine, error)) return false;
+    sinkproof_run *r = calloc(1, sizeof *r);
+    if (r == NULL) return sinkproof_fail(error, "no memory for a run");
+    r->model = model;
+    r->config = sinkproof_model_config(model);
+    snprintf(r->engine, sizeof r->engine, "%s", engine);
+    if (policy == NULL) policy = sinkproof_runner_policy(engine);
+    bool good = sinkproof_policy_parse(policy, &r->policy, error) &&
+                sinkproof_runner_serves(engine, &r->policy, error) && open_runner(r, &how, error);
+    if (good)
+        *run = r;
+    else
+        sinkproof_run_free(r);
+    return good;
+}
+
+void sinkproof_run_free(sinkproof_run *r) {
+    if (r == NULL) return;
+    for (size_t l = 0; l < r->config->n_layers; l++) {
+        if (r->keys_l != NULL) free(r->keys_l[l].values);
+        if (r->values_l != NULL) free(r->values_l[l].values);
+    }
+    for (size_t p = 0; p < SINKPROOF_INPUTS; p++) free(r->held_p[p].values);
+    free(r->keys_l);
+    free(r->values_l);
+    free(r->needed_l);
+    free(r->replaced_lp);
+    sinkproof_runner_free(r->runner);
+    sinkproof_model_close(r->view);
+    free(r);
+}
+
+size_t sinkproof_run_length(const sinkproof_run *run) {
+    return run != NULL ? sinkproof_runner_length(run->runner) : 0;
+}
+
+void sinkproof_run_reset(sinkproof_run *run) {
+    if (run != NULL) sinkproof_runner_reset(run->runner);
+}
+
+// ---- replacing -------------------------------------------------------------------------------
+
+// "T0, A1, ...": the points that may be replaced.
+static bool refuse_point(const sinkproof_run *r, const char *point, sinkproof_error *error) {
+    char list[256] = "";
+    for (int p = 0, used = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_trace_point q = (sinkproof_trace_point)p;
+        if (sinkproof_runner_replaces(r->engine, &r->policy, q))
+            used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used > 0 ? ", " : "",
+                             sinkproof_trace_point_name(q));
+    }
+    return sinkproof_fail(error,
+                          "'%.40s' cannot be replaced: engine %s under %s shows before it uses "
+                          "them %s",
+                          point, r->engine, r->policy.name, list);
+}
+
+// The points that the engine holds, of those that a stage wants.
+static bool check_shown(const sinkproof_run *r, sinkproof_point_set from, sinkproof_error *error) {
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
+        if ((from >> p & 1) != 0 && !sinkproof_runner_shows(r->engine, name, error)) return false;
+    }
+    return true;
+}
+
+static void refresh_needed(sinkproof_run *r) {
+    for (size_t l = 0; l < r->config->n_layers; l++) {
+        r->needed_l[l] = 0;
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+            r->needed_l[l] |= replaced_at(r, l, (sinkproof_trace_point)p)->from;
+    }
+}
+
+// "A11": every layer; "03.A11": one. Of T0, F1 and F2 there is one, in layer 0.
+static bool parse_target(const sinkproof_run *r, const char *name, sinkproof_trace_point *point,
+                         size_t *first, size_t *last) {
+    *first = 0;
+    *last = r->config->n_layers;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        *point = (sinkproof_trace_point)p;
+        if (strcmp(name, sinkproof_trace_point_name(*point)) != 0) continue;
+        if (!sinkproof_trace_point_is_layered(*point)) *last = 1;
+        return true;
+    }
+    if (!sinkproof_trace_name_parse(name, point, first) || *first >= *last) return false;
+    *last = *first + 1;
+    return true;
+}
+
+bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *from,
+                           sinkproof_stage_function *stage, void *context, sinkproof_error *error) {
+    sinkproof_trace_point target;
+    size_t first, last;
+    sinkproof_replaced own = {.stage = stage, .context = context};
+    if (run == NULL || point == NULL)
+        return sinkproof_fail(error, "expected a run and a point, found NULL");
+    if (!parse_target(run, point, &target, &first, &last) ||
+        !sinkproof_runner_replaces(run->engine, &run->policy, target))
+        return refuse_point(run, point, error);
+    if (stage != NULL &&
+        (!sinkproof_point_set_parse(from, &own.from, error) || !check_shown(run, own.from, error) ||
+         !sinkproof_left_out(run->config, target, first, own.from, &own.left_out, error)))
+        return false;
+    for (size_t l = first; l < last; l++) *replaced_at(run, l, target) = own;
+    refresh_needed(run);
+    sinkproof_run_reset(run); // what it holds of earlier tokens may not be what the stage needs
+    return true;
+}
+
+// ---- passes ----------------------------------------------------------------------------------
+
+static bool check_agreement(const sinkproof_run *r, sinkproof_error *error) {
+    for (size_t l = 0; l < r->config->n_layers; l++)
+        if (!sinkproof_replaced_agree(&r->replaced_lp[l * SINKPROOF_TRACE_POINTS], l, error))
+            return false;
+    return true;
+}
+
+static bool pass(sinkproof_run *r, size_t n, const int32_t *tokens_n, double *logits_v,
+                 const sinkproof_observer *onward, sinkproof_error *error) {
+    sinkproof_observer observer = {see_shown, r, replace_shown};
+    bool watched = onward != NULL || is_replaced(r);
+    r->n = n;
+    r->first = sinkproof_runner_length(r->runner);
+    r->tokens_n = tokens_n;
+    r->onward = onward;
+    r->problem.text[0] = '\0';
+    bool good = sinkproof_runner_forward(r->runner, n, tokens_n, logits_v,
+                                         watched ? &observer : NULL, error);
+    if (good && r->problem.text[0] != '\0') good = sinkproof_fail(error, "%s", r->problem.text);
+    if (!good) sinkproof_runner_reset(r->runner);
+    return good;
+}
+
+bool sinkproof_run_forward(sinkproof_run *run, size_t n, const int32_t *tokens_n, double *logits_v,
+                           sinkproof_error *error) {
+    if (run == NULL || tokens_n == NULL || n == 0)
+        return sinkproof_fail(error, "expected a run and one token or more");
+    return check_agreement(run, error) && pass(run, n, tokens_n, logits_v, NULL, error);
+}
+
+// ---- a trace of a run ------------------------------------------------------------------------
+
+// Is the point asked for? All that the engine shows, or what a word of the list names.
+static bool is_listed(const char *points, sinkproof_trace_point point, size_t layer) {
+    for (const char *word = points; word != NULL && *word != '\0';) {
+        size_t length = strcspn(word, ",");
+        if (sinkproof_trace_word_names(word, length, point, layer)) return true;
+        word += length + (word[length] == ',');
+    }
+    return points == NULL;
+}
+
+static bool is_left_out(const sinkproof_run *r, sinkproof_trace_point point, size_t layer,
+                        const char **by) {
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        const sinkproof_replaced *own = replaced_at(r, layer, (sinkproof_trace_point)p);
+        *by = sinkproof_trace_point_name((sinkproof_trace_point)p);
+        if (own->stage != NULL && (own->left_out >> point & 1) != 0) return true;
+    }
+    return false;
+}
+
+// The list for the writer: every point by its whole name. To be freed.
+static char *list_points(const sinkproof_run *r, const char *points, sinkproof_error *error) {
+    const char *shown = points != NULL ? points : sinkproof_runner_points(r->engine), *by;
+    char *list = calloc(r->config->n_layers * SINKPROOF_TRACE_POINTS, 16), *end = list;
+    if (list == NULL) sinkproof_fail(error, "no memory for a trace");
+    for (size_t l = 0; list != NULL && l < r->config->n_layers; l++)
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+            sinkproof_trace_point point = (sinkproof_trace_point)p;
+            char name[SINKPROOF_TRACE_NAME];
+            if (l > 0 && !sinkproof_trace_point_is_layered(point)) continue;
+            if (!is_listed(shown, point, l)) continue;
+            sinkproof_trace_name(point, l, name);
+            bool out = is_left_out(r, point, l, &by);
+            if (out && points != NULL) {
+                sinkproof_fail(error,
+                               "%s is left out of the trace: the stage in the place of %s goes "
+                               "around it",
+                               name, by);
+                free(list);
+                return NULL;
+            }
+            if (!out) end += sprintf(end, "%s%s", end > list ? "," : "", name);
+        }
+    return list;
+}
+
+// "sinkproof ref with A11 replaced".
+static void name_engine(const sinkproof_run *r, const char *engine, char *name, size_t size) {
+    int used = snprintf(name, size, "%s%s", engine != NULL ? "" : "sinkproof ",
+                        engine != NULL ? engine : r->engine);
+    for (int p = 0, count = 0; engine == NULL && p < SINKPROOF_TRACE_POINTS; p++)
+        for (size_t l = 0; l < r->config->n_layers; l++) {
+            if (replaced_at(r, l, (sinkproof_trace_point)p)->stage == NULL) continue;
+            if (used > 0 && (size_t)used < size)
+                used += snprintf(name + used, size - (size_t)used, "%s%s",
+                                 count++ > 0 ? ", " : " with ",
+                                 sinkproof_trace_point_name((sinkproof_trace_point)p));
+            break;
+        }
+    if (engine == NULL && is_replaced(r) && used > 0 && (size_t)used < size)
+        snprintf(name + used, size - (size_t)used, " replaced");
+}
+
+static bool pass_all(sinkproof_run *r, size_t n, const int32_t *tokens_n,
+                     sinkproof_trace_writer *writer, sinkproof_error *error) {
+    size_t step = r->chunk > 0 ? r->chunk : n;
+    for (size_t done = 0; done < n; done += step)
+        if (!pass(r, n - done < step ? n - done : step, tokens_n + done, NULL,
+                  sinkproof_trace_writer_observer(writer), error))
+            return false;
+    return true;
+}
+
+bool sinkproof_run_trace(sinkproof_run *run, size_t n, const int32_t *tokens_n, const char *points,
+                         const char *engine, sinkproof_trace **trace, sinkproof_error *error) {
+    char name[64];
+    sinkproof_trace_writer *writer = NULL;
+    if (trace == NULL) return sinkproof_fail(error, "expected a place for the trace, found NULL");
+    *trace = NULL;
+    if (run == NULL || tokens_n == NULL || n == 0)
+        return sinkproof_fail(error, "expected a run and one token or more");
+    if (points != NULL && !sinkproof_runner_shows(run->engine, points, error)) return false;
+    if (!check_agreement(run, error)) return false;
+    char *list = list_points(run, points, error);
+    if (list == NULL) return false;
+    name_engine(run, engine, name, sizeof name);
+    sinkproof_runner_reset(run->runner);
+    bool good = sinkproof_trace_writer_new(NULL, run->model, &run->policy, name,
+                                           points != NULL && list[0] == '\0' ? points : list, n,
+                                           &writer, error) &&
+                pass_all(run, n, tokens_n, writer, error) &&
+                sinkproof_trace_writer_take(writer, tokens_n, trace, error);
+    sinkproof_trace_writer_free(writer);
+    free(list);
+    return good;
+}

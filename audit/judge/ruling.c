@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// One trace, judged and reported. The report is written into memory as the judgement goes.
+#include "audit/judge/ruling.h"
+
+#include "audit/judge/judge_candidates.h"
+#include "audit/judge/judge_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sinkproof_ruling {
+    sinkproof_judgement judgement;
+    sinkproof_cause cause;
+    bool explained; // by the cause
+    int exit;
+    char *text, *json;
+    json_t *results;
+};
+
+// ---- judging ---------------------------------------------------------------------------------
+
+// What is judged, how, and where the report goes.
+typedef struct trial {
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+    sinkproof_trial_options o;
+    const char *tried; // the policy of the judgement at hand
+    FILE *out;
+} trial;
+
+static void pass_progress(void *context, double share) {
+    const trial *t = context;
+    t->o.progress(t->o.context, t->tried, share);
+}
+
+static sinkproof_judge_options options_of(trial *t, bool end_to_end, const char *tried) {
+    t->tried = tried;
+    return (sinkproof_judge_options){.rate = t->o.rate,
+                                     .end_to_end = end_to_end,
+                                     .progress = t->o.progress != NULL ? pass_progress : NULL,
+                                     .context = t};
+}
+
+static bool judge_under(trial *t, const char *text, bool end_to_end, sinkproof_judgement *j,
+                        sinkproof_error *error) {
+    sinkproof_policy policy;
+    sinkproof_judge_options how = options_of(t, end_to_end, text);
+    return sinkproof_policy_parse(text, &policy, error) &&
+           sinkproof_judge(t->model, t->trace, &policy, &how, j, error);
+}
+
+static bool is_honest(const sinkproof_judgement *j) {
+    return j->verdict <= SINKPROOF_VERDICT_UNDECIDED;
+}
+
+static const char *first_of(const sinkproof_judgement *j) {
+    return j->first != NULL              ? j->first->name
+           : j->first_suspicious != NULL ? j->first_suspicious->name
+                                         : "";
+}
+
+// Judges under the known policies until one fits; else keeps the nearest.
+static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *error) {
+    const char *narrower;
+    size_t layers = sinkproof_model_config(t->model)->n_layers;
+    const char *const *names = sinkproof_candidates_for(t->trace, layers, &narrower);
+    if (narrower != NULL)
+        fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
+    bool any = false;
+    for (size_t c = 0; names[c] != NULL; c++) {
+        sinkproof_judgement j;
+        if (!judge_under(t, names[c], false, &j, error)) {
+            if (any) sinkproof_judgement_free(best);
+            return false;
+        }
+        bool honest = is_honest(&j);
+        if (names[1] != NULL)
+            fprintf(t->out, "auto: %s %s%s\n", names[c],
+                    honest ? "fits" : "does not fit: ", honest ? "" : first_of(&j));
+        if (!any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best)) {
+            if (any) sinkproof_judgement_free(best);
+            *best = j;
+        } else {
+            sinkproof_judgement_free(&j);
+        }
+        any = true;
+        if (honest) break;
+    }
+    return true;
+}
+
+// Under the policy that was stated, or that `auto` finds; end to end unless that is left out.
+static bool judge_stated(trial *t, sinkproof_judgement *j, sinkproof_error *error) {
+    if (strcmp(t->o.policy, "auto") != 0) return judge_under(t, t->o.policy, !t->o.local, j, error);
+    if (!judge_auto(t, j, error)) return false;
+    if (t->o.local) return true;
+    char text[sizeof j->policy.name];
+    memcpy(text, j->policy.name, sizeof text);
+    sinkproof_judgement_free(j);
+    return judge_under(t, text, true, j, error);
+}
+
+static bool judge_forms(trial *t, sinkproof_judgement *j, sinkproof_error *error) {
+    sinkproof_judge_options how = options_of(t, false, "forms");
+    if (!t->o.forms || sinkproof_judge_forms(t->model, t->trace, &how, j, error)) return true;
+    sinkproof_judgement_free(j);
+    return false;
+}
+
+static int exit_code_of(const sinkproof_judgement *j, bool strict) {
+    if (j->verdict == SINKPROOF_VERDICT_BUG) return 1;
+    if (j->verdict == SINKPROOF_VERDICT_SUSPICIOUS) return strict ? 1 : 4;
+    bool open = j->verdict == SINKPROOF_VERDICT_UNDECIDED || (strict && j->undecided > 0);
+    return open ? 4 : 0;
+}
+
+// ---- reporting -------------------------------------------------------------------------------
+
+static void print_head(const trial *t) {
+    const char *named = sinkproof_trace_metadata(t->trace, "engine");
+    char engine[128];
+    snprintf(engine, sizeof engine, "%s", named != NULL ? named : "not named");
+    sinkproof_make_printable(engine);
+    fprintf(t->out, "%s\n%zu tokens, engine %s\n", t->o.name, sinkproof_trace_length(t->trace),
+            engine);
+}
+
+static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found) {
+    size_t failing = 0;
+    for (size_t i = 0; i < j->n_reports; i++)
+        failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
+    fprintf(out,
+            "One %s explains all of it (%zu %s): ", found->override != NULL ? "override" : "cause",
+            failing, failing == 1 ? "point" : "points");
+    if (found->override != NULL)
+        fprintf(out, "--policy %s\n(%s).\n\n", found->policy, found->meaning);
+    else
+        fprintf(out, "fits %s\n(%s).\n\n", found->policy, found->meaning);
+}
+
+static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
+    fprintf(out, "\nVerdict under %s: ", j->policy.name);
+    if (j->verdict == SINKPROOF_VERDICT_UNDECIDED) {
+        fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
+                code);
+        return;
+    }
+    fprintf(out, "%s",
+            j->verdict == SINKPROOF_VERDICT_BUG          ? "a bug"
+            : j->verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "suspicious"
+                                                         : "within what honest rounding can do");
+    if (j->undecided > 0) fprintf(out, ", %zu of %zu points undecided", j->undecided, j->n_reports);
+    fprintf(out, " (exit %d).\n", code);
+}
+
+static bool report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(t->model);
+    const sinkproof_judgement *j = &r->judgement;
+    if (r->explained) print_cause(t->out, j, &r->cause);
+    sinkproof_judgement_print(t->out, config, j, t->o.all);
+    print_conclusion(t->out, j, r->exit);
+    r->results = json_array();
+    if (r->results == NULL) return sinkproof_fail(error, "no memory for a report");
+    sinkproof_judgement_json(r->results, t->o.name, config, j, sinkproof_ruling_explained_by(r),
+                             r->exit);
+    r->json = json_dumps(r->results, JSON_INDENT(2));
+    return r->json != NULL || sinkproof_fail(error, "no memory for a report");
+}
+
+// ---- the face --------------------------------------------------------------------------------
+
+// The caller's options over the defaults, as far as his struct goes.
+static bool read_options(trial *t, const sinkproof_trial_options *options, sinkproof_error *error) {
+    size_t size = sizeof t->o;
+    if (options != NULL && options->size < offsetof(sinkproof_trial_options, forms))
+        return sinkproof_fail(error, "expected sinkproof_trial_options with its size, found %zu",
+                              options->size);
+    if (options != NULL) memcpy(&t->o, options, options->size < size ? options->size : size);
+    if (t->o.policy == NULL) t->o.policy = "auto";
+    if (t->o.name == NULL) t->o.name = sinkproof_trace_path(t->trace);
+    if (!(t->o.rate >= 0 && t->o.rate < 1))
+        return sinkproof_fail(error, "expected a rate between 0 and 1, found %g", t->o.rate);
+    if (t->o.rate == 0) t->o.rate = 1e-9;
+    return true;
+}
+
+static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+    print_head(t);
+    if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
+        r->judgement = (sinkproof_judgement){.n_reports = 0}; // what failed has freed it
+        return false;
+    }
+    r->exit = exit_code_of(&r->judgement, t->o.strict);
+    sinkproof_judge_options how = options_of(t, false, "a cause");
+    r->explained =
+        !t->o.no_hint && sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause);
+    return report(t, r, error);
+}
+
+bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *trace,
+                           const sinkproof_trial_options *options, sinkproof_ruling **ruling,
+                           sinkproof_error *error) {
+    trial t = {.model = model, .trace = trace};
+    if (ruling == NULL) return sinkproof_fail(error, "expected a place for the ruling, found NULL");
+    *ruling = NULL;
+    if (model == NULL || trace == NULL)
+        return sinkproof_fail(error, "expected a model and a trace, found NULL");
+    if (!read_options(&t, options, error)) return false;
+    sinkproof_ruling *r = calloc(1, sizeof *r);
+    size_t length;
+    if (r != NULL) t.out = open_memstream(&r->text, &length);
+    bool good =
+        t.out != NULL ? judge_into(&t, r, error) : sinkproof_fail(error, "no memory for a report");
+    if (t.out != NULL && fclose(t.out) != 0 && good)
+        good = sinkproof_fail(error, "no memory for a report");
+    if (good)
+        *ruling = r;
+    else
+        sinkproof_ruling_free(r);
+    return good;
+}
+
+void sinkproof_ruling_free(sinkproof_ruling *ruling) {
+    if (ruling == NULL) return;
+    sinkproof_judgement_free(&ruling->judgement);
+    json_decref(ruling->results);
+    free(ruling->json);
+    free(ruling->text);
+    free(ruling);
+}
+
+json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling) {
+    return ruling->results;
+}
+
+sinkproof_verdict sinkproof_ruling_verdict(const sinkproof_ruling *ruling) {
+    return ruling->judgement.verdict;
+}
+
+int sinkproof_ruling_exit(const sinkproof_ruling *ruling) {
+    return ruling->exit;
+}
+
+const char *sinkproof_ruling_policy(const sinkproof_ruling *ruling) {
+    return ruling->judgement.policy.name;
+}
+
+const char *sinkproof_ruling_explained_by(const sinkproof_ruling *r) {
+    if (!r->explained) return NULL;
+    return r->cause.override != NULL ? r->cause.override : r->cause.policy;
+}
+
+const char *sinkproof_ruling_first(const sinkproof_ruling *ruling) {
+    return ruling->judgement.first != NULL ? ruling->judgement.first->name : NULL;
+}
+
+size_t sinkproof_ruling_undecided(const sinkproof_ruling *ruling) {
+    return ruling->judgement.undecided;
+}
+
+const char *sinkproof_ruling_text(const sinkproof_ruling *ruling) {
+    return ruling->text;
+}
+
+const char *sinkproof_ruling_json(const sinkproof_ruling *ruling) {
+    return ruling->json;
+}
+
+size_t sinkproof_ruling_count(const sinkproof_ruling *ruling) {
+    return ruling->judgement.n_reports;
+}
+
+// ---- findings --------------------------------------------------------------------------------
+
+static double relative(double square, const sinkproof_point_report *r) {
+    return r->errors.truth > 0 ? sqrt(square / r->errors.truth) : NAN;
+}
+
+static sinkproof_finding finding_of(const sinkproof_point_report *r) {
+    sinkproof_finding f = {.name = r->name,
+                           .layer = r->layer,
+                           .verdict = r->verdict,
+                           .bridged = r->bridged,
+                           .elements = r->elements,
+                           .several = r->several,
+                           .outside = r->outside,
+                           .unlikely = r->unlikely,
+                           .undecided = r->undecided,
+                           .nans = r->nans,
+                           .rank = r->rank,
+                           .worst_value = r->worst_value,
+                           .worst_low = r->worst_set.lo,
+                           .worst_emulation = r->worst_set.mid,
+                           .worst_high = r->worst_set.hi,
+                           .worst_inputs = r->worst_inputs,
+                           .excess_ulp = r->excess_ulp,
+                           .share_worst = r->share_worst,
+                           .share_median = r->share_median,
+                           .drift = r->drift.gain,
+                           .drift_limit = r->drift.limit,
+                           .spread = r->drift.spread.mean,
+                           .spread_limit = r->drift.spread.limit,
+                           .error = relative(r->errors.error, r),
+                           .local = relative(r->errors.local, r),
+                           .inherited = relative(r->errors.inherited, r)};
+    size_t at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0; at /= r->shape[d]) {
+        f.shape[d] = r->shape[d];
+        f.worst_index[d] = at % r->shape[d];
+    }
+    return f;
+}
+
+bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_finding *finding) {
+    if (ruling == NULL || finding == NULL || i >= ruling->judgement.n_reports) return false;
+    sinkproof_finding f = finding_of(&ruling->judgement.reports[i]);
+    f.size = finding->size < sizeof f ? finding->size : sizeof f;
+    memcpy(finding, &f, f.size);
+    return f.size >= sizeof f.size;
+}
+
+bool sinkproof_ruling_named(const sinkproof_ruling *ruling, const char *name,
+                            sinkproof_finding *finding) {
+    for (size_t i = 0; ruling != NULL && name != NULL && i < ruling->judgement.n_reports; i++)
+        if (strcmp(ruling->judgement.reports[i].name, name) == 0)
+            return sinkproof_ruling_at(ruling, i, finding);
+    return false;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A trace of somebody's arrays, in memory: each is checked when it comes, and all of them again, as
+// those of a stranger's file, when the trace is made.
+#include "audit/sinkproof.h"
+#include "audit/trace/trace_points.h"
+#include "audit/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// One tensor that has come; `data` is NULL where none has.
+typedef struct added {
+    sinkproof_dtype dtype;
+    uint8_t *data;
+    size_t bytes;
+} added;
+
+struct sinkproof_trace_builder {
+    const sinkproof_model *model;
+    char engine[256], policy[256];
+    size_t n, n_layers;
+    int32_t *tokens_n;
+    added *at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
+};
+
+static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *model,
+                         const char *engine, const char *policy, const int32_t *tokens_n,
+                         sinkproof_error *error) {
+    b->model = model;
+    b->n_layers = sinkproof_model_config(model)->n_layers;
+    snprintf(b->engine, sizeof b->engine, "%s", engine);
+    snprintf(b->policy, sizeof b->policy, "%s", policy != NULL ? policy : "");
+    b->tokens_n = calloc(b->n, sizeof *b->tokens_n);
+    b->at_lp = calloc(b->n_layers * SINKPROOF_TRACE_POINTS, sizeof *b->at_lp);
+    if (b->tokens_n == NULL || b->at_lp == NULL)
+        return sinkproof_fail(error, "no memory for a trace of %zu tokens", b->n);
+    memcpy(b->tokens_n, tokens_n, b->n * sizeof *tokens_n);
+    return true;
+}
+
+bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engine,
+                                 const char *policy, size_t n, const int32_t *tokens_n,
+                                 sinkproof_trace_builder **builder, sinkproof_error *error) {
+    if (builder == NULL) return sinkproof_fail(error, "expected a place for a builder, found NULL");
+    *builder = NULL;
+    if (model == NULL || engine == NULL || tokens_n == NULL || n == 0)
+        return sinkproof_fail(error, "expected a model, an engine's name and one token or more");
+    sinkproof_trace_builder *b = calloc(1, sizeof *b);
+    if (b == NULL) return sinkproof_fail(error, "no memory for a trace");
+    b->n = n;
+    bool good = fill_builder(b, model, engine, policy, tokens_n, error);
+    if (good)
+        *builder = b;
+    else
+        sinkproof_trace_builder_free(b);
+    return good;
+}
+
+static void drop_tensors(sinkproof_trace_builder *b) {
+    for (size_t i = 0; b->at_lp != NULL && i < b->n_layers * SINKPROOF_TRACE_POINTS; i++) {
+        free(b->at_lp[i].data);
+        b->at_lp[i].data = NULL;
+    }
+}
+
+void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
+    if (builder == NULL) return;
+    drop_tensors(builder);
+    free(builder->at_lp);
+    free(builder->tokens_n);
+    free(builder);
+}
+
+static bool parse_dtype(const char *name, const char *text, bool integer, sinkproof_dtype *dtype,
+                        sinkproof_error *error) {
+    static const sinkproof_dtype known[] = {SINKPROOF_DTYPE_BF16, SINKPROOF_DTYPE_F16,
+                                            SINKPROOF_DTYPE_F32,  SINKPROOF_DTYPE_F64,
+                                            SINKPROOF_DTYPE_I32,  SINKPROOF_DTYPE_I64};
+    for (size_t i = integer ? 4 : 0; i < (integer ? 6 : 4); i++) {
+        *dtype = known[i];
+        if (text != NULL && strcmp(text, sinkproof_dtype_name(known[i])) == 0) return true;
+    }
+    return sinkproof_fail(error, "%.40s: expected dtype %s, found %.40s", name,
+                          integer ? "I32 or I64" : "BF16, F16, F32 or F64",
+                          text != NULL ? text : "NULL");
+}
+
+// The place of a name; its shape here.
+static bool find_place(const sinkproof_trace_builder *b, const char *name,
+                       sinkproof_trace_point *point, size_t *layer, sinkproof_error *error) {
+    if (sinkproof_trace_name_parse(name, point, layer) && *layer < b->n_layers) return true;
+    char nearest[SINKPROOF_TRACE_NAME];
+    sinkproof_trace_nearest(name, b->n_layers, nearest);
+    return sinkproof_fail(error, "unknown point '%.100s': the nearest known name is %s", name,
+                          nearest);
+}
+
+// The bytes of an array of the point's shape.
+static bool count_bytes(const char *name, size_t rank, const size_t *shape, size_t expected_rank,
+                        const size_t *expected, size_t size, size_t *bytes,
+                        sinkproof_error *error) {
+    bool same = rank == expected_rank, fits = true;
+    *bytes = size;
+    for (size_t d = 0; d < expected_rank; d++) {
+        same = same && shape[d] == expected[d];
+        fits = fits && !__builtin_mul_overflow(*bytes, expected[d], bytes);
+    }
+    if (!fits) return sinkproof_fail(error, "%s: too large", name);
+    if (same) return true;
+    char text[128] = "";
+    for (size_t d = 0, used = 0; d < expected_rank; d++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", d > 0 ? ", " : "",
+                                 expected[d]);
+    return sinkproof_fail(error, "%s: expected shape [%s], found another", name, text);
+}
+
+bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, const char *dtype,
+                                 size_t rank, const size_t *shape, const void *data,
+                                 sinkproof_error *error) {
+    sinkproof_trace_point point;
+    sinkproof_dtype kept = SINKPROOF_DTYPE_F64;
+    size_t layer, bytes, expected[SINKPROOF_MAX_RANK];
+    if (b == NULL || name == NULL || shape == NULL || data == NULL)
+        return sinkproof_fail(error, "expected a builder, a name, a shape and data, found NULL");
+    if (!find_place(b, name, &point, &layer, error)) return false;
+    if (!parse_dtype(name, dtype, point == SINKPROOF_TRACE_M3, &kept, error)) return false;
+    size_t expected_rank =
+        sinkproof_trace_shape(sinkproof_model_config(b->model), point, b->n, expected);
+    if (!count_bytes(name, rank, shape, expected_rank, expected, sinkproof_dtype_size(kept), &bytes,
+                     error))
+        return false;
+    added *a = &b->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+    if (a->data != NULL) return sinkproof_fail(error, "%s: it is already there", name);
+    a->data = malloc(bytes);
+    if (a->data == NULL) return sinkproof_fail(error, "%s: no memory for %zu bytes", name, bytes);
+    memcpy(a->data, data, bytes);
+    a->dtype = kept;
+    a->bytes = bytes;
+    return true;
+}
+
+// ---- making the trace ------------------------------------------------------------------------
+
+static bool declare(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
+                    sinkproof_error *error) {
+    uint64_t known;
+    if (!sinkproof_model_fingerprint(b->model, &known, error)) return false;
+    char fingerprint[24], name[SINKPROOF_TRACE_NAME];
+    size_t shape[SINKPROOF_MAX_RANK];
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)known);
+    sinkproof_safetensors_writer_metadata(out, "format", "sinkproof-trace-1");
+    sinkproof_safetensors_writer_metadata(out, "engine", b->engine);
+    sinkproof_safetensors_writer_metadata(out, "version", SINKPROOF_VERSION);
+    if (b->policy[0] != '\0') sinkproof_safetensors_writer_metadata(out, "policy", b->policy);
+    sinkproof_safetensors_writer_metadata(out, "model", fingerprint);
+    sinkproof_safetensors_writer_declare(out, "tokens", SINKPROOF_DTYPE_I32, 1, &b->n);
+    sinkproof_safetensors_writer_declare(out, "positions", SINKPROOF_DTYPE_I32, 1, &b->n);
+    for (size_t i = 0; i < b->n_layers * SINKPROOF_TRACE_POINTS; i++) {
+        sinkproof_trace_point point = (sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS);
+        if (b->at_lp[i].data == NULL) continue;
+        sinkproof_trace_name(point, i / SINKPROOF_TRACE_POINTS, name);
+        size_t rank = sinkproof_trace_shape(sinkproof_model_config(b->model), point, b->n, shape);
+        sinkproof_safetensors_writer_declare(out, name, b->at_lp[i].dtype, rank, shape);
+    }
+    return true;
+}
+
+// tokens, positions, then the points in the order of their declaration.
+static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
+                        sinkproof_error *error) {
+    bool good =
+        sinkproof_safetensors_writer_bytes(out, b->tokens_n, b->n * sizeof *b->tokens_n, error);
+    for (size_t t = 0; good && t < b->n; t++) {
+        int32_t position = (int32_t)t;
+        good = sinkproof_safetensors_writer_bytes(out, &position, sizeof position, error);
+    }
+    for (size_t i = 0; good && i < b->n_layers * SINKPROOF_TRACE_POINTS; i++)
+        if (b->at_lp[i].data != NULL)
+            good =
+                sinkproof_safetensors_writer_bytes(out, b->at_lp[i].data, b->at_lp[i].bytes, error);
+    return good;
+}
+
+bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,
+                                    sinkproof_error *error) {
+    char *bytes = NULL;
+    size_t length;
+    if (trace == NULL) return sinkproof_fail(error, "expected a place for the trace, found NULL");
+    *trace = NULL;
+    if (builder == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
+    sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
+    bool good = declare(builder, out, error) &&
+                sinkproof_safetensors_writer_begin_memory(out, &bytes, &length, error) &&
+                write_bytes(builder, out, error) && sinkproof_safetensors_writer_finish(out, error);
+    sinkproof_safetensors_writer_free(out);
+    if (!good) {
+        free(bytes);
+        return false;
+    }
+    drop_tensors(builder);
+    return sinkproof_trace_adopt(bytes, length, "(memory)", sinkproof_model_config(builder->model),
+                                 trace, error);
+}

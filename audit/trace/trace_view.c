@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A trace as its tensors, and as a file: what the public face shows of it.
+#include "audit/sinkproof.h"
+#include "audit/trace/trace.h"
+#include "ref/model/bytes.h"
+
+#include <errno.h>
+#include <string.h>
+
+size_t sinkproof_trace_count(const sinkproof_trace *trace) {
+    return trace != NULL ? sinkproof_safetensors_count(sinkproof_trace_file(trace)) : 0;
+}
+
+static bool view_tensor(const sinkproof_tensor *tensor, sinkproof_view *view) {
+    if (tensor == NULL || view == NULL || view->size < sizeof view->size) return false;
+    sinkproof_view v = {.size = view->size < sizeof v ? view->size : sizeof v,
+                        .name = tensor->name,
+                        .dtype = sinkproof_dtype_name(tensor->dtype),
+                        .rank = tensor->rank,
+                        .data = tensor->data,
+                        .bytes = tensor->bytes};
+    memcpy(v.shape, tensor->shape, sizeof v.shape);
+    memcpy(view, &v, v.size);
+    return true;
+}
+
+bool sinkproof_trace_at(const sinkproof_trace *trace, size_t i, sinkproof_view *view) {
+    if (i >= sinkproof_trace_count(trace)) return false;
+    return view_tensor(sinkproof_safetensors_at(sinkproof_trace_file(trace), i), view);
+}
+
+bool sinkproof_trace_named(const sinkproof_trace *trace, const char *name, sinkproof_view *view) {
+    if (trace == NULL || name == NULL) return false;
+    return view_tensor(sinkproof_safetensors_find(sinkproof_trace_file(trace), name), view);
+}
+
+bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkproof_error *error) {
+    sinkproof_output output;
+    size_t length;
+    if (trace == NULL || path == NULL)
+        return sinkproof_fail(error, "expected a trace and a path, found NULL");
+    const uint8_t *bytes = sinkproof_safetensors_bytes(sinkproof_trace_file(trace), &length);
+    if (!sinkproof_output_open(&output, path, error)) return false;
+    if (fwrite(bytes, 1, length, output.stream) == length)
+        return sinkproof_output_finish(&output, error);
+    sinkproof_output_drop(&output);
+    return sinkproof_fail(error, "%.900s: cannot write: %s", path, strerror(errno));
+}
