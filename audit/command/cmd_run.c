@@ -46,8 +46,7 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"tokens", KEY_TOKENS, "IDS", 0, "Ids separated by commas, @FILE, or random:N[,seed=S]", 0},
-    {"engine", KEY_ENGINE, "NAME", 0,
-     "ref (the default), fast, or lanes: fast's arithmetic in scalar code, the same bits", 0},
+    {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
     {"policy", KEY_POLICY, "P", 0,
      "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
      "openai-bf16, hf-bf16, bf16, "
@@ -114,6 +113,22 @@ static engine_list list_engines(bool tuned_only) {
                                               : ", ",
                                  of[i]);
     return list;
+}
+
+// The first engine of the list is the default.
+static char *complete_help(int key, const char *text, void *input) {
+    (void)input;
+    if (key != KEY_ENGINE) return (char *)(uintptr_t)text;
+    char list[512] = "";
+    size_t used = 0;
+    const char *const *names = sinkproof_runner_names();
+    for (size_t i = 0; names[i] != NULL && used < sizeof list; i++) {
+        const char *about = i == 0 ? "the default" : sinkproof_runner_about(names[i]);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s%s", i == 0 ? "" : ", ",
+                                 names[i], about != NULL ? " (" : "", about != NULL ? about : "",
+                                 about != NULL ? ")" : "");
+    }
+    return strdup(list); // argp frees it
 }
 
 static void check_tuning(const options *o, struct argp_state *state) {
@@ -189,6 +204,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 static const struct argp parser = {
     .options = argp_options,
     .parser = parse_option,
+    .help_filter = complete_help,
     .args_doc = "MODEL --tokens IDS",
     .doc =
         "Runs the model on the tokens and prints the largest logits after the last one."
@@ -451,7 +467,7 @@ static bool execute(run *r, sinkproof_error *error) {
 }
 
 int sinkproof_cmd_run(int argc, char **argv) {
-    options o = {.engine = "ref"};
+    options o = {.engine = sinkproof_runner_names()[0]};
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
     sinkproof_error error = {{0}};

@@ -13,6 +13,7 @@
 #define SINKPROOF_POINTS_OF_FAST "T0,A1,A2,A4,A6,A11,A12,A13,M1,M2,M3,M4,M6,M8,M10,M11,M12,F1,F2"
 
 typedef struct sinkproof_engine_kind {
+    const char *about;         // what it is, for --help; NULL: its name says it
     const char *policy;        // unless another is asked for
     const char *points;        // of a whole trace, or NULL: all
     const char *const *unseen; // points that it never holds, NULL-terminated

@@ -39,6 +39,10 @@ static const sinkproof_engine_kind *kind_of(const char *engine) {
     return kinds[i];
 }
 
+const char *sinkproof_runner_about(const char *engine) {
+    return kind_of(engine)->about;
+}
+
 const char *sinkproof_runner_policy(const char *engine) {
     return kind_of(engine)->policy;
 }

@@ -22,7 +22,9 @@ typedef struct sinkproof_runner sinkproof_runner;
 // The known names, NULL-terminated.
 const char *const *sinkproof_runner_names(void);
 bool sinkproof_runner_known(const char *engine);
-bool sinkproof_runner_tuned(const char *engine);         // heeds threads, streamed and packed
+const char *
+sinkproof_runner_about(const char *engine);      // "fast's arithmetic in scalar code", or NULL
+bool sinkproof_runner_tuned(const char *engine); // heeds threads, streamed and packed
 const char *sinkproof_runner_policy(const char *engine); // its default
 
 // Whether the engine can follow the policy, and the instruction set asked for runs; otherwise a

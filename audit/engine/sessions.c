@@ -101,6 +101,7 @@ const sinkproof_engine_kind sinkproof_kind_ref = {
 static const char *const lanes_unseen[] = {"A9", "A10", NULL};
 
 const sinkproof_engine_kind sinkproof_kind_lanes = {
+    .about = "fast's arithmetic in scalar code, the same bits",
     .policy = "f32",
     .points = SINKPROOF_POINTS_OF_FAST,
     .unseen = lanes_unseen,
