@@ -44,48 +44,52 @@ static const struct argp_option argp_options[] = {
      0},
     {0}};
 
+// The flag that an option raises, or NULL.
+static bool *flag_of(options *o, int key) {
+    switch (key) {
+    case STRICT:
+        return &o->strict;
+    case ALL_LAYERS:
+        return &o->all;
+    case LOCAL:
+        return &o->local_only;
+    case NO_HINT:
+        return &o->no_hint;
+    case FORMS:
+        return &o->forms;
+    default:
+        return NULL;
+    }
+}
+
+static double parse_rate(struct argp_state *state, const char *text) {
+    char *end;
+    double rate = strtod(text, &end);
+    if (*end != '\0' || !(rate > 0 && rate < 1))
+        argp_error(state, "--rate is a probability between 0 and 1, not '%s'", text);
+    return rate;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    char *end;
-    switch (key) {
-    case 'p':
+    bool *flag = flag_of(o, key);
+    if (flag != NULL)
+        *flag = true;
+    else if (key == 'p')
         o->policy = argument;
-        return 0;
-    case 'j':
+    else if (key == 'j')
         o->json = argument;
-        return 0;
-    case STRICT:
-        o->strict = true;
-        return 0;
-    case ALL_LAYERS:
-        o->all = true;
-        return 0;
-    case LOCAL:
-        o->local_only = true;
-        return 0;
-    case NO_HINT:
-        o->no_hint = true;
-        return 0;
-    case FORMS:
-        o->forms = true;
-        return 0;
-    case RATE:
-        o->rate = strtod(argument, &end);
-        if (*end != '\0' || !(o->rate > 0 && o->rate < 1))
-            argp_error(state, "--rate is a probability between 0 and 1, not '%s'", argument);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (o->model == NULL)
-            o->model = argument;
-        else
-            o->traces[o->n_traces++] = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (o->n_traces == 0) argp_error(state, "a MODEL and at least one TRACE are needed");
-        return 0;
-    default:
+    else if (key == RATE)
+        o->rate = parse_rate(state, argument);
+    else if (key == ARGP_KEY_ARG && o->model == NULL)
+        o->model = argument;
+    else if (key == ARGP_KEY_ARG)
+        o->traces[o->n_traces++] = argument;
+    else if (key == ARGP_KEY_END && o->n_traces == 0)
+        argp_error(state, "a MODEL and at least one TRACE are needed");
+    else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
-    }
+    return 0;
 }
 
 static const struct argp argp = {
