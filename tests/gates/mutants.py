@@ -15,7 +15,8 @@ The outcome is the table tests/gates/mutants.lock. Survivors need a line in test
 Fails when an id has no killed mutant, fewer than --least mutants were made, fewer than 95 % killed,
 a drawn survivor has no reason, or a reason no mutant. --changed makes only those of the drawn whose
 outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
---all makes every mutant, of the regions and of the helpers that they call (see
+A test that takes ids (tests/shared/only.h) is first asked of the region's alone, and in whole when that
+passes. --all makes every mutant, of the regions and of the helpers that they call (see
 tests/gates/mutants_helpers.py): after the drawn ones, all against the tests that need at most --quick
 seconds, what is left against those of eight times as much, and then against the others. It can be
 stopped at any time, and goes on where it was.
@@ -70,10 +71,12 @@ class Source:
 
 
 class Region:
-    """The mutants of one row, what became of each, and the tests that are to notice them."""
+    """The mutants of one row, what became of each, and the tests that are to notice them. ids: its own, or of
+    those that call a helper."""
 
-    def __init__(self, id, file, source, spans, tests):
+    def __init__(self, id, file, source, spans, tests, ids):
         self.id, self.file, self.source, self.tests = id, file, source, sorted(tests)[:len(table.LETTERS)]
+        self.ids = ids
         self.mutations = source.tokens.mutations(spans)
         changes = [ops.change_of(source.text, m).replace(" | ", " or ") for m in self.mutations]
         self.names = [(f"{file}:{id}:{number}:{m.operator}", change)
@@ -125,16 +128,24 @@ def drawn(id, file, mutations):
             if turn < len(queue)]
 
 
+def questions(tests, asked, whole):
+    """Each test with the ids that it is asked of; then whole, those that were asked of some alone."""
+    return [(test, asked[test]) for test in tests] + [(test, ()) for test in tests if whole and asked[test]]
+
+
 def make_mutants(shop, region, phase, reasons, progress, log):
     """Makes the drawn ones that are not known: against all tests, or against the quick ones."""
     signs = table.UNMADE + ("" if phase.after is None else table.WAITS)
     if not region.due(phase.cap, reasons, signs):
         return progress.add("regions", done=True)
-    tests = [test for test in region.tests if phase.seconds is None or shop.is_quick(test, phase.seconds)]
+    asked = {test: shop.asked(test, region.ids) for test in region.tests}
+    tests = [test for test in region.tests
+             if phase.seconds is None or shop.is_quick(test, phase.seconds, asked[test])]
+    whole = phase.seconds is None or tests == region.tests and not any(asked.values())
     original = shop.compile(region.file, region.source.text)
     if original is None:
         raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
-    seconds, tried, kills = {test: shop.baseline(test) for test in tests}, Counter(), Counter()
+    seconds, tried, kills = {test: shop.baseline(test, asked[test]) for test in tests}, Counter(), Counter()
     for number in region.visited(phase.cap, reasons):
         if region.outcomes[number] not in signs:
             continue
@@ -147,12 +158,12 @@ def make_mutants(shop, region, phase, reasons, progress, log):
         waited = region.outcomes[number] == table.WAITS
 
         def rank(test):  # what is known to kill; what was not asked; programs; the cheapest kill first
-            return (not shop.known_to_kill(test, object), waited and shop.is_quick(test, phase.after),
+            return (not shop.known_to_kill(test, object), waited and shop.is_quick(test, phase.after, asked[test]),
                     test.endswith((".sh", ".py")),
                     seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
-        sign, said = table.SURVIVED if tests == region.tests else table.WAITS, "passed"
-        for test in sorted(tests, key=rank):
-            said = shop.notices(test, object)
+        sign, said = table.SURVIVED if whole else table.WAITS, "passed"
+        for test, ids in questions(sorted(tests, key=rank), asked, whole):
+            said = shop.notices(test, object, ids)
             tried[test] += 1
             if said != "passed":
                 kills[test] += 1
@@ -290,9 +301,9 @@ def all_regions(root, ran):
     texts = table.texts(root)
     sources = {file: Source(text, points) for file, text in texts.items()}
     spans = {key: value for key, value in table.regions(root).items() if ran.get(key[0])}
-    found = {key: Region(*key, sources[key[1]], value, ran[key[0]]) for key, value in spans.items()}
+    found = {key: Region(*key, sources[key[1]], value, ran[key[0]], [key[0]]) for key, value in spans.items()}
     for key, (value, ids) in mutants_helpers.helpers(texts, spans).items():
-        region = Region(*key, sources[key[1]], value, set().union(*(ran[id] for id in ids)))
+        region = Region(*key, sources[key[1]], value, set().union(*(ran[id] for id in ids)), ids)
         if region.mutations:
             found[key] = region
     return found

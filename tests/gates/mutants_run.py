@@ -35,7 +35,7 @@ class Workshop:
         self.libraries = shlex.split(libraries)
         self.place = tempfile.TemporaryDirectory(prefix="sinkproof-mutants-")
         self.work = pathlib.Path(self.place.name)
-        self.lock, self.locks, self.objects, self.results, self.base, self.quick = threading.Lock(), {}, {}, {}, {}, {}
+        self.lock, self.locks, self.objects, self.results, self.base, self.quick, self.asking = threading.Lock(), {}, {}, {}, {}, {}, {}
         self.serial, self.children = 0, set()
         # Later children need these even where the caller's environment differs.
         self.environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -88,11 +88,17 @@ class Workshop:
             raise Refused(f"{test} does not link: {done.stderr.decode(errors='replace')[-400:]}")
         return program
 
-    def start(self, test, program, seconds):
+    def takes_ids(self, test):
+        """Whether the test asks the ids on its command line alone (tests/shared/only.h)."""
+        def make():
+            return '"tests/shared/only.h"' in (self.root / source_of(self.root, test)).read_text(encoding="utf-8")
+        return self.once(self.asking, test, make)
+
+    def start(self, test, program, seconds, ids=()):
         """(what it said, processor seconds): "passed", or the first failure, a signal, too long."""
         script = test.endswith((".sh", ".py"))
         environment = dict(self.environment)
-        command = [str(program)]
+        command = [str(program), *ids]
         if script:
             environment["SINKPROOF"] = str(program)
             command = ["bash" if test.endswith(".sh") else "python3", str(self.root / source_of(self.root, test))]
@@ -134,37 +140,41 @@ class Workshop:
             for child in self.children:
                 self.stop(child)
 
-    def baseline(self, test):
-        """Processor seconds of a test with nothing mutated: it must pass."""
+    def asked(self, test, ids):
+        """What of the ids goes on the test's command line."""
+        return tuple(sorted(ids)) if self.takes_ids(test) else ()
+
+    def baseline(self, test, ids=()):
+        """Processor seconds of a test with nothing mutated: it must pass. ids: those on its command line."""
         def make():
             script = test.endswith((".sh", ".py"))
             program = self.build / ("sinkproof" if script else f"tests/{test}")
-            said, used = self.start(test, program, 900)
+            said, used = self.start(test, program, 900, ids)
             if said != "passed":
                 raise Refused(f"{test} fails with nothing mutated: {said}")
             return used
-        return self.once(self.base, test, make)
+        return self.once(self.base, (test, ids), make)
 
-    def is_quick(self, test, seconds):
+    def is_quick(self, test, seconds, ids=()):
         """Does the test need at most so many processor seconds with nothing mutated?"""
         def make():
             script = test.endswith((".sh", ".py"))
             program = self.build / ("sinkproof" if script else f"tests/{test}")
-            said, used = self.start(test, program, int(seconds) + 1)
+            said, used = self.start(test, program, int(seconds) + 1, ids)
             if said != "passed":
                 return float("inf")
-            return self.once(self.base, test, lambda: used)  # no second run for the baseline
-        return self.once(self.quick, (test, seconds), make) <= seconds
+            return self.once(self.base, (test, ids), lambda: used)  # no second run for the baseline
+        return self.once(self.quick, (test, ids, seconds), make) <= seconds
 
     def known_to_kill(self, test, object):
-        """The test noticed this object before, as a mutant of another id."""
-        return self.results.get((object[0], test), "passed") != "passed"
+        """The whole test noticed this object before, as a mutant of another id."""
+        return self.results.get((object[0], test, ()), "passed") != "passed"
 
-    def notices(self, test, object):
-        """What the test says of the mutant; "passed" when it notices nothing."""
+    def notices(self, test, object, ids=()):
+        """What the test, asked of these ids, says of the mutant; "passed" when it notices nothing."""
         def make():
             program = self.link(test, object[1])
-            said, _ = self.start(test, program, int(self.baseline(test) * 4) + 5)
+            said, _ = self.start(test, program, int(self.baseline(test, ids) * 4) + 5, ids)
             program.unlink()
             return said
-        return self.once(self.results, (object[0], test), make)
+        return self.once(self.results, (object[0], test, ids), make)

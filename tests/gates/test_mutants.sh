@@ -48,9 +48,9 @@ build() {
         mkdir -p "build/$(dirname $file)"
         $compiler -std=c11 -O1 -I. -c $file.c -o build/$file.o || exit 1
     done
-    rm -f build/libsinkproof.a
-    ar rc build/libsinkproof.a build/ref/sum.o
-    $compiler build/tests/test_sum.o build/libsinkproof.a -o build/tests/test_sum || exit 1
+    rm -f build/rooms.a
+    ar rc build/rooms.a build/ref/sum.o
+    $compiler build/tests/test_sum.o build/rooms.a -o build/tests/test_sum || exit 1
     build/tests/test_sum >build/tap/test_sum.tap
 }
 
@@ -175,6 +175,18 @@ edit tests/gates/mutants.lock '/^region mean.sum/s/A/?/'
 accepts "what waits for slow tests is made by the next run" --all --least 1
 [ "$(wc -l <"$work/log")" = 1 ] && cmp -s tests/gates/mutants.lock "$work/first"
 report $? "and nothing else"
+edit tests/test_sum.c 's/int main(void) {/#include "tests\/shared\/only.h"\nint main(int argc, char **argv) {\n    if (argc > 1) return puts(argv[1]) < 0;/'
+mkdir -p tests/shared
+echo '#define ONLY 1' >tests/shared/only.h
+build
+accepts "a test that passes when it is asked of one id is asked in whole" --all --least 1
+grep -q waits "$work/log" && ! grep -q survived "$work/log"
+report $? "and kills what waited for that"
+edit tests/test_sum.c 's/return puts(argv\[1\]) < 0/return puts(argv[1]) < 0 || mean(2, (double[]){2, 4}) != 2/'
+build
+accepts "a test that looks when it is asked of one id" --all --least 1
+grep -q 'exit 1' "$work/log"
+report $? "kills by what it was asked"
 edit ref/sum.c 's/return x - 1/return x - 1.0/'
 build
 accepts "a changed helper" --all --least 1

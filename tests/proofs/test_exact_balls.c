@@ -4,6 +4,7 @@
 // The identities in ball arithmetic: enclosed, with no radius above what the precision allows,
 // at 64 to 1024 bits; and the check catches a broken identity.
 #include "proofs/truth/identities.h"
+#include "tests/shared/only.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ static void notes(char *text) {
 static void identities(void) {
     const sinkproof_identity *identity;
     for (size_t k = 0; (identity = sinkproof_identity_at(k)) != NULL; k++) {
+        if (!is_asked(identity->id)) continue;
         for (size_t p = 0; p < 5; p += 2) {
             slong bits = precisions[p];
             bool less = identity->relation == SINKPROOF_BALL_LESS;
@@ -41,6 +43,7 @@ static void identities(void) {
 
 // MPFR at 512 bits, with its own error, meets both sides' balls at 128.
 static void mpfr(void) {
+    if (!is_asked("sink.mass") && !is_asked("sink.gate")) return;
     size_t inside = 0, tried = 0;
     arb_ptr sides = _arb_vec_init(4);
     arb_t x;
@@ -96,6 +99,7 @@ static void planted_mistakes(void) {
     const sinkproof_identity *identity;
     size_t identities_seen = 0, caught = 0;
     for (size_t k = 0; (identity = sinkproof_identity_at(k)) != NULL; k++) {
+        if (!is_asked(identity->id)) continue;
         sinkproof_identity broken = *identity;
         bool all = true;
         if (identity->relation == SINKPROOF_BALL_LESS) {
@@ -118,7 +122,9 @@ static void planted_mistakes(void) {
        "planted mistakes: caught=%zu of %zu identities", caught, identities_seen);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argc;
+    only_ids = argv + 1;
     identities();
     mpfr();
     planted_mistakes();
