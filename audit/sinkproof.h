@@ -31,8 +31,8 @@
 //     A run and a builder belong to one thread at a time. Judging and engine fast use OpenMP
 //     inside; OMP_NUM_THREADS limits it. The results do not depend on the number of threads.
 //   Lifetimes. A model outlives its runs, traces, builders and rulings. Text that a function
-//   returns
-//     lives as long as the object that it was asked of. _close and _free take NULL.
+//     returns lives as long as the object that it was asked of.
+//   _close and _free take NULL; a function that asks an object, and cannot fail, does not.
 //   Text that is given is UTF-8, ends with 0, and is copied.
 //   Shapes are row-major, the last dimension dense: [n, heads, head_dim]. n is tokens.
 //   A struct with a member `size` is filled or read up to that many bytes: set it to its sizeof.
