@@ -22,11 +22,10 @@
 //   sinkproof_ruling_text        what `sinkproof judge` prints
 //
 // Rules that hold for all of it:
-//   Errors are values. A function that can fail returns false and leaves a sentence in *error,
-//   which
-//     names what was expected and what was found; `error` may be NULL. Then what it would have made
-//     is not made: its result is NULL (a NULL place for a result is an error too). Lack of memory
-//     is such an error. Nothing here exits, aborts, prints or keeps state between calls.
+//   Errors are values. A function that can fail returns false and leaves a sentence in *error:
+//     what was expected and what was found. `error` may be NULL. What it would have made is not
+//     made, and its place is NULL. Lack of memory is such an error. Nothing here exits, aborts,
+//     prints or keeps state between calls.
 //   Threads. Any thread may use its own objects, and a model may be shared: it does not change.
 //     A run and a builder belong to one thread at a time. Judging and engine fast use OpenMP
 //     inside; OMP_NUM_THREADS limits it. The results do not depend on the number of threads.
