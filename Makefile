@@ -354,6 +354,7 @@ check-format:  ## fail when clang-format would change a file
 
 # What a program of one's own links: the rooms below the judge and the engines, behind audit/sinkproof.h.
 # Only what that header declares is visible, in the shared library under a version, in the static one too.
+comma   := ,
 VERSION := $(shell sed -n 's/^.define SINKPROOF_VERSION "\(.*\)"/\1/p' audit/version.h)
 MAJOR   := $(firstword $(subst ., ,$(VERSION)))
 LIB     := $(BUILD)/library
@@ -371,7 +372,7 @@ $(LIB)/names: audit/sinkproof.h
 $(SHARED): $(LINKED) $(LIB)/names
 	@{ echo 'SINKPROOF_$(basename $(VERSION)) {'; echo 'global:'; sed 's/$$/;/' $(LIB)/names; echo 'local: *; };'; } > $(LIB)/map
 	$(call say,link $@)$(CC) $(CFLAGS) -shared -Wl,-soname,libsinkproof.so.$(MAJOR) -Wl,--version-script=$(LIB)/map \
-	    -Wl,-z,defs $(LINKED) -o $@ $(PRIVATE)
+	    $(if $(SANITIZE),,-Wl,-z$(comma)defs) $(LINKED) -o $@ $(PRIVATE)
 
 $(STATIC): $(LINKED) $(LIB)/names
 	@rm -f $@

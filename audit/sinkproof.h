@@ -22,17 +22,16 @@
 //   sinkproof_ruling_text        what `sinkproof judge` prints
 //
 // Rules that hold for all of it:
-//   Errors are values. A function that can fail returns false and leaves a sentence in *error,
-//   which
-//     names what was expected and what was found; `error` may be NULL. Then what it would have made
-//     is not made: its result is NULL (a NULL place for a result is an error too). Lack of memory
-//     is such an error. Nothing here exits, aborts, prints or keeps state between calls.
+//   Errors are values. A function that can fail returns false and leaves a sentence in *error:
+//     what was expected and what was found. `error` may be NULL. What it would have made is not
+//     made, and its place is NULL. Lack of memory is such an error. Nothing here exits, aborts,
+//     prints or keeps state between calls.
 //   Threads. Any thread may use its own objects, and a model may be shared: it does not change.
 //     A run and a builder belong to one thread at a time. Judging and engine fast use OpenMP
 //     inside; OMP_NUM_THREADS limits it. The results do not depend on the number of threads.
 //   Lifetimes. A model outlives its runs, traces, builders and rulings. Text that a function
-//   returns
-//     lives as long as the object that it was asked of. _close and _free take NULL.
+//     returns lives as long as the object that it was asked of.
+//   _close and _free take NULL; a function that asks an object, and cannot fail, does not.
 //   Text that is given is UTF-8, ends with 0, and is copied.
 //   Shapes are row-major, the last dimension dense: [n, heads, head_dim]. n is tokens.
 //   A struct with a member `size` is filled or read up to that many bytes: set it to its sizeof.

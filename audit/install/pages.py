@@ -182,6 +182,7 @@ def bash(pages):
                 ;;
             *) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
             esac
+            return 0
         }
         complete -F _sinkproof -o filenames sinkproof
     """

@@ -123,6 +123,28 @@ else
     report $? "the header stands alone, in C11 and in C++11"
 fi
 
+# ---- no memory
+
+# Each of some allocations of the library fails, by turns: the program ends with a sentence and exit 3.
+sed 's/synthetic:tiny/synthetic:tiny,layers=1/; s/48/6/g' audit/examples/judge_my_kernel.c >"$work/few.c"
+if printf '#include <features.h>\n#ifndef __GLIBC__\n#error\n#endif\n' | ${CC:-gcc} -xc - -fsyntax-only 2>/dev/null; then
+    ${CC:-gcc} -O1 -shared -fPIC tests/audit/fail_nth.c -o "$work/fail.so" &&
+        ${CC:-gcc} -O1 -I"$prefix/include" "$work/few.c" -L"$prefix/lib" -lsinkproof -lm -Wl,-rpath,"$prefix/lib" -o "$work/few" &&
+        OMP_NUM_THREADS=1 FAIL_COUNT=$work/count LD_PRELOAD=$work/fail.so "$work/few" >/dev/null
+    report $? "the C program on one layer and six tokens: honest"
+    bad='' tried=0 count=$(cat "$work/count")
+    for at in $(seq 1 60) $(seq 61 29 "$count"); do
+        OMP_NUM_THREADS=1 FAIL_AT=$at LD_PRELOAD=$work/fail.so "$work/few" >"$work/out" 2>&1
+        found=$?
+        tried=$((tried + 1))
+        [ $found = 3 ] && grep -qE 'memory' "$work/out" || bad="$bad $at:exit-$found"
+    done
+    [ -z "$bad" ] && [ $tried -gt 100 ]
+    report $? "without memory at $tried of the library's $count allocations: a sentence and exit 3 each time$bad"
+else
+    skip "no glibc here: allocations are not made to fail"
+fi
+
 # ---- manual pages and completions
 
 man=$prefix/share/man

@@ -67,8 +67,8 @@ OTHERS = {
     "truth": "exact_dot forward gelu_fit identities identities_attention identities_first identities_forms "
              "identities_grid identities_model identities_sink identities_stages number training",
     "bounds": "alike drift factors honest one_minus spread times",
-    "judge": "judge judge_attention judge_candidates judge_describe judge_experts judge_forms judge_remedy "
-             "judge_report judge_routing judge_truth verdict",
+    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_remedy "
+             "judge_report judge_routing judge_truth ruling verdict",
 }
 
 
