@@ -166,7 +166,8 @@ ALONE_FLAGS  = $(patsubst -I.,-I$(ALONE)/include,$(CFLAGS))
 ref: $(ALONE)/sinkproof-ref  ## ref/ alone as a program, with libc, libm and Jansson only: tokens to logits
 	$(ALONE)/sinkproof-ref synthetic:tiny 1 2 3
 
-$(ALONE)/flags: FORCE
+# What it needs is there on many machines that lack the rest: asked for alone it installs nothing.
+$(ALONE)/flags: FORCE $(if $(filter-out ref,$(or $(MAKECMDGOALS),all)),| build/packages)
 	@mkdir -p $(ALONE)/include
 	@ln -sfn $(CURDIR)/ref $(ALONE)/include/ref
 	@echo '$(CC) $(ALONE_FLAGS)' | cmp -s - $@ || echo '$(CC) $(ALONE_FLAGS)' > $@
