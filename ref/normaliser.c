@@ -10,13 +10,14 @@
 #include <string.h>
 
 // What a layer stores for each head.
-typedef enum stored { A_NUMBER } stored;
+typedef enum stored { NOTHING, A_NUMBER } stored;
 
 static const struct {
     const char *name; // in config.json, as "attention_sink"
     stored of_head;
 } kinds[] = {
-    {"logit", A_NUMBER}, // GPT-OSS
+    {"logit", A_NUMBER},     // GPT-OSS
+    {"off-by-one", NOTHING}, // b = 0
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -43,13 +44,14 @@ const char *sinkproof_normaliser_names(char *text, size_t size) {
 }
 
 bool sinkproof_normaliser_is_constant(const sinkproof_config *config) {
-    return kinds[config->sink].of_head == A_NUMBER;
+    return kinds[config->sink].of_head <= A_NUMBER;
 }
 
 void sinkproof_normaliser_shape(const sinkproof_config *config, size_t *count, size_t *rows,
                                 size_t *cols) {
-    *count = *rows = 1;
-    *cols = config->n_heads;
+    bool nothing = kinds[config->sink].of_head == NOTHING;
+    *count = *rows = nothing ? 0 : 1;
+    *cols = nothing ? 0 : config->n_heads;
 }
 
 size_t sinkproof_normaliser_work(const sinkproof_config *config) {
@@ -58,7 +60,9 @@ size_t sinkproof_normaliser_work(const sinkproof_config *config) {
 
 sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
                                              const sinkproof_layer *layer, size_t h, double *work) {
-    (void)config;
+    //> sink.softmax1
+    if (kinds[config->sink].of_head == NOTHING) return (sinkproof_normaliser){.logit = 0};
+    //< sink.softmax1
     sinkproof_matrix_row(&layer->sinks, 0, work);
     return (sinkproof_normaliser){.logit = work[h]};
 }
