@@ -10,7 +10,7 @@
 #include <string.h>
 
 // What a layer stores for each head.
-typedef enum stored { NOTHING, A_NUMBER } stored;
+typedef enum stored { NOTHING, A_NUMBER, A_KEY } stored;
 
 static const struct {
     const char *name; // in config.json, as "attention_sink"
@@ -18,6 +18,7 @@ static const struct {
 } kinds[] = {
     {"logit", A_NUMBER},     // GPT-OSS
     {"off-by-one", NOTHING}, // b = 0
+    {"key", A_KEY},          // b_i = q_i . k* / sqrt(head_dim)
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -49,13 +50,14 @@ bool sinkproof_normaliser_is_constant(const sinkproof_config *config) {
 
 void sinkproof_normaliser_shape(const sinkproof_config *config, size_t *count, size_t *rows,
                                 size_t *cols) {
-    bool nothing = kinds[config->sink].of_head == NOTHING;
-    *count = *rows = nothing ? 0 : 1;
-    *cols = nothing ? 0 : config->n_heads;
+    stored of_head = kinds[config->sink].of_head;
+    *count = of_head == NOTHING ? 0 : 1;
+    *rows = of_head == A_KEY ? config->n_heads : *count;
+    *cols = of_head == A_KEY ? config->head_dim : *count * config->n_heads;
 }
 
 size_t sinkproof_normaliser_work(const sinkproof_config *config) {
-    return config->n_heads;
+    return config->n_heads > config->head_dim ? config->n_heads : config->head_dim;
 }
 
 sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
@@ -63,6 +65,10 @@ sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
     //> sink.softmax1
     if (kinds[config->sink].of_head == NOTHING) return (sinkproof_normaliser){.logit = 0};
     //< sink.softmax1
+    if (kinds[config->sink].of_head == A_KEY) {
+        sinkproof_matrix_row(&layer->sinks, h, work);
+        return (sinkproof_normaliser){.key_d = work};
+    }
     sinkproof_matrix_row(&layer->sinks, 0, work);
     return (sinkproof_normaliser){.logit = work[h]};
 }
@@ -70,7 +76,13 @@ sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
 void sinkproof_sink_logits(const sinkproof_policy *policy, const sinkproof_block *block,
                            const sinkproof_normaliser *normaliser, const double *q_id,
                            double *b_i) {
-    (void)policy;
-    (void)q_id;
-    for (size_t i = 0; i < block->rows; i++) b_i[i] = normaliser->logit;
+    if (normaliser->key_d == NULL) {
+        for (size_t i = 0; i < block->rows; i++) b_i[i] = normaliser->logit;
+        return;
+    }
+    //> sink.key-bias
+    sinkproof_block star = *block; // one more key, that no rotation turned: A5 and A6 as for others
+    star.keys = 1;
+    sinkproof_scores(policy, &star, q_id, normaliser->key_d, b_i);
+    //< sink.key-bias
 }

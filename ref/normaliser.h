@@ -14,7 +14,8 @@
 
 // One head's.
 typedef struct sinkproof_normaliser {
-    double logit; // b, of every row; -infinity: none
+    double logit;        // b, of every row; -infinity: none
+    const double *key_d; // or NULL; k*, whose score with the row's rotated query is b instead
 } sinkproof_normaliser;
 
 // A kind's name. 0 is "logit", what every published checkpoint has.
@@ -29,7 +30,7 @@ void sinkproof_normaliser_shape(const sinkproof_config *config, size_t *count, s
 // Whether all rows of a head have one logit: then the tensor, if there is one, is a vector.
 bool sinkproof_normaliser_is_constant(const sinkproof_config *config);
 
-// Of head h. work: sinkproof_normaliser_work doubles.
+// Of head h. work: sinkproof_normaliser_work doubles, which the result may point to.
 sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
                                              const sinkproof_layer *layer, size_t h, double *work);
 size_t sinkproof_normaliser_work(const sinkproof_config *config);

@@ -19,8 +19,16 @@ static void exp_shifted(arb_t out, const arb_t z, const arf_t shift, slong bits)
 
 void sinkproof_truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
                                 size_t head_dim, slong bits) {
-    (void)q_d, (void)head_dim, (void)bits;
-    arb_set_d(b, normaliser->logit);
+    if (normaliser->key_d == NULL) {
+        arb_set_d(b, normaliser->logit);
+        return;
+    }
+    //> sink.key-bias
+    arb_ptr k_d = _arb_vec_init((slong)head_dim); // k*: exact, and not rotated
+    for (size_t d = 0; d < head_dim; d++) arb_set_d(k_d + d, normaliser->key_d[d]);
+    sinkproof_truth_scores(b, q_d, k_d, 1, head_dim, head_dim, bits);
+    _arb_vec_clear(k_d, (slong)head_dim);
+    //< sink.key-bias
 }
 
 //> sink.alpha sink.mass sink.mass-below-one sink.stable
