@@ -37,6 +37,7 @@ static size_t work_size(const sinkproof_config *c, size_t n) {
     size_t size = sinkproof_experts_work(c, n);
     size = max2(size, sinkproof_linear_work(n, heads, c->hidden));
     size = max2(size, sinkproof_linear_work(n, c->hidden, heads));
+    size = max2(size, sinkproof_normaliser_work(c));
     size = max2(size, sinkproof_linear_work(n, c->n_experts, c->hidden));
     return max2(size, sinkproof_linear_work(n, c->vocab, c->hidden));
 }
@@ -52,6 +53,7 @@ static void carve_attention(arena *a, const sinkproof_config *c, size_t n, size_
     b->k_ngd = carve(a, n, c->n_kv_heads, c->head_dim);
     b->v_ngd = carve(a, n, c->n_kv_heads, c->head_dim);
     b->o_nhd = carve(a, n, c->n_heads, c->head_dim);
+    b->b_i = carve(a, 1, 1, b->rows);
     b->s_hij = carve(a, heads, b->rows, keys);
     b->alpha_hij = carve(a, heads, b->rows, keys + 1);
     b->weight_hij = observed ? carve(a, heads, b->rows, keys) : NULL;

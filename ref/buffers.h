@@ -13,6 +13,7 @@ typedef struct sinkproof_buffers {
     double *x_nc, *t_nc, *out_nc;     // residual, normed input, what a sublayer adds
     double *freq_d, *cos_nd, *sin_nd; // rotation
     double *q_nhd, *k_ngd, *v_ngd, *o_nhd;
+    double *b_i;                            // sink logits of the rows of a block
     double *s_hij, *alpha_hij, *weight_hij; // [heads or 1, rows, keys (+ 1)]; weight: A10
     double *router_ne, *weights_nk, *chosen_real_nk;
     int32_t *chosen_nk;

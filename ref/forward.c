@@ -77,8 +77,8 @@ static void project(chunk *c, const sinkproof_layer *layer) {
 
 // A5 to A11 for head h and the queries from row i on. Scores and weights stay behind for an
 // observer; attention in one pass leaves the scores alone, and only when somebody looks.
-static void attend_block(chunk *c, size_t h, size_t i, double sink, double *s_ij,
-                         double *alpha_ij) {
+static void attend_block(chunk *c, size_t h, size_t i, const sinkproof_normaliser *normaliser,
+                         double *s_ij, double *alpha_ij) {
     const sinkproof_config *config = c->config;
     const sinkproof_stages *stages = c->session->stages;
     const sinkproof_policy *policy = &c->session->policy;
@@ -97,12 +97,13 @@ static void attend_block(chunk *c, size_t h, size_t i, double sink, double *s_ij
     const double *k_jd = c->session->k_ljgd[c->l] + g * d, *v_jd = c->session->v_ljgd[c->l] + g * d;
     double *o_id = c->b.o_nhd + i * block.q_stride + h * d;
     bool one_pass = stages->attention != NULL;
+    stages->sink_logits(policy, &block, normaliser, q_id, c->b.b_i);
     if (!one_pass || c->observer != NULL) stages->scores(policy, &block, q_id, k_jd, s_ij);
     if (one_pass) {
-        stages->attention(policy, &block, sink, q_id, k_jd, v_jd, o_id);
+        stages->attention(policy, &block, c->b.b_i, q_id, k_jd, v_jd, o_id);
         return;
     }
-    stages->softmax_sink(policy, &block, sink, s_ij, alpha_ij);
+    stages->softmax_sink(policy, &block, c->b.b_i, s_ij, alpha_ij);
     stages->values(policy, &block, alpha_ij, v_jd, o_id);
 }
 
@@ -120,12 +121,12 @@ static void see_attention(chunk *c, size_t keys) {
 // A5 to A11.
 static void attend(chunk *c, const sinkproof_layer *layer) {
     size_t heads = c->config->n_heads, keys = c->first + c->n;
-    double *b_h = c->b.work; // the experts' scratch is free here
-    sinkproof_matrix_row(&layer->sinks, 0, b_h);
     for (size_t h = 0; h < heads; h++) {
+        sinkproof_normaliser normaliser = // the experts' scratch is free here
+            sinkproof_normaliser_of(c->config, layer, h, c->b.work);
         size_t kept = c->observer != NULL ? h : 0; // heads already held for the observer
         for (size_t i = 0; i < c->n; i += c->b.rows)
-            attend_block(c, h, i, b_h[h], c->b.s_hij + kept * c->b.rows * keys,
+            attend_block(c, h, i, &normaliser, c->b.s_hij + kept * c->b.rows * keys,
                          c->b.alpha_hij + kept * c->b.rows * (keys + 1));
     }
     if (c->observer != NULL) see_attention(c, keys);

@@ -137,7 +137,8 @@ typedef struct sinkproof_input {
 } sinkproof_input;
 enum { SINKPROOF_MAX_INPUTS = 3 };
 
-// The inputs of a point, weights and tokens apart; returns how many. T0 has none.
+// The inputs of a point, weights and tokens apart; returns how many. T0 has none. A9 needs A4.q too
+// where the sink's logit follows the query.
 size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
                               size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]);
 

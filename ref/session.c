@@ -12,6 +12,7 @@ const sinkproof_stages sinkproof_reference_stages = {
     .qkv = sinkproof_qkv,
     .rope = sinkproof_rope,
     .scores = sinkproof_scores,
+    .sink_logits = sinkproof_sink_logits,
     .softmax_sink = sinkproof_softmax_sink,
     .values = sinkproof_values,
     .output = sinkproof_output,

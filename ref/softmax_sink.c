@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Softmax with a sink (A9, A10; doc/06-softmax-sink.md). The learned logit b of the head is one
+// Softmax with a sink (A9, A10; doc/06-softmax-sink.md). The logit b of the row's sink is one
 // more entry of the denominator and contributes no value vector: a query may attend to nothing.
 //   alpha_ij = e^(s_ij - m) / Z,  alpha_sink = e^(b - m) / Z,
 //   Z = e^(b - m) + sum_j e^(s_ij - m),  m = max(b, max_j s_ij),  j over the visible keys.
@@ -37,9 +37,9 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
 // The weights of the keys sum to 1 - alpha_sink (sink.mass): dropping the sink's column
 // renormalises nothing.
 void sinkproof_softmax_sink(const sinkproof_policy *policy, const sinkproof_block *block,
-                            double sink, const double *s_ij, double *alpha_ij) {
-    double b = sinkproof_round_at(policy, SINKPROOF_AT_A8, sink);
+                            const double *b_i, const double *s_ij, double *alpha_ij) {
     for (size_t i = 0; i < block->rows; i++) {
+        double b = sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
         double *alpha_j = alpha_ij + i * (block->keys + 1);
         size_t position = block->first + i;
         size_t first = sinkproof_mask_first(block->window, position);

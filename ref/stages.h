@@ -17,6 +17,7 @@
 #define SINKPROOF_STAGES_H
 
 #include "ref/forward.h"
+#include "ref/normaliser.h"
 
 // One head's attention over one block of queries. Query row i has the position first + i and
 // sees the keys from sinkproof_mask_first(window, first + i) to first + i.
@@ -60,10 +61,15 @@ typedef struct sinkproof_stages {
     void (*scores)(const sinkproof_policy *policy, const sinkproof_block *block, const double *q_id,
                    const double *k_jd, double *s_ij);
 
+    // b_i: the logit that joins the scores of row i, before A8 rounds it; q_id are the queries that
+    // `scores` takes.
+    void (*sink_logits)(const sinkproof_policy *policy, const sinkproof_block *block,
+                        const sinkproof_normaliser *normaliser, const double *q_id, double *b_i);
+
     // A7 to A10 (sink.alpha, sink.alpha-sink): alpha_ij is [rows, keys + 1], the sink's weight
     // in the last column, 0 where the mask hides a key.
-    void (*softmax_sink)(const sinkproof_policy *policy, const sinkproof_block *block, double sink,
-                         const double *s_ij, double *alpha_ij);
+    void (*softmax_sink)(const sinkproof_policy *policy, const sinkproof_block *block,
+                         const double *b_i, const double *s_ij, double *alpha_ij);
 
     // A11: o_id = sum_j alpha_ij v_jd. The sink has no value: the weights sum to less than 1.
     void (*values)(const sinkproof_policy *policy, const sinkproof_block *block,
@@ -73,8 +79,9 @@ typedef struct sinkproof_stages {
     // softmax_sink and values may be NULL; `scores` serves an observer, and must show what the pass
     // computed. An observer sees neither A9 nor A10: a pass over the keys in pieces never holds
     // weights that are normalised.
-    void (*attention)(const sinkproof_policy *policy, const sinkproof_block *block, double sink,
-                      const double *q_id, const double *k_jd, const double *v_jd, double *o_id);
+    void (*attention)(const sinkproof_policy *policy, const sinkproof_block *block,
+                      const double *b_i, const double *q_id, const double *k_jd, const double *v_jd,
+                      double *o_id);
 
     // A12: out_nc = o_n Wo^T + b.
     void (*output)(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
@@ -151,8 +158,10 @@ size_t sinkproof_mask_first(size_t window, size_t i);
 
 void sinkproof_scores(const sinkproof_policy *policy, const sinkproof_block *block,
                       const double *q_id, const double *k_jd, double *s_ij);
+void sinkproof_sink_logits(const sinkproof_policy *policy, const sinkproof_block *block,
+                           const sinkproof_normaliser *normaliser, const double *q_id, double *b_i);
 void sinkproof_softmax_sink(const sinkproof_policy *policy, const sinkproof_block *block,
-                            double sink, const double *s_ij, double *alpha_ij);
+                            const double *b_i, const double *s_ij, double *alpha_ij);
 void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *block,
                       const double *alpha_ij, const double *v_jd, double *o_id);
 void sinkproof_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,

@@ -101,7 +101,7 @@ static void attention_free(attention *a) {
 // The last query of n keys: it sees all of them.
 static void attend(attention *a, size_t n, const double *s_j, double b) {
     sinkproof_block block = {.rows = 1, .keys = n, .first = n - 1};
-    sinkproof_softmax_sink(&a->policy, &block, b, s_j, a->alpha_j);
+    sinkproof_softmax_sink(&a->policy, &block, &b, s_j, a->alpha_j);
     arb_ptr score_j = _arb_vec_init((slong)n);
     arb_t sink;
     arb_init(sink);

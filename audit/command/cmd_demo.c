@@ -170,22 +170,25 @@ static bool show_honest(tour *t, sinkproof_error *error) {
     return true;
 }
 
-static void softmax_without_sink(const sinkproof_policy *policy, const sinkproof_block *block,
-                                 double sink, const double *s_ij, double *alpha_ij) {
-    (void)sink;
-    sinkproof_softmax_sink(policy, block, -INFINITY, s_ij, alpha_ij);
+static void no_sink_logits(const sinkproof_policy *policy, const sinkproof_block *block,
+                           const sinkproof_normaliser *normaliser, const double *q_id,
+                           double *b_i) {
+    (void)policy;
+    (void)normaliser;
+    (void)q_id;
+    for (size_t i = 0; i < block->rows; i++) b_i[i] = -INFINITY;
 }
 
 static void softmax_wide_window(const sinkproof_policy *policy, const sinkproof_block *block,
-                                double sink, const double *s_ij, double *alpha_ij) {
+                                const double *b_i, const double *s_ij, double *alpha_ij) {
     sinkproof_block wide = *block;
     if (wide.window > 0) wide.window++;
-    sinkproof_softmax_sink(policy, &wide, sink, s_ij, alpha_ij);
+    sinkproof_softmax_sink(policy, &wide, b_i, s_ij, alpha_ij);
 }
 
 static bool show_bugs(tour *t, sinkproof_error *error) {
     sinkproof_stages no_sink = sinkproof_reference_stages, wide = sinkproof_reference_stages;
-    no_sink.softmax_sink = softmax_without_sink;
+    no_sink.sink_logits = no_sink_logits;
     wide.softmax_sink = softmax_wide_window;
     const struct {
         const char *what, *runs, *at;

@@ -11,6 +11,7 @@
 #include "ref/model/mxfp4.h"
 #include "ref/model/slots.h"
 #include "ref/model/synthetic.h"
+#include "ref/normaliser.h"
 #include "ref/policy.h"
 
 #include <argp.h>
@@ -111,8 +112,11 @@ static void look_at_slot(survey *in, size_t l, sinkproof_slot slot, double *room
     sinkproof_matrix stack = sinkproof_model_slot(in->model, l, slot);
     census *part = &in->parts[slot];
     if (part->elements == 0)
-        *part = (census){
-            .low = 2000, .high = -2000, .dtype = stack.dtype, .sinks = slot == SINKPROOF_SINKS};
+        *part = (census){.low = 2000,
+                         .high = -2000,
+                         .dtype = stack.dtype,
+                         .sinks =
+                             slot == SINKPROOF_SINKS && sinkproof_slot_is_vector(slot, in->config)};
     part->mixed = part->mixed || part->dtype != stack.dtype;
     uint64_t without = part->no_sinks;
     if (stack.dtype == SINKPROOF_DTYPE_MXFP4) {
@@ -165,7 +169,7 @@ static void find_odd(survey *in) {
             break;
         }
     for (int s = 0; s < SINKPROOF_SLOTS; s++) // a mistake there would not show
-        if (in->parts[s].zeros == in->parts[s].elements)
+        if (in->parts[s].elements > 0 && in->parts[s].zeros == in->parts[s].elements)
             add_odd(in, "every value of %s is zero", sinkproof_slot_name((sinkproof_slot)s));
     uint64_t tiny = in->scales[0] + in->scales[1], huge = in->scales[253] + in->scales[254];
     if (tiny > 0)
@@ -197,6 +201,9 @@ static void print_config(const survey *in, const char *spec) {
            c->rms_eps);
     printf("attention   %zu heads of %zu on %zu key/value heads\n", c->n_heads, c->head_dim,
            c->n_kv_heads);
+    if (c->sink != 0)
+        printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
+               sinkproof_normaliser_name(c->sink));
     printf("experts     %zu of width %zu, %zu per token, SwiGLU alpha %g, limit %g\n", c->n_experts,
            c->inter, c->n_chosen, c->swiglu_alpha, c->swiglu_limit);
     printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n",
@@ -211,7 +218,7 @@ static void shape_of(const survey *in, sinkproof_slot slot, char *text, size_t s
     size_t n, rows, cols;
     sinkproof_slot_shape(slot, in->config, &n, &rows, &cols);
     int used = sinkproof_slot_is_stacked(slot) ? snprintf(text, size, "%zu x ", n) : 0;
-    if (sinkproof_slot_is_vector(slot))
+    if (sinkproof_slot_is_vector(slot, in->config))
         snprintf(text + used, size - (size_t)used, "[%zu]", cols);
     else
         snprintf(text + used, size - (size_t)used, "[%zu, %zu]", rows, cols);
@@ -223,6 +230,7 @@ static void print_parts(const survey *in) {
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         const census *part = &in->parts[s];
         char shape[80], exponents[32] = "see below", zeros[32] = "-";
+        if (part->elements == 0) continue; // this model has none
         shape_of(in, (sinkproof_slot)s, shape, sizeof shape);
         if (part->dtype != SINKPROOF_DTYPE_MXFP4) {
             snprintf(zeros, sizeof zeros, "%" PRIu64, part->zeros);
@@ -276,6 +284,9 @@ static json_t *config_json(const survey *in, const char *spec) {
                   "yarn_beta_slow", c->yarn_beta_slow, "yarn_truncate", (int)c->yarn_truncate);
     json_object_update(numbers, reals);
     json_decref(reals);
+    if (c->sink != 0)
+        json_object_set_new(numbers, "attention_sink",
+                            json_string(sinkproof_normaliser_name(c->sink)));
     json_object_set_new(out, "config", numbers);
     json_object_set_new(out, "sliding", sliding);
     json_object_set_new(out, "unstated", json_string(c->unstated));
@@ -291,6 +302,7 @@ static json_t *results(const survey *in, const char *spec) {
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         const census *part = &in->parts[s];
         size_t n, rows, cols;
+        if (part->elements == 0) continue; // this model has none
         sinkproof_slot_shape((sinkproof_slot)s, in->config, &n, &rows, &cols);
         json_t *result =
             json_pack("{s:s+, s:b, s:s, s:s, s:[I, I, I], s:I}", "id", "weights.",
@@ -404,8 +416,8 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
         "that "
         "are no numbers, which the other commands refuse."
-        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
-        "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
+        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], where NAME is "
+        "tiny, gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
                               NULL,    NULL};
     arguments in = {NULL, NULL, NULL, false};

@@ -206,11 +206,11 @@ static const struct argp parser = {
     .parser = parse_option,
     .help_filter = complete_help,
     .args_doc = "MODEL --tokens IDS",
-    .doc =
-        "Runs the model on the tokens and prints the largest logits after the last one."
-        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N]. Its weights are looked at "
-        "first, once, all but MXFP4's codes: an infinity or a NaN is refused, but for sinks of "
-        "-infinity. Engine fast takes a head_dim up to 1024.",
+    .doc = "Runs the model on the tokens and prints the largest logits after the last one."
+           "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
+           "are looked at first, once, all but MXFP4's codes: an infinity or a NaN is refused, but "
+           "for sinks of -infinity. Engine fast takes a head_dim up to 1024 and sinks of one logit "
+           "a head.",
 };
 
 // Everything that a run holds.

@@ -116,8 +116,8 @@ static bool write_model(const arguments *in, sinkproof_error *error) {
 int sinkproof_cmd_synth(int argc, char **argv) {
     static const char document[] =
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
-        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N], where NAME is tiny, "
-        "gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
+        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], where NAME is "
+        "tiny, gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
     text layouts = names(is_named, "|"), described = describe_layouts(),
          only = names(dequantizes, " or ");
     strcat(only.text, " only: write MXFP4 experts as bf16, transposed");

@@ -33,8 +33,8 @@ static void print_help(FILE *stream) {
     fprintf(
         stream,
         "\nMODEL is a directory (Hugging Face or original layout) or\n"
-        "synthetic:NAME[,seed=N][,layers=N], NAME one of tiny, gpt-oss-20b, gpt-oss-120b or a\n"
-        "config.json.\n\n"
+        "synthetic:NAME[,seed=N][,layers=N][,sink=KIND], NAME one of tiny,\n"
+        "gpt-oss-20b, gpt-oss-120b or a config.json.\n\n"
         "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious, or\n"
         "nothing decided.\n");
 }

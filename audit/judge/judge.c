@@ -240,11 +240,13 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
 // ---- the conclusion
 
 // A point is bridged when an input is not in the trace. M5 and M9 may be left out: what stands
-// before the bias need not exist. The selection is found from the logits.
+// before the bias need not exist. The selection is found from the logits. A sink's logit that
+// follows the query is in no trace.
 static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                        size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
+    if (point == SINKPROOF_TRACE_A9 && !sinkproof_normaliser_is_constant(pass->config)) return true;
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
         if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(pass, from, inputs[i].layer)) continue;

@@ -49,7 +49,7 @@ static bool rotated(sinkproof_judge_pass *pass, size_t l, sinkproof_trace_point 
 enum { QUERIES = 64 }; // of a part
 
 typedef struct attention {
-    const double *sinks_h;
+    const sinkproof_layer *layer;
     const sinkproof_honest *q_nhd, *k_ngd, *v_ngd;
     sinkproof_honest *out_nhd;
     size_t blocks; // of queries
@@ -126,9 +126,22 @@ static sinkproof_planes transposed(sinkproof_part *part, const sinkproof_honest 
     return planes;
 }
 
-// q k of every row and key of the block: z [rows, keys].
+// What joins the scores of the block's rows.
+static bool sink_logits(sinkproof_part *part, const block *b, const attention *a,
+                        const sinkproof_setting *s, const sinkproof_planes *q_id,
+                        sinkproof_honest *b_i) {
+    const sinkproof_config *c = part->pass->config;
+    double *work = sinkproof_part_allocate(part, sinkproof_normaliser_work(c), sizeof *work);
+    if (work == NULL) return false;
+    sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, a->layer, b->h, work);
+    bool fine = sinkproof_honest_sink_logits(s, &normaliser, q_id, b_i);
+    free(work);
+    return fine;
+}
+
+// q k of every row and key of the block, z [rows, keys], and the sink's logits b [rows].
 static void block_products(sinkproof_part *part, const block *b, const attention *a,
-                           sinkproof_honest *z) {
+                           sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d, n = part->pass->n;
     size_t keys = b->high - b->low, g = b->h / (c->n_heads / c->n_kv_heads);
@@ -137,25 +150,25 @@ static void block_products(sinkproof_part *part, const block *b, const attention
         sinkproof_planes_of(a->q_nhd + b->first * width + b->h * d, b->rows, d, width);
     sinkproof_planes k_jd =
         sinkproof_planes_of(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
-    if (!sinkproof_honest_products(&s, &q_id, &k_jd, NULL, NULL, z, keys)) part->failed = true;
+    if (!sinkproof_honest_products(&s, &q_id, &k_jd, NULL, NULL, z, keys) ||
+        !sink_logits(part, b, a, &s, &q_id, b_i))
+        part->failed = true;
     sinkproof_planes_free(&q_id);
     sinkproof_planes_free(&k_jd);
 }
 
 // A6 to A10 of the block's rows: p [rows, keys], zero where a key is masked.
-static void block_weights(sinkproof_part *part, const block *b, const attention *a,
+static void block_weights(sinkproof_part *part, const block *b, const sinkproof_honest *b_i,
                           sinkproof_honest *z, sinkproof_honest *p, double *common_i) {
     const sinkproof_judge_pass *pass = part->pass;
     size_t n = pass->n, keys = b->high - b->low;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->config->n_heads * n * (n + 1));
-    sinkproof_honest sink =
-        sinkproof_honest_at(&s, SINKPROOF_AT_A8, sinkproof_known(a->sinks_h[b->h]));
     sinkproof_honest *a_j = sinkproof_part_allocate(part, keys + 1, sizeof *a_j);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         query q = query_of(part, b->h, b->first + r);
         sinkproof_honest *z_j = &z[r * keys + q.first_key - b->low], *p_j = &p[r * keys];
         compare_scores(part, &s, &q, z_j);
-        if (!sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, q.seen, z_j, sink, a_j, &common_i[r]))
+        if (!sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, q.seen, z_j, b_i[r], a_j, &common_i[r]))
             part->failed = true;
         else
             common_i[r] = compare_weights(part, &q, common_i[r], a_j);
@@ -206,9 +219,10 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     size_t keys = b.high - b.low;
     sinkproof_honest *z = sinkproof_part_allocate(part, b.rows * keys, sizeof *z);
     sinkproof_honest *p = sinkproof_part_allocate(part, b.rows * keys, sizeof *p);
+    sinkproof_honest b_i[QUERIES];
     double common_i[QUERIES];
-    if (!part->failed) block_products(part, &b, a, z);
-    if (!part->failed) block_weights(part, &b, a, z, p, common_i);
+    if (!part->failed) block_products(part, &b, a, z, b_i);
+    if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
     if (!part->failed) block_values(part, &b, a, p, common_i);
     free(z);
     free(p);
@@ -217,12 +231,8 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
 static bool heads(sinkproof_judge_pass *pass, size_t l, const sinkproof_layer *layer,
                   const sinkproof_honest *q_nhd, const sinkproof_honest *k_ngd,
                   const sinkproof_honest *v_ngd, sinkproof_honest *out_nhd) {
-    double *sinks = sinkproof_decoded(&layer->sinks);
-    attention a = {sinks, q_nhd, k_ngd, v_ngd, out_nhd, (pass->n + QUERIES - 1) / QUERIES};
-    bool fine = sinks != NULL &&
-                sinkproof_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
-    free(sinks);
-    return fine;
+    attention a = {layer, q_nhd, k_ngd, v_ngd, out_nhd, (pass->n + QUERIES - 1) / QUERIES};
+    return sinkproof_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
 }
 
 bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {

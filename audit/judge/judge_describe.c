@@ -3,6 +3,7 @@
 //
 // What the worst element of a point was computed from, as hex floats out of the trace.
 #include "audit/judge/judge_internal.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,16 +31,34 @@ static hex_text shown(double x) {
     return h;
 }
 
+// What joined the scores of row i of head h, over the reals: NAN where it follows from a query that
+// the trace lacks. False: no memory.
+static bool sink_logit(const sinkproof_judge_pass *pass, size_t l, size_t h, size_t i, double *b) {
+    const sinkproof_config *c = pass->config;
+    const sinkproof_block row = {.rows = 1, .head_dim = c->head_dim};
+    sinkproof_policy real;
+    sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
+    double *work = malloc(sinkproof_normaliser_work(c) * sizeof *work);
+    double *q_d = malloc(c->head_dim * sizeof *q_d);
+    bool fine = sinkproof_policy_known("real-f64", &real) && work != NULL && q_d != NULL;
+    for (size_t d = 0; fine && d < c->head_dim; d++)
+        q_d[d] = traced(pass, SINKPROOF_TRACE_A4_Q, l, (i * c->n_heads + h) * c->head_dim + d);
+    if (fine) {
+        sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, &layer, h, work);
+        sinkproof_sink_logits(&real, &row, &normaliser, q_d, b);
+    }
+    free(work);
+    free(q_d);
+    return fine;
+}
+
 // A9, A10: which column it is, and the logit behind it.
 static bool describe_weight(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
                             char *out, size_t size) {
     size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
     size_t i = row % r->shape[1], h = row / r->shape[1];
-    sinkproof_layer layer = sinkproof_model_layer(pass->model, r->layer);
-    double *sinks = sinkproof_decoded(&layer.sinks);
-    if (sinks == NULL) return false;
-    double sink = sinks[h];
-    free(sinks);
+    double sink;
+    if (!sink_logit(pass, r->layer, h, i, &sink)) return false;
     bool seen = j >= sinkproof_first_key(pass->config, r->layer, i) && j <= i;
     if (j == pass->n)
         snprintf(out, size, "the sink, logit %s", shown(sink).text);

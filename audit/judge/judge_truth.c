@@ -136,7 +136,7 @@ static bool project(const tracks *t, const sinkproof_matrix *w, const sinkproof_
 typedef struct head {
     size_t layer, h, window;
     const double *q, *k, *v; // [2][n][...]
-    double sink;
+    sinkproof_normaliser normaliser;
     double *out;
 } head;
 
@@ -157,10 +157,16 @@ static void score_row(const tracks *t, const head *x, const query *r, double *s_
     }
 }
 
-static void weigh_row(double sink, size_t seen, const double *s_j, double *a_j) {
-    double m = sink, z;
+static void weigh_row(const tracks *t, const head *x, const query *r, const double *s_j,
+                      double *a_j) {
+    const sinkproof_config *c = t->pass->config;
+    const sinkproof_block row = {.rows = 1, .head_dim = c->head_dim};
+    size_t seen = r->seen, at = (r->track * t->n + r->i) * c->n_heads + x->h;
+    double b, z;
+    sinkproof_sink_logits(&t->real, &row, &x->normaliser, &x->q[at * c->head_dim], &b);
+    double m = b;
     for (size_t j = 0; j < seen; j++) m = fmax(m, s_j[j]);
-    z = a_j[seen] = exp(sink - m);
+    z = a_j[seen] = exp(b - m);
     for (size_t j = 0; j < seen; j++) z += a_j[j] = exp(s_j[j] - m);
     for (size_t j = 0; j <= seen; j++) a_j[j] /= z;
 }
@@ -200,8 +206,8 @@ static void attend_row(const tracks *t, const head *x, size_t i, double *s, doub
     const sinkproof_tensor *a6 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_A6, x->layer);
     for (r.track = 0; r.track < 2; r.track++) score_row(t, x, &r, &s[r.track * (n + 1)]);
     if (a6 != NULL) sums[0] = measure(a6, (x->h * n + i) * n + first, r.seen, s, &s[n + 1]);
-    for (size_t track = 0; track < 2; track++)
-        weigh_row(x->sink, r.seen, &s[track * (n + 1)], &a[track * (n + 1)]);
+    for (r.track = 0; r.track < 2; r.track++)
+        weigh_row(t, x, &r, &s[r.track * (n + 1)], &a[r.track * (n + 1)]);
     measure_weights(t, x, &r, a, &a[n + 1], sums);
     for (r.track = 0; r.track < 2; r.track++) sum_row(t, x, &r, &a[r.track * (n + 1)]);
 }
@@ -212,23 +218,31 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
                                                    SINKPROOF_TRACE_A10};
     const sinkproof_config *c = t->pass->config;
     size_t rows = c->n_heads * t->n;
-    double *sinks = sinkproof_decoded(&layer->sinks);
+    size_t pair = 2 * (t->n + 1); // scores, then weights, of both tracks
     sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
-    bool fine = sinks != NULL && sums != NULL;
+    bool fine = sums != NULL;
     size_t count = fine ? rows : 0; // in the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 16) reduction(&& : fine)
     for (size_t r = 0; r < count; r++) {
-        head x = {l, r / t->n, c->sliding[l] ? c->window : 0, q, k, v, sinks[r / t->n], out};
-        double *work = array(4 * (t->n + 1));
+        head x = {.layer = l,
+                  .h = r / t->n,
+                  .window = c->sliding[l] ? c->window : 0,
+                  .q = q,
+                  .k = k,
+                  .v = v,
+                  .out = out};
+        double *work = array(2 * pair + sinkproof_normaliser_work(c));
         fine = fine && work != NULL;
-        if (work != NULL) attend_row(t, &x, r % t->n, work, work + 2 * (t->n + 1), sums[r]);
+        if (work != NULL) {
+            x.normaliser = sinkproof_normaliser_of(c, layer, x.h, work + 2 * pair);
+            attend_row(t, &x, r % t->n, work, work + pair, sums[r]);
+        }
         free(work);
     }
     for (size_t p = 0; fine && p < 3; p++) {
         sinkproof_errors *sum = errors_of(t, points[p], l);
         for (size_t r = 0; sum != NULL && r < rows; r++) add(sum, &sums[r][p]);
     }
-    free(sinks);
     free(sums);
     return fine;
 }

@@ -164,7 +164,7 @@ static weights weights_of(uint64_t *seed, int round) {
     w.s_j = drawn(seed, w.keys, round % 3 == 0 ? 150 : 4);
     w.alpha_j = drawn(seed, w.keys + 1, 1);
     sinkproof_block block = row_block(w.keys, 1);
-    sinkproof_softmax_sink(&policy, &block, w.sink, w.s_j, w.alpha_j);
+    sinkproof_softmax_sink(&policy, &block, &w.sink, w.s_j, w.alpha_j);
     arb_ptr z = balls_of(w.s_j, w.keys);
     arb_t b;
     arb_init(b);

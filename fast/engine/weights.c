@@ -64,6 +64,13 @@ static const float *place_vector(layout *at, const sinkproof_matrix *from) {
                                               vector_length(from->cols) * sizeof(float));
 }
 
+// A model that stores none has zeros (sink.softmax1), here for as many as a row of queries has.
+static const float *place_sinks(layout *at, const sinkproof_layer *layer) {
+    sinkproof_matrix sinks = layer->sinks;
+    if (sinks.count == 0) sinks.cols = layer->w_q.rows;
+    return place_vector(at, &sinks);
+}
+
 static sinkproof_packed place_matrix(layout *at, const sinkproof_matrix *weight,
                                      const sinkproof_matrix *bias) {
     sinkproof_packed packed = {.bias_r = NULL};
@@ -84,7 +91,7 @@ void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkpro
     packed->q = place_matrix(&at, &layer->w_q, &layer->b_q);
     packed->k = place_matrix(&at, &layer->w_k, &layer->b_k);
     packed->v = place_matrix(&at, &layer->w_v, &layer->b_v);
-    packed->sinks_h = place_vector(&at, &layer->sinks);
+    packed->sinks_h = place_sinks(&at, layer);
     packed->o = place_matrix(&at, &layer->w_o, &layer->b_o);
     packed->mlp_norm_c = place_vector(&at, &layer->mlp_norm);
     packed->router = place_matrix(&at, &layer->w_router, &layer->b_router);
@@ -109,9 +116,10 @@ void sinkproof_pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *un
 
 static void pack_vector(const sinkproof_pack_job *job, double *work) {
     float *to = (float *)(void *)job->to;
-    sinkproof_matrix_row(&job->from, 0, work);
+    size_t stored = job->from.count > 0 ? job->from.cols : 0;
+    if (stored > 0) sinkproof_matrix_row(&job->from, 0, work);
     for (size_t c = 0; c < vector_length(job->from.cols); c++)
-        to[c] = c < job->from.cols ? (float)work[c] : 0;
+        to[c] = c < stored ? (float)work[c] : 0;
 }
 
 void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *work) {

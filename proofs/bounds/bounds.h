@@ -15,6 +15,7 @@
 #include "proofs/bounds/honest.h"
 #include "ref/model/config.h"
 #include "ref/model/matrix.h"
+#include "ref/normaliser.h"
 
 // A result that says whether there was memory: it must be looked at.
 #define SINKPROOF_CHECKED __attribute__((warn_unused_result))
@@ -99,13 +100,20 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
                              const sinkproof_honest *x_d, const sinkproof_honest *c_p,
                              const sinkproof_honest *s_p, sinkproof_honest *y_d);
 
-// ---- softmax_sink.c (bound.softmax-sink): scores to weights.
+// ---- scores.c
 // A5 and A6: rounds a sum of products, scales it by 1/sqrt(head_dim), rounds again.
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product);
+// b_i: what joins the scores of the rows of one head whose rotated queries are `query`, after A8.
+SINKPROOF_CHECKED bool sinkproof_honest_sink_logits(const sinkproof_setting *s,
+                                                    const sinkproof_normaliser *normaliser,
+                                                    const sinkproof_planes *query,
+                                                    sinkproof_honest *b_i);
+
+// ---- softmax_sink.c (bound.softmax-sink): scores to weights.
 // alpha_j = exp(z_j) / (exp(b) + sum exp(z)), j < n visible keys, and alpha_n for the sink,
-// rounded at `point`. b = -inf: no sink. Where a logit may be off by 2^9 or more the weights are
-// any numbers up to the largest: no exponential overflows.
+// rounded at `point`. b = -inf: no sink. Where a logit, b too, may be off by 2^9 or more the
+// weights are any numbers up to the largest: no exponential overflows.
 SINKPROOF_CHECKED bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                                                 size_t n, const sinkproof_honest *z_j,
                                                 sinkproof_honest b, sinkproof_honest *alpha_j,

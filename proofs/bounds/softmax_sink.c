@@ -19,17 +19,6 @@
 #include <float.h>
 #include <stdlib.h>
 
-sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
-                                        sinkproof_honest product) {
-    sinkproof_honest z =
-        sinkproof_honest_at(s, SINKPROOF_AT_A5, sinkproof_honest_inside(s, product));
-    double scale = 1 / sqrt((double)head_dim);
-    bool power_of_two = frexp(scale, &(int){0}) == 0.5;
-    z = sinkproof_honest_mul(z, sinkproof_known(scale));
-    if (!power_of_two) z = sinkproof_honest_roundings(s, z, 2); // the constant and the product
-    return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
-}
-
 // ---- one row ------------------------------------------------------------------------------------
 
 typedef struct numerator {
@@ -413,8 +402,8 @@ static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point poi
     return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0, 0});
 }
 
-static bool beyond_exp(size_t n, const sinkproof_honest *z_j) {
-    bool wide = false;
+static bool beyond_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
+    bool wide = b.lo != b.hi && !(b.hi - b.lo < 0x1p9);
     for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
     return wide;
 }
@@ -460,7 +449,7 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
     *common = 0;
-    if (beyond_exp(n, z_j)) {
+    if (beyond_exp(n, z_j, b)) {
         sinkproof_honest any = anything(s, point, n, z_j, b);
         for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
         return true;

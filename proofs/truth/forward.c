@@ -95,26 +95,31 @@ static arb_ptr scores(pass *p, size_t layer, arb_srcptr q, arb_srcptr k) {
 }
 
 // Weights with the sink in the last column (A9), then without it (A10): [heads, n, n].
-static arb_ptr weights(pass *p, size_t layer, const sinkproof_matrix *sinks, arb_srcptr z) {
-    size_t n = p->request->n, heads = p->config->n_heads;
+static arb_ptr weights(pass *p, size_t layer, const sinkproof_layer *w, arb_srcptr q,
+                       arb_srcptr z) {
+    size_t n = p->request->n, heads = p->config->n_heads, d = p->config->head_dim;
     arb_ptr full = vector(heads * n * (n + 1)), alpha = vector(heads * n * n);
-    arb_ptr sink_h = vector(heads);
-    double *scratch = malloc(heads * sizeof *scratch);
+    arb_t b;
+    arb_init(b);
+    double *scratch = malloc(sinkproof_normaliser_work(p->config) * sizeof *scratch);
     if (scratch == NULL) abort();
-    sinkproof_truth_row(sink_h, sinks, 0, scratch);
-    for (size_t h = 0; h < heads; h++)
+    for (size_t h = 0; h < heads; h++) {
+        sinkproof_normaliser normaliser = sinkproof_normaliser_of(p->config, w, h, scratch);
         for (size_t i = 0; i < n; i++) {
             arb_ptr row = full + (h * n + i) * (n + 1);
             size_t first = first_key(p, layer, i);
+            sinkproof_truth_sink_logit(b, &normaliser, q + (i * heads + h) * d, d,
+                                       p->request->bits);
             sinkproof_truth_softmax_sink(row + first, row + n, z + (h * n + i) * n + first,
-                                         i + 1 - first, sink_h + h, p->request->bits);
+                                         i + 1 - first, b, p->request->bits);
         }
+    }
     reach3(p, "A9", layer, heads, n, n + 1, full);
     for (size_t row = 0; row < heads * n; row++)
         for (size_t j = 0; j < n; j++) arb_swap(alpha + row * n + j, full + row * (n + 1) + j);
     reach3(p, "A10", layer, heads, n, n, alpha);
     release(full, heads * n * (n + 1));
-    release(sink_h, heads);
+    arb_clear(b);
     free(scratch);
     return alpha;
 }
@@ -153,7 +158,7 @@ static void attention(pass *p, size_t layer, const sinkproof_layer *w) {
     sinkproof_truth_linear(v, t, n, &w->w_v, &w->b_v, bits);
     reach3(p, "A2.v", layer, n, c->n_kv_heads, d, v);
     arb_ptr z = scores(p, layer, q, k);
-    arb_ptr alpha = weights(p, layer, &w->sinks, z);
+    arb_ptr alpha = weights(p, layer, w, q, z);
     arb_ptr o = weighted_values(p, layer, alpha, v);
     sinkproof_truth_linear(t, o, n, &w->w_o, &w->b_o, bits);
     reach2(p, "A12", layer, n, c->hidden, t);

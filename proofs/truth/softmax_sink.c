@@ -3,7 +3,7 @@
 //
 // Attention weights with the sink, over the reals:
 //     alpha_j = e^(z_j) / (e^b + sum_j' e^(z_j')),  alpha_sink = e^b / (the same).
-// The learned sink logit b is part of the denominator and contributes no value vector.
+// The sink logit b is part of the denominator and contributes no value vector.
 // Both sides are multiplied by e^(-m), m the largest midpoint: m is an exact number,
 // so subtracting it costs no radius, and the sum is at least about 1 (sink.stable).
 #include "proofs/truth/truth.h"
@@ -15,6 +15,20 @@ static void exp_shifted(arb_t out, const arb_t z, const arf_t shift, slong bits)
     }
     arb_sub_arf(out, z, shift, bits);
     arb_exp(out, out, bits);
+}
+
+void sinkproof_truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
+                                size_t head_dim, slong bits) {
+    if (normaliser->key_d == NULL) {
+        arb_set_d(b, normaliser->logit);
+        return;
+    }
+    //> sink.key-bias
+    arb_ptr k_d = _arb_vec_init((slong)head_dim); // k*: exact, and not rotated
+    for (size_t d = 0; d < head_dim; d++) arb_set_d(k_d + d, normaliser->key_d[d]);
+    sinkproof_truth_scores(b, q_d, k_d, 1, head_dim, head_dim, bits);
+    _arb_vec_clear(k_d, (slong)head_dim);
+    //< sink.key-bias
 }
 
 //> sink.alpha sink.mass sink.mass-below-one sink.stable

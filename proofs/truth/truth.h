@@ -24,6 +24,7 @@
 #include "proofs/truth/flint.h"
 #include "ref/model/config.h"
 #include "ref/model/matrix.h"
+#include "ref/normaliser.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,6 +81,10 @@ void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t he
 // z_j = q . k_j / sqrt(head_dim), key j at k_jd + j stride. (A6)
 void sinkproof_truth_scores(arb_ptr z_j, arb_srcptr q_d, arb_srcptr k_jd, size_t n_keys,
                             size_t stride, size_t head_dim, slong bits);
+
+// b: what joins the scores of the row whose rotated query is q_d.
+void sinkproof_truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
+                                size_t head_dim, slong bits);
 
 // alpha_j = e^z_j / (e^b + sum e^z) and alpha_sink = e^b / (same). b may be -infinity: ordinary
 // softmax, exactly. Over the visible keys only. (A9)

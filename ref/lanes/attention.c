@@ -99,10 +99,10 @@ static void attend(const sinkproof_policy *policy, const sinkproof_block *block,
 //< lanes.attention
 
 void sinkproof_lanes_attention(const sinkproof_policy *policy, const sinkproof_block *block,
-                               double sink, const double *q_id, const double *k_jd,
+                               const double *b_i, const double *q_id, const double *k_jd,
                                const double *v_jd, double *o_id) {
-    float b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, sink);
     for (size_t i = 0; i < block->rows; i++) {
+        float b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
         size_t position = block->first + i;
         attend(policy, block, b, sinkproof_mask_first(block->window, position), position,
                q_id + i * block->q_stride, k_jd, v_jd, o_id + i * block->q_stride);

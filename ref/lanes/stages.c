@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The table of the lane arithmetic, and which policies it can follow. The embedding and the
-// residual sums are the reference's: a row as it is stored, and one rounded addition, which in
-// binary64 and rounded to float32 is the float32 addition.
+// The table of the lane arithmetic, and which policies it can follow. The embedding, the
+// sink's logits and the residual sums are the reference's: a row as it is stored, and one rounded
+// addition, which in binary64 and rounded to float32 is the float32 addition.
 #include "ref/lanes/stages.h"
 
 const sinkproof_stages sinkproof_lanes_stages = {
@@ -12,6 +12,7 @@ const sinkproof_stages sinkproof_lanes_stages = {
     .qkv = sinkproof_lanes_qkv,
     .rope = sinkproof_lanes_rope,
     .scores = sinkproof_lanes_scores,
+    .sink_logits = sinkproof_sink_logits,
     .attention = sinkproof_lanes_attention,
     .output = sinkproof_lanes_output,
     .router = sinkproof_lanes_router,

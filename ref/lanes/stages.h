@@ -34,7 +34,7 @@ void sinkproof_lanes_rope(const sinkproof_policy *policy, size_t n, size_t n_hea
 void sinkproof_lanes_scores(const sinkproof_policy *policy, const sinkproof_block *block,
                             const double *q_id, const double *k_jd, double *s_ij);
 void sinkproof_lanes_attention(const sinkproof_policy *policy, const sinkproof_block *block,
-                               double sink, const double *q_id, const double *k_jd,
+                               const double *b_i, const double *q_id, const double *k_jd,
                                const double *v_jd, double *o_id);
 void sinkproof_lanes_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                             const double *o_nhd, double *out_nc, double *work);

@@ -30,7 +30,7 @@ void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_conf
         if (strcmp(layout->names[s], layout->names[slot]) != 0) continue;
         if (s == (int)slot) *first = *whole;
         sinkproof_slot_shape((sinkproof_slot)s, config, &count, &rows, &cols);
-        *whole += sinkproof_slot_is_vector(slot) ? cols : rows;
+        *whole += sinkproof_slot_is_vector(slot, config) ? cols : rows;
     }
 }
 
@@ -86,12 +86,16 @@ static bool check_float(const sinkproof_wanted *wanted, const sinkproof_entry *e
                           entry->path, entry->tensor->name, sinkproof_dtype_name(dtype));
 }
 
+static bool is_vector(const sinkproof_wanted *wanted) {
+    return sinkproof_slot_is_vector(wanted->slot, &wanted->model->config);
+}
+
 // A row-major view of the whole tensor.
 static sinkproof_matrix view_of(const sinkproof_wanted *wanted, sinkproof_entry *entry) {
     entry->used = true;
     if (entry->tensor->dtype != SINKPROOF_DTYPE_U8)
-        entry->role =
-            wanted->slot == SINKPROOF_SINKS ? SINKPROOF_ROLE_SINKS : SINKPROOF_ROLE_NUMBERS;
+        entry->role = wanted->slot == SINKPROOF_SINKS && is_vector(wanted) ? SINKPROOF_ROLE_SINKS
+                                                                           : SINKPROOF_ROLE_NUMBERS;
     return (sinkproof_matrix){.dtype = entry->tensor->dtype,
                               .count = wanted->count,
                               .rows = wanted->rows,
@@ -106,7 +110,7 @@ static sinkproof_matrix view_of(const sinkproof_wanted *wanted, sinkproof_entry 
 // The whole of a tensor, or the part of it that the slot shares with others.
 static bool view_plain(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     sinkproof_entry *entry = find_or_fail(wanted, "");
-    bool vector = sinkproof_slot_is_vector(wanted->slot);
+    bool vector = is_vector(wanted);
     size_t shape[3], rank = 0, first, whole;
     sinkproof_layout_place(wanted->model->container->layout, &wanted->model->config, wanted->slot,
                            &first, &whole);

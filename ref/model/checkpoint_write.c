@@ -63,7 +63,8 @@ static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
                           const sinkproof_matrix *w) {
     char name[SINKPROOF_TENSOR_NAME];
     size_t shape[3], rank = 0, first, whole;
-    bool vector = sinkproof_slot_is_vector(slot), expert = sinkproof_slot_is_expert_matrix(slot);
+    bool vector = sinkproof_slot_is_vector(slot, out->config),
+         expert = sinkproof_slot_is_expert_matrix(slot);
     sinkproof_layout_place(out->layout, out->config, slot, &first, &whole);
     if (sinkproof_slot_is_stacked(slot)) shape[rank++] = w->count;
     if (expert) shape[rank++] = w->cols;
@@ -76,7 +77,7 @@ static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
 
 static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix w = sinkproof_model_slot(out->model, l, slot);
-    if (comes_with_another(out, slot)) return true;
+    if (comes_with_another(out, slot) || w.count == 0) return true;
     if (w.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
         declare_mxfp4(out, l, slot, &w);
     else

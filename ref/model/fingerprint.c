@@ -39,10 +39,12 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) feed(hash, sizes[i]);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) feed_real(hash, reals[i]);
     for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
+    if (c->sink != 0) feed(hash, c->sink); // what every checkpoint had leaves no mark
 }
 
 // First, middle and last row of the first, middle and last matrix of the stack.
 static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, double *row_c) {
+    if (stack->count == 0) return;
     feed(hash, (uint64_t)stack->dtype);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++) {

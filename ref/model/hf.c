@@ -5,6 +5,7 @@
 // dequantized as [experts, in, out]; config.json with `rope_scaling` (transformers 4) or
 // `rope_parameters` (5). Source: doc/99-bibliography.md#transformers.
 #include "ref/model/container.h"
+#include "ref/normaliser.h"
 
 #include <math.h>
 #include <string.h>
@@ -157,6 +158,16 @@ static void read_quantization(sinkproof_config_reader *in) {
     in->failed = inner.failed;
 }
 
+// This project's own key: where it is absent the sink is GPT-OSS's.
+static void read_sink(sinkproof_config_reader *in) {
+    const json_t *found = sinkproof_config_get(in, "attention_sink");
+    const char *name = found != NULL ? json_string_value(found) : sinkproof_normaliser_name(0);
+    char names[200];
+    if (name == NULL || !sinkproof_normaliser_named(name, &in->config->sink))
+        sinkproof_config_fail(in, "attention_sink",
+                              sinkproof_normaliser_names(names, sizeof names));
+}
+
 static void read_config(sinkproof_config_reader *in) {
     sinkproof_config *config = in->config;
     sinkproof_config_require_string(in, "model_type", "gpt_oss");
@@ -174,6 +185,7 @@ static void read_config(sinkproof_config_reader *in) {
     sinkproof_config_read_positive(in, "swiglu_alpha", &config->swiglu_alpha);
     sinkproof_config_read_positive(in, "rms_norm_eps", &config->rms_eps);
     read_layer_types(in);
+    read_sink(in);
     read_quantization(in);
     read_ropes(in);
     sinkproof_config_require_number(in, "initial_context_length",
@@ -216,6 +228,8 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     json_decref(more);
     json_object_set_new(out, "rope_scaling", rope);
     json_object_set_new(out, "layer_types", layer_types(c));
+    if (c->sink != 0) // other engines need not know the key where they know the model
+        json_object_set_new(out, "attention_sink", json_string(sinkproof_normaliser_name(c->sink)));
     if (mxfp4)
         json_object_set_new(out, "quantization_config",
                             json_pack("{s:s, s:[s, s, s, s]}", "quant_method", "mxfp4",

@@ -11,7 +11,7 @@ static bool find_weight(sinkproof_model *model, size_t l, sinkproof_slot slot,
                         sinkproof_matrix *out, sinkproof_error *error) {
     sinkproof_wanted wanted = {.model = model, .l = l, .slot = slot, .error = error};
     sinkproof_slot_shape(slot, &model->config, &wanted.count, &wanted.rows, &wanted.cols);
-    return model->container->find(&wanted, out);
+    return wanted.count == 0 || model->container->find(&wanted, out);
 }
 
 static bool find_weights(sinkproof_model *model, sinkproof_error *error) {

@@ -15,7 +15,7 @@ typedef struct sinkproof_layer {
     sinkproof_matrix attn_norm;          // [1, hidden]
     sinkproof_matrix w_q, w_k, w_v;      // [heads head_dim, hidden], [kv_heads head_dim, hidden]
     sinkproof_matrix b_q, b_k, b_v;      // [1, heads head_dim], [1, kv_heads head_dim]
-    sinkproof_matrix sinks;              // [1, heads]
+    sinkproof_matrix sinks;              // [1, heads]; of ref/normaliser.h's other kinds, theirs
     sinkproof_matrix w_o, b_o;           // [hidden, heads head_dim], [1, hidden]
     sinkproof_matrix mlp_norm;           // [1, hidden]
     sinkproof_matrix w_router, b_router; // [experts, hidden], [1, experts]
@@ -26,9 +26,9 @@ typedef struct sinkproof_layer {
 
 typedef struct sinkproof_model sinkproof_model;
 
-// Opens a directory, or "synthetic:NAME[,seed=N][,layers=N]" where NAME is tiny, gpt-oss-20b,
-// gpt-oss-120b or the path of a config.json. Every tensor's presence, shape and dtype is
-// checked against the configuration before this returns true, and every weight's value: each is
+// Opens a directory, or "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" where NAME is tiny,
+// gpt-oss-20b, gpt-oss-120b or the path of a config.json. Every tensor's presence, shape and dtype
+// is checked against the configuration before this returns true, and every weight's value: each is
 // finite, but for sinks of -infinity, and no MXFP4 scale byte is 255. For that the files are read
 // once, except for MXFP4's codes, which are always numbers.
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);

@@ -6,6 +6,7 @@
 // has sixteen keys and takes the rest for granted. Source:
 // doc/99-bibliography.md#openai-source.
 #include "ref/model/container.h"
+#include "ref/normaliser.h"
 
 #include <string.h>
 
@@ -85,6 +86,13 @@ static void read_config(sinkproof_config_reader *in) {
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
     (void)mxfp4; // taken for granted
+    if (c->sink != 0) {
+        sinkproof_fail(error,
+                       "%s: expected a learned logit for each head, which the original "
+                       "layout takes for granted, found the attention sink \"%s\"",
+                       path, sinkproof_normaliser_name(c->sink));
+        return NULL;
+    }
     bool released = c->swiglu_alpha == 1.702 && c->rms_eps == 1e-5 && !c->yarn_truncate;
     for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
     if (!released) {

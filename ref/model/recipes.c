@@ -55,7 +55,8 @@ void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_co
         sinkproof_recipe *recipe = &synthetic->recipes[i];
         size_t count, rows, cols;
         sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-        bool spread_over_inputs = !sinkproof_slot_is_vector(slot) && slot != SINKPROOF_EMBEDDING;
+        bool spread_over_inputs =
+            !sinkproof_slot_is_vector(slot, config) && slot != SINKPROOF_EMBEDDING;
         double fan_in = spread_over_inputs ? (double)cols : 1;
         double variance = (double)targets[i] * targets[i] / 1e6 / fan_in;
         if (sinkproof_slot_is_expert_matrix(slot))

@@ -4,6 +4,8 @@
 // The table of weights. Their names in a checkpoint are its container's.
 #include "ref/model/slots.h"
 
+#include "ref/normaliser.h"
+
 typedef enum dimension {
     ONE,
     HIDDEN,
@@ -75,7 +77,8 @@ static size_t length(const sinkproof_config *config, dimension d) {
 const char *sinkproof_slot_name(sinkproof_slot slot) {
     return slots[slot].name;
 }
-bool sinkproof_slot_is_vector(sinkproof_slot slot) {
+bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config) {
+    if (slot == SINKPROOF_SINKS) return sinkproof_normaliser_is_constant(config);
     return slots[slot].rows == ONE;
 }
 bool sinkproof_slot_is_stacked(sinkproof_slot slot) {
@@ -92,6 +95,7 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
     *count = slots[slot].stacked ? config->n_experts : 1;
     *rows = length(config, slots[slot].rows);
     *cols = length(config, slots[slot].cols);
+    if (slot == SINKPROOF_SINKS) sinkproof_normaliser_shape(config, count, rows, cols);
 }
 //< model.biases
 

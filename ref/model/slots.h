@@ -35,11 +35,12 @@ typedef enum sinkproof_slot {
 
 const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"
 
-bool sinkproof_slot_is_vector(sinkproof_slot slot);  // rows is 1 and not in the container's shape
-bool sinkproof_slot_is_stacked(sinkproof_slot slot); // one per expert
+// Whether rows is 1 and not in the container's shape.
+bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config);
+bool sinkproof_slot_is_stacked(sinkproof_slot slot);       // one per expert
 bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot); // MXFP4, or dequantized
 
-// count, rows and cols of a slot under a configuration.
+// count, rows and cols of a slot under a configuration; count 0: its model has no such weight.
 void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, size_t *count,
                           size_t *rows, size_t *cols);
 

@@ -2,11 +2,12 @@
 // Copyright 2026 the sinkproof authors
 //
 // The counter-based generator: an element is a function of the seed, its stream and its number. And
-// the container "synthetic:NAME[,seed=N][,layers=N]" of what it makes.
+// the container "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" of what it makes.
 #include "ref/model/synthetic.h"
 
 #include "ref/model/container.h"
 #include "ref/model/mxfp4.h"
+#include "ref/normaliser.h"
 #include "ref/splitmix.h"
 
 #include <errno.h>
@@ -148,36 +149,52 @@ static bool parse_number(const char *text, const char *spec, uint64_t *number,
     return sinkproof_fail(error, "%s: expected a whole number, found \"%s\"", spec, text);
 }
 
-static bool parse_options(char *options, const char *spec, uint64_t *seed, uint64_t *layers,
+// "sink" of a synthetic model.
+static bool parse_sink(const char *text, const char *spec, size_t *kind, sinkproof_error *error) {
+    char names[200];
+    return sinkproof_normaliser_named(text, kind) ||
+           sinkproof_fail(error, "%s: expected %s, found \"%s\"", spec,
+                          sinkproof_normaliser_names(names, sizeof names), text);
+}
+
+// What stands behind NAME; a sink of SIZE_MAX and layers of UINT64_MAX are those that NAME has.
+typedef struct synthetic_options {
+    uint64_t seed, layers;
+    size_t sink;
+} synthetic_options;
+
+static bool parse_options(char *options, const char *spec, synthetic_options *out,
                           sinkproof_error *error) {
     char *rest = NULL;
     for (char *word = strtok_r(options, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest)) {
         bool known = true, good = true;
         if (strncmp(word, "seed=", 5) == 0)
-            good = parse_number(word + 5, spec, seed, error);
+            good = parse_number(word + 5, spec, &out->seed, error);
         else if (strncmp(word, "layers=", 7) == 0)
-            good = parse_number(word + 7, spec, layers, error);
+            good = parse_number(word + 7, spec, &out->layers, error);
+        else if (strncmp(word, "sink=", 5) == 0)
+            good = parse_sink(word + 5, spec, &out->sink, error);
         else
             known = false;
         if (!known)
-            return sinkproof_fail(error, "%s: expected seed=N or layers=N, found \"%s\"", spec,
-                                  word);
+            return sinkproof_fail(error, "%s: expected seed=N, layers=N or sink=KIND, found \"%s\"",
+                                  spec, word);
         if (!good) return false;
     }
     return true;
 }
 
-// NAME[,seed=N][,layers=N] into config and seed. More layers than NAME has alternate on.
+// NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. More layers than NAME has alternate
+// on.
 static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t *seed,
                             sinkproof_error *error) {
     char *text = strdup(spec + strlen(prefix));
     if (text == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
     char *comma = strchr(text, ',');
-    uint64_t layers = UINT64_MAX; // as many as NAME has
-    *seed = 0;
+    synthetic_options out = {0, UINT64_MAX, SIZE_MAX};
     if (comma != NULL) *comma = '\0';
-    bool good = comma == NULL || parse_options(comma + 1, spec, seed, &layers, error);
+    bool good = comma == NULL || parse_options(comma + 1, spec, &out, error);
     if (good && !sinkproof_config_named(text, config)) {
         struct stat status;
         good = stat(text, &status) == 0;
@@ -192,7 +209,9 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
     if (!good) return false;
     for (size_t l = config->n_layers; l < SINKPROOF_MAX_LAYERS; l++)
         config->sliding[l] = l % 2 == 0;
-    if (layers != UINT64_MAX) config->n_layers = (size_t)layers;
+    *seed = out.seed;
+    if (out.layers != UINT64_MAX) config->n_layers = (size_t)out.layers;
+    if (out.sink != SIZE_MAX) config->sink = out.sink;
     if (!sinkproof_config_check(config, spec, error)) return false;
     if (config->hidden % SINKPROOF_MXFP4_BLOCK == 0 && config->inter % SINKPROOF_MXFP4_BLOCK == 0)
         return true;

@@ -21,38 +21,39 @@ static sinkproof_block widened(const sinkproof_block *block, int by) {
     if (b.window > 0) b.window = (size_t)((int)b.window + by);
     return b;
 }
-static void softmax_wide(const sinkproof_policy *p, const sinkproof_block *block, double sink,
+static void softmax_wide(const sinkproof_policy *p, const sinkproof_block *block, const double *b_i,
                          const double *s, double *a) {
     sinkproof_block b = widened(block, 1);
-    ref->softmax_sink(p, &b, sink, s, a);
+    ref->softmax_sink(p, &b, b_i, s, a);
 }
-static void softmax_narrow(const sinkproof_policy *p, const sinkproof_block *block, double sink,
-                           const double *s, double *a) {
+static void softmax_narrow(const sinkproof_policy *p, const sinkproof_block *block,
+                           const double *b_i, const double *s, double *a) {
     sinkproof_block b = widened(block, -1);
-    ref->softmax_sink(p, &b, sink, s, a);
+    ref->softmax_sink(p, &b, b_i, s, a);
 }
 static void values_wide(const sinkproof_policy *p, const sinkproof_block *block, const double *a,
                         const double *v, double *o) {
     sinkproof_block b = widened(block, 1);
     ref->values(p, &b, a, v, o);
 }
-static void softmax_no_sink(const sinkproof_policy *p, const sinkproof_block *block, double sink,
-                            const double *s, double *a) {
-    (void)sink;
-    ref->softmax_sink(p, block, -INFINITY, s, a);
+static void sink_none(const sinkproof_policy *p, const sinkproof_block *block,
+                      const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
+    ref->sink_logits(p, block, normaliser, q, b_i);
+    for (size_t i = 0; i < block->rows; i++) b_i[i] = -INFINITY;
 }
-static void softmax_one(const sinkproof_policy *p, const sinkproof_block *block, double sink,
-                        const double *s, double *a) {
-    (void)sink;
-    ref->softmax_sink(p, block, 0, s, a);
+static void sink_one(const sinkproof_policy *p, const sinkproof_block *block,
+                     const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
+    ref->sink_logits(p, block, normaliser, q, b_i);
+    for (size_t i = 0; i < block->rows; i++) b_i[i] = 0;
 }
-static void softmax_scaled_sink(const sinkproof_policy *p, const sinkproof_block *block,
-                                double sink, const double *s, double *a) {
-    ref->softmax_sink(p, block, sink / sqrt((double)block->head_dim), s, a);
+static void sink_scaled(const sinkproof_policy *p, const sinkproof_block *block,
+                        const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
+    ref->sink_logits(p, block, normaliser, q, b_i);
+    for (size_t i = 0; i < block->rows; i++) b_i[i] /= sqrt((double)block->head_dim);
 }
 static void softmax_renormalised(const sinkproof_policy *p, const sinkproof_block *block,
-                                 double sink, const double *s, double *a) {
-    ref->softmax_sink(p, block, sink, s, a);
+                                 const double *b_i, const double *s, double *a) {
+    ref->softmax_sink(p, block, b_i, s, a);
     for (size_t i = 0; i < block->rows; i++) {
         double *row = a + i * (block->keys + 1);
         for (size_t j = 0; j < block->keys; j++)
@@ -60,19 +61,20 @@ static void softmax_renormalised(const sinkproof_policy *p, const sinkproof_bloc
     }
 }
 // The same numbers by another road: softmax without the sink times sigmoid(LSE - b).
-static void softmax_gated(const sinkproof_policy *p, const sinkproof_block *block, double sink,
-                          const double *s, double *a) {
+static void softmax_gated(const sinkproof_policy *p, const sinkproof_block *block,
+                          const double *b_i, const double *s, double *a) {
     for (size_t i = 0; i < block->rows; i++) {
         size_t at = block->first + i, first = sinkproof_mask_first(block->window, at);
         double m = -INFINITY, z = 0, *row = a + i * (block->keys + 1);
         memset(row, 0, (block->keys + 1) * sizeof *row);
         for (size_t j = first; j <= at; j++) m = fmax(m, s[i * block->keys + j]);
         for (size_t j = first; j <= at; j++) z += exp(s[i * block->keys + j] - m);
-        double gate = 1 / (1 + exp(sink - (m + log(z))));
+        double gate = 1 / (1 + exp(b_i[i] - (m + log(z))));
         for (size_t j = first; j <= at; j++)
             row[j] =
                 sinkproof_round_at(p, SINKPROOF_AT_A9, exp(s[i * block->keys + j] - m) / z * gate);
-        row[block->keys] = sinkproof_round_at(p, SINKPROOF_AT_A9, 1 / (1 + exp(m + log(z) - sink)));
+        row[block->keys] =
+            sinkproof_round_at(p, SINKPROOF_AT_A9, 1 / (1 + exp(m + log(z) - b_i[i])));
     }
 }
 // A sink that brings the first key's value along.
@@ -308,14 +310,9 @@ static const struct planted {
      {.softmax_sink = softmax_wide, .values = values_wide},
      ""},
     {"M15 window one key too narrow", "00.A9", BUG, BUG, {.softmax_sink = softmax_narrow}, ""},
-    {"M32 sink dropped", "00.A9", BUG, BUG, {.softmax_sink = softmax_no_sink}, ""},
-    {"softmax_1: the literal 1 for e^b", "00.A9", BUG, BUG, {.softmax_sink = softmax_one}, ""},
-    {"sink multiplied by the softmax scale",
-     "00.A9",
-     BUG,
-     BUG,
-     {.softmax_sink = softmax_scaled_sink},
-     ""},
+    {"M32 sink dropped", "00.A9", BUG, BUG, {.sink_logits = sink_none}, ""},
+    {"softmax_1: the literal 1 for e^b", "00.A9", BUG, BUG, {.sink_logits = sink_one}, ""},
+    {"sink multiplied by the softmax scale", "00.A9", BUG, BUG, {.sink_logits = sink_scaled}, ""},
     {"weights renormalised without the sink",
      "00.A9",
      BUG,
@@ -365,6 +362,7 @@ static sinkproof_stages overridden(const sinkproof_stages *with) {
     TAKE(qkv);
     TAKE(rope);
     TAKE(scores);
+    TAKE(sink_logits);
     TAKE(softmax_sink);
     TAKE(values);
     TAKE(output);

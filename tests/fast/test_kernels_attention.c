@@ -96,6 +96,9 @@ static void empty(cached *c) {
 static void expected(const shape *s, cached *c) {
     sinkproof_policy policy;
     sinkproof_policy_known("f32", &policy);
+    double *b_i = malloc(s->n * sizeof *b_i);
+    if (b_i == NULL) abort();
+    for (size_t i = 0; i < s->n; i++) b_i[i] = s->sink;
     for (size_t h = 0; h < s->group; h++) {
         sinkproof_block block = {.rows = s->n,
                                  .keys = s->first + s->n,
@@ -104,9 +107,10 @@ static void expected(const shape *s, cached *c) {
                                  .head_dim = s->head_dim,
                                  .q_stride = s->group * s->head_dim,
                                  .kv_stride = s->head_dim};
-        sinkproof_lanes_attention(&policy, &block, s->sink, c->q_id + h * s->head_dim, c->k_jd,
-                                  c->v_jd, c->o_id + h * s->head_dim);
+        sinkproof_lanes_attention(&policy, &block, b_i, c->q_id + h * s->head_dim, c->k_jd, c->v_jd,
+                                  c->o_id + h * s->head_dim);
     }
+    free(b_i);
 }
 
 static size_t wrong(const shape *s, const cached *c) {

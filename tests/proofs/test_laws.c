@@ -21,7 +21,7 @@ static void plain_row(size_t n, const double *s_j, double sink, double *alpha_j)
 
 static void reference_row(size_t n, const double *s_j, double sink, double *alpha_j) {
     sinkproof_block block = {.rows = 1, .keys = n, .first = n - 1, .head_dim = 1};
-    sinkproof_softmax_sink(&policy, &block, sink, s_j, alpha_j);
+    sinkproof_softmax_sink(&policy, &block, &sink, s_j, alpha_j);
 }
 
 // Scores that bfloat16 holds, also after a shift; far enough apart that the shift must be right.

@@ -41,16 +41,16 @@ static const char hf5[] = "{" WIDTHS HF "\"swiglu_alpha\": 1.702, \"pad_token_id
                           "\"rope_parameters\": {" YARN ", \"rope_theta\": 150000.0}}";
 
 static bool equal(const sinkproof_config *a, const sinkproof_config *b) {
-    bool same = a->n_layers == b->n_layers && a->n_experts == b->n_experts &&
-                a->n_chosen == b->n_chosen && a->vocab == b->vocab && a->hidden == b->hidden &&
-                a->inter == b->inter && a->n_heads == b->n_heads &&
-                a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
-                a->window == b->window && a->swiglu_alpha == b->swiglu_alpha &&
-                a->swiglu_limit == b->swiglu_limit && a->rms_eps == b->rms_eps &&
-                a->rope_theta == b->rope_theta && a->yarn_factor == b->yarn_factor &&
-                a->yarn_beta_fast == b->yarn_beta_fast && a->yarn_beta_slow == b->yarn_beta_slow &&
-                a->yarn_original_context == b->yarn_original_context &&
-                a->max_context == b->max_context && a->yarn_truncate == b->yarn_truncate;
+    bool same =
+        a->n_layers == b->n_layers && a->n_experts == b->n_experts && a->n_chosen == b->n_chosen &&
+        a->vocab == b->vocab && a->hidden == b->hidden && a->inter == b->inter &&
+        a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
+        a->window == b->window && a->swiglu_alpha == b->swiglu_alpha &&
+        a->swiglu_limit == b->swiglu_limit && a->rms_eps == b->rms_eps &&
+        a->rope_theta == b->rope_theta && a->yarn_factor == b->yarn_factor &&
+        a->yarn_beta_fast == b->yarn_beta_fast && a->yarn_beta_slow == b->yarn_beta_slow &&
+        a->yarn_original_context == b->yarn_original_context && a->max_context == b->max_context &&
+        a->yarn_truncate == b->yarn_truncate && a->sink == b->sink;
     for (size_t l = 0; l < a->n_layers; l++) same = same && a->sliding[l] == b->sliding[l];
     return same;
 }
@@ -116,6 +116,12 @@ static const mistake mistakes[] = {
     {hf4, "\"initial_context_length\": 4096", "\"initial_context_length\": 8192",
      "initial_context_length"},
     {hf4, "\"hidden_act\"", "\"partial_rotary_factor\": 0.5, \"hidden_act\"", "partial_rotary"},
+    {hf4, "\"hidden_act\"", "\"attention_sink\": \"sigmoid\", \"hidden_act\"",
+     "\"attention_sink\" to be logit"},
+    {hf4, "\"hidden_act\"", "\"attention_sink\": 1, \"hidden_act\"",
+     "\"attention_sink\" to be logit"},
+    {openai, "\"num_experts\"", "\"attention_sink\": \"logit\", \"num_experts\"",
+     "\"attention_sink\" to be absent"},
     {hf4, "\"mxfp4\"", "\"gptq\"", "\"quant_method\" to be \"mxfp4\", found \"gptq\""},
     {hf4, "\"quant_method\": \"mxfp4\"", "\"bits\": 4", "quant_method"},
     {hf4, "{\"quant_method\": \"mxfp4\"}", "\"mxfp4\"", "quantization_config"},
@@ -161,6 +167,10 @@ static void check_forms(void) {
                     "[\"full_attention\", \"sliding_attention\"]");
     ok(parse(text, &mixed, &error) && !mixed.sliding[0] && mixed.sliding[1],
        "model.config layer_types decide");
+    free(text);
+    text = replaced(hf5, "\"swiglu_alpha\"", "\"attention_sink\": \"logit\", \"swiglu_alpha\"");
+    ok(parse(text, &mixed, &error) && equal(&named, &mixed),
+       "model.config a stated attention_sink of logit is GPT-OSS's %s", error.text);
     free(text);
     ok(!sinkproof_config_named("gpt-oss-21b", &mixed), "model.config unknown names are refused");
 }

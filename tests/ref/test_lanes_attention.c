@@ -65,6 +65,12 @@ static void exact_inputs(const sinkproof_block *b, bool falling, uint64_t *state
             q_id[i * b->q_stride + d] = d == 0 ? 1 : next_integer(state, 9);
 }
 
+static const double *sink_of_rows(double sink) {
+    static double b_i[ROWS];
+    for (size_t i = 0; i < ROWS; i++) b_i[i] = sink;
+    return b_i;
+}
+
 // The reference in binary64 rounds by far less than the distance of sum / z from a tie of float32
 // (z <= 772, the sum an integer below 2^17), so its float32 is the exact quotient's.
 static void test_exact(size_t head_dim) {
@@ -78,9 +84,10 @@ static void test_exact(size_t head_dim) {
                 sinkproof_block b = block_at(p, w, head_dim);
                 exact_inputs(&b, cases % 2 == 1, &state);
                 poison(&b);
-                sinkproof_lanes_attention(&f32, &b, sinks[s], q_id, k_jd, v_jd, o_id);
+                const double *b_i = sink_of_rows(sinks[s]);
+                sinkproof_lanes_attention(&f32, &b, b_i, q_id, k_jd, v_jd, o_id);
                 sinkproof_scores(&real, &b, q_id, k_jd, s_ij);
-                sinkproof_softmax_sink(&real, &b, sinks[s], s_ij, alpha_ij);
+                sinkproof_softmax_sink(&real, &b, b_i, s_ij, alpha_ij);
                 sinkproof_values(&real, &b, alpha_ij, v_jd, told);
                 for (size_t i = 0; i < ROWS; i++)
                     for (size_t d = 0; d < head_dim; d++)
@@ -157,7 +164,7 @@ static void test_told(size_t head_dim, const char *name) {
             fill_floats(&state, 2, b.keys * b.kv_stride, v_jd);
             fill_floats(&state, 2, b.rows * b.q_stride, q_id);
             poison(&b);
-            sinkproof_lanes_attention(&policy, &b, sink, q_id, k_jd, v_jd, o_id);
+            sinkproof_lanes_attention(&policy, &b, sink_of_rows(sink), q_id, k_jd, v_jd, o_id);
             told_attention(&b, sink, policy.at[SINKPROOF_AT_A11].format);
             for (size_t i = 0; i < ROWS; i++)
                 wrong += differing(head_dim, o_id + i * b.q_stride, told + i * b.q_stride);

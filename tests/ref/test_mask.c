@@ -23,9 +23,9 @@ static void test_definition(size_t window, const char *id) {
 static void test_weights(size_t window, const char *id) {
     enum { N = 20 };
     sinkproof_policy policy = policy_of("real-f64");
-    static double s[N * N], alpha[N * (N + 1)];
+    static double s[N * N], alpha[N * (N + 1)], b_i[N];
     sinkproof_block block = {.rows = N, .keys = N, .first = 0, .window = window, .head_dim = 4};
-    sinkproof_softmax_sink(&policy, &block, 0, s, alpha);
+    sinkproof_softmax_sink(&policy, &block, b_i, s, alpha);
     size_t wrong = 0;
     for (long i = 0; i < N; i++) {
         long count = 0;

@@ -108,8 +108,9 @@ static void softmax(double *out, double *formula) {
     static double s[3 * N];
     fill_reals(&state, 4, 3 * N, s);
     double sink = next_real(&state, 4), b = at(SINKPROOF_AT_A8, sink);
+    const double b_i[3] = {sink, sink, sink};
     sinkproof_block block = the_block(DIM, DIM);
-    sinkproof_softmax_sink(&policy, &block, sink, s, out);
+    sinkproof_softmax_sink(&policy, &block, b_i, s, out);
     for (size_t i = 0; i < 3; i++) { // query i sees the keys i, i + 1, i + 2
         const double *s_j = s + i * N + i;
         double m = fmax(fmax(b, s_j[0]), fmax(s_j[1], s_j[2]));

@@ -13,7 +13,7 @@ enum { KEYS = 40 };
 static void row(const char *policy_name, size_t n, const double *s_j, double b, double *alpha_j) {
     sinkproof_policy policy = policy_of(policy_name);
     sinkproof_block block = {.rows = 1, .keys = n, .first = n - 1, .window = 0, .head_dim = 1};
-    sinkproof_softmax_sink(&policy, &block, b, s_j, alpha_j);
+    sinkproof_softmax_sink(&policy, &block, &b, s_j, alpha_j);
 }
 
 // bound.softmax-sink with exp within one ulp: [(m - z_i) + sum_k alpha_k (m - z_k) + n + 3] u
@@ -120,8 +120,9 @@ static void test_published(void) {
     sinkproof_policy p = policy_of("openai-bf16,A9=real"), q = policy_of("hf-bf16,A9=real");
     double a[3], b[3];
     sinkproof_block block = {.rows = 1, .keys = 2, .first = 1, .window = 0, .head_dim = 1};
-    sinkproof_softmax_sink(&p, &block, 1.0, s, a);
-    sinkproof_softmax_sink(&q, &block, 1.0, s, b);
+    const double one = 1;
+    sinkproof_softmax_sink(&p, &block, &one, s, a);
+    sinkproof_softmax_sink(&q, &block, &one, s, b);
     ok(differing(3, a, b) > 0, "sink.alpha openai-bf16 and hf-bf16 part at A9.max");
     note("%g %g / %g %g", ours[0], ours[1], theirs[0], theirs[1]);
 }

@@ -168,6 +168,8 @@ static void check_specs(void) {
                                "synthetic:tiny,layers=0",
                                "synthetic:tiny,layers=513",
                                "synthetic:tiny,seeds=1",
+                               "synthetic:tiny,sink=",
+                               "synthetic:tiny,sink=sigmoid",
                                "synthetic:tiny,layers=99999999999999999999",
                                "synthetic:/nonexistent/config.json",
                                "synthetic:/"};
@@ -185,6 +187,9 @@ static void check_specs(void) {
 
 int main(void) {
     check_golden("synthetic:tiny", 0x7ca14990ca91dfe1);
+    check_golden("synthetic:tiny,sink=logit", 0x7ca14990ca91dfe1); // a stated default
+    check_golden("synthetic:tiny,sink=off-by-one", 0x41140fc0f8055e39);
+    check_golden("synthetic:tiny,sink=key", 0x4f8926edbb24f9b3);
     check_golden("synthetic:gpt-oss-20b", 0xbaa4beeeb23911fd);
     check_golden("synthetic:gpt-oss-120b,layers=2,seed=5", 0x43c11b295890c5d5);
     sinkproof_model *tiny = open_model("synthetic:tiny"),

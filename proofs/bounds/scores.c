@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest sets of a score, from the sum of products that it is made of (A5, A6), and of what
+// joins the scores of a row (A8).
+#include "proofs/bounds/bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
+                                        sinkproof_honest product) {
+    sinkproof_honest z =
+        sinkproof_honest_at(s, SINKPROOF_AT_A5, sinkproof_honest_inside(s, product));
+    double scale = 1 / sqrt((double)head_dim);
+    bool power_of_two = frexp(scale, &(int){0}) == 0.5;
+    z = sinkproof_honest_mul(z, sinkproof_known(scale));
+    if (!power_of_two) z = sinkproof_honest_roundings(s, z, 2); // the constant and the product
+    return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
+}
+
+//> sink.key-bias
+// The sink's logit is the score of one more key, k*, which is stored, not computed: its sum of
+// products and its two roundings are those of the other scores (A5, A6), and A8 follows.
+static bool key_logits(const sinkproof_setting *s, const double *key_d,
+                       const sinkproof_planes *query, sinkproof_honest *b_i) {
+    size_t head_dim = query->cols;
+    sinkproof_honest *k_d = malloc(head_dim * sizeof *k_d);
+    if (k_d == NULL) return false;
+    for (size_t d = 0; d < head_dim; d++) k_d[d] = sinkproof_known(key_d[d]);
+    sinkproof_planes key = sinkproof_planes_of(k_d, 1, head_dim, head_dim);
+    bool fine = sinkproof_honest_products(s, query, &key, NULL, NULL, b_i, 1);
+    for (size_t i = 0; fine && i < query->rows; i++)
+        b_i[i] =
+            sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_honest_score(s, head_dim, b_i[i]));
+    sinkproof_planes_free(&key);
+    free(k_d);
+    return fine;
+}
+//< sink.key-bias
+
+bool sinkproof_honest_sink_logits(const sinkproof_setting *s,
+                                  const sinkproof_normaliser *normaliser,
+                                  const sinkproof_planes *query, sinkproof_honest *b_i) {
+    if (normaliser->key_d != NULL) return key_logits(s, normaliser->key_d, query, b_i);
+    sinkproof_honest b =
+        sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_known(normaliser->logit));
+    for (size_t i = 0; i < query->rows; i++) b_i[i] = b;
+    return true;
+}
