@@ -150,7 +150,7 @@ static void run(const char *spec, const sinkproof_stages *stages, const char *po
     sinkproof_model *model = open_model(spec);
     sinkproof_policy policy = policy_of(policy_name);
     sinkproof_session *session = sinkproof_session_with(model, &policy, stages);
-    sinkproof_observer observer = {see, s};
+    sinkproof_observer observer = {.see = see, .context = s};
     sinkproof_error error;
     s->n = 0;
     for (size_t t = 0; t < TOKENS; t++) tokens[t] = (int32_t)(31 * t * t % 211);
@@ -255,7 +255,7 @@ static void test_truth(const char *spec, const char *id) {
     if (r.a6 == NULL || r.q == NULL || r.a9 == NULL) abort();
     sinkproof_policy policy = policy_of("real-f64");
     sinkproof_session *session = sinkproof_session_new(r.model, &policy);
-    sinkproof_observer observer = {keep_first, &r};
+    sinkproof_observer observer = {.see = keep_first, .context = &r};
     sinkproof_error error;
     const sinkproof_truth_hooks hooks = {.see = compare, .replay = put, .context = &r};
     sinkproof_truth_request request = {
