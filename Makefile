@@ -287,8 +287,8 @@ formal:  ## compile the formal proofs; `verify` then says proved, and the record
 	@python3 tests/gates/check_formal.py --record proofs/formal build/formal
 	@$(MAKE) $(PROGRAM)
 
-check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names
-	@python3 tests/gates/check_walls.py --archive $(ARCHIVE) .
+check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names, circles
+	@python3 tests/gates/check_walls.py --archive $(ARCHIVE) --objects $(BUILD) .
 
 check-doc:  ## every equation has its statement, code and a test that ran (after make test)
 	@python3 tests/gates/check_doc.py --log $(BUILD)/tap.log .

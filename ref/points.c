@@ -4,7 +4,7 @@
 // The tables of points.h, and what they say.
 #include "ref/points.h"
 
-#include "ref/normaliser.h"
+#include "ref/model/sinks.h"
 
 static const struct point_text {
     const char *name, *what;
@@ -89,8 +89,7 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
         in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
         inputs[n] = in;
     }
-    if (point == SINKPROOF_TRACE_A9 &&
-        !sinkproof_normaliser_is_constant(config)) // its sink's logit
+    if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(config)) // its sink's logit
         inputs[n++] = (sinkproof_input){SINKPROOF_TRACE_A4_Q, layer, SINKPROOF_INPUT_SHARED};
     return n;
 }

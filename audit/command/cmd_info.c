@@ -9,9 +9,9 @@
 #include "ref/model/bf16.h"
 #include "ref/model/model.h"
 #include "ref/model/mxfp4.h"
+#include "ref/model/sinks.h"
 #include "ref/model/slots.h"
 #include "ref/model/synthetic.h"
-#include "ref/normaliser.h"
 #include "ref/policy.h"
 
 #include <argp.h>
@@ -203,7 +203,7 @@ static void print_config(const survey *in, const char *spec) {
            c->n_kv_heads);
     if (c->sink != 0)
         printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
-               sinkproof_normaliser_name(c->sink));
+               sinkproof_sinks_name(c->sink));
     printf("experts     %zu of width %zu, %zu per token, SwiGLU alpha %g, limit %g\n", c->n_experts,
            c->inter, c->n_chosen, c->swiglu_alpha, c->swiglu_limit);
     printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n",
@@ -285,8 +285,7 @@ static json_t *config_json(const survey *in, const char *spec) {
     json_object_update(numbers, reals);
     json_decref(reals);
     if (c->sink != 0)
-        json_object_set_new(numbers, "attention_sink",
-                            json_string(sinkproof_normaliser_name(c->sink)));
+        json_object_set_new(numbers, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
     json_object_set_new(out, "config", numbers);
     json_object_set_new(out, "sliding", sliding);
     json_object_set_new(out, "unstated", json_string(c->unstated));

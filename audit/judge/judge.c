@@ -246,7 +246,7 @@ static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point p
                        size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
-    if (point == SINKPROOF_TRACE_A9 && !sinkproof_normaliser_is_constant(pass->config)) return true;
+    if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(pass->config)) return true;
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
         if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(pass, from, inputs[i].layer)) continue;

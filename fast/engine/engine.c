@@ -9,7 +9,7 @@
 #include "fast/engine/packed_file.h"
 #include "fast/kernels/isa.h"
 #include "ref/lanes/lanes.h"
-#include "ref/normaliser.h"
+#include "ref/model/sinks.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -156,12 +156,11 @@ static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
                                   "engines ref and lanes take any",
                                   sinkproof_model_spec(e->model), limits[i].key, limits[i].most,
                                   limits[i].found);
-    return sinkproof_normaliser_is_constant(e->config) ||
+    return sinkproof_sinks_are_constant(e->config) ||
            sinkproof_fail(error,
                           "%.400s: the fast path takes a sink logit for each head, found the "
                           "attention sink \"%s\"; the engines ref and lanes take any",
-                          sinkproof_model_spec(e->model),
-                          sinkproof_normaliser_name(e->config->sink));
+                          sinkproof_model_spec(e->model), sinkproof_sinks_name(e->config->sink));
 }
 
 static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {

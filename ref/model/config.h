@@ -22,7 +22,7 @@ typedef struct sinkproof_config {
     double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
     size_t yarn_original_context, max_context;
     bool yarn_truncate;                 // floor and ceil the ends of the ramp
-    size_t sink;                        // which of ref/normaliser.h's kinds
+    size_t sink;                        // which of ref/model/sinks.h's kinds
     bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
     char unstated[512]; // keys left to the published default: "rope_theta 150000, truncate true"
 } sinkproof_config;

@@ -5,7 +5,7 @@
 // dequantized as [experts, in, out]; config.json with `rope_scaling` (transformers 4) or
 // `rope_parameters` (5). Source: doc/99-bibliography.md#transformers.
 #include "ref/model/container.h"
-#include "ref/normaliser.h"
+#include "ref/model/sinks.h"
 
 #include <math.h>
 #include <string.h>
@@ -161,11 +161,10 @@ static void read_quantization(sinkproof_config_reader *in) {
 // This project's own key: where it is absent the sink is GPT-OSS's.
 static void read_sink(sinkproof_config_reader *in) {
     const json_t *found = sinkproof_config_get(in, "attention_sink");
-    const char *name = found != NULL ? json_string_value(found) : sinkproof_normaliser_name(0);
+    const char *name = found != NULL ? json_string_value(found) : sinkproof_sinks_name(0);
     char names[200];
-    if (name == NULL || !sinkproof_normaliser_named(name, &in->config->sink))
-        sinkproof_config_fail(in, "attention_sink",
-                              sinkproof_normaliser_names(names, sizeof names));
+    if (name == NULL || !sinkproof_sinks_named(name, &in->config->sink))
+        sinkproof_config_fail(in, "attention_sink", sinkproof_sinks_names(names, sizeof names));
 }
 
 static void read_config(sinkproof_config_reader *in) {
@@ -229,7 +228,7 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     json_object_set_new(out, "rope_scaling", rope);
     json_object_set_new(out, "layer_types", layer_types(c));
     if (c->sink != 0) // other engines need not know the key where they know the model
-        json_object_set_new(out, "attention_sink", json_string(sinkproof_normaliser_name(c->sink)));
+        json_object_set_new(out, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
     if (mxfp4)
         json_object_set_new(out, "quantization_config",
                             json_pack("{s:s, s:[s, s, s, s]}", "quant_method", "mxfp4",

@@ -15,7 +15,7 @@ typedef struct sinkproof_layer {
     sinkproof_matrix attn_norm;          // [1, hidden]
     sinkproof_matrix w_q, w_k, w_v;      // [heads head_dim, hidden], [kv_heads head_dim, hidden]
     sinkproof_matrix b_q, b_k, b_v;      // [1, heads head_dim], [1, kv_heads head_dim]
-    sinkproof_matrix sinks;              // [1, heads]; of ref/normaliser.h's other kinds, theirs
+    sinkproof_matrix sinks;              // [1, heads]; of ref/model/sinks.h's other kinds, theirs
     sinkproof_matrix w_o, b_o;           // [hidden, heads head_dim], [1, hidden]
     sinkproof_matrix mlp_norm;           // [1, hidden]
     sinkproof_matrix w_router, b_router; // [experts, hidden], [1, experts]

@@ -6,7 +6,7 @@
 // has sixteen keys and takes the rest for granted. Source:
 // doc/99-bibliography.md#openai-source.
 #include "ref/model/container.h"
-#include "ref/normaliser.h"
+#include "ref/model/sinks.h"
 
 #include <string.h>
 
@@ -90,7 +90,7 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
         sinkproof_fail(error,
                        "%s: expected a learned logit for each head, which the original "
                        "layout takes for granted, found the attention sink \"%s\"",
-                       path, sinkproof_normaliser_name(c->sink));
+                       path, sinkproof_sinks_name(c->sink));
         return NULL;
     }
     bool released = c->swiglu_alpha == 1.702 && c->rms_eps == 1e-5 && !c->yarn_truncate;

@@ -4,7 +4,7 @@
 // The table of weights. Their names in a checkpoint are its container's.
 #include "ref/model/slots.h"
 
-#include "ref/normaliser.h"
+#include "ref/model/sinks.h"
 
 typedef enum dimension {
     ONE,
@@ -78,7 +78,7 @@ const char *sinkproof_slot_name(sinkproof_slot slot) {
     return slots[slot].name;
 }
 bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config) {
-    if (slot == SINKPROOF_SINKS) return sinkproof_normaliser_is_constant(config);
+    if (slot == SINKPROOF_SINKS) return sinkproof_sinks_are_constant(config);
     return slots[slot].rows == ONE;
 }
 bool sinkproof_slot_is_stacked(sinkproof_slot slot) {
@@ -95,7 +95,7 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
     *count = slots[slot].stacked ? config->n_experts : 1;
     *rows = length(config, slots[slot].rows);
     *cols = length(config, slots[slot].cols);
-    if (slot == SINKPROOF_SINKS) sinkproof_normaliser_shape(config, count, rows, cols);
+    if (slot == SINKPROOF_SINKS) sinkproof_sinks_shape(config, count, rows, cols);
 }
 //< model.biases
 

@@ -7,7 +7,7 @@
 
 #include "ref/model/container.h"
 #include "ref/model/mxfp4.h"
-#include "ref/normaliser.h"
+#include "ref/model/sinks.h"
 #include "ref/splitmix.h"
 
 #include <errno.h>
@@ -152,9 +152,9 @@ static bool parse_number(const char *text, const char *spec, uint64_t *number,
 // "sink" of a synthetic model.
 static bool parse_sink(const char *text, const char *spec, size_t *kind, sinkproof_error *error) {
     char names[200];
-    return sinkproof_normaliser_named(text, kind) ||
+    return sinkproof_sinks_named(text, kind) ||
            sinkproof_fail(error, "%s: expected %s, found \"%s\"", spec,
-                          sinkproof_normaliser_names(names, sizeof names), text);
+                          sinkproof_sinks_names(names, sizeof names), text);
 }
 
 // What stands behind NAME; a sink of SIZE_MAX and layers of UINT64_MAX are those that NAME has.

@@ -17,12 +17,12 @@ static uint64_t state;
 
 // A7 to A10 by the kernel; the scores as float32 holds them.
 static void softmax_by_form(const sinkproof_policy *policy, const sinkproof_block *block,
-                            double sink, const double *s_ij, double *alpha_ij) {
+                            const double *b_i, const double *s_ij, double *alpha_ij) {
     static row r;
     static float alpha[MOST + 1];
     r.scale = (float)(1 / sqrt((double)block->head_dim));
-    r.b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, sink);
     for (size_t i = 0; i < block->rows; i++) {
+        r.b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
         size_t last = block->first + i, first = sinkproof_mask_first(block->window, last);
         double *out = alpha_ij + i * (block->keys + 1);
         memset(out, 0, block->keys * sizeof *out);
@@ -176,10 +176,10 @@ static void name_forms(const sinkproof_stages *stages, const char *policy, named
 static const kernel *mixed[2];
 static size_t mixed_calls;
 
-static void softmax_mixed(const sinkproof_policy *policy, const sinkproof_block *block, double sink,
-                          const double *s_ij, double *alpha_ij) {
+static void softmax_mixed(const sinkproof_policy *policy, const sinkproof_block *block,
+                          const double *b_i, const double *s_ij, double *alpha_ij) {
     form = mixed[mixed_calls++ % 2];
-    softmax_by_form(policy, block, sink, s_ij, alpha_ij);
+    softmax_by_form(policy, block, b_i, s_ij, alpha_ij);
 }
 
 static const kernel *kernel_named(const char *name) {

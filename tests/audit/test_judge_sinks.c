@@ -62,7 +62,7 @@ static void test_scale(void) {
     if (descriptor < 0 || !sinkproof_config_named("tiny", &c)) abort();
     c.n_layers = 2;
     c.head_dim = 24;
-    if (!sinkproof_normaliser_named("key", &c.sink) ||
+    if (!sinkproof_sinks_named("key", &c.sink) ||
         !sinkproof_config_write(path, &c, sinkproof_container_named("hf"), false, &error))
         abort();
     snprintf(spec, sizeof spec, "synthetic:%s", path);

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """The walls between the rooms, held by reading the source.
 
-    python3 tests/gates/check_walls.py [--archive LIBRARY] ROOT
+    python3 tests/gates/check_walls.py [--archive LIBRARY] [--objects BUILD] ROOT
 
   include   a room includes only the rooms and the foreign libraries that the table below grants it
   main      only audit/command/ and audit/examples/ (and tests/) have a main
@@ -10,6 +10,7 @@
   length    300 lines in ref/, 500 elsewhere
   licence   every file opens with the two-line SPDX header
   name      every name that the library exports begins with sinkproof_ (with --archive)
+  cycle     no files of different folders call or read each other in a circle (with --objects)
 
 Prints one line per breach, "FILE:LINE: RULE: what", and exits 1 when there is one.
 """
@@ -47,7 +48,8 @@ MAY = {
     "audit/face": ({"ref", "audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/face"},
                    lambda h: h in C),
     "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
-    "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
+                    lambda h: h in C | POSIX | JANSSON),
     "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),
     "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
@@ -130,9 +132,60 @@ def check_names(archive):
             yield f"{archive}: name: the library exports {words[2]}, which does not begin with sinkproof_"
 
 
+def uses(root, build):
+    """{file: files that define what it calls or reads}, of the rooms' objects below the build folder."""
+    defined, wanted = {}, {}
+    for room in ROOMS[:-1]:
+        for path in sorted((build / room).rglob("*.o")):
+            file = path.relative_to(build).with_suffix(".c")
+            if not (root / file).is_file():
+                continue  # of a file that is gone
+            wanted[file] = set()
+            names = subprocess.run(["nm", "-g", path], check=True, capture_output=True, text=True).stdout
+            for line in names.splitlines():
+                kind, name = line.split()[-2:]
+                if kind == "U":
+                    wanted[file].add(name)
+                elif kind in "TDBRCG":
+                    defined[name] = file
+    return {file: {defined[name] for name in names if name in defined} - {file} for file, names in wanted.items()}
+
+
+def circles(graph):
+    """Sets of files that reach each other (Tarjan's strongly connected components of more than one)."""
+    found, number, low, stack = [], {}, {}, []
+
+    def visit(file):
+        number[file] = low[file] = len(number)
+        stack.append(file)
+        for other in sorted(graph[file]):
+            if other not in number:
+                visit(other)
+                low[file] = min(low[file], low[other])
+            elif other in stack:
+                low[file] = min(low[file], number[other])
+        if low[file] == number[file]:
+            circle = stack[stack.index(file):]
+            del stack[stack.index(file):]
+            if len(circle) > 1:
+                found.append(circle)
+
+    for file in sorted(graph):
+        if file not in number:
+            visit(file)
+    return found
+
+
+def check_cycles(root, build):
+    for circle in circles(uses(root, build)):
+        if len({file.parent for file in circle}) > 1:
+            yield f"{min(circle)}: cycle: folders use each other through {', '.join(map(str, sorted(circle)))}"
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--archive")
+    arguments.add_argument("--objects", type=pathlib.Path)
     arguments.add_argument("root", type=pathlib.Path)
     options = arguments.parse_args()
     root = options.root.resolve()
@@ -144,6 +197,8 @@ def main():
                 for file in files for number, rule, what in check_file(root, file)]
     if options.archive:
         breaches += check_names(options.archive)
+    if options.objects:
+        breaches += check_cycles(root, options.objects.resolve())
     print("\n".join(breaches + [f"check-walls: {len(files)} files, {len(breaches)} breaches"]))
     return 1 if breaches else 0
 

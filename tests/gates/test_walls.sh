@@ -87,4 +87,22 @@ fresh
 ${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$work/stray.o"
 out=$($check --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
     { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
+
+# Two files of ref/ and ref/model/ that call each other, and one that only calls.
+circle() { # what ref/model/m.c calls
+    fresh
+    printf 'int sinkproof_m(int);\nint sinkproof_r(int x);\nint sinkproof_r(int x) { return sinkproof_m(x); }\n' >"$work/tree/ref/r.c"
+    printf 'int sinkproof_r(int);\nint sinkproof_m(int x);\nint sinkproof_m(int x) { return %s; }\n' "$1" >"$work/tree/ref/model/m.c"
+    for file in ref/r ref/model/m; do
+        mkdir -p "$work/objects/$(dirname $file)"
+        ${CC:-gcc} -c "$work/tree/$file.c" -o "$work/objects/$file.o"
+    done
+    out=$($check --objects "$work/objects" "$work/tree" 2>&1)
+}
+circle 'sinkproof_r(x) + 1'
+printf '%s\n' "$out" | grep -q 'cycle: .*ref/model/m.c, ref/r.c'
+report $? "files of two folders that call each other are refused"
+circle 'x + 1'
+! printf '%s\n' "$out" | grep -q 'cycle: '
+report $? "a call in one direction is not"
 tap_done

@@ -301,8 +301,8 @@ static void test_stored(void) {
     ok(marks[0] != marks[1] && marks[1] != marks[2] && marks[0] != marks[2],
        "each kind has a fingerprint of its own");
     char names[64], short_names[8];
-    ok(strcmp(sinkproof_normaliser_names(names, sizeof names), "logit, off-by-one or key") == 0 &&
-           strncmp(sinkproof_normaliser_names(short_names, sizeof short_names), names, 7) == 0,
+    ok(strcmp(sinkproof_sinks_names(names, sizeof names), "logit, off-by-one or key") == 0 &&
+           strncmp(sinkproof_sinks_names(short_names, sizeof short_names), names, 7) == 0,
        "the kinds are %s", names);
 }
 
