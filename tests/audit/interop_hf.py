@@ -8,6 +8,7 @@
 A TAP program (`prove` runs it). transformers makes and saves random checkpoints, or loads one that
 `sinkproof synth` wrote; audit/adapters/hf_trace.py traces its runs; `sinkproof judge` judges each
 trace. The command is $SINKPROOF or build/release/sinkproof. Needs torch, transformers, safetensors.
+SUBSETS=N draws so many subsets of a trace for each policy, a multiple of 40 (200).
 """
 import argparse
 import concurrent.futures
@@ -233,7 +234,7 @@ def subset(trace, generator):
             return {name: trace[name] for name in some | always}
 
 
-def subsets(court, directory, work, per_policy=200):
+def subsets(court, directory, work, per_policy=int(os.environ.get("SUBSETS", "200"))):
     """Half a trace of an honest run: no subset of its points and layers is called a bug."""
     generator = random.Random(9)
     lengths, batch = (2, 9, 17, 40), 10

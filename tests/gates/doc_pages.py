@@ -41,7 +41,7 @@ def exhaustive_log(root, problems):
 
 
 def pages(root):
-    found = [root / "README.md", *sorted((root / "doc").glob("*.md"))]
+    found = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "doc").glob("*.md"))]
     return [p for p in found if p.is_file() and p.name != "INDEX.md"]
 
 
@@ -197,7 +197,7 @@ def check_shown(root, regions, run, write, problems):
 
 
 def check_citations(root, stated, problems):
-    """eq[ID] in prose, `family.name` in backticks, and links to files and to statements exist."""
+    """eq[ID] in prose, `family.name` and `room/file` in backticks, and links to files and statements exist."""
     families = {id.split(".")[0] for id in stated}
     for page in pages(root):
         name, fenced = str(page.relative_to(root)), False
@@ -212,6 +212,9 @@ def check_citations(root, stated, problems):
             for id in cited:
                 if id not in stated:
                     problems.add(place, f"cites {id}, which is not stated in doc/")
+            for path in re.findall(r"`((?:ref|fast|proofs|audit|doc|tests)/[\w./-]*)`", line):
+                if not re.search("NAME|ROOM|STEM", path) and not (root / path).exists():
+                    problems.add(place, f"names {path}, which is not there")
             for target in re.findall(r"\]\(([^)\s]+)\)", line):
                 if re.match(r"[a-z]+:", target):
                     continue

@@ -206,6 +206,8 @@ fresh; edit doc/01-a.md 's/See eq.sink.limit./See eq[sink.limt]/'; refuses 'cite
 fresh; edit doc/01-a.md 's/`sink.limit`/`sink.limt`/'; refuses 'cites sink.limt' "an unknown id in backticks"
 fresh; edit doc/01-a.md 's/#sink.limit/#sink.limt/'; refuses 'links to sink.limt' "a link to an unknown id"
 fresh; edit doc/01-a.md 's/02-b.md#/03-b.md#/'; refuses 'dead link' "a dead link"
+fresh; echo 'Look into `ref/gone.c`.' >"$work/tree/CONTRIBUTING.md"; refuses 'names ref/gone.c' "a file that is not there"
+fresh; echo 'Look into `ref/a.c`, `tests/ROOM/test_STEM.c`.' >"$work/tree/CONTRIBUTING.md"; accepts "files that are there, and patterns"
 entered() { # a bibliography with one entry, cited once in prose
     fresh
     printf '%s\n' '# Bibliography' '' '- <a id="higham-2002"></a>Higham' >doc/99-bibliography.md
