@@ -206,7 +206,7 @@ def raising(raised: list[BaseException]) -> Iterator[None]:
         if not raised:
             raise
     if raised:
-        raise raised[0]
+        raise raised.pop(0)  # its traceback holds the callback, which must not hold it
 
 
 def names(function: str) -> tuple[str, ...]:

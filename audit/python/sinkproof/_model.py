@@ -3,6 +3,7 @@
 """A checkpoint, or a synthetic model that needs no disk."""
 from __future__ import annotations
 
+import copy
 import ctypes
 import os
 from typing import Any
@@ -113,5 +114,8 @@ class Model:
 
 
 def opened(model: Model | str | os.PathLike[str]) -> Model:
-    """A model as it is given: open, or to be opened."""
-    return model if isinstance(model, Model) else Model(model)
+    """A model of the callee's own: opened, or the open one again, which stays open when that is closed."""
+    if not isinstance(model, Model):
+        return Model(model)
+    model.handle  # an Error when it is closed
+    return copy.copy(model)

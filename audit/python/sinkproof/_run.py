@@ -48,7 +48,8 @@ class Call:
         found = call("call_input", self._struct, name.encode())
         if not found:
             raise Error(f"{self.name}: {name} is not an input of this stage")
-        return np.ctypeslib.as_array(found, shape).copy()
+        values: Numbers = np.ctypeslib.as_array(found, shape).copy()
+        return values
 
 
 def inputs_of(stage: Stage) -> tuple[list[str], bool]:
