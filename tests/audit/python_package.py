@@ -59,7 +59,8 @@ def build(tap, python):
                       f"a wheel *{tag} is built", made.stdout.splitlines()[-12:] + [str(found)]):
         return None
     names = zipfile.ZipFile(found[0]).namelist()
-    tap.report({"sinkproof/libsinkproof.so", "sinkproof/py.typed"} <= set(names), "it carries the library and types", names)
+    tap.report({"sinkproof/libsinkproof.so", "sinkproof/py.typed"} <= set(names), "it carries the library and types",
+               names)
     tap.report(listing() == before, "nothing is left behind in audit/python", set(listing()) - set(before))
     got = said_by(python, "-m", "pip", "install", "--quiet", "--no-deps", found[0])
     tap.report(got.returncode == 0, "the wheel is installed", got.stdout.splitlines())
@@ -79,7 +80,8 @@ def library_places(tap, python):
                "the packaged library is found first", [packaged.stdout, packaged.stderr])
     named = load(SINKPROOF_LIBRARY="/nowhere/lib.so")
     last = named.stderr.strip().splitlines()[-1:]
-    tap.report(named.returncode == 1 and named.stdout == "/nowhere/lib.so\n" and "no libsinkproof: /nowhere/lib.so" in last[0],
+    tap.report(named.returncode == 1 and named.stdout == "/nowhere/lib.so\n"
+               and "no libsinkproof: /nowhere/lib.so" in last[0],
                "what SINKPROOF_LIBRARY names goes before it, and is one error when it is not there", last)
     checkout = load(PYTHONPATH=str(PACKAGE))
     tap.report(checkout.returncode == 0 and checkout.stdout.startswith(str(ROOT / "build")),

@@ -52,7 +52,8 @@ def main():
     tap.report(found.ok and trace["tokens"].tolist() == made[0, :-1].tolist() and "F2" not in trace,
                "generation is one trace, without the logits that it did not ask for", str(found).splitlines())
     few = traced(model, ids(*TOKENS), points={"A9", "A13"})
-    tap.report({name.split(".")[-1] for name in few} == {"A9", "A13", "tokens", "positions"}, "points restrict it", list(few))
+    tap.report({name.split(".")[-1] for name in few} == {"A9", "A13", "tokens", "positions"}, "points restrict it",
+               list(few))
     few.save("few.safetensors")
     from safetensors.torch import load_file
     again = load_file("few.safetensors")
@@ -61,7 +62,8 @@ def main():
                "a saved trace is what safetensors reads, bit for bit")
     arrays = {"tokens": torch.tensor(TOKENS), "00.A9": torch.from_numpy(few["00.A9"].view("i2")).view(torch.bfloat16)}
     found = sinkproof.judge("checkpoint", arrays, policy, local=True, hint=False)
-    tap.report(found.verdict != "bug" and found["00.A9"].elements == few["00.A9"].size, "tensors of torch are taken as arrays")
+    tap.report(found.verdict != "bug" and found["00.A9"].elements == few["00.A9"].size,
+               "tensors of torch are taken as arrays")
     sinks = model.model.layers[0].self_attn.sinks
     kept = sinks.data.clone()
     sinks.data -= 20
@@ -76,7 +78,8 @@ def main():
     for said, part in zip(says, expected):
         tap.report(part in said and "\n" not in said, f"refused: {part}", [said])
     after = [module for module in model.modules() if module._forward_hooks or module._forward_pre_hooks]
-    tap.report(not after and "forward" not in model.model.layers[0].mlp.router.__dict__, "nothing of the watcher remains", after[:3])
+    tap.report(not after and "forward" not in model.model.layers[0].mlp.router.__dict__,
+               "nothing of the watcher remains", after[:3])
     return tap.done()
 
 
