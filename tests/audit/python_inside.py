@@ -2,6 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Uses the installed Python package; run by python_package.py in its environment, as
 `python_inside.py COUNT`, whose TAP it goes on with after COUNT results."""
+import dataclasses
 import gc
 import json
 import os
@@ -74,6 +75,7 @@ def check_vectors(room):
         loaded = sinkproof.judge(VECTORS, sinkproof.Trace.load(path, VECTORS), policy)
         room.ok(loaded == judgement, f"a trace that was read into arrays is judged the same ({stem}, {policy})",
                 loaded.verdict, judgement.verdict)
+    check_options(room)
     bug = sinkproof.judge(VECTORS, VECTORS / "trace-bf16.safetensors")
     room.ok((bug.verdict, bug.first, bug.explained_by, bug.policy, bug.ok, bug.exit_code)
             == ("bug", "00.M8", "M8.alpha=bf16", "openai-bf16", False, 1), "the verdict, its first point and its cause",
@@ -90,6 +92,25 @@ def check_vectors(room):
             "a point has its worst element, the set there and the inputs", point)
     room.ok("ambiguous" in (raised(TypeError, lambda: bool(bug)) or ""), "a judgement has no truth value")
     room.ok(raised(KeyError, lambda: bug["00.A99"]) == "'00.A99'", "and no point that the trace has not")
+
+
+def check_options(room):
+    """Each is the command's option of its name, and changes what the command's changes."""
+    for stem, policy, options, words in (
+            ("bf16", "openai-bf16", {"local": True}, ["--local"]),
+            ("bf16", "openai-bf16", {"hint": False}, ["--no-hint"]),
+            ("bf16", "openai-bf16", {"all_layers": True}, ["--all"]),
+            ("f32", "f32", {"forms": True, "all_layers": True}, ["--forms", "--all"]),
+            ("f32", "f32", {"rate": 0.9}, ["--rate", "0.9"])):
+        path = str(VECTORS / f"trace-{stem}.safetensors")
+        said = subprocess.run([SINKPROOF, "judge", VECTORS, path, "--policy", policy, *words], capture_output=True,
+                              text=True, check=False)
+        judgement, without = (sinkproof.judge(VECTORS, path, policy, **given)
+                              for given in (options, dict(list(options.items())[1:])))
+        room.ok(str(judgement).strip() == said.stdout.strip() and judgement.exit_code == said.returncode
+                and str(judgement) != str(without),
+                f"judge --policy {policy} {' '.join(words)}: what the command says, and another thing than without",
+                said.stderr, said.stdout[-300:], str(judgement)[-300:])
 
 
 def check_arrays(room):
@@ -159,6 +180,8 @@ def check_output(room):
     shown = judgement._repr_html_()
     room.ok("<script" not in shown and "<b>name" not in shown and "&lt;script" in shown,
             "the table for notebooks is escaped", shown)
+    marked = dataclasses.replace(judgement, points=(dataclasses.replace(judgement["00.A1"], worst_inputs="<i>"),))
+    room.ok("&lt;i&gt;" in marked._repr_html_() and "<i>" not in marked._repr_html_(), "in its cells too")
     room.ok("<td>00.A1</td><td>bug</td>" in shown and "color" not in shown and "background" not in shown,
             "it has a row for the bug, and no colours of its own", shown)
     room.ok(set(sinkproof.engines()) == {"ref", "lanes", "fast"} and "openai-bf16" in sinkproof.policies()
@@ -252,12 +275,13 @@ def check_handles(room):
     sinkproof.run(model, TOKENS[:4], policy="f32", replace={"A11": closing})
     room.ok(raised(sinkproof.Error, lambda: model.spec),
             "a model that is closed in the midst of a run lives until its end")
+    sinkproof.run(TINY, TOKENS, "fast")  # what the library's own libraries keep
     before = resident()
-    for _ in range(300):
-        with sinkproof.Model(TINY) as one:
-            sinkproof.run(one, TOKENS[:2], policy="f32", points=["T0"])
+    bytes_of_trace = sum(array.nbytes for array in room.trace.values())
+    for _ in range(20):
+        sinkproof.run(TINY, TOKENS, "fast")
     grown = resident() - before
-    room.ok(grown < 32 * 2**20, f"300 models opened and run leave {grown >> 10} KiB")
+    room.ok(grown < 10 * bytes_of_trace, f"20 runs leave {grown >> 10} KiB, where a trace has {bytes_of_trace >> 10}")
 
 
 # ------------------------------------------------------------------------------------------
@@ -296,6 +320,9 @@ def check_assertion(room):
             said)
     drifting = {**room.trace, "03.A12": (room.trace["03.A12"] * np.float32(1 + 4e-7)).astype(np.float32)}
     judgement = sinkproof.judge(room.model, drifting, POLICY, **FAST)
+    alone = {name: drifting[name] for name in ("tokens", "03.A11", "03.A12")}
+    codes = [sinkproof.judge(room.model, alone, POLICY, strict=strict, **FAST).exit_code for strict in (False, True)]
+    room.ok(codes == [4, 1], "alone it exits 4, and 1 when it is strict", codes)
     said = raised(AssertionError, asserting(drifting, points="A12")) or ""
     if room.ok(judgement["03.A12"].verdict == "suspicious", "a factor of 4e-7 on A12 is suspicious",
                judgement["03.A12"]):
