@@ -64,6 +64,9 @@ def main():
     found = sinkproof.judge("checkpoint", arrays, policy, local=True, hint=False)
     tap.report(found.verdict != "bug" and found["00.A9"].elements == few["00.A9"].size,
                "tensors of torch are taken as arrays")
+    model.__class__ = type("Mine", (type(model),), {})
+    found = sinkproof.judge("checkpoint", traced(model, ids(*TOKENS)), policy, local=True, hint=False)
+    tap.report(found.ok and len(found.points) == 95, "a subclass of one's own is traced", str(found).splitlines())
     sinks = model.model.layers[0].self_attn.sinks
     kept = sinks.data.clone()
     sinks.data -= 20

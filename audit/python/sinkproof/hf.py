@@ -218,7 +218,7 @@ class Tracer:
         self.after(self.model.lm_head, lambda out: self.put("F2", out[0]))
         for index, layer in enumerate(base.layers):
             self.hook_layer(f"{index:02d}", layer)
-        self.wrap_attention(sys.modules[type(self.model).__module__])
+        self.wrap_attention(sys.modules[type(base.layers[0].self_attn).__module__])
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -408,7 +408,8 @@ def trace(model: Module, points: Iterable[str] | None = None) -> Iterator[Trace]
     trace stays empty; afterwards nothing of the watcher remains in the model.
     """
     import torch
-    if type(model).__name__ != "GptOssForCausalLM" or not isinstance(model, torch.nn.Module):
+    named = {parent.__name__ for parent in type(model).__mro__}
+    if "GptOssForCausalLM" not in named or not isinstance(model, torch.nn.Module):
         raise TraceError(f"expected transformers' GptOssForCausalLM, found {type(model).__name__}")
     found = Trace({})
     with Tracer(model, points) as tracer:
