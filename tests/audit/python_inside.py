@@ -335,6 +335,15 @@ def check_assertion(room):
 # The book's programs
 
 
+TWICE = """
+
+def test_again(sinkproof_honest):
+    opened = sinkproof_honest.models["synthetic:tiny"]
+    test_attention(sinkproof_honest)
+    assert sinkproof_honest.models["synthetic:tiny"] is opened
+"""
+
+
 def execute(folder, *words, **env):
     return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False,
                           env={**os.environ, **env})
@@ -350,9 +359,9 @@ def check_book(room, folder):
     room.ok(done.returncode == 1 and room.shown["test"][1] in done.stdout and "1 failed" in done.stdout,
             "pytest has the fixture, and its failure is the sentence", *done.stdout.splitlines()[-20:], done.stderr)
     (folder / "test_kernel.py").write_text(room.shown["test"][0].replace("forgetful", "attention")
-                                           .replace('"f32"', '"f32,exp=4ulp"'), encoding="utf-8")
+                                           .replace('"f32"', '"f32,exp=4ulp"') + TWICE, encoding="utf-8")
     done = execute(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernel.py")
-    room.ok(done.returncode == 0 and "1 passed" in done.stdout, "and the honest kernel passes",
+    room.ok(done.returncode == 0 and "2 passed" in done.stdout, "and the honest kernel passes, twice with one model",
             *done.stdout.splitlines()[-20:])
 
 
