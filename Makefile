@@ -88,7 +88,7 @@ TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
 
 .PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
-        check-doc write-doc format check-format mutants mutants-changed mutants-all exercise book pdf slides test-book library pages install uninstall deb clean FORCE
+        check-doc write-doc format check-format mutants mutants-changed mutants-all exercise wheel test-python book pdf slides test-book library pages install uninstall deb clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(PROGRAM) library  ## build the command, and libsinkproof under build/release/library
@@ -98,7 +98,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test formal asan tsan qemu fuzz interop-hf book pdf slides test-book bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz interop-hf wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -254,12 +254,28 @@ PIP_ARGS     ?=
 build/venv/.stamp: Makefile | build/packages
 	$(call packages,--with venv)
 	test -x build/venv/bin/python || python3 -m venv build/venv
-	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy
+	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes
 	@touch $@
 
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py
+
+# The Python package in a wheel of this platform, with the library in it.
+build/wheel/venv/.stamp: Makefile | build/packages
+	$(call packages,--with venv)
+	test -x build/wheel/venv/bin/python || python3 -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet $(PIP_ARGS) hatchling
+	@touch $@
+
+wheel: library build/wheel/venv/.stamp  ## the Python package as build/wheel/*.whl; PIP_ARGS says where pip finds hatchling
+	SINKPROOF_LIBRARY=$(CURDIR)/$(SHARED) build/wheel/venv/bin/python -m pip wheel --quiet --no-deps \
+	    --no-build-isolation --wheel-dir build/wheel ./audit/python
+
+test-python: $(PROGRAM) library  ## the Python package, installed from its wheel into a fresh environment
+	$(call packages,--with venv)
+	@SINKPROOF=$(PROGRAM) PIP_ARGS='$(PIP_ARGS)' TEST_SECONDS=1800 \
+	    python3 tests/run.py $(BUILD)/python tests/audit/python_package.py
 
 bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
 	$(call packages,--with bare)

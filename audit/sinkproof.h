@@ -104,6 +104,8 @@ const char *const *sinkproof_policy_names(void); // NULL-terminated, narrowest f
 const char *const *sinkproof_engine_names(void); // "ref", "lanes", "fast", NULL
 // The points of a trace without their layers, in the order of the forward pass; NULL-terminated.
 const char *const *sinkproof_point_names(void);
+// What a point is, "attention weights" of "A9" or "03.A9"; NULL of a name that is no point's.
+const char *sinkproof_point_meaning(const char *name);
 
 // Whether a text states a policy: "f32", "bf16,A8=f32", "f32,exp=4ulp", "@FILE" (not "auto").
 bool sinkproof_policy_check(const char *text, sinkproof_error *error);

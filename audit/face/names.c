@@ -33,17 +33,33 @@ bool sinkproof_policy_check(const char *text, sinkproof_error *error) {
     return sinkproof_policy_parse(text, &policy, error);
 }
 
+// "A9", or "03.A9" with its layer.
+static bool find_point(const char *name, sinkproof_trace_point *point, size_t *layer) {
+    if (sinkproof_trace_name_parse(name, point, layer)) return true;
+    *layer = 0;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        *point = (sinkproof_trace_point)p;
+        if (strcmp(name, sinkproof_trace_point_name(*point)) == 0) return true;
+    }
+    return false;
+}
+
+const char *sinkproof_point_meaning(const char *name) {
+    sinkproof_trace_point point;
+    sinkproof_point rounding;
+    size_t layer;
+    if (name == NULL || !find_point(name, &point, &layer)) return NULL;
+    if (!sinkproof_trace_rounding(point, &rounding)) return "chosen experts"; // indices: M3
+    return sinkproof_point_what(rounding);
+}
+
 bool sinkproof_point_shape(const sinkproof_config *config, const char *name, size_t n, size_t *rank,
                            size_t shape[SINKPROOF_RANK], sinkproof_error *error) {
     sinkproof_trace_point point;
     size_t layer;
     if (config == NULL || name == NULL || rank == NULL || shape == NULL)
         return sinkproof_fail(error, "expected a configuration, a name and places, found NULL");
-    bool found = sinkproof_trace_name_parse(name, &point, &layer) && layer < config->n_layers;
-    for (int p = 0; !found && p < SINKPROOF_TRACE_POINTS; p++) {
-        point = (sinkproof_trace_point)p;
-        found = strcmp(name, sinkproof_trace_point_name(point)) == 0;
-    }
+    bool found = find_point(name, &point, &layer) && layer < config->n_layers;
     char nearest[SINKPROOF_TRACE_NAME];
     if (found) *rank = sinkproof_trace_shape(config, point, n, shape);
     if (found) return true;

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Is what an engine computes what GPT-OSS is, up to honest rounding?
+
+    import sinkproof
+
+    judgement = sinkproof.judge("path/of/a/checkpoint", "trace.safetensors")
+    print(judgement)                      # the report, and .verdict, .points, .to_json()
+
+    with sinkproof.trace(model) as trace:  # a transformers' GptOssForCausalLM
+        model(input_ids=tokens)
+
+    sinkproof.testing.assert_honest("synthetic:tiny", {"tokens": tokens, "03.A11": array})
+
+    sinkproof.run("synthetic:tiny", tokens, policy="f32", replace={"A11": my_attention})
+
+Over libsinkproof, which needs no compiler here: `sinkproof._library` says where it is looked for.
+torch is needed where a torch module is traced, and nowhere else. What is refused is an Error.
+"""
+from __future__ import annotations
+
+from sinkproof import testing
+from sinkproof._judgement import Judgement, Point, Verdict, judge
+from sinkproof._library import VERSION as __version__
+from sinkproof._library import Error, names
+from sinkproof._model import Model
+from sinkproof._run import Call, run
+from sinkproof._trace import Trace
+from sinkproof.hf import TraceError, trace
+
+__all__ = ["Call", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
+           "engines", "judge", "points", "policies", "run", "testing", "trace"]
+
+
+def policies() -> tuple[str, ...]:
+    """The known policies, narrowest first."""
+    return names("policy_names")
+
+
+def engines() -> tuple[str, ...]:
+    """Our engines: "ref", "lanes", "fast"."""
+    return names("engine_names")
+
+
+def points() -> tuple[str, ...]:
+    """The points of a trace without their layers, in the order of the forward pass."""
+    return names("point_names")

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""A trace judged: is every point what an honest engine may compute from the same inputs?"""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import enum
+import html
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sinkproof._library import (PROGRESS, Error, Finding, Handle, TrialOptions, attempt, call, encoded, made, raising,
+                                 text)
+from sinkproof._model import Model, opened
+from sinkproof._trace import Trace, built_trace, open_trace
+
+
+class Verdict(str, enum.Enum):
+    """What was found; each is its own name as text."""
+
+    ABSENT = "absent"          # not in the trace: bridged
+    EXACT = "exact"            # every set is a single value, and the engine has it
+    WITHIN = "within"          # inside what honest rounding can do
+    UNDECIDED = "undecided"    # an engine that left the operation out might pass
+    SUSPICIOUS = "suspicious"  # possible, but not likely
+    BUG = "bug"                # outside the honest set: no order of summation explains it
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """What was found of one tensor. `worst_set` is what an honest engine may have at `worst_index`."""
+
+    name: str                      # "03.A11"
+    layer: int                     # 0 for T0, F1, F2
+    verdict: Verdict
+    bridged: bool                  # an input of the operation is not in the trace: its set is wider
+    shape: tuple[int, ...]
+    elements: int
+    several: int                   # elements whose set has more than one value
+    outside: int                   # of their set: proved wrong under the policy
+    unlikely: int                  # outside the likely set
+    undecided: int                 # in rows whose sets are as wide as what they hold
+    nans: int                      # where the engine has no number
+    worst_index: tuple[int, ...]
+    worst_value: float             # the engine's
+    worst_set: tuple[float, float]
+    worst_emulation: float         # the policy emulated
+    worst_inputs: str              # what it was computed from, in hex floats; may be ""
+    excess_ulp: float              # distance outside the set, in ulp of the dtype
+    share_worst: float             # |engine - emulation| over the half-width of the set
+    share_median: float
+    drift: float                   # how far signed errors lean
+    drift_limit: float             # how far chance leans
+    spread: float
+    spread_limit: float
+    error: float                   # from the truth end to end, relative in the 2-norm; NaN: not asked
+    local: float
+    inherited: float
+
+    @property
+    def point(self) -> str:
+        """Without its layer: "A11"."""
+        return self.name.split(".", 1)[1] if self.name[0].isdigit() else self.name
+
+
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """The verdict on a trace, and its reasons. `str()` is the report of `sinkproof judge`.
+
+    It has no truth value: a trace may be neither honest nor wrong. Ask `.ok` or `.verdict`.
+    """
+
+    verdict: Verdict          # the worst of the points that were decided; UNDECIDED when none was
+    policy: str               # that it was judged under
+    points: tuple[Point, ...]  # in the order of the forward pass
+    first: str | None         # the first bug, "03.A11"
+    explained_by: str | None  # the one override, or other policy, that would explain all that fails
+    exit_code: int            # of `sinkproof judge`
+    report: str = dataclasses.field(repr=False)
+    json: str = dataclasses.field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Exact or within: all that was decided is honest. Points may be undecided beside it."""
+        return self.verdict in (Verdict.EXACT, Verdict.WITHIN)
+
+    @property
+    def undecided(self) -> tuple[Point, ...]:
+        """The points that this trace cannot decide."""
+        return tuple(point for point in self.points if point.verdict is Verdict.UNDECIDED)
+
+    def __getitem__(self, name: str) -> Point:
+        """What was found of "03.A11"."""
+        for point in self.points:
+            if point.name == name:
+                return point
+        raise KeyError(name)
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth of a Judgement is ambiguous: it may be undecided or suspicious. Ask .ok or .verdict")
+
+    def __str__(self) -> str:
+        return self.report
+
+    def to_json(self) -> str:
+        """What `sinkproof judge --json` writes as "results": the judgement, then its points."""
+        return self.json
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, a row for each point that is not within, then one for the others."""
+        shown = [point for point in self.points if point.verdict not in (Verdict.EXACT, Verdict.WITHIN)]
+        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells_of(point))}</tr>"
+                       for point in shown)
+        rest = len(self.points) - len(shown)
+        return (f"<div><p><b>{html.escape(str(self.verdict))}</b> under <code>{html.escape(self.policy)}</code>: "
+                f"{rest} of {len(self.points)} points are exact or within</p>"
+                + (f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in HEADS)}</tr></thead>"
+                   f"<tbody>{rows}</tbody></table>" if shown else "")
+                + f"<details><summary>report</summary><pre>{html.escape(self.report)}</pre></details></div>")
+
+
+HEADS = ("point", "verdict", "outside", "undecided", "elements", "worst at", "engine", "honest set", "inputs")
+
+
+def cells_of(point: Point) -> tuple[str, ...]:
+    low, high = point.worst_set
+    return (point.name, str(point.verdict), str(point.outside), str(point.undecided), str(point.elements),
+            str(point.worst_index), f"{point.worst_value:.9g}", f"[{low:.9g}, {high:.9g}]", point.worst_inputs)
+
+
+# ------------------------------------------------------------------------------------------
+# From the library
+
+
+def verdict_of(number: int) -> Verdict:
+    return Verdict(text(call("verdict_name", number)))
+
+
+def point_of(found: Finding) -> Point:
+    """A finding with its sets and indices as tuples."""
+    same = {field.name: getattr(found, field.name) for field in dataclasses.fields(Point)
+            if field.name not in ("worst_set", "name", "worst_inputs", "verdict", "shape", "worst_index")}
+    return Point(name=text(found.name), verdict=verdict_of(found.verdict), shape=tuple(found.shape[: found.rank]),
+                 worst_index=tuple(found.worst_index[: found.rank]), worst_inputs=text(found.worst_inputs),
+                 worst_set=(found.worst_low, found.worst_high), **same)
+
+
+def said(function: str, ruling: Handle) -> str:
+    return text(call(function, ruling.pointer))
+
+
+def judgement_of(ruling: Handle) -> Judgement:
+    """A copy of what the library found."""
+    found, points = Finding(), []
+    for i in range(call("ruling_count", ruling.pointer)):
+        call("ruling_at", ruling.pointer, i, ctypes.byref(found))
+        points.append(point_of(found))
+    return Judgement(verdict=verdict_of(call("ruling_verdict", ruling.pointer)),
+                     policy=said("ruling_policy", ruling), points=tuple(points),
+                     first=said("ruling_first", ruling) or None,
+                     explained_by=said("ruling_explained_by", ruling) or None,
+                     exit_code=call("ruling_exit", ruling.pointer), report=said("ruling_text", ruling),
+                     json=said("ruling_json", ruling))
+
+
+Progress = Callable[[str, float], object]
+
+
+def callback_of(progress: Progress | None, raised: list[BaseException]) -> Any:
+    """The library's callback; what `progress` raises first is kept, and it is not called again."""
+    def enter(context: Any, what: bytes, share: float) -> None:
+        try:
+            if progress is not None and not raised:
+                progress(text(what), share)
+        except BaseException as exception:  # judge() raises it
+            raised.append(exception)
+    return PROGRESS(enter) if progress is not None else PROGRESS()
+
+
+def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any] | str | os.PathLike[str],
+          policy: str = "auto", *, name: str | None = None, rate: float = 0.0, strict: bool = False,
+          local: bool = False, hint: bool = True, forms: bool = False, all_layers: bool = False,
+          progress: Progress | None = None) -> Judgement:
+    """Judges every point of a trace from the trace's own inputs to it.
+
+    `model` is a Model, or what opens one. `trace` is a Trace, the path of a file, or arrays by
+    name, {"tokens": [n], "03.A11": [n, heads, head_dim], ...}: names and shapes as in chapter 11.
+    `policy` is what the engine declares ("f32", "bf16,A8=f32"); "auto" takes the narrowest known
+    one that fits, or else the nearest.
+
+    `name` is the trace's in the report. `rate` is the odds of a false alarm per tensor of the
+    likely set and of drift, 0 for 1e-9. `strict` gives a suspicious trace exit code 1. `local`
+    leaves out the comparison with the truth end to end, `hint=False` the look for one override
+    that would explain a bug; `forms` names the form of each stage that the trace fits; `all_layers`
+    gives the report a line per layer. `progress` is called with (what, share done).
+
+    Raises Error on a model, trace or policy that cannot be judged. A NaN of the engine's is not an
+    error but a finding.
+    """
+    opened_model = opened(model)
+    if isinstance(trace, (str, os.PathLike)):
+        given = open_trace(opened_model, trace)
+    elif isinstance(trace, Mapping):
+        given = built_trace(opened_model, trace)
+        name = name or (trace.path if isinstance(trace, Trace) else None)
+    else:
+        raise Error(f"expected a Trace, a path or arrays by name, found {type(trace).__name__}")
+    raised: list[BaseException] = []
+    options = TrialOptions(policy=encoded(policy), name=None if name is None else encoded(name), rate=rate,
+                           strict=strict, all=all_layers, local=local, no_hint=not hint, forms=forms,
+                           progress=callback_of(progress, raised))
+    with raising(raised):
+        ruling = made(lambda place: attempt("judge_trace", opened_model.handle.pointer, given.pointer,
+                                            ctypes.byref(options), place), "ruling_free", opened_model.handle, given)
+    return judgement_of(ruling)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""libsinkproof, found and declared: what audit/sinkproof.h states, in ctypes.
+
+The library is looked for in this order, and the first that is there is the one:
+
+  1. the file that $SINKPROOF_LIBRARY names;
+  2. libsinkproof.so in this package: a wheel that was built beside the library carries it;
+  3. build/release/library/ of the checkout that this package lies in;
+  4. what the system's loader finds as libsinkproof.so.0, as after `make install`.
+
+It is loaded when it is first needed: `import sinkproof` succeeds without one.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import pathlib
+import weakref
+from collections.abc import Callable, Iterator
+from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
+from typing import Any
+
+VERSION = "0.1.0"  # of this package, and of the library that it fits
+RANK = 8           # dimensions that a tensor may have
+FILE = "libsinkproof.so"
+SHAPE = c_size_t * RANK
+
+
+class Error(Exception):
+    """One sentence on what cannot be done: which input, what was expected, what was found."""
+
+
+# ------------------------------------------------------------------------------------------
+# The structs of the header; `size` says how much of one the caller knows
+
+
+class Sentence(Structure):
+    _fields_ = [("text", c_char * 1024)]
+
+
+class Sized(Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(size=ctypes.sizeof(type(self)), **members)
+
+
+class View(Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("dtype", c_char_p), ("rank", c_size_t),
+                ("shape", SHAPE), ("data", c_void_p), ("bytes", c_size_t)]
+
+
+class RunOptions(Sized):
+    _fields_ = [("size", c_size_t), ("threads", c_int), ("chunk", c_size_t)]
+
+
+class Call(Structure):
+    _fields_ = [("name", c_char_p), ("layer", c_size_t), ("n", c_size_t), ("first", c_size_t),
+                ("keys", c_size_t), ("window", c_size_t), ("rank", c_size_t),
+                ("shape", POINTER(c_size_t)), ("tokens", POINTER(c_int32)), ("model", c_void_p),
+                ("seen", c_void_p)]
+
+
+PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+STAGE = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(Call), POINTER(c_double), POINTER(Sentence))
+
+
+class TrialOptions(Sized):
+    _fields_ = [("size", c_size_t), ("policy", c_char_p), ("name", c_char_p), ("rate", c_double),
+                ("strict", c_bool), ("all", c_bool), ("local", c_bool), ("no_hint", c_bool),
+                ("forms", c_bool), ("progress", PROGRESS), ("context", c_void_p)]
+
+
+class Finding(Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("layer", c_size_t), ("verdict", c_int),
+                ("bridged", c_bool), ("elements", c_size_t), ("several", c_size_t),
+                ("outside", c_size_t), ("unlikely", c_size_t), ("undecided", c_size_t),
+                ("nans", c_size_t), ("rank", c_size_t), ("shape", SHAPE), ("worst_index", SHAPE),
+                ("worst_value", c_double), ("worst_low", c_double), ("worst_emulation", c_double),
+                ("worst_high", c_double), ("worst_inputs", c_char_p), ("excess_ulp", c_double),
+                ("share_worst", c_double), ("share_median", c_double), ("drift", c_double),
+                ("drift_limit", c_double), ("spread", c_double), ("spread_limit", c_double),
+                ("error", c_double), ("local", c_double), ("inherited", c_double)]
+
+
+# ------------------------------------------------------------------------------------------
+# Its functions: result, then arguments. A handle is a void pointer, OUT a place for one.
+
+OUT, TEXTS, SIZES, TOKENS = POINTER(c_void_p), POINTER(c_char_p), POINTER(c_size_t), POINTER(c_int32)
+NUMBERS, ERROR = POINTER(c_double), POINTER(Sentence)
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "version": (c_char_p,),
+    "model_open": (c_bool, c_char_p, OUT, ERROR),
+    "model_close": (None, c_void_p),
+    "model_spec": (c_char_p, c_void_p),
+    "model_layout": (c_char_p, c_void_p),
+    "model_fingerprint": (c_bool, c_void_p, POINTER(c_uint64), ERROR),
+    "model_config": (c_void_p, c_void_p),
+    "model_weight": (c_bool, c_void_p, c_char_p, c_size_t, c_size_t, SIZES, NUMBERS, ERROR),
+    "config_number": (c_bool, c_void_p, c_char_p, NUMBERS, ERROR),
+    "config_slides": (c_bool, c_void_p, c_size_t),
+    "policy_names": (TEXTS,),
+    "engine_names": (TEXTS,),
+    "point_names": (TEXTS,),
+    "point_meaning": (c_char_p, c_char_p),
+    "point_shape": (c_bool, c_void_p, c_char_p, c_size_t, SIZES, SIZES, ERROR),
+    "trace_open": (c_bool, c_char_p, c_void_p, OUT, ERROR),
+    "trace_close": (None, c_void_p),
+    "trace_metadata": (c_char_p, c_void_p, c_char_p),
+    "trace_count": (c_size_t, c_void_p),
+    "trace_at": (c_bool, c_void_p, c_size_t, POINTER(View)),
+    "trace_builder_new": (c_bool, c_void_p, c_char_p, c_char_p, c_size_t, TOKENS, OUT, ERROR),
+    "trace_builder_add": (c_bool, c_void_p, c_char_p, c_char_p, c_size_t, SIZES, c_void_p, ERROR),
+    "trace_builder_finish": (c_bool, c_void_p, OUT, ERROR),
+    "trace_builder_free": (None, c_void_p),
+    "run_new": (c_bool, c_void_p, c_char_p, c_char_p, POINTER(RunOptions), OUT, ERROR),
+    "run_free": (None, c_void_p),
+    "call_input": (NUMBERS, POINTER(Call), c_char_p),
+    "run_replace": (c_bool, c_void_p, c_char_p, c_char_p, STAGE, c_void_p, ERROR),
+    "run_trace": (c_bool, c_void_p, c_size_t, TOKENS, c_char_p, c_char_p, OUT, ERROR),
+    "judge_trace": (c_bool, c_void_p, c_void_p, POINTER(TrialOptions), OUT, ERROR),
+    "ruling_free": (None, c_void_p),
+    "verdict_name": (c_char_p, c_int),
+    "ruling_verdict": (c_int, c_void_p),
+    "ruling_exit": (c_int, c_void_p),
+    "ruling_policy": (c_char_p, c_void_p),
+    "ruling_explained_by": (c_char_p, c_void_p),
+    "ruling_first": (c_char_p, c_void_p),
+    "ruling_text": (c_char_p, c_void_p),
+    "ruling_json": (c_char_p, c_void_p),
+    "ruling_count": (c_size_t, c_void_p),
+    "ruling_at": (c_bool, c_void_p, c_size_t, POINTER(Finding)),
+}
+
+
+def places() -> Iterator[str]:
+    """Where the library may be, in order: see above."""
+    named = os.environ.get("SINKPROOF_LIBRARY")
+    if named:
+        yield named
+        return
+    package = pathlib.Path(__file__).resolve().parent
+    checkout = package.parents[2] / "build" / "release" / "library" / f"{FILE}.{VERSION}"
+    yield from (str(path) for path in (package / FILE, checkout) if path.is_file())
+    yield f"{FILE}.{VERSION.split('.')[0]}"
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> ctypes.CDLL:
+    """The library, loaded once."""
+    path = next(places())
+    try:
+        loaded = ctypes.CDLL(path)
+    except OSError as error:
+        raise Error(f"no libsinkproof: {error}. Build it (`make library`), install it (`make install`), or let "
+                    "SINKPROOF_LIBRARY name it") from None
+    for name, (result, *arguments) in FUNCTIONS.items():
+        try:
+            function = getattr(loaded, f"sinkproof_{name}")
+        except AttributeError:
+            raise Error(f"{path}: it has no sinkproof_{name}: expected libsinkproof {VERSION}") from None
+        function.restype, function.argtypes = result, arguments
+    found = text(loaded.sinkproof_version())
+    if found != VERSION:
+        raise Error(f"{path}: expected libsinkproof {VERSION}, found {found}")
+    return loaded
+
+
+# ------------------------------------------------------------------------------------------
+# Calls
+
+
+def text(said: bytes | None) -> str:
+    return (said or b"").decode("utf-8", "replace")
+
+
+def encoded(given: str | os.PathLike[str]) -> bytes:
+    """Text or a path for C, which ends at its first 0."""
+    found = os.fsencode(given)
+    if b"\0" in found:
+        raise Error(f"expected a text without a zero character, found {given!r}")
+    return found
+
+
+def call(name: str, *arguments: Any) -> Any:
+    """sinkproof_NAME(arguments), of a function that cannot fail."""
+    return getattr(library(), f"sinkproof_{name}")(*arguments)
+
+
+def attempt(name: str, *arguments: Any) -> None:
+    """sinkproof_NAME(arguments, error); its sentence is raised."""
+    error = Sentence()
+    if not call(name, *arguments, ctypes.byref(error)):
+        raise Error(text(error.text))
+
+
+@contextlib.contextmanager
+def raising(raised: list[BaseException]) -> Iterator[None]:
+    """What a callback raised within the block is raised at its end, in the place of its sentence."""
+    try:
+        yield
+    except Error:
+        if not raised:
+            raise
+    if raised:
+        raise raised.pop(0)  # its traceback holds the callback, which must not hold it
+
+
+def names(function: str) -> tuple[str, ...]:
+    """One of the lists that end with NULL."""
+    found = call(function)
+    listed: list[str] = []
+    while found[len(listed)] is not None:
+        listed.append(text(found[len(listed)]))
+    return tuple(listed)
+
+
+class Handle:
+    """An object of the library, freed when nothing refers to it any more.
+
+    It keeps the handles that it depends on: a model outlives its runs and traces, whatever is
+    closed first.
+    """
+
+    def __init__(self, free: str, pointer: c_void_p, *needs: Handle) -> None:
+        self.pointer, self.needs = pointer, needs
+        weakref.finalize(self, getattr(library(), f"sinkproof_{free}"), pointer)
+
+
+def made(make: Callable[[Any], None], free: str, *needs: Handle) -> Handle:
+    """The handle that make(place) leaves at `place`."""
+    pointer = c_void_p()
+    make(ctypes.byref(pointer))
+    return Handle(free, pointer, *needs)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""A trace: the named points of one forward pass, as arrays in the dtype that the engine holds."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from sinkproof._library import Error, Handle, View, attempt, call, encoded, made, text
+from sinkproof._model import Model, opened
+
+Array = npt.NDArray[Any]
+FORMAT = "sinkproof-trace-1"
+DTYPES: dict[str, np.dtype[Any]] = {
+    "BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype("<f2"), "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+BESIDE = ("tokens", "positions")  # what a trace holds beside its points
+
+
+def as_array(name: str, value: Any) -> Array:
+    """An array of a dtype that traces know, dense and little-endian; a torch tensor's bits are kept."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().contiguous()
+        if str(value.dtype) == "torch.bfloat16":
+            import torch
+            value = value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+        else:
+            value = value.numpy()
+    array = np.asarray(value)
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+    if array.dtype not in NAMES:
+        raise Error(f"{name}: expected an array of bfloat16, float16, float32, float64, int32 or int64, found "
+                    f"{array.dtype}")
+    return array
+
+
+class Trace(Mapping[str, Array]):
+    """The arrays of a trace by name: `trace["03.A11"]` is [n, heads, head_dim].
+
+    Names and shapes are in chapter 11 of the book. `tokens` is int32 [n], `positions` is
+    0 .. n - 1 and may be left out. Any subset of the points is a trace. `metadata` holds texts:
+    "engine" names yours in the report.
+
+    Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
+    are taken too. Names and shapes are checked when it is judged, against the model.
+    """
+
+    def __init__(self, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None,
+                 path: str | None = None) -> None:
+        self.path = path  # of the file that it came from
+        self.fill(arrays, metadata or {})
+
+    def fill(self, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+        """Takes these in the place of what it holds."""
+        self._arrays = {str(name): as_array(str(name), value) for name, value in arrays.items()}
+        self.metadata: dict[str, str] = {"format": FORMAT, **metadata}
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        n = len(self._arrays.get("tokens", ()))
+        points = sum(name not in BESIDE for name in self)
+        return f"<sinkproof.Trace of {n} tokens, {points} points, engine {self.metadata.get('engine', 'not named')!r}>"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: Model | str | os.PathLike[str]) -> Trace:
+        """A file in the format sinkproof-trace-1, checked against the model; Error when it is not one."""
+        trace = open_trace(opened(model), path)
+        return read_trace(trace, path=os.fspath(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as a safetensors file, whole or not at all; Error when the place refuses."""
+        path = os.fspath(path)
+        header: dict[str, Any] = {"__metadata__": self.metadata}
+        tensors = {**self._arrays, "tokens": read_tokens(self)}
+        tensors["positions"] = np.arange(len(tensors["tokens"]), dtype=np.int32)
+        tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].itemsize))  # each at a multiple of its size
+        end = 0
+        for name, array in tensors.items():
+            header[name] = {"dtype": NAMES[array.dtype], "shape": array.shape,
+                            "data_offsets": [end, end + array.nbytes]}
+            end += array.nbytes
+        head = json.dumps(header).encode()
+        head += b" " * (-len(head) % 8)
+        try:
+            write_whole(path, [len(head).to_bytes(8, "little"), head,
+                               *(array.reshape(-1).view(np.uint8).data for array in tensors.values())])
+        except OSError as error:
+            raise Error(f"{path}: {error.strerror}") from None
+
+
+def write_whole(path: str, parts: list[bytes | memoryview]) -> None:
+    """A file under a temporary name, renamed when all of it is there."""
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".trace-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(parts)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+# ------------------------------------------------------------------------------------------
+# To and from the library
+
+
+def open_trace(model: Model, path: str | os.PathLike[str]) -> Handle:
+    return made(lambda place: attempt("trace_open", encoded(path), model.config, place), "trace_close", model.handle)
+
+
+def read_trace(trace: Handle, path: str | None = None) -> Trace:
+    """A copy of what the library holds."""
+    view, arrays = View(), {}
+    for i in range(call("trace_count", trace.pointer)):
+        call("trace_at", trace.pointer, i, ctypes.byref(view))
+        data = ctypes.string_at(view.data, view.bytes) if view.bytes else b""
+        dtype = DTYPES[text(view.dtype)]
+        arrays[text(view.name)] = np.frombuffer(data, dtype).reshape(view.shape[: view.rank]).copy()
+    said = {key: call("trace_metadata", trace.pointer, key.encode())
+            for key in ("engine", "policy", "version", "model")}
+    return Trace(arrays, {key: text(value) for key, value in said.items() if value is not None}, path)
+
+
+def read_tokens(arrays: Mapping[str, Any]) -> npt.NDArray[np.int32]:
+    """`tokens`, [n], and that `positions` say what they must where they are given."""
+    if "tokens" not in arrays:
+        raise Error("expected an array tokens [n] in the trace, found none")
+    tokens = as_tokens(arrays["tokens"])
+    if "positions" in arrays and not np.array_equal(as_array("positions", arrays["positions"]), np.arange(len(tokens))):
+        raise Error(f"positions: expected 0, 1, ... {len(tokens) - 1}")
+    return tokens
+
+
+def as_tokens(value: Any) -> npt.NDArray[np.int32]:
+    tokens = np.asarray(value)
+    if tokens.ndim != 1 or len(tokens) == 0 or tokens.dtype.kind not in "iu":
+        raise Error(f"tokens: expected whole numbers [n], n from 1 on, found {tokens.dtype} {list(tokens.shape)}")
+    if tokens.min() < 0 or tokens.max() >= 2**31:
+        raise Error("tokens: expected numbers from 0 on that fit in int32")
+    return np.ascontiguousarray(tokens, dtype=np.int32)
+
+
+def pointer_to(tokens: npt.NDArray[np.int32]) -> Any:
+    return tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+
+
+def add_point(builder: Handle, model: Model, name: str, value: Any, n: int) -> None:
+    array = as_array(name, value)
+    expected = model.shape(name, n)
+    if array.shape != expected:
+        raise Error(f"{name}: expected shape {list(expected)}, found {list(array.shape)}")
+    shape = (ctypes.c_size_t * array.ndim)(*array.shape)
+    attempt("trace_builder_add", builder.pointer, encoded(name), NAMES[array.dtype].encode(), array.ndim, shape,
+            array.ctypes.data)
+
+
+def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
+    """Arrays by name, as the library's trace; each is checked."""
+    said = arrays.metadata if isinstance(arrays, Trace) else {}
+    tokens = read_tokens(arrays)
+    builder = made(lambda place: attempt("trace_builder_new", model.handle.pointer,
+                                         encoded(said.get("engine", "not named")), encoded(said.get("policy", "")),
+                                         len(tokens), pointer_to(tokens), place),
+                   "trace_builder_free", model.handle)
+    for name, value in arrays.items():
+        if name not in BESIDE:
+            add_point(builder, model, name, value, len(tokens))
+    return made(lambda place: attempt("trace_builder_finish", builder.pointer, place), "trace_close", model.handle)

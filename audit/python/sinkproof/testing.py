@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Assertions for tests of an engine, worded like those of torch.testing."""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sinkproof._judgement import Judgement, Point, Verdict, judge
+from sinkproof._library import Error, call, encoded, text
+from sinkproof._model import Model
+from sinkproof._trace import Trace
+
+
+def subject(point: Point) -> str:
+    """"Attention weights (03.A9) are", "Residual after attention (03.A13) is"."""
+    meaning = text(call("point_meaning", encoded(point.name)))
+    head = re.split(" with | before | after | of ", meaning)[0]
+    plural = head.endswith("s") or " and " in head
+    return f"{meaning[0].upper()}{meaning[1:]} ({point.name}) {'are' if plural else 'is'}"
+
+
+def matches(point: Point, word: str) -> bool:
+    """As in `--points`: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k."""
+    return any(name == word or name.startswith(word + ".") for name in (point.name, point.point))
+
+
+def chosen(judgement: Judgement, points: Iterable[str] | None) -> list[Point]:
+    """The points that are asked about; each word names one that the trace has."""
+    if points is None:
+        return list(judgement.points)
+    words = [points] if isinstance(points, str) else list(points)
+    for word in words:
+        if not any(matches(point, word) for point in judgement.points):
+            raise Error(f"the trace has no point {word}: it has {', '.join(p.name for p in judgement.points)}")
+    return [point for point in judgement.points if any(matches(point, word) for word in words)]
+
+
+def share(count: int, elements: int) -> str:
+    return f"{count} / {elements} ({100 * count / elements:.1f}%)"
+
+
+def sentence_of_bug(point: Point, judgement: Judgement) -> str:
+    """What torch.testing.assert_close would say, with a set in the place of a tolerance."""
+    low, high = point.worst_set
+    lines = [f"{subject(point)} not honest!",
+             "",
+             f"Mismatched elements: {share(point.outside, point.elements)}"]
+    if point.nans:
+        lines.append(f"Not a number: {share(point.nans, point.elements)}")
+    lines += [f"Greatest distance outside of the honest set: {point.excess_ulp:.3g} ulp at index {point.worst_index} "
+              f"({point.worst_value:.9g}, set [{low:.9g}, {high:.9g}])",
+              f"Policy: {judgement.policy}"]
+    if judgement.explained_by:
+        lines.append(f"Explained by: {judgement.explained_by}")
+    return "\n".join(lines)
+
+
+def sentence_of_doubt(point: Point, judgement: Judgement) -> str:
+    return (f"{subject(point)} suspicious: possible, but not likely.\n\n"
+            f"Elements outside of the likely set: {share(point.unlikely, point.elements)}\n"
+            f"Drift: {point.drift:.3g}, where chance allows {point.drift_limit:.3g}\nPolicy: {judgement.policy}")
+
+
+def sentence_of_undecided(points: list[Point], judgement: Judgement) -> str:
+    said = "\n".join(f"  {subject(point)} undecided in {share(point.undecided, point.elements)} elements"
+                     for point in points)
+    return (f"The trace cannot decide {len(points)} of {len(judgement.points)} points: an engine that left the "
+            f"operation out might pass.\n\n{said}\n\nTrace what they are computed from (A13, M3 and M12 of each layer "
+            f"come first), or allow it: allow_undecided=True\nPolicy: {judgement.policy}")
+
+
+def assert_honest(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any] | str | os.PathLike[str],
+                  policy: str = "auto", points: Iterable[str] | None = None, *, allow_undecided: bool = False,
+                  allow_suspicious: bool = False, **options: Any) -> Judgement:
+    """Asserts that every point is what an honest engine may compute; returns the judgement.
+
+    Arguments as of sinkproof.judge, `options` too. `points` restricts what is asserted, not what
+    is judged: "A9" in every layer, "03.A9" in one; a point that the trace lacks is an Error.
+
+    Raises AssertionError: of the first bug in the order of the forward pass, or else of the first
+    suspicious point, or else of the points that this trace cannot decide.
+    """
+    __tracebackhide__ = True  # pytest shows the call, not this
+    judgement = judge(model, trace, policy, **options)
+    asked = chosen(judgement, points)
+    found = {verdict: [point for point in asked if point.verdict is verdict] for verdict in Verdict}
+    if found[Verdict.BUG]:
+        raise AssertionError(sentence_of_bug(found[Verdict.BUG][0], judgement))
+    if found[Verdict.SUSPICIOUS] and not allow_suspicious:
+        raise AssertionError(sentence_of_doubt(found[Verdict.SUSPICIOUS][0], judgement))
+    if found[Verdict.UNDECIDED] and not allow_undecided:
+        raise AssertionError(sentence_of_undecided(found[Verdict.UNDECIDED], judgement))
+    return judgement

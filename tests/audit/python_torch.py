@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""sinkproof.trace on a transformers' model in ./checkpoint, run by python_inside.py: one line of TAP each."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+import sinkproof  # noqa: E402
+import torch  # noqa: E402
+from sinkproof import hf  # noqa: E402
+from tap import Tap  # noqa: E402
+
+TOKENS = [5, 1, 7, 3, 11, 2, 9, 4]
+
+
+def refused(act):
+    try:
+        act()
+    except sinkproof.TraceError as error:
+        return str(error)
+    return ""
+
+
+def traced(model, *calls, points=None):
+    """The trace of these calls of the model, each with its arguments."""
+    with torch.no_grad(), sinkproof.trace(model, points) as trace:
+        for arguments in calls:
+            model(**arguments)
+    return trace
+
+
+def ids(*tokens):
+    return {"input_ids": torch.tensor([list(tokens)])}
+
+
+def main():
+    tap, model = Tap(), hf.load_model("checkpoint", "bfloat16")
+    experts = hf.experts_implementation(model)
+    policy = "hf-bf16,M11.sum=" + ("bf16" if experts == "eager" else "real")
+    whole = traced(model, ids(*TOKENS))
+    found = sinkproof.judge("checkpoint", whole, policy, local=True, hint=False)
+    tap.report(found.ok and len(found.points) == 4 * 23 + 3 and whole["03.A11"].dtype.name == "bfloat16",
+               "every point of a bfloat16 module is traced and honest", str(found).splitlines())
+    cache = hf.new_cache(model.config)
+    chunks = [{**ids(*TOKENS[:5]), "past_key_values": cache, "use_cache": True},
+              {**ids(*TOKENS[5:]), "past_key_values": cache, "use_cache": True}]
+    found = sinkproof.judge("checkpoint", traced(model, *chunks), policy, local=True, hint=False)
+    tap.report(found.ok, "a prompt in two chunks through a cache is one trace", str(found).splitlines())
+    with sinkproof.trace(model) as trace:
+        made = model.generate(**ids(*TOKENS), max_new_tokens=3, do_sample=False)
+    found = sinkproof.judge("checkpoint", trace, policy, local=True, hint=False)
+    tap.report(found.ok and trace["tokens"].tolist() == made[0, :-1].tolist() and "F2" not in trace,
+               "generation is one trace, without the logits that it did not ask for", str(found).splitlines())
+    few = traced(model, ids(*TOKENS), points={"A9", "A13"})
+    tap.report({name.split(".")[-1] for name in few} == {"A9", "A13", "tokens", "positions"}, "points restrict it",
+               list(few))
+    few.save("few.safetensors")
+    from safetensors.torch import load_file
+    again = load_file("few.safetensors")
+    tap.report(set(again) == set(few) and again["00.A9"].dtype == torch.bfloat16
+               and again["00.A9"].view(torch.int16).numpy().tobytes() == few["00.A9"].tobytes(),
+               "a saved trace is what safetensors reads, bit for bit")
+    arrays = {"tokens": torch.tensor(TOKENS), "00.A9": torch.from_numpy(few["00.A9"].view("i2")).view(torch.bfloat16)}
+    found = sinkproof.judge("checkpoint", arrays, policy, local=True, hint=False)
+    tap.report(found.verdict != "bug" and found["00.A9"].elements == few["00.A9"].size,
+               "tensors of torch are taken as arrays")
+    model.__class__ = type("Mine", (type(model),), {})
+    found = sinkproof.judge("checkpoint", traced(model, ids(*TOKENS)), policy, local=True, hint=False)
+    tap.report(found.ok and len(found.points) == 95, "a subclass of one's own is traced", str(found).splitlines())
+    sinks = model.model.layers[0].self_attn.sinks
+    kept = sinks.data.clone()
+    sinks.data -= 20
+    found = sinkproof.judge("checkpoint", traced(model, ids(*TOKENS)), policy, local=True, hint=False)
+    sinks.data.copy_(kept)
+    tap.report(found.first == "00.A9", "sinks that are not the checkpoint's are convicted at A9", [found.first])
+    says = [refused(lambda: traced(model, ids(*TOKENS), ids(*TOKENS))),
+            refused(lambda: traced(model, {"input_ids": torch.tensor([TOKENS, TOKENS])})),
+            refused(lambda: traced(model, {**ids(*TOKENS), "attention_mask": torch.tensor([[0] + [1] * 7])})),
+            refused(lambda: traced(model)), refused(lambda: traced(torch.nn.Linear(2, 2)))]
+    expected = ["one sequence from its start", "[1, n], found [2, 8]", "no padding", "was not called", "found Linear"]
+    for said, part in zip(says, expected):
+        tap.report(part in said and "\n" not in said, f"refused: {part}", [said])
+    after = [module for module in model.modules() if module._forward_hooks or module._forward_pre_hooks]
+    tap.report(not after and "forward" not in model.model.layers[0].mlp.router.__dict__,
+               "nothing of the watcher remains", after[:3])
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
