@@ -182,7 +182,7 @@ class Chapter:
         return out
 
     def snippet(self, marker, at, out):
-        """What a marker announces: code of a file, an exercise, its output, what was measured."""
+        """What a marker announces: code of a file, a whole one, an exercise, its output, what was measured."""
         match, following = doc_pages.SHOWN.match(marker), self.blocks[at] if at < len(self.blocks) else None
         if doc_pages.MEASURED.match(marker) and following is not None:
             said = self.block(following) if self.book.run.ran else raw("<p>Measured: not run.</p>")
@@ -198,6 +198,11 @@ class Chapter:
             run = "" if kind == "exercise" or self.book.run.ran else ": as recorded, not run"
             shown = div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}{run}</p>'), following], f"{kind}-{named[1]}")
             out.append(shown)
+            return at + 1
+        whole = doc_pages.PROGRAM.match(marker)
+        if whole and following is not None and following["t"] == "CodeBlock" and self.book.is_source(whole[1]):
+            caption = f'<p class="path"><a href="{self.book.source_link(whole[1])}">{whole[1]}</a></p>'
+            out.append(div(["snippet"], [raw(caption), following]))
             return at + 1
         if not match:
             self.problems.add(self.source, f"malformed marker of shown code: {marker!r}")
