@@ -71,6 +71,10 @@ bool sinkproof_trace_point_is_layered(sinkproof_trace_point point) {
     return rows[point].layered;
 }
 
+bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point) {
+    return rows[point].shape[0] == HEADS;
+}
+
 // The residual stream before a sublayer: T0, or M12 of the layer before; before F1 the last one.
 static sinkproof_input residual_before(const sinkproof_config *config, sinkproof_trace_point point,
                                        size_t layer) {

@@ -120,6 +120,9 @@ bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false fo
 size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
                              size_t *shape);
 
+// Whether its rows are a head's queries, [heads, n, keys]; else a token's, [n, ...].
+bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point);
+
 // The rounding point whose result the trace holds there. M3 (indices) has none: false.
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);
 

@@ -154,9 +154,8 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     size_t layer, count = 1;
     if (!sinkproof_trace_name_parse(name, &point, &layer) || layer >= w->n_layers) return;
     slot *s = &w->slots_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
-    bool by_keys =
-        point == SINKPROOF_TRACE_A6 || point == SINKPROOF_TRACE_A9 || point == SINKPROOF_TRACE_A10;
-    size_t m = by_keys ? shape[1] : shape[0];
+    bool by_head = sinkproof_trace_point_is_by_head(point);
+    size_t m = by_head ? shape[1] : shape[0];
     if (!s->wanted || w->problem.text[0] != '\0') return;
     if (m > w->n - s->rows) {
         sinkproof_fail(&w->problem, "%.400s: %s: more than the %zu tokens announced", w->path, name,
@@ -165,8 +164,8 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     }
     for (size_t r = 0; r < rank; r++) count *= shape[r];
     if (!encode_piece(w, s, count, values)) return;
-    if (by_keys)
-        place_keys(w, s, shape, point == SINKPROOF_TRACE_A9);
+    if (by_head)
+        place_keys(w, s, shape, s->shape[2] > w->n);
     else
         place_rows(w, s, count);
     s->rows += m;

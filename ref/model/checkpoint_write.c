@@ -136,14 +136,28 @@ static bool write_dequantized(const job *out, const sinkproof_matrix *stack) {
     return good;
 }
 
-// Stored weights are copied as the bytes that they are (a transposed expert too: the whole
-// of it is contiguous); synthetic ones are bf16.
-static bool write_plain(const job *out, const sinkproof_matrix *stack) {
+// A stored matrix, row after row, or where an expert is transposed column after column: as the
+// bytes that it is where it lies so, which is how the same layout stores it, else each by each.
+static bool write_stored(const job *out, const sinkproof_matrix *w, bool transposed) {
+    size_t size = sinkproof_dtype_size(w->dtype);
+    size_t lines = transposed ? w->cols : w->rows, length = transposed ? w->rows : w->cols;
+    size_t next_line = transposed ? w->col_stride : w->row_stride;
+    size_t next = transposed ? w->row_stride : w->col_stride;
+    if (next == 1 && (next_line == length || lines == 1))
+        return put(out, w->data, lines * length * size);
+    bool good = true;
+    for (size_t i = 0; good && i < lines; i++)
+        for (size_t j = 0; good && j < length; j++)
+            good = put(out, w->data + (i * next_line + j * next) * size, size);
+    return good;
+}
+
+// Stored weights keep their dtype; synthetic ones are bf16.
+static bool write_plain(const job *out, const sinkproof_matrix *stack, bool transposed) {
     bool good = true;
     for (size_t e = 0; good && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
-        size_t size = sinkproof_dtype_size(w.dtype);
-        if (w.data != NULL) good = put(out, w.data, w.rows * w.cols * size);
+        if (w.data != NULL) good = write_stored(out, &w, transposed);
         for (size_t r = 0; good && w.data == NULL && r < w.rows; r++) {
             sinkproof_matrix_row(&w, r, out->row_c);
             for (size_t c = 0; good && c < w.cols; c++)
@@ -169,7 +183,7 @@ static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
     for (int s = (int)slot; good && s < SINKPROOF_SLOTS; s++) {
         if (!shares_tensor(out, s, slot)) continue;
         sinkproof_matrix w = sinkproof_model_slot(out->model, l, (sinkproof_slot)s);
-        good = write_plain(out, &w);
+        good = write_plain(out, &w, sinkproof_slot_is_expert_matrix(slot));
     }
     return good;
 }

@@ -65,8 +65,8 @@ struct sinkproof_model {
     sinkproof_checkpoint checkpoint; // the tensors of files, by name; empty without files
     void *state;                     // what the container keeps besides
     sinkproof_layer *layers;
-    sinkproof_matrix outside[3]; // embedding, final norm, unembedding
-    bool view;                   // of another model, whose files and names it shares
+    sinkproof_matrix outside[SINKPROOF_OUTSIDE_SLOTS]; // embedding, final norm, unembedding
+    bool view; // of another model, whose files and names it shares
 };
 
 // The i-th container of the list, NULL beyond the last.

@@ -27,7 +27,7 @@ sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_fo
     for (size_t l = 0; l < n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
             sinkproof_slot_of(&layers[l], (sinkproof_slot)s)->kept = kept;
-    for (size_t s = 0; s < 3; s++) view->outside[s].kept = kept;
+    for (size_t s = 0; s < SINKPROOF_OUTSIDE_SLOTS; s++) view->outside[s].kept = kept;
     return view;
 }
 
@@ -64,7 +64,7 @@ bool sinkproof_model_fits(const sinkproof_model *model, sinkproof_format kept,
                 good = matrix_fits(&w, kept, row_c, error);
             }
         }
-    for (size_t s = 0; good && s < 3; s++)
+    for (size_t s = 0; good && s < SINKPROOF_OUTSIDE_SLOTS; s++)
         good = matrix_fits(&model->outside[s], kept, row_c, error);
     free(row_c);
     return good;

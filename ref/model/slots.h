@@ -30,7 +30,8 @@ typedef enum sinkproof_slot {
     SINKPROOF_EMBEDDING = SINKPROOF_LAYER_SLOTS, // these three are outside the layers
     SINKPROOF_FINAL_NORM,
     SINKPROOF_UNEMBEDDING,
-    SINKPROOF_SLOTS
+    SINKPROOF_SLOTS,
+    SINKPROOF_OUTSIDE_SLOTS = SINKPROOF_SLOTS - SINKPROOF_LAYER_SLOTS
 } sinkproof_slot;
 
 const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"

@@ -225,7 +225,7 @@ static bool open_synthetic(sinkproof_model *model, sinkproof_error *error) {
     uint64_t seed;
     model->layout = "synthetic";
     if (!parse_synthetic(model->spec, &model->config, &seed, error)) return false;
-    size_t weights = model->config.n_layers * SINKPROOF_LAYER_SLOTS + 3;
+    size_t weights = model->config.n_layers * SINKPROOF_LAYER_SLOTS + SINKPROOF_OUTSIDE_SLOTS;
     made *state = model->state = calloc(1, sizeof *state);
     if (state != NULL) state->names = calloc(weights, sizeof *state->names);
     if (state == NULL || state->names == NULL)

@@ -418,6 +418,46 @@ static void check_synth_refusals(void) {
        "synth of an unknown model leaves nothing");
 }
 
+// A stack of two-byte weights, rows of inputs one after the other, as a container may hold it.
+static uint8_t *by_rows(sinkproof_matrix *stack) {
+    size_t length = stack->rows * stack->cols, out = 0;
+    uint8_t *bytes = malloc(2 * stack->count * length);
+    if (bytes == NULL) abort();
+    for (size_t e = 0; e < stack->count; e++)
+        for (size_t r = 0; r < stack->rows; r++)
+            for (size_t c = 0; c < stack->cols; c++, out += 2)
+                memcpy(bytes + out,
+                       stack->data + 2 * (e * stack->stack_stride + r * stack->row_stride +
+                                          c * stack->col_stride),
+                       2);
+    stack->data = bytes;
+    stack->stack_stride = length, stack->row_stride = stack->cols, stack->col_stride = 1;
+    return bytes;
+}
+
+// However a container holds its experts, a layout stores them as its own.
+static void check_orders(void) {
+    sinkproof_model *source = NULL, *other = NULL, *copy = NULL;
+    const sinkproof_writing how = {.dequantize = false};
+    const sinkproof_container *hf = sinkproof_container_named("hf");
+    sinkproof_error error = {""};
+    if (!sinkproof_model_open(path_of("bf16", ""), &source, &error) ||
+        !sinkproof_model_open(path_of("bf16", ""), &other, &error))
+        abort();
+    uint8_t *up = by_rows(&other->layers[0].w_up), *down = by_rows(&other->layers[0].w_down);
+    const char *path = path_of("order", "");
+    bool written = differences(source, other) == 0 && hf->write(hf, other, path, &how, &error) &&
+                   sinkproof_model_open(path, &copy, &error);
+    size_t differ = written ? differences(source, copy) : SIZE_MAX;
+    ok(differ == 0, "experts held row by row are written as hf has them worst=%zu bound=0 %s",
+       differ, error.text);
+    sinkproof_model_close(source);
+    sinkproof_model_close(other);
+    sinkproof_model_close(copy);
+    free(up);
+    free(down);
+}
+
 int main(void) {
     const char tiny[] = "synthetic:tiny,layers=2,seed=7";
     if (mkdtemp(root) == NULL) abort();
@@ -435,6 +475,7 @@ int main(void) {
     check_original_shards();
     check_odd_and_files();
     check_synth_refusals();
+    check_orders();
     remove_directory(root);
     return tap_done();
 }
