@@ -374,7 +374,7 @@ bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
                                sinkproof_honest *out, size_t out_stride) {
     if (x->mid == NULL || y->mid == NULL) return false;
     if (x->rows == 0 || y->rows == 0) return true;
-    sums c = {NULL};
+    sums c = {0};
     bool exact = products_are_exact(s, x, y->bits), fine = sums_of(s, x, y, &c);
     for (size_t i = 0; fine && i < x->rows; i++) {
         double n = terms_i != NULL ? terms_i[i] : (double)x->cols;

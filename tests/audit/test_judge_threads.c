@@ -33,7 +33,7 @@ static void judge_job(const job *w, char *text) {
     sinkproof_error error;
     sinkproof_policy policy;
     sinkproof_model *model;
-    sinkproof_trace *trace;
+    sinkproof_trace *trace = NULL;
     sinkproof_judgement j;
     const sinkproof_judge_options options = {.rate = 1e-9, .end_to_end = w->end_to_end};
     must(sinkproof_model_open(w->model, &model, &error) &&
@@ -57,7 +57,7 @@ static void write_trace(job *w) {
     sinkproof_error error;
     sinkproof_policy policy;
     sinkproof_model *model;
-    sinkproof_trace_writer *writer;
+    sinkproof_trace_writer *writer = NULL;
     int32_t tokens[TOKENS];
     must(sinkproof_model_open(w->model, &model, &error) &&
          sinkproof_policy_parse(w->runs, &policy, &error) &&
