@@ -403,7 +403,7 @@ static char *text_of(const sinkproof_trace *trace) {
 
 static void check_builder(void) {
     sinkproof_run *run = new_run("lanes", 0);
-    sinkproof_trace *made = trace_of(run), *copy, *read;
+    sinkproof_trace *made = trace_of(run), *copy, *read, *again;
     sinkproof_trace_builder *b = new_builder();
     sinkproof_view v = {.size = sizeof v};
     char path[] = "/tmp/sinkproof-face-XXXXXX";
@@ -420,13 +420,14 @@ static void check_builder(void) {
     ok(different == 0 && shared == sinkproof_trace_count(made) && strcmp(first, second) == 0 &&
            strcmp(sinkproof_trace_metadata(read, "engine"), "mine") == 0,
        "%zu tensors through a builder and a file: the same bits and the same report", shared);
-    need(sinkproof_trace_builder_finish(b, &(sinkproof_trace *){NULL}, &error));
+    need(sinkproof_trace_builder_finish(b, &again, &error));
     free(first);
     free(second);
     unlink(path);
     sinkproof_trace_close(made);
     sinkproof_trace_close(copy);
     sinkproof_trace_close(read);
+    sinkproof_trace_close(again);
     sinkproof_run_free(run);
     sinkproof_trace_builder_free(b);
 }
