@@ -190,7 +190,7 @@ asan: | build/packages  ## every test again under the address and undefined-beha
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
-TSAN_TESTS ?= tests/fast/test_engine.c tests/fast/test_engine_cache.c
+TSAN_TESTS ?= tests/fast/test_engine.c tests/fast/test_engine_cache.c tests/audit/test_judge_threads.c
 TSAN_RACE  := $(BUILD)/tests/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	$(call packages,--with tsan)
