@@ -222,7 +222,7 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
 }
 
 static bool open_synthetic(sinkproof_model *model, sinkproof_error *error) {
-    uint64_t seed;
+    uint64_t seed = 0;
     model->layout = "synthetic";
     if (!parse_synthetic(model->spec, &model->config, &seed, error)) return false;
     size_t weights = model->config.n_layers * SINKPROOF_LAYER_SLOTS + SINKPROOF_OUTSIDE_SLOTS;
