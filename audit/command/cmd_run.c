@@ -95,26 +95,6 @@ static double parse_temperature(struct argp_state *state, const char *text) {
     return t;
 }
 
-// The names of the engines, or of the tuned ones alone: "ref, lanes and fast".
-typedef struct engine_list {
-    char text[128];
-} engine_list;
-
-static engine_list list_engines(bool tuned_only) {
-    engine_list list = {""};
-    const char *const *names = sinkproof_runner_names(), *of[16] = {NULL};
-    size_t n = 0, used = 0;
-    for (; *names != NULL && n < 16; names++)
-        if (!tuned_only || sinkproof_runner_tuned(*names)) of[n++] = *names;
-    for (size_t i = 0; i < n && used < sizeof list.text; i++)
-        used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s%s",
-                                 i == 0       ? ""
-                                 : i + 1 == n ? (tuned_only ? " or " : " and ")
-                                              : ", ",
-                                 of[i]);
-    return list;
-}
-
 // The first engine of the list is the default.
 static char *complete_help(int key, const char *text, void *input) {
     (void)input;
@@ -135,7 +115,8 @@ static void check_tuning(const options *o, struct argp_state *state) {
     const char *needing = o->threads > 0 ? "threads" : o->streamed ? "streamed" : "packed";
     bool tuned = o->threads > 0 || o->streamed || o->packed != NULL;
     if (tuned && !sinkproof_runner_tuned(o->engine))
-        argp_error(state, "--%s needs --engine %s", needing, list_engines(true).text);
+        argp_error(state, "--%s needs --engine %s", needing,
+                   sinkproof_runner_listed(true, " or ").text);
     if (o->packed != NULL && o->streamed)
         argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
 }
@@ -145,7 +126,8 @@ static void check_options(const options *o, struct argp_state *state) {
     if (o->model == NULL) argp_error(state, "expected a MODEL");
     if (o->tokens == NULL) argp_error(state, "expected --tokens");
     if (!sinkproof_runner_known(o->engine))
-        argp_error(state, "unknown engine '%s': known are %s", o->engine, list_engines(false).text);
+        argp_error(state, "unknown engine '%s': known are %s", o->engine,
+                   sinkproof_runner_listed(false, " and ").text);
     if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
     check_tuning(o, state);
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");

@@ -6,6 +6,7 @@
 
 #include "audit/engine/kinds.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,21 @@ struct sinkproof_runner {
 
 const char *const *sinkproof_runner_names(void) {
     return names;
+}
+
+sinkproof_runner_list sinkproof_runner_listed(bool tuned_only, const char *conjunction) {
+    sinkproof_runner_list list = {""};
+    const char *of[sizeof names / sizeof *names];
+    size_t n = 0, used = 0;
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (!tuned_only || kinds[i]->tuned) of[n++] = names[i];
+    for (size_t i = 0; i < n && used < sizeof list.text; i++) {
+        used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s", of[i]);
+        if (i + 1 < n && used < sizeof list.text)
+            used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s",
+                                     i + 2 == n ? conjunction : ", ");
+    }
+    return list;
 }
 
 bool sinkproof_runner_known(const char *engine) {

@@ -21,6 +21,11 @@ typedef struct sinkproof_runner sinkproof_runner;
 
 // The known names, NULL-terminated.
 const char *const *sinkproof_runner_names(void);
+// The names in a sentence, or those of the tuned ones alone: "ref, lanes and fast".
+typedef struct sinkproof_runner_list {
+    char text[128];
+} sinkproof_runner_list;
+sinkproof_runner_list sinkproof_runner_listed(bool tuned_only, const char *conjunction);
 bool sinkproof_runner_known(const char *engine);
 const char *
 sinkproof_runner_about(const char *engine);      // "fast's arithmetic in scalar code", or NULL

@@ -6,6 +6,7 @@
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
+#include "ref/model/slots.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,37 +111,16 @@ bool sinkproof_config_slides(const sinkproof_config *config, size_t layer) {
 
 static bool find_weight(const sinkproof_model *model, const char *name, size_t layer,
                         sinkproof_matrix *matrix, sinkproof_error *error) {
-    sinkproof_layer l = sinkproof_model_layer(model, layer);
-    const struct {
-        const char *name;
-        sinkproof_matrix matrix;
-    } all[] = {{"attn_norm", l.attn_norm},
-               {"w_q", l.w_q},
-               {"w_k", l.w_k},
-               {"w_v", l.w_v},
-               {"b_q", l.b_q},
-               {"b_k", l.b_k},
-               {"b_v", l.b_v},
-               {"sinks", l.sinks},
-               {"w_o", l.w_o},
-               {"b_o", l.b_o},
-               {"mlp_norm", l.mlp_norm},
-               {"w_router", l.w_router},
-               {"b_router", l.b_router},
-               {"w_up", l.w_up},
-               {"b_up", l.b_up},
-               {"w_down", l.w_down},
-               {"b_down", l.b_down},
-               {"embedding", sinkproof_model_embedding(model)},
-               {"final_norm", sinkproof_model_final_norm(model)},
-               {"unembedding", sinkproof_model_unembedding(model)}};
     char list[256] = "";
     size_t used = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        *matrix = all[i].matrix;
-        if (strcmp(name, all[i].name) == 0) return true;
+    for (int i = 0; i < SINKPROOF_SLOTS; i++) {
+        sinkproof_slot slot = (sinkproof_slot)i;
+        if (strcmp(name, sinkproof_slot_name(slot)) == 0) {
+            *matrix = sinkproof_model_slot(model, layer, slot);
+            return true;
+        }
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 all[i].name);
+                                 sinkproof_slot_name(slot));
     }
     return sinkproof_fail(error, "no weight '%.64s': known are %s", name, list);
 }

@@ -184,8 +184,9 @@ static void replace_shown(void *context, const char *name, size_t rank, const si
 
 static bool known_engine(const char *engine, sinkproof_error *error) {
     if (engine != NULL && sinkproof_runner_known(engine)) return true;
-    return sinkproof_fail(error, "unknown engine '%.40s': known are ref, lanes and fast",
-                          engine != NULL ? engine : "NULL");
+    return sinkproof_fail(error, "unknown engine '%.40s': known are %s",
+                          engine != NULL ? engine : "NULL",
+                          sinkproof_runner_listed(false, " and ").text);
 }
 
 static bool open_runner(sinkproof_run *r, const sinkproof_run_options *options,

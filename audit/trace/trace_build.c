@@ -5,7 +5,7 @@
 // those of a stranger's file, when the trace is made.
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
-#include "audit/version.h"
+#include "audit/trace/trace_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,18 +146,10 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
 
 static bool declare(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
                     sinkproof_error *error) {
-    uint64_t known;
-    if (!sinkproof_model_fingerprint(b->model, &known, error)) return false;
-    char fingerprint[24], name[SINKPROOF_TRACE_NAME];
+    char name[SINKPROOF_TRACE_NAME];
     size_t shape[SINKPROOF_MAX_RANK];
-    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)known);
-    sinkproof_safetensors_writer_metadata(out, "format", "sinkproof-trace-1");
-    sinkproof_safetensors_writer_metadata(out, "engine", b->engine);
-    sinkproof_safetensors_writer_metadata(out, "version", SINKPROOF_VERSION);
-    if (b->policy[0] != '\0') sinkproof_safetensors_writer_metadata(out, "policy", b->policy);
-    sinkproof_safetensors_writer_metadata(out, "model", fingerprint);
-    sinkproof_safetensors_writer_declare(out, "tokens", SINKPROOF_DTYPE_I32, 1, &b->n);
-    sinkproof_safetensors_writer_declare(out, "positions", SINKPROOF_DTYPE_I32, 1, &b->n);
+    const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
+    if (!sinkproof_trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
     for (size_t i = 0; i < b->n_layers * SINKPROOF_TRACE_POINTS; i++) {
         sinkproof_trace_point point = (sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS);
         if (b->at_lp[i].data == NULL) continue;

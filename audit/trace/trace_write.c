@@ -284,19 +284,27 @@ void sinkproof_trace_writer_free(sinkproof_trace_writer *writer) {
     free(writer);
 }
 
-static bool declare(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out,
-                    sinkproof_error *error) {
+bool sinkproof_trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model *model,
+                                  const char *engine, const char *policy, size_t n,
+                                  sinkproof_error *error) {
     char fingerprint[24];
     uint64_t known;
-    if (!sinkproof_model_fingerprint(w->model, &known, error)) return false;
+    if (!sinkproof_model_fingerprint(model, &known, error)) return false;
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)known);
     sinkproof_safetensors_writer_metadata(out, "format", "sinkproof-trace-1");
-    sinkproof_safetensors_writer_metadata(out, "engine", w->engine);
+    sinkproof_safetensors_writer_metadata(out, "engine", engine);
     sinkproof_safetensors_writer_metadata(out, "version", SINKPROOF_VERSION);
-    sinkproof_safetensors_writer_metadata(out, "policy", w->policy);
+    if (policy != NULL) sinkproof_safetensors_writer_metadata(out, "policy", policy);
     sinkproof_safetensors_writer_metadata(out, "model", fingerprint);
-    sinkproof_safetensors_writer_declare(out, "tokens", SINKPROOF_DTYPE_I32, 1, &w->n);
-    sinkproof_safetensors_writer_declare(out, "positions", SINKPROOF_DTYPE_I32, 1, &w->n);
+    sinkproof_safetensors_writer_declare(out, "tokens", SINKPROOF_DTYPE_I32, 1, &n);
+    sinkproof_safetensors_writer_declare(out, "positions", SINKPROOF_DTYPE_I32, 1, &n);
+    return true;
+}
+
+static bool declare(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out,
+                    sinkproof_error *error) {
+    if (!sinkproof_trace_declare_head(out, w->model, w->engine, w->policy, w->n, error))
+        return false;
     for (size_t i = 0; i < w->n_layers * SINKPROOF_TRACE_POINTS; i++) {
         const slot *s = &w->slots_lp[i];
         char name[SINKPROOF_TRACE_NAME];

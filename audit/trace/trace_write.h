@@ -13,6 +13,12 @@
 #include "audit/trace/trace.h"
 #include "ref/forward.h"
 
+// What every trace of n tokens opens with: who made it of which model, tokens and positions. A
+// policy may be NULL. The tensors of the points are declared after it.
+bool sinkproof_trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model *model,
+                                  const char *engine, const char *policy, size_t n,
+                                  sinkproof_error *error);
+
 typedef struct sinkproof_trace_writer sinkproof_trace_writer;
 
 // A trace of n tokens for `path`. `points` restricts it: names separated by commas, "A9" for
