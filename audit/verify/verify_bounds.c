@@ -158,8 +158,8 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
             float value;
             double bound;
         } way[] = {{1 - sink / den, sinkproof_mass_subtracted(u, off, odds)},
-                   {sum / den, sinkproof_mass_quotient(u, p)},
-                   {1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, eta, delta)}};
+                   {sum / den, sinkproof_mass_quotient(u, p, p)},
+                   {1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, u, eta, delta)}};
         for (size_t w = 0; w < 3; w++)
             sinkproof_verify_put(result, sinkproof_truth_distance(mass, (double)way[w].value),
                                  sinkproof_mul_down(way[w].bound, kept));

@@ -13,12 +13,12 @@ double sinkproof_mass_subtracted(double u, double e, double odds) {
 }
 
 // Numerator and denominator are sums of positive terms; the quotient rounds once.
-double sinkproof_mass_quotient(double u, double p) {
-    return p < 1 ? (1 + u) * (1 + p) / (1 - p) - 1 : INFINITY;
+double sinkproof_mass_quotient(double u, double p, double q) {
+    return p < 1 && q < 1 ? (1 + u) * (1 + p) / (1 - q) - 1 : INFINITY;
 }
 
 // The argument's error is the result's, at most; 1 + E and the division round once each.
-double sinkproof_mass_sigmoid(double u, double e_x, double delta) {
-    return e_x + u < 1 ? exp(delta) * (1 + u) / ((1 - u) * (1 - e_x)) - 1 : INFINITY;
+double sinkproof_mass_sigmoid(double u, double v, double e_x, double delta) {
+    return v < 1 && e_x < 1 ? exp(delta) * (1 + u) / ((1 - v) * (1 - e_x)) - 1 : INFINITY;
 }
 //< bound.one-minus

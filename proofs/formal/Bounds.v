@@ -50,128 +50,135 @@ Proof.
   apply Rlt_le, Rdiv_lt_0_compat; lra.
 Qed.
 
-Lemma mass_between {key} (J : list key) s b (fl : R -> R) (u p S' D' δ y : R) : J <> [] ->
-  0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= p < 1 ->
-  let S := ∑ j ∈ J, exp (s j) in
-  let mass := 1 - alpha_sink J s b in
-  (S * (1 - p) <= S' <= S * (1 + p)) -> ((exp b + S) * (1 - p) <= D' <= (exp b + S) * (1 + p)) ->
-  mass * ((1 - u) * (1 - p) / (1 + p)) <= fl (S' / D') <= mass * ((1 + u) * (1 + p) / (1 - p)) /\
-  (Rabs (y - (LSE J s - b)) <= δ -> mass * exp (- δ) <= sigmoid y <= mass * exp δ).
+(* A numerator within p of S, a denominator within q of e^b + S. *)
+Lemma quotient_between {key} (J : list key) s b (p q S' D' : R) : J <> [] ->
+  0 <= p < 1 -> 0 <= q < 1 -> let S := ∑ j ∈ J, exp (s j) in let mass := 1 - alpha_sink J s b in
+  S * (1 - p) <= S' <= S * (1 + p) -> (exp b + S) * (1 - q) <= D' <= (exp b + S) * (1 + q) ->
+  mass * ((1 - p) / (1 + q)) <= S' / D' <= mass * ((1 + p) / (1 - q)).
 Proof.
-  intros HJ Hu Hfl Hp S mass HS HD. pose proof (sum_exp_pos J s HJ : 0 < S) as SP.
-  pose proof (exp_pos b). split.
-  - assert (M : mass = S / (exp b + S)) by (unfold mass, alpha_sink; fold S; field; lra).
-    assert (S * (1 - p) > 0) by (apply Rmult_lt_0_compat; lra).
-    assert ((exp b + S) * (1 - p) > 0) by (apply Rmult_lt_0_compat; lra).
-    pose proof (quotient_bounds _ _ _ _ _ _ H0 HS H1 HD) as Q.
-    assert (0 < S * (1 - p) / ((exp b + S) * (1 + p)))
-      by (apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; lra]).
-    pose proof (Hfl (S' / D')) as F. rewrite (Rabs_pos_eq (S' / D')) in F by lra.
-    apply abs_between in F. rewrite M. split.
-    + apply Rle_trans with (S * (1 - p) / ((exp b + S) * (1 + p)) * (1 - u)); [right; field; lra|].
-      apply Rle_trans with (S' / D' * (1 - u)); [apply Rmult_le_compat_r; lra | lra].
-    + apply Rle_trans with (S * (1 + p) / ((exp b + S) * (1 - p)) * (1 + u)); [|right; field; lra].
-      apply Rle_trans with (S' / D' * (1 + u)); [lra | apply Rmult_le_compat_r; lra].
-  - intros Hy. apply within in Hy. unfold mass. rewrite (proj1 (sink_gate J s (fun _ => 0) b HJ)).
-    set (w := LSE J s - b) in *. unfold sigmoid.
-    (* 1 / (1 + e^-y): between e^-δ and e^δ times 1 / (1 + e^-w), for |y - w| <= δ. *)
-    assert (Q : forall y w δ, w - y <= δ -> 0 <= δ -> 1 / (1 + exp (- w)) * exp (- δ) <= 1 / (1 + exp (- y))).
-    { clear. intros y w δ H Hδ. pose proof (exp_pos (- w)). pose proof (exp_pos (- y)).
-      pose proof (exp_pos δ). rewrite (exp_Ropp δ).
-      replace (1 / (1 + exp (- w)) * / exp δ) with (/ ((1 + exp (- w)) * exp δ)) by (field; lra).
-      unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le_contravar; [lra|].
-      assert (exp (- y) <= exp (- w) * exp δ) by (rewrite <- exp_plus; apply exp_le; lra).
-      assert (1 <= exp δ) by (rewrite <- exp_0; apply exp_le; lra). lra. }
-    assert (0 <= δ) by lra. split; [apply Q; lra|].
-    pose proof (Q w y δ ltac:(lra) ltac:(lra)) as R1. rewrite (exp_Ropp δ) in R1. pose proof (exp_pos δ).
-    apply Rmult_le_reg_r with (/ exp δ); [apply Rinv_0_lt_compat; lra|].
-    rewrite Rmult_assoc, Rinv_r, Rmult_1_r by lra. exact R1.
+  intros HJ Hp Hq S mass HS HD. pose proof (sum_exp_pos J s HJ : 0 < S) as SP. pose proof (exp_pos b).
+  assert (M : mass = S / (exp b + S)) by (unfold mass, alpha_sink; fold S; field; lra).
+  assert (S * (1 - p) > 0) by (apply Rmult_lt_0_compat; lra).
+  assert ((exp b + S) * (1 - q) > 0) by (apply Rmult_lt_0_compat; lra).
+  pose proof (quotient_bounds _ _ _ _ _ _ H0 HS H1 HD) as Q. rewrite M. split.
+  - apply Rle_trans with (2 := proj1 Q). right. field. lra.
+  - apply Rle_trans with (1 := proj2 Q). right. field. lra.
 Qed.
+
+(* 1 / (1 + e^-y) at y within δ of LSE - b: a factor e^δ, at most. *)
+Lemma sigmoid_between {key} (J : list key) s b (δ y : R) : J <> [] ->
+  let mass := 1 - alpha_sink J s b in
+  Rabs (y - (LSE J s - b)) <= δ -> mass * exp (- δ) <= sigmoid y <= mass * exp δ.
+Proof.
+  intros HJ mass Hy. apply within in Hy. unfold mass. rewrite (proj1 (sink_gate J s (fun _ => 0) b HJ)).
+  set (w := LSE J s - b) in *. unfold sigmoid.
+  (* between e^-δ and e^δ times 1 / (1 + e^-w), for |y - w| <= δ *)
+  assert (Q : forall y w δ, w - y <= δ -> 0 <= δ -> 1 / (1 + exp (- w)) * exp (- δ) <= 1 / (1 + exp (- y))).
+  { clear. intros y w δ H Hδ. pose proof (exp_pos (- w)). pose proof (exp_pos (- y)).
+    pose proof (exp_pos δ). rewrite (exp_Ropp δ).
+    replace (1 / (1 + exp (- w)) * / exp δ) with (/ ((1 + exp (- w)) * exp δ)) by (field; lra).
+    unfold Rdiv. rewrite Rmult_1_l. apply Rinv_le_contravar; [lra|].
+    assert (exp (- y) <= exp (- w) * exp δ) by (rewrite <- exp_plus; apply exp_le; lra).
+    assert (1 <= exp δ) by (rewrite <- exp_0; apply exp_le; lra). lra. }
+  assert (0 <= δ) by lra. split; [apply Q; lra|].
+  pose proof (Q w y δ ltac:(lra) ltac:(lra)) as R1. rewrite (exp_Ropp δ) in R1. pose proof (exp_pos δ).
+  apply Rmult_le_reg_r with (/ exp δ); [apply Rinv_0_lt_compat; lra|].
+  rewrite Rmult_assoc, Rinv_r, Rmult_1_r by lra. exact R1.
+Qed.
+
+(* A factor between 1 / r and r is within r - 1 of 1. *)
+Lemma factor_error x y r : 0 <= y -> 0 < r -> y * / r <= x <= y * r -> Rabs (x - y) <= y * (r - 1).
+Proof.
+  intros Hy Hr H. assert (2 - r <= / r).
+  { apply Rmult_le_reg_r with r; [exact Hr|]. rewrite Rinv_l by lra.
+    pose proof (Rle_0_sqr (r - 1)) as Z. unfold Rsqr in Z. lra. }
+  pose proof (Rmult_le_compat_l y _ _ Hy H0). apply Rabs_le. lra.
+Qed.
+
 (* By subtraction from a sink weight a' of relative error e, that error is multiplied by
    a / (1 - a): log2 (1 / (1 - a)) bits are lost as a -> 1, and the second part shows that this is
-   attained. As (sum e) / den, or as sigmoid(LSE - b), the relative error stays of order u. *)
+   attained. As (sum e) / den, or as sigmoid(LSE - b), the relative error stays of order u. Each
+   operation has a u of its own; what underflows at the last one adds η. *)
 (*> bound.one-minus *)
-Theorem bound_one_minus_subtract (fl : R -> R) (u e a a' : R) :
-  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 < a < 1 -> Rabs (a' - a) <= e * a ->
-  Rabs (fl (1 - a') - (1 - a)) <= (u + (1 + u) * (e * a / (1 - a))) * (1 - a) /\
+Theorem bound_one_minus_subtract (fl : R -> R) (u η e a a' : R) :
+  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x + η) -> 0 < a < 1 -> Rabs (a' - a) <= e * a ->
+  Rabs (fl (1 - a') - (1 - a)) <= (u + (1 + u) * (e * a / (1 - a))) * (1 - a) + η /\
   (a' = a * (1 - e) -> (1 - a') - (1 - a) = (e * a / (1 - a)) * (1 - a)).
 Proof.
   intros Hu Hfl Ha Ha'. split; [|intros ->; field; lra].
   replace ((u + (1 + u) * (e * a / (1 - a))) * (1 - a)) with ((1 + u) * (e * a) + u * (1 - a))
     by (field; lra).
-  rewrite <- (Rplus_0_r (_ + _)). apply (round_step fl u 0).
-  - exact Hu.
-  - intros. rewrite Rplus_0_r. apply Hfl.
+  apply (operation_step _ (1 - a')); auto.
   - rewrite Rabs_pos_eq; lra.
   - replace (1 - a' - (1 - a)) with (- (a' - a)) by ring. rewrite Rabs_Ropp. exact Ha'.
 Qed.
 
-(* As (sum e) / den, numerator and denominator each summed with relative error p. *)
-Theorem bound_one_minus {key} (J : list key) s b (fl : R -> R) (u p S' D' : R) : J <> [] ->
-  0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= p < 1 ->
+(* As (sum e) / den, the numerator summed with relative error p, the denominator with q. *)
+Theorem bound_one_minus {key} (J : list key) s b (fl : R -> R) (u η p q S' D' : R) : J <> [] ->
+  0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x + η) -> 0 <= p < 1 -> 0 <= q < 1 ->
   let S := ∑ j ∈ J, exp (s j) in let D := exp b + S in let mass := 1 - alpha_sink J s b in
-  Rabs (S' - S) <= p * S -> Rabs (D' - D) <= p * D ->
-  Rabs (fl (S' / D') - mass) <= ((1 + u) * (1 + p) / (1 - p) - 1) * mass.
+  Rabs (S' - S) <= p * S -> Rabs (D' - D) <= q * D ->
+  Rabs (fl (S' / D') - mass) <= ((1 + u) * (1 + p) / (1 - q) - 1) * mass + η.
 Proof.
-  intros HJ Hu Hfl Hp S D mass HS HD. apply abs_between in HS. apply abs_between in HD.
-  destruct (mass_between J s b fl u p S' D' 0 0 HJ Hu Hfl Hp) as [[L U] _];
-    [fold S; lra | fold S D; lra |]. fold mass in L, U.
-  assert (M : 0 <= mass) by (apply mass_nonneg; exact HJ).
-  assert (R1 : 2 - (1 + u) * (1 + p) / (1 - p) <= (1 - u) * (1 - p) / (1 + p)).
-  { assert (1 + p <= / (1 - p)) by (apply Rmult_le_reg_r with (1 - p); [lra|]; rewrite Rinv_l; nra).
-    assert (1 - p <= / (1 + p)) by (apply Rmult_le_reg_r with (1 + p); [lra|]; rewrite Rinv_l; nra).
-    unfold Rdiv.
-    pose proof (Rmult_le_compat_l ((1 + u) * (1 + p)) _ _ ltac:(apply Rmult_le_pos; lra) H).
-    pose proof (Rmult_le_compat_l ((1 - u) * (1 - p)) _ _ ltac:(apply Rmult_le_pos; lra) H0). nra. }
-  apply Rabs_le. pose proof (Rmult_le_compat_l mass _ _ M R1). lra.
+  intros HJ Hu Hfl Hp Hq S D mass HS HD. apply abs_between in HS. apply abs_between in HD.
+  pose proof (quotient_between J s b p q S' D' HJ Hp Hq) as [L U]; [fold S; lra | fold S D; lra |].
+  fold mass in L, U. assert (M : 0 <= mass) by (apply mass_nonneg; exact HJ).
+  set (r := (1 + p) / (1 - q)) in *.
+  assert (F : Rabs (S' / D' - mass) <= mass * (r - 1)).
+  { apply Rabs_le. assert (2 - r <= (1 - p) / (1 + q)).
+    { unfold r. apply Rmult_le_reg_r with ((1 - q) * (1 + q)); [apply Rmult_lt_0_compat; lra|].
+      field_simplify; [nra | lra | lra]. }
+    pose proof (Rmult_le_compat_l mass _ _ M H). lra. }
+  replace ((1 + u) * (1 + p) / (1 - q)) with ((1 + u) * r) by (unfold r; field; lra).
+  replace (((1 + u) * r - 1) * mass + η) with ((1 + u) * (mass * (r - 1)) + u * mass + η) by ring.
+  apply (operation_step _ (S' / D')); auto. rewrite Rabs_pos_eq; lra.
 Qed.
 
-(* As sigmoid(y), y within δ of LSE - b: exp errs by ε, the sum and the quotient round. *)
-Theorem bound_one_minus_sigmoid {key} (J : list key) s b (fl : R -> R) (u e ε δ y : R) : J <> [] ->
-  0 <= u < 1 -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> 0 <= e < 1 -> Rabs ε <= e ->
+(* As sigmoid(y), y within δ of LSE - b: exp errs by ε, the sum and the quotient round, each in a
+   format of its own (a sum of 1 and more never underflows). *)
+Theorem bound_one_minus_sigmoid {key} (J : list key) s b (add div : R -> R) (u v η e ε δ y : R) :
+  J <> [] -> 0 <= u -> (forall x, Rabs (div x - x) <= u * Rabs x + η) ->
+  0 <= v < 1 -> (forall x, Rabs (add x - x) <= v * Rabs x) -> 0 <= e < 1 -> Rabs ε <= e ->
   Rabs (y - (LSE J s - b)) <= δ -> let mass := 1 - alpha_sink J s b in
-  Rabs (fl (1 / fl (1 + exp (- y) * (1 + ε))) - mass) <=
-    (exp δ * ((1 + u) / ((1 - u) * (1 - e))) - 1) * mass.
+  Rabs (div (1 / add (1 + exp (- y) * (1 + ε))) - mass) <=
+    (exp δ * ((1 + u) / ((1 - v) * (1 - e))) - 1) * mass + η.
 Proof.
-  intros HJ Hu Hfl He Hε Hy mass. apply within in Hε.
-  destruct (mass_between J s b fl u 0 (∑ j ∈ J, exp (s j)) (exp b + ∑ j ∈ J, exp (s j)) δ y HJ Hu Hfl)
-    as [_ Q]; [lra | lra | lra |]. specialize (Q Hy). fold mass in Q.
+  intros HJ Hu Hdiv Hv Hadd He Hε Hy mass. apply within in Hε.
+  pose proof (sigmoid_between J s b δ y HJ Hy) as Q. fold mass in Q.
   assert (M : 0 <= mass) by (apply mass_nonneg; exact HJ).
   set (E := exp (- y)) in *. pose proof (exp_pos (- y) : 0 < E) as EP.
   assert (SE : sigmoid y = / (1 + E)) by (unfold sigmoid, E; unfold Rdiv; ring).
-  destruct (fl_factor fl u (1 + E * (1 + ε)) (proj1 Hu) Hfl) as (ρ1 & R1 & E1).
-  destruct (fl_factor fl u (1 / fl (1 + E * (1 + ε))) (proj1 Hu) Hfl) as (ρ2 & R2 & E2).
-  rewrite E2, E1.
+  destruct (fl_factor add v (1 + E * (1 + ε)) (proj1 Hv) Hadd) as (ρ & R1 & E1). rewrite E1.
   assert (0 <= E * (1 + ε)) by (apply Rmult_le_pos; lra).
   assert (K : (1 + E) * (1 - e) <= 1 + E * (1 + ε) <= (1 + E) * (1 + e)) by nra.
   assert (K0 : 0 < (1 + E) * (1 - e)) by (apply Rmult_lt_0_compat; lra).
-  pose proof (mul_between _ _ _ _ _ _ (Rlt_le _ _ K0) K (Rlt_le 0 (1 - u) ltac:(lra)) R1) as D.
-  assert (D0 : 0 < (1 + E) * (1 - e) * (1 - u)) by (apply Rmult_lt_0_compat; lra).
-  pose proof (quotient_bounds (1 - u) (1 + u) ρ2 _ _ _ ltac:(lra) R2 D0 D) as V.
-  set (d := (1 + E * (1 + ε)) * ρ1) in *. replace (1 / d * ρ2) with (ρ2 / d) by (unfold Rdiv; ring).
-  set (r := (1 + u) / ((1 - u) * (1 - e))).
-  assert (P1 : 0 < (1 - u) * (1 - e)) by (apply Rmult_lt_0_compat; lra).
-  assert (P2 : 0 < (1 + u) * (1 + e)) by (apply Rmult_lt_0_compat; lra).
-  assert (r0 : 0 < r) by (apply Rdiv_lt_0_compat; lra).
-  assert (U : ρ2 / d <= mass * exp δ * r).
-  { eapply Rle_trans; [apply V|]. replace (_ / _) with (sigmoid y * r)
-      by (rewrite SE; unfold r; field; lra). apply Rmult_le_compat_r; lra. }
-  assert (L : mass * exp (- δ) * / r <= ρ2 / d).
-  { eapply Rle_trans; [|apply V]. apply Rle_trans with (sigmoid y * / r).
-    - apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, r0 | apply Q].
-    - rewrite SE. unfold r. replace (/ ((1 + u) / ((1 - u) * (1 - e)))) with ((1 - u) * (1 - e) / (1 + u))
-        by (field; lra).
-      replace ((1 - u) / _) with (/ (1 + E) * ((1 - u) / ((1 + e) * (1 + u)))) by (field; lra).
-      apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat; lra|].
-      apply Rmult_le_reg_r with ((1 + e) * (1 + u)); [lra|]. field_simplify; [nra | lra | lra]. }
-  pose proof (exp_pos δ) as X0. set (q := exp δ * r).
-  assert (q0 : 0 < q) by (apply Rmult_lt_0_compat; assumption).
-  assert (q2 : 2 - q <= / q).
-  { apply Rmult_le_reg_r with q; [exact q0|]. rewrite Rinv_l by lra. pose proof (Rle_0_sqr (q - 1)) as Z. unfold Rsqr in Z. lra. }
-  replace (mass * exp (- δ) * / r) with (mass * / q) in L
-    by (unfold q; rewrite exp_Ropp; field; lra).
-  replace (mass * exp δ * r) with (mass * q) in U by (unfold q; ring).
-  pose proof (Rmult_le_compat_l mass _ _ M q2). apply Rabs_le. fold r. fold q. lra.
+  pose proof (mul_between _ _ _ _ _ _ (Rlt_le _ _ K0) K (Rlt_le 0 (1 - v) ltac:(lra)) R1) as D.
+  assert (D0 : 0 < (1 + E) * (1 - e) * (1 - v)) by (apply Rmult_lt_0_compat; lra).
+  set (d := (1 + E * (1 + ε)) * ρ) in *.
+  pose proof (quotient_bounds 1 1 1 _ _ d ltac:(lra) ltac:(lra) D0 D) as V.
+  set (r := / ((1 - v) * (1 - e))).
+  assert (P1 : 0 < (1 - v) * (1 - e)) by (apply Rmult_lt_0_compat; lra).
+  assert (r0 : 0 < r) by (apply Rinv_0_lt_compat; lra).
+  pose proof (exp_pos δ) as X0. assert (q0 : 0 < exp δ * r) by (apply Rmult_lt_0_compat; assumption).
+  assert (F : Rabs (1 / d - mass) <= mass * (exp δ * r - 1)).
+  { apply factor_error; [exact M | exact q0 |]. split.
+    - eapply Rle_trans; [|apply V]. apply Rle_trans with (sigmoid y * / r).
+      + replace (mass * / (exp δ * r)) with (mass * exp (- δ) * / r) by (rewrite exp_Ropp; field; lra).
+        apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, r0 | apply Q].
+      + rewrite SE. unfold r. rewrite Rinv_inv.
+        replace (1 / _) with (/ (1 + E) * (1 / ((1 + e) * (1 + v)))) by (field; lra).
+        apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat; lra|].
+        apply Rmult_le_reg_r with ((1 + e) * (1 + v)); [apply Rmult_lt_0_compat; lra|].
+        replace (1 / _ * _) with 1 by (field; lra).
+        assert (0 <= 1 - e * e <= 1) by nra. assert (0 <= 1 - v * v <= 1) by nra.
+        replace (_ * _) with ((1 - e * e) * (1 - v * v)) by ring. nra.
+    - eapply Rle_trans; [apply V|]. replace (1 / _) with (sigmoid y * r)
+        by (rewrite SE; unfold r; field; lra).
+      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; lra. }
+  replace (exp δ * ((1 + u) / ((1 - v) * (1 - e)))) with ((1 + u) * (exp δ * r)) by (unfold r; field; lra).
+  replace (((1 + u) * (exp δ * r) - 1) * mass + η)
+    with ((1 + u) * (mass * (exp δ * r - 1)) + u * mass + η) by ring.
+  apply (operation_step _ (1 / d)); auto. rewrite Rabs_pos_eq; lra.
 Qed.
 (*< bound.one-minus *)
 

@@ -207,10 +207,8 @@ Proof.
   assert (M : 1 - alpha_sink J s b = G) by apply (proj1 (sink_gate J s (fun _ => 0) b HJ)).
   pose proof (exp_pos (- y)) as YP. set (Ey := exp (- y)) in *.
   assert (Gt : G * exp (- ξ) <= / (1 + Ey) <= G * exp ξ).
-  { pose proof (mass_between J s b (fun x => x) 0 0 S (exp b + S) ξ y HJ ltac:(lra)
-      ltac:(intros x; rewrite Rminus_diag_eq, Rabs_R0 by reflexivity; lra) ltac:(lra)) as B. cbv zeta in B.
-    rewrite M in B. fold S in B. replace (/ (1 + Ey)) with (sigmoid y) by (unfold sigmoid, Ey, Rdiv; ring).
-    apply B; [lra | lra | exact Hy]. }
+  { pose proof (sigmoid_between J s b ξ y HJ Hy) as B. cbv zeta in B. rewrite M in B.
+    replace (/ (1 + Ey)) with (sigmoid y) by (unfold sigmoid, Ey, Rdiv; ring). exact B. }
   assert (G1 : 0 < G <= 1).
   { unfold G, sigmoid. pose proof (exp_pos (- (LSE J s - b))). split; [apply Rdiv_lt_0_compat; lra|].
     apply Rmult_le_reg_r with (1 + exp (- (LSE J s - b))); [lra|]. field_simplify; lra. }

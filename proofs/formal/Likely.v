@@ -7,8 +7,8 @@
    The bound holds for one order of summation, fixed before the roundings are. It is as large as what
    is rounded on the way, the partial sums; their squares are known on the mean over all orders.
 
-   A rounding multiplies by 1 + δ. [pick h] is the distribution of the next δ, a list of
-   (probability, value), after the roundings h: it may depend on all of them. *)
+   A rounding multiplies by 1 + δ. [pick u h] is the distribution of the next δ within u, a
+   list of (probability, value), after the roundings h: it may depend on all of them. *)
 
 From Coq Require Import Reals List Permutation Lia Lra.
 From Coquelicot Require Import Coquelicot.
@@ -167,118 +167,134 @@ Proof.
     rewrite Sum_map, Sum_const, IH by lia. ring.
 Qed.
 
-(* ---- a tree whose roundings are drawn ---- *)
+(* ---- a sum whose roundings are drawn ---- *)
+
+(*> bound.dot-likely *)
+Inductive plan :=
+  | Product (a b : R)             (* a b, exact *)
+  | Both (l r : plan)             (* what one operation adds *)
+  | Rounded (u : R) (t : plan).   (* its result, rounded: times 1 + δ, |δ| <= u *)
+(*< bound.dot-likely *)
 
 Section Walk.
   (*> bound.dot-likely *)
-  Variable pick : list R -> list (R * R).
+  Variable pick : R -> list R -> list (R * R).
+  Hypothesis pick_fair : forall u, 0 < u -> fair u (pick u).
   (*< bound.dot-likely *)
 
   (* The mean of k over all outcomes: k sees the computed value and the roundings so far. *)
-  Fixpoint run (t : tree) (h : list R) (k : R -> list R -> R) : R :=
+  Fixpoint run (t : plan) (h : list R) (k : R -> list R -> R) : R :=
     match t with
-    | Exact a b => k (a * b) h
-    | Prod a b => mean (pick h) (fun δ => k (a * b * (1 + δ)) (δ :: h))
-    | Add l r => run l h (fun x h => run r h (fun y h =>
-                   mean (pick h) (fun δ => k ((x + y) * (1 + δ)) (δ :: h))))
-    | Fma a b t => run t h (fun x h => mean (pick h) (fun δ => k ((a * b + x) * (1 + δ)) (δ :: h)))
+    | Product a b => k (a * b) h
+    | Both l r => run l h (fun x h => run r h (fun y h => k (x + y) h))
+    | Rounded u t => run t h (fun x h => mean (pick u h) (fun δ => k (x * (1 + δ)) (δ :: h)))
     end.
 
   (*> bound.dot-likely *)
-  Variable u : R.
-  Hypothesis u_pos : 0 < u.
-  Hypothesis pick_fair : fair u pick.
+  (* Every rounding errs; none by more than v. *)
+  Fixpoint within_all (v : R) (t : plan) : Prop :=
+    match t with
+    | Product _ _ => True
+    | Both l r => within_all v l /\ within_all v r
+    | Rounded u t => 0 < u <= v /\ within_all v t
+    end.
+
+  (* The exact sum, the sum of its terms' sizes, the largest value that roundings can reach, and the
+     squares of the roundings' largest sizes. *)
+  Fixpoint exactly (t : plan) : R :=
+    match t with
+    | Product a b => a * b
+    | Both l r => exactly l + exactly r
+    | Rounded _ t => exactly t
+    end.
+  Fixpoint sizes (t : plan) : R :=
+    match t with
+    | Product a b => Rabs (a * b)
+    | Both l r => sizes l + sizes r
+    | Rounded _ t => sizes t
+    end.
+  Fixpoint reach (t : plan) : R :=
+    match t with
+    | Product a b => Rabs (a * b)
+    | Both l r => reach l + reach r
+    | Rounded u t => (1 + u) * reach t
+    end.
+  Fixpoint walk (t : plan) : R :=
+    match t with
+    | Product _ _ => 0
+    | Both l r => walk l + walk r
+    | Rounded u t => walk t + (u * reach t) ^ 2
+    end.
+
+  (* All roundings, and those that the worst placed term meets. *)
+  Fixpoint rounds (t : plan) : nat :=
+    match t with
+    | Product _ _ => 0
+    | Both l r => rounds l + rounds r
+    | Rounded _ t => S (rounds t)
+    end.
+  Fixpoint deep (t : plan) : nat :=
+    match t with
+    | Product _ _ => 0
+    | Both l r => max (deep l) (deep r)
+    | Rounded _ t => S (deep t)
+    end.
   (*< bound.dot-likely *)
 
-  Lemma mean_le h f g : (forall δ, Rabs δ <= u -> f δ <= g δ) -> mean (pick h) f <= mean (pick h) g.
+  Lemma mean_le u h f g : 0 < u -> (forall δ, Rabs δ <= u -> f δ <= g δ) ->
+    mean (pick u h) f <= mean (pick u h) g.
   Proof.
-    intros H. apply Sum_le. intros [p δ] Ho. destruct (proj1 (pick_fair h) p δ Ho).
+    intros Hu H. apply Sum_le. intros [p δ] Ho. destruct (proj1 (pick_fair u Hu h) p δ Ho).
     apply Rmult_le_compat_l; [assumption | apply H; assumption].
   Qed.
 
-  Lemma run_le t : forall h k k', (forall v h, k v h <= k' v h) -> run t h k <= run t h k'.
+  Lemma run_le v t : within_all v t ->
+    forall h k k', (forall v h, k v h <= k' v h) -> run t h k <= run t h k'.
   Proof.
-    induction t as [| |l IHl r IHr|a b t IH]; simpl; intros h k k' H; auto.
-    - apply mean_le. auto.
-    - apply IHl. intros. apply IHr. intros. apply mean_le. auto.
-    - apply IH. intros. apply mean_le. auto.
+    induction t as [|l IHl r IHr|u t IH]; cbn [run within_all]; intros W h k k' H; auto.
+    - apply IHl; [tauto|]. intros. apply IHr; [tauto|]. intros. apply H.
+    - apply IH; [tauto|]. intros. apply mean_le; [tauto|]. auto.
   Qed.
 
-  Lemma mean_plus h f g : mean (pick h) (fun δ => f δ + g δ) = mean (pick h) f + mean (pick h) g.
+  Lemma mean_plus u h f g :
+    mean (pick u h) (fun δ => f δ + g δ) = mean (pick u h) f + mean (pick u h) g.
   Proof. unfold mean. rewrite <- Sum_plus. apply Sum_ext. intros. ring. Qed.
 
-  Lemma run_ext t h k k' : (forall v h, k v h = k' v h) -> run t h k = run t h k'.
-  Proof. intros H. apply Rle_antisym; apply run_le; intros; rewrite H; apply Rle_refl. Qed.
-
-  Lemma run_plus t : forall h k k',
-    run t h (fun v h => k v h + k' v h) = run t h k + run t h k'.
+  Lemma run_ext v t : within_all v t ->
+    forall h k k', (forall v h, k v h = k' v h) -> run t h k = run t h k'.
   Proof.
-    induction t as [| |l IHl r IHr|a b t IH]; simpl; intros h k k'; auto.
-    - apply mean_plus.
-    - rewrite <- IHl. apply run_ext. intros. rewrite <- IHr. apply run_ext. intros. apply mean_plus.
-    - rewrite <- IH. apply run_ext. intros. apply mean_plus.
+    intros W h k k' H. apply Rle_antisym; apply (run_le v t W); intros; rewrite H; apply Rle_refl.
   Qed.
 
-  (*> bound.dot-likely *)
-  Let A t := absdot (terms t).
+  Lemma run_plus v t : within_all v t -> forall h k k',
+    run t h (fun v h => k v h + k' v h) = run t h k + run t h k'.
+  Proof.
+    induction t as [|l IHl r IHr|u t IH]; cbn [run within_all]; intros W h k k'; auto.
+    - rewrite <- IHl by tauto. apply (run_ext v); [tauto|]. intros. apply IHr. tauto.
+    - rewrite <- IH by tauto. apply (run_ext v); [tauto|]. intros. apply mean_plus.
+  Qed.
 
-  (* The largest value that a tree can reach, and the squares of its roundings' largest sizes. *)
-  Let top t := (1 + u) ^ depth t * A t.
-  Fixpoint walk (t : tree) : R :=
-    match t with
-    | Exact _ _ => 0
-    | Prod a b => (u * Rabs (a * b)) ^ 2
-    | Add l r => walk l + walk r + (u * (top l + top r)) ^ 2
-    | Fma a b t => walk t + (u * (Rabs (a * b) + top t)) ^ 2
-    end.
-  (*< bound.dot-likely *)
-
-  Lemma rounded_top x X δ : Rabs x <= X -> Rabs δ <= u -> Rabs (x * (1 + δ)) <= (1 + u) * X.
+  Lemma rounded_reach u x X δ : Rabs x <= X -> Rabs δ <= u -> Rabs (x * (1 + δ)) <= (1 + u) * X.
   Proof.
     intros Hx Hδ. rewrite Rabs_mult, Rmult_comm. apply Rmult_le_compat; try apply Rabs_pos; auto.
     pose proof (Rabs_triang 1 δ). rewrite Rabs_R1 in H. lra.
   Qed.
 
-  Lemma A_nonneg t : 0 <= A t.
-  Proof. apply absdot_nonneg. Qed.
-
-  Lemma pow_ge_1 n : 1 <= (1 + u) ^ n.
-  Proof. apply pow_R1_Rle. lra. Qed.
-
-  Lemma top_parts t : top t >= match t with
-    | Exact a b => Rabs (a * b)
-    | Prod a b => (1 + u) * Rabs (a * b)
-    | Add l r => (1 + u) * (top l + top r)
-    | Fma a b t => (1 + u) * (Rabs (a * b) + top t)
-    end.
-  Proof.
-    unfold top, A. destruct t as [a b|a b|l r|a b t]; cbn [depth terms pow]; unfold absdot;
-      rewrite ?Sum_app; cbn [Sum fst snd]; try lra.
-    - pose proof (A_nonneg l) as L. pose proof (A_nonneg r) as R1. unfold A, absdot in *.
-      pose proof (Rle_pow (1 + u) (depth l) (max (depth l) (depth r)) ltac:(lra) ltac:(lia)) as P1.
-      pose proof (Rle_pow (1 + u) (depth r) (max (depth l) (depth r)) ltac:(lra) ltac:(lia)) as P2.
-      pose proof (Rmult_le_compat_r _ _ _ L P1). pose proof (Rmult_le_compat_r _ _ _ R1 P2).
-      rewrite Rmult_assoc. apply Rle_ge, Rmult_le_compat_l; lra.
-    - pose proof (Rabs_pos (a * b)) as L. pose proof (pow_ge_1 (depth t)) as P1.
-      pose proof (Rmult_le_compat_r _ _ _ L P1). rewrite Rmult_assoc.
-      apply Rle_ge, Rmult_le_compat_l; lra.
-  Qed.
-
   (* One rounding of x: the exponential moment grows by e^(θ² (u X)² / 2). *)
-  Lemma round_moment θ K x X y h (k : R -> list R -> R) : 0 <= K -> Rabs x <= X ->
+  Lemma round_moment u θ K x X y h (k : R -> list R -> R) : 0 < u -> 0 <= K -> Rabs x <= X ->
     (forall δ, Rabs δ <= u -> k (x * (1 + δ)) (δ :: h) <= K * exp (θ * (x * (1 + δ) - y))) ->
-    mean (pick h) (fun δ => k (x * (1 + δ)) (δ :: h)) <=
+    mean (pick u h) (fun δ => k (x * (1 + δ)) (δ :: h)) <=
       K * exp (θ ^ 2 * (u * X) ^ 2 / 2) * exp (θ * (x - y)).
   Proof.
-    intros HK Hx Hk. eapply Rle_trans; [apply mean_le, Hk|].
-    apply Rle_trans with (K * exp (θ * (x - y)) * mean (pick h) (fun δ => exp (θ * x * δ))).
+    intros u_pos HK Hx Hk. eapply Rle_trans; [apply mean_le; [exact u_pos | exact Hk]|].
+    apply Rle_trans with (K * exp (θ * (x - y)) * mean (pick u h) (fun δ => exp (θ * x * δ))).
     - right. unfold mean. rewrite <- Sum_scal_l. apply Sum_ext. intros o.
       replace (θ * (x * (1 + snd o) - y)) with (θ * (x - y) + θ * x * snd o) by ring.
       rewrite exp_plus. ring.
     - replace (K * exp (θ ^ 2 * (u * X) ^ 2 / 2) * exp (θ * (x - y)))
         with (K * exp (θ * (x - y)) * exp (θ ^ 2 * (u * X) ^ 2 / 2)) by ring.
       apply Rmult_le_compat_l; [apply Rmult_le_pos; [exact HK | apply Rlt_le, exp_pos]|].
-      eapply Rle_trans; [apply (centred_exp u pick h (θ * x) u_pos pick_fair)|].
+      eapply Rle_trans; [apply (centred_exp u (pick u) h (θ * x) u_pos (pick_fair u u_pos))|].
       apply exp_le. apply Rmult_le_compat_r; [lra|].
       replace ((θ * x * u) ^ 2) with ((θ * u) ^ 2 * (x * x)) by ring.
       replace (θ ^ 2 * (u * X) ^ 2) with ((θ * u) ^ 2 * (X * X)) by ring.
@@ -287,125 +303,143 @@ Section Walk.
       apply Rmult_le_compat; auto using Rabs_pos.
   Qed.
 
-  Lemma moment t θ : forall K h k, 0 <= K ->
-    (forall v h, Rabs v <= top t -> k v h <= K * exp (θ * (v - dot (terms t)))) ->
+  Lemma moment v t θ : within_all v t -> forall K h k, 0 <= K ->
+    (forall x h, Rabs x <= reach t -> k x h <= K * exp (θ * (x - exactly t))) ->
     run t h k <= K * exp (θ ^ 2 * walk t / 2).
   Proof.
-    induction t as [a b|a b|l IHl r IHr|a b t IH]; intros K h k HK Hk; cbn [run walk];
-      pose proof (top_parts) as TP.
-    - eapply Rle_trans; [apply Hk|].
-      + specialize (TP (Exact a b)). cbv beta iota in TP. lra.
-      + unfold dot. simpl. right. f_equal. f_equal. field.
-    - eapply Rle_trans; [apply (round_moment θ K (a * b) (Rabs (a * b)) (a * b)); auto; try lra|].
-      + intros δ Hδ. eapply Rle_trans; [apply Hk|].
-        * eapply Rle_trans; [apply (rounded_top _ (Rabs (a * b))); [lra | exact Hδ]|].
-          specialize (TP (Prod a b)). cbv beta iota in TP. lra.
-        * unfold dot. simpl. rewrite Rplus_0_r. lra.
-      + rewrite Rminus_diag_eq, Rmult_0_r, exp_0, Rmult_1_r by reflexivity. lra.
-    - set (c := exp (θ ^ 2 * (u * (top l + top r)) ^ 2 / 2)).
-      assert (0 < c) by apply exp_pos.
-      eapply Rle_trans; [apply (IHl (K * c * exp (θ ^ 2 * walk r / 2)))|].
-      + repeat apply Rmult_le_pos; try lra. apply Rlt_le, exp_pos.
+    induction t as [a b|l IHl r IHr|u t IH]; cbn [run within_all walk reach exactly];
+      intros W K h k HK Hk.
+    - eapply Rle_trans; [apply Hk, Rle_refl|]. rewrite Rminus_diag_eq by reflexivity.
+      right. f_equal. f_equal. field.
+    - eapply Rle_trans; [apply (IHl (proj1 W) (K * exp (θ ^ 2 * walk r / 2)))|].
+      + apply Rmult_le_pos; [exact HK | apply Rlt_le, exp_pos].
       + intros x h1 Hx.
-        replace (K * c * exp (θ ^ 2 * walk r / 2) * exp (θ * (x - dot (terms l))))
-          with (K * c * exp (θ * (x - dot (terms l))) * exp (θ ^ 2 * walk r / 2)) by ring.
-        apply IHr; [repeat apply Rmult_le_pos; try lra; apply Rlt_le, exp_pos|].
-        intros y h2 Hy.
-        replace (K * c * exp (θ * (x - dot (terms l))) * exp (θ * (y - dot (terms r))))
-          with (K * c * exp (θ * (x + y - dot (terms (Add l r))))).
-        * apply round_moment; auto.
-          -- pose proof (Rabs_triang x y). lra.
-          -- intros δ Hδ. apply Hk. eapply Rle_trans;
-               [apply (rounded_top _ (top l + top r)); [pose proof (Rabs_triang x y); lra | exact Hδ]|].
-             specialize (TP (Add l r)). cbv beta iota in TP. lra.
-        * rewrite (Rmult_assoc (K * c)), <- exp_plus. f_equal. f_equal.
-          unfold dot. cbn [terms]. rewrite Sum_app. ring.
-      + unfold c. rewrite !(Rmult_assoc K), <- !exp_plus. right. f_equal. f_equal. field.
-    - set (c := exp (θ ^ 2 * (u * (Rabs (a * b) + top t)) ^ 2 / 2)).
+        replace (K * exp (θ ^ 2 * walk r / 2) * exp (θ * (x - exactly l)))
+          with (K * exp (θ * (x - exactly l)) * exp (θ ^ 2 * walk r / 2)) by ring.
+        apply (IHr (proj2 W)); [apply Rmult_le_pos; [exact HK | apply Rlt_le, exp_pos]|].
+        intros y h2 Hy. eapply Rle_trans; [apply Hk|].
+        * pose proof (Rabs_triang x y). lra.
+        * rewrite (Rmult_assoc K), <- exp_plus. right. f_equal. f_equal. ring.
+      + rewrite (Rmult_assoc K), <- exp_plus. right. f_equal. f_equal. field.
+    - destruct W as [[u_pos _] W]. set (c := exp (θ ^ 2 * (u * reach t) ^ 2 / 2)).
       assert (0 < c) by apply exp_pos.
-      eapply Rle_trans; [apply (IH (K * c)); [apply Rmult_le_pos; lra|] |].
-      + intros x h1 Hx.
-        replace (θ * (x - dot (terms t))) with (θ * (a * b + x - dot (terms (Fma a b t))))
-          by (unfold dot; simpl; ring).
-        assert (Rabs (a * b + x) <= Rabs (a * b) + top t) by (pose proof (Rabs_triang (a * b) x); lra).
-        apply round_moment; auto. intros δ Hδ. apply Hk.
-        eapply Rle_trans; [apply (rounded_top _ (Rabs (a * b) + top t)); assumption|].
-        specialize (TP (Fma a b t)). cbv beta iota in TP. lra.
-      + unfold c. rewrite !(Rmult_assoc K), <- !exp_plus. right. f_equal. f_equal. field.
+      eapply Rle_trans; [apply (IH W (K * c)); [apply Rmult_le_pos; lra|] |].
+      + intros x h1 Hx. apply round_moment; auto.
+        intros δ Hδ. apply Hk. apply rounded_reach; assumption.
+      + unfold c. rewrite (Rmult_assoc K), <- exp_plus. right. f_equal. f_equal. field.
   Qed.
 
-  Lemma top_nonneg t : 0 <= top t.
-  Proof. apply Rmult_le_pos; [pose proof (pow_ge_1 (depth t)); lra | apply A_nonneg]. Qed.
-
-  (* Every rounding is at most u times the top. *)
-  Lemma walk_le t : walk t <= INR (roundings t) * (u * top t) ^ 2.
+  Lemma reach_nonneg v t : within_all v t -> 0 <= reach t.
   Proof.
-    assert (Sq : forall x y, 0 <= x <= y -> (u * x) ^ 2 <= (u * y) ^ 2)
-      by (intros; apply pow_incr; split; [apply Rmult_le_pos | apply Rmult_le_compat_l]; lra).
-    induction t as [a b|a b|l IHl r IHr|a b t IH]; cbn [walk roundings].
+    induction t as [a b|l IHl r IHr|u t IH]; cbn [within_all reach]; intros W.
+    - apply Rabs_pos.
+    - pose proof (IHl (proj1 W)). pose proof (IHr (proj2 W)). lra.
+    - apply Rmult_le_pos; [lra | apply IH; tauto].
+  Qed.
+
+  Lemma sizes_nonneg t : 0 <= sizes t.
+  Proof. induction t; cbn [sizes]; [apply Rabs_pos | lra | assumption]. Qed.
+
+  Lemma reach_le v t : 0 <= v -> within_all v t -> reach t <= (1 + v) ^ deep t * sizes t.
+  Proof.
+    intros Hv. induction t as [a b|l IHl r IHr|u t IH]; cbn [within_all reach deep sizes]; intros W.
     - simpl. lra.
-    - pose proof (top_parts (Prod a b)) as TP. cbv beta iota in TP.
-      pose proof (Rabs_pos (a * b)). simpl INR. rewrite Rmult_1_l. apply Sq. nra.
-    - pose proof (top_parts (Add l r)) as TP. cbv beta iota in TP.
-      pose proof (top_nonneg l). pose proof (top_nonneg r). rewrite S_INR, plus_INR.
-      assert (top l + top r <= top (Add l r)) by nra.
-      pose proof (Sq (top l) (top (Add l r)) ltac:(lra)).
-      pose proof (Sq (top r) (top (Add l r)) ltac:(lra)).
-      pose proof (Sq (top l + top r) (top (Add l r)) ltac:(lra)).
-      pose proof (Rmult_le_compat_l _ _ _ (pos_INR (roundings l)) H2).
-      pose proof (Rmult_le_compat_l _ _ _ (pos_INR (roundings r)) H3). lra.
-    - pose proof (top_parts (Fma a b t)) as TP. cbv beta iota in TP.
-      pose proof (top_nonneg t). pose proof (Rabs_pos (a * b)). rewrite S_INR.
-      assert (Rabs (a * b) + top t <= top (Fma a b t)) by nra.
-      pose proof (Sq (top t) (top (Fma a b t)) ltac:(lra)).
-      pose proof (Sq (Rabs (a * b) + top t) (top (Fma a b t)) ltac:(lra)).
-      pose proof (Rmult_le_compat_l _ _ _ (pos_INR (roundings t)) H2). lra.
+    - specialize (IHl (proj1 W)). specialize (IHr (proj2 W)).
+      pose proof (Rle_pow (1 + v) (deep l) (max (deep l) (deep r)) ltac:(lra) ltac:(lia)) as P1.
+      pose proof (Rle_pow (1 + v) (deep r) (max (deep l) (deep r)) ltac:(lra) ltac:(lia)) as P2.
+      pose proof (Rmult_le_compat_r _ _ _ (sizes_nonneg l) P1).
+      pose proof (Rmult_le_compat_r _ _ _ (sizes_nonneg r) P2). lra.
+    - destruct W as [Hu W]. cbn [pow]. rewrite Rmult_assoc.
+      apply Rmult_le_compat; [lra | apply (reach_nonneg v), W | lra | apply IH, W].
   Qed.
 
-  Definition probability (t : tree) (event : R -> Prop) (dec : forall v, {event v} + {~ event v}) : R :=
-    run t [] (fun v _ => if dec v then 1 else 0).
-
-  Fixpoint again (n : nat) (x : R) : tree :=
-    match n with O => Exact x 1 | S n => Fma 0 0 (again n x) end.
-
-  Lemma again_facts n x : depth (again n x) = n /\ roundings (again n x) = n /\
-    dot (terms (again n x)) = x /\ absdot (terms (again n x)) = Rabs x.
+  (* Every rounding is at most v times the largest value. *)
+  Lemma walk_le v t X : 0 <= v -> within_all v t -> reach t <= X ->
+    walk t <= INR (rounds t) * (v * X) ^ 2.
   Proof.
-    induction n as [|n (D & R & S & T)]; unfold dot, absdot in *; cbn [again depth roundings terms Sum fst snd].
-    - rewrite Rmult_1_r, !Rplus_0_r. auto.
-    - rewrite D, R, S, T, Rmult_0_l, Rabs_R0, !Rplus_0_l. auto.
+    intros Hv. revert X. induction t as [a b|l IHl r IHr|u t IH]; cbn [within_all reach rounds walk];
+      intros X W HX.
+    - simpl. lra.
+    - destruct W as [Wl Wr]. pose proof (reach_nonneg v l Wl). pose proof (reach_nonneg v r Wr).
+      rewrite plus_INR. pose proof (IHl X Wl ltac:(lra)). pose proof (IHr X Wr ltac:(lra)). lra.
+    - destruct W as [Hu W]. pose proof (reach_nonneg v t W) as P0.
+      assert (reach t <= X) by nra. rewrite S_INR. pose proof (IH X W H).
+      assert ((u * reach t) ^ 2 <= (v * X) ^ 2); [|lra].
+      apply pow_incr. split; [apply Rmult_le_pos; lra | apply Rmult_le_compat; lra].
   Qed.
 
   (*> bound.dot-likely *)
-  (* In one order of summation, W at least the squares of u times the largest size of each number
-     that is rounded: an error of λ sqrt W or more has probability at most 2 e^(-λ²/2). *)
-  Theorem bound_dot_likely_walk (t : tree) (λ W : R) : 0 < λ -> walk t <= W -> 0 < W ->
-    let limit := λ * sqrt W in
-    probability t (fun v => limit <= Rabs (v - dot (terms t)))
-      (fun v => Rle_dec limit (Rabs (v - dot (terms t)))) <= 2 * exp (- (λ ^ 2 / 2)).
+  Definition probability (t : plan) (event : R -> Prop) (dec : forall v, {event v} + {~ event v}) : R :=
+    run t [] (fun v _ => if dec v then 1 else 0).
+
+  (* Of an error as large as that, or larger. *)
+  Definition odds (t : plan) (limit : R) : R :=
+    probability t (fun y => limit <= Rabs (y - exactly t))
+      (fun y => Rle_dec limit (Rabs (y - exactly t))).
+  (*< bound.dot-likely *)
+
+  (*> bound.dot-likely *)
+  Fixpoint again (u : R) (n : nat) (x : R) : plan :=
+    match n with O => Product x 1 | S n => Rounded u (again u n x) end.
+  (*< bound.dot-likely *)
+
+  Lemma again_facts u n x : 0 < u -> within_all u (again u n x) /\ deep (again u n x) = n /\
+    rounds (again u n x) = n /\ exactly (again u n x) = x /\ sizes (again u n x) = Rabs x.
   Proof.
-    intros Hλ HW W_pos limit. pose proof (sqrt_lt_R0 _ W_pos) as Hs.
+    intros Hu. induction n as [|n (W & D & N & E & S)];
+      cbn [again within_all deep rounds exactly sizes].
+    - rewrite Rmult_1_r. auto.
+    - rewrite D, N, E, S. repeat split; auto; lra.
+  Qed.
+
+  (* The trees of Summation.v, one format for all roundings: such a plan. *)
+  Fixpoint plan_of (u : R) (t : tree) : plan :=
+    match t with
+    | Exact a b => Product a b
+    | Prod a b => Rounded u (Product a b)
+    | Add l r => Rounded u (Both (plan_of u l) (plan_of u r))
+    | Fma a b t => Rounded u (Both (Product a b) (plan_of u t))
+    end.
+
+  Lemma plan_of_tree u t : 0 < u -> within_all u (plan_of u t) /\
+    exactly (plan_of u t) = dot (terms t) /\ sizes (plan_of u t) = absdot (terms t) /\
+    rounds (plan_of u t) = roundings t /\ deep (plan_of u t) = depth t.
+  Proof.
+    intros Hu. unfold dot, absdot.
+    induction t as [a b|a b|l (Wl & El & Sl & Nl & Dl) r (Wr & Er & Sr & Nr & Dr)|a b t (W & E & S & N & D)];
+      cbn [plan_of within_all exactly sizes rounds deep terms roundings depth];
+      rewrite ?Sum_app; cbn [Sum fst snd]; repeat split; auto; try lra; try lia.
+  Qed.
+
+  (*> bound.dot-likely *)
+  (* In one order of summation, each rounding within a u of its own, W at least the squares of u
+     times the largest size of each number that is rounded: an error of λ sqrt W or more has
+     probability at most 2 e^(-λ²/2). *)
+  Theorem bound_dot_likely_walk (t : plan) (v λ W : R) : within_all v t ->
+    0 < λ -> walk t <= W -> 0 < W -> odds t (λ * sqrt W) <= 2 * exp (- (λ ^ 2 / 2)).
+  Proof.
+    intros Ht Hλ HW W_pos. set (limit := λ * sqrt W). unfold odds, probability. pose proof (sqrt_lt_R0 _ W_pos) as Hs.
     pose proof (sqrt_sqrt _ (Rlt_le _ _ W_pos)) as Ss.
     (* Markov's inequality on e^(θ error) and e^(-θ error), θ = λ / sqrt W *)
     set (θ := λ / sqrt W). assert (θ_pos : 0 < θ) by (apply Rdiv_lt_0_compat; lra).
-    set (e v := v - dot (terms t)).
+    set (e y := y - exactly t).
     assert (θl : θ * limit = λ ^ 2) by (unfold θ, limit; field; lra).
-    apply Rle_trans with (run t [] (fun v _ => exp (- λ ^ 2) * exp (θ * e v)
-                                             + exp (- λ ^ 2) * exp (- θ * e v))).
-    - apply run_le. intros v _. pose proof (exp_pos (- λ ^ 2)) as E0.
-      pose proof (exp_pos (θ * e v)) as E1. pose proof (exp_pos (- θ * e v)) as E2.
+    apply Rle_trans with (run t [] (fun y _ => exp (- λ ^ 2) * exp (θ * e y)
+                                             + exp (- λ ^ 2) * exp (- θ * e y))).
+    - apply (run_le v t Ht). intros y _. pose proof (exp_pos (- λ ^ 2)) as E0.
+      pose proof (exp_pos (θ * e y)) as E1. pose proof (exp_pos (- θ * e y)) as E2.
       rewrite <- !exp_plus. destruct (Rle_dec limit _) as [L|L].
-      + fold (e v) in L. assert (H : θ * limit <= θ * Rabs (e v)) by (apply Rmult_le_compat_l; lra).
-        rewrite θl in H. unfold Rabs in H. destruct (Rcase_abs (e v)) as [N|N].
-        * pose proof (exp_le 0 (- λ ^ 2 + - θ * e v) ltac:(lra)) as X. rewrite exp_0 in X.
-          pose proof (exp_pos (- λ ^ 2 + θ * e v)). lra.
-        * pose proof (exp_le 0 (- λ ^ 2 + θ * e v) ltac:(lra)) as X. rewrite exp_0 in X.
-          pose proof (exp_pos (- λ ^ 2 + - θ * e v)). lra.
-      + pose proof (exp_pos (- λ ^ 2 + θ * e v)). pose proof (exp_pos (- λ ^ 2 + - θ * e v)). lra.
-    - rewrite run_plus. pose proof (Rlt_le _ _ (exp_pos (- λ ^ 2))) as E0.
-      pose proof (moment t θ _ [] (fun v _ => exp (- λ ^ 2) * exp (θ * e v)) E0
+      + fold (e y) in L. assert (H : θ * limit <= θ * Rabs (e y)) by (apply Rmult_le_compat_l; lra).
+        rewrite θl in H. unfold Rabs in H. destruct (Rcase_abs (e y)) as [N|N].
+        * pose proof (exp_le 0 (- λ ^ 2 + - θ * e y) ltac:(lra)) as X. rewrite exp_0 in X.
+          pose proof (exp_pos (- λ ^ 2 + θ * e y)). lra.
+        * pose proof (exp_le 0 (- λ ^ 2 + θ * e y) ltac:(lra)) as X. rewrite exp_0 in X.
+          pose proof (exp_pos (- λ ^ 2 + - θ * e y)). lra.
+      + pose proof (exp_pos (- λ ^ 2 + θ * e y)). pose proof (exp_pos (- λ ^ 2 + - θ * e y)). lra.
+    - rewrite (run_plus v t Ht). pose proof (Rlt_le _ _ (exp_pos (- λ ^ 2))) as E0.
+      pose proof (moment v t θ Ht _ [] (fun y _ => exp (- λ ^ 2) * exp (θ * e y)) E0
                     ltac:(intros; apply Rle_refl)) as M1.
-      pose proof (moment t (- θ) _ [] (fun v _ => exp (- λ ^ 2) * exp (- θ * e v)) E0
+      pose proof (moment v t (- θ) Ht _ [] (fun y _ => exp (- λ ^ 2) * exp (- θ * e y)) E0
                     ltac:(intros; apply Rle_refl)) as M2.
       replace ((- θ) ^ 2) with (θ ^ 2) in M2 by ring.
       assert (X : exp (- λ ^ 2) * exp (θ ^ 2 * walk t / 2) <= exp (- (λ ^ 2 / 2))); [|lra].
@@ -415,33 +449,33 @@ Section Walk.
       right. rewrite <- Ss. unfold θ. field. lra.
   Qed.
 
-  (* Any tree with m roundings, the worst placed term meeting D of them: an error of
+  (* m roundings, none beyond u, the worst placed term meeting D of them: an error of
      λ sqrt(m) u (1 + u)^D sum |a b| or more is as seldom. *)
-  Theorem bound_dot_likely (t : tree) (λ : R) : 0 < λ -> A t > 0 -> (0 < roundings t)%nat ->
-    let limit := λ * sqrt (INR (roundings t)) * (u * ((1 + u) ^ depth t * A t)) in
-    probability t (fun v => limit <= Rabs (v - dot (terms t)))
-      (fun v => Rle_dec limit (Rabs (v - dot (terms t)))) <= 2 * exp (- (λ ^ 2 / 2)).
+  Theorem bound_dot_likely (t : plan) (u λ : R) : 0 < u -> within_all u t ->
+    0 < λ -> sizes t > 0 -> (0 < rounds t)%nat ->
+    odds t (λ * sqrt (INR (rounds t)) * (u * ((1 + u) ^ deep t * sizes t))) <=
+      2 * exp (- (λ ^ 2 / 2)).
   Proof.
-    intros Hλ HA Hm limit. fold (top t) in limit.
-    assert (Hm' : 0 < INR (roundings t)) by (apply (lt_INR 0), Hm).
-    assert (Ht : 0 < top t) by (apply Rmult_lt_0_compat; [pose proof (pow_ge_1 (depth t)); lra | lra]).
-    assert (Hut : 0 < u * top t) by (apply Rmult_lt_0_compat; lra).
-    pose proof (bound_dot_likely_walk t λ (INR (roundings t) * (u * top t) ^ 2) Hλ (walk_le t)
+    intros Hu Ht Hλ HA Hm. set (top := (1 + u) ^ deep t * sizes t) in *.
+    assert (Hm' : 0 < INR (rounds t)) by (apply (lt_INR 0), Hm).
+    assert (0 < top) by (apply Rmult_lt_0_compat; [apply pow_lt; lra | lra]).
+    assert (Hut : 0 < u * top) by (apply Rmult_lt_0_compat; lra).
+    pose proof (bound_dot_likely_walk t u λ (INR (rounds t) * (u * top) ^ 2) Ht Hλ
+      (walk_le u t top (Rlt_le _ _ Hu) Ht (reach_le u t (Rlt_le _ _ Hu) Ht))
       ltac:(apply Rmult_lt_0_compat; [exact Hm' | apply pow_lt; exact Hut])) as B.
     rewrite sqrt_mult, sqrt_pow2 in B by (try apply pow2_ge_0; lra).
     rewrite <- Rmult_assoc in B. exact B.
   Qed.
 
   (* n roundings of one number, one after the other. *)
-  Theorem bound_dot_likely_again (n : nat) (x λ : R) : 0 < λ -> x <> 0 -> (0 < n)%nat ->
-    let limit := λ * sqrt (INR n) * (u * ((1 + u) ^ n * Rabs x)) in
-    probability (again n x) (fun v => limit <= Rabs (v - x)) (fun v => Rle_dec limit (Rabs (v - x)))
-      <= 2 * exp (- (λ ^ 2 / 2)).
+  Theorem bound_dot_likely_again (u : R) (n : nat) (x λ : R) : 0 < u ->
+    0 < λ -> x <> 0 -> (0 < n)%nat ->
+    odds (again u n x) (λ * sqrt (INR n) * (u * ((1 + u) ^ n * Rabs x))) <= 2 * exp (- (λ ^ 2 / 2)).
   Proof.
-    intros Hλ Hx Hn limit. pose proof (Rabs_pos_lt x Hx) as X.
-    destruct (again_facts n x) as (D & R & S & T).
-    pose proof (bound_dot_likely (again n x) λ Hλ) as B. unfold A in B.
-    rewrite D, R, S, T in B. apply B; [lra | exact Hn].
+    intros Hu Hλ Hx Hn. pose proof (Rabs_pos_lt x Hx) as X.
+    destruct (again_facts u n x Hu) as (W & D & N & E & S).
+    pose proof (bound_dot_likely (again u n x) u λ Hu W Hλ) as B.
+    rewrite D, N, S in B. apply B; [lra | exact Hn].
   Qed.
 
   (* The squared partial sums of n terms add up, on the mean over all n! orders, to this. *)

@@ -54,7 +54,7 @@ static void take(worst *w, const row *r, double mass, double bound) {
 
 int main(void) {
     uint64_t state = 7;
-    worst w[3] = {{0}};
+    worst w[5] = {{0}};
     double gone = 0; // largest alpha_s for which the difference was still not zero
     for (size_t round = 0; round < ROUNDS; round++) {
         row r = draw(&state, 10 + next_real(&state, 30));
@@ -66,16 +66,20 @@ int main(void) {
         double p = (1 + eta) * (1 + sinkproof_gamma((double)r.n, u)) - 1;
         take(&w[0], &r, 1 - sink / den,
              sinkproof_mass_subtracted(u, (1 + eta) * (1 + u) / (1 - p) - 1, r.odds));
-        take(&w[1], &r, sum / den, sinkproof_mass_quotient(u, p));
+        take(&w[1], &r, sum / den, sinkproof_mass_quotient(u, p, p));
+        // the same sums, divided in binary64: what the quotient adds is u of that format
+        take(&w[3], &r, (double)sum / (double)den, sinkproof_mass_quotient(0x1p-53, p, p));
         // y = fl(fl(top + log S') - b): the logarithm, its declared error, two roundings.
         float lse = top + logf(alone), y = lse - r.b;
         double delta = -log1p(-p) + ulp * (fabs(r.lse - top) + p) + u * (fabs(r.lse) + 1e-3 + p);
         delta = (delta + u * fabs((double)y)) * (1 + 4 * u);
-        take(&w[2], &r, 1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, ulp, delta));
+        take(&w[2], &r, 1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, u, ulp, delta));
+        take(&w[4], &r, 1 / (double)(1 + expf(-y)), sinkproof_mass_sigmoid(0x1p-53, u, ulp, delta));
         if (1 - sink / den > 0) gone = sinkproof_worst(gone, r.odds);
     }
-    const char *names[] = {"by subtraction", "as a quotient of sums", "as a sigmoid"};
-    for (int k = 0; k < 3; k++)
+    const char *names[] = {"by subtraction", "as a quotient of sums", "as a sigmoid",
+                           "as a quotient in binary64", "as a sigmoid divided in binary64"};
+    for (int k = 0; k < 5; k++)
         ok(w[k].share <= 1,
            "bound.one-minus %s worst=%.4g bound=1 (error %.3g of %.3g), lost %.1f bits", names[k],
            w[k].share, w[k].error, w[k].bound, w[k].bits);
