@@ -14,7 +14,7 @@ sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
                                              const sinkproof_layer *layer, size_t h, double *work) {
     //> sink.softmax1
     if (sinkproof_sinks_stored(config) == SINKPROOF_SINK_NOTHING)
-        return (sinkproof_normaliser){.logit = 0};
+        return (sinkproof_normaliser){.logit = sinkproof_sinks_constant(config)};
     //< sink.softmax1
     if (sinkproof_sinks_stored(config) == SINKPROOF_SINK_KEY) {
         sinkproof_matrix_row(&layer->sinks, h, work);

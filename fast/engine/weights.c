@@ -5,6 +5,8 @@
 // two matrices are whole streams of their own.
 #include "fast/engine/weights.h"
 
+#include "ref/model/sinks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,8 @@ enum {
 
 bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
                              sinkproof_error *error) {
-    *list = (sinkproof_pack_list){.room = TENSORS_OF_LAYER + 4 * config->n_experts};
+    *list = (sinkproof_pack_list){.room = TENSORS_OF_LAYER + 4 * config->n_experts,
+                                  .sink = (float)sinkproof_sinks_constant(config)};
     list->jobs = calloc(list->room, sizeof *list->jobs);
     return list->jobs != NULL || sinkproof_fail(error, "no memory for a list of weights");
 }
@@ -64,11 +67,14 @@ static const float *place_vector(layout *at, const sinkproof_matrix *from) {
                                               vector_length(from->cols) * sizeof(float));
 }
 
-// A model that stores none has zeros (sink.softmax1), here for as many as a row of queries has.
+// A model that stores none has one logit for all heads (sink.softmax1: 0), here for as many as a
+// row of queries has.
 static const float *place_sinks(layout *at, const sinkproof_layer *layer) {
     sinkproof_matrix sinks = layer->sinks;
     if (sinks.count == 0) sinks.cols = layer->w_q.rows;
-    return place_vector(at, &sinks);
+    const float *sinks_h = place_vector(at, &sinks);
+    at->list->jobs[at->list->n_jobs - 1].absent = at->list->sink;
+    return sinks_h;
 }
 
 static sinkproof_packed place_matrix(layout *at, const sinkproof_matrix *weight,
@@ -116,10 +122,10 @@ void sinkproof_pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *un
 
 static void pack_vector(const sinkproof_pack_job *job, double *work) {
     float *to = (float *)(void *)job->to;
-    size_t stored = job->from.count > 0 ? job->from.cols : 0;
-    if (stored > 0) sinkproof_matrix_row(&job->from, 0, work);
+    bool stored = job->from.count > 0;
+    if (stored) sinkproof_matrix_row(&job->from, 0, work);
     for (size_t c = 0; c < vector_length(job->from.cols); c++)
-        to[c] = c < stored ? (float)work[c] : 0;
+        to[c] = c >= job->from.cols ? 0 : stored ? (float)work[c] : job->absent;
 }
 
 void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *work) {

@@ -28,6 +28,7 @@ typedef struct sinkproof_pack_job {
     sinkproof_matrix from;
     sinkproof_panel_format format;
     bool vector;
+    float absent; // what a vector of numbers that the model does not store is made of
     uint8_t *to;
     size_t panels;     // 1 for a vector
     size_t first_unit; // of the list
@@ -39,6 +40,7 @@ typedef struct sinkproof_pack_list {
     size_t n_jobs, room;
     size_t units; // of work, each the panels of a few hundred KiB at most
     size_t bytes; // of the region
+    float sink;   // every head's logit, of a model that stores none
 } sinkproof_pack_list;
 
 bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,

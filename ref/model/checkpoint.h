@@ -39,7 +39,8 @@ typedef struct sinkproof_checkpoint {
 // A layout: how the tensors of safetensors files are named. "model.layers.3.self_attn.sinks" is
 // `layers`, the layer's number, a dot and the slot's name; experts in MXFP4 are two tensors, with
 // `blocks` and `scales` behind the name. Slots of one name lie in one tensor, one after the other:
-// the rows of matrices, the columns of biases.
+// the rows of matrices, the columns of biases. A slot that the layout has no name for is NULL: a
+// model that has this weight is neither read nor written in it.
 typedef struct sinkproof_layout {
     const char *shown;       // "hf-mxfp4"
     const char *dequantized; // the same of experts stored as [experts, in, out], or NULL: never
@@ -53,6 +54,15 @@ typedef struct sinkproof_layout {
 enum { SINKPROOF_TENSOR_NAME = 128 };
 void sinkproof_layout_name(const sinkproof_layout *layout, size_t l, sinkproof_slot slot,
                            const char *suffix, char name[SINKPROOF_TENSOR_NAME]);
+// Whether two slots lie in one tensor.
+bool sinkproof_layout_shares(const sinkproof_layout *layout, sinkproof_slot a, sinkproof_slot b);
+// Whether the layout has a name for a slot; the error opens with `path`.
+struct sinkproof_container;
+bool sinkproof_layout_has(const struct sinkproof_container *container, sinkproof_slot slot,
+                          const char *path, sinkproof_error *error);
+// Whether it has one for every weight of a model.
+bool sinkproof_layout_holds(const struct sinkproof_container *container,
+                            const sinkproof_model *model, const char *path, sinkproof_error *error);
 // Where a slot begins among those of its name, and the length of them all: of its rows, or of a
 // vector's columns.
 void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_config *config,
@@ -61,7 +71,6 @@ void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_conf
 // The functions of a container that is a directory of config.json and safetensors files, by its
 // layout (container.h says what each does). `open` reads config.json and opens the files:
 // model.safetensors; without it the shards that the index names, or every *.safetensors.
-struct sinkproof_container;
 struct sinkproof_wanted;
 struct sinkproof_writing;
 bool sinkproof_checkpoint_open(sinkproof_model *model, sinkproof_error *error);

@@ -22,12 +22,35 @@ void sinkproof_layout_name(const sinkproof_layout *layout, size_t l, sinkproof_s
         snprintf(name, SINKPROOF_TENSOR_NAME, "%s%zu.%s%s", layout->layers, l, base, suffix);
 }
 
+bool sinkproof_layout_shares(const sinkproof_layout *layout, sinkproof_slot a, sinkproof_slot b) {
+    const char *const *names = layout->names;
+    return names[a] != NULL && names[b] != NULL && strcmp(names[a], names[b]) == 0;
+}
+
+bool sinkproof_layout_has(const sinkproof_container *container, sinkproof_slot slot,
+                          const char *path, sinkproof_error *error) {
+    return container->layout->names[slot] != NULL ||
+           sinkproof_fail(error, "%s: %s has no name for the weight %s, which this model has", path,
+                          container->title, sinkproof_slot_name(slot));
+}
+
+bool sinkproof_layout_holds(const sinkproof_container *container, const sinkproof_model *model,
+                            const char *path, sinkproof_error *error) {
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_slot slot = (sinkproof_slot)s;
+        if (sinkproof_model_slot(model, 0, slot).count > 0 &&
+            !sinkproof_layout_has(container, slot, path, error))
+            return false;
+    }
+    return true;
+}
+
 void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_config *config,
                             sinkproof_slot slot, size_t *first, size_t *whole) {
     *first = *whole = 0;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         size_t count, rows, cols;
-        if (strcmp(layout->names[s], layout->names[slot]) != 0) continue;
+        if (!sinkproof_layout_shares(layout, (sinkproof_slot)s, slot)) continue;
         if (s == (int)slot) *first = *whole;
         sinkproof_slot_shape((sinkproof_slot)s, config, &count, &rows, &cols);
         *whole += sinkproof_slot_is_vector(slot, config) ? cols : rows;
@@ -161,6 +184,9 @@ static bool view_transposed(const sinkproof_wanted *wanted, sinkproof_matrix *ou
 
 bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     const sinkproof_layout *layout = wanted->model->container->layout;
+    if (!sinkproof_layout_has(wanted->model->container, wanted->slot, wanted->model->spec,
+                              wanted->error))
+        return false;
     if (!sinkproof_slot_is_expert_matrix(wanted->slot)) return view_plain(wanted, out);
     bool dequantized = layout->dequantized != NULL && find(wanted, layout->blocks) == NULL &&
                        find(wanted, "") != NULL;

@@ -31,14 +31,10 @@ typedef struct job {
     sinkproof_error *error;
 } job;
 
-static bool shares_tensor(const job *out, int a, sinkproof_slot b) {
-    return strcmp(out->layout->names[a], out->layout->names[b]) == 0;
-}
-
 // Slots of one name are one tensor, declared and written with the first of them.
 static bool comes_with_another(const job *out, sinkproof_slot slot) {
     for (int s = 0; s < (int)slot; s++)
-        if (shares_tensor(out, s, slot)) return true;
+        if (sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) return true;
     return false;
 }
 
@@ -170,7 +166,7 @@ static bool write_plain(const job *out, const sinkproof_matrix *stack, bool tran
 
 static bool same_dtype(const job *out, size_t l, sinkproof_slot slot, sinkproof_dtype dtype) {
     for (int s = (int)slot + 1; s < SINKPROOF_SLOTS; s++)
-        if (shares_tensor(out, s, slot) &&
+        if (sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot) &&
             sinkproof_model_slot(out->model, l, (sinkproof_slot)s).dtype != dtype)
             return sinkproof_fail(out->error, "tensor %s: expected %s of one dtype",
                                   sinkproof_model_slot(out->model, l, slot).name,
@@ -181,7 +177,7 @@ static bool same_dtype(const job *out, size_t l, sinkproof_slot slot, sinkproof_
 static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
     bool good = true;
     for (int s = (int)slot; good && s < SINKPROOF_SLOTS; s++) {
-        if (!shares_tensor(out, s, slot)) continue;
+        if (!sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) continue;
         sinkproof_matrix w = sinkproof_model_slot(out->model, l, (sinkproof_slot)s);
         good = write_plain(out, &w, sinkproof_slot_is_expert_matrix(slot));
     }
@@ -283,8 +279,8 @@ bool sinkproof_checkpoint_write(const sinkproof_container *container, const sink
     bool good = mxfp4 || container->dequantizes ||
                 sinkproof_fail(error, "tensor %s: expected MXFP4, which %s consists of, found %s",
                                w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
-    good = good && make_room(&out) && make_directory(directory, &made, error) &&
-           write_files(&out, directory, mxfp4);
+    good = good && sinkproof_layout_holds(container, model, directory, error) && make_room(&out) &&
+           make_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
     sinkproof_safetensors_writer_free(out.writer); // and its temporary file
     if (!good && made) rmdir(directory);
     free(out.row_c);

@@ -47,12 +47,16 @@ static void scale_mxfp4(sinkproof_recipe *recipe, double variance) {
     recipe->boost = (int)((ratio - 1) / 3 * 256);
 }
 
+static sinkproof_recipe *recipe_of(sinkproof_synthetic *synthetic, sinkproof_slot slot) {
+    return &synthetic->recipes[sinkproof_slot_stream(slot)];
+}
+
 void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
                               uint64_t seed) {
     *synthetic = (sinkproof_synthetic){.seed = seed};
     for (int i = 0; i < SINKPROOF_SLOTS; i++) {
         sinkproof_slot slot = (sinkproof_slot)i;
-        sinkproof_recipe *recipe = &synthetic->recipes[i];
+        sinkproof_recipe *recipe = recipe_of(synthetic, slot);
         size_t count, rows, cols;
         sinkproof_slot_shape(slot, config, &count, &rows, &cols);
         bool spread_over_inputs =
@@ -67,8 +71,8 @@ void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_co
     // 1 + t / 2^17; and 10 t / 2^16.
     sinkproof_recipe norm = {.uniform = true, .offset = 1 << 17, .gain = 1, .exponent = -17};
     sinkproof_recipe sinks = {.uniform = true, .gain = 10, .exponent = -16};
-    synthetic->recipes[SINKPROOF_ATTN_NORM] = norm;
-    synthetic->recipes[SINKPROOF_MLP_NORM] = norm;
-    synthetic->recipes[SINKPROOF_FINAL_NORM] = norm;
-    synthetic->recipes[SINKPROOF_SINKS] = sinks;
+    *recipe_of(synthetic, SINKPROOF_ATTN_NORM) = norm;
+    *recipe_of(synthetic, SINKPROOF_MLP_NORM) = norm;
+    *recipe_of(synthetic, SINKPROOF_FINAL_NORM) = norm;
+    *recipe_of(synthetic, SINKPROOF_SINKS) = sinks;
 }

@@ -4,22 +4,29 @@
 // The kinds of sinks, a row each.
 #include "ref/model/sinks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *name; // in config.json, as "attention_sink"
     sinkproof_stored_sink stored;
+    double logit; // of every row, where nothing is stored
 } kinds[] = {
-    {"logit", SINKPROOF_SINK_NUMBER},       // GPT-OSS
-    {"off-by-one", SINKPROOF_SINK_NOTHING}, // b = 0
-    {"key", SINKPROOF_SINK_KEY},            // b_i = q_i . k* / sqrt(head_dim)
+    {"logit", SINKPROOF_SINK_NUMBER, 0},         // GPT-OSS
+    {"off-by-one", SINKPROOF_SINK_NOTHING, 0},   // b = 0
+    {"key", SINKPROOF_SINK_KEY, 0},              // b_i = q_i . k* / sqrt(head_dim)
+    {"none", SINKPROOF_SINK_NOTHING, -INFINITY}, // e^b = 0: plain attention
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 sinkproof_stored_sink sinkproof_sinks_stored(const sinkproof_config *config) {
     return kinds[config->sink].stored;
+}
+
+double sinkproof_sinks_constant(const sinkproof_config *config) {
+    return kinds[config->sink].logit;
 }
 
 const char *sinkproof_sinks_name(size_t kind) {

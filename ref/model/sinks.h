@@ -18,10 +18,13 @@ typedef enum sinkproof_stored_sink {
 
 sinkproof_stored_sink sinkproof_sinks_stored(const sinkproof_config *config);
 
+// The logit of every row where a layer stores nothing; -infinity: no sink.
+double sinkproof_sinks_constant(const sinkproof_config *config);
+
 // A kind's name. 0 is "logit", what every published checkpoint has.
 const char *sinkproof_sinks_name(size_t kind);
 bool sinkproof_sinks_named(const char *name, size_t *kind); // false: no such kind
-// All names, for an error's sentence: "logit, off-by-one or key".
+// All names, for an error's sentence: "logit, off-by-one, key or none".
 const char *sinkproof_sinks_names(char *text, size_t size);
 
 // The tensor `sinks` of a layer, one row or number for each head; count 0: the layer has none.

@@ -21,32 +21,33 @@ typedef enum dimension {
 //> model.biases
 static const struct {
     const char *name;
-    size_t offset; // in sinkproof_layer
+    unsigned stream; // of the synthetic generator: a number that no other slot has or ever had
+    size_t offset;   // in sinkproof_layer
     dimension rows, cols;
     bool stacked;
 } slots[SINKPROOF_SLOTS] = {
-#define IN_LAYER(member) #member, .offset = offsetof(sinkproof_layer, member)
-    [SINKPROOF_ATTN_NORM] = {IN_LAYER(attn_norm), .rows = ONE, .cols = HIDDEN},
-    [SINKPROOF_W_Q] = {IN_LAYER(w_q), .rows = Q_WIDTH, .cols = HIDDEN},
-    [SINKPROOF_B_Q] = {IN_LAYER(b_q), .rows = ONE, .cols = Q_WIDTH},
-    [SINKPROOF_W_K] = {IN_LAYER(w_k), .rows = KV_WIDTH, .cols = HIDDEN},
-    [SINKPROOF_B_K] = {IN_LAYER(b_k), .rows = ONE, .cols = KV_WIDTH},
-    [SINKPROOF_W_V] = {IN_LAYER(w_v), .rows = KV_WIDTH, .cols = HIDDEN},
-    [SINKPROOF_B_V] = {IN_LAYER(b_v), .rows = ONE, .cols = KV_WIDTH},
-    [SINKPROOF_SINKS] = {IN_LAYER(sinks), .rows = ONE, .cols = HEADS},
-    [SINKPROOF_W_O] = {IN_LAYER(w_o), .rows = HIDDEN, .cols = Q_WIDTH},
-    [SINKPROOF_B_O] = {IN_LAYER(b_o), .rows = ONE, .cols = HIDDEN},
-    [SINKPROOF_MLP_NORM] = {IN_LAYER(mlp_norm), .rows = ONE, .cols = HIDDEN},
-    [SINKPROOF_W_ROUTER] = {IN_LAYER(w_router), .rows = EXPERTS, .cols = HIDDEN},
-    [SINKPROOF_B_ROUTER] = {IN_LAYER(b_router), .rows = ONE, .cols = EXPERTS},
-    [SINKPROOF_W_UP] = {IN_LAYER(w_up), .rows = INTER_2, .cols = HIDDEN, .stacked = true},
-    [SINKPROOF_B_UP] = {IN_LAYER(b_up), .rows = ONE, .cols = INTER_2, .stacked = true},
-    [SINKPROOF_W_DOWN] = {IN_LAYER(w_down), .rows = HIDDEN, .cols = INTER, .stacked = true},
-    [SINKPROOF_B_DOWN] = {IN_LAYER(b_down), .rows = ONE, .cols = HIDDEN, .stacked = true},
+#define IN_LAYER(number, member) #member, number, offsetof(sinkproof_layer, member)
+    [SINKPROOF_ATTN_NORM] = {IN_LAYER(0, attn_norm), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_W_Q] = {IN_LAYER(1, w_q), .rows = Q_WIDTH, .cols = HIDDEN},
+    [SINKPROOF_B_Q] = {IN_LAYER(2, b_q), .rows = ONE, .cols = Q_WIDTH},
+    [SINKPROOF_W_K] = {IN_LAYER(3, w_k), .rows = KV_WIDTH, .cols = HIDDEN},
+    [SINKPROOF_B_K] = {IN_LAYER(4, b_k), .rows = ONE, .cols = KV_WIDTH},
+    [SINKPROOF_W_V] = {IN_LAYER(5, w_v), .rows = KV_WIDTH, .cols = HIDDEN},
+    [SINKPROOF_B_V] = {IN_LAYER(6, b_v), .rows = ONE, .cols = KV_WIDTH},
+    [SINKPROOF_SINKS] = {IN_LAYER(7, sinks), .rows = ONE, .cols = HEADS},
+    [SINKPROOF_W_O] = {IN_LAYER(8, w_o), .rows = HIDDEN, .cols = Q_WIDTH},
+    [SINKPROOF_B_O] = {IN_LAYER(9, b_o), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_MLP_NORM] = {IN_LAYER(10, mlp_norm), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_W_ROUTER] = {IN_LAYER(11, w_router), .rows = EXPERTS, .cols = HIDDEN},
+    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), .rows = ONE, .cols = EXPERTS},
+    [SINKPROOF_W_UP] = {IN_LAYER(13, w_up), .rows = INTER_2, .cols = HIDDEN, .stacked = true},
+    [SINKPROOF_B_UP] = {IN_LAYER(14, b_up), .rows = ONE, .cols = INTER_2, .stacked = true},
+    [SINKPROOF_W_DOWN] = {IN_LAYER(15, w_down), .rows = HIDDEN, .cols = INTER, .stacked = true},
+    [SINKPROOF_B_DOWN] = {IN_LAYER(16, b_down), .rows = ONE, .cols = HIDDEN, .stacked = true},
 #undef IN_LAYER
-    [SINKPROOF_EMBEDDING] = {"embedding", .rows = VOCAB, .cols = HIDDEN},
-    [SINKPROOF_FINAL_NORM] = {"final_norm", .rows = ONE, .cols = HIDDEN},
-    [SINKPROOF_UNEMBEDDING] = {"unembedding", .rows = VOCAB, .cols = HIDDEN},
+    [SINKPROOF_EMBEDDING] = {"embedding", 17, .rows = VOCAB, .cols = HIDDEN},
+    [SINKPROOF_FINAL_NORM] = {"final_norm", 18, .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_UNEMBEDDING] = {"unembedding", 19, .rows = VOCAB, .cols = HIDDEN},
 };
 //< model.biases
 
@@ -77,6 +78,11 @@ static size_t length(const sinkproof_config *config, dimension d) {
 const char *sinkproof_slot_name(sinkproof_slot slot) {
     return slots[slot].name;
 }
+
+unsigned sinkproof_slot_stream(sinkproof_slot slot) {
+    return slots[slot].stream;
+}
+
 bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config) {
     if (slot == SINKPROOF_SINKS) return sinkproof_sinks_are_constant(config);
     return slots[slot].rows == ONE;

@@ -36,6 +36,10 @@ typedef enum sinkproof_slot {
 
 const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"
 
+// Its number for the synthetic generator, below 256. It does not follow the order of the slots: a
+// further slot takes a number of its own, and no other weight changes.
+unsigned sinkproof_slot_stream(sinkproof_slot slot);
+
 // Whether rows is 1 and not in the container's shape.
 bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config);
 bool sinkproof_slot_is_stacked(sinkproof_slot slot);       // one per expert

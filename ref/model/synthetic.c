@@ -22,7 +22,7 @@ static uint64_t key_of(const sinkproof_matrix *matrix) {
 }
 
 static const sinkproof_recipe *recipe_of(const sinkproof_matrix *matrix) {
-    return &matrix->synthetic->recipes[matrix->stream & 255];
+    return &matrix->synthetic->recipes[matrix->stream % SINKPROOF_STREAM_SLOTS];
 }
 
 // 2^e as binary32, for -126 <= e <= 127.
@@ -117,7 +117,7 @@ sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic
             sinkproof_slot_is_expert_matrix(slot) ? SINKPROOF_DTYPE_MXFP4 : SINKPROOF_DTYPE_BF16,
         .col_stride = 1,
         .synthetic = synthetic,
-        .stream = (uint64_t)slot | (uint64_t)l << SINKPROOF_STREAM_LAYER,
+        .stream = sinkproof_slot_stream(slot) | (uint64_t)l << SINKPROOF_STREAM_LAYER,
         .name = name,
     };
     sinkproof_slot_shape(slot, config, &matrix.count, &matrix.rows, &matrix.cols);

@@ -17,8 +17,9 @@
 #include "ref/model/slots.h"
 
 enum {
-    SINKPROOF_STREAM_LAYER = 8, // a stream is slot | layer << 8 | expert << 24
+    SINKPROOF_STREAM_LAYER = 8, // a stream is the slot's number | layer << 8 | expert << 24
     SINKPROOF_STREAM_EXPERT = 24,
+    SINKPROOF_STREAM_SLOTS = 256,
 };
 
 // How the elements of one slot are drawn. With t triangular in (-65536, 65536), a bf16
@@ -35,7 +36,7 @@ typedef struct sinkproof_recipe {
 
 typedef struct sinkproof_synthetic {
     uint64_t seed;
-    sinkproof_recipe recipes[SINKPROOF_SLOTS];
+    sinkproof_recipe recipes[SINKPROOF_STREAM_SLOTS]; // by the slot's number
 } sinkproof_synthetic;
 
 // The recipes of a configuration (they depend on its widths only).

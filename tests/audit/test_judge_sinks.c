@@ -25,7 +25,8 @@ static sinkproof_model *open_model(const char *spec) {
 static const struct kind {
     const char *name, *ids;
 } kinds[] = {{"off-by-one", "sink.softmax1 bound.softmax-sink"},
-             {"key", "sink.key-bias bound.softmax-sink"}};
+             {"key", "sink.key-bias bound.softmax-sink"},
+             {"none", "bound.softmax-sink"}};
 
 static void test_honest(const struct kind *kind, const sinkproof_stages *stages, const char *who,
                         const char *policy, const char *points) {
@@ -43,12 +44,14 @@ static void test_honest(const struct kind *kind, const sinkproof_stages *stages,
     }
 }
 
-static void test_fast(void) {
+static void test_fast(const char *sink, const char *what) {
     judged_engine of = {.options = {.threads = 2}, .piece = 7};
-    sinkproof_model *model = open_model("synthetic:tiny,sink=off-by-one");
+    char spec[64];
+    snprintf(spec, sizeof spec, "synthetic:tiny,sink=%s", sink);
+    sinkproof_model *model = open_model(spec);
     sinkproof_judgement j =
         judged_run(model, run_engine, &of, "f32", "f32", 40, 11, one_pass_points);
-    ok_within(&j, "sink.softmax1 bound.softmax-sink off-by-one, the fast path", 40);
+    ok_within(&j, what, 40);
     sinkproof_model_close(model);
 }
 
@@ -136,6 +139,12 @@ static void rotated_to_zero(const sinkproof_policy *p, const sinkproof_block *bl
     rotated_to(p, block, normaliser, q_id, true, b_i);
 }
 
+static void zero(const sinkproof_policy *p, const sinkproof_block *block,
+                 const sinkproof_normaliser *normaliser, const double *q_id, double *b_i) {
+    ref->sink_logits(p, block, normaliser, q_id, b_i);
+    for (size_t i = 0; i < block->rows; i++) b_i[i] = 0;
+}
+
 static void one_above(const sinkproof_policy *p, const sinkproof_block *block,
                       const sinkproof_normaliser *normaliser, const double *q_id, double *b_i) {
     ref->sink_logits(p, block, normaliser, q_id, b_i);
@@ -171,6 +180,7 @@ static const struct planted {
     {"the sink ignored", "off-by-one", "00.A9", no_sink, false},
     {"a logit of 1 for a term of 1", "off-by-one", "00.A9", one_above, false},
     {"the sink with a value", "off-by-one", "00.A11", NULL, true},
+    {"a term of 1 where there is none", "none", "00.A9", zero, false},
 };
 
 static void convicted(sinkproof_judgement *j, const char *what, const char *policy,
@@ -241,7 +251,7 @@ int main(void) {
                                            "real-f64", "bf16",        "f16"};
     static const char *const kept[] = {"T0,A6,A9,A11,A13,M12", "A4,A9,A10,A11,A12", "A2,A6,A9",
                                        "T0,A13,M2,M3,M12,F1,F2"};
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
             test_honest(&kinds[k], ref, "ref", policies[p], NULL);
         for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -249,14 +259,19 @@ int main(void) {
         test_honest(&kinds[k], &sinkproof_lanes_stages, "lanes", "f32", one_pass_points);
         test_honest(&kinds[k], &sinkproof_lanes_stages, "lanes", "bf16-operands", one_pass_points);
     }
-    test_fast();
+    test_fast("off-by-one", "sink.softmax1 bound.softmax-sink off-by-one, the fast path");
+    test_fast("none", "bound.softmax-sink none, the fast path");
     test_scale();
     test_planted("f32");
     test_planted("openai-bf16");
     test_other("off-by-one", "logit");
     test_other("logit", "off-by-one");
+    test_other("none", "logit");
+    test_other("logit", "none");
+    test_other("off-by-one", "none");
     test_described("key", "A4,A6,A9", "logit 0x1.");
     test_described("key", "A6,A9", "logit not traced");
     test_described("off-by-one", "A6,A9", "logit 0x0p+0");
+    test_described("none", "A6,A9", "logit -inf");
     return tap_done();
 }

@@ -31,12 +31,12 @@ open(to + "/model.safetensors", "wb").write(data)
 PY
 }
 
-same_trace() { # engine; all but the header, which names the model
-    for m in zeros one; do
+same_trace() { # engine, two models; all but the header, which names the model
+    for m in "$2" "$3"; do
         "$sinkproof" run "$work/$m" --engine "$1" --tokens random:20,seed=5 --policy f32 \
             --trace "$work/$m.$1" >"$work/out" 2>&1 || return 1
     done
-    python3 - "$work/zeros.$1" "$work/one.$1" <<'PY'
+    python3 - "$work/$2.$1" "$work/$3.$1" <<'PY'
 import struct, sys
 a, b = (open(path, "rb").read() for path in sys.argv[1:])
 n, m = (struct.unpack("<Q", x[:8])[0] for x in (a, b))
@@ -47,6 +47,7 @@ PY
 exits 0 "a checkpoint with sinks" synth synthetic:tiny --out "$work/logit"
 exits 0 "one of off by one" synth synthetic:tiny,sink=off-by-one --out "$work/one"
 exits 0 "one with keys" synth synthetic:tiny,sink=key --out "$work/key"
+exits 0 "one without sinks" synth synthetic:tiny,sink=none --out "$work/none"
 exits 0 "info of off by one" info "$work/one"
 contains out "sink        off-by-one, where GPT-OSS has a learned logit for each head"
 grep -q '^sinks ' "$work/out"
@@ -66,9 +67,13 @@ for layer in 0 1 2 3; do
     echo "tensor('model.layers.$layer.self_attn.sinks')[:] = bytes(20)"
 done >"$work/zeros.py"
 changed "$work/logit" "$work/zeros" "$(cat "$work/zeros.py")"
+sed 's/bytes(20)/10 * bytes([128, 255])/' "$work/zeros.py" >"$work/off.py" # -infinity
+changed "$work/logit" "$work/off" "$(cat "$work/off.py")"
 for engine in ref lanes fast; do
-    same_trace "$engine"
+    same_trace "$engine" zeros one
     report $? "sink.softmax1 $engine: off by one is a checkpoint of zero sinks, bit for bit"
+    same_trace "$engine" off none
+    report $? "sink.alpha $engine: none is a checkpoint of sinks of -infinity, bit for bit"
 done
 
 changed "$work/logit" "$work/bad" "config['attention_sink'] = 'key'"
@@ -76,7 +81,7 @@ exits 3 "sinks where the configuration says keys" info "$work/bad"
 contains err "expected shape [10, 16] from config.json, found [10]"
 changed "$work/logit" "$work/bad" "config['attention_sink'] = 'sigmoid'"
 exits 3 "an unknown kind" info "$work/bad"
-contains err 'expected "attention_sink" to be logit, off-by-one or key, found "sigmoid"'
+contains err 'expected "attention_sink" to be logit, off-by-one, key or none, found "sigmoid"'
 changed "$work/logit" "$work/bad" "config['attention_sink'] = 'off-by-one'"
 exits 0 "sinks that the configuration does not know" info "$work/bad"
 contains out "model.layers.0.self_attn.sinks: no part of this model"

@@ -87,6 +87,16 @@ static void check_streams(const sinkproof_model *model, const sinkproof_model *o
     ok(equal == 0, "slots, layers, experts and seeds differ, worst=%u bound=0", equal);
 }
 
+// A slot's stream is its own: no two have one number, and none is beyond a stream's eight bits.
+static void check_numbers(void) {
+    unsigned taken[SINKPROOF_STREAM_SLOTS] = {0}, wrong = 0;
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        unsigned number = sinkproof_slot_stream((sinkproof_slot)s);
+        if (number >= SINKPROOF_STREAM_SLOTS || taken[number]++ > 0) wrong++;
+    }
+    ok(wrong == 0, "every slot has a stream of its own, worst=%u bound=0", wrong);
+}
+
 static void check_values(const sinkproof_model *model) {
     const sinkproof_config *c = sinkproof_model_config(model);
     sinkproof_layer layer = sinkproof_model_layer(model, 0);
@@ -197,6 +207,7 @@ int main(void) {
     check_rows(tiny);
     check_codes(tiny);
     check_streams(tiny, other);
+    check_numbers();
     sinkproof_model *large = open_model("synthetic:gpt-oss-20b,layers=1");
     check_values(large);
     check_spread(large, SINKPROOF_EMBEDDING, 1, 400);
