@@ -239,9 +239,9 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
 
 // ---- the conclusion
 
-// A point is bridged when an input is not in the trace. M5 and M9 may be left out: what stands
-// before the bias need not exist. The selection is found from the logits. A sink's logit that
-// follows the query is in no trace.
+// A point is bridged when an input is not in the trace. What stands before a bias may be left out:
+// it need not exist. The selection is found from the logits. A sink's logit that follows the query
+// is in no trace.
 static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                        size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -249,11 +249,12 @@ static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point p
     if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(pass->config)) return true;
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
-        if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(pass, from, inputs[i].layer)) continue;
+        if (sinkproof_trace_point_is_index(from) || sinkproof_traced(pass, from, inputs[i].layer))
+            continue;
         if (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
             sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer))
             continue;
-        bool through = from == SINKPROOF_TRACE_M5 || from == SINKPROOF_TRACE_M9;
+        bool through = sinkproof_trace_point_held(from) == SINKPROOF_UNBIASED;
         if (!through || is_bridged(pass, from, inputs[i].layer)) return true;
     }
     return false;

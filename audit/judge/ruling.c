@@ -66,8 +66,8 @@ static const char *first_of(const sinkproof_judgement *j) {
 // Judges under the known policies until one fits; else keeps the nearest.
 static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *error) {
     const char *narrower;
-    size_t layers = sinkproof_model_config(t->model)->n_layers;
-    const char *const *names = sinkproof_candidates_for(t->trace, layers, &narrower);
+    const sinkproof_config *config = sinkproof_model_config(t->model);
+    const char *const *names = sinkproof_candidates_for(t->trace, config, &narrower);
     if (narrower != NULL)
         fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
     bool any = false;
