@@ -27,6 +27,7 @@ typedef enum dimension {
     END,
     N,
     KEYS,
+    ALL_KEYS,
     SINK_KEYS,
     HIDDEN,
     HEADS,
@@ -41,6 +42,7 @@ typedef enum dimension {
 
 // The words of the table.
 enum { ENDS, LAYER };
+enum { VALUE, STREAM, OPERAND };
 enum { SINKPROOF_AT_NOTHING = -1 };
 enum { IS_EACH = 1 << 8, IS_SHARED = 1 << 9, INPUT = IS_EACH - 1 };
 enum { SINKPROOF_TRACE_RESIDUAL = SINKPROOF_TRACE_POINTS };
@@ -54,11 +56,13 @@ static const struct traced {
     const char *name;
     int rounding; // sinkproof_point
     bool layered;
+    int role;
+    sinkproof_held held;
     dimension shape[3];
     int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
 } rows[SINKPROOF_TRACE_POINTS] = {
-#define SINKPROOF_TRACED(id, name, at, where, shape, ...)                                          \
-    {name, SINKPROOF_AT_##at, where == LAYER, shape, {__VA_ARGS__}},
+#define SINKPROOF_TRACED(id, name, at, where, role, held, shape, ...)                              \
+    {name, SINKPROOF_AT_##at, where == LAYER, role, SINKPROOF_##held, shape, {__VA_ARGS__}},
     SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED)
 #undef SINKPROOF_TRACED
 };
@@ -71,8 +75,33 @@ bool sinkproof_trace_point_is_layered(sinkproof_trace_point point) {
     return rows[point].layered;
 }
 
+bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
+    return rows[point].rounding == SINKPROOF_AT_NOTHING;
+}
+
+bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
+                                  size_t layer) {
+    return layer < (rows[point].layered ? config->n_layers : 1);
+}
+
+bool sinkproof_trace_point_is_stream(sinkproof_trace_point point) {
+    return rows[point].role == STREAM;
+}
+
+bool sinkproof_trace_point_is_operand(sinkproof_trace_point point) {
+    return rows[point].role == OPERAND;
+}
+
+sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point) {
+    return rows[point].held;
+}
+
 bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point) {
     return rows[point].shape[0] == HEADS;
+}
+
+bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point) {
+    return rows[point].shape[2] == ALL_KEYS;
 }
 
 // The residual stream before a sublayer: T0, or M12 of the layer before; before F1 the last one.
@@ -99,7 +128,7 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
 }
 
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding) {
-    if (rows[point].rounding == SINKPROOF_AT_NOTHING) return false;
+    if (sinkproof_trace_point_is_index(point)) return false;
     *rounding = (sinkproof_point)rows[point].rounding;
     return true;
 }
@@ -108,6 +137,7 @@ static size_t dimension_size(const sinkproof_config *config, dimension d, size_t
     switch (d) {
     case N:
     case KEYS:
+    case ALL_KEYS:
         return n;
     case SINK_KEYS:
         return n + 1;

@@ -72,37 +72,40 @@ const char *sinkproof_point_what(sinkproof_point point); // "YaRN inverse freque
 // holds, its shape, and what it is computed from, weights and tokens apart. Of an input that is
 // EACH, an element of the point needs its own element, or a row of which all elements share a known
 // common factor; one element of a SHARED input enters many elements of the point, so that they
-// share its error. RESIDUAL is the residual stream as the sublayer finds it. KEYS is n, SINK_KEYS
-// one more (the sink's column, the last), UP is 2 inter.
-// SINKPROOF_TRACED(identifier, name, rounding point, of a LAYER or of its ENDS, shape, inputs)
+// share its error. RESIDUAL is the residual stream as the sublayer finds it. KEYS is n, ALL_KEYS
+// too, before the mask; SINK_KEYS one more (the sink's column, the last), UP is 2 inter. What the
+// point is to the model: a sum of the STREAM of residuals, an OPERAND that meets a weight, a key or
+// a value in a product, or neither (VALUE). How an engine holds it: sinkproof_held below.
+// SINKPROOF_TRACED(identifier, name, rounding point, of a LAYER or of its ENDS, role, held, shape,
+//                  inputs)
 // clang-format off
 #define SINKPROOF_TRACED_POINTS(P) \
-    P(T0,    "T0",   T0,       ENDS,  SHAPE(N, HIDDEN),        NONE)                              \
-    P(A1,    "A1",   A1,       LAYER, SHAPE(N, HIDDEN),        SHARED(RESIDUAL))                  \
-    P(A2_Q,  "A2.q", A2,       LAYER, SHAPE(N, HEADS, DIM),    SHARED(A1))                        \
-    P(A2_K,  "A2.k", A2,       LAYER, SHAPE(N, KV, DIM),       SHARED(A1))                        \
-    P(A2_V,  "A2.v", A2,       LAYER, SHAPE(N, KV, DIM),       SHARED(A1))                        \
-    P(A4_Q,  "A4.q", A4,       LAYER, SHAPE(N, HEADS, DIM),    SHARED(A2_Q))                      \
-    P(A4_K,  "A4.k", A4,       LAYER, SHAPE(N, KV, DIM),       SHARED(A2_K))                      \
-    P(A6,    "A6",   A6,       LAYER, SHAPE(HEADS, N, KEYS),   SHARED(A4_Q), SHARED(A4_K))        \
-    P(A9,    "A9",   A9,       LAYER, SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                       \
-    P(A10,   "A10",  A9,       LAYER, SHAPE(HEADS, N, KEYS),   EACH(A9))                          \
-    P(A11,   "A11",  A11,      LAYER, SHAPE(N, HEADS, DIM),    EACH(A9), SHARED(A2_V))            \
-    P(A12,   "A12",  A12,      LAYER, SHAPE(N, HIDDEN),        SHARED(A11))                       \
-    P(A13,   "A13",  A13,      LAYER, SHAPE(N, HIDDEN),        EACH(A12), EACH(RESIDUAL))         \
-    P(M1,    "M1",   M1,       LAYER, SHAPE(N, HIDDEN),        SHARED(A13))                       \
-    P(M2,    "M2",   M2,       LAYER, SHAPE(N, EXPERTS),       SHARED(M1))                        \
-    P(M3,    "M3",   NOTHING,  LAYER, SHAPE(N, CHOSEN),        EACH(M2))                          \
-    P(M4,    "M4",   M4,       LAYER, SHAPE(N, CHOSEN),        SHARED(M2), SHARED(M3))            \
-    P(M5,    "M5",   M5,       LAYER, SHAPE(N, CHOSEN, UP),    SHARED(M1), SHARED(M3))            \
-    P(M6,    "M6",   M6,       LAYER, SHAPE(N, CHOSEN, UP),    EACH(M5))                          \
-    P(M8,    "M8",   M8,       LAYER, SHAPE(N, CHOSEN, INTER), EACH(M6))                          \
-    P(M9,    "M9",   M9,       LAYER, SHAPE(N, CHOSEN, HIDDEN), SHARED(M8), SHARED(M3))           \
-    P(M10,   "M10",  M10,      LAYER, SHAPE(N, CHOSEN, HIDDEN), EACH(M9))                         \
-    P(M11,   "M11",  M11,      LAYER, SHAPE(N, HIDDEN),        EACH(M10), SHARED(M4), SHARED(M3)) \
-    P(M12,   "M12",  M12,      LAYER, SHAPE(N, HIDDEN),        EACH(M11), EACH(A13))              \
-    P(F1,    "F1",   F1,       ENDS,  SHAPE(N, HIDDEN),        SHARED(RESIDUAL))                  \
-    P(F2,    "F2",   F2,       ENDS,  SHAPE(N, VOCAB),         SHARED(F1))
+    P(T0,   "T0",   T0,      ENDS,  STREAM,  HELD,     SHAPE(N, HIDDEN),           NONE)                              \
+    P(A1,   "A1",   A1,      LAYER, OPERAND, HELD,     SHAPE(N, HIDDEN),           SHARED(RESIDUAL))                  \
+    P(A2_Q, "A2.q", A2,      LAYER, VALUE,   HELD,     SHAPE(N, HEADS, DIM),       SHARED(A1))                        \
+    P(A2_K, "A2.k", A2,      LAYER, VALUE,   HELD,     SHAPE(N, KV, DIM),          SHARED(A1))                        \
+    P(A2_V, "A2.v", A2,      LAYER, VALUE,   HELD,     SHAPE(N, KV, DIM),          SHARED(A1))                        \
+    P(A4_Q, "A4.q", A4,      LAYER, OPERAND, HELD,     SHAPE(N, HEADS, DIM),       SHARED(A2_Q))                      \
+    P(A4_K, "A4.k", A4,      LAYER, OPERAND, HELD,     SHAPE(N, KV, DIM),          SHARED(A2_K))                      \
+    P(A6,   "A6",   A6,      LAYER, VALUE,   ASKED,    SHAPE(HEADS, N, ALL_KEYS),  SHARED(A4_Q), SHARED(A4_K))        \
+    P(A9,   "A9",   A9,      LAYER, VALUE,   PASSING,  SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                          \
+    P(A10,  "A10",  A9,      LAYER, VALUE,   PASSING,  SHAPE(HEADS, N, KEYS),      EACH(A9))                          \
+    P(A11,  "A11",  A11,     LAYER, OPERAND, HELD,     SHAPE(N, HEADS, DIM),       EACH(A9), SHARED(A2_V))            \
+    P(A12,  "A12",  A12,     LAYER, VALUE,   HELD,     SHAPE(N, HIDDEN),           SHARED(A11))                       \
+    P(A13,  "A13",  A13,     LAYER, STREAM,  HELD,     SHAPE(N, HIDDEN),           EACH(A12), EACH(RESIDUAL))         \
+    P(M1,   "M1",   M1,      LAYER, OPERAND, HELD,     SHAPE(N, HIDDEN),           SHARED(A13))                       \
+    P(M2,   "M2",   M2,      LAYER, VALUE,   HELD,     SHAPE(N, EXPERTS),          SHARED(M1))                        \
+    P(M3,   "M3",   NOTHING, LAYER, VALUE,   HELD,     SHAPE(N, CHOSEN),           EACH(M2))                          \
+    P(M4,   "M4",   M4,      LAYER, VALUE,   HELD,     SHAPE(N, CHOSEN),           SHARED(M2), SHARED(M3))            \
+    P(M5,   "M5",   M5,      LAYER, VALUE,   UNBIASED, SHAPE(N, CHOSEN, UP),       SHARED(M1), SHARED(M3))            \
+    P(M6,   "M6",   M6,      LAYER, VALUE,   INSIDE,   SHAPE(N, CHOSEN, UP),       EACH(M5))                          \
+    P(M8,   "M8",   M8,      LAYER, OPERAND, INSIDE,   SHAPE(N, CHOSEN, INTER),    EACH(M6))                          \
+    P(M9,   "M9",   M9,      LAYER, VALUE,   UNBIASED, SHAPE(N, CHOSEN, HIDDEN),   SHARED(M8), SHARED(M3))            \
+    P(M10,  "M10",  M10,     LAYER, VALUE,   HELD,     SHAPE(N, CHOSEN, HIDDEN),   EACH(M9))                          \
+    P(M11,  "M11",  M11,     LAYER, VALUE,   HELD,     SHAPE(N, HIDDEN),           EACH(M10), SHARED(M4), SHARED(M3)) \
+    P(M12,  "M12",  M12,     LAYER, STREAM,  HELD,     SHAPE(N, HIDDEN),           EACH(M11), EACH(A13))              \
+    P(F1,   "F1",   F1,      ENDS,  OPERAND, HELD,     SHAPE(N, HIDDEN),           SHARED(RESIDUAL))                  \
+    P(F2,   "F2",   F2,      ENDS,  VALUE,   HELD,     SHAPE(N, VOCAB),            SHARED(F1))
 // clang-format on
 
 // Names of LAYER points carry the layer in a trace: "03.A9".
@@ -115,6 +118,28 @@ typedef enum sinkproof_trace_point {
 
 const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"
 bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false for T0, F1, F2
+bool sinkproof_trace_point_is_index(sinkproof_trace_point point);    // whole numbers: M3
+
+// Whether a model has the point in that layer; what lies outside the layers stands in layer 0.
+bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
+                                  size_t layer);
+
+// What it is to the model: a sum of the residual stream, or what meets a weight, a key or a value.
+bool sinkproof_trace_point_is_stream(sinkproof_trace_point point);
+bool sinkproof_trace_point_is_operand(sinkproof_trace_point point);
+
+// How an engine holds a point, from what all have to what some never see. From INSIDE on a stage of
+// the reference makes it on its way to another point, and shows it when that is there too. From
+// ASKED on not every engine has it: what it is computed from stands for it.
+typedef enum sinkproof_held {
+    SINKPROOF_HELD,     // whole, before the engine goes on from it
+    SINKPROOF_INSIDE,   // whole, when its stage is done
+    SINKPROOF_ASKED,    // one pass over the keys makes it whole only for who asks
+    SINKPROOF_UNBIASED, // the bias may be added before the product leaves its registers
+    SINKPROOF_PASSING,  // one pass over the keys never holds it
+    SINKPROOF_HELD_COUNT
+} sinkproof_held;
+sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point);
 
 // The shape of a point in a trace of n tokens (and n keys); returns its rank.
 size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
@@ -122,6 +147,9 @@ size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_poi
 
 // Whether its rows are a head's queries, [heads, n, keys]; else a token's, [n, ...].
 bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point);
+
+// Whether it has elements of keys that the mask hides, where an engine may hold anything.
+bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point);
 
 // The rounding point whose result the trace holds there. M3 (indices) has none: false.
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);

@@ -450,12 +450,13 @@ static bool execute(run *r, sinkproof_error *error) {
 
 int sinkproof_cmd_run(int argc, char **argv) {
     options o = {.engine = sinkproof_runner_names()[0]};
+    sinkproof_runner_list whole;
     argp_err_exit_status = SINKPROOF_USAGE;
     if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
     sinkproof_error error = {{0}};
     run r = {.o = &o};
     if (o.policy == NULL) o.policy = sinkproof_runner_policy(o.engine);
-    if (o.points == NULL) o.points = sinkproof_runner_points(o.engine);
+    if (o.points == NULL) o.points = sinkproof_runner_points(o.engine, &whole);
     if ((o.points != NULL && !sinkproof_runner_shows(o.engine, o.points, &error)) ||
         !sinkproof_policy_parse(o.policy, &r.policy, &error) ||
         !sinkproof_runner_serves(o.engine, &r.policy, &error)) {

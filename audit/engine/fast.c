@@ -97,14 +97,10 @@ static size_t weight_bytes(const void *of) {
     return sinkproof_engine_weight_bytes(((const state *)of)->engine);
 }
 
-// A pass over the keys in pieces never holds weights that are normalised, and the bias is added
-// before a product leaves its registers.
-static const char *const unseen[] = {"A9", "A10", "M5", "M9", NULL};
-
 const sinkproof_engine_kind sinkproof_kind_fast = {
     .policy = "f32",
-    .points = SINKPROOF_POINTS_OF_FAST,
-    .unseen = unseen,
+    .left = SINKPROOF_UNBIASED,
+    .unseen = SINKPROOF_UNBIASED,
     .tuned = true,
     .serves = serves,
     .open = open_fast,

@@ -9,15 +9,12 @@
 
 #include "audit/engine/runner.h"
 
-// The points that the fast path holds.
-#define SINKPROOF_POINTS_OF_FAST "T0,A1,A2,A4,A6,A11,A12,A13,M1,M2,M3,M4,M6,M8,M10,M11,M12,F1,F2"
-
 typedef struct sinkproof_engine_kind {
-    const char *about;         // what it is, for --help; NULL: its name says it
-    const char *policy;        // unless another is asked for
-    const char *points;        // of a whole trace, or NULL: all
-    const char *const *unseen; // points that it never holds, NULL-terminated
-    bool tuned;                // heeds threads, streamed and packed
+    const char *about;     // what it is, for --help; NULL: its name says it
+    const char *policy;    // unless another is asked for
+    sinkproof_held left;   // points held so, or less, are left out of a whole trace
+    sinkproof_held unseen; // points held so, or less, it never has
+    bool tuned;            // heeds threads, streamed and packed
 
     // Whether it can follow a policy; otherwise a sentence with what it can.
     bool (*serves)(const sinkproof_policy *policy, sinkproof_error *error);

@@ -68,8 +68,23 @@ bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
     return kind_of(engine)->serves(policy, error);
 }
 
-const char *sinkproof_runner_points(const char *engine) {
-    return kind_of(engine)->points;
+// A2 stands for A2.q, A2.k and A2.v.
+const char *sinkproof_runner_points(const char *engine, sinkproof_runner_list *list) {
+    const sinkproof_engine_kind *kind = kind_of(engine);
+    const char *last = "";
+    size_t used = 0, same = 0;
+    if (kind->left == SINKPROOF_HELD_COUNT) return NULL;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS && used < sizeof list->text; p++) {
+        const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
+        size_t word = strcspn(name, ".");
+        if (sinkproof_trace_point_held((sinkproof_trace_point)p) >= kind->left) continue;
+        if (word == same && strncmp(name, last, word) == 0) continue;
+        used += (size_t)snprintf(list->text + used, sizeof list->text - used, "%s%.*s",
+                                 used > 0 ? "," : "", (int)word, name);
+        last = name;
+        same = word;
+    }
+    return list->text;
 }
 
 bool sinkproof_runner_tuned(const char *engine) {
@@ -85,14 +100,17 @@ static size_t point_of(const char *word, const char **point) {
 }
 
 bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_error *error) {
-    const sinkproof_engine_kind *kind = kind_of(engine);
+    sinkproof_runner_list list;
     for (const char *word = points; *word != '\0';) {
         const char *point;
         size_t length = point_of(word, &point);
-        for (const char *const *unseen = kind->unseen; *unseen != NULL; unseen++)
-            if (length == strlen(*unseen) && strncmp(point, *unseen, length) == 0)
-                return sinkproof_fail(error, "engine %s never holds %s: known are %s", engine,
-                                      *unseen, kind->points);
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+            const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
+            if (sinkproof_trace_point_held((sinkproof_trace_point)p) >= kind_of(engine)->unseen &&
+                length == strlen(name) && strncmp(point, name, length) == 0)
+                return sinkproof_fail(error, "engine %s never holds %s: known are %s", engine, name,
+                                      sinkproof_runner_points(engine, &list));
+        }
         word = point + length;
         if (*word == ',') word++;
     }

@@ -23,7 +23,7 @@ typedef struct sinkproof_runner sinkproof_runner;
 const char *const *sinkproof_runner_names(void);
 // The names in a sentence, or those of the tuned ones alone: "ref, lanes and fast".
 typedef struct sinkproof_runner_list {
-    char text[128];
+    char text[256];
 } sinkproof_runner_list;
 sinkproof_runner_list sinkproof_runner_listed(bool tuned_only, const char *conjunction);
 bool sinkproof_runner_known(const char *engine);
@@ -37,9 +37,9 @@ const char *sinkproof_runner_policy(const char *engine); // its default
 bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
                              sinkproof_error *error);
 
-// The points of a whole trace, as a list: of lanes and fast those that the fast path holds. ref:
-// NULL.
-const char *sinkproof_runner_points(const char *engine);
+// The points of a whole trace, as a list ("T0,A1,A2"): of lanes and fast those that the fast path
+// holds. ref: NULL, all there are.
+const char *sinkproof_runner_points(const char *engine, sinkproof_runner_list *list);
 // Whether the engine can show every point of a list ("A9,03.M8"); otherwise a sentence.
 bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_error *error);
 

@@ -70,24 +70,18 @@ static void reset(void *of) {
 
 // What a stage makes on its way to something else is shown when that is there too.
 static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
-    static const sinkproof_trace_point late[] = {
-        SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10, SINKPROOF_TRACE_M5,
-        SINKPROOF_TRACE_M6, SINKPROOF_TRACE_M8, SINKPROOF_TRACE_M9};
     (void)policy;
-    for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
-        if (point == late[i]) return false;
-    return true;
+    return sinkproof_trace_point_held(point) < SINKPROOF_INSIDE;
 }
 
 static bool ref_serves(const sinkproof_policy *policy, sinkproof_error *error) {
     return sinkproof_policy_admits_all(policy, sinkproof_definitions, error);
 }
 
-static const char *const sees_all[] = {NULL};
-
 const sinkproof_engine_kind sinkproof_kind_ref = {
     .policy = "real-f64",
-    .unseen = sees_all,
+    .left = SINKPROOF_HELD_COUNT,
+    .unseen = SINKPROOF_HELD_COUNT,
     .serves = ref_serves,
     .open = open_ref,
     .close = close_session,
@@ -97,14 +91,11 @@ const sinkproof_engine_kind sinkproof_kind_ref = {
     .replaces = replaces,
 };
 
-// Like the fast path's, its pass over the keys in pieces never holds weights that are normalised.
-static const char *const lanes_unseen[] = {"A9", "A10", NULL};
-
 const sinkproof_engine_kind sinkproof_kind_lanes = {
     .about = "fast's arithmetic in scalar code, the same bits",
     .policy = "f32",
-    .points = SINKPROOF_POINTS_OF_FAST,
-    .unseen = lanes_unseen,
+    .left = SINKPROOF_UNBIASED, // as of the fast path, whose whole trace it repeats
+    .unseen = SINKPROOF_PASSING,
     .serves = sinkproof_lanes_serves,
     .open = open_lanes,
     .close = close_session,

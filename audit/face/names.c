@@ -50,7 +50,7 @@ const char *sinkproof_point_meaning(const char *name) {
     sinkproof_point rounding;
     size_t layer;
     if (name == NULL || !find_point(name, &point, &layer)) return NULL;
-    if (!sinkproof_trace_rounding(point, &rounding)) return "chosen experts"; // indices: M3
+    if (!sinkproof_trace_rounding(point, &rounding)) return "chosen experts"; // indices
     return sinkproof_point_what(rounding);
 }
 
@@ -60,7 +60,8 @@ bool sinkproof_point_shape(const sinkproof_config *config, const char *name, siz
     size_t layer;
     if (config == NULL || name == NULL || rank == NULL || shape == NULL)
         return sinkproof_fail(error, "expected a configuration, a name and places, found NULL");
-    bool found = find_point(name, &point, &layer) && layer < config->n_layers;
+    bool found =
+        find_point(name, &point, &layer) && sinkproof_trace_point_exists(config, point, layer);
     char nearest[SINKPROOF_TRACE_NAME];
     if (found) *rank = sinkproof_trace_shape(config, point, n, shape);
     if (found) return true;

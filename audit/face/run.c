@@ -305,7 +305,9 @@ static bool parse_target(const sinkproof_run *r, const char *name, sinkproof_tra
         if (!sinkproof_trace_point_is_layered(*point)) *last = 1;
         return true;
     }
-    if (!sinkproof_trace_name_parse(name, point, first) || *first >= *last) return false;
+    if (!sinkproof_trace_name_parse(name, point, first) ||
+        !sinkproof_trace_point_exists(r->config, *point, *first))
+        return false;
     *last = *first + 1;
     return true;
 }
@@ -386,15 +388,16 @@ static bool is_left_out(const sinkproof_run *r, sinkproof_trace_point point, siz
 
 // The list for the writer: every point by its whole name. To be freed.
 static char *list_points(const sinkproof_run *r, const char *points, sinkproof_error *error) {
-    const char *shown = points != NULL ? points : sinkproof_runner_points(r->engine), *by;
+    sinkproof_runner_list whole;
+    const char *shown = points != NULL ? points : sinkproof_runner_points(r->engine, &whole), *by;
     char *list = calloc(r->config->n_layers * SINKPROOF_TRACE_POINTS, 16), *end = list;
     if (list == NULL) sinkproof_fail(error, "no memory for a trace");
     for (size_t l = 0; list != NULL && l < r->config->n_layers; l++)
         for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
             sinkproof_trace_point point = (sinkproof_trace_point)p;
             char name[SINKPROOF_TRACE_NAME];
-            if (l > 0 && !sinkproof_trace_point_is_layered(point)) continue;
-            if (!is_listed(shown, point, l)) continue;
+            if (!sinkproof_trace_point_exists(r->config, point, l) || !is_listed(shown, point, l))
+                continue;
             sinkproof_trace_name(point, l, name);
             bool out = is_left_out(r, point, l, &by);
             if (out && points != NULL) {

@@ -239,9 +239,9 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
 
 // ---- the conclusion
 
-// A point is bridged when an input is not in the trace. M5 and M9 may be left out: what stands
-// before the bias need not exist. The selection is found from the logits. A sink's logit that
-// follows the query is in no trace.
+// A point is bridged when an input is not in the trace. What stands before a bias may be left out:
+// it need not exist. The selection is found from the logits. A sink's logit that follows the query
+// is in no trace.
 static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                        size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -249,11 +249,12 @@ static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point p
     if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(pass->config)) return true;
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
-        if (from == SINKPROOF_TRACE_M3 || sinkproof_traced(pass, from, inputs[i].layer)) continue;
+        if (sinkproof_trace_point_is_index(from) || sinkproof_traced(pass, from, inputs[i].layer))
+            continue;
         if (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
             sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer))
             continue;
-        bool through = from == SINKPROOF_TRACE_M5 || from == SINKPROOF_TRACE_M9;
+        bool through = sinkproof_trace_point_held(from) == SINKPROOF_UNBIASED;
         if (!through || is_bridged(pass, from, inputs[i].layer)) return true;
     }
     return false;
@@ -324,17 +325,42 @@ static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
     j->reports = calloc(slots, sizeof *j->reports);
     j->open = calloc(c->n_layers, sizeof *j->open);
     pass->report_of = calloc(slots, sizeof *pass->report_of);
-    pass->chosen = calloc(c->n_layers * pass->n * k, sizeof *pass->chosen);
+    pass->chosen = j->chosen = calloc(c->n_layers * pass->n * k, sizeof *pass->chosen);
     pass->all = (double)c->n_layers * layer_work(pass) + head_work(pass);
     if (pass->options->end_to_end) pass->all *= 2;
     bool fine = j->reports != NULL && j->open != NULL && pass->report_of != NULL &&
-                pass->chosen != NULL && judge_layers(pass) &&
-                (!pass->options->end_to_end || sinkproof_judge_truth(pass));
+                pass->chosen != NULL && judge_layers(pass);
     if (!fine) return sinkproof_fail(error, "no memory to judge %zu tokens", pass->n);
     collect(pass);
     if (j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");
-    return conclude(pass) || sinkproof_fail(error, "no memory to judge %zu points", j->n_reports);
+    fine = conclude(pass) && (!pass->options->end_to_end || sinkproof_judge_truth(pass));
+    return fine || sinkproof_fail(error, "no memory to judge %zu points", j->n_reports);
+}
+
+// A pass over the model as the policy keeps it; to be closed.
+static bool begin_pass(sinkproof_judge_pass *pass, const sinkproof_model *model,
+                       const sinkproof_trace *trace, const sinkproof_policy *policy,
+                       const sinkproof_judge_options *options, sinkproof_judgement *judgement,
+                       sinkproof_error *error) {
+    *pass = (sinkproof_judge_pass){.config = sinkproof_model_config(model),
+                                   .trace = trace,
+                                   .policy = policy,
+                                   .options = options,
+                                   .n = sinkproof_trace_length(trace),
+                                   .judgement = judgement,
+                                   .all = 1};
+    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
+    sinkproof_model *kept = sinkproof_model_kept(model, policy->weights);
+    if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
+    pass->model = pass->kept = kept;
+    sinkproof_times_begin(); // the parts are the threads
+    return true;
+}
+
+static void end_pass(sinkproof_judge_pass *pass) {
+    sinkproof_times_end();
+    sinkproof_model_close(pass->kept);
 }
 
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -350,25 +376,27 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
         return sinkproof_fail(error, "%.300s: %zu experts per token, expected at most %d to judge",
                               sinkproof_model_spec(model), c->n_chosen, SINKPROOF_MAX_CHOSEN);
-    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
-    sinkproof_model *kept = sinkproof_model_kept(model, policy->weights); // as the engine has them
-    if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
-    sinkproof_judge_pass pass = {.model = kept,
-                                 .config = c,
-                                 .trace = trace,
-                                 .policy = policy,
-                                 .options = options,
-                                 .n = n,
-                                 .judgement = judgement};
-    sinkproof_times_begin(); // the parts are the threads
+    sinkproof_judge_pass pass;
+    if (!begin_pass(&pass, model, trace, policy, options, judgement, error)) return false;
     bool fine = judge_all(&pass, error);
-    sinkproof_times_end();
+    end_pass(&pass);
     for (size_t i = 0; pass.report_of != NULL && i < slots; i++)
         sinkproof_report_free(pass.report_of[i]);
     free(pass.report_of);
-    free(pass.chosen);
-    sinkproof_model_close(kept);
     if (!fine) sinkproof_judgement_free(judgement);
+    return fine;
+}
+
+bool sinkproof_judge_end_to_end(const sinkproof_model *model, const sinkproof_trace *trace,
+                                const sinkproof_judge_options *options,
+                                sinkproof_judgement *judgement, sinkproof_error *error) {
+    sinkproof_judge_pass pass;
+    if (!begin_pass(&pass, model, trace, &judgement->policy, options, judgement, error))
+        return false;
+    pass.chosen = judgement->chosen;
+    bool fine = sinkproof_judge_truth(&pass) ||
+                sinkproof_fail(error, "no memory to judge %zu tokens", pass.n);
+    end_pass(&pass);
     return fine;
 }
 
@@ -377,6 +405,7 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
         sinkproof_drift_free(&judgement->reports[i].drift_sums);
     free(judgement->reports);
     free(judgement->open);
+    free(judgement->chosen);
     *judgement = (sinkproof_judgement){0};
 }
 

@@ -72,7 +72,8 @@ typedef struct sinkproof_judgement {
     // Smallest gap between the last chosen and the best rejected expert, where M2 or M3 is traced.
     double thinnest_margin;
     size_t margin_layer, margin_token;
-    size_t *open; // [layers]: tokens whose experts neither the trace nor the logits' sets tell
+    size_t *open;    // [layers]: tokens whose experts neither the trace nor the logits' sets tell
+    int32_t *chosen; // [layers][n][k]: the engine's experts; -1 where it is not known
     // By sinkproof_judge_forms: the stages that it asked about, and as bits the forms that fit.
     bool forms_asked[SINKPROOF_FORMED_COUNT];
     unsigned forms_fitting[SINKPROOF_FORMED_COUNT];
@@ -90,6 +91,11 @@ typedef struct sinkproof_judge_options {
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      const sinkproof_policy *policy, const sinkproof_judge_options *options,
                      sinkproof_judgement *judgement, sinkproof_error *error);
+
+// The second half of a judgement that was asked without it: the reports' errors end to end.
+bool sinkproof_judge_end_to_end(const sinkproof_model *model, const sinkproof_trace *trace,
+                                const sinkproof_judge_options *options,
+                                sinkproof_judgement *judgement, sinkproof_error *error);
 
 // judge_forms.c: for each stage of which the policy admits several forms and the trace decides a
 // point, every form that leaves the verdict within or exact when that stage has no other. As many

@@ -11,21 +11,11 @@
 typedef bool point_filter(sinkproof_trace_point point);
 
 static bool any_point(sinkproof_trace_point point) {
-    return point != SINKPROOF_TRACE_M3;
+    return !sinkproof_trace_point_is_index(point);
 }
-static bool residual_point(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_T0 || point == SINKPROOF_TRACE_A13 ||
-           point == SINKPROOF_TRACE_M12;
-}
+// A sublayer has been added: not a row of the embedding.
 static bool sum_point(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_A13 || point == SINKPROOF_TRACE_M12;
-}
-// What meets a weight, a key or a value in a matrix product.
-static bool operand_point(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_A1 || point == SINKPROOF_TRACE_A4_Q ||
-           point == SINKPROOF_TRACE_A4_K || point == SINKPROOF_TRACE_A11 ||
-           point == SINKPROOF_TRACE_M1 || point == SINKPROOF_TRACE_M8 ||
-           point == SINKPROOF_TRACE_F1;
+    return sinkproof_trace_point_is_stream(point) && point != SINKPROOF_TRACE_T0;
 }
 
 // How many tensors of those points there are; how many are stored in `dtype`; how many have no
@@ -43,13 +33,12 @@ static bool fits(const sinkproof_tensor *tensor, sinkproof_format format) {
     return true;
 }
 
-static census count_tensors(const sinkproof_trace *trace, size_t layers, point_filter *among,
-                            sinkproof_dtype dtype, sinkproof_format format) {
+static census count_tensors(const sinkproof_trace *trace, const sinkproof_config *config,
+                            point_filter *among, sinkproof_dtype dtype, sinkproof_format format) {
     census c = {0, 0, 0};
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         sinkproof_trace_point point = (sinkproof_trace_point)p;
-        size_t count = sinkproof_trace_point_is_layered(point) ? layers : 1;
-        for (size_t l = 0; among(point) && l < count; l++) {
+        for (size_t l = 0; among(point) && sinkproof_trace_point_exists(config, point, l); l++) {
             const sinkproof_tensor *t = sinkproof_trace_find(trace, point, l);
             if (t == NULL) continue;
             c.tensors++;
@@ -60,22 +49,23 @@ static census count_tensors(const sinkproof_trace *trace, size_t layers, point_f
     return c;
 }
 
-static bool all_fit(const sinkproof_trace *trace, size_t layers, point_filter *among,
-                    sinkproof_format format) {
-    census c = count_tensors(trace, layers, among, SINKPROOF_DTYPE_F32, format);
+static bool all_fit(const sinkproof_trace *trace, const sinkproof_config *config,
+                    point_filter *among, sinkproof_format format) {
+    census c = count_tensors(trace, config, among, SINKPROOF_DTYPE_F32, format);
     return c.tensors > 0 && c.fitting == c.tensors;
 }
 
-static bool any_stored(const sinkproof_trace *trace, size_t layers, point_filter *among,
-                       sinkproof_dtype dtype) {
-    return count_tensors(trace, layers, among, dtype, SINKPROOF_REAL).stored > 0;
+static bool any_stored(const sinkproof_trace *trace, const sinkproof_config *config,
+                       point_filter *among, sinkproof_dtype dtype) {
+    return count_tensors(trace, config, among, dtype, SINKPROOF_REAL).stored > 0;
 }
 
 // The format that holds every value of a trace in float32 or float64, and is narrower; or NULL.
-static const char *narrowest_of_all(const sinkproof_trace *trace, size_t layers, bool f64) {
-    if (all_fit(trace, layers, any_point, SINKPROOF_BF16)) return "bf16";
-    if (all_fit(trace, layers, any_point, SINKPROOF_F16)) return "f16";
-    return f64 && all_fit(trace, layers, any_point, SINKPROOF_F32) ? "f32" : NULL;
+static const char *narrowest_of_all(const sinkproof_trace *trace, const sinkproof_config *config,
+                                    bool f64) {
+    if (all_fit(trace, config, any_point, SINKPROOF_BF16)) return "bf16";
+    if (all_fit(trace, config, any_point, SINKPROOF_F16)) return "f16";
+    return f64 && all_fit(trace, config, any_point, SINKPROOF_F32) ? "f32" : NULL;
 }
 
 // The policies that auto tries, narrowest first: those that hold what the trace is stored in, and
@@ -83,15 +73,17 @@ static const char *narrowest_of_all(const sinkproof_trace *trace, size_t layers,
 // narrower format does. *narrower names the one that holds every value.
 // Bf16 operands beside a residual in float32 is what bf16-operands describes; where the trace holds
 // no sum of the residual, it may be so.
-static const char *const *candidates_in_bf16(const sinkproof_trace *trace, size_t layers) {
+static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
+                                             const sinkproof_config *config) {
     static const char *const sums_f32[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
     static const char *const no_sums[] = {"openai-bf16", "hf-bf16", "bf16-operands", "bf16", NULL};
-    if (any_stored(trace, layers, residual_point, SINKPROOF_DTYPE_F32)) return sums_f32;
-    return any_stored(trace, layers, sum_point, SINKPROOF_DTYPE_BF16) ? sums_f32 + 1 : no_sums;
+    if (any_stored(trace, config, sinkproof_trace_point_is_stream, SINKPROOF_DTYPE_F32))
+        return sums_f32;
+    return any_stored(trace, config, sum_point, SINKPROOF_DTYPE_BF16) ? sums_f32 + 1 : no_sums;
 }
 
-const char *const *sinkproof_candidates_for(const sinkproof_trace *trace, size_t layers,
-                                            const char **narrower) {
+const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
+                                            const sinkproof_config *config, const char **narrower) {
     static const char *const in_f64[] = {"real-f64", NULL}, *const in_f16[] = {"f16", NULL};
     // real-f64 is left out where nothing is stored as float64
     static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
@@ -99,21 +91,22 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace, size_t
                                               "bf16-operands", "f32",         NULL};
     static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "bf16", "f32", NULL};
     static const char *const f16_in_f32[] = {"real-f64", "f16", "f32", NULL};
-    bool f64 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F64);
-    bool f32 = any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F32);
+    bool f64 = any_stored(trace, config, any_point, SINKPROOF_DTYPE_F64);
+    bool f32 = any_stored(trace, config, any_point, SINKPROOF_DTYPE_F32);
     *narrower = NULL;
-    if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_BF16))
-        return candidates_in_bf16(trace, layers);
-    if (any_stored(trace, layers, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
-    *narrower = narrowest_of_all(trace, layers, f64);
+    if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_BF16))
+        return candidates_in_bf16(trace, config);
+    if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
+    *narrower = narrowest_of_all(trace, config, f64);
     if (f64 && !f32 && *narrower == NULL) return in_f64;
-    if (all_fit(trace, layers, any_point, SINKPROOF_BF16) ||
-        all_fit(trace, layers, sum_point, SINKPROOF_BF16))
+    if (all_fit(trace, config, any_point, SINKPROOF_BF16) ||
+        all_fit(trace, config, sum_point, SINKPROOF_BF16))
         return bf16_in_f32 + !f64;
-    if (all_fit(trace, layers, operand_point, SINKPROOF_BF16)) return operands_in_f32 + !f64;
-    if (all_fit(trace, layers, any_point, SINKPROOF_F16) ||
-        all_fit(trace, layers, sum_point, SINKPROOF_F16) ||
-        all_fit(trace, layers, operand_point, SINKPROOF_F16))
+    if (all_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_BF16))
+        return operands_in_f32 + !f64;
+    if (all_fit(trace, config, any_point, SINKPROOF_F16) ||
+        all_fit(trace, config, sum_point, SINKPROOF_F16) ||
+        all_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_F16))
         return f16_in_f32 + !f64;
     return in_f32 + !f64;
 }

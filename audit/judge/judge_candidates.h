@@ -9,10 +9,7 @@
 
 // Names, NULL-terminated, narrowest first. *narrower: a format narrower than the stored ones that
 // holds every value, or NULL.
-const char *const *sinkproof_candidates_for(const sinkproof_trace *trace, size_t layers,
-                                            const char **narrower);
-
-// "f32", "f64" or "f32 and f64": the wide formats that a trace is stored in.
-const char *sinkproof_stored_as(const sinkproof_trace *trace, size_t layers);
+const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
+                                            const sinkproof_config *config, const char **narrower);
 
 #endif

@@ -72,33 +72,40 @@ static bool describe_weight(const sinkproof_judge_pass *pass, const sinkproof_po
 // A1, M1, F1: the element and its row's mean square.
 static void describe_norm(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
                           char *out, size_t size) {
-    bool first = r->point == SINKPROOF_TRACE_A1 && r->layer == 0;
-    sinkproof_trace_point before = first                            ? SINKPROOF_TRACE_T0
-                                   : r->point == SINKPROOF_TRACE_M1 ? SINKPROOF_TRACE_A13
-                                                                    : SINKPROOF_TRACE_M12;
-    size_t l = r->layer, last = r->shape[1], row = r->worst_at / last;
-    if (r->point == SINKPROOF_TRACE_A1 && !first) l--;
-    if (r->point == SINKPROOF_TRACE_F1) l = pass->config->n_layers - 1;
+    sinkproof_input in[SINKPROOF_MAX_INPUTS];
+    size_t last = r->shape[1], row = r->worst_at / last;
     double square = 0;
+    sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     for (size_t d = 0; d < last; d++) {
-        double x = traced(pass, before, l, row * last + d);
+        double x = traced(pass, in[0].point, in[0].layer, row * last + d);
         square += x * x;
     }
-    snprintf(out, size, "x %s, mean square %s", shown(traced(pass, before, l, r->worst_at)).text,
+    snprintf(out, size, "x %s, mean square %s",
+             shown(traced(pass, in[0].point, in[0].layer, r->worst_at)).text,
              shown(square / (double)last).text);
 }
 
 // A4: the pair that was turned.
 static void describe_pair(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
                           char *out, size_t size) {
-    sinkproof_trace_point before =
-        r->point == SINKPROOF_TRACE_A4_Q ? SINKPROOF_TRACE_A2_Q : SINKPROOF_TRACE_A2_K;
+    sinkproof_input in[SINKPROOF_MAX_INPUTS];
     size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
     size_t pair = r->worst_at % last % half;
+    sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
-             shown(traced(pass, before, r->layer, row * last + pair)).text,
-             shown(traced(pass, before, r->layer, row * last + pair + half)).text,
+             shown(traced(pass, in[0].point, r->layer, row * last + pair)).text,
+             shown(traced(pass, in[0].point, r->layer, row * last + pair + half)).text,
              (int)sinkproof_trace_positions(pass->trace)[row / r->shape[1]]);
+}
+
+// A13, M12: the residual stream, and what a sublayer adds to it.
+static void describe_sum(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
+                         const char *added, char *out, size_t size) {
+    sinkproof_input in[SINKPROOF_MAX_INPUTS]; // what is added, then the residual stream
+    sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
+    snprintf(out, size, "residual %s, %s %s",
+             shown(traced(pass, in[1].point, in[1].layer, r->worst_at)).text, added,
+             shown(traced(pass, in[0].point, in[0].layer, r->worst_at)).text);
 }
 
 bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *r) {
@@ -118,11 +125,7 @@ bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point
     case SINKPROOF_TRACE_A10:
         return describe_weight(pass, r, out, size);
     case SINKPROOF_TRACE_A13:
-        snprintf(out, size, "residual %s, attention %s",
-                 shown(l > 0 ? traced(pass, SINKPROOF_TRACE_M12, l - 1, at)
-                             : traced(pass, SINKPROOF_TRACE_T0, 0, at))
-                     .text,
-                 shown(traced(pass, SINKPROOF_TRACE_A12, l, at)).text);
+        describe_sum(pass, r, "attention", out, size);
         return true;
     case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
         snprintf(out, size, "gate %s, up %s",
@@ -130,9 +133,7 @@ bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point
                  shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
         return true;
     case SINKPROOF_TRACE_M12:
-        snprintf(out, size, "residual %s, mixture %s",
-                 shown(traced(pass, SINKPROOF_TRACE_A13, l, at)).text,
-                 shown(traced(pass, SINKPROOF_TRACE_M11, l, at)).text);
+        describe_sum(pass, r, "mixture", out, size);
         return true;
     default: // a sum of many products: the set says all
         out[0] = '\0';

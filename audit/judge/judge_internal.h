@@ -9,7 +9,8 @@
 #include "audit/judge/judge.h"
 
 typedef struct sinkproof_judge_pass {
-    const sinkproof_model *model;
+    const sinkproof_model *model; // its weights as the policy keeps them
+    sinkproof_model *kept;        // the same, to be closed
     const sinkproof_config *config;
     const sinkproof_trace *trace;
     const sinkproof_policy *policy;
@@ -17,7 +18,7 @@ typedef struct sinkproof_judge_pass {
     size_t n; // tokens
     sinkproof_judgement *judgement;
     sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not compared yet
-    int32_t *chosen;                    // [layers][n][k]: the engine's selection
+    int32_t *chosen;                    // [layers][n][k]: the judgement's
     sinkproof_honest *c_ip, *s_ip;      // rotation tables [n, head_dim / 2]
     double done, all;                   // work, for progress
 } sinkproof_judge_pass;
@@ -154,8 +155,8 @@ bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
 
 // ---- end to end (judge_truth.c), and words (judge_describe.c)
 
-// Fills the reports' errors: the real model from the tokens, and each operation unrounded on the
-// engine's own inputs, the engine's routing replayed.
+// Fills the errors of the judgement's reports: the real model from the tokens, and each operation
+// unrounded on the engine's own inputs, the engine's routing replayed.
 bool sinkproof_judge_truth(sinkproof_judge_pass *pass);
 
 // Fills worst_inputs of a report from the trace. False: no memory.

@@ -34,19 +34,14 @@ static void want(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point 
     if (!known) r->add[r->n++] = (place){point, layer};
 }
 
-// Not every engine holds these: what they are computed from stands for them.
-static bool may_be_absent(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_A6 || point == SINKPROOF_TRACE_A9 ||
-           point == SINKPROOF_TRACE_M5 || point == SINKPROOF_TRACE_M9;
-}
-
-// The operation's own inputs.
+// The operation's own inputs; what not every engine has, as what that is computed from.
 static void want_inputs(const sinkproof_config *config, const sinkproof_judgement *j, remedy *r,
                         sinkproof_trace_point point, size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
-        if (may_be_absent(inputs[i].point) && !holds(j, inputs[i].point, layer))
+        bool may_be_absent = sinkproof_trace_point_held(inputs[i].point) >= SINKPROOF_ASKED;
+        if (may_be_absent && !holds(j, inputs[i].point, layer))
             want_inputs(config, j, r, inputs[i].point, layer);
         else
             want(j, r, inputs[i].point, inputs[i].layer);

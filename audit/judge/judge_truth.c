@@ -50,9 +50,12 @@ static sinkproof_errors measure(const sinkproof_tensor *tensor, size_t offset, s
 }
 
 static sinkproof_errors *errors_of(const tracks *t, sinkproof_trace_point point, size_t layer) {
-    size_t at = sinkproof_trace_point_is_layered(point) ? layer : t->pass->config->n_layers;
-    sinkproof_point_report *r = t->pass->report_of[at * SINKPROOF_TRACE_POINTS + (size_t)point];
-    return r != NULL ? &r->errors : NULL;
+    const sinkproof_judgement *j = t->pass->judgement;
+    bool layered = sinkproof_trace_point_is_layered(point);
+    for (size_t i = 0; i < j->n_reports; i++)
+        if (j->reports[i].point == point && (!layered || j->reports[i].layer == layer))
+            return &j->reports[i].errors;
+    return NULL;
 }
 
 // A whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.

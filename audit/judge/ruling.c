@@ -66,8 +66,8 @@ static const char *first_of(const sinkproof_judgement *j) {
 // Judges under the known policies until one fits; else keeps the nearest.
 static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *error) {
     const char *narrower;
-    size_t layers = sinkproof_model_config(t->model)->n_layers;
-    const char *const *names = sinkproof_candidates_for(t->trace, layers, &narrower);
+    const sinkproof_config *config = sinkproof_model_config(t->model);
+    const char *const *names = sinkproof_candidates_for(t->trace, config, &narrower);
     if (narrower != NULL)
         fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
     bool any = false;
@@ -97,11 +97,10 @@ static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *err
 static bool judge_stated(trial *t, sinkproof_judgement *j, sinkproof_error *error) {
     if (strcmp(t->o.policy, "auto") != 0) return judge_under(t, t->o.policy, !t->o.local, j, error);
     if (!judge_auto(t, j, error)) return false;
-    if (t->o.local) return true;
-    char text[sizeof j->policy.name];
-    memcpy(text, j->policy.name, sizeof text);
+    sinkproof_judge_options how = options_of(t, true, j->policy.name);
+    if (t->o.local || sinkproof_judge_end_to_end(t->model, t->trace, &how, j, error)) return true;
     sinkproof_judgement_free(j);
-    return judge_under(t, text, true, j, error);
+    return false;
 }
 
 static bool judge_forms(trial *t, sinkproof_judgement *j, sinkproof_error *error) {

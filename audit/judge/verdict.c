@@ -136,7 +136,7 @@ static bool errors_are_independent(const sinkproof_judge_pass *pass, sinkproof_t
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
-        bool known = from == SINKPROOF_TRACE_T0 || from == SINKPROOF_TRACE_M3 ||
+        bool known = from == SINKPROOF_TRACE_T0 || sinkproof_trace_point_is_index(from) ||
                      sinkproof_traced(pass, from, inputs[i].layer) ||
                      (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
                       sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer));

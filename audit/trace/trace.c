@@ -143,11 +143,11 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     if (strcmp(tensor->name, "tokens") == 0 || strcmp(tensor->name, "positions") == 0) return true;
     if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
         return unknown_name(file, tensor->name, config->n_layers, error);
-    if (layer >= config->n_layers)
+    if (!sinkproof_trace_point_exists(config, point, layer))
         return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
                               tensor->name, config->n_layers);
     size_t rank = sinkproof_trace_shape(config, point, trace->n, shape);
-    bool indices = point == SINKPROOF_TRACE_M3;
+    bool indices = sinkproof_trace_point_is_index(point);
     if (!check_shape(file, tensor, rank, shape, error)) return false;
     if (!check_dtype(file, tensor, indices, error)) return false;
     if (indices && !check_chosen(file, config, tensor, error)) return false;

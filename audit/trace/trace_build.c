@@ -91,7 +91,9 @@ static bool parse_dtype(const char *name, const char *text, bool integer, sinkpr
 // The place of a name; its shape here.
 static bool find_place(const sinkproof_trace_builder *b, const char *name,
                        sinkproof_trace_point *point, size_t *layer, sinkproof_error *error) {
-    if (sinkproof_trace_name_parse(name, point, layer) && *layer < b->n_layers) return true;
+    if (sinkproof_trace_name_parse(name, point, layer) &&
+        sinkproof_trace_point_exists(sinkproof_model_config(b->model), *point, *layer))
+        return true;
     char nearest[SINKPROOF_TRACE_NAME];
     sinkproof_trace_nearest(name, b->n_layers, nearest);
     return sinkproof_fail(error, "unknown point '%.100s': the nearest known name is %s", name,
@@ -126,7 +128,8 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     if (b == NULL || name == NULL || shape == NULL || data == NULL)
         return sinkproof_fail(error, "expected a builder, a name, a shape and data, found NULL");
     if (!find_place(b, name, &point, &layer, error)) return false;
-    if (!parse_dtype(name, dtype, point == SINKPROOF_TRACE_M3, &kept, error)) return false;
+    if (!parse_dtype(name, dtype, sinkproof_trace_point_is_index(point), &kept, error))
+        return false;
     size_t expected_rank =
         sinkproof_trace_shape(sinkproof_model_config(b->model), point, b->n, expected);
     if (!count_bytes(name, rank, shape, expected_rank, expected, sinkproof_dtype_size(kept), &bytes,

@@ -152,7 +152,9 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     sinkproof_trace_writer *w = context;
     sinkproof_trace_point point;
     size_t layer, count = 1;
-    if (!sinkproof_trace_name_parse(name, &point, &layer) || layer >= w->n_layers) return;
+    if (!sinkproof_trace_name_parse(name, &point, &layer) ||
+        !sinkproof_trace_point_exists(sinkproof_model_config(w->model), point, layer))
+        return;
     slot *s = &w->slots_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
     bool by_head = sinkproof_trace_point_is_by_head(point);
     size_t m = by_head ? shape[1] : shape[0];
@@ -202,7 +204,7 @@ static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
         for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
             slot *s = &w->slots_lp[l * SINKPROOF_TRACE_POINTS + (size_t)p];
             sinkproof_trace_point point = (sinkproof_trace_point)p;
-            if (l > 0 && !sinkproof_trace_point_is_layered(point)) s->wanted = false;
+            if (!sinkproof_trace_point_exists(config, point, l)) s->wanted = false;
             if (!s->wanted) continue;
             s->dtype = stored_dtype(policy, point);
             s->rank = sinkproof_trace_shape(config, point, w->n, s->shape);

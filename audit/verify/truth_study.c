@@ -43,9 +43,9 @@ static size_t point_of(const sinkproof_truth_place *place) {
     return SINKPROOF_TRACE_POINTS;
 }
 
-// A score that the mask hides from its query: engines may hold anything there.
+// A key that the mask hides from its query, before the mask: engines may hold anything there.
 static bool hidden(const truth_study *study, size_t point, size_t layer, size_t at) {
-    if (point != SINKPROOF_TRACE_A6) return false;
+    if (!sinkproof_trace_point_is_before_mask((sinkproof_trace_point)point)) return false;
     size_t j = at % study->n, i = at / study->n % study->n;
     size_t window = study->config->sliding[layer] ? study->config->window : 0;
     return j > i || j < sinkproof_mask_first(window, i);
@@ -112,8 +112,9 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
     size_t point = point_of(place), elements = elements_of(place);
     if (point == SINKPROOF_TRACE_POINTS) return;
     measure(&study->points[point], place, values, elements);
-    if (study->keep) keep(study, place, values, elements, point == SINKPROOF_TRACE_M3);
-    if (!study->local || point == SINKPROOF_TRACE_M3) return;
+    bool indices = sinkproof_trace_point_is_index((sinkproof_trace_point)point);
+    if (study->keep) keep(study, place, values, elements, indices);
+    if (!study->local || indices) return;
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
     if (tensor != NULL && sinkproof_tensor_elements(tensor) == elements)

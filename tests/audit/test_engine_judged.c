@@ -5,10 +5,9 @@
 // or several, lies inside the honest set of its policy at every point, and nothing is suspicious.
 // Under another policy than it ran with the same trace is convicted.
 #include "tests/shared/judged_engine.h"
+#include "tests/shared/judged_policies.h"
 
 #include <string.h>
-
-static const char *const policies[] = {"f32", "f32,A2=bf16,A4=bf16", "bf16-operands"};
 
 // n tokens in pieces of `piece` under `runs`; the judge reads the trace under `declared`.
 static sinkproof_judgement judged_in_pieces(const sinkproof_model *model, const char *runs,
@@ -40,19 +39,9 @@ static void test_convicted(const sinkproof_model *model) {
 }
 
 int main(void) {
-    sinkproof_error error;
-    sinkproof_model *model, *shallow; // two layers: one slides, one does not
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error) ||
-        !sinkproof_model_open("synthetic:tiny,layers=2", &shallow, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
-    for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
-        test(model, policies[p], 40, 40, one_pass_points);
-        test(model, policies[p], 40, 7, "T0,A13,M2,M3,M12,F1,F2");
-        test(shallow, policies[p], 300, 150, one_pass_points);
-    }
+    under_all_policies(test);
+    sinkproof_model *model = open_or_bail("synthetic:tiny");
     test_convicted(model);
-    sinkproof_model_close(model), sinkproof_model_close(shallow);
+    sinkproof_model_close(model);
     return tap_done();
 }

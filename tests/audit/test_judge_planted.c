@@ -6,6 +6,7 @@
 // Each row names the report in public issue trackers that it stands for (M12: a window one key
 // too wide, and so on).
 #include "tests/shared/judged.h"
+#include "tests/shared/sink_value.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -76,17 +77,6 @@ static void softmax_gated(const sinkproof_policy *p, const sinkproof_block *bloc
         row[block->keys] =
             sinkproof_round_at(p, SINKPROOF_AT_A9, 1 / (1 + exp(m + log(z) - b_i[i])));
     }
-}
-// A sink that brings the first key's value along.
-static void values_of_sink(const sinkproof_policy *p, const sinkproof_block *block, const double *a,
-                           const double *v, double *o) {
-    ref->values(p, block, a, v, o);
-    for (size_t i = 0; i < block->rows; i++)
-        for (size_t d = 0; d < block->head_dim; d++) {
-            double *x = &o[i * block->q_stride + d];
-            *x = sinkproof_round_at(p, SINKPROOF_AT_A11,
-                                    *x + a[i * (block->keys + 1) + block->keys] * v[d]);
-        }
 }
 static void scores_unscaled(const sinkproof_policy *p, const sinkproof_block *block,
                             const double *q, const double *k, double *s) {

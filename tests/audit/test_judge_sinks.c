@@ -7,6 +7,7 @@
 #include "ref/lanes/lanes.h"
 #include "ref/model/container.h"
 #include "tests/shared/judged_engine.h"
+#include "tests/shared/sink_value.h"
 
 #include <string.h>
 
@@ -149,18 +150,6 @@ static void one_above(const sinkproof_policy *p, const sinkproof_block *block,
                       const sinkproof_normaliser *normaliser, const double *q_id, double *b_i) {
     ref->sink_logits(p, block, normaliser, q_id, b_i);
     for (size_t i = 0; i < block->rows; i++) b_i[i] = 1; // e^1 for the literal 1
-}
-
-// A sink that brings the first key's value along.
-static void values_of_sink(const sinkproof_policy *p, const sinkproof_block *block, const double *a,
-                           const double *v, double *o) {
-    ref->values(p, block, a, v, o);
-    for (size_t i = 0; i < block->rows; i++)
-        for (size_t d = 0; d < block->head_dim; d++) {
-            double *x = &o[i * block->q_stride + d];
-            *x = sinkproof_round_at(p, SINKPROOF_AT_A11,
-                                    *x + a[i * (block->keys + 1) + block->keys] * v[d]);
-        }
 }
 
 typedef void logits(const sinkproof_policy *p, const sinkproof_block *block,

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Whoever computes in the fast path's arithmetic, judged like a stranger under every policy that it
+// serves: in one piece and in pieces, with all points and with few, within one span of keys and
+// beyond it.
+#ifndef SINKPROOF_TESTS_JUDGED_POLICIES_H
+#define SINKPROOF_TESTS_JUDGED_POLICIES_H
+
+#include "tests/shared/judged.h"
+
+static const char *const policies[] = {"f32", "f32,A2=bf16,A4=bf16", "bf16-operands"};
+
+// n tokens in pieces of `piece`, keeping `points`.
+typedef void judged_case(const sinkproof_model *model, const char *policy, size_t n, size_t piece,
+                         const char *points);
+
+static inline sinkproof_model *open_or_bail(const char *spec) {
+    sinkproof_error error;
+    sinkproof_model *model;
+    if (sinkproof_model_open(spec, &model, &error)) return model;
+    printf("Bail out! %s\n", error.text);
+    exit(1);
+}
+
+static inline void under_all_policies(judged_case *test) {
+    sinkproof_model *model = open_or_bail("synthetic:tiny");
+    sinkproof_model *shallow = open_or_bail("synthetic:tiny,layers=2"); // one slides, one does not
+    for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
+        test(model, policies[p], 40, 40, one_pass_points);
+        test(model, policies[p], 40, 7, "T0,A13,M2,M3,M12,F1,F2");
+        test(shallow, policies[p], 300, 150, one_pass_points);
+    }
+    sinkproof_model_close(model);
+    sinkproof_model_close(shallow);
+}
+
+#endif
