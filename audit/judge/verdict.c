@@ -66,7 +66,7 @@ double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
     return 0;
 }
 
-static void histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from) {
+void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from) {
     into->total += from->total;
     for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) into->counts[bin] += from->counts[bin];
 }
@@ -102,6 +102,8 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
         sinkproof_histogram_add(&report->shares, share);
     }
     sinkproof_histogram_add(&report->widths, sinkproof_likely_about(x) / ulp);
+    double gap = fabs(v - x->mid) / ulp;
+    if (!isnan(gap)) sinkproof_histogram_add(&report->gaps, gap);
     if (!inside) { // ranks before every element inside
         report->outside++;
         excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
@@ -246,8 +248,9 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
     into->outside += from->outside, into->unlikely += from->unlikely;
     into->undecided += from->undecided, into->nans += from->nans;
     into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
-    histogram_merge(&into->shares, &from->shares);
-    histogram_merge(&into->widths, &from->widths);
+    sinkproof_histogram_merge(&into->shares, &from->shares);
+    sinkproof_histogram_merge(&into->widths, &from->widths);
+    sinkproof_histogram_merge(&into->gaps, &from->gaps);
     sinkproof_drift_merge(&into->drift_sums, &from->drift_sums);
     into->errors.truth += from->errors.truth, into->errors.error += from->errors.error;
     into->errors.local += from->errors.local, into->errors.inherited += from->errors.inherited;
