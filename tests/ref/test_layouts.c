@@ -32,6 +32,7 @@ int main(void) {
     ok(!container.write(&container, with, path, &how, &error) && strstr(error.text, told) != NULL &&
            stat(path, &status) != 0,
        "model.config not written: %s", error.text);
+    error.text[0] = '\0';
     ok(container.write(&container, without, path, &how, &error),
        "model.config written, since the model has none %s", error.text);
     snprintf(config, sizeof config, "%s/config.json", path);
