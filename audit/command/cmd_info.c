@@ -357,6 +357,17 @@ static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) 
     printf("\n");
 }
 
+static void print_unrounded(const sinkproof_policy *policy) {
+    const char *between = "";
+    printf("%-10s = %s", "unrounded", policy->unrounded == 0 ? "none" : "");
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        if (!sinkproof_policy_unrounded(policy, (sinkproof_point)p)) continue;
+        printf("%s%s", between, sinkproof_point_name((sinkproof_point)p));
+        between = "|";
+    }
+    printf(" # read by a next operation before it is rounded\n");
+}
+
 // Every point, function, form and choice of a policy: the text that sinkproof_policy_parse reads.
 static int print_policy(const char *text) {
     sinkproof_policy policy;
@@ -374,8 +385,11 @@ static int print_policy(const char *text) {
         printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p), value,
                sinkproof_point_what((sinkproof_point)p));
     }
-    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
-        printf("%-10s = %gulp\n", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) {
+        printf("%-10s = %gulp", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+        if (f == SINKPROOF_EXP && policy.exp_growth > 0) printf("+%g|x|", policy.exp_growth);
+        printf("\n");
+    }
     for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);
     printf("%-10s = %-6s # arithmetic between the points\n", "inside",
            sinkproof_format_name(policy.inside));
@@ -384,6 +398,7 @@ static int print_policy(const char *text) {
     printf("%-10s = %-6s # subnormal numbers read as zero, results flushed\n", "ftz",
            policy.ftz ? "allowed" : "none");
     printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
+    print_unrounded(&policy);
     return SINKPROOF_HOLDS;
 }
 

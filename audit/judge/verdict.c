@@ -19,7 +19,7 @@ const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
 }
 
 sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements) {
-    return sinkproof_setting_for(pass->policy, elements, pass->options->rate);
+    return sinkproof_setting_for(&pass->before, elements, pass->options->rate);
 }
 
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer) {
@@ -170,12 +170,22 @@ static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece 
 bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
+    bool open = sinkproof_may_be_unrounded(pass, piece->point);
+    for (size_t i = 0; open && tensor == NULL && i < piece->count; i++)
+        x[i] = sinkproof_read_of_untraced(pass, piece->point, x[i]);
     if (tensor == NULL || piece->count == 0) return false;
     sinkproof_point_report *report = report_of(part, piece->point);
     double *v = sinkproof_part_allocate(part, piece->count, sizeof *v);
-    if (report == NULL || v == NULL) {
+    sinkproof_honest *unrounded =
+        open ? sinkproof_part_allocate(part, piece->count, sizeof *unrounded) : NULL;
+    if (report == NULL || v == NULL || (open && unrounded == NULL)) {
         free(v);
+        free(unrounded);
         return false;
+    }
+    for (size_t i = 0; open && i < piece->count; i++) {
+        unrounded[i] = x[i];
+        x[i] = sinkproof_after_rounding(pass, piece->point, x[i]);
     }
     sinkproof_format format = sinkproof_trace_format(tensor->dtype);
     engine_values(tensor, piece, v);
@@ -189,8 +199,11 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
         sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
                             (double)piece->token / (double)pass->n);
     for (size_t i = 0; i < piece->count; i++)
-        x[i] = isnan(v[i]) ? sinkproof_unknown(v[i]) : sinkproof_known(v[i]);
+        x[i] = isnan(v[i]) ? sinkproof_unknown(v[i])
+               : open      ? sinkproof_read_of(pass, piece->point, v[i], unrounded[i])
+                           : sinkproof_known(v[i]);
     free(v);
+    free(unrounded);
     return true;
 }
 
@@ -220,10 +233,12 @@ bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x) {
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(part->pass->trace, piece->point, part->layer);
+    bool open = sinkproof_may_be_unrounded(part->pass, piece->point);
     for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
         double v = sinkproof_tensor_value(tensor, place_of(piece, i));
         sinkproof_honest stored =
-            sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), x[i]);
+            open ? sinkproof_after_rounding(part->pass, piece->point, x[i]) : x[i];
+        stored = sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), stored);
         if (!(v >= stored.lo && v <= stored.hi)) return false;
     }
     return true;

@@ -102,7 +102,10 @@ static void draw_bar(FILE *page, int column, double share, const char *class, co
     double height = 70 * share;
     fprintf(page, "<rect class=\"%s\" x=\"%d\" y=\"%.1f\" width=\"9\" height=\"%.1f\"><title>",
             class, 4 + 10 * column, 74 - height, height);
-    sinkproof_page_say(page, "%s: %.3g %% of the elements", range, 100 * share);
+    if (share < 1 && share > 0.99995) // never 100 for all but one
+        sinkproof_page_say(page, "%s: less than 100 %% of the elements", range);
+    else
+        sinkproof_page_say(page, "%s: %.4g %% of the elements", range, 100 * share);
     fputs("</title></rect>", page);
 }
 
