@@ -257,7 +257,7 @@ build/venv/.stamp: Makefile | build/packages
 	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes
 	@touch $@
 
-interop-hf: $(PROGRAM) build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
+interop-hf: $(PROGRAM) library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py
 

@@ -6,8 +6,9 @@
     python tests/audit/interop_hf.py --false-alarms 100
 
 A TAP program (`prove` runs it). transformers makes and saves random checkpoints, or loads one that
-`sinkproof synth` wrote; audit/adapters/hf_trace.py traces its runs; `sinkproof judge` judges each
-trace. The command is $SINKPROOF or build/release/sinkproof. Needs torch, transformers, safetensors.
+`sinkproof synth` wrote; the Python package traces its runs; `sinkproof judge` judges each trace.
+The command is $SINKPROOF or build/release/sinkproof. Needs torch, transformers, safetensors, numpy,
+ml_dtypes and libsinkproof (`make library`).
 SUBSETS=N draws so many subsets of a trace for each policy, a multiple of 40 (200).
 """
 import argparse
@@ -25,8 +26,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "audit", "adapters")]
-import hf_trace  # noqa: E402
+sys.path[:0] = [os.path.join(ROOT, "audit", "python")]
+import sinkproof  # noqa: E402
+from sinkproof.adapters import transformers as hf  # noqa: E402
+from sinkproof.adapters._tokens import random_tokens  # noqa: E402
 import interop_hf_bugs as bugs  # noqa: E402
 import interop_hf_models as models  # noqa: E402
 
@@ -94,8 +97,8 @@ class Verdict:
         return lines + self.stderr.splitlines()[:4]
 
 
-def command(*words):
-    return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+def command(*words, **options):
+    return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, **options)
 
 
 def judge(model_dir, trace, policy, *options):
@@ -120,12 +123,12 @@ class Court:
         self.places = threading.Semaphore(WORKERS)  # traces on disk or in flight
         self.number = 0
 
-    def hear(self, text, model_dir, trace, meta, policies, check, options):
+    def hear(self, text, model_dir, trace, policies, check, options):
         """check(verdict, text) says whether a verdict is as it must be; one test per policy."""
         self.places.acquire()
         self.number += 1
         path = os.path.join(self.work, f"trace-{self.number}.safetensors")
-        hf_trace.write_trace(trace, path, meta)
+        trace.save(path)
 
         def sit():
             try:
@@ -171,34 +174,43 @@ def suspects(points):
 
 
 def tokens_of(n, seed, vocab):
-    return hf_trace.draw_tokens(("random", n, seed), vocab)
+    return random_tokens(n, seed, vocab)
+
+
+def trace_of(model, tokens, chunk=None):
+    """The trace of a prompt, at once or in pieces through a cache."""
+    import torch
+    cache, step = (hf.new_cache(model.config), chunk) if chunk else (None, len(tokens))
+    with torch.no_grad(), sinkproof.trace(model) as trace:
+        for at in range(0, len(tokens), step):
+            model(input_ids=torch.tensor([tokens[at:at + step]]), past_key_values=cache, use_cache=bool(chunk))
+    return trace
 
 
 def run(court, directory, model, dtype, n, check, *, name, chunk=None, seed=1, bug=None,
         policies=None, options=("--local", "--no-hint")):
     """One traced run of a loaded model, handed to the court."""
-    experts = hf_trace.experts_implementation(model)
+    experts = hf.experts_implementation(model)
     tokens = tokens_of(n, seed, model.config.vocab_size)
     with bugs.BUGS[bug](model) if bug else contextlib.nullcontext():
-        trace = hf_trace.trace_model(model, tokens, chunk)
+        trace = trace_of(model, tokens, chunk)
     text = f"{name} {dtype} n={n} experts={experts} seed={seed}"
     text += (f" chunk={chunk}" if chunk else "") + (f" bug={bug}" if bug else "")
-    court.hear(text, directory, trace, hf_trace.metadata(model, dtype, chunk, bug),
-               policies or [policy_of(dtype, experts)], check, options)
+    court.hear(text, directory, trace, policies or [policy_of(dtype, experts)], check, options)
 
 
 def honest(court, shape, directory):
     """Every length in both precisions, a chunked prefill, the experts' other implementation."""
     for dtype in DTYPES:
-        model = hf_trace.load_model(directory, dtype)
+        model = hf.load_model(directory, dtype)
         for n in LENGTHS:
             automatic = ["auto"] if n == 129 and shape == "tiny" else []
             run(court, directory, model, dtype, n, holds, name=shape,
-                policies=[policy_of(dtype, hf_trace.experts_implementation(model))] + automatic)
+                policies=[policy_of(dtype, hf.experts_implementation(model))] + automatic)
         run(court, directory, model, dtype, 300, holds, name=shape, chunk=100)
-        if hf_trace.experts_implementation(model) != "eager":
+        if hf.experts_implementation(model) != "eager":
             model = None  # two copies of the larger model would be 5 GB
-            model = hf_trace.load_model(directory, dtype, "eager")
+            model = hf.load_model(directory, dtype, "eager")
             run(court, directory, model, dtype, 129 if shape == "tiny" else 2, holds, name=shape)
     court.adjourn()
 
@@ -213,7 +225,7 @@ def mxfp4(court, tiny, work):
         if not court.tap.ok(process.returncode == 0, text, process.stderr.splitlines()[:4]):
             continue
         for dtype in DTYPES:
-            model = hf_trace.load_model(directory, dtype)
+            model = hf.load_model(directory, dtype)
             window = model.config.sliding_window
             for n in (window - 1, window, window + 1, 2 * window + 44):
                 run(court, directory, model, dtype, n, holds, name=name)
@@ -239,20 +251,19 @@ def subsets(court, directory, work, per_policy=int(os.environ.get("SUBSETS", "20
     generator = random.Random(9)
     lengths, batch = (2, 9, 17, 40), 10
     for dtype in DTYPES:
-        model = hf_trace.load_model(directory, dtype)
-        experts = hf_trace.experts_implementation(model)
+        model = hf.load_model(directory, dtype)
+        experts = hf.experts_implementation(model)
         policies = ["f32"] if dtype == "float32" else [policy_of(dtype, experts), "bf16"]
         for policy in policies:
             bugs_found, doubted, undecided, judged = [], [], 0, 0
             for n in lengths:
-                trace = hf_trace.trace_model(model, tokens_of(n, 77, model.config.vocab_size), None)
-                meta = hf_trace.metadata(model, dtype, None, None)
+                trace = trace_of(model, tokens_of(n, 77, model.config.vocab_size))
                 for _ in range(per_policy // len(lengths) // batch):
                     paths, kept = [], []
                     for number in range(batch):
                         paths.append(os.path.join(work, f"subset-{number}.safetensors"))
                         kept.append(subset(trace, generator))
-                        hf_trace.write_trace(kept[-1], paths[-1], meta)
+                        sinkproof.Trace(kept[-1], trace.metadata).save(paths[-1])
                     process = command(SINKPROOF, "judge", directory, *paths, "--policy", policy, "--json",
                                       "-", "--local", "--no-hint")
                     results = json.loads(process.stdout or "{}").get("results", [])
@@ -273,7 +284,7 @@ def subsets(court, directory, work, per_policy=int(os.environ.get("SUBSETS", "20
 def planted(court, directory):
     """Each mistake is convicted at its own operation, and gone when the mistake is."""
     for dtype in DTYPES:
-        model = hf_trace.load_model(directory, dtype)
+        model = hf.load_model(directory, dtype)
         for bug, points in bugs.EXPECTED.items():
             if bug == "eps-1e-6":
                 if dtype == "float32":  # in bfloat16 few elements change
@@ -285,7 +296,7 @@ def planted(court, directory):
             else:
                 run(court, directory, model, dtype, 300, convicts(points), name="tiny", bug=bug)
         # Under the override that names the mistake, nothing else is held against the run.
-        policy = policy_of(dtype, hf_trace.experts_implementation(model)) + ",M8.alpha=bf16"
+        policy = policy_of(dtype, hf.experts_implementation(model)) + ",M8.alpha=bf16"
         run(court, directory, model, dtype, 300, holds, name="tiny", bug="alpha-bf16",
             policies=[policy])
         run(court, directory, model, dtype, 300, holds, name="tiny", seed=2)
@@ -295,22 +306,23 @@ def planted(court, directory):
 def adapter(tap, directory, work):
     """The adapter as a command: bad input is one sentence, exit 3, and nothing written."""
     out = os.path.join(work, "refused.safetensors")
-    script = os.path.join(ROOT, "audit", "adapters", "hf_trace.py")
 
     def refused(text, expected, *options):
-        process = command(sys.executable, script, *options, "--out", out)
+        process = command(sys.executable, "-m", "sinkproof.trace", "transformers", *options, "--out", out,
+                          cwd=os.path.join(ROOT, "audit", "python"))
         said = process.stderr.strip()
         left = [name for name in os.listdir(work) if name.startswith((".trace-", "refused"))]
         one_sentence = bool(said) and "Traceback" not in said
         if expected == BAD_INPUT:
             one_sentence = one_sentence and "\n" not in said
         tap.ok(process.returncode == expected and one_sentence and not left,
-               f"hf_trace.py: {text}", said.splitlines()[-1:] + left)
+               f"sinkproof-trace transformers: {text}", said.splitlines()[-1:] + left)
 
     refused("no such directory", BAD_INPUT, os.path.join(work, "absent"), "--tokens", "1")
     refused("token outside the vocabulary", BAD_INPUT, directory, "--tokens", "1,99999999")
-    refused("unknown planted bug", BAD_INPUT, directory, "--tokens", "1", "--bug", "nothing")
-    refused("tokens that are not numbers", 2, directory, "--tokens", "one")
+    refused("tokens that are not numbers", BAD_INPUT, directory, "--tokens", "one")
+    refused("unknown point", BAD_INPUT, directory, "--tokens", "1", "--points", "A9,Z1")
+    refused("no tokens at all", 2, directory)
     broken = os.path.join(work, "broken")
     os.makedirs(broken, exist_ok=True)
     for name in os.listdir(directory):
@@ -333,7 +345,7 @@ def false_alarms(court, work, n_runs):
         dtype = DTYPES[number % 2]
         experts = generator.choice(("default", "default", "eager"))
         if (dtype, experts) not in loaded:
-            loaded[dtype, experts] = hf_trace.load_model(directory, dtype, experts)
+            loaded[dtype, experts] = hf.load_model(directory, dtype, experts)
         n = generator.choice((*LENGTHS, 3, 17, 64, 130, 200))
         chunk = generator.choice((None, None, max(1, n // 3)))
         name = f"alarm model={1000 + number // 4 * 4}"
@@ -374,7 +386,7 @@ def main():
         for name in options.only.split(",") if options.only else sections:
             try:
                 sections[name]()
-            except hf_trace.TraceError as error:  # counted, and the other sections still run
+            except sinkproof.Error as error:  # counted, and the other sections still run
                 court.adjourn()
                 tap.ok(False, f"{name}: {error}")
     return tap.done()

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 import sinkproof  # noqa: E402
 import torch  # noqa: E402
-from sinkproof import hf  # noqa: E402
+from sinkproof.adapters import transformers as hf  # noqa: E402
 from tap import Tap  # noqa: E402
 
 TOKENS = [5, 1, 7, 3, 11, 2, 9, 4]
@@ -73,11 +73,12 @@ def main():
     found = sinkproof.judge("checkpoint", traced(model, ids(*TOKENS)), policy, local=True, hint=False)
     sinks.data.copy_(kept)
     tap.report(found.first == "00.A9", "sinks that are not the checkpoint's are convicted at A9", [found.first])
-    says = [refused(lambda: traced(model, ids(*TOKENS), ids(*TOKENS))),
-            refused(lambda: traced(model, {"input_ids": torch.tensor([TOKENS, TOKENS])})),
+    held = {"past_key_values": cache, "use_cache": True}
+    says = [refused(lambda: traced(model, {**ids(*TOKENS), **held})),
+            refused(lambda: traced(model, {"inputs_embeds": torch.zeros(1, 3, 96)})),
             refused(lambda: traced(model, {**ids(*TOKENS), "attention_mask": torch.tensor([[0] + [1] * 7])})),
             refused(lambda: traced(model)), refused(lambda: traced(torch.nn.Linear(2, 2)))]
-    expected = ["one sequence from its start", "[1, n], found [2, 8]", "no padding", "was not called", "found Linear"]
+    expected = ["one sequence from its start", "[batch, n], found none", "padding on the left needs", "was not called", "found Linear"]
     for said, part in zip(says, expected):
         tap.report(part in said and "\n" not in said, f"refused: {part}", [said])
     after = [module for module in model.modules() if module._forward_hooks or module._forward_pre_hooks]

@@ -25,8 +25,8 @@ from sinkproof._library import VERSION as __version__
 from sinkproof._library import Error, names
 from sinkproof._model import Model
 from sinkproof._run import Call, run
-from sinkproof._trace import Trace
-from sinkproof.hf import TraceError, trace
+from sinkproof._trace import Trace, TraceError
+from sinkproof._watch import trace
 
 __all__ = ["Call", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
            "engines", "judge", "points", "policies", "run", "testing", "trace"]

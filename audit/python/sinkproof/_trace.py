@@ -26,6 +26,10 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 BESIDE = ("tokens", "positions")  # what a trace holds beside its points
 
 
+class TraceError(Error):
+    """One sentence about what cannot be traced."""
+
+
 def as_array(name: str, value: Any) -> Array:
     """An array of a dtype that traces know, dense and little-endian; a torch tensor's bits are kept."""
     if hasattr(value, "detach"):

@@ -11,6 +11,7 @@ from typing import Any
 from sinkproof._judgement import Judgement, Point, Verdict, judge
 from sinkproof._library import Error, call, encoded, text
 from sinkproof._model import Model
+from sinkproof._points import names_point
 from sinkproof._trace import Trace
 
 
@@ -22,20 +23,15 @@ def subject(point: Point) -> str:
     return f"{meaning[0].upper()}{meaning[1:]} ({point.name}) {'are' if plural else 'is'}"
 
 
-def matches(point: Point, word: str) -> bool:
-    """As in `--points`: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k."""
-    return any(name == word or name.startswith(word + ".") for name in (point.name, point.point))
-
-
 def chosen(judgement: Judgement, points: Iterable[str] | None) -> list[Point]:
     """The points that are asked about; each word names one that the trace has."""
     if points is None:
         return list(judgement.points)
     words = [points] if isinstance(points, str) else list(points)
     for word in words:
-        if not any(matches(point, word) for point in judgement.points):
+        if not any(names_point(word, point.name) for point in judgement.points):
             raise Error(f"the trace has no point {word}: it has {', '.join(p.name for p in judgement.points)}")
-    return [point for point in judgement.points if any(matches(point, word) for word in words)]
+    return [point for point in judgement.points if any(names_point(word, point.name) for word in words)]
 
 
 def share(count: int, elements: int) -> str:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The points of a trace, as the library's table has them: which are a layer's, and what their rows are."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable
+
+from sinkproof._library import Error, names
+from sinkproof._model import Model
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a point's tensor is, whatever the model."""
+
+    layered: bool  # its name carries a layer, "03.A9"
+    by_head: bool  # [heads, n, keys]; else its rows are tokens, [n, ...]
+    sink: bool     # beside the keys it has one more column, the last
+
+
+def has_layer(model: Model, point: str) -> bool:
+    try:
+        return bool(model.shape(f"00.{point}", 1))
+    except Error:
+        return False
+
+
+@functools.lru_cache(maxsize=None)
+def kinds() -> dict[str, Kind]:
+    """Every point without its layer, in the order of the forward pass; asked of the smallest model."""
+    found = {}
+    with Model("synthetic:tiny") as model:
+        n = 1 + max(int(model.number(name)) for name in ("n_heads", "hidden", "vocab"))  # like no other width
+        for point in names("point_names"):
+            shape = model.shape(point, n)
+            found[point] = Kind(has_layer(model, point), shape[0] != n, shape[0] != n and shape[2] == n + 1)
+    return found
+
+
+def without_layer(name: str) -> str:
+    """"A9" of "03.A9"."""
+    return re.sub(r"^[0-9]+\.", "", name)
+
+
+def names_point(word: str, name: str) -> bool:
+    """Does a word of a list of points name this one? "A9" in every layer, "03.A9" in one, "A4" for A4.q."""
+    return any(known == word or known.startswith(word + ".") for known in (name, without_layer(name)))
+
+
+def chosen_words(points: Iterable[str]) -> tuple[str, ...]:
+    """The words of a list of points; each must name one."""
+    words = tuple(points)
+    for word in words:
+        if not any(names_point(without_layer(word), point) for point in kinds()):
+            raise Error(f'unknown point "{word}": known are {", ".join(kinds())}, and each with its layer, "03.A9"')
+    return words

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""A torch module watched for the time of a `with` block: each sequence that goes through it is a trace."""
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sinkproof._library import Error
+from sinkproof._model import Model
+from sinkproof._trace import Array, Trace, TraceError
+from sinkproof.adapters import Record, transformers, versions
+from sinkproof.adapters._batches import Batches
+from sinkproof.adapters._torch import Module
+
+
+class Watched(Trace):
+    """What a block computed: `sequences`, each a Trace, in the order in which they began.
+
+    Of one sequence it is the trace itself; of several one of `sequences` must be taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.sequences: list[Trace] = []
+
+    def take(self, sequences: list[Trace]) -> None:
+        self.sequences = sequences
+        if len(sequences) == 1:
+            self.fill(sequences[0], sequences[0].metadata)
+
+    @property
+    def _arrays(self) -> dict[str, Array]:
+        if len(self.sequences) > 1:
+            raise Error(f"{len(self.sequences)} sequences were traced: take one of .sequences")
+        return self._one
+
+    @_arrays.setter
+    def _arrays(self, arrays: dict[str, Array]) -> None:
+        self._one = arrays
+
+
+@contextlib.contextmanager
+def trace(model: Module, points: Iterable[str] | None = None, *,
+          checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
+    """Watches a transformers' GptOssForCausalLM for the time of a `with` block.
+
+    Yields a trace that is empty until the block ends, and then holds every point of the calls of
+    `model` in it, any number of them: prompts at once, in pieces or a token at a time through a
+    cache, batches with padding, `generate`. `.sequences` has a trace for each sequence; of one
+    sequence what is yielded is that trace. `points` keeps these alone, {"A9", "A13"}. Shapes are
+    checked against `checkpoint` when it is given, and in any case when the trace is judged.
+
+    Raises TraceError, from the model's call, on what cannot be traced. When the block raises, the
+    trace stays empty; afterwards nothing of the watcher remains in the model.
+    """
+    import torch
+    if not isinstance(model, torch.nn.Module) or not transformers.is_gpt_oss(model):
+        raise TraceError(f"expected transformers' GptOssForCausalLM, found {type(model).__name__}")
+    opened = Model(checkpoint) if checkpoint is not None and not isinstance(checkpoint, Model) else checkpoint
+    words = None if points is None else tuple(points)
+    batches, found = Batches(lambda: Record(opened, words)), Watched()
+    with transformers.Watcher(model, batches):
+        yield found
+    said = {"engine": transformers.Engine.title, **versions(transformers.Engine.packages),
+            **transformers.metadata_of(model)}
+    if not batches.records:
+        raise TraceError("the model was not called: there is nothing to trace")
+    found.take([record.trace(said) for record in batches.records if record.tokens])

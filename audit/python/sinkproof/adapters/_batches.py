@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Sequences of a batch, each a record of its own, over any number of calls of the model.
+
+A slot is a column of the batch: what a cache holds and a mask speaks of. Some slots of a row are
+padding; the others are its tokens, at positions 0, 1, 2, ... A call without a past begins new
+sequences, a call with a cache continues those that the cache holds.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sinkproof._trace import TraceError
+from sinkproof.adapters._record import Record
+from sinkproof.adapters._torch import Tensor
+
+
+class Batch:
+    """The rows of one batch, from their start."""
+
+    def __init__(self, records: list[Record], cache: Any) -> None:
+        self.records, self.cache = records, cache
+        self.positions: list[list[int]] = [[] for _ in records]  # of each slot; -1 is padding
+        self.real: list[list[int]] = [[] for _ in records]       # columns of the running call that are tokens
+        self.n = 0                                               # columns of the running call
+
+    @property
+    def slots(self) -> int:
+        return len(self.positions[0])
+
+    def begin(self, ids_bn: Tensor, real_bn: Tensor) -> None:
+        """The running call: its tokens, and which of them are no padding."""
+        self.n = ids_bn.shape[1]
+        for b, record in enumerate(self.records):
+            self.real[b] = [i for i, real in enumerate(real_bn[b].tolist()) if real]
+            position = len(record.tokens)
+            for real in real_bn[b].tolist():
+                self.positions[b].append(position if real else -1)
+                position += bool(real)
+            if self.real[b]:
+                record.begin(ids_bn[b, self.real[b]].tolist())
+
+    def check_positions(self, positions_bn: Tensor) -> None:
+        """What the model was told of positions must be what they are from each sequence's start."""
+        for b in range(len(self.records)):
+            said = positions_bn[b if len(positions_bn) > 1 else 0].tolist()
+            for i, (told, held) in enumerate(zip(said, self.positions[b][-self.n:])):
+                if held >= 0 and told != held:
+                    raise TraceError(f"a trace holds a sequence from its start: expected position {held} of token {i} "
+                                     f"in row {b} of the batch, found {told} (padding on the left needs position_ids "
+                                     "that count tokens alone)")
+
+    def keep(self, point: str, values: Tensor, layer: int | None = None) -> None:
+        """Rows are tokens, [batch, n, ...]."""
+        for b, record in enumerate(self.records):
+            if self.real[b] and record.wants(point, layer):
+                record.keep(point, values[b, self.real[b]], layer)
+
+    def keep_by_head(self, point: str, values: Tensor, layer: int, sink: bool) -> None:
+        """[batch, heads, n, K], and the sink's column beside them; K as a cache gives it.
+
+        A cache that has room for all keys has slot j in column j, and columns without a key behind
+        them; one that slides has the last K slots.
+        """
+        n_keys, end = values.shape[-1] - int(sink), self.slots
+        first = 0 if n_keys >= end else end - n_keys
+        for b, record in enumerate(self.records):
+            if self.real[b] and record.wants(point, layer):
+                keys = self.positions[b][first:] + [-1] * (first + n_keys - end)
+                record.keep(point, values[b][:, self.real[b]], layer, keys)
+
+
+class Batches:
+    """All sequences of a block, in the order of their first call."""
+
+    def __init__(self, new_record: Callable[[], Record]) -> None:
+        self.new_record = new_record
+        self.records: list[Record] = []
+        self.known: dict[int, Batch] = {}  # by their cache, which they keep alive
+
+    def begin(self, ids_bn: Tensor, cache: Any, past: int) -> Batch:
+        """The batch that a call is of: new rows, or those that the cache holds."""
+        if past == 0:
+            rows = [self.new_record() for _ in range(len(ids_bn))]
+            self.records += rows
+            batch = Batch(rows, cache)
+            if cache is not None:
+                self.known[id(cache)] = batch
+            return batch
+        known = self.known.get(id(cache))
+        if known is None or known.slots != past or len(known.records) != len(ids_bn):
+            seen = 0 if known is None else known.slots
+            raise TraceError(f"a trace holds one sequence from its start: expected the token at position {seen} next, "
+                             f"found one with {past} before it")
+        return known

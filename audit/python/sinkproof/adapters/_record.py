@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""What an engine computed of one sequence, collected piece by piece into a trace.
+
+A prompt may be fed in pieces through a key/value cache, or a token at a time: rows of tokens are put
+one after the other, columns of keys at their absolute positions. Keys that a piece could not see
+(still to come, or dropped already by a cache that slides) are zero there, as their weight is.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sinkproof._model import Model
+from sinkproof._points import chosen_words, kinds, names_point
+from sinkproof._trace import Array, Trace, TraceError, as_array, as_tokens
+
+
+class Record:
+    """The points of one sequence. `model` is what the judge will hold them against, for the shapes.
+
+    `points` keeps these alone: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k.
+    """
+
+    def __init__(self, model: Model | None = None, points: Iterable[str] | None = None) -> None:
+        self.model = model
+        self.words = None if points is None else chosen_words(points)
+        self.tokens: list[int] = []  # of all pieces, the running one included
+        self.first = 0               # position of the first token of the running piece
+        self.pieces: dict[str, list[tuple[int, Array]]] = {}
+
+    @property
+    def n(self) -> int:
+        """Tokens in the running piece."""
+        return len(self.tokens) - self.first
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        """The next piece: its tokens follow those before."""
+        self.first = len(self.tokens)
+        self.tokens += [int(token) for token in tokens]
+
+    def wants(self, point: str, layer: int | None = None) -> bool:
+        """Whether the point is asked for, so that work for one that is not can be spared."""
+        name = point if layer is None else f"{layer:02d}.{point}"
+        return self.words is None or any(names_point(word, name) for word in self.words)
+
+    def keep(self, point: str, values: Any, layer: int | None = None, keys: Sequence[int] | None = None) -> None:
+        """Copies `values`, an array or a torch tensor in the engine's dtype, of the running piece.
+
+        Rows are its tokens, [n, ...], flat or in the point's own shape; of A6, A9 and A10 it is
+        [heads, n, K], and of A9 the sink's column comes last. The K keys are the last K positions,
+        or else those that `keys` names, -1 for a column that is no key. Logits of fewer tokens
+        than were fed, as engines that generate compute them, are left out.
+        """
+        if point not in kinds():
+            raise TraceError(f'"{point}" is not a point: known are {", ".join(kinds())}')
+        name = f"{layer:02d}.{point}" if kinds()[point].layered else point
+        if self.n == 0:
+            raise TraceError(f"{name}: it was computed before any token was fed")
+        if not self.wants(point, layer if kinds()[point].layered else None):
+            return
+        array = as_array(name, values)
+        if point == "F2" and array.ndim and len(array) < self.n:
+            return
+        pieces = self.pieces.setdefault(name, [])
+        if pieces and pieces[-1][0] == self.first:
+            raise TraceError(f"{name}: it was computed twice for the token at position {self.first}")
+        shaped = self.by_keys(name, point, array, keys) if kinds()[point].by_head else self.by_tokens(name, array)
+        pieces.append((self.first, shaped))
+
+    def by_tokens(self, name: str, array: Array) -> Array:
+        """[n, ...], in the shape that the model gives it."""
+        expected = (self.n, *self.model.shape(name, self.n)[1:]) if self.model else (self.n, *array.shape[1:])
+        if array.ndim == 0 or len(array) != self.n or array.size != int(np.prod(expected)):
+            raise TraceError(f"{name}: expected shape {list(expected)} of {self.n} tokens, found {list(array.shape)}")
+        return array.reshape(expected).copy()
+
+    def by_keys(self, name: str, point: str, array: Array, keys: Sequence[int] | None) -> Array:
+        """[heads, n, all keys so far (+ 1)], from the columns of some of them."""
+        sink, end = int(kinds()[point].sink), len(self.tokens)
+        heads = self.model.shape(name, self.n)[0] if self.model else (array.shape[0] if array.ndim else 0)
+        if array.ndim != 3 or array.shape[:2] != (heads, self.n) or array.shape[2] < 1 + sink:
+            raise TraceError(f"{name}: expected shape [{heads}, {self.n}, keys{' + 1' if sink else ''}], found "
+                             f"{list(array.shape)}")
+        n_keys = array.shape[2] - sink
+        at = np.arange(end - n_keys, end) if keys is None else np.asarray(keys)
+        if len(at) != n_keys or at.max(initial=-1) >= end or at.min(initial=0) < -1:
+            raise TraceError(f"{name}: expected columns of at most {end} keys, found {n_keys}")
+        whole = np.zeros((heads, self.n, end + sink), array.dtype)
+        whole[..., at[at >= 0]] = array[..., :n_keys][..., at >= 0]
+        if sink:
+            whole[..., end] = array[..., n_keys]
+        return whole
+
+    def whole(self, name: str) -> Array | None:
+        """A tensor of all tokens, or None when some piece did not have it."""
+        kind = kinds()[name.split(".", 1)[1] if name[0].isdigit() else name]
+        arrays = [array for _, array in self.pieces[name]]
+        if sum(array.shape[1 if kind.by_head else 0] for array in arrays) != len(self.tokens):
+            return None
+        if len({array.dtype for array in arrays}) > 1:
+            raise TraceError(f"{name}: expected one dtype, found {', '.join(sorted({str(a.dtype) for a in arrays}))}")
+        if not kind.by_head:
+            return np.concatenate(arrays)
+        n, sink = len(self.tokens), int(kind.sink)
+        found = np.zeros((arrays[0].shape[0], n, n + sink), arrays[0].dtype)
+        for first, array in self.pieces[name]:
+            end = first + array.shape[1]
+            found[:, first:end, :end] = array[..., :end]
+            if sink:
+                found[:, first:end, n] = array[..., end]
+        return found
+
+    def trace(self, metadata: Mapping[str, str]) -> Trace:
+        """All pieces as whole tensors, with tokens and positions; what a piece lacked is left out."""
+        if not self.tokens:
+            raise TraceError("the model was not called: there is nothing to trace")
+        found = {name: array for name in self.pieces if (array := self.whole(name)) is not None}
+        tokens = as_tokens(np.asarray(self.tokens))
+        return Trace({**found, "tokens": tokens, "positions": np.arange(len(tokens), dtype=np.int32)}, metadata)

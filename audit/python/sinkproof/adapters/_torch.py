@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""What adapters of torch modules share: hooks that leave with a block, and operations watched.
+
+The watcher only looks: every operation runs once, with the arguments that the engine gave, on the
+kernel that the engine chose.
+"""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+# torch is not there when types are checked: its tensors and modules are Any.
+Tensor = Any
+Module = Any
+
+PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "grouped_mm", "_grouped_mm", "grouped_mm_fallback", "einsum"}
+ADDITIONS = {"add", "add_", "__add__", "__iadd__", "__radd__"}
+SCALINGS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__"}
+DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def watch(on_call: Callable[[str, Any, Any], None]) -> Any:
+    """A context in which on_call(name, args, result) sees every torch operation."""
+    from torch.overrides import TorchFunctionMode
+
+    class Watch(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            on_call(getattr(func, "__name__", str(func)), args, result)
+            return result
+
+    return Watch()
+
+
+def same_storage(a: Tensor, b: Any) -> bool:
+    """True when b is a itself or a reshaped view of all of it."""
+    return bool(hasattr(b, "data_ptr") and a.data_ptr() == b.data_ptr() and a.numel() == b.numel())
+
+
+def first_of(output: Any) -> Tensor:
+    """Of a tuple that a module returns only the first element is an activation."""
+    return output[0] if isinstance(output, tuple) else output
+
+
+class Hooks:
+    """Hooks on modules for the time of a `with` block; afterwards nothing of them remains."""
+
+    def __init__(self) -> None:
+        self.undo = contextlib.ExitStack()
+
+    def close(self) -> None:
+        self.undo.close()
+
+    def after(self, module: Module, keep: Callable[[Tensor], None]) -> None:
+        """keep(output) after each call."""
+        handle = module.register_forward_hook(lambda module, inputs, output: keep(first_of(output)))
+        self.undo.callback(handle.remove)
+
+    def before(self, module: Module, keep: Callable[[Tensor], None]) -> None:
+        """keep(first input) before each call."""
+        handle = module.register_forward_pre_hook(lambda module, inputs: keep(inputs[0]))
+        self.undo.callback(handle.remove)
+
+    def enter(self, module: Module, see: Callable[[tuple[Any, ...], dict[str, Any]], None]) -> None:
+        """see(args, kwargs) before each call."""
+        handle = module.register_forward_pre_hook(lambda module, args, kwargs: see(args, kwargs), with_kwargs=True)
+        self.undo.callback(handle.remove)
+
+    def around(self, module: Module, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """The module's forward becomes make(forward)."""
+        module.forward = make(module.forward)
+        self.undo.callback(module.__dict__.pop, "forward")
+
+    def replace(self, owner: Any, name: str, value: Any) -> None:
+        """An attribute, for the time of the block."""
+        self.undo.callback(setattr, owner, name, getattr(owner, name))
+        setattr(owner, name, value)

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Hugging Face transformers' GptOssForCausalLM.
+
+    with sinkproof.trace(model) as trace:
+        model(input_ids=tokens)
+    judgement = sinkproof.judge(directory, trace)
+
+How the points are reached, without editing transformers and without computing anything twice:
+
+  T0 A1 A2.q A2.k A2.v A12 M1 M11 M12 F1 F2   outputs of modules: forward hooks
+  A13                                         input of the second norm: forward pre-hook
+  A4.q A4.k, A10 A11                          arguments and results of the wrapped attention
+  A6 A9, M2 M3 M4, M5 M6 M8 M9 M10            operations inside attention, router and experts:
+                                              a TorchFunctionMode; experts' rows are scattered
+                                              to [n, k, width] in the router's order
+
+Any number of calls: prompts in pieces and single tokens through a dynamic or a static cache,
+batches with padding on either side, `generate`. Every row of a batch is a sequence of its own.
+Where attention is not eager there are no A6, A9 and A10.
+
+It refuses to guess: a checkpoint with missing or surplus tensors, an operation that was not seen,
+a sequence that began before the block, a cache whose rows were reordered, or an expert's row that
+cannot be tied to its token is an error of one sentence. Needs transformers 4.55 or newer.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sinkproof._trace import TraceError
+from sinkproof.adapters import Adapter, Record
+from sinkproof.adapters._batches import Batch, Batches
+from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, watch
+from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
+
+MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")  # of a cache's rows and slots
+
+
+def is_gpt_oss(model: Module) -> bool:
+    return "GptOssForCausalLM" in {parent.__name__ for parent in type(model).__mro__}
+
+
+def experts_implementation(model: Module) -> str:
+    """"eager", "grouped_mm", ...; "eager" for versions that know no other."""
+    return getattr(model.config, "_experts_implementation", None) or "eager"
+
+
+def attention_implementation(model: Module) -> str:
+    return getattr(model.config, "_attn_implementation", None) or "eager"
+
+
+def metadata_of(model: Module) -> dict[str, str]:
+    dtype = str(model.dtype).replace("torch.", "")
+    return {"dtype": DTYPES.get(dtype, dtype), "attention": attention_implementation(model),
+            "experts": experts_implementation(model)}
+
+
+# ------------------------------------------------------------------------------------------
+# One model, watched
+
+
+class Watcher(Hooks):
+    """Hooks a loaded model for the time of a `with` block; `batches` has what it computed."""
+
+    def __init__(self, model: Module, batches: Batches) -> None:
+        super().__init__()
+        self.model, self.batches = model, batches
+        self.batch: Batch | None = None  # of the running call
+        self.chosen_nk: Tensor = None    # the router's choice, for the experts behind it
+
+    def __enter__(self) -> Watcher:
+        base = self.model.model
+        self.enter(self.model, self.begin)
+        self.after(self.model, self.end)
+        self.after(base.embed_tokens, lambda out: self.keep("T0", out))
+        self.after(base.norm, lambda out: self.keep("F1", out))
+        self.after(self.model.lm_head, self.keep_logits)
+        for index, layer in enumerate(base.layers):
+            self.hook_layer(index, layer)
+        self.wrap_attention(sys.modules[type(base.layers[0].self_attn).__module__])
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def hook_layer(self, index: int, layer: Module) -> None:
+        def keep(point: str) -> Callable[[Tensor], None]:
+            return lambda out: self.keep(point, out, index)
+
+        def keep_heads(point: str) -> Callable[[Tensor], None]:
+            return lambda out: self.keep(point, out.reshape(*out.shape[:2], -1, attention.head_dim), index)
+
+        attention = layer.self_attn
+        self.after(layer.input_layernorm, keep("A1"))
+        self.after(attention.q_proj, keep_heads("A2.q"))
+        self.after(attention.k_proj, keep_heads("A2.k"))
+        self.after(attention.v_proj, keep_heads("A2.v"))
+        self.after(attention.o_proj, keep("A12"))
+        self.before(layer.post_attention_layernorm, keep("A13"))
+        self.after(layer.post_attention_layernorm, keep("M1"))
+        self.after(layer.mlp, keep("M11"))
+        self.after(layer, keep("M12"))
+        self.around(layer.mlp.router, lambda forward: self.router_forward(index, forward))
+        self.around(layer.mlp.experts, lambda forward: self.experts_forward(index, forward))
+
+    # -- the running call
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The model is called: which sequences it continues, and which slots are padding."""
+        ids = kwargs.get("input_ids", args[0] if args else None)
+        if ids is None or ids.dim() != 2:
+            raise TraceError("expected input_ids [batch, n], found " + ("none" if ids is None else str(list(ids.shape))))
+        if self.batch is not None:
+            raise TraceError("the call before did not end: trace anew")
+        cache = kwargs.get("past_key_values")
+        past = 0 if cache is None else int(cache.get_seq_length())
+        batch = self.batches.begin(ids, cache, past)
+        if cache is not None:
+            self.refuse_moves(cache)
+        batch.begin(ids, real_tokens(kwargs.get("attention_mask"), past, ids))
+        batch.check_positions(positions_of(kwargs.get("position_ids"), past, ids))
+        self.batch = batch
+
+    def end(self, output: Any) -> None:
+        self.batch = None
+
+    def refuse_moves(self, cache: Any) -> None:
+        """A cache that is reordered or cut no longer holds what was seen: searching by beams does that."""
+        for name in MOVES:
+            if hasattr(cache, name) and name not in vars(cache):
+                setattr(cache, name, refusal(name))
+                self.undo.callback(vars(cache).pop, name, None)
+
+    def keep(self, point: str, values: Tensor, layer: int | None = None) -> None:
+        if self.batch is not None:
+            self.batch.keep(point, values, layer)
+
+    def keep_logits(self, values: Tensor) -> None:
+        """Those of all tokens; generation asks for the last ones alone."""
+        if self.batch is not None and values.shape[1] == self.batch.n:
+            self.batch.keep("F2", values)
+
+    # -- the three wrapped functions
+
+    def router_forward(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            ops = RouterOps()
+            with watch(ops):
+                output = forward(*args, **kwargs)
+            if ops.logits is None or ops.chosen is None or ops.weights is None:
+                raise TraceError("the router's linear map, top k or softmax was not seen")
+            self.chosen_nk = ops.chosen
+            self.keep_rows("M2", ops.logits.reshape(-1, ops.logits.shape[-1]), index)
+            self.keep_rows("M3", ops.chosen.int(), index)
+            self.keep_rows("M4", ops.weights, index)
+            return output
+        return traced
+
+    def experts_forward(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+        def traced(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+            ops = ExpertOps()
+            with watch(ops):
+                output = forward(hidden_states, *args, **kwargs)
+            tokens_nh = hidden_states.reshape(-1, hidden_states.shape[-1])
+            implementation = experts_implementation(self.model)
+            for point, value in ops.gather(self.chosen_nk, tokens_nh, implementation).items():
+                self.keep_rows(point, value, index)
+            return output
+        return traced
+
+    def keep_rows(self, point: str, values: Tensor, layer: int) -> None:
+        """Rows are the tokens of all sequences, one sequence after the other."""
+        if self.batch is not None:
+            self.keep(point, values.reshape(len(self.batch.records), -1, *values.shape[1:]), layer)
+
+    def wrap_attention(self, modeling: Any) -> None:
+        """Attention is looked up by name at every call: name a traced one instead."""
+        name = attention_implementation(self.model)
+        if name == "eager":
+            self.replace(modeling, "eager_attention_forward", self.eager_forward(modeling.eager_attention_forward))
+            return
+        functions = modeling.ALL_ATTENTION_FUNCTIONS
+        own = functions._local_mapping
+        kept = dict(own)
+        functions[name] = self.other_forward(functions[name])
+        self.undo.callback(lambda: (own.clear(), own.update(kept)))
+
+    def keep_attention(self, layer: int, query: Tensor, key: Tensor, output: Tensor) -> None:
+        n = query.shape[2]
+        self.keep("A4.q", query.transpose(1, 2), layer)
+        self.keep("A4.k", key[:, :, -n:].transpose(1, 2), layer)
+        self.keep("A11", output, layer)
+
+    def eager_forward(self, eager: Callable[..., Any]) -> Callable[..., Any]:
+        def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+            ops = AttentionOps()
+            with watch(ops):
+                output, weights = eager(module, query, key, value, *args, **kwargs)
+            if ops.scores is None or ops.weights is None:
+                raise TraceError("scaled scores or softmax were not seen in the attention")
+            self.keep_attention(module.layer_idx, query, key, output)
+            for point, values in (("A6", ops.scores), ("A9", ops.weights), ("A10", weights)):
+                if self.batch is not None:
+                    self.batch.keep_by_head(point, values, module.layer_idx, sink=point == "A9")
+            return output, weights
+        return traced
+
+    def other_forward(self, forward: Callable[..., Any]) -> Callable[..., Any]:
+        def traced(module: Module, query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = forward(module, query, key, *args, **kwargs)
+            self.keep_attention(module.layer_idx, query, key, result[0])
+            return result
+        return traced
+
+
+def refusal(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise TraceError(f"the cache was asked to {name}: its rows are no longer the sequences that were traced")
+    return refuse
+
+
+def positions_of(said: Any, past: int, ids: Tensor) -> Tensor:
+    """Those that were given, or the slots."""
+    import torch
+    n = ids.shape[1]
+    return said if said is not None else torch.arange(past, past + n, device=ids.device)[None]
+
+
+def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
+    """Which of the call's tokens are no padding, [batch, n], as its mask has it.
+
+    A mask is [batch, slots] with a 0 for padding; or, where it was made already, one for each kind
+    of layer, [batch, 1, n, slots]: padding is a slot that no query sees.
+    """
+    import torch
+    n = ids.shape[1]
+    if isinstance(mask, dict):
+        mask = mask.get("full_attention")
+    if mask is None:
+        return torch.ones_like(ids, dtype=torch.bool)
+    if not isinstance(mask, torch.Tensor) or mask.dim() not in (2, 4) or mask.shape[-1] < past + n:
+        raise TraceError(f"expected an attention mask of {past + n} slots, found {type(mask).__name__} "
+                         f"{list(getattr(mask, 'shape', []))}")
+    if mask.dim() == 2:
+        return mask[:, past:past + n].bool()
+    seen = mask if mask.dtype == torch.bool else mask == 0
+    return seen[:, 0].any(dim=1)[:, past:past + n].expand(len(ids), n)
+
+
+# ------------------------------------------------------------------------------------------
+# A model from a directory
+
+
+def load_model(directory: str, dtype: str, experts: str = "default", attention: str = "eager") -> Module:
+    """GptOssForCausalLM from a directory: MXFP4 dequantized, on the CPU."""
+    if not os.path.isfile(os.path.join(directory, "config.json")):
+        raise TraceError(f"{directory}: no config.json there")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import torch
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    config = transformers.AutoConfig.from_pretrained(directory)
+    if config.model_type != "gpt_oss":
+        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected "gpt_oss"')
+    options: dict[str, Any] = {"attn_implementation": attention, "output_loading_info": True}
+    if getattr(config, "quantization_config", None):
+        options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
+    if experts != "default":
+        options["experts_implementation"] = experts
+    old = tuple(int(part) for part in transformers.__version__.split(".")[:2]) < (4, 56)
+    options["torch_dtype" if old else "dtype"] = getattr(torch, dtype)
+    model, info = transformers.GptOssForCausalLM.from_pretrained(directory, **options)
+    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info.get(what):
+            first = sorted(map(str, info[what]))[0]
+            raise TraceError(f"{directory}: {len(info[what])} {what.replace('_', ' ')}: {first}")
+    return model.eval()
+
+
+def new_cache(config: Any, kind: str = "dynamic", room: int = 0) -> Any:
+    """A cache of transformers, empty; a static one has room for so many slots."""
+    from transformers import DynamicCache, StaticCache
+
+    if kind == "static":
+        return StaticCache(config=config, max_cache_len=room)
+    try:
+        return DynamicCache(config=config)
+    except TypeError:  # before 4.56 the cache took no configuration and kept every key
+        return DynamicCache()
+
+
+class Engine(Adapter):
+    title = "transformers GptOssForCausalLM"
+    install = "pip install torch transformers safetensors"
+    packages = ("transformers", "torch")
+    dtypes = ("bfloat16", "float32", "float16")
+
+    @classmethod
+    def add_options(cls, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--experts", default="default", metavar="NAME",
+                            help="default (what transformers chooses), eager, grouped_mm, batched_mm")
+        parser.add_argument("--attention", default="eager", metavar="NAME", help="eager, flex_attention, ...")
+        parser.add_argument("--cache", choices=("dynamic", "static"), default="dynamic",
+                            help="the cache that pieces go through (dynamic)")
+
+    def __init__(self, model: str, options: argparse.Namespace) -> None:
+        super().__init__(model, options)
+        self.module = load_model(model, options.dtype, options.experts, options.attention)
+        self.cache: Any = None
+        self.batches: Batches | None = None
+
+    def feed(self, tokens: Sequence[int], record: Record) -> None:
+        import torch
+        if self.batches is None:
+            self.batches = Batches(lambda: record)
+            room = self.module.config.max_position_embeddings
+            self.cache = new_cache(self.module.config, self.options.cache, room) if self.options.chunk else None
+        with torch.no_grad(), Watcher(self.module, self.batches):
+            self.module(input_ids=torch.tensor([list(tokens)]), past_key_values=self.cache,
+                        use_cache=self.cache is not None)
+
+    def metadata(self) -> dict[str, str]:
+        return metadata_of(self.module)
