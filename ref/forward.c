@@ -55,6 +55,12 @@ static void see_end(const chunk *c, const char *name, size_t width, double *valu
     see_whole(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
+// What is read later may be rounded before: queries, and keys and values when they are cached.
+static void round_all(const sinkproof_policy *policy, sinkproof_point point, size_t count,
+                      double *x) {
+    for (size_t i = 0; i < count; i++) x[i] = sinkproof_round_at(policy, point, x[i]);
+}
+
 // A2 to A4, and the new keys and values into the cache.
 static void project(chunk *c, const sinkproof_layer *layer) {
     const sinkproof_config *config = c->config;
@@ -71,6 +77,9 @@ static void project(chunk *c, const sinkproof_layer *layer) {
     see_heads(c, "A4.q", heads, b->q_nhd);
     see_heads(c, "A4.k", groups, b->k_ngd);
     size_t width = groups * d, bytes = c->n * width * sizeof(double);
+    round_all(policy, SINKPROOF_AT_A5_Q, c->n * heads * d, b->q_nhd);
+    round_all(policy, SINKPROOF_AT_A5_K, c->n * width, b->k_ngd);
+    round_all(policy, SINKPROOF_AT_A11_V, c->n * width, b->v_ngd);
     memcpy(c->session->k_ljgd[c->l] + c->first * width, b->k_ngd, bytes);
     memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Linear layers: y_nr = sum_c W_rc x_nc + b_r, rounded once (bound.dot).
+// Linear layers: y_nr = sum_c W_rc x_nc + b_r, rounded once (bound.dot), and where a policy says so
+// also the operand x when it is read, each product, the running sum, and the sum before its bias.
 // The weights stay as they are stored: each row is decoded once, exactly, and meets all the
 // tokens. Refuses to be fast: no blocking over columns, one running sum per output, in
 // ascending c, so that a token's result does not depend on which other tokens came along.
+#include "ref/operands.h"
 #include "ref/stages.h"
 
 #include <string.h>
@@ -22,12 +24,15 @@ size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols) {
     return widest + groups_of(n) * LANES * cols;
 }
 
-// packed[(n / LANES) cols + c][n % LANES] = x_nc; missing tokens are zero.
-static void pack_tokens(size_t n, size_t cols, const double *x_nc, double *packed) {
+// packed[(n / LANES) cols + c][n % LANES] = x_nc as it is read; missing tokens are zero.
+static void pack_tokens(sinkproof_format read, size_t n, size_t cols, const double *x_nc,
+                        double *x_c, double *packed) {
     memset(packed, 0, groups_of(n) * LANES * cols * sizeof *packed);
-    for (size_t t = 0; t < n; t++)
+    for (size_t t = 0; t < n; t++) {
+        sinkproof_operand_row(read, cols, x_nc + t * cols, x_c);
         for (size_t c = 0; c < cols; c++)
-            packed[(t / LANES * cols + c) * LANES + t % LANES] = x_nc[t * cols + c];
+            packed[(t / LANES * cols + c) * LANES + t % LANES] = x_c[c];
+    }
 }
 
 // dot_t = sum_c w_c x_tc for one group of tokens.
@@ -38,17 +43,40 @@ static void dot_group(size_t cols, const double *w_c, const double *x_ct, double
     memcpy(dot_t, sum_t, sizeof sum_t);
 }
 
-// y_nr without bias and without rounding.
-static void products(size_t n, const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
+// The same, rounded at each step. What shares a scale is added up by itself first.
+static void running_group(const sinkproof_running *running, size_t together, size_t cols,
+                          const double *w_c, const double *x_ct, double *dot_t) {
+    for (size_t t = 0; t < LANES; t++) {
+        //> bound.accumulator
+        dot_t[t] = 0;
+        for (size_t first = 0; first < cols; first += together) {
+            double part = 0;
+            for (size_t c = first; c < cols && c < first + together; c++)
+                part = sinkproof_run(running, part, w_c[c], x_ct[c * LANES + t]);
+            dot_t[t] = sinkproof_round(running->acc, dot_t[t] + part);
+        }
+        //< bound.accumulator
+    }
+}
+
+// y_nr without bias, and rounded on the way alone.
+static void products(const sinkproof_policy *policy, sinkproof_product_points at, size_t n,
+                     const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
                      double *work) {
     size_t rows = weight_rc->rows, cols = weight_rc->cols;
     double *w_c = work, *packed = work + (rows > cols ? rows : cols);
-    pack_tokens(n, cols, x_nc, packed);
+    sinkproof_running running = sinkproof_running_at(policy, at.term, at.acc);
+    bool plain = running.term == SINKPROOF_REAL && running.acc == SINKPROOF_REAL;
+    pack_tokens(sinkproof_operand_format(policy, at.in, weight_rc), n, cols, x_nc, w_c, packed);
     for (size_t r = 0; r < rows; r++) {
         sinkproof_matrix_row(weight_rc, r, w_c);
         for (size_t first = 0; first < n; first += LANES) {
             double dot_t[LANES];
-            dot_group(cols, w_c, packed + first * cols, dot_t);
+            if (plain)
+                dot_group(cols, w_c, packed + first * cols, dot_t);
+            else
+                running_group(&running, sinkproof_terms_together(weight_rc), cols, w_c,
+                              packed + first * cols, dot_t);
             for (size_t t = first; t < n && t < first + LANES; t++)
                 y_nr[t * rows + r] = dot_t[t - first];
         }
@@ -59,12 +87,16 @@ void sinkproof_linear(const sinkproof_policy *policy, sinkproof_point point, siz
                       const sinkproof_matrix *weight_rc, const sinkproof_matrix *bias_r,
                       const double *x_nc, double *y_nr, double *work) {
     size_t rows = weight_rc->rows;
-    products(n, weight_rc, x_nc, y_nr, work);
+    sinkproof_product_points at = sinkproof_points_of_product(point);
+    products(policy, at, n, weight_rc, x_nc, y_nr, work);
     double *b_r = work; // the row buffer is free again
     if (bias_r != NULL) sinkproof_matrix_row(bias_r, 0, b_r);
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < rows; r++) {
-            double y = y_nr[t * rows + r] + (bias_r != NULL ? b_r[r] : 0.0);
-            y_nr[t * rows + r] = sinkproof_round_at(policy, point, y);
+            //> bound.operands
+            double y = sinkproof_round_at(policy, at.product, y_nr[t * rows + r]);
+            y_nr[t * rows + r] =
+                sinkproof_round_at(policy, point, y + (bias_r != NULL ? b_r[r] : 0.0));
+            //< bound.operands
         }
 }

@@ -28,6 +28,33 @@ sinkproof_point sinkproof_point_before_weight(sinkproof_point norm) {
                                      : SINKPROOF_AT_F1_NORM;
 }
 
+static const struct product_row {
+    sinkproof_point result;
+    sinkproof_product_points at;
+} product_rows[] = {
+#define AT(id) SINKPROOF_AT_##id
+    {AT(A2), {AT(A2_IN), AT(A2_TERM), AT(A2_ACC), AT(A2_PRODUCT)}},
+    {AT(A12), {AT(A12_IN), AT(A12_TERM), AT(A12_ACC), AT(A12_PRODUCT)}},
+    {AT(M2), {AT(M2_IN), AT(M2_TERM), AT(M2_ACC), AT(M2_PRODUCT)}},
+    {AT(M5), {AT(M5_IN), AT(M5_TERM), AT(M5_ACC), AT(M5)}},
+    {AT(M9), {AT(M9_IN), AT(M9_TERM), AT(M9_ACC), AT(M9)}},
+    {AT(F2), {AT(F2_IN), AT(F2_TERM), AT(F2_ACC), AT(F2)}},
+#undef AT
+};
+enum { PRODUCTS = sizeof product_rows / sizeof product_rows[0] };
+
+sinkproof_product_points sinkproof_points_of_product(sinkproof_point result) {
+    size_t row = 0;
+    while (row + 1 < PRODUCTS && product_rows[row].result != result) row++;
+    return product_rows[row].at;
+}
+
+bool sinkproof_point_is_operand(sinkproof_point point) {
+    bool is = false;
+    for (size_t row = 0; row < PRODUCTS; row++) is = is || product_rows[row].at.in == point;
+    return is;
+}
+
 // What the dimensions of a shape mean.
 typedef enum dimension {
     END,

@@ -23,6 +23,10 @@
     P(T0, "T0", "embedding row")                                                                   \
     P(A1_NORM, "A1.norm", "RMSNorm before attention, without its weight")                          \
     P(A1, "A1", "RMSNorm before attention")                                                        \
+    P(A2_IN, "A2.in", "normed input as the projections read it")                                   \
+    P(A2_TERM, "A2.term", "each product of a projection")                                          \
+    P(A2_ACC, "A2.acc", "running sum of a projection")                                             \
+    P(A2_PRODUCT, "A2.product", "projection before its bias")                                      \
     P(A2, "A2", "query, key and value projections with bias")                                      \
     P(A4_FREQ, "A4.freq", "YaRN inverse frequency, each step")                                     \
     P(A4_ANGLE, "A4.angle", "position times inverse frequency")                                    \
@@ -31,19 +35,38 @@
     P(A4_SCALED, "A4.scaled", "vector times the concentration, where that comes first")            \
     P(A4_PROD, "A4.prod", "each product of the rotation")                                          \
     P(A4, "A4", "rotated query and key")                                                           \
+    P(A5_Q, "A5.q", "rotated query as the score reads it")                                         \
+    P(A5_K, "A5.k", "rotated key as it is cached")                                                 \
+    P(A5_TERM, "A5.term", "each product of a score")                                               \
+    P(A5_ACC, "A5.acc", "running sum of a score")                                                  \
     P(A5, "A5", "score before scaling")                                                            \
     P(A6, "A6", "score after scaling by 1/sqrt(head_dim)")                                         \
     P(A8, "A8", "sink logit")                                                                      \
     P(A9_MAX, "A9.max", "logits with the row's maximum subtracted")                                \
     P(A9_UNNORM, "A9.unnorm", "exponentials that meet the values before their division")           \
     P(A9, "A9", "attention weights")                                                               \
+    P(A11_WEIGHTS, "A11.weights", "attention weights as the sum over values reads them")           \
+    P(A11_V, "A11.v", "value as it is cached")                                                     \
+    P(A11_TERM, "A11.term", "each weighted value")                                                 \
+    P(A11_ACC, "A11.acc", "running sum over keys")                                                 \
     P(A11, "A11", "weighted values")                                                               \
+    P(A12_IN, "A12.in", "weighted values as the output projection reads them")                     \
+    P(A12_TERM, "A12.term", "each product of the output projection")                               \
+    P(A12_ACC, "A12.acc", "running sum of the output projection")                                  \
+    P(A12_PRODUCT, "A12.product", "output projection before its bias")                             \
     P(A12, "A12", "output projection with bias")                                                   \
     P(A13, "A13", "residual after attention")                                                      \
     P(M1_NORM, "M1.norm", "RMSNorm before the experts, without its weight")                        \
     P(M1, "M1", "RMSNorm before the experts")                                                      \
+    P(M2_IN, "M2.in", "normed input as the router reads it")                                       \
+    P(M2_TERM, "M2.term", "each product of the router")                                            \
+    P(M2_ACC, "M2.acc", "running sum of the router")                                               \
+    P(M2_PRODUCT, "M2.product", "router logits before their bias")                                 \
     P(M2, "M2", "router logits")                                                                   \
     P(M4, "M4", "weights of the chosen experts")                                                   \
+    P(M5_IN, "M5.in", "normed input as the up-projection reads it")                                \
+    P(M5_TERM, "M5.term", "each product of the up-projection")                                     \
+    P(M5_ACC, "M5.acc", "running sum of the up-projection")                                        \
     P(M5, "M5", "up-projection before bias")                                                       \
     P(M6, "M6", "up-projection with bias")                                                         \
     P(M8_ALPHA, "M8.alpha", "the constant 1.702 of the activation")                                \
@@ -52,6 +75,9 @@
     P(M8_SWISH, "M8.swish", "gate times sigmoid")                                                  \
     P(M8_UP, "M8.up", "up plus one")                                                               \
     P(M8, "M8", "activation of the experts")                                                       \
+    P(M9_IN, "M9.in", "activation as the down-projection reads it")                                \
+    P(M9_TERM, "M9.term", "each product of the down-projection")                                   \
+    P(M9_ACC, "M9.acc", "running sum of the down-projection")                                      \
     P(M9, "M9", "down-projection before bias")                                                     \
     P(M10, "M10", "down-projection with bias")                                                     \
     P(M11_PROD, "M11.prod", "expert output times its weight")                                      \
@@ -60,6 +86,9 @@
     P(M12, "M12", "residual after the layer")                                                      \
     P(F1_NORM, "F1.norm", "final RMSNorm, without its weight")                                     \
     P(F1, "F1", "final RMSNorm")                                                                   \
+    P(F2_IN, "F2.in", "final norm as the logits read it")                                          \
+    P(F2_TERM, "F2.term", "each product of a logit")                                               \
+    P(F2_ACC, "F2.acc", "running sum of a logit")                                                  \
     P(F2, "F2", "logits")
 
 typedef enum sinkproof_point {
@@ -74,6 +103,18 @@ const char *sinkproof_point_what(sinkproof_point point); // "YaRN inverse freque
 
 // Where the norm A1, M1 or F1 may be rounded before its weight multiplies.
 sinkproof_point sinkproof_point_before_weight(sinkproof_point norm);
+
+// Where a matrix product rounds, beside its result: operands when they are read, each product, the
+// running sum, and the sum before the bias, which is the result itself where no bias follows.
+typedef struct sinkproof_product_points {
+    sinkproof_point in, term, acc, product;
+} sinkproof_product_points;
+
+// Of a linear layer, by its result: A2, A12, M2, M5, M9 or F2.
+sinkproof_product_points sinkproof_points_of_product(sinkproof_point result);
+
+// Whether what is rounded there is an operand that meets a stored weight (A2.in, ..., F2.in).
+bool sinkproof_point_is_operand(sinkproof_point point);
 
 // ---- traced points ---------------------------------------------------------------------------
 

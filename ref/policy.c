@@ -15,6 +15,7 @@ enum { OPTIONAL = 64 };
 #define F32     SINKPROOF_F32
 #define F16     SINKPROOF_F16
 #define BF16    SINKPROOF_BF16
+#define WEIGHT  SINKPROOF_OF_WEIGHT
 #define F32_OR  (SINKPROOF_F32 | OPTIONAL)
 #define F16_OR  (SINKPROOF_F16 | OPTIONAL)
 #define BF16_OR (SINKPROOF_BF16 | OPTIONAL)
@@ -50,69 +51,108 @@ enum { OPTIONAL = 64 };
 //                mistake, not a freedom.
 // f16            Any engine that stores binary16, by the same rule.
 //
-// real-f64 has no column: nothing is rounded.
-enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUMN };
+// llama-cpp      llama.cpp on a CPU, float32 between operations. A product reads its activations in
+//                the type of its weight (blocks of 32 whole numbers beside MXFP4), and adds its
+//                bias apart; queries, weights, cached keys and values are read as float16.
+// llama-cpp-     The same with flash attention on a single query: weights stay in float32, and the
+//   flash        sum over keys runs in float16.
+//
+// real-f64 has no column: nothing is rounded. What nobody rounds has no row: A2.term, A2.acc ...
+enum {
+    OF_F32,
+    OF_OPERANDS,
+    OF_OPENAI,
+    OF_HF,
+    OF_BF16,
+    OF_F16,
+    OF_LLAMA,
+    OF_FLASH,
+    COLUMNS,
+    NO_COLUMN
+};
 
 // clang-format off
 static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
-    //                f32      operands openai   hf       bf16     f16
-    AT(T0)         = {F32,     F32,     BF16,    BF16,    BF16,    F16},
-    AT(A1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
-    AT(A1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
-    AT(A2)         = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A4_FREQ)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
-    AT(A4_ANGLE)   = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
-    AT(A4_CONC)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
-    AT(A4_COS)     = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A4_SCALED)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
-    AT(A4_PROD)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A4)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
-    AT(A5)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A6)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A8)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A9_MAX)     = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
-    AT(A9_UNNORM)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
-    AT(A9)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A11)        = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
-    AT(A12)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A13)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
-    AT(M1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
-    AT(M1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
-    AT(M2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M4)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M5)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M6)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M8_ALPHA)   = {F32_OR,  F32_OR,  F32,     F32,     F32_OR,  F32_OR},
-    AT(M8_SCALED)  = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M8_SIGMOID) = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M8_SWISH)   = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M8_UP)      = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M8)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
-    AT(M9)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M10)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M11_PROD)   = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
-    AT(M11_SUM)    = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR},
-    AT(M11)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(M12)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
-    AT(F1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
-    AT(F1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
-    AT(F2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    //                  f32      operands openai   hf       bf16     f16      llama    flash
+    AT(T0)          = {F32,     F32,     BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(A1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(A2_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
+    AT(A2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR,  F32,     F32},
+    AT(A2)          = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A4_FREQ)     = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR,  F32,     F32},
+    AT(A4_ANGLE)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR,  F32,     F32},
+    AT(A4_COS)      = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A4_PROD)     = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
+    AT(A4)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(A5_Q)        = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     F16},
+    AT(A5_K)        = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     F16},
+    AT(A5)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A6)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A8)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A9_MAX)      = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR,  ABSENT,  ABSENT},
+    AT(A9)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A11_WEIGHTS) = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     ABSENT},
+    AT(A11_V)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     F16},
+    AT(A11_ACC)     = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16_OR},
+    AT(A11)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(A12_IN)      = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
+    AT(A12_PRODUCT) = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR,  F32,     F32},
+    AT(A12)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(A13)         = {F32,     F32,     BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(M1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(M2_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
+    AT(M2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR,  F32,     F32},
+    AT(M2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M4)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M5_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
+    AT(M5)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M6)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M8_ALPHA)    = {F32_OR,  F32_OR,  F32,     F32,     F32_OR,  F32_OR,  F32_OR,  F32_OR},
+    AT(M8_SCALED)   = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
+    AT(M8_SIGMOID)  = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
+    AT(M8_SWISH)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
+    AT(M8_UP)       = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
+    AT(M8)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(M9_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
+    AT(M9)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M10)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M11_PROD)    = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR,  ABSENT,  ABSENT},
+    AT(M11_SUM)     = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR,  ABSENT,  ABSENT},
+    AT(M11)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    AT(M12)         = {F32,     F32,     BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(F1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
+    AT(F2_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
+    AT(F2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
 };
 // clang-format on
+
+enum { EITHER_FREQ = 1 | 1 << SINKPROOF_A4_FREQ_RUNNING };
 
 static const struct known_policy {
     const char *name;
     int column;
-    sinkproof_format inside;
-    bool exact;
+    bool f64, exact,
+        yarn_truncate; // exact: the definition of every stage, unless `forms` says other
+    unsigned forms[SINKPROOF_FORMED_COUNT];
 } known[] = {
-    {"real-f64", NO_COLUMN, SINKPROOF_F64, false},
-    {"f32", OF_F32, SINKPROOF_F32, false},
-    {"bf16-operands", OF_OPERANDS, SINKPROOF_F32, false},
-    {"openai-bf16", OF_OPENAI, SINKPROOF_F32, true},
-    {"hf-bf16", OF_HF, SINKPROOF_F32, true},
-    {"bf16", OF_BF16, SINKPROOF_F32, false},
-    {"f16", OF_F16, SINKPROOF_F32, false},
+    {.name = "real-f64", .column = NO_COLUMN, .f64 = true},
+    {.name = "f32", .column = OF_F32},
+    {.name = "bf16-operands", .column = OF_OPERANDS},
+    {.name = "openai-bf16", .column = OF_OPENAI, .exact = true},
+    {.name = "hf-bf16", .column = OF_HF, .exact = true},
+    {.name = "llama-cpp",
+     .column = OF_LLAMA,
+     .exact = true,
+     .yarn_truncate = true,
+     .forms = {[SINKPROOF_FORM_OF_A4_FREQ] = EITHER_FREQ}},
+    {.name = "llama-cpp-flash",
+     .column = OF_FLASH,
+     .exact = true,
+     .yarn_truncate = true,
+     .forms = {[SINKPROOF_FORM_OF_A4_FREQ] = EITHER_FREQ,
+               [SINKPROOF_FORM_OF_A9] = 1 << SINKPROOF_A9_RUNNING_MAX}},
+    {.name = "bf16", .column = OF_BF16},
+    {.name = "f16", .column = OF_F16},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 
@@ -137,8 +177,9 @@ static const struct formed_text {
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
-    static const char *const names[] = {"real-f64", "f32",  "bf16-operands", "openai-bf16",
-                                        "hf-bf16",  "bf16", "f16",           NULL};
+    static const char *const names[] = {"real-f64", "f32",       "bf16-operands",   "openai-bf16",
+                                        "hf-bf16",  "llama-cpp", "llama-cpp-flash", "bf16",
+                                        "f16",      NULL};
     _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
     return names;
 }
@@ -181,8 +222,14 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
     return true;
 }
 
+uint64_t sinkproof_read_bit(sinkproof_point point) {
+    int rank = 0;
+    for (int p = 0; p < (int)point; p++) rank += sinkproof_point_is_read((sinkproof_point)p);
+    return sinkproof_point_is_read(point) ? UINT64_C(1) << rank : 0;
+}
+
 bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point) {
-    return (policy->unrounded >> point & 1) != 0;
+    return (policy->unrounded & sinkproof_read_bit(point)) != 0;
 }
 
 bool sinkproof_point_is_read(sinkproof_point point) {
@@ -210,14 +257,16 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
             policy->at[a].format = (sinkproof_format)(word & ~OPTIONAL);
             policy->at[a].optional = (word & OPTIONAL) != 0;
         }
-        policy->inside = known[k].inside;
+        policy->inside = known[k].f64 ? SINKPROOF_F64 : SINKPROOF_F32;
         policy->exp_growth = 0;
         policy->unrounded = 0;
         policy->weights = SINKPROOF_REAL;
         policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
-        policy->yarn_truncate = false;
+        policy->yarn_truncate = known[k].yarn_truncate;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
-            policy->forms[f] = forms_of((sinkproof_formed)f, known[k].exact);
+            policy->forms[f] = known[k].forms[f] != 0
+                                   ? known[k].forms[f]
+                                   : forms_of((sinkproof_formed)f, known[k].exact);
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
         return true;
     }

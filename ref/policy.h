@@ -62,7 +62,7 @@ typedef struct sinkproof_policy {
     double ulp[SINKPROOF_FUNCTION_COUNT];
     double exp_growth; // exp errs by so many ulp more for each unit of its argument's size
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
-    uint64_t unrounded;       // bits 1 << point: a next operation may read it before it is rounded
+    uint64_t unrounded; // sinkproof_read_bit: a next operation may read it before it is rounded
     sinkproof_format weights; // as an engine keeps them; REAL: as the container has them
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
@@ -71,9 +71,11 @@ typedef struct sinkproof_policy {
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp+0.5|x|][,A9.form=any|FORM[|FORM]...]
 // [,inside=f32|f64][,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]
 // [,unrounded=none|any|POINT[|POINT]...]".
-// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
-// which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
-// is known. Source: DESIGN, "Three meanings of one model".
+// FORMAT is real, f64, f32, f16 or bf16, at A2.in, A12.in, M2.in, M5.in, M9.in and F2.in q8_0 or
+// weight too (ref/operands.h).
+// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, llama-cpp, llama-cpp-flash (exact),
+// bf16, f16 (generic); or @FILE, which states a policy in full, one KEY=VALUE a line. Errors name
+// the offending word and list what is known. Source: DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
 // The known names, NULL-terminated, narrowest first.
@@ -95,6 +97,7 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
 
 // May a next operation read `point` before it is rounded? Only tensors of a trace are meant, and
 // not M5 and M9: there the bias is all that follows, and an optional rounding says the same.
+uint64_t sinkproof_read_bit(sinkproof_point point); // one for each point that is read; else 0
 bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point);
 bool sinkproof_point_is_read(sinkproof_point point); // may be named so
 

@@ -34,8 +34,9 @@ static void append_word(char *list, size_t size, const char *word) {
     snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
 }
 
-static bool parse_format(const char *word, sinkproof_format *format) {
-    for (int f = 0; f < SINKPROOF_FORMATS; f++) {
+// Of the first `known` formats.
+static bool parse_format(const char *word, int known, sinkproof_format *format) {
+    for (int f = 0; f < known; f++) {
         if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
         *format = (sinkproof_format)f;
         return true;
@@ -43,17 +44,19 @@ static bool parse_format(const char *word, sinkproof_format *format) {
     return false;
 }
 
-// "bf16", "bf16?", "real" (absent).
-static bool parse_rounding(const char *key, char *value, sinkproof_rounding *rounding,
+// "bf16", "bf16?", "real" (absent); of an operand that meets a stored weight "q8_0" and "weight".
+static bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
                            sinkproof_error *error) {
     size_t length = strlen(value);
     bool optional = length > 0 && value[length - 1] == '?';
+    bool operand = sinkproof_point_is_operand(point);
     if (optional) value[length - 1] = '\0';
-    if (!parse_format(value, &rounding->format))
+    if (!parse_format(value, operand ? SINKPROOF_OPERAND_FORMATS : SINKPROOF_FORMATS,
+                      &rounding->format))
         return sinkproof_fail(error,
-                              "unknown format '%s' for %s: known are real, f64, f32, f16, bf16, "
+                              "unknown format '%s' for %s: known are real, f64, f32, f16, bf16%s, "
                               "each with ? when an engine may be more precise there",
-                              value, key);
+                              value, sinkproof_point_name(point), operand ? ", q8_0, weight" : "");
     rounding->optional = optional && rounding->format != SINKPROOF_REAL;
     return true;
 }
@@ -101,7 +104,8 @@ static bool parse_weights(const char *value, sinkproof_format *weights, sinkproo
         *weights = SINKPROOF_REAL;
         return true;
     }
-    if (!parse_format(value, weights) || *weights == SINKPROOF_REAL || *weights == SINKPROOF_F64)
+    if (!parse_format(value, SINKPROOF_FORMATS, weights) || *weights == SINKPROOF_REAL ||
+        *weights == SINKPROOF_F64)
         return sinkproof_fail(error, "'weights=%s': expected weights=stored, f32, f16 or bf16",
                               value);
     return true;
@@ -158,7 +162,7 @@ static bool parse_unrounded(char *value, uint64_t *unrounded, sinkproof_error *e
             if (sinkproof_point_is_read((sinkproof_point)p) &&
                 (strcmp(word, sinkproof_point_name((sinkproof_point)p)) == 0 ||
                  strcmp(word, "any") == 0))
-                these |= UINT64_C(1) << p;
+                these |= sinkproof_read_bit((sinkproof_point)p);
         if (these == 0 && strcmp(word, "none") != 0) return unknown_read(word, error);
         named |= these;
     }
@@ -167,7 +171,7 @@ static bool parse_unrounded(char *value, uint64_t *unrounded, sinkproof_error *e
 }
 
 static bool unknown_key(const char *word, sinkproof_error *error) {
-    char list[768] = "";
+    char list[1000] = "";
     for (size_t key = 0; key < KEYS; key++) append_word(list, sizeof list, key_name(key));
     return sinkproof_fail(error, "unknown override '%s' of a policy: known are %s", word, list);
 }
@@ -182,7 +186,8 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     for (*key = 0; *key < KEYS && strcmp(word, key_name(*key)) != 0;) ++*key;
     if (*key == KEYS) return unknown_key(word, error);
     size_t function = *key - SINKPROOF_POINT_COUNT;
-    if (*key < SINKPROOF_POINT_COUNT) return parse_rounding(word, value, &policy->at[*key], error);
+    if (*key < SINKPROOF_POINT_COUNT)
+        return parse_rounding((sinkproof_point)*key, value, &policy->at[*key], error);
     if (function < SINKPROOF_FUNCTION_COUNT)
         return parse_ulp(word, value, &policy->ulp[function],
                          function == SINKPROOF_EXP ? &policy->exp_growth : NULL, error);

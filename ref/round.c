@@ -18,10 +18,14 @@ typedef struct shape {
     int emin, emax; // exponents of the smallest and the largest normal number
 } shape;
 
-static const shape shapes[SINKPROOF_FORMATS] = {
-    [SINKPROOF_REAL] = {"real", 53, -1022, 1023}, [SINKPROOF_F64] = {"f64", 53, -1022, 1023},
-    [SINKPROOF_F32] = {"f32", 24, -126, 127},     [SINKPROOF_F16] = {"f16", 11, -14, 15},
+static const shape shapes[SINKPROOF_OPERAND_FORMATS] = {
+    [SINKPROOF_REAL] = {"real", 53, -1022, 1023},
+    [SINKPROOF_F64] = {"f64", 53, -1022, 1023},
+    [SINKPROOF_F32] = {"f32", 24, -126, 127},
+    [SINKPROOF_F16] = {"f16", 11, -14, 15},
     [SINKPROOF_BF16] = {"bf16", 8, -126, 127},
+    [SINKPROOF_Q8_0] = {"q8_0", 53, -1022, 1023},
+    [SINKPROOF_OF_WEIGHT] = {"weight", 53, -1022, 1023},
 };
 
 static uint64_t bits_of(double x) {
@@ -88,6 +92,11 @@ double sinkproof_underflow(sinkproof_format format) {
     return power_of_two(s->emin - s->bits);
 }
 
+double sinkproof_largest(sinkproof_format format) {
+    const shape *s = &shapes[format];
+    return (2 - 2 * power_of_two(-s->bits)) * power_of_two(s->emax);
+}
+
 const char *sinkproof_format_name(sinkproof_format format) {
-    return (unsigned)format < SINKPROOF_FORMATS ? shapes[format].name : "unknown";
+    return (unsigned)format < SINKPROOF_OPERAND_FORMATS ? shapes[format].name : "unknown";
 }

@@ -12,10 +12,14 @@ typedef enum sinkproof_format {
     SINKPROOF_F32,
     SINKPROOF_F16,
     SINKPROOF_BF16,
-    SINKPROOF_FORMATS
+    SINKPROOF_FORMATS, // of a number; a row that meets a stored weight may be rounded otherwise
+                       // too:
+    SINKPROOF_Q8_0 = SINKPROOF_FORMATS, // blocks of 32 whole numbers with a scale (ref/operands.h)
+    SINKPROOF_OF_WEIGHT,                // to what the weight is stored in
+    SINKPROOF_OPERAND_FORMATS
 } sinkproof_format;
 
-// The value of `format` nearest to x. REAL and F64 return x.
+// The value of `format` nearest to x. REAL and F64 return x, and so do formats of rows.
 double sinkproof_round(sinkproof_format format, double x);
 
 // u = 2^-p, p the significand's bits: |round(x) - x| <= u |x| for normal results. REAL: 0.
@@ -28,7 +32,10 @@ double sinkproof_ulp(sinkproof_format format, double x);
 // Half the smallest subnormal: the absolute error that underflow adds to a rounding. REAL: 0.
 double sinkproof_underflow(sinkproof_format format);
 
-// "real", "f64", "f32", "f16", "bf16".
+// The largest finite number. REAL counts as F64.
+double sinkproof_largest(sinkproof_format format);
+
+// "real", "f64", "f32", "f16", "bf16"; "q8_0", "weight".
 const char *sinkproof_format_name(sinkproof_format format);
 
 #endif

@@ -94,9 +94,25 @@ bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_tr
 typedef struct projection_work {
     const sinkproof_projection *p;
     const double *bias_r; // or NULL
+    sinkproof_product_points through;
+    bool fused; // the bias may be a term of the sum
+    sinkproof_accumulator sum;
     sinkproof_planes x;
     size_t blocks; // of rows of W
 } projection_work;
+
+// Rows of W from r0 on for one token: a sum that is rounded before its bias, or with it.
+static void finish_projection(const sinkproof_setting *s, const projection_work *w, size_t r0,
+                              size_t rows, sinkproof_honest *row) {
+    if (!w->fused) {
+        sinkproof_honest_finish(s, w->through.product, rows, row);
+        sinkproof_rounding at = s->policy->at[w->through.product];
+        for (size_t r = 0; r < rows; r++)
+            row[r] = sinkproof_honest_add(
+                row[r], sinkproof_honest_bias(s, at, w->p->w->cols, w->bias_r[r0 + r]));
+    }
+    sinkproof_honest_finish(s, w->p->at, rows, row);
+}
 
 // Some tokens and some rows of W.
 static void project_block(sinkproof_part *part, size_t index, void *of) {
@@ -109,16 +125,16 @@ static void project_block(sinkproof_part *part, size_t index, void *of) {
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
     sinkproof_honest *passing = sinkproof_part_allocate(part, rows, sizeof *passing);
     if (passing == NULL) return;
-    sinkproof_linear_sums *sums = sinkproof_linear_sums_of(
-        &s, &x,
-        &(sinkproof_weight_rows){p->w, r0, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL});
+    const double *bias = w->bias_r != NULL && w->fused ? w->bias_r + r0 : NULL;
+    sinkproof_linear_sums *sums =
+        sinkproof_linear_sums_with(&s, &w->sum, &x, &(sinkproof_weight_rows){p->w, r0, rows, bias});
     part->failed = part->failed || sums == NULL;
     for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
         sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : passing;
         const sinkproof_piece piece = {
             .point = p->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
-        sinkproof_honest_finish(&s, p->at, rows, row);
+        finish_projection(&s, w, r0, rows, row);
         sinkproof_compare(part, &piece, row);
     }
     sinkproof_linear_sums_free(sums);
@@ -129,7 +145,14 @@ bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
                                 const sinkproof_projection *p) {
     double *bias = p->b != NULL ? sinkproof_decoded(p->b) : NULL;
     if (p->b != NULL && bias == NULL) return false;
-    projection_work w = {p, bias, sinkproof_planes_of(p->x_nc, pass->n, p->w->cols, p->w->cols),
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * p->w->rows);
+    sinkproof_product_points through = sinkproof_points_of_product(p->at);
+    projection_work w = {p,
+                         bias,
+                         through,
+                         bias == NULL || pass->policy->at[through.product].format == SINKPROOF_REAL,
+                         sinkproof_accumulator_at(pass->policy, through.term, through.acc),
+                         sinkproof_operands_of(&s, through.in, p->w, p->x_nc, pass->n),
                          parts_of(p->w->rows, ROWS)};
     bool fine =
         w.x.mid != NULL &&

@@ -151,7 +151,9 @@ static void block_products(sinkproof_part *part, const block *b, const attention
         sinkproof_planes_of(a->q_nhd + b->first * width + b->h * d, b->rows, d, width);
     sinkproof_planes k_jd =
         sinkproof_planes_of(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
-    if (!sinkproof_honest_products(&s, &q_id, &k_jd, NULL, NULL, z, keys) ||
+    const sinkproof_accumulator sum =
+        sinkproof_accumulator_at(s.policy, SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC);
+    if (!sinkproof_honest_accumulated(&s, &sum, &q_id, &k_jd, NULL, false, z, keys) ||
         !sink_logits(part, b, a, &s, &q_id, b_i))
         part->failed = true;
     sinkproof_planes_free(&q_id);
@@ -175,7 +177,9 @@ static void block_weights(sinkproof_part *part, const block *b, const sinkproof_
             common_i[r] = compare_weights(part, &q, common_i[r], a_j);
         for (size_t j = b->low; j < b->high; j++)
             p_j[j - b->low] =
-                j >= q.first_key && j <= q.i ? a_j[j - q.first_key] : sinkproof_known(0);
+                j >= q.first_key && j <= q.i
+                    ? sinkproof_honest_at(&s, SINKPROOF_AT_A11_WEIGHTS, a_j[j - q.first_key])
+                    : sinkproof_known(0);
     }
     free(a_j);
 }
@@ -195,7 +199,11 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
     for (size_t r = 0; r < b->rows; r++)
         terms_i[r] = (double)(b->first + r + 1 - sinkproof_first_key(c, part->layer, b->first + r));
     sinkproof_honest *out = a->out_nhd + b->first * width + b->h * d;
-    if (!sinkproof_honest_products(&s, &weights, &values, terms_i, NULL, out, width))
+    const sinkproof_accumulator sum =
+        sinkproof_accumulator_at(s.policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    bool rescaled =
+        sinkproof_policy_admits(s.policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
+    if (!sinkproof_honest_accumulated(&s, &sum, &weights, &values, terms_i, rescaled, out, width))
         part->failed = true;
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
@@ -229,9 +237,20 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     free(p);
 }
 
+// Queries as the scores read them, keys and values as they are cached.
+static void read_heads(const sinkproof_judge_pass *pass, sinkproof_point at, size_t count,
+                       sinkproof_honest *x) {
+    sinkproof_setting s = sinkproof_setting_of(pass, count);
+    for (size_t i = 0; i < count; i++) x[i] = sinkproof_honest_at(&s, at, x[i]);
+}
+
 static bool heads(sinkproof_judge_pass *pass, size_t l, const sinkproof_layer *layer,
-                  const sinkproof_honest *q_nhd, const sinkproof_honest *k_ngd,
-                  const sinkproof_honest *v_ngd, sinkproof_honest *out_nhd) {
+                  sinkproof_honest *q_nhd, sinkproof_honest *k_ngd, sinkproof_honest *v_ngd,
+                  sinkproof_honest *out_nhd) {
+    size_t d = pass->config->head_dim, narrow = pass->n * pass->config->n_kv_heads * d;
+    read_heads(pass, SINKPROOF_AT_A5_Q, pass->n * pass->config->n_heads * d, q_nhd);
+    read_heads(pass, SINKPROOF_AT_A5_K, narrow, k_ngd);
+    read_heads(pass, SINKPROOF_AT_A11_V, narrow, v_ngd);
     attention a = {layer, q_nhd, k_ngd, v_ngd, out_nhd, (pass->n + QUERIES - 1) / QUERIES};
     return sinkproof_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
 }

@@ -20,13 +20,6 @@ typedef struct mixture {
 
 // ---- one expert
 
-// Where the rounding before the bias is optional, the bias may be a term of the sum instead.
-static sinkproof_honest bias_set(const sinkproof_setting *s, sinkproof_rounding at, size_t terms,
-                                 double b) {
-    sinkproof_honest known = sinkproof_known(b);
-    return at.optional ? sinkproof_honest_roundings(s, known, (double)terms) : known;
-}
-
 // Compares a row of an expert's map at slot q, when rows are compared at all.
 static void compare_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
                          sinkproof_trace_point point, sinkproof_honest *y) {
@@ -51,15 +44,18 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
     sinkproof_point after = up ? SINKPROOF_AT_M6 : SINKPROOF_AT_M10;
     // Where nothing need be rounded before the bias, it may be one more term of the sum.
     sinkproof_rounding at = s.policy->at[before];
+    sinkproof_product_points through = sinkproof_points_of_product(before);
+    sinkproof_accumulator sum = sinkproof_accumulator_at(pass->policy, through.term, through.acc);
     bool fused = at.format == SINKPROOF_REAL;
     double *bias = sinkproof_part_allocate(part, w.rows, sizeof *bias);
     sinkproof_honest *b_set = sinkproof_part_allocate(part, rows->rows, sizeof *b_set);
     if (bias != NULL && b_set != NULL) {
         const double *b_i = bias + rows->first;
         sinkproof_matrix_row(&b, 0, bias);
-        for (size_t i = 0; i < rows->rows; i++) b_set[i] = bias_set(&s, at, w.cols, b_i[i]);
-        sinkproof_linear_sums *sums = sinkproof_linear_sums_of(
-            &s, x, &(sinkproof_weight_rows){&w, rows->first, rows->rows, fused ? b_i : NULL});
+        for (size_t i = 0; i < rows->rows; i++)
+            b_set[i] = sinkproof_honest_bias(&s, at, w.cols, b_i[i]);
+        sinkproof_linear_sums *sums = sinkproof_linear_sums_with(
+            &s, &sum, x, &(sinkproof_weight_rows){&w, rows->first, rows->rows, fused ? b_i : NULL});
         part->failed = part->failed || sums == NULL;
         for (size_t r = 0; sums != NULL && r < x->rows; r++) {
             sinkproof_honest *row = &y[r * stride];
@@ -106,11 +102,13 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
     if (fine) {
         const sinkproof_expert_rows first = {e, 0, 2 * inter, true, q};
         const sinkproof_expert_rows second = {e, 0, hidden, false, q};
-        sinkproof_planes planes = sinkproof_planes_of(x, count, hidden, hidden);
+        sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen);
+        sinkproof_planes planes =
+            sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &layer->w_up, x, count);
         fine = sinkproof_expert_map(part, layer, &first, &planes, up, 2 * inter);
         sinkproof_planes_free(&planes);
         if (fine) activate(part, count, q, up, z);
-        planes = sinkproof_planes_of(z, count, inter, inter);
+        planes = sinkproof_operands_of(&s, SINKPROOF_AT_M9_IN, &layer->w_down, z, count);
         fine = fine && sinkproof_expert_map(part, layer, &second, &planes, d, hidden);
         sinkproof_planes_free(&planes);
     }

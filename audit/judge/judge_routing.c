@@ -110,8 +110,8 @@ static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const 
 
 static bool refute_by_slots(sinkproof_part *part, search *s, const sinkproof_layer *layer,
                             const sinkproof_honest *t_d, size_t token) {
-    size_t d = part->pass->config->hidden;
-    sinkproof_planes t = sinkproof_planes_of(t_d, 1, d, d);
+    sinkproof_setting setting = sinkproof_setting_of(part->pass, 1);
+    sinkproof_planes t = sinkproof_operands_of(&setting, SINKPROOF_AT_M5_IN, &layer->w_up, t_d, 1);
     for (size_t slot = 0; slot < s->k; slot++)
         for (size_t e = 0; e < s->experts; e++)
             if (s->fits_se[slot * s->experts + e])

@@ -25,8 +25,9 @@
 // Rows of honest sets taken apart into planes for dgemm.
 typedef struct sinkproof_planes {
     size_t rows, cols;
-    int bits;   // the most significant bits of any element: short products are exact
-    bool known; // no element has any freedom: only the first plane is filled
+    int bits;     // the most significant bits of any element: short products are exact
+    bool known;   // no element has any freedom: only the first plane is filled
+    size_t whole; // neighbouring products whose sum is exact, 0 or 1: none (bound.q8)
     double *mid, *worst, *likely, *var, *bias; // [rows, cols]
     sinkproof_factors f;                       // of many known rows of long sums
 } sinkproof_planes;
@@ -71,6 +72,59 @@ sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r);
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
+
+// ---- operands.c (bound.operands, bound.q8): rows as a matrix product reads them
+
+// The planes of x[rows, w.cols], read at the point `in` by a product with w.
+sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_point in,
+                                       const sinkproof_matrix *w, const sinkproof_honest *x,
+                                       size_t rows);
+
+// A bias of a sum of `terms` products. Where the rounding before it is optional, it may be a term
+// of the sum instead.
+sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rounding before,
+                                       size_t terms, double b);
+
+// ---- accumulators.c (bound.accumulator): sums that round to a format of their own
+
+// Fixed: it runs in ascending order, a block that shares a scale by itself first, and each step is
+// rounded. Optional: any order, any of its operations rounded. All zero: nothing is rounded.
+typedef struct sinkproof_accumulator {
+    sinkproof_rounding term, acc;
+    size_t together; // terms of a block; 0: all
+} sinkproof_accumulator;
+
+sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, sinkproof_point term,
+                                               sinkproof_point acc);
+bool sinkproof_is_running(const sinkproof_accumulator *a);
+
+// The setting whose format inside is the accumulator's, where that is optional and narrower;
+// *narrow is its policy, and stays the caller's. Otherwise s.
+sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
+                                             const sinkproof_accumulator *a,
+                                             sinkproof_policy *narrow);
+
+// out[i, r]: the running sums of x's rows with rows of a stored weight, without bias.
+SINKPROOF_CHECKED bool sinkproof_honest_running(const sinkproof_setting *s,
+                                                const sinkproof_accumulator *a,
+                                                const sinkproof_planes *x,
+                                                const sinkproof_weight_rows *w,
+                                                sinkproof_honest *out);
+
+// sinkproof_honest_products with such sums. rescaled: the sum may be multiplied by a factor, and
+// rounded, at each term (a running maximum).
+SINKPROOF_CHECKED bool sinkproof_honest_accumulated(const sinkproof_setting *s,
+                                                    const sinkproof_accumulator *a,
+                                                    const sinkproof_planes *x,
+                                                    const sinkproof_planes *y,
+                                                    const double *terms_i, bool rescaled,
+                                                    sinkproof_honest *out, size_t out_stride);
+
+// sinkproof_linear_sums_of with such sums.
+sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
+                                                  const sinkproof_accumulator *a,
+                                                  const sinkproof_planes *x,
+                                                  const sinkproof_weight_rows *w);
 
 // c[m, r] = x[m, k] y[r, k]^T in binary64, c with row stride `stride`: the matrix product that the
 // sets are made of. Dimensions are at most INT_MAX.

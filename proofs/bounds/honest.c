@@ -20,7 +20,7 @@ double sinkproof_gamma(double n, double u) {
 
 //> bound.overflow
 double sinkproof_setting_largest(const sinkproof_setting *s) {
-    return s->policy->inside == SINKPROOF_F32 ? (double)FLT_MAX : DBL_MAX;
+    return sinkproof_largest(s->policy->inside);
 }
 //< bound.overflow
 
@@ -127,7 +127,7 @@ static double least_of(const sinkproof_honest *x) {
 //> bound.ftz
 double sinkproof_flushed_below(const sinkproof_setting *s) {
     if (!s->policy->ftz) return 0;
-    return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    return sinkproof_unit_roundoff(s->policy->inside) >= 0x1p-24 ? 0x1p-126 : 0x1p-1022;
 }
 
 double sinkproof_setting_underflow(const sinkproof_setting *s) {

@@ -297,7 +297,7 @@ static void sums_free(sums *c) {
 }
 
 static int significand_bits(sinkproof_format format) {
-    return format == SINKPROOF_F32 ? 24 : 53;
+    return format == SINKPROOF_REAL ? 53 : -ilogb(sinkproof_unit_roundoff(format));
 }
 
 //> bound.overflow
@@ -311,24 +311,31 @@ static bool may_overflow(double sizes, double worst, double largest) {
 //> bound.linear
 // What the sums of one row share.
 typedef struct row_terms {
-    double n; // terms, of which a constant b is one more when `biased`
-    bool exact_products, biased;
-    double gamma;   // of the roundings that a term can meet
-    double here;    // of the matrix products below, relative to A
-    double under;   // what underflows can add to a sum of any size but 0
-    double largest; // number of the format inside
+    double n;           // terms that are rounded, of which a constant b is one more when `biased`
+    double whole;       // products in each: whole numbers times a scale, whose sum is exact
+    double products;    // roundings of a term before it is added
+    bool biased, leans; // leans: narrow, nothing is claimed to be centred
+    double gamma;       // of the roundings that a term can meet
+    double here;        // of the matrix products below, relative to A
+    double under;       // what underflows can add to a sum of any size but 0
+    double largest;     // number of the format inside
 } row_terms;
 
-// A term meets at most n - 1 additions, one more for b, and the rounding of its product.
-static row_terms terms_of(const sinkproof_setting *s, double n, bool exact_products, bool biased) {
-    double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + (exact_products ? 0 : 1);
-    double gamma = sinkproof_gamma(roundings, s->u), here = sinkproof_gamma(2 * n + 8, 0x1p-53);
+// A term meets at most n - 1 additions, one more for b, and the rounding of its product; a whole
+// sum those of its two scales.
+static row_terms terms_of(const sinkproof_setting *s, const sinkproof_planes *x, double terms,
+                          bool exact_products, bool biased) {
+    double whole = x->whole > 1 ? (double)x->whole : 1, n = ceil(terms / whole);
+    double products = x->whole > 1 ? 2 : exact_products ? 0 : 1;
+    double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + products;
+    double gamma = sinkproof_gamma(roundings, s->u), here = sinkproof_gamma(2 * terms + 8, 0x1p-53);
     // Short products have no rounding error, but they can still fall below the smallest number;
     // where results are flushed, sums can too.
-    double steps = s->policy->ftz ? 2 * n + 2 : n + (biased ? 1 : 0);
+    double steps = s->policy->ftz || x->whole > 1 ? 2 * terms + 2 : terms + (biased ? 1 : 0);
     double under = sinkproof_underflows(s, steps, gamma);
     double largest = sinkproof_setting_largest(s);
-    return (row_terms){n, exact_products, biased, gamma, here, under, largest};
+    bool leans = s->u > sinkproof_unit_roundoff(SINKPROOF_F32);
+    return (row_terms){n, whole, products, biased, leans, gamma, here, under, largest};
 }
 
 static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, double b,
@@ -339,18 +346,19 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     double flushed = c->flushed != NULL ? c->flushed[at] : 0;
     in_worst += flushed, in_likely += flushed;
     double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
-    double square = c->square[at] + b * b;
+    double square = c->square[at] * t->whole + b * b; // (sum of w numbers)^2 <= w sum of squares
     double slack = (in_worst + total) * here + (total > 0 ? t->under : 0);
     double worst = t->gamma * total * (1 + 2 * here) + in_worst + slack;
     // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
     // in any that keeps them below S^2 + Q each, which is at most six times as much.
-    double once = (t->exact_products ? 0 : square) + (t->biased ? mid * mid : 0);
+    double once = t->products * square + (t->biased ? mid * mid : 0);
     double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
     double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
     double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
-    if (may_overflow(total, worst, t->largest)) worst = likely = INFINITY;
+    if (may_overflow(total, worst, t->largest)) worst = INFINITY;
+    if (t->leans || !(worst < INFINITY)) likely = worst;
     double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
-    double bias = (c->bias != NULL ? c->bias[at] : 0) + flushed;
+    double bias = t->leans ? worst : (c->bias != NULL ? c->bias[at] : 0) + flushed;
     sinkproof_honest x =
         sinkproof_around(mid, worst, likely, third * paths + in_var + flushed * flushed, bias);
     x.order = third * others + 5 * in_var;
@@ -378,7 +386,7 @@ bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
     bool exact = products_are_exact(s, x, y->bits), fine = sums_of(s, x, y, &c);
     for (size_t i = 0; fine && i < x->rows; i++) {
         double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
-        row_terms t = terms_of(s, n, exact, b_r != NULL);
+        row_terms t = terms_of(s, x, n, exact, b_r != NULL);
         sums_row(s, &c, &t, i, y->rows, b_r, out + i * out_stride);
     }
     sums_free(&c);
@@ -390,11 +398,13 @@ bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
 enum { BLOCK = 128 }; // rows of W decoded at a time: they and their factors stay in the cache
 
 struct sinkproof_linear_sums {
-    const sinkproof_setting *s;
+    sinkproof_setting s;
+    sinkproof_policy narrow; // of the accumulator, when it is narrow
     size_t x_rows, rows;
     row_terms terms;
     const double *b_r;
     sums *blocks;
+    sinkproof_honest *running; // [x_rows, rows] of sums in a known order; else NULL
 };
 
 static size_t rows_of_block(size_t rows, size_t first) {
@@ -428,24 +438,56 @@ static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
     return fine;
 }
 
-sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
-                                                const sinkproof_planes *x,
-                                                const sinkproof_weight_rows *w) {
-    bool exact = products_are_exact(s, x, sinkproof_matrix_bits(w->w));
-    row_terms terms = terms_of(s, (double)x->cols, exact, w->b_r != NULL);
-    sinkproof_linear_sums *linear = malloc(sizeof *linear);
-    if (linear == NULL) return NULL;
-    *linear = (sinkproof_linear_sums){s, x->rows, w->rows, terms, w->b_r, NULL};
+static bool find_sums(sinkproof_linear_sums *linear, const sinkproof_accumulator *a,
+                      const sinkproof_planes *x, const sinkproof_weight_rows *w) {
+    if (sinkproof_is_running(a)) {
+        linear->running = malloc((x->rows * w->rows + 1) * sizeof *linear->running);
+        return linear->running != NULL &&
+               sinkproof_honest_running(&linear->s, a, x, w, linear->running);
+    }
     linear->blocks = calloc(w->rows / BLOCK + 1, sizeof *linear->blocks);
-    if (linear->blocks != NULL && sum_blocks(s, x, w, linear->blocks)) return linear;
+    return linear->blocks != NULL && sum_blocks(&linear->s, x, w, linear->blocks);
+}
+
+sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
+                                                  const sinkproof_accumulator *a,
+                                                  const sinkproof_planes *x,
+                                                  const sinkproof_weight_rows *w) {
+    sinkproof_linear_sums *linear = calloc(1, sizeof *linear);
+    if (linear == NULL) return NULL;
+    linear->s = sinkproof_setting_narrowed(s, a, &linear->narrow);
+    bool exact = linear->s.u == s->u && products_are_exact(s, x, sinkproof_matrix_bits(w->w));
+    double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1); // a scale of the weight
+    linear->x_rows = x->rows, linear->rows = w->rows, linear->b_r = w->b_r;
+    linear->terms = terms_of(&linear->s, x, terms, exact, w->b_r != NULL);
+    if (find_sums(linear, a, x, w)) return linear;
     sinkproof_linear_sums_free(linear);
     return NULL;
 }
 
+sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
+                                                const sinkproof_planes *x,
+                                                const sinkproof_weight_rows *w) {
+    return sinkproof_linear_sums_with(s, &(sinkproof_accumulator){.together = 0}, x, w);
+}
+
+// What runs in a known order is finished before its bias.
+static void running_row(const sinkproof_linear_sums *linear, size_t i, sinkproof_honest *y_r) {
+    for (size_t r = 0; r < linear->rows; r++) {
+        y_r[r] = linear->running[i * linear->rows + r];
+        if (linear->b_r != NULL)
+            y_r[r] = sinkproof_honest_add(y_r[r], sinkproof_known(linear->b_r[r]));
+    }
+}
+
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r) {
+    if (linear->running != NULL) {
+        running_row(linear, i, y_r);
+        return;
+    }
     for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK)
-        sums_row(linear->s, &linear->blocks[r0 / BLOCK], &linear->terms, i,
+        sums_row(&linear->s, &linear->blocks[r0 / BLOCK], &linear->terms, i,
                  rows_of_block(linear->rows, r0), linear->b_r != NULL ? linear->b_r + r0 : NULL,
                  y_r + r0);
 }
@@ -455,6 +497,7 @@ void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
     for (size_t r0 = 0; linear->blocks != NULL && r0 < linear->rows; r0 += BLOCK)
         sums_free(&linear->blocks[r0 / BLOCK]);
     free(linear->blocks);
+    free(linear->running);
     free(linear);
 }
 

@@ -39,6 +39,10 @@ int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
     return bits < kept ? bits : kept;
 }
 
+bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
+    return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->kept == SINKPROOF_REAL;
+}
+
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     sinkproof_matrix matrix = *stack;
     matrix.count = 1;

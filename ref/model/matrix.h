@@ -54,4 +54,7 @@ void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_
 // products of short numbers are exact in binary32, and bounds use that.
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix);
 
+// Whether it is stored, and kept, as whole numbers in blocks that share a scale.
+bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix);
+
 #endif

@@ -18,14 +18,31 @@ enum {
     CHOSEN = 3,
 };
 
-// x W^T + b rounded once; W is [rows, HIDDEN or what cols says].
-static void affine(sinkproof_point point, size_t n, size_t rows, size_t cols, const double *w_rc,
+// sum + a b, as a running sum rounds it.
+static double run(sinkproof_point term, sinkproof_point acc, double sum, double a, double b) {
+    return at(acc, sum + at(term, a * b));
+}
+
+// The points of a linear layer, written out: what it reads, its products, their sum, the sum before
+// the bias, the result.
+typedef struct affine_points {
+    sinkproof_point in, term, acc, product, out;
+} affine_points;
+#define AFFINE(id)                                                                                 \
+    (affine_points) {                                                                              \
+        SINKPROOF_AT_##id##_IN, SINKPROOF_AT_##id##_TERM, SINKPROOF_AT_##id##_ACC,                 \
+            SINKPROOF_AT_##id##_PRODUCT, SINKPROOF_AT_##id                                         \
+    }
+
+// x W^T + b; W is [rows, HIDDEN or what cols says].
+static void affine(affine_points p, size_t n, size_t rows, size_t cols, const double *w_rc,
                    const double *b_r, const double *x_nc, double *y_nr) {
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < rows; r++) {
             double y = 0;
-            for (size_t c = 0; c < cols; c++) y += w_rc[r * cols + c] * x_nc[t * cols + c];
-            y_nr[t * rows + r] = at(point, y + b_r[r]);
+            for (size_t c = 0; c < cols; c++)
+                y = run(p.term, p.acc, y, w_rc[r * cols + c], at(p.in, x_nc[t * cols + c]));
+            y_nr[t * rows + r] = at(p.out, at(p.product, y) + b_r[r]);
         }
 }
 
@@ -45,9 +62,9 @@ static void qkv(double *out, double *formula) {
                              .w_v = matrix_of(w_v, 1, KV, HIDDEN),
                              .b_v = matrix_of(b_v, 1, 1, KV)};
     sinkproof_qkv(&policy, &layer, N, t, out, out + N * WIDE, out + N * (WIDE + KV), work);
-    affine(SINKPROOF_AT_A2, N, WIDE, HIDDEN, w, b, t, formula);
-    affine(SINKPROOF_AT_A2, N, KV, HIDDEN, w_k, b_k, t, formula + N * WIDE);
-    affine(SINKPROOF_AT_A2, N, KV, HIDDEN, w_v, b_v, t, formula + N * (WIDE + KV));
+    affine(AFFINE(A2), N, WIDE, HIDDEN, w, b, t, formula);
+    affine(AFFINE(A2), N, KV, HIDDEN, w_k, b_k, t, formula + N * WIDE);
+    affine(AFFINE(A2), N, KV, HIDDEN, w_v, b_v, t, formula + N * (WIDE + KV));
 }
 
 static void output(double *out, double *formula) {
@@ -58,7 +75,7 @@ static void output(double *out, double *formula) {
     sinkproof_layer layer = {.w_o = matrix_of(w, 1, HIDDEN, WIDE),
                              .b_o = matrix_of(b, 1, 1, HIDDEN)};
     sinkproof_output(&policy, &layer, N, o, out, work);
-    affine(SINKPROOF_AT_A12, N, HIDDEN, WIDE, w, b, o, formula);
+    affine(AFFINE(A12), N, HIDDEN, WIDE, w, b, o, formula);
 }
 
 static void rope(double *out, double *formula) {
@@ -98,7 +115,9 @@ static void scores(double *out, double *formula) {
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < N; j++) {
             double dot = 0;
-            for (size_t d = 0; d < DIM; d++) dot += q[i * WIDE + d] * k[j * KV + d];
+            for (size_t d = 0; d < DIM; d++)
+                dot = run(SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC, dot, q[i * WIDE + d],
+                          k[j * KV + d]);
             dot = at(SINKPROOF_AT_A5, dot);
             formula[i * N + j] = at(SINKPROOF_AT_A6, dot * (1.0 / sqrt(DIM)));
         }
@@ -134,7 +153,9 @@ static void values(double *out, double *formula) {
     for (size_t i = 0; i < 3; i++)
         for (size_t d = 0; d < DIM; d++) {
             double o = 0;
-            for (size_t j = i; j < i + 3; j++) o += alpha[i * (N + 1) + j] * v[j * KV + d];
+            for (size_t j = i; j < i + 3; j++)
+                o = run(SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC, o,
+                        at(SINKPROOF_AT_A11_WEIGHTS, alpha[i * (N + 1) + j]), v[j * KV + d]);
             formula[i * WIDE + d] = at(SINKPROOF_AT_A11, o);
         }
 }
@@ -186,7 +207,7 @@ static void router(double *out, double *formula) {
                              .b_router = matrix_of(b, 1, 1, EXPERTS)};
     sinkproof_router(&policy, &layer, N, CHOSEN, t, out, chosen, out + N * EXPERTS, work);
     out[SIZE - 1] = chosen[N * CHOSEN], formula[SIZE - 1] = -7;
-    affine(SINKPROOF_AT_M2, N, EXPERTS, HIDDEN, w, b, t, formula);
+    affine(AFFINE(M2), N, EXPERTS, HIDDEN, w, b, t, formula);
     for (size_t i = 0; i < N; i++) {
         double left[EXPERTS], e_k[CHOSEN], z = 0, first = 0;
         memcpy(left, formula + i * EXPERTS, sizeof left);
@@ -238,14 +259,14 @@ static void mixture(double *out, double *formula) {
 
 int main(void) {
     check("rmsnorm.forward", rmsnorm, 2);
-    check("attn.qkv", qkv, 1);
+    check("attn.qkv bound.operands bound.accumulator", qkv, 5);
     check("rope.rotate", rope, 2);
     check("yarn.ramp", frequencies, 1);
-    check("attn.score", scores, 2);
+    check("attn.score bound.accumulator", scores, 4);
     check("sink.alpha sink.alpha-sink sink.mass sink.stable", softmax, 4);
-    check("sink.attn-values", values, 1);
-    check("sink.attn-concat", output, 1);
-    check("router.softmax-after router.topk", router, 2);
+    check("sink.attn-values bound.operands bound.accumulator", values, 4);
+    check("sink.attn-concat bound.operands bound.accumulator", output, 5);
+    check("router.softmax-after router.topk bound.operands", router, 6);
     check("swiglu.clamped", swiglu, 6);
     check("moe.sum", mixture, 3);
     return tap_done();

@@ -71,6 +71,7 @@ static void test_forms(void) {
     for (size_t i = 0; names[i] != NULL; i++) {
         sinkproof_policy p = policy_of(names[i]);
         bool exact = strcmp(names[i], "openai-bf16") == 0 || strcmp(names[i], "hf-bf16") == 0;
+        if (strncmp(names[i], "llama-cpp", 9) == 0) continue; // below
         bool good = sinkproof_policy_admits_all(&p, sinkproof_definitions, &e);
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
             for (int form = 1; sinkproof_form_name((sinkproof_formed)f, form) != NULL; form++) {
@@ -90,6 +91,14 @@ static void test_forms(void) {
     ok(!sinkproof_policy_admits_all(&p, sinkproof_definitions, &e) &&
            strstr(e.text, "A9.form=definition") != NULL,
        "the reference does not stand for other forms: %s", e.text);
+    for (int flash = 0; flash < 2; flash++) {
+        p = policy_of(flash ? "llama-cpp-flash" : "llama-cpp");
+        ok(p.forms[SINKPROOF_FORM_OF_A9] == (flash ? 1u << SINKPROOF_A9_RUNNING_MAX : 1) &&
+               p.forms[SINKPROOF_FORM_OF_A4_FREQ] == 3 && p.forms[SINKPROOF_FORM_OF_A4] == 1 &&
+               p.forms[SINKPROOF_FORM_OF_M4] == 1 && p.forms[SINKPROOF_FORM_OF_M8] == 1,
+           "%s: angles by a running product or not, %s, the definitions elsewhere", p.name,
+           flash ? "a running maximum" : "the softmax as defined");
+    }
     p = policy_of("f32,A9.form=any");
     ok(p.forms[SINKPROOF_FORM_OF_A9] == 31, "any is all five forms of A9");
 }
@@ -117,6 +126,38 @@ static void test_freedoms(void) {
     const char *const *names = sinkproof_policy_names();
     for (size_t i = 0; names[i] != NULL; i++) any -= policy_of(names[i]).unrounded != 0;
     ok(any == 19, "no known policy reads what is not stored");
+}
+
+// Operands that meet a stored weight may be read in blocks, or in the weight's own type; nothing
+// else may.
+static void test_operands(void) {
+    sinkproof_policy p = policy_of("f32,M5.in=q8_0,M9.in=weight?,A2.in=bf16,A11.acc=f16?");
+    ok(p.at[SINKPROOF_AT_M5_IN].format == SINKPROOF_Q8_0 && !p.at[SINKPROOF_AT_M5_IN].optional &&
+           p.at[SINKPROOF_AT_M9_IN].format == SINKPROOF_OF_WEIGHT &&
+           p.at[SINKPROOF_AT_M9_IN].optional && p.at[SINKPROOF_AT_A2_IN].format == SINKPROOF_BF16 &&
+           p.at[SINKPROOF_AT_A11_ACC].format == SINKPROOF_F16 &&
+           p.at[SINKPROOF_AT_A11_ACC].optional,
+       "M5.in=%s M9.in=%s? A2.in=bf16 A11.acc=f16?",
+       sinkproof_format_name(p.at[SINKPROOF_AT_M5_IN].format),
+       sinkproof_format_name(p.at[SINKPROOF_AT_M9_IN].format));
+    size_t blocks = 0, numbers = 0;
+    for (int i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+        char text[64];
+        sinkproof_error e;
+        const char *name = sinkproof_point_name((sinkproof_point)i);
+        snprintf(text, sizeof text, "f32,%s=q8_0", name);
+        bool read = strlen(name) > 3 && strcmp(name + strlen(name) - 3, ".in") == 0;
+        blocks += sinkproof_policy_parse(text, &p, &e) == read;
+        snprintf(text, sizeof text, "f32,%s=f16", name);
+        numbers += sinkproof_policy_parse(text, &p, &e);
+    }
+    ok(blocks == SINKPROOF_POINT_COUNT && numbers == SINKPROOF_POINT_COUNT,
+       "q8_0 is read at points .in alone, f16 at all %d", (int)SINKPROOF_POINT_COUNT);
+    sinkproof_policy llama = policy_of("llama-cpp"), flash = policy_of("llama-cpp-flash");
+    ok(llama.yarn_truncate && flash.yarn_truncate &&
+           llama.at[SINKPROOF_AT_A11_WEIGHTS].format == SINKPROOF_F16 &&
+           flash.at[SINKPROOF_AT_A11_ACC].optional,
+       "llama-cpp truncates YaRN's range");
 }
 
 // Refused, with a sentence that contains `word`, and the result untouched.
@@ -178,14 +219,21 @@ int main(void) {
     test_difference("bf16-operands", "f32,A1=bf16,A2=bf16,A4=bf16,A11=bf16,M1=bf16,M8=bf16,F1=bf16",
                     "");
     test_difference("openai-bf16", "openai-bf16,M8.alpha=bf16", "M8.alpha ");
+    test_difference("f32,yarn=truncate", "llama-cpp",
+                    "A2.in A2.product A5.q A5.k A5 A11.weights A11.v A12.in A12.product M2.in "
+                    "M2.product M5.in M5 M9.in M9 F2.in ");
+    test_difference("llama-cpp", "llama-cpp-flash", "A11.weights A11.acc ");
     test_difference("bf16", "bf16,yarn=config", "");
     test_overrides();
     test_forms();
     test_freedoms();
+    test_operands();
     test_refusal("bf17", "openai-bf16");
     test_refusal("", "known are");
     test_refusal("f32,A99=bf16", "A4.freq");
     test_refusal("f32,A9=bf17", "bf16");
+    test_refusal("f32,A9=q8_0", "real, f64, f32, f16, bf16, each");
+    test_refusal("f32,A2.in=q8_1", "q8_0, weight");
     test_refusal("f32,A9", "POINT=FORMAT");
     test_refusal("f32,", "POINT=FORMAT");
     test_refusal("f32,exp=fourulp", "ulp");

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Sums that round to a format of their own (bound.accumulator), in one of two ways.
+//
+// Fixed, the order is known: ascending, a block that shares a scale by itself first. Each step is
+// monotone in the sum so far and in the term, so that it is applied to the ends of both, and the
+// set stays a few numbers wide for a sum of any length. What is left open is what happens inside
+// one step: FMA or a product rounded by itself, and a first rounding to the format inside.
+//
+// Optional, the order is anybody's and so is the number of operations that round: the set is that
+// of a sum in the narrow format, n u wide, and where n u reaches 1 nothing is known. Its roundings
+// are not centred (what is below half a step of the running sum is lost, every time), so no odds
+// are claimed: the likely set is the worst case.
+#include "proofs/bounds/bounds.h"
+
+#include "ref/operands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, sinkproof_point term,
+                                               sinkproof_point acc) {
+    return (sinkproof_accumulator){policy->at[term], policy->at[acc], 0};
+}
+
+bool sinkproof_is_running(const sinkproof_accumulator *a) {
+    return a->acc.format != SINKPROOF_REAL && !a->acc.optional;
+}
+
+//> bound.accumulator
+// Of two roundings one after the other, to the format inside and to the accumulator's.
+sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
+                                             const sinkproof_accumulator *a,
+                                             sinkproof_policy *narrow) {
+    double u =
+        fmax(sinkproof_unit_roundoff(a->acc.format), sinkproof_unit_roundoff(a->term.format));
+    if (sinkproof_is_running(a) || u <= s->u) return *s;
+    bool acc = sinkproof_unit_roundoff(a->acc.format) == u;
+    *narrow = *s->policy;
+    narrow->inside = acc ? a->acc.format : a->term.format;
+    return (sinkproof_setting){narrow, sinkproof_add_up(sinkproof_mul_up(u, 1 + s->u), s->u),
+                               s->odds};
+}
+//< bound.accumulator
+
+// ---- a known order
+
+typedef struct span {
+    double lo, hi, mid;
+} span;
+
+//> bound.accumulator
+// The format inside may round or not: the hull of both.
+static span inside(sinkproof_format format, span x) {
+    return (span){fmin(x.lo, sinkproof_round(format, x.lo)),
+                  fmax(x.hi, sinkproof_round(format, x.hi)), x.mid};
+}
+
+static span rounded(sinkproof_rounding at, span x) {
+    span y = {sinkproof_round(at.format, x.lo), sinkproof_round(at.format, x.hi),
+              sinkproof_round(at.format, x.mid)};
+    return at.optional ? (span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
+}
+
+// One that may be lost: below the smallest normal number.
+static span flushed(double tiny, span x) {
+    bool may = (x.lo < tiny && x.hi > -tiny) && (x.lo != 0 || x.hi != 0);
+    return may ? (span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;
+}
+
+static span plus(const sinkproof_accumulator *a, const sinkproof_setting *s, span sum, span term) {
+    span exact = {sinkproof_add_down(sum.lo, term.lo), sinkproof_add_up(sum.hi, term.hi),
+                  sum.mid + term.mid};
+    return flushed(sinkproof_flushed_below(s), rounded(a->acc, inside(s->policy->inside, exact)));
+}
+//< bound.accumulator
+
+// What a sum meets: x_k and y_k, each within its radius (NULL: known).
+typedef struct factors {
+    const double *x, *x_off, *y, *y_off;
+    size_t n;
+} factors;
+
+static sinkproof_honest factor(const double *x, const double *off, size_t k) {
+    double r = off != NULL ? off[k] : 0;
+    return (sinkproof_honest){
+        .lo = sinkproof_add_down(x[k], -r), .hi = sinkproof_add_up(x[k], r), .mid = x[k]};
+}
+
+static span product(const sinkproof_accumulator *a, const sinkproof_setting *s, const factors *f,
+                    size_t k) {
+    double tiny = sinkproof_flushed_below(s);
+    sinkproof_honest x = factor(f->x, f->x_off, k), y = factor(f->y, f->y_off, k);
+    sinkproof_honest p = sinkproof_honest_mul(x, y);
+    bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
+    span term = rounded(a->term, inside(s->policy->inside, (span){p.lo, p.hi, p.mid}));
+    return flushed(read_as_zero ? INFINITY : tiny, term);
+}
+
+static sinkproof_honest run(const sinkproof_accumulator *a, const sinkproof_setting *s,
+                            const factors *f) {
+    size_t together = a->together > 0 ? a->together : f->n;
+    span sum = {0, 0, 0};
+    for (size_t first = 0; first < f->n; first += together) {
+        span part = {0, 0, 0};
+        for (size_t k = first; k < f->n && k < first + together; k++)
+            part = plus(a, s, part, product(a, s, f, k));
+        sum = together < f->n ? plus(a, s, sum, part) : part;
+    }
+    if (!isfinite(sum.lo) || !isfinite(sum.hi)) sum = (span){-INFINITY, INFINITY, 0};
+    double width = sum.hi - sum.lo, var = width < INFINITY ? width * width / 4 : 0;
+    return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
+}
+
+static const double *row_of(const double *plane, size_t row, size_t cols) {
+    return plane != NULL ? plane + row * cols : NULL;
+}
+
+bool sinkproof_honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                              const sinkproof_planes *x, const sinkproof_weight_rows *w,
+                              sinkproof_honest *out) {
+    size_t cols = x->cols;
+    sinkproof_accumulator stored = *a;
+    stored.together = sinkproof_terms_together(w->w);
+    double *w_c = malloc((cols + 1) * sizeof *w_c);
+    if (x->mid == NULL) {
+        free(w_c);
+        return false;
+    }
+    for (size_t r = 0; w_c != NULL && r < w->rows; r++) {
+        sinkproof_matrix_row(w->w, w->first + r, w_c);
+        for (size_t i = 0; i < x->rows; i++) {
+            factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols), w_c, NULL, cols};
+            out[i * w->rows + r] = run(&stored, s, &f);
+        }
+    }
+    free(w_c);
+    return w_c != NULL;
+}
+
+// ---- products of two rows of planes
+
+static void run_products(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                         const sinkproof_planes *x, const sinkproof_planes *y,
+                         sinkproof_honest *out, size_t out_stride) {
+    size_t cols = x->cols;
+    for (size_t i = 0; i < x->rows; i++)
+        for (size_t r = 0; r < y->rows; r++) {
+            factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols),
+                         row_of(y->mid, r, cols), row_of(y->worst, r, cols), cols};
+            out[i * out_stride + r] = run(a, s, &f);
+        }
+}
+
+static const sinkproof_honest anything = {-INFINITY, INFINITY, -INFINITY, INFINITY, 0, 0, 0, 0, 0};
+
+// Before it is divided by its weights' sum, a sum of n weighted values may be n times the largest.
+// Beyond the accumulator's largest number nothing is known.
+static void keep_finite(const sinkproof_setting *own, const sinkproof_planes *y, size_t rows,
+                        const double *twice_i, sinkproof_honest *out, size_t out_stride) {
+    double most = 0;
+    for (size_t k = 0; k < y->rows * y->cols; k++)
+        most = fmax(most, fabs(y->mid[k]) + (y->worst != NULL ? y->worst[k] : 0));
+    for (size_t i = 0; i < rows; i++)
+        for (size_t r = 0; !(twice_i[i] * most <= sinkproof_setting_largest(own)) && r < y->rows;
+             r++)
+            out[i * out_stride + r] = anything;
+}
+
+// Each of n terms may be followed by a rescaling: 2 n roundings, of which the last is the division.
+static bool rescaled_products(const sinkproof_setting *own, const sinkproof_planes *x,
+                              const sinkproof_planes *y, const double *terms_i,
+                              sinkproof_honest *out, size_t out_stride) {
+    double *twice_i = malloc((x->rows + 1) * sizeof *twice_i);
+    for (size_t i = 0; twice_i != NULL && i < x->rows; i++)
+        twice_i[i] = 2 * (terms_i != NULL ? terms_i[i] : (double)x->cols);
+    bool fine =
+        twice_i != NULL && sinkproof_honest_products(own, x, y, twice_i, NULL, out, out_stride);
+    if (fine) keep_finite(own, y, x->rows, twice_i, out, out_stride);
+    free(twice_i);
+    return fine;
+}
+
+bool sinkproof_honest_accumulated(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                  const sinkproof_planes *x, const sinkproof_planes *y,
+                                  const double *terms_i, bool rescaled, sinkproof_honest *out,
+                                  size_t out_stride) {
+    sinkproof_policy narrow;
+    sinkproof_setting own = sinkproof_setting_narrowed(s, a, &narrow);
+    if (x->mid == NULL || y->mid == NULL) return false;
+    if (sinkproof_is_running(a)) {
+        run_products(s, a, x, y, out, out_stride);
+        return true;
+    }
+    return own.u > s->u && rescaled
+               ? rescaled_products(&own, x, y, terms_i, out, out_stride)
+               : sinkproof_honest_products(&own, x, y, terms_i, NULL, out, out_stride);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set of what a matrix product reads (bound.operands, bound.q8): rounding is monotone,
+// so the ends of an operand's set are read as the operand is. In blocks of whole numbers the scale
+// d and each whole number t = x / d are computed with errors of their own, and t is then rounded to
+// a whole number: where t may lie on either side of a half both are honest, and there is no other
+// freedom.
+#include "proofs/bounds/bounds.h"
+
+#include "ref/operands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- blocks of whole numbers
+
+enum { LARGEST = 127 }; // of the whole numbers
+enum {
+    SCALE_ROUNDINGS = 2,
+    WHOLE_ROUNDINGS = 3
+};                     // amax / 127 or amax fl(1 / 127); 1 / d, x (1 / d)
+enum { TOGETHER = 4 }; // products that a processor adds up as integers
+
+// The least and the largest size in a block.
+typedef struct ends {
+    double lo, hi;
+} ends;
+
+static ends largest_of(size_t n, const sinkproof_honest *x_c) {
+    ends largest = {0, 0};
+    for (size_t c = 0; c < n; c++) {
+        double least = x_c[c].lo > 0 ? x_c[c].lo : x_c[c].hi < 0 ? -x_c[c].hi : 0;
+        largest.lo = fmax(largest.lo, least);
+        largest.hi = fmax(largest.hi, fmax(fabs(x_c[c].lo), fabs(x_c[c].hi)));
+    }
+    return largest;
+}
+
+//> bound.q8
+static ends scale_of(ends largest) {
+    double off = sinkproof_gamma(SCALE_ROUNDINGS, 0x1p-24) + 0x1p-50, tiny = 0x1p-126;
+    double lo = largest.lo / LARGEST * (1 - off) - tiny,
+           hi = largest.hi / LARGEST * (1 + off) + tiny;
+    return (ends){fmax(sinkproof_round(SINKPROOF_F16, lo), 0), sinkproof_round(SINKPROOF_F16, hi)};
+}
+
+// The whole numbers that may stand for x: those nearest to 127 x / amax, off by its roundings.
+static ends wholes_of(const sinkproof_honest *x, ends largest) {
+    double off = sinkproof_gamma(WHOLE_ROUNDINGS, 0x1p-24) + 0x1p-50;
+    double lo =
+        x->lo == 0 ? 0 : fmax(LARGEST * x->lo / (x->lo < 0 ? largest.lo : largest.hi), -LARGEST);
+    double hi =
+        x->hi == 0 ? 0 : fmin(LARGEST * x->hi / (x->hi < 0 ? largest.hi : largest.lo), LARGEST);
+    return (ends){ceil(lo - fabs(lo) * off - 0.5), floor(hi + fabs(hi) * off + 0.5)};
+}
+//< bound.q8
+
+// The set of one element, from its ends. Which of two neighbours an engine takes is a choice of its
+// code: nothing is centred.
+static sinkproof_honest between(double lo, double hi, double mid) {
+    double width = hi - lo, var = width * width / 4;
+    return (sinkproof_honest){lo, hi, lo, hi, mid, var, var, width, 0};
+}
+
+static void read_block(size_t n, sinkproof_honest *x_c) {
+    double mid_c[SINKPROOF_OPERAND_BLOCK], read_c[SINKPROOF_OPERAND_BLOCK];
+    ends largest = largest_of(n, x_c), d = scale_of(largest);
+    bool known = d.hi < INFINITY; // a scale beyond float16 leaves nothing known
+    for (size_t c = 0; c < n; c++) mid_c[c] = x_c[c].mid;
+    sinkproof_operand_row(SINKPROOF_Q8_0, n, mid_c, read_c);
+    for (size_t c = 0; c < n; c++) {
+        ends q = wholes_of(&x_c[c], largest);
+        double lo = q.lo * (q.lo < 0 ? d.hi : d.lo), hi = q.hi * (q.hi < 0 ? d.lo : d.hi);
+        x_c[c] = known ? between(lo, hi, read_c[c]) : between(-INFINITY, INFINITY, 0);
+    }
+}
+
+// ---- rows
+
+//> bound.operands
+static void read_row(sinkproof_format format, size_t n, sinkproof_honest *x_c) {
+    if (format != SINKPROOF_Q8_0) sinkproof_honest_store(format, n, x_c);
+    for (size_t c = 0; format == SINKPROOF_Q8_0 && c < n; c += SINKPROOF_OPERAND_BLOCK)
+        read_block(n - c < SINKPROOF_OPERAND_BLOCK ? n - c : SINKPROOF_OPERAND_BLOCK, x_c + c);
+}
+//< bound.operands
+
+sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rounding before,
+                                       size_t terms, double b) {
+    sinkproof_honest known = sinkproof_known(b);
+    return before.optional ? sinkproof_honest_roundings(s, known, (double)terms) : known;
+}
+
+sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_point in,
+                                       const sinkproof_matrix *w, const sinkproof_honest *x,
+                                       size_t rows) {
+    sinkproof_format format = sinkproof_operand_format(s->policy, in, w);
+    bool optional = s->policy->at[in].optional;
+    size_t cols = w->cols;
+    if (format == SINKPROOF_REAL) return sinkproof_planes_of(x, rows, cols, cols);
+    sinkproof_honest *read = malloc((rows * cols + 1) * sizeof *read);
+    if (read == NULL) return (sinkproof_planes){.rows = rows};
+    memcpy(read, x, rows * cols * sizeof *read);
+    for (size_t r = 0; r < rows; r++) read_row(format, cols, &read[r * cols]);
+    for (size_t i = 0; optional && i < rows * cols; i++)
+        read[i] = sinkproof_honest_hull(read[i], x[i]);
+    sinkproof_planes planes = sinkproof_planes_of(read, rows, cols, cols);
+    bool whole = format == SINKPROOF_Q8_0 && sinkproof_matrix_is_whole(w) && !optional;
+    if (whole) planes.whole = TOGETHER;
+    free(read);
+    return planes;
+}
