@@ -99,6 +99,8 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_n_threads": (INT, [POINTER]), "llama_n_threads_batch": (INT, [POINTER]),
     "llama_decode": (INT, [POINTER, Batch]), "llama_batch_init": (Batch, [INT, INT, INT]),
     "llama_batch_free": (None, [Batch]), "llama_get_logits_ith": (ctypes.POINTER(FLOAT), [POINTER, INT]),
+    "llama_get_memory": (POINTER, [POINTER]), "llama_memory_seq_rm": (BOOL, [POINTER, INT, INT, INT]),
+    "llama_memory_seq_add": (None, [POINTER, INT, INT, INT, INT]),
     "llama_print_system_info": (ctypes.c_char_p, []),
     "ggml_version": (ctypes.c_char_p, []), "ggml_type_name": (ctypes.c_char_p, [INT]),
     "ggml_op_desc": (ctypes.c_char_p, [ctypes.POINTER(Tensor)]),

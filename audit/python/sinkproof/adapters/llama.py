@@ -71,6 +71,7 @@ class Context:
         self.running: list[tuple[int, int, int]] = []  # of the part that the graph is computed for
         self.cells: dict[int, dict[int, tuple[int, int]]] = {}  # of a layer: cell -> (sequence, position)
         self.streams: dict[int, int] = {}              # of a layer: cells that a sequence of its own has
+        self.keys: dict[int, Node] = {}                # of a layer: its cache of keys
         self.halves: dict[str, Array] = {}             # M5 and M6: gate or up, until the other is there
         self.failure: BaseException | None = None
         self.watcher = Watcher(self.watch)
@@ -123,6 +124,13 @@ class Context:
             raise TraceError(f"llama_decode of {len(rows)} tokens: expected 0 and a callback for each, found {status} "
                              f"and {len(self.rows)} without")
 
+    def forget(self, keep: int, drop: int) -> None:
+        """Takes `drop` tokens behind the first `keep` out of the cache; those behind take their places."""
+        memory = self.c.llama_get_memory(self.pointer)
+        if not self.c.llama_memory_seq_rm(memory, 0, keep, keep + drop):
+            raise TraceError(f"llama.cpp does not take the tokens {keep} to {keep + drop - 1} out of its cache")
+        self.c.llama_memory_seq_add(memory, 0, keep + drop, -1, -drop)
+
     # -- nodes
 
     def watch(self, tensor: Any, ask: bool, data: Any) -> bool:
@@ -143,7 +151,7 @@ class Context:
     def stored(self, node: Node) -> None:
         """Keys go to cells of the cache: which, and of which token, is what a column of A10 means."""
         layer = int(node.name[len("cache_k_l"):].split(" ")[0])
-        self.streams[layer] = node.root().tensor.ne[1]
+        self.streams[layer], self.keys[layer] = node.root().tensor.ne[1], node.root()
         held = ((sequence, position) for sequence, position, _ in self.running)
         self.cells.setdefault(layer, {}).update(zip(node.source(1).value.reshape(-1).tolist(), held))
 
@@ -228,6 +236,8 @@ class Engine(Adapter):
         parser.add_argument("--swa-small", action="store_true", help="sliding layers keep a window's cells alone")
         parser.add_argument("--sequences", type=int, default=1, metavar="N", help="N - 1 others in each batch, before it")
         parser.add_argument("--unified", action="store_true", help="one cache for all sequences")
+        parser.add_argument("--shift", type=int, metavar="N", help="before the last token, a context shift: the first "
+                            "N go, and those behind take their places; traced is layer 0 up to its keys")
         parser.add_argument("--no-repack", action="store_true", help="weights stay as the file has them")
         parser.add_argument("--library", metavar="FILE", help="another library with llama.cpp's C interface")
 
@@ -265,12 +275,40 @@ class Engine(Adapter):
         if self.context is None:
             self.context = Context(self.library, self.pointer, self.options, self.cells())
         self.context.hook = self.hook
+        if self.options.shift:
+            self.feed_shifted(tokens, record, self.context)
+            return
         for begin, end in self.calls(len(tokens)):
             others = [(s, self.fed + i, tokens[(i + s + 1) % len(tokens)]) for s in range(self.options.sequences - 1)
                       for i in range(begin, end)]
             mine = [(self.options.sequences - 1, self.fed + i, tokens[i]) for i in range(begin, end)]
             self.context.call(others + mine, record)
         self.fed += len(tokens)
+
+    def feed_shifted(self, tokens: Sequence[int], record: Record, context: Context) -> None:
+        """All but the last token, a context shift, the last. What is recorded is layer 0's way to the keys.
+
+        Those of a layer above were computed from tokens that are gone. A4.k is what the cache holds.
+        """
+        drop, n, seen = self.options.shift, len(tokens), dict[str, list[Array]]()
+
+        def hook(point: str, layer: int, value: Array) -> None:
+            if layer == 0 and point in ("T0", "A1", "A2.k"):
+                seen.setdefault(point, []).append(value.reshape(len(context.running), -1).copy())
+        if self.fed or self.options.sequences > 1 or not 0 < drop < n - 1:
+            raise TraceError(f"--shift {drop}: expected one sequence, in one piece, of more than {drop + 1} tokens")
+        context.hook = hook
+        context.call([(0, i, tokens[i]) for i in range(n - 1)], None)
+        cell_of = {position: cell for cell, (_, position) in context.cells[0].items()}
+        context.cells[0].clear()
+        context.forget(0, drop)
+        context.call([(0, n - 1 - drop, tokens[n - 1])], None)
+        cell_of[n - 1] = next(iter(context.cells[0]))
+        kept = list(range(drop, n))
+        record.begin([tokens[i] for i in kept])
+        for point, parts in seen.items():
+            record.keep(point, np.concatenate(parts)[kept], 0)
+        record.keep("A4.k", context.keys[0].value[0, 0][[cell_of[i] for i in kept]], 0)
 
     def cells(self) -> int:
         """Of a cache that holds every token of a sequence: llama.cpp takes them by 256."""
