@@ -13,7 +13,6 @@
 #include "ref/model/mxfp4.h"
 #include "ref/model/sinks.h"
 #include "ref/model/slots.h"
-#include "ref/model/synthetic.h"
 #include "ref/policy.h"
 
 #include <argp.h>
@@ -80,28 +79,25 @@ static void count_scales(survey *in, const uint8_t *scales, size_t n) {
 
 static void look_at_mxfp4(survey *in, const sinkproof_matrix *stack, uint8_t *room) {
     size_t blocks = stack->cols / SINKPROOF_MXFP4_BLOCK;
-    if (stack->data != NULL) {
-        count_scales(in, stack->scales, stack->count * stack->rows * blocks);
-        return;
-    }
     for (size_t e = 0; e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         for (size_t r = 0; r < w.rows; r++) {
-            sinkproof_synthetic_codes(&w, r, NULL, room);
+            sinkproof_matrix_codes(&w, r, NULL, room);
             count_scales(in, room, blocks);
         }
     }
 }
 
-// Stored weights are contiguous, whatever their strides.
+// Stored elements are contiguous, whatever their strides, but for blocks and for gate and up apart.
 static void look_at_plain(census *part, const sinkproof_matrix *stack, double *room) {
     size_t size = sinkproof_dtype_size(stack->dtype), n = stack->count * stack->rows * stack->cols;
-    for (size_t i = 0; stack->data != NULL && i < n; i += CHUNK) {
+    bool contiguous = stack->data != NULL && stack->odd == NULL && size > 0;
+    for (size_t i = 0; contiguous && i < n; i += CHUNK) {
         size_t length = n - i < CHUNK ? n - i : CHUNK;
         sinkproof_decode_many(stack->dtype, stack->data + i * size, 1, length, room);
         count(part, room, length);
     }
-    for (size_t e = 0; stack->data == NULL && e < stack->count; e++) {
+    for (size_t e = 0; !contiguous && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         for (size_t r = 0; r < w.rows; r++) {
             sinkproof_matrix_row(&w, r, room);

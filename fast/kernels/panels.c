@@ -11,7 +11,7 @@
 
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
-#include "ref/model/synthetic.h"
+#include "ref/model/q8_0.h"
 
 #include <string.h>
 
@@ -19,6 +19,7 @@ enum { ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
 
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) return SINKPROOF_PANEL_MXFP4;
+    if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) return SINKPROOF_PANEL_Q8_0;
     return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
 }
 
@@ -152,13 +153,21 @@ static void pack_mxfp4(const sinkproof_matrix *matrix, const panel *to, double *
     uint8_t *codes = (uint8_t *)work, *scales = codes + matrix->cols / 2;
     if (to->rows < ROWS) clear_panel(to, SINKPROOF_PANEL_MXFP4);
     for (size_t r = 0; r < to->rows; r++) {
-        size_t row = to->first + r;
-        if (matrix->data != NULL) {
-            mxfp4_row(to, r, matrix->data + row * matrix->row_stride / 2,
-                      matrix->scales + row * to->blocks);
-        } else {
-            sinkproof_synthetic_codes(matrix, row, codes, scales);
-            mxfp4_row(to, r, codes, scales);
+        sinkproof_matrix_codes(matrix, to->first + r, codes, scales);
+        mxfp4_row(to, r, codes, scales);
+    }
+}
+
+// ---- Q8_0 from blocks -----------------------------------------------------------------------
+
+static void pack_q8_0(const sinkproof_matrix *matrix, const panel *to) {
+    if (to->rows < ROWS) clear_panel(to, SINKPROOF_PANEL_Q8_0);
+    for (size_t r = 0; r < to->rows; r++) {
+        const uint8_t *from = sinkproof_matrix_stored(matrix, to->first + r);
+        uint32_t *lane = (uint32_t *)(void *)to->data + r;
+        for (size_t b = 0; b < to->blocks; b++, from += SINKPROOF_Q8_0_BYTES) {
+            memcpy(to->scales + (b * ROWS + r) * 2, from, 2);
+            for (size_t q = 0; q < 8; q++) memcpy(lane + (8 * b + q) * ROWS, from + 2 + 4 * q, 4);
         }
     }
 }
@@ -208,32 +217,15 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
         panel to = panel_at(&all, p, memory);
         if (codes)
             pack_mxfp4(matrix, &to, work);
+        else if (format == SINKPROOF_PANEL_Q8_0)
+            pack_q8_0(matrix, &to);
         else if (format == SINKPROOF_PANEL_BF16 && matrix->dtype == SINKPROOF_DTYPE_BF16 &&
-                 matrix->data != NULL)
+                 matrix->data != NULL && matrix->odd == NULL)
             pack_bf16(matrix, &to);
         else
             pack_numbers(matrix, format, &to, work);
         if (format == SINKPROOF_PANEL_BF16)
             ((uint8_t *)memory)[all.panels * all.panel_stride + p] = bf16_least(&to);
-    }
-}
-
-void sinkproof_panels_pack_q8_0(const uint8_t *blocks, size_t rows, size_t cols, size_t first,
-                                size_t last, void *memory) {
-    enum { STORED = 34 }; // bytes of a block: scale, then 32 numbers
-    sinkproof_panels all = sinkproof_panels_at(SINKPROOF_PANEL_Q8_0, rows, cols, memory);
-    for (size_t p = first; p < last; p++) {
-        panel to = panel_at(&all, p, memory);
-        if (to.rows < ROWS) clear_panel(&to, SINKPROOF_PANEL_Q8_0);
-        for (size_t r = 0; r < to.rows; r++) {
-            const uint8_t *from = blocks + (to.first + r) * to.blocks * STORED;
-            uint32_t *lane = (uint32_t *)(void *)to.data + r;
-            for (size_t b = 0; b < to.blocks; b++, from += STORED) {
-                memcpy(to.scales + (b * ROWS + r) * 2, from, 2);
-                for (size_t q = 0; q < 8; q++)
-                    memcpy(lane + (8 * b + q) * ROWS, from + 2 + 4 * q, 4);
-            }
-        }
     }
 }
 

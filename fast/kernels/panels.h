@@ -58,7 +58,7 @@ static inline size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format) 
     return format == SINKPROOF_PANEL_MXFP4 ? 16 : format == SINKPROOF_PANEL_Q8_0 ? 32 : 0;
 }
 
-// The format that holds `matrix` exactly: MXFP4 and BF16 as stored; F16 and F32 become F32.
+// The format that holds `matrix` exactly: MXFP4, Q8_0 and BF16 as stored; F16 and F32 become F32.
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix);
 
 // Bytes that packing a rows x cols matrix takes, a multiple of 64: data, scales, least_p.
@@ -73,11 +73,6 @@ sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows,
 // `format` exactly (F32 into BF16) each number is rounded to nearest even.
 void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_format format,
                            size_t first, size_t last, void *memory, double *work);
-
-// Packs blocks of Q8_0 as GGUF stores them, 34 bytes each: [rows][cols / 32]{f16 scale, int8 [32]}.
-// cols is a multiple of 32.
-void sinkproof_panels_pack_q8_0(const uint8_t *blocks, size_t rows, size_t cols, size_t first,
-                                size_t last, void *memory);
 
 // Row r as numbers, exactly: out_c[cols]. For tests and for reading an embedding back.
 void sinkproof_panels_row(const sinkproof_panels *panels, size_t r, double *out_c);

@@ -3,11 +3,9 @@
 //
 // Linear layers in lane arithmetic: y_nr = sum_c W_rc x_nc + b_r in float32, block by block of 32
 // columns. In fast/ a lane is one output r; here is what happens in that lane. A block's scale
-// (MXFP4) multiplies the block's sum once, where it is added to the total, so that inside a block
-// the weights are the few small numbers of the code.
+// (MXFP4, Q8_0) multiplies the block's sum once, where it is added to the total, so that inside a
+// block the weights are the few small numbers of the code.
 #include "ref/lanes/stages.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/synthetic.h"
 
 #include <math.h>
 
@@ -45,38 +43,33 @@ void sinkproof_lanes_take_block(size_t n, size_t b, const double *from, size_t s
     }
 }
 
-// One row of a weight: its numbers, and MXFP4's scale bytes (otherwise NULL).
+// One row of a weight: its numbers, and the scales of its blocks (NULL: its format has none).
 typedef struct weight_row {
     size_t cols;
     const double *w_c;
-    const uint8_t *scale_b;
+    const float *scale_b;
 } weight_row;
 
-// work: room for the row and, behind it, the scale bytes of a synthetic one.
+// work: room for the row and, behind it, the scales.
 static weight_row read_row(const sinkproof_matrix *weight_rc, size_t r, double *work) {
     size_t cols = weight_rc->cols;
-    weight_row row = {.cols = cols, .w_c = work};
+    float *scale_b = (float *)(void *)(work + cols);
     sinkproof_matrix_row(weight_rc, r, work);
-    if (weight_rc->dtype != SINKPROOF_DTYPE_MXFP4) return row;
-    if (weight_rc->data != NULL) {
-        row.scale_b = weight_rc->scales + r * (cols / SINKPROOF_MXFP4_BLOCK);
-    } else {
-        uint8_t *made_b = (uint8_t *)(work + cols);
-        sinkproof_synthetic_codes(weight_rc, r, NULL, made_b);
-        row.scale_b = made_b;
-    }
-    return row;
+    bool scaled = sinkproof_matrix_scales(weight_rc, r, scale_b);
+    return (weight_row){.cols = cols, .w_c = work, .scale_b = scaled ? scale_b : NULL};
 }
 
-// w_c[32]: block b of the row without its scale, zeros beyond the edge. Returns the scale, 2^(byte
-// - 127) or 1. The division by a power of two is exact and gives the code's value back.
+// w_c[32]: block b of the row without its scale, zeros beyond the edge. Returns the scale, or 1.
+// The quotient is the code's value or the byte, which is a number of binary64: the division is
+// exact.
 static float weight_block(const weight_row *row, size_t b, float *w_c) {
-    double scale = row->scale_b != NULL ? ldexp(1, row->scale_b[b] - 127) : 1;
+    float scale = row->scale_b != NULL ? row->scale_b[b] : 1;
     for (size_t c = 0; c < BLOCK; c++) {
         size_t column = b * BLOCK + c;
-        w_c[c] = column < row->cols ? (float)(row->w_c[column] / scale) : 0;
+        bool there = column < row->cols && scale != 0; // a scale of 0 makes zeros of all
+        w_c[c] = there ? (float)(row->w_c[column] / scale) : 0;
     }
-    return (float)scale;
+    return scale;
 }
 
 // The products of one row with every token: y_n[n stride]. A token's total waits in y while the

@@ -34,6 +34,7 @@ double sinkproof_bf16_value(uint16_t bits) {
 }
 //< bf16.decode
 
+//> f16.decode
 // Exponent field 0: fraction * 2^-24. Field 31: infinity and NaN. Else 1.fraction * 2^(e-15).
 double sinkproof_f16_value(uint16_t bits) {
     int e = bits >> 10 & 31, fraction = bits & 1023;
@@ -45,6 +46,17 @@ double sinkproof_f16_value(uint16_t bits) {
     else
         magnitude = f64_value((uint64_t)(e - 15 + 1023) << 52 | (uint64_t)fraction << 42);
     return bits >> 15 ? -magnitude : magnitude;
+}
+//< f16.decode
+
+uint16_t sinkproof_f16_bits(double x) {
+    double rounded = sinkproof_round(SINKPROOF_F16, x), magnitude = fabs(rounded);
+    uint16_t sign = signbit(x) ? 0x8000 : 0;
+    if (isnan(x)) return 0x7e00;
+    if (magnitude > 65504) return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x1p-14) return (uint16_t)(sign | (uint16_t)(magnitude * 0x1p24));
+    int e = ilogb(magnitude);
+    return (uint16_t)(sign | ((e + 15) << 10) | ((int)ldexp(magnitude, 10 - e) & 1023));
 }
 
 uint16_t sinkproof_bf16_bits(double x) {
@@ -72,6 +84,7 @@ double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
     case SINKPROOF_DTYPE_I64:
         return (double)(int64_t)little_endian(bytes, 8);
     case SINKPROOF_DTYPE_MXFP4:
+    case SINKPROOF_DTYPE_Q8_0:
     case SINKPROOF_DTYPES:
         break;
     }

@@ -16,10 +16,12 @@ double sinkproof_bf16_value(uint16_t bits);
 // IEEE binary16: sign, 5 exponent bits, 10 fraction bits.
 double sinkproof_f16_value(uint16_t bits);
 
+// The bits of x rounded to f16 (bf16.round), infinite beyond its range. NaN becomes a quiet NaN.
+uint16_t sinkproof_f16_bits(double x);
 // The bits of x rounded to bf16 (bf16.round). NaN becomes a quiet NaN.
 uint16_t sinkproof_bf16_bits(double x);
 
-// The element of `dtype` at `bytes`. MXFP4 has no element of its own: NaN.
+// The element of `dtype` at `bytes`. Formats of blocks have no element of their own: NaN.
 double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes);
 
 // n elements of a float dtype, `stride` elements apart, into out_n.

@@ -8,7 +8,6 @@
 
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
-#include "ref/model/synthetic.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,6 +35,14 @@ static bool comes_with_another(const job *out, sinkproof_slot slot) {
     for (int s = 0; s < (int)slot; s++)
         if (sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) return true;
     return false;
+}
+
+// The plain format that holds a weight's numbers, where it is not written as MXFP4: MXFP4's fit
+// into bf16 (or are refused), Q8_0's into float32.
+static sinkproof_dtype dtype_of(const sinkproof_matrix *w) {
+    return w->dtype == SINKPROOF_DTYPE_MXFP4  ? SINKPROOF_DTYPE_BF16
+           : w->dtype == SINKPROOF_DTYPE_Q8_0 ? SINKPROOF_DTYPE_F32
+                                              : w->dtype;
 }
 
 static void declare(const job *out, const char *name, sinkproof_dtype dtype, size_t rank,
@@ -67,8 +74,7 @@ static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
     shape[rank++] = whole;
     if (!expert && !vector) shape[rank++] = w->cols;
     sinkproof_layout_name(out->layout, l, slot, "", name);
-    declare(out, name, w->dtype == SINKPROOF_DTYPE_MXFP4 ? SINKPROOF_DTYPE_BF16 : w->dtype, rank,
-            shape);
+    declare(out, name, dtype_of(w), rank, shape);
 }
 
 static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
@@ -88,78 +94,65 @@ static bool put(const job *out, const void *bytes, size_t length) {
 // Codes first (part 0), then scales (part 1).
 static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part) {
     size_t half = stack->cols / 2, blocks = stack->cols / SINKPROOF_MXFP4_BLOCK;
+    uint8_t *codes = out->bytes, *scales = codes + half;
     bool good = true;
     for (size_t e = 0; good && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         for (size_t r = 0; good && r < w.rows; r++) {
-            const uint8_t *codes = out->bytes, *scales = out->bytes + half;
-            if (w.data == NULL) {
-                sinkproof_synthetic_codes(&w, r, out->bytes, out->bytes + half);
-            } else {
-                codes = w.data + r * half;
-                scales = w.scales + r * blocks;
-            }
+            sinkproof_matrix_codes(&w, r, part == 0 ? codes : NULL, scales);
             good = part == 0 ? put(out, codes, half) : put(out, scales, blocks);
         }
     }
     return good;
 }
 
-// x as two bytes of bf16, if that is what it is.
-static bool encode(const job *out, const sinkproof_matrix *w, double x, uint8_t *bytes) {
-    uint16_t bits = sinkproof_bf16_bits(x);
-    bytes[0] = (uint8_t)bits;
-    bytes[1] = (uint8_t)(bits >> 8);
-    return sinkproof_bf16_value(bits) == x ||
-           sinkproof_fail(out->error,
-                          "tensor %s: expected values that bf16 holds exactly, found "
-                          "%a",
-                          w->name, x);
+// Little-endian bytes of x in a plain float format that must hold it exactly.
+static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
+                   uint8_t *bytes) {
+    float single = (float)x;
+    uint32_t bits;
+    if (dtype == SINKPROOF_DTYPE_F32)
+        memcpy(&bits, &single, sizeof bits);
+    else
+        bits = dtype == SINKPROOF_DTYPE_BF16 ? sinkproof_bf16_bits(x) : sinkproof_f16_bits(x);
+    for (size_t i = 0; i < sinkproof_dtype_size(dtype); i++) bytes[i] = (uint8_t)(bits >> 8 * i);
+    return sinkproof_decode(dtype, bytes) == x ||
+           sinkproof_fail(out->error, "tensor %s: expected values that %s holds exactly, found %a",
+                          w->name, sinkproof_dtype_name(dtype), x);
 }
 
-// [rows, cols] of each expert, written as [cols, rows].
-static bool write_dequantized(const job *out, const sinkproof_matrix *stack) {
+// Number by number, row after row; transposed: [cols, rows], the whole matrix at once.
+static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transposed) {
+    sinkproof_dtype dtype = dtype_of(w);
+    size_t size = sinkproof_dtype_size(dtype), next = transposed ? w->rows : 1;
     bool good = true;
-    for (size_t e = 0; good && e < stack->count; e++) {
-        sinkproof_matrix w = sinkproof_matrix_at(stack, e);
-        for (size_t r = 0; good && r < w.rows; r++) {
-            sinkproof_matrix_row(&w, r, out->row_c);
-            for (size_t c = 0; good && c < w.cols; c++)
-                good = encode(out, &w, out->row_c[c], out->bytes + 2 * (c * w.rows + r));
-        }
-        good = good && put(out, out->bytes, 2 * w.rows * w.cols);
+    for (size_t r = 0; good && r < w->rows; r++) {
+        uint8_t *to = out->bytes + (transposed ? r * size : 0);
+        sinkproof_matrix_row(w, r, out->row_c);
+        for (size_t c = 0; good && c < w->cols; c++)
+            good = encode(out, w, dtype, out->row_c[c], to + c * next * size);
+        if (!transposed) good = good && put(out, to, w->cols * size);
     }
-    return good;
+    return good && (!transposed || put(out, out->bytes, w->rows * w->cols * size));
 }
 
-// A stored matrix, row after row, or where an expert is transposed column after column: as the
-// bytes that it is where it lies so, which is how the same layout stores it, else each by each.
-static bool write_stored(const job *out, const sinkproof_matrix *w, bool transposed) {
-    size_t size = sinkproof_dtype_size(w->dtype);
+// Whether a stored matrix lies in the file byte for byte as it is to be written.
+static bool lies_so(const sinkproof_matrix *w, bool transposed) {
     size_t lines = transposed ? w->cols : w->rows, length = transposed ? w->rows : w->cols;
     size_t next_line = transposed ? w->col_stride : w->row_stride;
     size_t next = transposed ? w->row_stride : w->col_stride;
-    if (next == 1 && (next_line == length || lines == 1))
-        return put(out, w->data, lines * length * size);
-    bool good = true;
-    for (size_t i = 0; good && i < lines; i++)
-        for (size_t j = 0; good && j < length; j++)
-            good = put(out, w->data + (i * next_line + j * next) * size, size);
-    return good;
+    return w->data != NULL && w->odd == NULL && dtype_of(w) == w->dtype && next == 1 &&
+           (next_line == length || lines == 1);
 }
 
-// Stored weights keep their dtype; synthetic ones are bf16.
 static bool write_plain(const job *out, const sinkproof_matrix *stack, bool transposed) {
     bool good = true;
     for (size_t e = 0; good && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
-        if (w.data != NULL) good = write_stored(out, &w, transposed);
-        for (size_t r = 0; good && w.data == NULL && r < w.rows; r++) {
-            sinkproof_matrix_row(&w, r, out->row_c);
-            for (size_t c = 0; good && c < w.cols; c++)
-                good = encode(out, &w, out->row_c[c], out->bytes + 2 * c);
-            good = good && put(out, out->bytes, 2 * w.cols);
-        }
+        if (lies_so(&w, transposed))
+            good = put(out, w.data, w.rows * w.cols * sinkproof_dtype_size(w.dtype));
+        else
+            good = write_numbers(out, &w, transposed);
     }
     return good;
 }
@@ -187,9 +180,8 @@ static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
 static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix first = sinkproof_model_slot(out->model, l, slot);
     if (comes_with_another(out, slot)) return true;
-    if (first.dtype == SINKPROOF_DTYPE_MXFP4)
-        return out->how->dequantize ? write_dequantized(out, &first)
-                                    : write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
+    if (first.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
+        return write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
     return same_dtype(out, l, slot, first.dtype) && write_parts(out, l, slot);
 }
 
@@ -216,18 +208,19 @@ static bool write_tensors(const job *out, const char *path) {
     return good && sinkproof_safetensors_writer_finish(out->writer, out->error);
 }
 
-// Room for the largest row as numbers, and as bytes (or a whole expert when transposed).
+// Room for the largest row as numbers, and as bytes (or a whole expert, which may be transposed).
 static bool make_room(job *out) {
     size_t widest = 0, largest = 0;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_matrix w = sinkproof_model_slot(out->model, 0, (sinkproof_slot)s);
-        bool whole = out->how->dequantize && w.dtype == SINKPROOF_DTYPE_MXFP4;
+        bool whole = sinkproof_slot_is_expert_matrix((sinkproof_slot)s) &&
+                     (out->how->dequantize || w.dtype != SINKPROOF_DTYPE_MXFP4);
         size_t elements = whole ? w.rows * w.cols : w.cols;
         if (w.cols > widest) widest = w.cols;
         if (elements > largest) largest = elements;
     }
     out->row_c = malloc(widest * sizeof *out->row_c);
-    out->bytes = malloc(2 * largest);
+    out->bytes = malloc(sizeof(float) * largest);
     out->writer = sinkproof_safetensors_writer_new();
     return (out->row_c != NULL && out->bytes != NULL && out->writer != NULL) ||
            sinkproof_fail(out->error, "out of memory for a row of %zu numbers", widest);

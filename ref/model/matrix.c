@@ -7,21 +7,29 @@
 
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
+#include "ref/model/q8_0.h"
 #include "ref/model/synthetic.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
+
+enum { BLOCK = 32 }; // elements of MXFP4 and of Q8_0 that share a scale
 
 static const struct {
     const char *name;
     size_t size;
     int bits;
 } dtypes[SINKPROOF_DTYPES] = {
-    [SINKPROOF_DTYPE_BF16] = {"BF16", 2, 8},   [SINKPROOF_DTYPE_F16] = {"F16", 2, 11},
-    [SINKPROOF_DTYPE_F32] = {"F32", 4, 24},    [SINKPROOF_DTYPE_F64] = {"F64", 8, 53},
+    [SINKPROOF_DTYPE_BF16] = {"BF16", 2, 8},
+    [SINKPROOF_DTYPE_F16] = {"F16", 2, 11},
+    [SINKPROOF_DTYPE_F32] = {"F32", 4, 24},
+    [SINKPROOF_DTYPE_F64] = {"F64", 8, 53},
     [SINKPROOF_DTYPE_MXFP4] = {"MXFP4", 0, 2}, // 1, 2, 3, 4, 6 and half of them
-    [SINKPROOF_DTYPE_U8] = {"U8", 1, 8},       [SINKPROOF_DTYPE_I32] = {"I32", 4, 31},
+    [SINKPROOF_DTYPE_U8] = {"U8", 1, 8},
+    [SINKPROOF_DTYPE_I32] = {"I32", 4, 31},
     [SINKPROOF_DTYPE_I64] = {"I64", 8, 63},
+    [SINKPROOF_DTYPE_Q8_0] = {"Q8_0", 0, 18}, // 11 of the scale, 7 of the byte
 };
 
 const char *sinkproof_dtype_name(sinkproof_dtype dtype) {
@@ -30,6 +38,12 @@ const char *sinkproof_dtype_name(sinkproof_dtype dtype) {
 
 size_t sinkproof_dtype_size(sinkproof_dtype dtype) {
     return dtypes[dtype].size;
+}
+
+size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n) {
+    if (dtype == SINKPROOF_DTYPE_MXFP4) return n / BLOCK * SINKPROOF_MXFP4_GGML_BYTES;
+    if (dtype == SINKPROOF_DTYPE_Q8_0) return n / BLOCK * SINKPROOF_Q8_0_BYTES;
+    return n * dtypes[dtype].size;
 }
 
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
@@ -43,33 +57,107 @@ bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
     return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->kept == SINKPROOF_REAL;
 }
 
+// Whether the codes of MXFP4 lie apart from their scales.
+static bool codes_apart(const sinkproof_matrix *matrix) {
+    return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->scales != NULL;
+}
+
+// Bytes from an element of a stored matrix to the one that is n elements behind it.
+static size_t distance(const sinkproof_matrix *matrix, size_t n) {
+    return codes_apart(matrix) ? n / 2 : sinkproof_dtype_bytes(matrix->dtype, n);
+}
+
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     sinkproof_matrix matrix = *stack;
     matrix.count = 1;
     if (stack->data == NULL) {
         matrix.stream = stack->stream + ((uint64_t)e << SINKPROOF_STREAM_EXPERT);
-    } else if (stack->dtype == SINKPROOF_DTYPE_MXFP4) {
-        size_t blocks = stack->cols / SINKPROOF_MXFP4_BLOCK;
-        matrix.data += e * stack->stack_stride / 2; // two codes in a byte
-        matrix.scales += e * stack->rows * blocks;
-    } else {
-        matrix.data += e * stack->stack_stride * dtypes[stack->dtype].size;
+        return matrix;
     }
+    size_t next = distance(stack, e * stack->stack_stride);
+    matrix.data += next;
+    if (stack->odd != NULL) matrix.odd += next;
+    if (codes_apart(stack)) matrix.scales += e * stack->rows * (stack->cols / BLOCK);
     return matrix;
 }
 
-static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+// Where row r of a stored matrix begins.
+static const uint8_t *begin(const sinkproof_matrix *matrix, size_t r) {
+    if (matrix->odd == NULL || matrix->rows == 1)
+        return matrix->data + distance(matrix, r * matrix->row_stride);
+    return (r % 2 == 0 ? matrix->data : matrix->odd) + distance(matrix, r / 2 * matrix->row_stride);
+}
+
+const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r) {
+    bool halves = matrix->odd != NULL && matrix->rows == 1;
+    if (matrix->data == NULL || matrix->col_stride != 1 || codes_apart(matrix) || halves)
+        return NULL;
+    return begin(matrix, r);
+}
+
+void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
+                            uint8_t *scales) {
+    size_t blocks = matrix->cols / BLOCK;
     if (matrix->data == NULL) {
-        sinkproof_synthetic_row(matrix, r, out_c);
-    } else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) {
-        size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
-        sinkproof_mxfp4_decode(matrix->data + r * matrix->row_stride / 2,
-                               matrix->scales + r * blocks, blocks, out_c);
+        sinkproof_synthetic_codes(matrix, r, codes, scales);
+    } else if (matrix->scales == NULL) {
+        sinkproof_mxfp4_from_ggml(begin(matrix, r), blocks, codes, scales);
     } else {
-        size_t size = dtypes[matrix->dtype].size;
-        sinkproof_decode_many(matrix->dtype, matrix->data + r * matrix->row_stride * size,
-                              matrix->col_stride, matrix->cols, out_c);
+        if (codes != NULL) memcpy(codes, begin(matrix, r), blocks * SINKPROOF_MXFP4_BYTES);
+        memcpy(scales, matrix->scales + r * blocks, blocks);
     }
+}
+
+bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *scale_b) {
+    size_t blocks = matrix->cols / BLOCK;
+    if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) {
+        const uint8_t *at = begin(matrix, r);
+        for (size_t b = 0; b < blocks; b++)
+            scale_b[b] = (float)sinkproof_q8_0_scale(at + b * SINKPROOF_Q8_0_BYTES);
+        return true;
+    }
+    if (matrix->dtype != SINKPROOF_DTYPE_MXFP4) return false;
+    uint8_t *byte_b = (uint8_t *)scale_b; // read from the last on, so that none is written over
+    sinkproof_matrix_codes(matrix, r, NULL, byte_b);
+    for (size_t b = blocks; b-- > 0;) scale_b[b] = (float)sinkproof_mxfp4_value(2, byte_b[b]);
+    return true;
+}
+
+// Blocks of MXFP4, whatever lies around them.
+static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    const uint8_t *at = begin(matrix, r);
+    size_t blocks = matrix->cols / BLOCK;
+    if (matrix->scales != NULL) {
+        sinkproof_mxfp4_decode(at, matrix->scales + r * blocks, blocks, out_c);
+        return;
+    }
+    for (size_t b = 0; b < blocks; b++) {
+        uint8_t codes[SINKPROOF_MXFP4_BYTES], scale;
+        sinkproof_mxfp4_from_ggml(at + b * SINKPROOF_MXFP4_GGML_BYTES, 1, codes, &scale);
+        sinkproof_mxfp4_decode(codes, &scale, 1, out_c + b * BLOCK);
+    }
+}
+
+// The even and the odd elements of a vector, which lie apart.
+static void halves_of_row(const sinkproof_matrix *matrix, double *out_c) {
+    size_t size = dtypes[matrix->dtype].size;
+    for (size_t c = 0; c < matrix->cols; c++)
+        out_c[c] = sinkproof_decode(matrix->dtype, (c % 2 == 0 ? matrix->data : matrix->odd) +
+                                                       c / 2 * matrix->col_stride * size);
+}
+
+static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    if (matrix->data == NULL)
+        sinkproof_synthetic_row(matrix, r, out_c);
+    else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
+        mxfp4_row(matrix, r, out_c);
+    else if (matrix->dtype == SINKPROOF_DTYPE_Q8_0)
+        sinkproof_q8_0_decode(begin(matrix, r), matrix->cols / BLOCK, out_c);
+    else if (matrix->odd != NULL && matrix->rows == 1)
+        halves_of_row(matrix, out_c);
+    else
+        sinkproof_decode_many(matrix->dtype, begin(matrix, r), matrix->col_stride, matrix->cols,
+                              out_c);
 }
 
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {

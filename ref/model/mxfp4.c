@@ -40,3 +40,30 @@ void sinkproof_mxfp4_decode(const uint8_t *codes, const uint8_t *scales, size_t 
     }
 }
 //< mxfp4.decode
+
+//> mxfp4.ggml
+// The nibble that holds element i of a block of ggml's: byte i % 16, its low half for i < 16.
+static unsigned ggml_code(const uint8_t *block, unsigned i) {
+    return block[1 + i % 16] >> (i < 16 ? 0 : 4) & 15;
+}
+//< mxfp4.ggml
+
+void sinkproof_mxfp4_from_ggml(const uint8_t *blocks, size_t n_blocks, uint8_t *codes,
+                               uint8_t *scales) {
+    for (size_t block = 0; block < n_blocks; block++, blocks += SINKPROOF_MXFP4_GGML_BYTES) {
+        scales[block] = blocks[0];
+        for (unsigned b = 0; codes != NULL && b < SINKPROOF_MXFP4_BYTES; b++)
+            *codes++ = (uint8_t)(ggml_code(blocks, 2 * b) | ggml_code(blocks, 2 * b + 1) << 4);
+    }
+}
+
+void sinkproof_mxfp4_to_ggml(const uint8_t *codes, const uint8_t *scales, size_t n_blocks,
+                             uint8_t *blocks) {
+    for (size_t block = 0; block < n_blocks; block++, codes += SINKPROOF_MXFP4_BYTES) {
+        *blocks++ = scales[block];
+        for (unsigned b = 0; b < SINKPROOF_MXFP4_BYTES; b++) { // elements b and b + 16
+            unsigned low = codes[b / 2] >> b % 2 * 4 & 15, high = codes[8 + b / 2] >> b % 2 * 4;
+            *blocks++ = (uint8_t)(low | high << 4);
+        }
+    }
+}

@@ -15,7 +15,7 @@ typedef struct weights {
 
 static const char *const format_names[] = {"f32", "bf16", "mxfp4", "q8_0"};
 static const sinkproof_dtype dtypes[] = {SINKPROOF_DTYPE_F32, SINKPROOF_DTYPE_BF16,
-                                         SINKPROOF_DTYPE_MXFP4};
+                                         SINKPROOF_DTYPE_MXFP4, SINKPROOF_DTYPE_Q8_0};
 
 static float e2m1(unsigned code) {
     static const float size[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
@@ -86,21 +86,17 @@ static weights make(sinkproof_panel_format format, size_t rows, size_t cols, boo
     size_t bytes = sinkproof_panels_bytes(format, rows, cols);
     void *memory = aligned_alloc(64, bytes);
     size_t panels = (rows + 15) / 16;
-    if (format == SINKPROOF_PANEL_Q8_0) {
-        sinkproof_panels_pack_q8_0(w.stored, rows, cols, 0, panels, memory);
-    } else {
-        sinkproof_matrix matrix = {.dtype = dtypes[format],
-                                   .count = 1,
-                                   .rows = rows,
-                                   .cols = cols,
-                                   .data = w.stored,
-                                   .scales = w.stored + rows * blocks * 16,
-                                   .row_stride = cols,
-                                   .col_stride = 1};
-        double *work = calloc(cols + 32, sizeof *work);
-        sinkproof_panels_pack(&matrix, format, 0, panels, memory, work);
-        free(work);
-    }
+    sinkproof_matrix matrix = {.dtype = dtypes[format],
+                               .count = 1,
+                               .rows = rows,
+                               .cols = cols,
+                               .data = w.stored,
+                               .scales = w.stored + rows * blocks * 16,
+                               .row_stride = cols,
+                               .col_stride = 1};
+    double *work = calloc(cols + 32, sizeof *work);
+    sinkproof_panels_pack(&matrix, format, 0, panels, memory, work);
+    free(work);
     w.panels = sinkproof_panels_at(format, rows, cols, memory);
     return w;
 }

@@ -133,7 +133,15 @@ static void test_q8_0(void) {
             uint8_t *memory = aligned(sinkproof_panels_bytes(SINKPROOF_PANEL_Q8_0, rows, cols[j]));
             sinkproof_panels p = sinkproof_panels_at(SINKPROOF_PANEL_Q8_0, rows, cols[j], memory);
             double *row = malloc(cols[j] * sizeof *row);
-            sinkproof_panels_pack_q8_0(bytes, rows, cols[j], 0, p.panels, memory);
+            sinkproof_matrix matrix = {.dtype = SINKPROOF_DTYPE_Q8_0,
+                                       .count = 1,
+                                       .rows = rows,
+                                       .cols = cols[j],
+                                       .data = bytes,
+                                       .row_stride = cols[j],
+                                       .col_stride = 1};
+            wrong += sinkproof_panels_format(&matrix) != SINKPROOF_PANEL_Q8_0;
+            sinkproof_panels_pack(&matrix, SINKPROOF_PANEL_Q8_0, 0, p.panels, memory, row);
             for (size_t r = 0; r < rows; r++) {
                 sinkproof_panels_row(&p, r, row);
                 for (size_t c = 0; c < cols[j]; c++) {

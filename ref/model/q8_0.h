@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Q8_0 (q8.decode), a format of ggml: 32 elements share a float16 scale d, and an element is d
+// times a signed byte. A block is 34 bytes: d, then the 32 bytes. Source:
+// doc/99-bibliography.md#llama-cpp.
+//
+// Every value is exact in binary64 and in float32: 11 significant bits times 7. To write a model in
+// Q8_0 is to round it: of the numbers that were in the block the largest stays within half a unit
+// of d's last place, the others move by up to half of d.
+#ifndef SINKPROOF_Q8_0_H
+#define SINKPROOF_Q8_0_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SINKPROOF_Q8_0_BLOCK = 32, // elements that share a scale
+    SINKPROOF_Q8_0_BYTES = 34, // of a block
+};
+
+// The scale of a block.
+double sinkproof_q8_0_scale(const uint8_t *block);
+
+// n_blocks blocks -> out [32 n_blocks].
+void sinkproof_q8_0_decode(const uint8_t *blocks, size_t n_blocks, double *out);
+
+// x [32 n_blocks] -> n_blocks blocks, the bytes that ggml makes of these float32 numbers. False: a
+// scale that is no finite float16 (a magnitude above 127 65504, or no number).
+bool sinkproof_q8_0_encode(const double *x, size_t n_blocks, uint8_t *blocks);
+
+#endif
