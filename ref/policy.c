@@ -126,33 +126,46 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 };
 // clang-format on
 
-enum { EITHER_FREQ = 1 | 1 << SINKPROOF_A4_FREQ_RUNNING };
+// Engines whose bfloat16 differs from the column bf16 at a few points:
+//
+// mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
+//                concentration meets the vector, rounded, and the table has none of it. Every
+//                operation of the rotation, the scores and the mixture leaves bf16, but the sum
+//                over experts. Its exp is 2^(x log2 e) with that product rounded. A concentration
+//                rounded to bf16 (A4.conc=bf16) is a mistake, as a rounded 1.702 is.
+// vllm-bf16      vLLM on a processor. One kernel adds the residual and takes the norm: the mean
+//                square is of the sum before it is rounded. Attention is one pass with a running
+//                maximum; its exponentials are rounded where the matrix unit takes bf16. Norms may
+//                round before their weight.
+static const char mlx[] =
+    "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
+    "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
+    "M4=bf16,M6=bf16,M10=bf16,M11.prod=bf16,M11.sum=real,M11=bf16,F2=bf16,exp=3ulp+0.62|x|";
+static const char vllm_bf16[] =
+    "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
+    "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
+
+static const char llama_cpp[] = "yarn=truncate,A4.freq.form=powers|running-product";
+static const char llama_cpp_flash[] =
+    "yarn=truncate,A4.freq.form=powers|running-product,A9.form=running-max";
 
 static const struct known_policy {
     const char *name;
     int column;
-    bool f64, exact,
-        yarn_truncate; // exact: the definition of every stage, unless `forms` says other
-    unsigned forms[SINKPROOF_FORMED_COUNT];
+    bool f64, exact;     // exact: the definition of every stage, unless `refined` says other
+    const char *refined; // overrides of the column; NULL: none
 } known[] = {
-    {.name = "real-f64", .column = NO_COLUMN, .f64 = true},
-    {.name = "f32", .column = OF_F32},
-    {.name = "bf16-operands", .column = OF_OPERANDS},
-    {.name = "openai-bf16", .column = OF_OPENAI, .exact = true},
-    {.name = "hf-bf16", .column = OF_HF, .exact = true},
-    {.name = "llama-cpp",
-     .column = OF_LLAMA,
-     .exact = true,
-     .yarn_truncate = true,
-     .forms = {[SINKPROOF_FORM_OF_A4_FREQ] = EITHER_FREQ}},
-    {.name = "llama-cpp-flash",
-     .column = OF_FLASH,
-     .exact = true,
-     .yarn_truncate = true,
-     .forms = {[SINKPROOF_FORM_OF_A4_FREQ] = EITHER_FREQ,
-               [SINKPROOF_FORM_OF_A9] = 1 << SINKPROOF_A9_RUNNING_MAX}},
-    {.name = "bf16", .column = OF_BF16},
-    {.name = "f16", .column = OF_F16},
+    {"real-f64", NO_COLUMN, .f64 = true},
+    {"f32", OF_F32, .exact = false},
+    {"bf16-operands", OF_OPERANDS, .exact = false},
+    {"openai-bf16", OF_OPENAI, .exact = true},
+    {"hf-bf16", OF_HF, .exact = true},
+    {"llama-cpp", OF_LLAMA, .exact = true, .refined = llama_cpp},
+    {"llama-cpp-flash", OF_FLASH, .exact = true, .refined = llama_cpp_flash},
+    {"mlx", OF_BF16, .exact = true, .refined = mlx},
+    {"vllm-bf16", OF_BF16, .refined = vllm_bf16},
+    {"bf16", OF_BF16, .exact = false},
+    {"f16", OF_F16, .exact = false},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 
@@ -177,9 +190,9 @@ static const struct formed_text {
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
-    static const char *const names[] = {"real-f64", "f32",       "bf16-operands",   "openai-bf16",
-                                        "hf-bf16",  "llama-cpp", "llama-cpp-flash", "bf16",
-                                        "f16",      NULL};
+    static const char *const names[] = {
+        "real-f64",        "f32", "bf16-operands", "openai-bf16", "hf-bf16", "llama-cpp",
+        "llama-cpp-flash", "mlx", "vllm-bf16",     "bf16",        "f16",     NULL};
     _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
     return names;
 }
@@ -222,14 +235,10 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
     return true;
 }
 
-uint64_t sinkproof_read_bit(sinkproof_point point) {
-    int rank = 0;
-    for (int p = 0; p < (int)point; p++) rank += sinkproof_point_is_read((sinkproof_point)p);
-    return sinkproof_point_is_read(point) ? UINT64_C(1) << rank : 0;
-}
-
-bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point) {
-    return (policy->unrounded & sinkproof_read_bit(point)) != 0;
+bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy) {
+    bool any = false;
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) any = any || policy->unrounded[p];
+    return any;
 }
 
 bool sinkproof_point_is_read(sinkproof_point point) {
@@ -259,16 +268,14 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         }
         policy->inside = known[k].f64 ? SINKPROOF_F64 : SINKPROOF_F32;
         policy->exp_growth = 0;
-        policy->unrounded = 0;
+        memset(policy->unrounded, 0, sizeof policy->unrounded);
         policy->weights = SINKPROOF_REAL;
         policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
-        policy->yarn_truncate = known[k].yarn_truncate;
+        policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
-            policy->forms[f] = known[k].forms[f] != 0
-                                   ? known[k].forms[f]
-                                   : forms_of((sinkproof_formed)f, known[k].exact);
+            policy->forms[f] = forms_of((sinkproof_formed)f, known[k].exact);
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
-        return true;
+        return known[k].refined == NULL || sinkproof_policy_refine(known[k].refined, policy, NULL);
     }
     return false;
 }
