@@ -380,7 +380,7 @@ slides: book  ## a lecture from the book: build/book/slides.html and build/slide
 
 test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/doc/book_build.py tests/doc/book_screenshots.py
+	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/doc/book_build.py tests/doc/book_screenshots.py tests/audit/report_screens.py
 
 FORMATTED = $(REF) $(wildcard fast/*/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
 format:  ## clang-format every C file in place

@@ -22,6 +22,12 @@ const char *sinkproof_point_what(sinkproof_point point) {
     return point_texts[point].what;
 }
 
+sinkproof_point sinkproof_point_before_weight(sinkproof_point norm) {
+    return norm == SINKPROOF_AT_A1   ? SINKPROOF_AT_A1_NORM
+           : norm == SINKPROOF_AT_M1 ? SINKPROOF_AT_M1_NORM
+                                     : SINKPROOF_AT_F1_NORM;
+}
+
 // What the dimensions of a shape mean.
 typedef enum dimension {
     END,

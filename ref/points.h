@@ -21,21 +21,26 @@
 // SINKPROOF_POINT(identifier, printed name, what is rounded)
 #define SINKPROOF_POINTS(P)                                                                        \
     P(T0, "T0", "embedding row")                                                                   \
+    P(A1_NORM, "A1.norm", "RMSNorm before attention, without its weight")                          \
     P(A1, "A1", "RMSNorm before attention")                                                        \
     P(A2, "A2", "query, key and value projections with bias")                                      \
     P(A4_FREQ, "A4.freq", "YaRN inverse frequency, each step")                                     \
     P(A4_ANGLE, "A4.angle", "position times inverse frequency")                                    \
+    P(A4_CONC, "A4.conc", "the concentration itself")                                              \
     P(A4_COS, "A4.cos", "cosine and sine times the concentration")                                 \
+    P(A4_SCALED, "A4.scaled", "vector times the concentration, where that comes first")            \
     P(A4_PROD, "A4.prod", "each product of the rotation")                                          \
     P(A4, "A4", "rotated query and key")                                                           \
     P(A5, "A5", "score before scaling")                                                            \
     P(A6, "A6", "score after scaling by 1/sqrt(head_dim)")                                         \
     P(A8, "A8", "sink logit")                                                                      \
     P(A9_MAX, "A9.max", "logits with the row's maximum subtracted")                                \
+    P(A9_UNNORM, "A9.unnorm", "exponentials that meet the values before their division")           \
     P(A9, "A9", "attention weights")                                                               \
     P(A11, "A11", "weighted values")                                                               \
     P(A12, "A12", "output projection with bias")                                                   \
     P(A13, "A13", "residual after attention")                                                      \
+    P(M1_NORM, "M1.norm", "RMSNorm before the experts, without its weight")                        \
     P(M1, "M1", "RMSNorm before the experts")                                                      \
     P(M2, "M2", "router logits")                                                                   \
     P(M4, "M4", "weights of the chosen experts")                                                   \
@@ -53,6 +58,7 @@
     P(M11_SUM, "M11.sum", "running sum over experts, in ascending expert order")                   \
     P(M11, "M11", "mixture of the chosen experts")                                                 \
     P(M12, "M12", "residual after the layer")                                                      \
+    P(F1_NORM, "F1.norm", "final RMSNorm, without its weight")                                     \
     P(F1, "F1", "final RMSNorm")                                                                   \
     P(F2, "F2", "logits")
 
@@ -65,6 +71,9 @@ typedef enum sinkproof_point {
 
 const char *sinkproof_point_name(sinkproof_point point); // "A4.freq"
 const char *sinkproof_point_what(sinkproof_point point); // "YaRN inverse frequency, each step"
+
+// Where the norm A1, M1 or F1 may be rounded before its weight multiplies.
+sinkproof_point sinkproof_point_before_weight(sinkproof_point norm);
 
 // ---- traced points ---------------------------------------------------------------------------
 

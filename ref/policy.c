@@ -57,21 +57,26 @@ enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUM
 static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
     //                f32      operands openai   hf       bf16     f16
     AT(T0)         = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(A1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A2)         = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR},
     AT(A4_FREQ)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
     AT(A4_ANGLE)   = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
+    AT(A4_CONC)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A4_COS)     = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4_SCALED)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A4_PROD)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
     AT(A4)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A5)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
     AT(A6)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A8)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A9_MAX)     = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
+    AT(A9_UNNORM)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A9)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A11)        = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A12)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A13)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(M1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(M1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(M2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(M4)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
@@ -89,6 +94,7 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
     AT(M11_SUM)    = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR},
     AT(M11)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(M12)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(F1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(F1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(F2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
 };
@@ -110,11 +116,15 @@ static const struct known_policy {
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 
-// The first of each is the definition.
+// The first of each is the definition. Generic policies admit all forms of a stage but for those
+// that are `named`: a wide set that few engines need is asked for.
 enum { FORMS = 5 };
 static const struct formed_text {
     const char *name, *forms[FORMS + 1];
+    bool named;
 } formed_texts[SINKPROOF_FORMED_COUNT] = {
+    [SINKPROOF_FORM_OF_A4_FREQ] = {"A4.freq.form", {"powers", "running-product"}, .named = true},
+    [SINKPROOF_FORM_OF_A4] = {"A4.form", {"scaled-table", "scaled-first"}, .named = true},
     [SINKPROOF_FORM_OF_A9] = {"A9.form",
                               {"definition", "base-2", "running-max", "lse-subtracted",
                                "lse-gated"}},
@@ -171,9 +181,23 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
     return true;
 }
 
+bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point) {
+    return (policy->unrounded >> point & 1) != 0;
+}
+
+bool sinkproof_point_is_read(sinkproof_point point) {
+    bool traced = false;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_point at;
+        traced = traced || (sinkproof_trace_rounding((sinkproof_trace_point)p, &at) && at == point);
+    }
+    return traced && point != SINKPROOF_AT_M5 && point != SINKPROOF_AT_M9;
+}
+
 // Every form that has a name, or the definition alone.
-static unsigned forms_of(sinkproof_formed stage, bool any) {
+static unsigned forms_of(sinkproof_formed stage, bool exact) {
     unsigned forms = 1;
+    bool any = !exact && !formed_texts[stage].named;
     for (int form = 1; any && sinkproof_form_name(stage, form) != NULL; form++) forms |= 1u << form;
     return forms;
 }
@@ -187,11 +211,13 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
             policy->at[a].optional = (word & OPTIONAL) != 0;
         }
         policy->inside = known[k].inside;
+        policy->exp_growth = 0;
+        policy->unrounded = 0;
         policy->weights = SINKPROOF_REAL;
         policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
-            policy->forms[f] = forms_of((sinkproof_formed)f, !known[k].exact);
+            policy->forms[f] = forms_of((sinkproof_formed)f, known[k].exact);
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
         return true;
     }

@@ -13,6 +13,7 @@
 #include "ref/round.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct sinkproof_rounding {
     sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
@@ -34,6 +35,8 @@ typedef enum sinkproof_function {
 // ones it admits, as a set of bits: 1 << form. Form 0 is the definition, which the reference
 // computes.
 typedef enum sinkproof_formed {
+    SINKPROOF_FORM_OF_A4_FREQ,
+    SINKPROOF_FORM_OF_A4,
     SINKPROOF_FORM_OF_A9,
     SINKPROOF_FORM_OF_M4,
     SINKPROOF_FORM_OF_M8,
@@ -41,11 +44,13 @@ typedef enum sinkproof_formed {
 } sinkproof_formed;
 
 enum { SINKPROOF_FORM_DEFINITION = 0 };
-enum {                           // of the attention weights, A9
-    SINKPROOF_A9_BASE_2 = 1,     // log2(e) folded into the scale, exponentials in base 2
-    SINKPROOF_A9_RUNNING_MAX,    // the sum rescaled at each new maximum: flash kernels
-    SINKPROOF_A9_LSE_SUBTRACTED, // alpha = exp(s - LSE)
-    SINKPROOF_A9_LSE_GATED       // the softmax without the sink times sigmoid(LSE - b)
+enum { SINKPROOF_A4_FREQ_RUNNING = 1 }; // angles by a running product: n, n s, n s s, ...
+enum { SINKPROOF_A4_SCALED_FIRST = 1 }; // the concentration times the vector, then the rotation
+enum {                                  // of the attention weights, A9
+    SINKPROOF_A9_BASE_2 = 1,            // log2(e) folded into the scale, exponentials in base 2
+    SINKPROOF_A9_RUNNING_MAX,           // the sum rescaled at each new maximum: flash kernels
+    SINKPROOF_A9_LSE_SUBTRACTED,        // alpha = exp(s - LSE)
+    SINKPROOF_A9_LSE_GATED              // the softmax without the sink times sigmoid(LSE - b)
 };
 enum { SINKPROOF_M4_ALL_RENORMALISED = 1 }; // softmax over all experts, the chosen over their sum
 enum { SINKPROOF_M8_TANH = 1 };             // sigmoid(t) = (1 + tanh(t / 2)) / 2
@@ -55,14 +60,17 @@ typedef struct sinkproof_policy {
     sinkproof_rounding at[SINKPROOF_POINT_COUNT];
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
+    double exp_growth; // exp errs by so many ulp more for each unit of its argument's size
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
+    uint64_t unrounded;       // bits 1 << point: a next operation may read it before it is rounded
     sinkproof_format weights; // as an engine keeps them; REAL: as the container has them
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
 } sinkproof_policy;
 
-// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp][,A9.form=any|FORM[|FORM]...][,inside=f32|f64]
-// [,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]".
+// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp+0.5|x|][,A9.form=any|FORM[|FORM]...]
+// [,inside=f32|f64][,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]
+// [,unrounded=none|any|POINT[|POINT]...]".
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
 // which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
 // is known. Source: DESIGN, "Three meanings of one model".
@@ -84,6 +92,11 @@ bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed st
 extern const int sinkproof_definitions[SINKPROOF_FORMED_COUNT];
 bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
                                  const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error);
+
+// May a next operation read `point` before it is rounded? Only tensors of a trace are meant, and
+// not M5 and M9: there the bias is all that follows, and an optional rounding says the same.
+bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point);
+bool sinkproof_point_is_read(sinkproof_point point); // may be named so
 
 // x rounded as `policy` says at `point` (an optional rounding happens).
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);

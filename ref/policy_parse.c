@@ -14,17 +14,17 @@
 enum {
     FILE_LIMIT = 1 << 16,
     FORM_KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT,
-    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 4
+    KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 5
 };
 
-// The keys of a policy in one order: points, functions, forms, inside, weights, ftz, yarn.
+// The keys of a policy in one order: points, functions, forms, and what is left.
 static const char *key_name(size_t key) {
     if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
     key -= SINKPROOF_POINT_COUNT;
     if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
     key -= SINKPROOF_FUNCTION_COUNT;
     if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
-    static const char *const last[] = {"inside", "weights", "ftz", "yarn"};
+    static const char *const last[] = {"inside", "weights", "ftz", "yarn", "unrounded"};
     return last[key - SINKPROOF_FORMED_COUNT];
 }
 
@@ -58,14 +58,27 @@ static bool parse_rounding(const char *key, char *value, sinkproof_rounding *rou
     return true;
 }
 
-static bool parse_ulp(const char *key, const char *value, double *ulp, sinkproof_error *error) {
+// "4ulp"; with `growth` also "4ulp+0.5|x|".
+static bool parse_ulp(const char *key, const char *value, double *ulp, double *growth,
+                      sinkproof_error *error) {
     char *end = NULL;
-    double x = strtod(value, &end);
-    bool number = end != value && (*end == '\0' || strcmp(end, "ulp") == 0);
-    if (!number || !(x >= 0.5) || !(x <= 1e6))
-        return sinkproof_fail(error, "'%s=%s' is not an error from 0.5ulp to 1000000ulp", key,
-                              value);
+    double x = strtod(value, &end), more = 0;
+    bool number = end != value;
+    if (strncmp(end, "ulp", 3) == 0) end += 3;
+    if (growth != NULL && *end == '+') {
+        const char *start = end + 1;
+        more = strtod(start, &end);
+        number = number && end != start && strncmp(end, "|x|", 3) == 0;
+        end += number ? 3 : 0;
+    }
+    if (!number || *end != '\0' || !(x >= 0.5) || !(x <= 1e6) || !(more >= 0) || !(more <= 1e3))
+        return sinkproof_fail(error, "'%s=%s' is not an error from 0.5ulp to 1000000ulp%s", key,
+                              value,
+                              growth != NULL ? ", nor one that grows with its argument, as "
+                                               "2ulp+0.5|x|, by 1000 at most"
+                                             : "");
     *ulp = x;
+    if (growth != NULL) *growth = more;
     return true;
 }
 
@@ -125,8 +138,36 @@ static bool parse_forms(sinkproof_formed stage, char *value, unsigned *forms,
     return true;
 }
 
+static bool unknown_read(const char *word, sinkproof_error *error) {
+    char list[256] = "none, any";
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
+        if (sinkproof_point_is_read((sinkproof_point)p))
+            append_word(list, sizeof list, sinkproof_point_name((sinkproof_point)p));
+    return sinkproof_fail(error,
+                          "'%s' is no point that a next operation may read unrounded: known are "
+                          "%s; several with | between",
+                          word, list);
+}
+
+// "none", "any", or names with | between.
+static bool parse_unrounded(char *value, uint64_t *unrounded, sinkproof_error *error) {
+    uint64_t named = 0;
+    for (char *word; (word = strsep(&value, "|")) != NULL;) {
+        uint64_t these = 0;
+        for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
+            if (sinkproof_point_is_read((sinkproof_point)p) &&
+                (strcmp(word, sinkproof_point_name((sinkproof_point)p)) == 0 ||
+                 strcmp(word, "any") == 0))
+                these |= UINT64_C(1) << p;
+        if (these == 0 && strcmp(word, "none") != 0) return unknown_read(word, error);
+        named |= these;
+    }
+    *unrounded = named;
+    return true;
+}
+
 static bool unknown_key(const char *word, sinkproof_error *error) {
-    char list[512] = "";
+    char list[768] = "";
     for (size_t key = 0; key < KEYS; key++) append_word(list, sizeof list, key_name(key));
     return sinkproof_fail(error, "unknown override '%s' of a policy: known are %s", word, list);
 }
@@ -143,13 +184,15 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     size_t function = *key - SINKPROOF_POINT_COUNT;
     if (*key < SINKPROOF_POINT_COUNT) return parse_rounding(word, value, &policy->at[*key], error);
     if (function < SINKPROOF_FUNCTION_COUNT)
-        return parse_ulp(word, value, &policy->ulp[function], error);
+        return parse_ulp(word, value, &policy->ulp[function],
+                         function == SINKPROOF_EXP ? &policy->exp_growth : NULL, error);
     if (*key < FORM_KEYS + SINKPROOF_FORMED_COUNT) {
         sinkproof_formed stage = (sinkproof_formed)(*key - FORM_KEYS);
         return parse_forms(stage, value, &policy->forms[stage], error);
     }
     if (strcmp(word, "weights") == 0) return parse_weights(value, &policy->weights, error);
     if (strcmp(word, "ftz") == 0) return parse_ftz(value, &policy->ftz, error);
+    if (strcmp(word, "unrounded") == 0) return parse_unrounded(value, &policy->unrounded, error);
     return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
                                        : parse_yarn(value, &policy->yarn_truncate, error);
 }

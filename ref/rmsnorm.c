@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // RMSNorm (A1, M1, F1; doc/03-rmsnorm.md): a token divided by its root mean square, times a learned
-// scale. The scale multiplies before the one rounding; casting first is another model (Llama's). No
-// mean is subtracted, no bias is added.
+// scale. The scale multiplies before the one rounding; casting first is another model (Llama's),
+// and what some engines do nonetheless (A1.norm). No mean is subtracted, no bias is added.
 #include "ref/stages.h"
 
 #include <math.h>
@@ -20,14 +20,16 @@ void sinkproof_rmsnorm(const sinkproof_policy *policy, sinkproof_point point,
                        double *out_nc, double *work) {
     size_t hidden = scale->cols;
     double *scale_c = work;
+    sinkproof_point before = sinkproof_point_before_weight(point);
     sinkproof_matrix_row(scale, 0, scale_c);
     //> rmsnorm.forward
     for (size_t t = 0; t < n; t++) {
         const double *x_c = x_nc + t * hidden;
         double inverse = inverse_rms(hidden, x_c, eps);
-        for (size_t c = 0; c < hidden; c++)
-            out_nc[t * hidden + c] =
-                sinkproof_round_at(policy, point, x_c[c] * inverse * scale_c[c]);
+        for (size_t c = 0; c < hidden; c++) {
+            double normed = sinkproof_round_at(policy, before, x_c[c] * inverse);
+            out_nc[t * hidden + c] = sinkproof_round_at(policy, point, normed * scale_c[c]);
+        }
     }
     //< rmsnorm.forward
 }

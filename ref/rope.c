@@ -70,7 +70,8 @@ void sinkproof_rope_table(const sinkproof_policy *policy, const sinkproof_config
                           const double *freq_d, size_t first, size_t n, double *cos_nd,
                           double *sin_nd) {
     size_t half = config->head_dim / 2;
-    double concentration = sinkproof_yarn_concentration(config);
+    double concentration =
+        sinkproof_round_at(policy, SINKPROOF_AT_A4_CONC, sinkproof_yarn_concentration(config));
     for (size_t t = 0; t < n; t++)
         for (size_t d = 0; d < half; d++) {
             double position = (double)(first + t);

@@ -26,8 +26,10 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
     }
     //< sink.stable sink.limit law.shift
     //> sink.alpha repeat.sink
-    for (size_t j = 0; j < keys; j++)
-        alpha_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A9, alpha_j[j] / z);
+    for (size_t j = 0; j < keys; j++) {
+        double e = sinkproof_round_at(policy, SINKPROOF_AT_A9_UNNORM, alpha_j[j]);
+        alpha_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A9, e / z);
+    }
     //< sink.alpha repeat.sink
     //> sink.alpha-sink sink.mass-below-one sink.gate
     *alpha_sink = sinkproof_round_at(policy, SINKPROOF_AT_A9, e_sink / z);

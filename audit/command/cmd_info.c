@@ -7,6 +7,8 @@
 #include "audit/command/command.h"
 #include "audit/command/cpu.h"
 #include "ref/model/bf16.h"
+#include "ref/model/config_reader.h"
+#include "ref/model/fields.h"
 #include "ref/model/model.h"
 #include "ref/model/mxfp4.h"
 #include "ref/model/sinks.h"
@@ -188,6 +190,15 @@ static void find_odd(survey *in) {
                     sinkproof_slot_name((sinkproof_slot)s));
 }
 
+// The numbers of a line that are told by name, behind what it begins with.
+static void print_fields(const sinkproof_config *c, const char *line) {
+    const sinkproof_field *field;
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++)
+        if (field->line != NULL && strcmp(field->line, line) == 0)
+            printf(", %s %g", field->said, sinkproof_field_value(field, c));
+    printf("\n");
+}
+
 static void print_config(const survey *in, const char *spec) {
     const sinkproof_config *c = in->config;
     size_t sliding = 0;
@@ -197,18 +208,17 @@ static void print_config(const survey *in, const char *spec) {
            in->fingerprint);
     printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
            c->window, c->n_layers - sliding);
-    printf("widths      hidden %zu, vocabulary %zu, RMSNorm epsilon %g\n", c->hidden, c->vocab,
-           c->rms_eps);
+    printf("widths      hidden %zu, vocabulary %zu", c->hidden, c->vocab);
+    print_fields(c, "widths");
     printf("attention   %zu heads of %zu on %zu key/value heads\n", c->n_heads, c->head_dim,
            c->n_kv_heads);
     if (c->sink != 0)
         printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
                sinkproof_sinks_name(c->sink));
-    printf("experts     %zu of width %zu, %zu per token, SwiGLU alpha %g, limit %g\n", c->n_experts,
-           c->inter, c->n_chosen, c->swiglu_alpha, c->swiglu_limit);
-    printf("positions   theta %g, YaRN factor %g, betas %g and %g, original context %zu, %s\n",
-           c->rope_theta, c->yarn_factor, c->yarn_beta_fast, c->yarn_beta_slow,
-           c->yarn_original_context, c->yarn_truncate ? "truncated" : "not truncated");
+    printf("experts     %zu of width %zu, %zu per token", c->n_experts, c->inter, c->n_chosen);
+    print_fields(c, "experts");
+    printf("positions   YaRN's range %s", c->yarn_truncate ? "truncated" : "not truncated");
+    print_fields(c, "positions");
     if (c->unstated[0] != '\0')
         printf("not stated  %s (the published default of each)\n", c->unstated);
     printf("\n");
@@ -269,21 +279,10 @@ static json_t *config_json(const survey *in, const char *spec) {
     json_t *out = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s}", "id", "model.config", "ok", 1,
                             "label", "exact", "model", spec, "layout",
                             sinkproof_model_layout(in->model), "fingerprint", fingerprint);
-    json_t *numbers =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "layers",
-                  (json_int_t)c->n_layers, "experts", (json_int_t)c->n_experts, "experts_per_token",
-                  (json_int_t)c->n_chosen, "vocab", (json_int_t)c->vocab, "hidden",
-                  (json_int_t)c->hidden, "inter", (json_int_t)c->inter, "heads",
-                  (json_int_t)c->n_heads, "kv_heads", (json_int_t)c->n_kv_heads, "head_dim",
-                  (json_int_t)c->head_dim, "window", (json_int_t)c->window, "original_context",
-                  (json_int_t)c->yarn_original_context, "max_context", (json_int_t)c->max_context);
-    json_t *reals =
-        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "swiglu_alpha", c->swiglu_alpha,
-                  "swiglu_limit", c->swiglu_limit, "rms_eps", c->rms_eps, "rope_theta",
-                  c->rope_theta, "yarn_factor", c->yarn_factor, "yarn_beta_fast", c->yarn_beta_fast,
-                  "yarn_beta_slow", c->yarn_beta_slow, "yarn_truncate", (int)c->yarn_truncate);
-    json_object_update(numbers, reals);
-    json_decref(reals);
+    json_t *numbers = json_object();
+    const sinkproof_field *field;
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++)
+        json_object_set_new(numbers, field->shown, sinkproof_config_make_value(field, c));
     if (c->sink != 0)
         json_object_set_new(numbers, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
     json_object_set_new(out, "config", numbers);
@@ -358,6 +357,17 @@ static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) 
     printf("\n");
 }
 
+static void print_unrounded(const sinkproof_policy *policy) {
+    const char *between = "";
+    printf("%-10s = %s", "unrounded", policy->unrounded == 0 ? "none" : "");
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        if (!sinkproof_policy_unrounded(policy, (sinkproof_point)p)) continue;
+        printf("%s%s", between, sinkproof_point_name((sinkproof_point)p));
+        between = "|";
+    }
+    printf(" # read by a next operation before it is rounded\n");
+}
+
 // Every point, function, form and choice of a policy: the text that sinkproof_policy_parse reads.
 static int print_policy(const char *text) {
     sinkproof_policy policy;
@@ -375,8 +385,11 @@ static int print_policy(const char *text) {
         printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p), value,
                sinkproof_point_what((sinkproof_point)p));
     }
-    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
-        printf("%-10s = %gulp\n", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) {
+        printf("%-10s = %gulp", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
+        if (f == SINKPROOF_EXP && policy.exp_growth > 0) printf("+%g|x|", policy.exp_growth);
+        printf("\n");
+    }
     for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);
     printf("%-10s = %-6s # arithmetic between the points\n", "inside",
            sinkproof_format_name(policy.inside));
@@ -385,6 +398,7 @@ static int print_policy(const char *text) {
     printf("%-10s = %-6s # subnormal numbers read as zero, results flushed\n", "ftz",
            policy.ftz ? "allowed" : "none");
     printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
+    print_unrounded(&policy);
     return SINKPROOF_HOLDS;
 }
 

@@ -4,6 +4,7 @@
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
 #include "audit/command/command.h"
 #include "audit/judge/ruling.h"
+#include "audit/report/report.h"
 
 #include <argp.h>
 #include <limits.h>
@@ -14,14 +15,14 @@
 #include <string.h>
 
 typedef struct options {
-    const char *model, *policy, *json;
+    const char *model, *policy, *json, *html;
     char **traces;
     size_t n_traces;
     double rate;
     bool strict, all, local_only, no_hint, forms;
 } options;
 
-enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS };
+enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
@@ -31,6 +32,8 @@ static const struct argp_option argp_options[] = {
      0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the report)", 0},
+    {"html", HTML, "FILE", 0,
+     "write a page to attach to a bug report too: one file, no script, nothing to fetch", 0},
     {"strict", STRICT, 0, 0,
      "a suspicious trace exits 1, not 4; one with points undecided exits 4, not 0", 0},
     {"all", ALL_LAYERS, 0, 0, "one line per layer and point, not one per point", 0},
@@ -79,6 +82,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         o->policy = argument;
     else if (key == 'j')
         o->json = argument;
+    else if (key == HTML)
+        o->html = argument;
     else if (key == RATE)
         o->rate = parse_rate(state, argument);
     else if (key == ARGP_KEY_ARG && o->model == NULL)
@@ -116,10 +121,17 @@ static void show_progress(void *context, const char *what, double share) {
     if (share >= 1) watch->what = NULL;
 }
 
+// Every trace of the command line, judged: what the page and the JSON are made from.
+typedef struct judged {
+    sinkproof_page_trial *trials; // [n_traces], those that are judged first
+    size_t n;
+    json_t *results;
+} judged;
+
 // One trace: prints its report unless `silent`, and returns its exit code. A refused trace prints
 // nothing.
 static int judge_one(const sinkproof_model *model, const char *path, const options *o, bool silent,
-                     json_t *results) {
+                     judged *all) {
     sinkproof_error error;
     sinkproof_trace *trace;
     sinkproof_ruling *ruling;
@@ -137,20 +149,44 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
                                    .context = &watch};
     if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
         return sinkproof_bad_input("judge", &error);
-    bool good = sinkproof_judge_trace(model, trace, &how, &ruling, &error);
-    sinkproof_trace_close(trace);
-    if (!good) return sinkproof_bad_input("judge", &error);
-    int code = sinkproof_ruling_exit(ruling);
+    if (!sinkproof_judge_trace(model, trace, &how, &ruling, &error)) {
+        sinkproof_trace_close(trace);
+        return sinkproof_bad_input("judge", &error);
+    }
     if (!silent) fputs(sinkproof_ruling_text(ruling), stdout);
     size_t i;
     json_t *result;
     json_array_foreach(sinkproof_ruling_results(ruling), i, result)
-        json_array_append(results, result);
-    sinkproof_ruling_free(ruling);
-    return code;
+        json_array_append(all->results, result);
+    all->trials[all->n++] = (sinkproof_page_trial){path, trace, ruling};
+    return sinkproof_ruling_exit(ruling);
 }
 
-// Every trace of the command line, and the worst of their exit codes.
+static int write_files(const options *o, const sinkproof_model *model, judged *all, int worst) {
+    sinkproof_error error;
+    if (o->html != NULL &&
+        !sinkproof_report_write(o->html, model, o->model, all->n, all->trials, &error))
+        return sinkproof_bad_input("judge", &error);
+    if (o->json != NULL &&
+        !sinkproof_write_json(o->json, "judge", worst, json_incref(all->results), &error))
+        return sinkproof_bad_input("judge", &error);
+    return worst;
+}
+
+static int judge_traces(const options *o, const sinkproof_model *model, judged *all) {
+    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+    int worst = SINKPROOF_HOLDS;
+    for (size_t t = 0; t < o->n_traces; t++) {
+        int code = judge_one(model, o->traces[t], o, silent, all);
+        if (!silent && code != SINKPROOF_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
+        static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
+        if (weight[code] > weight[worst]) worst = code;
+    }
+    // refused: nothing is written
+    return worst == SINKPROOF_BAD_INPUT ? worst : write_files(o, model, all, worst);
+}
+
+// The worst of the exit codes of every trace on the command line.
 static int judge_all(const options *o) {
     sinkproof_error error;
     sinkproof_policy policy;
@@ -161,23 +197,17 @@ static int judge_all(const options *o) {
     }
     if (!sinkproof_model_open(o->model, &model, &error))
         return sinkproof_bad_input("judge", &error);
-    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
-    json_t *results = json_array();
-    int worst = SINKPROOF_HOLDS;
-    for (size_t t = 0; t < o->n_traces; t++) {
-        int code = judge_one(model, o->traces[t], o, silent, results);
-        if (!silent && code != SINKPROOF_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
-        static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
-        if (weight[code] > weight[worst]) worst = code;
+    judged all = {calloc(o->n_traces, sizeof *all.trials), 0, json_array()};
+    if (all.trials == NULL || all.results == NULL) abort();
+    int code = judge_traces(o, model, &all);
+    for (size_t t = 0; t < all.n; t++) {
+        sinkproof_ruling_free(all.trials[t].ruling);
+        sinkproof_trace_close(all.trials[t].trace);
     }
+    free(all.trials);
+    json_decref(all.results);
     sinkproof_model_close(model);
-    if (o->json == NULL || worst == SINKPROOF_BAD_INPUT) { // refused: nothing is written
-        json_decref(results);
-        return worst;
-    }
-    if (!sinkproof_write_json(o->json, "judge", worst, results, &error))
-        return sinkproof_bad_input("judge", &error);
-    return worst;
+    return code;
 }
 
 // The judge takes and gives back the same large pieces for each part of each layer: kept by the

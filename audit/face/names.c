@@ -6,6 +6,7 @@
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
+#include "ref/model/fields.h"
 #include "ref/model/slots.h"
 
 #include <stdio.h>
@@ -72,33 +73,18 @@ bool sinkproof_point_shape(const sinkproof_config *config, const char *name, siz
 
 // ---- the configuration -----------------------------------------------------------------------
 
-typedef struct named_number {
-    const char *name;
-    double value;
-} named_number;
-
-#define NUMBER(member)                                                                             \
-    { #member, (double)config->member }
-
 bool sinkproof_config_number(const sinkproof_config *config, const char *name, double *value,
                              sinkproof_error *error) {
     if (config == NULL || name == NULL || value == NULL)
         return sinkproof_fail(error, "expected a configuration, a name and a place, found NULL");
-    const named_number numbers[] = {
-        NUMBER(n_layers),       NUMBER(n_experts),      NUMBER(n_chosen),
-        NUMBER(vocab),          NUMBER(hidden),         NUMBER(inter),
-        NUMBER(n_heads),        NUMBER(n_kv_heads),     NUMBER(head_dim),
-        NUMBER(window),         NUMBER(swiglu_alpha),   NUMBER(swiglu_limit),
-        NUMBER(rms_eps),        NUMBER(rope_theta),     NUMBER(yarn_factor),
-        NUMBER(yarn_beta_fast), NUMBER(yarn_beta_slow), NUMBER(yarn_original_context),
-        NUMBER(yarn_truncate),  NUMBER(max_context)};
     char list[512] = "";
     size_t used = 0;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        *value = numbers[i].value;
-        if (strcmp(name, numbers[i].name) == 0) return true;
+    const sinkproof_field *field;
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
+        *value = sinkproof_field_value(field, config);
+        if (strcmp(name, field->name) == 0) return true;
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 numbers[i].name);
+                                 field->name);
     }
     return sinkproof_fail(error, "the configuration has no number '%.64s': known are %s", name,
                           list);

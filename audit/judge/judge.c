@@ -175,18 +175,37 @@ bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproo
 
 // ---- the pass
 
-static bool rotation_tables(sinkproof_judge_pass *pass) {
+// A pair of tables for each form of the rotation that the policy admits.
+static bool tables_of_form(sinkproof_judge_pass *pass, int form) {
     size_t half = pass->config->head_dim / 2;
+    bool scaled = form == SINKPROOF_FORM_DEFINITION;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * half);
     const int32_t *positions = sinkproof_trace_positions(pass->trace);
-    pass->c_ip = malloc(pass->n * half * sizeof *pass->c_ip);
-    pass->s_ip = malloc(pass->n * half * sizeof *pass->s_ip);
-    if (pass->c_ip == NULL || pass->s_ip == NULL) return false;
+    sinkproof_honest *c_ip = malloc(pass->n * half * sizeof *c_ip);
+    sinkproof_honest *s_ip = malloc(pass->n * half * sizeof *s_ip);
+    pass->turns_ip[scaled ? 0 : 2] = c_ip, pass->turns_ip[scaled ? 1 : 3] = s_ip;
+    if (c_ip == NULL || s_ip == NULL) return false;
 #pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = 0; i < pass->n; i++)
-        sinkproof_honest_rope_table(&s, pass->config, positions[i], &pass->c_ip[i * half],
-                                    &pass->s_ip[i * half]);
+        (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
+            &s, pass->config, positions[i], &c_ip[i * half], &s_ip[i * half]);
     return true;
+}
+
+static bool rotation_tables(sinkproof_judge_pass *pass) {
+    bool fine = true;
+    for (int form = 0; sinkproof_form_name(SINKPROOF_FORM_OF_A4, form) != NULL; form++)
+        if (sinkproof_policy_admits(pass->policy, SINKPROOF_FORM_OF_A4, form))
+            fine = fine && tables_of_form(pass, form);
+    return fine;
+}
+
+sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, size_t i) {
+    const sinkproof_honest *row[4];
+    for (int t = 0; t < 4; t++)
+        row[t] =
+            pass->turns_ip[t] != NULL ? pass->turns_ip[t] + i * (pass->config->head_dim / 2) : NULL;
+    return (sinkproof_turns){row[0], row[1], row[2], row[3]};
 }
 
 // F1 and F2.
@@ -232,8 +251,7 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
     fine = fine && unembed(pass, x);
     sinkproof_judge_progress(pass, head_work(pass));
     free(x);
-    free(pass->c_ip);
-    free(pass->s_ip);
+    for (int t = 0; t < 4; t++) free(pass->turns_ip[t]);
     return fine;
 }
 
@@ -346,6 +364,7 @@ static bool begin_pass(sinkproof_judge_pass *pass, const sinkproof_model *model,
     *pass = (sinkproof_judge_pass){.config = sinkproof_model_config(model),
                                    .trace = trace,
                                    .policy = policy,
+                                   .before = sinkproof_policy_before(policy),
                                    .options = options,
                                    .n = sinkproof_trace_length(trace),
                                    .judgement = judgement,

@@ -24,6 +24,7 @@ typedef struct sinkproof_histogram {
 #define SINKPROOF_HISTOGRAM_TOP 240.0
 
 void sinkproof_histogram_add(sinkproof_histogram *histogram, double x);
+void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from);
 double
 sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within a quarter
 
@@ -46,7 +47,7 @@ typedef struct sinkproof_point_report {
     size_t undecided;                 // elements of rows whose sets are as wide as what they hold
     size_t nans;                      // elements where the engine has no number
     double share_worst, share_median; // |engine - emulation| over the half-width of the set
-    sinkproof_histogram shares, widths;
+    sinkproof_histogram shares, widths, gaps; // gaps: |engine - emulation|, ulp
     double power_single; // median half-width of the likely set, in ulp of the traced dtype
     sinkproof_drift drift_sums;
     sinkproof_drift_result drift;

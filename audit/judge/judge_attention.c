@@ -24,14 +24,15 @@ typedef struct rotation {
 static void rotate_token(sinkproof_part *part, size_t i, void *of) {
     const rotation *r = of;
     const sinkproof_judge_pass *pass = part->pass;
-    size_t d = pass->config->head_dim, half = d / 2;
+    size_t d = pass->config->head_dim;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * r->heads * d);
-    sinkproof_honest *y_d = sinkproof_part_allocate(part, d, sizeof *y_d);
+    sinkproof_turns turns = sinkproof_turns_of(pass, i);
+    sinkproof_honest *y_d = sinkproof_part_allocate(part, 3 * d, sizeof *y_d);
     for (size_t h = 0; y_d != NULL && h < r->heads; h++) {
         size_t offset = (i * r->heads + h) * d;
         const sinkproof_piece piece = {.point = r->point, .offset = offset, .count = d, .token = i};
         sinkproof_honest *head = &r->x_nhd[offset];
-        sinkproof_honest_rotate(&s, d, head, &pass->c_ip[i * half], &pass->s_ip[i * half], y_d);
+        sinkproof_honest_turn(&s, pass->config, &turns, head, y_d + d, y_d);
         for (size_t k = 0; k < d; k++) head[k] = y_d[k];
         sinkproof_compare(part, &piece, head);
     }

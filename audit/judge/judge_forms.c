@@ -8,6 +8,9 @@
 // Whether a point's values come from the stage; flash kernels show A11 alone of the attention.
 static bool is_of(sinkproof_formed stage, sinkproof_trace_point point) {
     switch (stage) {
+    case SINKPROOF_FORM_OF_A4_FREQ:
+    case SINKPROOF_FORM_OF_A4:
+        return point == SINKPROOF_TRACE_A4_Q || point == SINKPROOF_TRACE_A4_K;
     case SINKPROOF_FORM_OF_A9:
         return point == SINKPROOF_TRACE_A9 || point == SINKPROOF_TRACE_A10 ||
                point == SINKPROOF_TRACE_A11;

@@ -14,12 +14,13 @@ typedef struct sinkproof_judge_pass {
     const sinkproof_config *config;
     const sinkproof_trace *trace;
     const sinkproof_policy *policy;
+    sinkproof_policy before; // the same without the roundings that a next operation may come before
     const sinkproof_judge_options *options;
     size_t n; // tokens
     sinkproof_judgement *judgement;
     sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not compared yet
     int32_t *chosen;                    // [layers][n][k]: the judgement's
-    sinkproof_honest *c_ip, *s_ip;      // rotation tables [n, head_dim / 2]
+    sinkproof_honest *turns_ip[4];      // rotation tables [n, head_dim / 2]; NULL: another form
     double done, all;                   // work, for progress
 } sinkproof_judge_pass;
 
@@ -60,7 +61,8 @@ typedef struct sinkproof_piece {
 } sinkproof_piece;
 
 // Compares x[count] with the trace and replaces it by the engine's values. False when the trace
-// lacks the point: x goes on as it is.
+// lacks the point: x goes on as it is. Where the next operation may read the point before it is
+// rounded, x comes as it was then, and what goes on has that in it (judge_unrounded.c).
 bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x);
 
 // The same for elements that are 0 in every honest engine: weights of masked keys.
@@ -72,7 +74,22 @@ void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, 
 bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x);
 
+// Roundings that a next operation may come before: the policy without them; whether this point has
+// one; x rounded; and what the next operation reads, from the engine's v or without it.
+sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy);
+bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point);
+sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
+                                          sinkproof_trace_point point, sinkproof_honest x);
+sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                                   double v, sinkproof_honest unrounded);
+sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
+                                            sinkproof_trace_point point,
+                                            sinkproof_honest unrounded);
+
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
+
+// The rotation tables of token i.
+sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, size_t i);
 
 // The setting for a tensor of so many elements.
 sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements);

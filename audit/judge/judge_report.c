@@ -182,7 +182,7 @@ static void print_fitting(FILE *out, const sinkproof_judgement *j, bool all) {
         int fitting = __builtin_popcount(j->forms_fitting[s]);
         const char *name = sinkproof_formed_name(stage);
         if (!j->forms_asked[s] || (fitting > 1 && !all)) continue;
-        fprintf(out, "%s%.*s fits %s", gap, (int)strcspn(name, "."), name,
+        fprintf(out, "%s%.*s fits %s", gap, (int)(strlen(name) - strlen(".form")), name,
                 fitting == 0   ? "no form alone, only the hull of "
                 : fitting == 1 ? "one form only: "
                                : "several forms: ");

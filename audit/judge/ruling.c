@@ -236,6 +236,10 @@ json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling) {
     return ruling->results;
 }
 
+const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ruling) {
+    return &ruling->judgement;
+}
+
 sinkproof_verdict sinkproof_ruling_verdict(const sinkproof_ruling *ruling) {
     return ruling->judgement.verdict;
 }

@@ -15,6 +15,9 @@
 // The judgement and its points, as sinkproof_judgement_json makes them; lives with the ruling.
 json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling);
 
+// What the ruling is about; lives with it.
+const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ruling);
+
 // judge_cause.c: what one change explains: an override of the policy, or another policy.
 typedef struct sinkproof_cause {
     char policy[320];     // the whole policy under which the trace is honest

@@ -19,7 +19,7 @@ const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
 }
 
 sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements) {
-    return sinkproof_setting_for(pass->policy, elements, pass->options->rate);
+    return sinkproof_setting_for(&pass->before, elements, pass->options->rate);
 }
 
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer) {
@@ -66,7 +66,7 @@ double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
     return 0;
 }
 
-static void histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from) {
+void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from) {
     into->total += from->total;
     for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) into->counts[bin] += from->counts[bin];
 }
@@ -102,6 +102,8 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
         sinkproof_histogram_add(&report->shares, share);
     }
     sinkproof_histogram_add(&report->widths, sinkproof_likely_about(x) / ulp);
+    double gap = fabs(v - x->mid) / ulp;
+    if (!isnan(gap)) sinkproof_histogram_add(&report->gaps, gap);
     if (!inside) { // ranks before every element inside
         report->outside++;
         excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
@@ -168,12 +170,22 @@ static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece 
 bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
+    bool open = sinkproof_may_be_unrounded(pass, piece->point);
+    for (size_t i = 0; open && tensor == NULL && i < piece->count; i++)
+        x[i] = sinkproof_read_of_untraced(pass, piece->point, x[i]);
     if (tensor == NULL || piece->count == 0) return false;
     sinkproof_point_report *report = report_of(part, piece->point);
     double *v = sinkproof_part_allocate(part, piece->count, sizeof *v);
-    if (report == NULL || v == NULL) {
+    sinkproof_honest *unrounded =
+        open ? sinkproof_part_allocate(part, piece->count, sizeof *unrounded) : NULL;
+    if (report == NULL || v == NULL || (open && unrounded == NULL)) {
         free(v);
+        free(unrounded);
         return false;
+    }
+    for (size_t i = 0; open && i < piece->count; i++) {
+        unrounded[i] = x[i];
+        x[i] = sinkproof_after_rounding(pass, piece->point, x[i]);
     }
     sinkproof_format format = sinkproof_trace_format(tensor->dtype);
     engine_values(tensor, piece, v);
@@ -187,8 +199,11 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
         sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
                             (double)piece->token / (double)pass->n);
     for (size_t i = 0; i < piece->count; i++)
-        x[i] = isnan(v[i]) ? sinkproof_unknown(v[i]) : sinkproof_known(v[i]);
+        x[i] = isnan(v[i]) ? sinkproof_unknown(v[i])
+               : open      ? sinkproof_read_of(pass, piece->point, v[i], unrounded[i])
+                           : sinkproof_known(v[i]);
     free(v);
+    free(unrounded);
     return true;
 }
 
@@ -218,10 +233,12 @@ bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x) {
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(part->pass->trace, piece->point, part->layer);
+    bool open = sinkproof_may_be_unrounded(part->pass, piece->point);
     for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
         double v = sinkproof_tensor_value(tensor, place_of(piece, i));
         sinkproof_honest stored =
-            sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), x[i]);
+            open ? sinkproof_after_rounding(part->pass, piece->point, x[i]) : x[i];
+        stored = sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), stored);
         if (!(v >= stored.lo && v <= stored.hi)) return false;
     }
     return true;
@@ -246,8 +263,9 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
     into->outside += from->outside, into->unlikely += from->unlikely;
     into->undecided += from->undecided, into->nans += from->nans;
     into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
-    histogram_merge(&into->shares, &from->shares);
-    histogram_merge(&into->widths, &from->widths);
+    sinkproof_histogram_merge(&into->shares, &from->shares);
+    sinkproof_histogram_merge(&into->widths, &from->widths);
+    sinkproof_histogram_merge(&into->gaps, &from->gaps);
     sinkproof_drift_merge(&into->drift_sums, &from->drift_sums);
     into->errors.truth += from->errors.truth, into->errors.error += from->errors.error;
     into->errors.local += from->errors.local, into->errors.inherited += from->errors.inherited;

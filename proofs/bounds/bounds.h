@@ -100,6 +100,23 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
                              const sinkproof_honest *x_d, const sinkproof_honest *c_p,
                              const sinkproof_honest *s_p, sinkproof_honest *y_d);
 
+// The table without the concentration, and the rotation in all forms that a policy admits
+// (rope_forms.c): tables of one position, NULL for a form that is not admitted. work_d has room for
+// 2 head_dim.
+void sinkproof_honest_rope_plain(const sinkproof_setting *s, const sinkproof_config *config,
+                                 double position, sinkproof_honest *c_p, sinkproof_honest *s_p);
+typedef struct sinkproof_turns {
+    const sinkproof_honest *c_p, *s_p, *plain_c_p, *plain_s_p; // [head_dim / 2]
+} sinkproof_turns;
+void sinkproof_honest_turn(const sinkproof_setting *s, const sinkproof_config *config,
+                           const sinkproof_turns *turns, const sinkproof_honest *x_d,
+                           sinkproof_honest *work_d, sinkproof_honest *y_d);
+
+// ---- unrounded.c (bound.unrounded): what an operation may read where v is stored, rounded to
+// `format`, and the number before that rounding may still be at hand.
+sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
+                                       sinkproof_honest unrounded);
+
 // ---- scores.c
 // A5 and A6: rounds a sum of products, scales it by 1/sqrt(head_dim), rounds again.
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,

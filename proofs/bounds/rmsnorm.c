@@ -73,25 +73,55 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
     return sinkproof_honest_declared(set, s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u, 0);
 }
 
+// x scale r, two products in any order; the root r leans by `leaning` of itself.
+static sinkproof_honest rounded_once(const sinkproof_setting *s, sinkproof_honest x, double scale_i,
+                                     sinkproof_honest r, double leaning) {
+    double under = sinkproof_setting_underflow(s);
+    sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
+    sinkproof_honest y = sinkproof_honest_mul(x, scale);
+    y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
+    if (y.lo != 0 || y.hi != 0) // nothing is lost of an exact zero
+        y = sinkproof_honest_declared(y, 0, under * (1 + s->u) * fmax(fabs(r.hi), fabs(scale_i)));
+    y.bias += leaning * fabs(y.mid);
+    return y;
+}
+//< bound.rmsnorm
+
+//> bound.norm-rounded
+// x r, rounded as the policy says (A1.norm), times the scale: the order is fixed.
+static sinkproof_honest rounded_before(const sinkproof_setting *s, sinkproof_point before,
+                                       sinkproof_honest x, double scale_i, sinkproof_honest r,
+                                       double leaning) {
+    sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
+    sinkproof_honest normed = sinkproof_honest_roundings(s, sinkproof_honest_mul(x, r), 1);
+    normed.bias += leaning * fabs(normed.mid);
+    normed = sinkproof_honest_at(s, before, normed);
+    return sinkproof_honest_inside(s, sinkproof_honest_mul(normed, scale));
+}
+
+static sinkproof_honest weighed(const sinkproof_setting *s, sinkproof_point point,
+                                sinkproof_honest x, double scale_i, sinkproof_honest r,
+                                double leaning) {
+    sinkproof_point before = sinkproof_point_before_weight(point);
+    sinkproof_rounding at = s->policy->at[before];
+    sinkproof_honest once = rounded_once(s, x, scale_i, r, leaning);
+    if (at.format == SINKPROOF_REAL) return once;
+    sinkproof_honest twice = rounded_before(s, before, x, scale_i, r, leaning);
+    return at.optional ? sinkproof_honest_hull(once, twice) : twice;
+}
+//< bound.norm-rounded
+
+//> bound.rmsnorm
 void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_norm *norm, const sinkproof_honest *x_d,
                               sinkproof_honest *y_d, double *common) {
     size_t d = norm->d;
     row_sums sums = sums_of(d, x_d);
     double shared = shared_of(s, (double)d, &sums), leaning = leaning_of(s, d, x_d, sums.sum);
-    double under = sinkproof_setting_underflow(s);
     sinkproof_honest r = root_set(s, (double)d, norm->eps, &sums, shared, leaning);
     for (size_t i = 0; i < d; i++) {
-        double scale_i = norm->scale_d[i];
         sinkproof_honest x = sinkproof_honest_flushed(s, x_d[i]);
-        sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
-        sinkproof_honest y = sinkproof_honest_mul(x, scale);
-        y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
-        if (y.lo != 0 || y.hi != 0) // nothing is lost of an exact zero
-            y = sinkproof_honest_declared(y, 0,
-                                          under * (1 + s->u) * fmax(fabs(r.hi), fabs(scale_i)));
-        y.bias += leaning * fabs(y.mid);
-        y_d[i] = sinkproof_honest_at(s, point, y);
+        y_d[i] = sinkproof_honest_at(s, point, weighed(s, point, x, norm->scale_d[i], r, leaning));
     }
     *common = shared;
 }

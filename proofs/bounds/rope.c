@@ -8,15 +8,15 @@
 // the real formula. An angle is a product with a whole number, so an error of the frequency
 // grows with the position: |d cos| <= |d angle| (|sin| + |d angle|). These errors are the
 // same in every head and at every run: they count as systematic.
-#include "proofs/bounds/bounds.h"
+#include "proofs/bounds/rope.h"
 
 static double in(const sinkproof_setting *s, double x) {
     return sinkproof_round_at(s->policy, SINKPROOF_AT_A4_FREQ, x);
 }
 
 // The ends of the YaRN ramp in dimensions (yarn.truncate).
-static void ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, double *low,
-                      double *high) {
+void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, double *low,
+                         double *high) {
     const double pi = 3.14159265358979323846;
     double half = (double)c->head_dim / 2, context = (double)c->yarn_original_context;
     *low = half * log(context / (c->yarn_beta_fast * 2 * pi)) / log(c->rope_theta);
@@ -55,7 +55,7 @@ static sinkproof_honest real_frequency(const sinkproof_config *c, double low, do
 static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
                                       size_t i) {
     double low, high;
-    ramp_ends(s, c, &low, &high);
+    sinkproof_ramp_ends(s, c, &low, &high);
     sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_FREQ];
     sinkproof_honest real = real_frequency(c, low, high, i), f = real;
     if (at.format != SINKPROOF_REAL) {
@@ -70,6 +70,19 @@ static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproo
     return f;
 }
 
+// Position times frequency, rounded or not: mid and its two ends.
+sinkproof_honest sinkproof_honest_product_angle(const sinkproof_setting *s,
+                                                const sinkproof_config *c, double position,
+                                                size_t i) {
+    sinkproof_honest f = frequency_set(s, c, i);
+    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
+    double angle = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.mid);
+    double lo = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.lo);
+    double hi = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.hi);
+    if (at.optional) lo = fmin(lo, position * f.lo), hi = fmax(hi, position * f.hi);
+    return (sinkproof_honest){.lo = lo, .hi = hi, .likely_lo = lo, .likely_hi = hi, .mid = angle};
+}
+
 // value = cos or sin of the angle, slope the other one; |error of the angle| <= width.
 static sinkproof_honest wave(const sinkproof_setting *s, double value, double slope, double width,
                              double concentration) {
@@ -77,26 +90,39 @@ static sinkproof_honest wave(const sinkproof_setting *s, double value, double sl
     double error = width * (fabs(slope) + width) + libm;
     sinkproof_honest w = sinkproof_around(value, error, error, 0, width > 0 ? error : 0);
     w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 2 * s->u, 0);
-    w = sinkproof_honest_mul(w, sinkproof_known(concentration));
-    return sinkproof_honest_at(s, SINKPROOF_AT_A4_COS, sinkproof_honest_roundings(s, w, 2));
+    if (concentration != 1) {
+        sinkproof_honest factor = sinkproof_known(concentration);
+        factor = sinkproof_honest_at(s, SINKPROOF_AT_A4_CONC, factor);
+        w = sinkproof_honest_roundings(s, sinkproof_honest_mul(w, factor), 2);
+    }
+    return sinkproof_honest_at(s, SINKPROOF_AT_A4_COS, w);
 }
 
 //> bound.rope
+static void table(const sinkproof_setting *s, const sinkproof_config *config, double position,
+                  double concentration, sinkproof_honest *c_p, sinkproof_honest *s_p) {
+    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
+    for (size_t p = 0; p < config->head_dim / 2; p++) {
+        sinkproof_honest a = sinkproof_honest_angle(s, config, position, p);
+        double width = fmax(a.hi - a.mid, a.mid - a.lo) * (1 + 0x1p-50);
+        if (at.optional || at.format == SINKPROOF_REAL) width += fabs(a.mid) * 0x1p-52;
+        c_p[p] = wave(s, cos(a.mid), sin(a.mid), width, concentration);
+        s_p[p] = wave(s, sin(a.mid), cos(a.mid), width, concentration);
+    }
+}
+
+double sinkproof_concentration(const sinkproof_config *config) {
+    return config->yarn_factor > 1 ? 0.1 * log(config->yarn_factor) + 1 : 1;
+}
+
 void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,
                                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
-    double concentration = config->yarn_factor > 1 ? 0.1 * log(config->yarn_factor) + 1 : 1;
-    for (size_t p = 0; p < config->head_dim / 2; p++) {
-        sinkproof_honest f = frequency_set(s, config, p);
-        double angle = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.mid);
-        double lo = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.lo);
-        double hi = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.hi);
-        sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
-        if (at.optional) lo = fmin(lo, position * f.lo), hi = fmax(hi, position * f.hi);
-        double width = fmax(hi - angle, angle - lo) * (1 + 0x1p-50);
-        if (at.optional || at.format == SINKPROOF_REAL) width += fabs(angle) * 0x1p-52;
-        c_p[p] = wave(s, cos(angle), sin(angle), width, concentration);
-        s_p[p] = wave(s, sin(angle), cos(angle), width, concentration);
-    }
+    table(s, config, position, sinkproof_concentration(config), c_p, s_p);
+}
+
+void sinkproof_honest_rope_plain(const sinkproof_setting *s, const sinkproof_config *config,
+                                 double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
+    table(s, config, position, 1, c_p, s_p);
 }
 
 static sinkproof_honest turned(const sinkproof_setting *s, sinkproof_honest x, sinkproof_honest w) {

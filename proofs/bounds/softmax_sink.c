@@ -14,34 +14,12 @@
 // The forms change three things: how far an exponent is from t_j (base 2), what the sum and its
 // numerators suffer besides (a running maximum), and how the weight is made of them: a quotient,
 // exp(z_j - LSE), or the quotient without the sink times sigmoid(LSE - b).
-#include "proofs/bounds/bounds.h"
+#include "proofs/bounds/softmax_row.h"
 
 #include <float.h>
 #include <stdlib.h>
 
 // ---- one row ------------------------------------------------------------------------------------
-
-typedef struct numerator {
-    double lo, hi, likely_lo, likely_hi, mid;
-    double own; // how far a term of the denominator may be from its numerator, as a factor
-} numerator;
-
-// A row of n keys; the sink is term n. Sums are of the numerators.
-typedef struct softmax_row {
-    const sinkproof_setting *s;
-    size_t n;
-    bool base_2, running, lse_subtracted, lse_gated; // what an engine may do
-    bool quotient;                                   // e_i over their sum: what all others do
-    const sinkproof_honest *z_j;                     // logits, unshifted
-    sinkproof_honest b, *t_j;                        // t_j [n + 1]: shifted, where A9.max rounds
-    numerator *e_j;                                  // [n + 1]
-    double m, m_lo, m_hi, keys_lo, keys_hi;          // the shift; the maximum of the keys alone
-    double top, keys_top;                            // the largest size of these maxima
-    double declared, declared_log;
-    numerator keys, sink;     // the sum of the keys' numerators, the sink's
-    double log_sum, log_keys; // the largest logs of the sums, each over its maximum
-    double subtraction, gate; // errors of an exponent: z - LSE, LSE - b
-} softmax_row;
 
 static double size_of(sinkproof_honest z) {
     return fmax(fabs(z.lo), fabs(z.hi));
@@ -68,6 +46,23 @@ static void subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_hon
     }
 }
 
+//> bound.exp-growing
+// exp's declared error is a + b |x|, relatively: within (1 ± a) e^(± b' |x|), b' = b / (1 - a - b
+// X) where |x| <= X. So its second part is an error of the exponent, and exponentials that are
+// multiplied, a numerator and its rescalings, have no more of it than one whose argument is the sum
+// of theirs. Beyond X = 800 each is below the smallest number of any format.
+static const double largest_argument = 800;
+
+static double growth_of(const sinkproof_setting *s) {
+    double a = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u, b = s->policy->exp_growth * 2 * s->u;
+    return b / (1 - a - b * largest_argument) * (1 + 0x1p-50);
+}
+
+static double grown_error(const softmax_row *row, double argument) {
+    return row->growth * fmin(argument, largest_argument);
+}
+//< bound.exp-growing
+
 //> bound.form-base2
 // How far the exponent may be from z - m, but for what all terms of a row share and so cancels; far
 // = |z - m|, size = |z|. Natural: the difference is rounded. Base 2: y = z (1 + kappa) (1 + delta),
@@ -77,12 +72,13 @@ static void subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_hon
 // rounded at each one apart from the scores.
 static double exponent_error(const softmax_row *row, double far, double size) {
     double u = row->s->u, difference = u + 0x1p-52; // 0x1p-52: this evaluation
-    if (!row->base_2) return far * difference;
+    if (!row->base_2) return far * difference + grown_error(row, far * (1 + difference));
     double kappa = sinkproof_gamma(2, u), delta = sinkproof_gamma(2, u);
     double before = kappa * far + (1 + kappa) * delta * size;
     double after = difference * (1 + kappa) * (far + delta * (size + row->top));
     double maxima = row->running ? (1 + kappa) * (2 * u * fmax(size, row->top) + u * far) : 0;
-    return before + after + maxima;
+    double error = before + after + maxima;
+    return error + grown_error(row, far + error);
 }
 //< bound.form-base2
 
@@ -148,6 +144,7 @@ static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, siz
     row.quotient = row.base_2 || row.running || !(row.lse_subtracted || row.lse_gated);
     if (admits(s, point, SINKPROOF_FORM_DEFINITION)) row.quotient = true;
     row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
+    row.growth = growth_of(s);
     row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
     return row;
 }
@@ -162,8 +159,17 @@ static void shift(softmax_row *row, sinkproof_point point) {
     find_maxima(row);
 }
 
+// Variance and lean of one term's exponent, t = z - m.
+static double term_variance(const softmax_row *row, size_t j) {
+    double u = row->s->u, t = row->t_j[j].mid - row->m;
+    double size = row->base_2 ? (j < row->n ? row->z_j[j].mid : row->b.mid) : 0;
+    return row->t_j[j].var + (t * t + 4 * size * size) * u * u / 3;
+}
+
 static void exponentials(softmax_row *row) {
     for (size_t j = 0; j <= row->n; j++) row->e_j[j] = numerator_of(row, j);
+    for (size_t j = 0; row->kept_j != NULL && j < row->n; j++)
+        row->kept_j[j] = sinkproof_kept_exponential(row, j, term_variance(row, j));
 }
 
 // ---- what a form does to the row ----------------------------------------------------------------
@@ -199,13 +205,15 @@ static rescaling rescaling_of(const softmax_row *row, double n) {
 // and LSE times log2(e). Each rounds a number of size |m| + log(sum) + 1 at most.
 static double lse_error(const softmax_row *row, double top, double log_sum) {
     double roundings = sinkproof_gamma(row->base_2 ? 7 : 2, row->s->u);
-    return roundings * (top + log_sum + 1) + row->declared_log * (log_sum + 1) + row->declared;
+    double joined = row->declared + row->growth; // x e^-x < 1: of the sink's entry
+    return roundings * (top + log_sum + 1) + row->declared_log * (log_sum + 1) + joined;
 }
 
 // alpha_j = exp(z_j - LSE): the error of LSE, and what the difference rounds beyond z_j - m.
 static double subtraction_error(const softmax_row *row) {
     double difference = sinkproof_gamma(row->base_2 ? 3 : 1, row->s->u) * (row->log_sum + 1);
-    return lse_error(row, row->top, row->log_sum) * (1 + row->s->u) + difference;
+    double error = lse_error(row, row->top, row->log_sum) * (1 + row->s->u) + difference;
+    return error + grown_error(row, row->log_sum + error); // |z - LSE| <= |z - m| + log of the sum
 }
 
 // LSE - b, LSE of the keys alone, and the exponential of the sigmoid: errors as an exponent.
@@ -215,14 +223,10 @@ static double gate_error(const softmax_row *row) {
     double argument =
         fmax(fabs(row->keys_hi + row->log_keys - b->lo), fabs(b->hi - row->keys_lo)) + 1;
     return lse_error(row, row->keys_top, row->log_keys) * (1 + row->s->u) +
-           sinkproof_gamma(1, row->s->u) * argument - log1p(-row->declared);
+           sinkproof_gamma(1, row->s->u) * argument + grown_error(row, argument) -
+           log1p(-row->declared);
 }
 //< bound.form-lse
-
-// The ends of one weight's set, worst case or likely. Factors: what is left beside the numerators.
-typedef struct range {
-    double lo, hi;
-} range;
 
 static range hull(range x, range y) {
     return (range){fmin(x.lo, y.lo), fmax(x.hi, y.hi)};
@@ -266,12 +270,20 @@ static range without(range sum, range e, double here) {
     return (range){fmax(sum.lo * (1 - here) - e.lo, 0), sum.hi * (1 + here) - e.hi};
 }
 
+static range kept_share(const softmax_row *row, size_t j, const summed *w, range others) {
+    const sinkproof_honest *k = &row->kept_j[j];
+    range kept = w->likely ? (range){k->likely_lo, k->likely_hi} : (range){k->lo, k->hi};
+    return sinkproof_kept_share(kept, end_of(&row->e_j[j], w->likely), others);
+}
+
 //> bound.softmax-sink
 // alpha_j = e_j / sum, two roundings: the quotient, or a reciprocal and a product.
 static range by_quotient(const softmax_row *row, size_t j, const summed *w) {
     range e = end_of(&row->e_j[j], w->likely);
     double own = row->running ? row->e_j[j].own : 1;
-    range a = times(share(e, without(w->all, e, w->here), own), w->quotient);
+    range others = without(w->all, e, w->here);
+    if (row->kept_j != NULL && j < row->n) return times(kept_share(row, j, w, others), w->quotient);
+    range a = times(share(e, others, own), w->quotient);
     return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
 }
 //< bound.softmax-sink
@@ -291,8 +303,9 @@ static range by_subtraction(const softmax_row *row, size_t j, const summed *w) {
 // alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE).
 static range by_gate(const softmax_row *row, size_t j, const summed *w) {
     if (j == row->n) return w->sink;
-    range e = end_of(&row->e_j[j], w->likely);
-    return times(share(e, without(w->keys, e, w->here), row->e_j[j].own), w->gate);
+    range e = end_of(&row->e_j[j], w->likely), others = without(w->keys, e, w->here);
+    if (row->kept_j != NULL) return times(kept_share(row, j, w, others), w->gate);
+    return times(share(e, others, row->e_j[j].own), w->gate);
 }
 
 // An error xi of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two,
@@ -351,13 +364,6 @@ typedef struct row_errors {
     double distance;        // sum_j alpha_j |t_j|
 } row_errors;
 
-// Variance and lean of one term's exponent, t = z - m.
-static double term_variance(const softmax_row *row, size_t j) {
-    double u = row->s->u, t = row->t_j[j].mid - row->m;
-    double size = row->base_2 ? (j < row->n ? row->z_j[j].mid : row->b.mid) : 0;
-    return row->t_j[j].var + (t * t + 4 * size * size) * u * u / 3;
-}
-
 static row_errors errors_of(const softmax_row *row, double total) {
     row_errors r = {0};
     sinkproof_lean lean = sinkproof_lean_of_sum(total, row->s->u);
@@ -381,6 +387,7 @@ static row_errors errors_of(const softmax_row *row, double total) {
 static double lean_of_element(const softmax_row *row, const row_errors *r, size_t j, double a) {
     double t = fabs(row->t_j[j].mid - row->m);
     double lean = (row->running ? 4 : 2) * row->declared + r->leaning + row->t_j[j].bias + r->bias;
+    lean += grown_error(row, t) + row->growth * r->distance;
     if (row->base_2) lean += sinkproof_gamma(2, row->s->u) * t;
     double a_sink = row->sink.mid / (row->sink.mid + row->keys.mid);
     if (row->lse_gated) lean += row->gate * (j < row->n ? a_sink : 1 - a);
@@ -396,7 +403,10 @@ static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point poi
     row.top = b.hi == -INFINITY ? 0 : size_of(b);
     for (size_t j = 0; j < n; j++) row.top = fmax(row.top, size_of(z_j[j]));
     double x = subtraction_error(&row) + exponent_error(&row, 2 * row.top, row.top);
-    double most = 1 + 2 * s->u, left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
+    double most = 1 + 2 * s->u;
+    if (sinkproof_rounds_exponentials(&row, point))
+        most *= 1 + sinkproof_unit_roundoff(s->policy->at[SINKPROOF_AT_A9_UNNORM].format);
+    double left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
     if (row.lse_subtracted)
         most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
     return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0, 0});
@@ -440,8 +450,14 @@ static sinkproof_honest quotient(const softmax_row *row, const denominator *d, s
     a.lo = worst.lo, a.hi = worst.hi;
     a.likely_lo = probable.lo, a.likely_hi = probable.hi;
     double own = a.mid > 0 ? term_variance(row, j) : 0, u = row->s->u;
+    double bias = 0;
+    if (row->kept_j != NULL && j < row->n && a.mid > 0) {
+        const sinkproof_honest *kept = &row->kept_j[j];
+        a.mid = kept->mid / d->total;
+        own = kept->mid > 0 ? kept->var / (kept->mid * kept->mid) : 0, bias = kept->bias / d->total;
+    }
     a.var = a.spread = a.mid * a.mid * (own + 2 * u * u / 3);
-    if (a.mid > 0) a.bias = a.mid * lean_of_element(row, &d->errors, j, a.mid);
+    if (a.mid > 0) a.bias = a.mid * lean_of_element(row, &d->errors, j, a.mid) + bias;
     return a;
 }
 
@@ -457,7 +473,9 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     softmax_row row = row_of(s, point, n, z_j, b);
     row.t_j = malloc((n + 1) * sizeof *row.t_j);
     row.e_j = malloc((n + 1) * sizeof *row.e_j);
-    bool fine = row.t_j != NULL && row.e_j != NULL;
+    bool rounds = sinkproof_rounds_exponentials(&row, point);
+    if (rounds) row.kept_j = malloc((n + 1) * sizeof *row.kept_j);
+    bool fine = row.t_j != NULL && row.e_j != NULL && rounds == (row.kept_j != NULL);
     if (fine) {
         shift(&row, point);
         exponentials(&row);
@@ -470,6 +488,7 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     }
     free(row.t_j);
     free(row.e_j);
+    free(row.kept_j);
     return fine;
 }
 //< bound.softmax-sink

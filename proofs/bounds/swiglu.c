@@ -32,7 +32,8 @@ static sinkproof_honest real_sigmoid(sinkproof_honest t) {
 static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, sinkproof_honest y) {
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
-    double declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
+    double size = fmin(fmax(fabs(t.lo), fabs(t.hi)), 800); // beyond, exp is 0 or infinite
+    double declared = (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
     y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm), flush);
     return sinkproof_honest_roundings(s, y, 2);
 }

@@ -10,7 +10,7 @@
    step h, with V = h² / 3, its variance. *)
 
 From Coq Require Import Reals List Lia Lra.
-From Sinkproof Require Import Sums BoundsSoftmaxSink Likely Spread.
+From Sinkproof Require Import Sums BoundsSoftmaxSink Orders Likely Spread.
 Import ListNotations.
 Open Scope R_scope.
 

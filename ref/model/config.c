@@ -6,6 +6,7 @@
 // are its container's.
 #include "ref/model/bytes.h"
 #include "ref/model/container.h"
+#include "ref/model/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,32 +17,18 @@ void sinkproof_config_alternate(sinkproof_config *config) {
     for (size_t l = 0; l < SINKPROOF_MAX_LAYERS; l++) config->sliding[l] = l % 2 == 0;
 }
 
-// What both layouts take from the released models when they do not say.
-static void set_defaults(sinkproof_config *config) {
-    *config = (sinkproof_config){.swiglu_alpha = 1.702,
-                                 .swiglu_limit = 7,
-                                 .rms_eps = 1e-5,
-                                 .rope_theta = 150000,
-                                 .yarn_factor = 32,
-                                 .yarn_beta_fast = 32,
-                                 .yarn_beta_slow = 1,
-                                 .yarn_original_context = 4096,
-                                 .window = 128};
-    sinkproof_config_alternate(config);
-}
-
-void sinkproof_config_read_common(sinkproof_config_reader *in) {
-    sinkproof_config *config = in->config;
-    sinkproof_config_read_size(in, "num_hidden_layers", &config->n_layers);
-    sinkproof_config_read_size(in, "vocab_size", &config->vocab);
-    sinkproof_config_read_size(in, "hidden_size", &config->hidden);
-    sinkproof_config_read_size(in, "intermediate_size", &config->inter);
-    sinkproof_config_read_size(in, "head_dim", &config->head_dim);
-    sinkproof_config_read_size(in, "num_attention_heads", &config->n_heads);
-    sinkproof_config_read_size(in, "num_key_value_heads", &config->n_kv_heads);
-    sinkproof_config_read_size(in, "sliding_window", &config->window);
-    sinkproof_config_read_positive(in, "swiglu_limit", &config->swiglu_limit);
-}
+const sinkproof_config_key sinkproof_common_keys[] = {
+    {"num_hidden_layers", SINKPROOF_KEY(n_layers)},
+    {"vocab_size", SINKPROOF_KEY(vocab)},
+    {"hidden_size", SINKPROOF_KEY(hidden)},
+    {"intermediate_size", SINKPROOF_KEY(inter)},
+    {"head_dim", SINKPROOF_KEY(head_dim)},
+    {"num_attention_heads", SINKPROOF_KEY(n_heads)},
+    {"num_key_value_heads", SINKPROOF_KEY(n_kv_heads)},
+    {"sliding_window", SINKPROOF_KEY(window)},
+    {"swiglu_limit", SINKPROOF_KEY(swiglu_limit)},
+    {NULL, 0},
+};
 
 size_t sinkproof_config_extended_context(const sinkproof_config *config) {
     double context = config->yarn_factor * (double)config->yarn_original_context;
@@ -66,7 +53,7 @@ bool sinkproof_config_parse(const char *text, size_t length, const char *name,
         return sinkproof_fail(error, "%s: expected JSON, found an error in line %d: %s", name,
                               where.line, where.text);
     sinkproof_config_reader in = {root, name, config, false, error};
-    set_defaults(config);
+    sinkproof_fields_default(config);
     if (json_is_object(root))
         read_object(&in);
     else

@@ -5,6 +5,8 @@
 // so; what is present and wrong is told once.
 #include "ref/model/config_reader.h"
 
+#include "ref/model/fields.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -71,6 +73,23 @@ void sinkproof_config_read_bool(sinkproof_config_reader *in, const char *key, bo
         sinkproof_config_fail(in, key, "true or false");
     else
         *value = json_is_true(found);
+}
+
+void sinkproof_config_read_keys(sinkproof_config_reader *in, const sinkproof_config_key *keys) {
+    for (; keys->key != NULL; keys++) {
+        void *at = (char *)in->config + keys->offset;
+        switch (sinkproof_field_of(keys->offset)->type) {
+        case SINKPROOF_FIELD_SIZE:
+            sinkproof_config_read_size(in, keys->key, at);
+            break;
+        case SINKPROOF_FIELD_REAL:
+            sinkproof_config_read_positive(in, keys->key, at);
+            break;
+        case SINKPROOF_FIELD_BOOL:
+            sinkproof_config_read_bool(in, keys->key, at);
+            break;
+        }
+    }
 }
 
 void sinkproof_config_require_string(sinkproof_config_reader *in, const char *key,

@@ -42,9 +42,24 @@ void sinkproof_config_require_number(sinkproof_config_reader *in, const char *ke
                                      const char *expected);
 void sinkproof_config_require_bool(sinkproof_config_reader *in, const char *key, bool only);
 
-// The keys that every layout has under the same name, read and made.
-void sinkproof_config_read_common(sinkproof_config_reader *in);
-json_t *sinkproof_config_make_common(const sinkproof_config *config);
+// A key of an object and the number that it says. A list ends with NULL.
+typedef struct sinkproof_config_key {
+    const char *key;
+    size_t offset; // SINKPROOF_KEY(member)
+} sinkproof_config_key;
+#define SINKPROOF_KEY(member) offsetof(sinkproof_config, member)
+
+// The keys that every layout has under the same name.
+extern const sinkproof_config_key sinkproof_common_keys[];
+// Reads each: sizes must be there, real numbers and truths fall back to what *config holds.
+void sinkproof_config_read_keys(sinkproof_config_reader *in, const sinkproof_config_key *keys);
+// The JSON value of a field.
+struct sinkproof_field; // ref/model/fields.h
+json_t *sinkproof_config_make_value(const struct sinkproof_field *field,
+                                    const sinkproof_config *config);
+// Sets each in `object`, which is returned.
+json_t *sinkproof_config_make_keys(const sinkproof_config *config, const sinkproof_config_key *keys,
+                                   json_t *object);
 
 // factor * original context, the positions that YaRN was made for.
 size_t sinkproof_config_extended_context(const sinkproof_config *config);

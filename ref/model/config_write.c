@@ -4,29 +4,10 @@
 // Known configurations, their conditions, and writing config.json.
 #include "ref/model/bytes.h"
 #include "ref/model/container.h"
+#include "ref/model/fields.h"
 
 #include <math.h>
 #include <string.h>
-
-static const sinkproof_config gpt_oss_20b = {.n_layers = 24,
-                                             .n_experts = 32,
-                                             .n_chosen = 4,
-                                             .vocab = 201088,
-                                             .hidden = 2880,
-                                             .inter = 2880,
-                                             .n_heads = 64,
-                                             .n_kv_heads = 8,
-                                             .head_dim = 64,
-                                             .window = 128,
-                                             .swiglu_alpha = 1.702,
-                                             .swiglu_limit = 7,
-                                             .rms_eps = 1e-5,
-                                             .rope_theta = 150000,
-                                             .yarn_factor = 32,
-                                             .yarn_beta_fast = 32,
-                                             .yarn_beta_slow = 1,
-                                             .yarn_original_context = 4096,
-                                             .max_context = 131072};
 
 // No two widths equal (96, 128, 256, 160, 32), 5 heads to each of 2 key heads, nothing
 // square: a transposed, swapped or mis-shared view cannot go unnoticed.
@@ -44,8 +25,7 @@ static void make_tiny(sinkproof_config *config) {
 }
 
 bool sinkproof_config_named(const char *name, sinkproof_config *config) {
-    *config = gpt_oss_20b;
-    sinkproof_config_alternate(config);
+    sinkproof_fields_released(config);
     if (strcmp(name, "gpt-oss-20b") == 0) return true;
     if (strcmp(name, "gpt-oss-120b") == 0) {
         config->n_layers = 36;
@@ -61,29 +41,6 @@ static bool product_fits(size_t a, size_t b, size_t c) {
     size_t product;
     return !__builtin_mul_overflow(a, b, &product) &&
            !__builtin_mul_overflow(product, c, &product) && product < (size_t)1 << 58;
-}
-
-static bool check_sizes(const sinkproof_config *c, const char *name, sinkproof_error *error) {
-    const struct {
-        const char *key;
-        size_t value;
-    } sizes[] = {{"num_hidden_layers", c->n_layers},
-                 {"number of experts", c->n_experts},
-                 {"experts per token", c->n_chosen},
-                 {"vocab_size", c->vocab},
-                 {"hidden_size", c->hidden},
-                 {"intermediate_size", c->inter},
-                 {"num_attention_heads", c->n_heads},
-                 {"num_key_value_heads", c->n_kv_heads},
-                 {"head_dim", c->head_dim},
-                 {"sliding_window", c->window},
-                 {"original context", c->yarn_original_context},
-                 {"max_position_embeddings", c->max_context}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].value < 1 || sizes[i].value > (size_t)1 << 30)
-            return sinkproof_fail(error, "%s: expected %s from 1 to 2^30, found %zu", name,
-                                  sizes[i].key, sizes[i].value);
-    return true;
 }
 
 // What the sizes are to one another, and that their products fit.
@@ -116,18 +73,8 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
     return true;
 }
 
-static bool check_reals(const sinkproof_config *c, const char *name, sinkproof_error *error) {
-    const struct {
-        const char *key;
-        double value, above;
-    } reals[] = {{"swiglu_alpha", c->swiglu_alpha, 0},     {"swiglu_limit", c->swiglu_limit, 0},
-                 {"rms_norm_eps", c->rms_eps, 0},          {"rope_theta", c->rope_theta, 1},
-                 {"YaRN beta_fast", c->yarn_beta_fast, 0}, {"YaRN beta_slow", c->yarn_beta_slow, 0},
-                 {"YaRN factor", c->yarn_factor, 0}};
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        if (!(reals[i].value > reals[i].above && reals[i].value < INFINITY))
-            return sinkproof_fail(error, "%s: expected %s above %g, found %g", name, reals[i].key,
-                                  reals[i].above, reals[i].value);
+// What the real numbers are to one another.
+static bool check_yarn(const sinkproof_config *c, const char *name, sinkproof_error *error) {
     if (!(c->yarn_factor >= 1)) // engines differ on the concentration of a smaller one
         return sinkproof_fail(error, "%s: expected a YaRN factor of 1 or more, found %g", name,
                               c->yarn_factor);
@@ -139,18 +86,24 @@ static bool check_reals(const sinkproof_config *c, const char *name, sinkproof_e
 }
 
 bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkproof_error *error) {
-    return check_sizes(c, name, error) && check_relations(c, name, error) &&
-           check_reals(c, name, error);
+    return sinkproof_fields_check(c, name, SINKPROOF_FIELD_SIZE, error) &&
+           check_relations(c, name, error) &&
+           sinkproof_fields_check(c, name, SINKPROOF_FIELD_REAL, error) &&
+           check_yarn(c, name, error);
 }
 
-json_t *sinkproof_config_make_common(const sinkproof_config *c) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "num_hidden_layers",
-                     (json_int_t)c->n_layers, "vocab_size", (json_int_t)c->vocab, "hidden_size",
-                     (json_int_t)c->hidden, "intermediate_size", (json_int_t)c->inter, "head_dim",
-                     (json_int_t)c->head_dim, "num_attention_heads", (json_int_t)c->n_heads,
-                     "num_key_value_heads", (json_int_t)c->n_kv_heads, "sliding_window",
-                     (json_int_t)c->window, "swiglu_limit", c->swiglu_limit, "rope_theta",
-                     c->rope_theta, "initial_context_length", (json_int_t)c->yarn_original_context);
+json_t *sinkproof_config_make_value(const sinkproof_field *field, const sinkproof_config *config) {
+    double value = sinkproof_field_value(field, config);
+    if (field->type == SINKPROOF_FIELD_SIZE) return json_integer((json_int_t)value);
+    return field->type == SINKPROOF_FIELD_BOOL ? json_boolean(value != 0) : json_real(value);
+}
+
+json_t *sinkproof_config_make_keys(const sinkproof_config *config, const sinkproof_config_key *keys,
+                                   json_t *object) {
+    for (; keys->key != NULL; keys++)
+        json_object_set_new(object, keys->key,
+                            sinkproof_config_make_value(sinkproof_field_of(keys->offset), config));
+    return object;
 }
 
 static bool write_object(const char *path, json_t *object, sinkproof_error *error) {

@@ -5,6 +5,7 @@
 // rows of every weight as numbers. Containers that hold the same numbers in the same
 // formats have the same fingerprint, however they name, fuse or order their tensors. It
 // recognises a model; it does not protect against somebody who wants to deceive.
+#include "ref/model/fields.h"
 #include "ref/model/slots.h"
 
 #include <stdlib.h>
@@ -20,24 +21,17 @@ static void feed_real(uint64_t *hash, double x) {
     feed(hash, word);
 }
 
-// The context's length is left out: it limits a run, it changes no number.
 static void feed_config(uint64_t *hash, const sinkproof_config *c) {
-    const size_t sizes[] = {c->n_layers,
-                            c->n_experts,
-                            c->n_chosen,
-                            c->vocab,
-                            c->hidden,
-                            c->inter,
-                            c->n_heads,
-                            c->n_kv_heads,
-                            c->head_dim,
-                            c->window,
-                            c->yarn_original_context,
-                            c->yarn_truncate};
-    const double reals[] = {c->swiglu_alpha, c->swiglu_limit,   c->rms_eps,       c->rope_theta,
-                            c->yarn_factor,  c->yarn_beta_fast, c->yarn_beta_slow};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) feed(hash, sizes[i]);
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) feed_real(hash, reals[i]);
+    const sinkproof_field *field;
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
+        double value = sinkproof_field_value(field, c);
+        if (field->mark == SINKPROOF_MARK_NEVER) continue;
+        if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) continue;
+        if (field->type == SINKPROOF_FIELD_REAL)
+            feed_real(hash, value);
+        else
+            feed(hash, (uint64_t)value);
+    }
     for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
     if (c->sink != 0) feed(hash, c->sink); // what every checkpoint had leaves no mark
 }

@@ -5,6 +5,7 @@
 // dequantized as [experts, in, out]; config.json with `rope_scaling` (transformers 4) or
 // `rope_parameters` (5). Source: doc/99-bibliography.md#transformers.
 #include "ref/model/container.h"
+#include "ref/model/fields.h"
 #include "ref/model/sinks.h"
 
 #include <math.h>
@@ -108,13 +109,6 @@ static bool read_rope(sinkproof_config_reader *rope) {
     return sinkproof_config_read_stated(rope, "rope_theta", &config->rope_theta);
 }
 
-static bool same_rope(const sinkproof_config *a, const sinkproof_config *b) {
-    return a->rope_theta == b->rope_theta && a->yarn_factor == b->yarn_factor &&
-           a->yarn_beta_fast == b->yarn_beta_fast && a->yarn_beta_slow == b->yarn_beta_slow &&
-           a->yarn_original_context == b->yarn_original_context &&
-           a->yarn_truncate == b->yarn_truncate;
-}
-
 // `rope_scaling` (transformers 4), `rope_parameters` (5), or both when they agree; rope_theta
 // beside them or inside.
 static void read_ropes(sinkproof_config_reader *in) {
@@ -136,7 +130,7 @@ static void read_ropes(sinkproof_config_reader *in) {
         in->failed = rope.failed;
     }
     if (in->failed) return;
-    if (present[0] && present[1] && !same_rope(&found[0], &found[1]))
+    if (present[0] && present[1] && !sinkproof_fields_equal(&found[0], &found[1]))
         sinkproof_config_fail(in, "rope_scaling", "equal to \"rope_parameters\", which differs");
     if (present[0] || present[1])
         *config = found[present[1]];
@@ -167,6 +161,14 @@ static void read_sink(sinkproof_config_reader *in) {
         sinkproof_config_fail(in, "attention_sink", sinkproof_sinks_names(names, sizeof names));
 }
 
+static const sinkproof_config_key own_keys[] = {
+    {"num_local_experts", SINKPROOF_KEY(n_experts)},
+    {"num_experts_per_tok", SINKPROOF_KEY(n_chosen)},
+    {"swiglu_alpha", SINKPROOF_KEY(swiglu_alpha)},
+    {"rms_norm_eps", SINKPROOF_KEY(rms_eps)},
+    {NULL, 0},
+};
+
 static void read_config(sinkproof_config_reader *in) {
     sinkproof_config *config = in->config;
     sinkproof_config_require_string(in, "model_type", "gpt_oss");
@@ -174,15 +176,12 @@ static void read_config(sinkproof_config_reader *in) {
     sinkproof_config_require_bool(in, "attention_bias", true);
     sinkproof_config_require_bool(in, "tie_word_embeddings", false);
     sinkproof_config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
-    sinkproof_config_read_common(in);
-    sinkproof_config_read_size(in, "num_local_experts", &config->n_experts);
-    sinkproof_config_read_size(in, "num_experts_per_tok", &config->n_chosen);
+    sinkproof_config_read_keys(in, sinkproof_common_keys);
+    sinkproof_config_read_keys(in, own_keys);
     sinkproof_config_require_number(in, "experts_per_token", (double)config->n_chosen,
                                     "equal to \"num_experts_per_tok\"");
     sinkproof_config_require_number(in, "num_experts", (double)config->n_experts,
                                     "equal to \"num_local_experts\"");
-    sinkproof_config_read_positive(in, "swiglu_alpha", &config->swiglu_alpha);
-    sinkproof_config_read_positive(in, "rms_norm_eps", &config->rms_eps);
     read_layer_types(in);
     read_sink(in);
     read_quantization(in);
@@ -205,26 +204,36 @@ static json_t *layer_types(const sinkproof_config *c) {
     return types;
 }
 
+// Written; read with the care of read_ropes and read_rope.
+static const sinkproof_config_key more_keys[] = {
+    {"experts_per_token", SINKPROOF_KEY(n_chosen)},
+    {"max_position_embeddings", SINKPROOF_KEY(max_context)},
+    {"rope_theta", SINKPROOF_KEY(rope_theta)},
+    {"initial_context_length", SINKPROOF_KEY(yarn_original_context)},
+    {NULL, 0},
+};
+static const sinkproof_config_key rope_keys[] = {
+    {"factor", SINKPROOF_KEY(yarn_factor)},
+    {"beta_fast", SINKPROOF_KEY(yarn_beta_fast)},
+    {"beta_slow", SINKPROOF_KEY(yarn_beta_slow)},
+    {"original_max_position_embeddings", SINKPROOF_KEY(yarn_original_context)},
+    {"truncate", SINKPROOF_KEY(yarn_truncate)},
+    {NULL, 0},
+};
+
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
     (void)path; // nothing that it could not say
     (void)error;
-    json_t *out = sinkproof_config_make_common(c);
-    json_t *more = json_pack(
-        "{s:[s], s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:b, s:b}",
-        "architectures", "GptOssForCausalLM", "model_type", "gpt_oss", "dtype", "bfloat16",
-        "attention_bias", 1, "attention_dropout", 0.0, "hidden_act", "silu", "num_local_experts",
-        (json_int_t)c->n_experts, "num_experts_per_tok", (json_int_t)c->n_chosen,
-        "experts_per_token", (json_int_t)c->n_chosen, "max_position_embeddings",
-        (json_int_t)c->max_context, "rms_norm_eps", c->rms_eps, "swiglu_alpha", c->swiglu_alpha,
-        "tie_word_embeddings", 0, "output_router_logits", 0, "use_cache", 1);
-    json_t *rope =
-        json_pack("{s:s, s:f, s:f, s:f, s:I, s:b}", "rope_type", "yarn", "factor", c->yarn_factor,
-                  "beta_fast", c->yarn_beta_fast, "beta_slow", c->yarn_beta_slow,
-                  "original_max_position_embeddings", (json_int_t)c->yarn_original_context,
-                  "truncate", (int)c->yarn_truncate);
-    json_object_update(out, more);
-    json_decref(more);
+    json_t *out = json_pack("{s:[s], s:s, s:s, s:b, s:f, s:s, s:b, s:b, s:b}", "architectures",
+                            "GptOssForCausalLM", "model_type", "gpt_oss", "dtype", "bfloat16",
+                            "attention_bias", 1, "attention_dropout", 0.0, "hidden_act", "silu",
+                            "tie_word_embeddings", 0, "output_router_logits", 0, "use_cache", 1);
+    json_t *rope = json_pack("{s:s}", "rope_type", "yarn");
+    sinkproof_config_make_keys(c, sinkproof_common_keys, out);
+    sinkproof_config_make_keys(c, own_keys, out);
+    sinkproof_config_make_keys(c, more_keys, out);
+    sinkproof_config_make_keys(c, rope_keys, rope);
     json_object_set_new(out, "rope_scaling", rope);
     json_object_set_new(out, "layer_types", layer_types(c));
     if (c->sink != 0) // other engines need not know the key where they know the model

@@ -52,35 +52,38 @@ static bool knows_config(const json_t *object) {
     return true;
 }
 
+// Beside the common ones: sixteen in all.
+static const sinkproof_config_key own_keys[] = {
+    {"num_experts", SINKPROOF_KEY(n_experts)},
+    {"experts_per_token", SINKPROOF_KEY(n_chosen)},
+    {"initial_context_length", SINKPROOF_KEY(yarn_original_context)},
+    {"rope_theta", SINKPROOF_KEY(rope_theta)},
+    {"rope_scaling_factor", SINKPROOF_KEY(yarn_factor)},
+    {"rope_ntk_alpha", SINKPROOF_KEY(yarn_beta_slow)},
+    {"rope_ntk_beta", SINKPROOF_KEY(yarn_beta_fast)},
+    {NULL, 0},
+};
+
+static bool is_among(const sinkproof_config_key *keys, const char *key) {
+    while (keys->key != NULL && strcmp(keys->key, key) != 0) keys++;
+    return keys->key != NULL;
+}
+
 static void refuse_unknown_keys(sinkproof_config_reader *in) {
-    static const char *const known[] = {
-        "num_hidden_layers",   "num_experts",         "experts_per_token", "vocab_size",
-        "hidden_size",         "intermediate_size",   "swiglu_limit",      "head_dim",
-        "num_attention_heads", "num_key_value_heads", "sliding_window",    "initial_context_length",
-        "rope_theta",          "rope_scaling_factor", "rope_ntk_alpha",    "rope_ntk_beta"};
-    void *step;
-    for (step = json_object_iter((json_t *)in->object); step != NULL;
-         step = json_object_iter_next((json_t *)in->object, step)) {
-        size_t i = 0;
-        while (i < 16 && strcmp(known[i], json_object_iter_key(step)) != 0) i++;
-        if (i == 16)
-            sinkproof_config_fail(in, json_object_iter_key(step),
-                                  "absent from the original layout");
+    json_t *object = (json_t *)in->object;
+    for (void *step = json_object_iter(object); step != NULL;
+         step = json_object_iter_next(object, step)) {
+        const char *key = json_object_iter_key(step);
+        if (!is_among(sinkproof_common_keys, key) && !is_among(own_keys, key))
+            sinkproof_config_fail(in, key, "absent from the original layout");
     }
 }
 
 static void read_config(sinkproof_config_reader *in) {
-    sinkproof_config *config = in->config;
     refuse_unknown_keys(in);
-    sinkproof_config_read_common(in);
-    sinkproof_config_read_size(in, "num_experts", &config->n_experts);
-    sinkproof_config_read_size(in, "experts_per_token", &config->n_chosen);
-    sinkproof_config_read_size(in, "initial_context_length", &config->yarn_original_context);
-    sinkproof_config_read_positive(in, "rope_theta", &config->rope_theta);
-    sinkproof_config_read_positive(in, "rope_scaling_factor", &config->yarn_factor);
-    sinkproof_config_read_positive(in, "rope_ntk_alpha", &config->yarn_beta_slow);
-    sinkproof_config_read_positive(in, "rope_ntk_beta", &config->yarn_beta_fast);
-    config->max_context = sinkproof_config_extended_context(config);
+    sinkproof_config_read_keys(in, sinkproof_common_keys);
+    sinkproof_config_read_keys(in, own_keys);
+    in->config->max_context = sinkproof_config_extended_context(in->config);
 }
 
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
@@ -103,13 +106,8 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
                        path);
         return NULL;
     }
-    json_t *out = sinkproof_config_make_common(c);
-    json_object_set_new(out, "num_experts", json_integer((json_int_t)c->n_experts));
-    json_object_set_new(out, "experts_per_token", json_integer((json_int_t)c->n_chosen));
-    json_object_set_new(out, "rope_scaling_factor", json_real(c->yarn_factor));
-    json_object_set_new(out, "rope_ntk_alpha", json_real(c->yarn_beta_slow));
-    json_object_set_new(out, "rope_ntk_beta", json_real(c->yarn_beta_fast));
-    return out;
+    json_t *out = sinkproof_config_make_keys(c, sinkproof_common_keys, json_object());
+    return sinkproof_config_make_keys(c, own_keys, out);
 }
 
 const sinkproof_container sinkproof_container_openai = {

@@ -124,38 +124,6 @@ static void check_containers(const char *spec) {
     sinkproof_model_close(source);
 }
 
-// A layout without a name for sinks: legal for a model that has none; for others one sentence, when
-// it is written and when it is read, and nothing is made.
-static void check_nameless(void) {
-    sinkproof_layout layout = *sinkproof_container_named("hf")->layout;
-    sinkproof_container container = *sinkproof_container_named("hf");
-    const sinkproof_writing how = {.dequantize = false};
-    const char told[] = "has no name for the weight sinks, which this model has";
-    sinkproof_model *with = NULL, *without = NULL;
-    sinkproof_error error = {""};
-    struct stat status;
-    sinkproof_matrix view;
-    layout.names[SINKPROOF_SINKS] = NULL;
-    container.layout = &layout;
-    if (!sinkproof_model_open("synthetic:tiny", &with, &error) ||
-        !sinkproof_model_open("synthetic:tiny,sink=off-by-one", &without, &error))
-        abort();
-    ok(!container.write(&container, with, path_of("nameless", ""), &how, &error) &&
-           strstr(error.text, told) != NULL && stat(path_of("nameless", ""), &status) != 0,
-       "model.config not written: %s", error.text);
-    ok(container.write(&container, without, path_of("nameless", ""), &how, &error),
-       "model.config written, since the model has none %s", error.text);
-    remove_directory(path_of("nameless", ""));
-    sinkproof_model reading = *with;
-    reading.container = &container;
-    const sinkproof_wanted wanted = {
-        .model = &reading, .slot = SINKPROOF_SINKS, .count = 1, .error = &error};
-    ok(!sinkproof_checkpoint_view(&wanted, &view) && strstr(error.text, told) != NULL,
-       "model.config not read: %s", error.text);
-    sinkproof_model_close(with);
-    sinkproof_model_close(without);
-}
-
 static void put_text(const char *directory, const char *file, const char *text) {
     FILE *stream = fopen(path_of(directory, file), "w");
     if (stream == NULL || fputs(text, stream) < 0 || fclose(stream) != 0) abort();
@@ -497,7 +465,6 @@ int main(void) {
     check_round_trip(tiny, "openai", "openai", false, "openai");
     check_round_trip(tiny, "bf16", "hf", true, "hf-bf16");
     check_containers(tiny);
-    check_nameless();
     check_mutations("hf", "model.layers", "self_attn.sinks", "mlp.experts.gate_up_proj_scales",
                     "mlp.experts.gate_up_proj_blocks");
     check_mutations("openai", "block", "attn.sinks", "mlp.mlp1_weight.scales",

@@ -5,6 +5,7 @@
 // (original, transformers 4 with rope_scaling, transformers 5 with rope_parameters) gives
 // the same numbers; one wrong key at a time gives an error that names it.
 #include "ref/model/container.h"
+#include "ref/model/fields.h"
 #include "tests/shared/tap.h"
 
 #include <stdint.h>
@@ -69,6 +70,31 @@ static char *replaced(const char *text, const char *from, const char *to) {
 static bool parse(const char *text, sinkproof_config *config, sinkproof_error *error) {
     error->text[0] = '\0';
     return sinkproof_config_parse(text, strlen(text), "config.json", config, error);
+}
+
+// Every number of a configuration is a row of the table: set through it, it is another
+// configuration, of another fingerprint but for the context's length; and it is written and read.
+static void check_fields(void) {
+    const sinkproof_field *field;
+    sinkproof_config released, other, back;
+    sinkproof_error error = {""};
+    sinkproof_config_named("gpt-oss-20b", &released);
+    char path[] = "/tmp/sinkproof-fields-XXXXXX";
+    int descriptor = mkstemp(path);
+    if (descriptor < 0) abort();
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
+        other = released;
+        double value = sinkproof_field_value(field, &released);
+        bool all = value == field->released && sinkproof_field_of(field->offset) == field;
+        sinkproof_field_set(field, &other, field->type == SINKPROOF_FIELD_BOOL ? 1 : 2 * value);
+        ok(all && !sinkproof_fields_equal(&released, &other) && !equal(&released, &other),
+           "model.config %s is a number of a configuration", field->name);
+        ok(sinkproof_config_write(path, &other, sinkproof_container_named("hf"), true, &error) &&
+               sinkproof_config_read(path, &back, &error) && equal(&other, &back),
+           "model.config %s is written and read %s", field->name, error.text);
+    }
+    close(descriptor);
+    unlink(path);
 }
 
 typedef struct mistake {
@@ -240,6 +266,7 @@ static void check_writing(const char *name) {
 }
 
 int main(void) {
+    check_fields();
     sinkproof_config config;
     sinkproof_error error;
     check_forms();

@@ -118,7 +118,8 @@ static void softmax(double *out, double *formula) {
         for (size_t j = 0; j < 3; j++) e_j[j] = exp(at(SINKPROOF_AT_A9_MAX, s_j[j] - m));
         for (size_t j = 0; j < 3; j++) z += e_j[j];
         for (size_t j = 0; j < 3; j++)
-            formula[i * (N + 1) + i + j] = at(SINKPROOF_AT_A9, e_j[j] / z);
+            formula[i * (N + 1) + i + j] =
+                at(SINKPROOF_AT_A9, at(SINKPROOF_AT_A9_UNNORM, e_j[j]) / z);
         formula[i * (N + 1) + N] = at(SINKPROOF_AT_A9, e_b / z);
     }
 }
@@ -149,7 +150,8 @@ static void rmsnorm(double *out, double *formula) {
         for (size_t c = 0; c < HIDDEN; c++) sum += x[t * HIDDEN + c] * x[t * HIDDEN + c];
         double inverse = 1 / sqrt(sum / (double)HIDDEN + 1e-5);
         for (size_t c = 0; c < HIDDEN; c++)
-            formula[t * HIDDEN + c] = at(SINKPROOF_AT_M1, x[t * HIDDEN + c] * inverse * scale[c]);
+            formula[t * HIDDEN + c] = at(
+                SINKPROOF_AT_M1, at(SINKPROOF_AT_M1_NORM, x[t * HIDDEN + c] * inverse) * scale[c]);
     }
 }
 
@@ -235,12 +237,12 @@ static void mixture(double *out, double *formula) {
 }
 
 int main(void) {
-    check("rmsnorm.forward", rmsnorm, 1);
+    check("rmsnorm.forward", rmsnorm, 2);
     check("attn.qkv", qkv, 1);
     check("rope.rotate", rope, 2);
     check("yarn.ramp", frequencies, 1);
     check("attn.score", scores, 2);
-    check("sink.alpha sink.alpha-sink sink.mass sink.stable", softmax, 3);
+    check("sink.alpha sink.alpha-sink sink.mass sink.stable", softmax, 4);
     check("sink.attn-values", values, 1);
     check("sink.attn-concat", output, 1);
     check("router.softmax-after router.topk", router, 2);

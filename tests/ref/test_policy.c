@@ -73,20 +73,50 @@ static void test_forms(void) {
         bool exact = strcmp(names[i], "openai-bf16") == 0 || strcmp(names[i], "hf-bf16") == 0;
         bool good = sinkproof_policy_admits_all(&p, sinkproof_definitions, &e);
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
-            for (int form = 1; sinkproof_form_name((sinkproof_formed)f, form) != NULL; form++)
-                good = good && sinkproof_policy_admits(&p, (sinkproof_formed)f, form) == !exact;
-        ok(good, "%s admits %s", names[i], exact ? "the definitions alone" : "every form");
+            for (int form = 1; sinkproof_form_name((sinkproof_formed)f, form) != NULL; form++) {
+                bool named = f == SINKPROOF_FORM_OF_A4_FREQ || f == SINKPROOF_FORM_OF_A4;
+                good = good &&
+                       sinkproof_policy_admits(&p, (sinkproof_formed)f, form) == (!exact && !named);
+            }
+        ok(good, "%s admits %s", names[i],
+           exact ? "the definitions alone" : "every form, and of A4 the definition");
     }
     sinkproof_policy p = policy_of("openai-bf16,A9.form=base-2|lse-gated,M8.form=tanh|tanh");
     ok(p.forms[SINKPROOF_FORM_OF_A9] ==
                (1u << SINKPROOF_A9_BASE_2 | 1u << SINKPROOF_A9_LSE_GATED) &&
            p.forms[SINKPROOF_FORM_OF_M4] == 1 && p.forms[SINKPROOF_FORM_OF_M8] == 2,
-       "forms are sets: %x %x %x", p.forms[0], p.forms[1], p.forms[2]);
+       "forms are sets: %x %x %x", p.forms[SINKPROOF_FORM_OF_A9], p.forms[SINKPROOF_FORM_OF_M4],
+       p.forms[SINKPROOF_FORM_OF_M8]);
     ok(!sinkproof_policy_admits_all(&p, sinkproof_definitions, &e) &&
            strstr(e.text, "A9.form=definition") != NULL,
        "the reference does not stand for other forms: %s", e.text);
     p = policy_of("f32,A9.form=any");
     ok(p.forms[SINKPROOF_FORM_OF_A9] == 31, "any is all five forms of A9");
+}
+
+// What the next operation may read unrounded, an exponential that errs more the larger its
+// argument.
+static void test_freedoms(void) {
+    sinkproof_policy p = policy_of("bf16,unrounded=A13|M12,exp=3ulp+0.62|x|");
+    size_t named = 0, any = 0;
+    for (int at = 0; at < SINKPROOF_POINT_COUNT; at++)
+        named += sinkproof_policy_unrounded(&p, (sinkproof_point)at);
+    ok(named == 2 && sinkproof_policy_unrounded(&p, SINKPROOF_AT_A13) &&
+           sinkproof_policy_unrounded(&p, SINKPROOF_AT_M12) && p.ulp[SINKPROOF_EXP] == 3 &&
+           p.exp_growth == 0.62,
+       "A13 and M12 may be read unrounded, and exp errs by 3 ulp and 0.62 for each unit");
+    p = policy_of("bf16,unrounded=any,unrounded=none,exp=3ulp+0.62|x|,exp=2");
+    ok(p.unrounded == 0 && p.exp_growth == 0, "none is none, and an error without growth has none");
+    p = policy_of("bf16,unrounded=any");
+    for (int at = 0; at < SINKPROOF_POINT_COUNT; at++)
+        any += sinkproof_policy_unrounded(&p, (sinkproof_point)at);
+    ok(any == 19 && !sinkproof_policy_unrounded(&p, SINKPROOF_AT_A4_COS) &&
+           !sinkproof_policy_unrounded(&p, SINKPROOF_AT_M5) &&
+           !sinkproof_policy_unrounded(&p, SINKPROOF_AT_A1_NORM),
+       "any is every point of a trace but M5 and M9: %zu", any);
+    const char *const *names = sinkproof_policy_names();
+    for (size_t i = 0; names[i] != NULL; i++) any -= policy_of(names[i]).unrounded != 0;
+    ok(any == 19, "no known policy reads what is not stored");
 }
 
 // Refused, with a sentence that contains `word`, and the result untouched.
@@ -112,19 +142,21 @@ static void test_file(void) {
                 sinkproof_point_what((sinkproof_point)i));
     fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
     fprintf(file,
-            "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\nweights=f16\n");
+            "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\nweights=f16\n"
+            "A4.freq.form=powers\nA4.form=scaled-first\n");
     fclose(file);
     ok(!sinkproof_policy_parse("@/tmp/sinkproof-test-policy", &p, &e) &&
            strstr(e.text, "yarn is missing") != NULL,
        "a file that leaves out a key is refused: %s", e.text);
     file = fopen(path, "a");
-    fprintf(file, "yarn=config\n");
+    fprintf(file, "yarn=config\nunrounded=none\n");
     fclose(file);
     bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
     ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
            p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
            p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && !p.ftz &&
-           p.weights == SINKPROOF_F16 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
+           p.forms[SINKPROOF_FORM_OF_A4] == 2 && p.unrounded == 0 && p.weights == SINKPROOF_F16 &&
+           p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
            p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
        "a complete file is read, and overrides refine it");
     file = fopen(path, "a");
@@ -149,6 +181,7 @@ int main(void) {
     test_difference("bf16", "bf16,yarn=config", "");
     test_overrides();
     test_forms();
+    test_freedoms();
     test_refusal("bf17", "openai-bf16");
     test_refusal("", "known are");
     test_refusal("f32,A99=bf16", "A4.freq");
@@ -168,6 +201,16 @@ int main(void) {
     test_refusal("f32,M4.form=sigmoid", "softmax-after");
     test_refusal("f32,A6.form=any", "M8.form");
     test_refusal("f32,tanh=0", "ulp");
+    test_refusal("f32,exp=2ulp+|x|", "2ulp+0.5|x|");
+    test_refusal("f32,exp=2ulp+0.5", "2ulp+0.5|x|");
+    test_refusal("f32,exp=2ulp+nan|x|", "2ulp+0.5|x|");
+    test_refusal("f32,exp=2ulp+1001|x|", "1000");
+    test_refusal("f32,tanh=2ulp+0.5|x|", "ulp");
+    test_refusal("f32,unrounded=M5", "M12");
+    test_refusal("f32,unrounded=A4.cos", "A13");
+    test_refusal("f32,unrounded=", "any");
+    test_refusal("f32,A4.freq.form=table", "running-product");
+    test_refusal("f32,A4.form=twice", "scaled-first");
     char longer[400];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';

@@ -11,7 +11,7 @@ from typing import Any
 from sinkproof._library import Error
 from sinkproof._model import Model
 from sinkproof._trace import Array, Trace, TraceError
-from sinkproof.adapters import Record, transformers, versions
+from sinkproof.adapters import Record, gpt_oss, transformers, versions
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._torch import Module
 
@@ -42,10 +42,19 @@ class Watched(Trace):
         self._one = arrays
 
 
+def engine_of(model: Module) -> Any:
+    """The adapter that knows how to watch it."""
+    for adapter in (transformers, gpt_oss):
+        if adapter.watches(model):
+            return adapter
+    raise TraceError("expected transformers' GptOssForCausalLM or OpenAI's gpt_oss.torch Transformer, found "
+                     f"{type(model).__name__}")
+
+
 @contextlib.contextmanager
 def trace(model: Module, points: Iterable[str] | None = None, *,
           checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
-    """Watches a transformers' GptOssForCausalLM for the time of a `with` block.
+    """Watches a model for the time of a `with` block: transformers' GptOssForCausalLM, OpenAI's Transformer.
 
     Yields a trace that is empty until the block ends, and then holds every point of the calls of
     `model` in it, any number of them: prompts at once, in pieces or a token at a time through a
@@ -56,16 +65,13 @@ def trace(model: Module, points: Iterable[str] | None = None, *,
     Raises TraceError, from the model's call, on what cannot be traced. When the block raises, the
     trace stays empty; afterwards nothing of the watcher remains in the model.
     """
-    import torch
-    if not isinstance(model, torch.nn.Module) or not transformers.is_gpt_oss(model):
-        raise TraceError(f"expected transformers' GptOssForCausalLM, found {type(model).__name__}")
+    engine = engine_of(model)
     opened = Model(checkpoint) if checkpoint is not None and not isinstance(checkpoint, Model) else checkpoint
     words = None if points is None else tuple(points)
     batches, found = Batches(lambda: Record(opened, words)), Watched()
-    with transformers.Watcher(model, batches):
+    with engine.Watcher(model, batches):
         yield found
-    said = {"engine": transformers.Engine.title, **versions(transformers.Engine.packages),
-            **transformers.metadata_of(model)}
+    said = {"engine": engine.Engine.title, **versions(engine.Engine.packages), **engine.metadata_of(model)}
     if not batches.records:
         raise TraceError("the model was not called: there is nothing to trace")
     found.take([record.trace(said) for record in batches.records if record.tokens])

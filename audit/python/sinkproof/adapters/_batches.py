@@ -57,14 +57,23 @@ class Batch:
             if self.real[b] and record.wants(point, layer):
                 record.keep(point, values[b, self.real[b]], layer)
 
-    def keep_by_head(self, point: str, values: Tensor, layer: int, sink: bool) -> None:
-        """[batch, heads, n, K], and the sink's column beside them; K as a cache gives it.
+    def first_slot(self, n_keys: int) -> int:
+        """Of K columns of keys as a cache gives them, the slot of the first.
 
         A cache that has room for all keys has slot j in column j, and columns without a key behind
         them; one that slides has the last K slots.
         """
+        return max(self.slots - n_keys, 0)
+
+    def new_keys(self, keys_bgkd: Tensor) -> Tensor:
+        """[batch, n, kv_heads, head_dim]: those of the running call."""
+        end = self.slots - self.first_slot(keys_bgkd.shape[2])
+        return keys_bgkd[:, :, end - self.n:end].transpose(1, 2)
+
+    def keep_by_head(self, point: str, values: Tensor, layer: int, sink: bool) -> None:
+        """[batch, heads, n, K], and the sink's column beside them; K as a cache gives it."""
         n_keys, end = values.shape[-1] - int(sink), self.slots
-        first = 0 if n_keys >= end else end - n_keys
+        first = self.first_slot(n_keys)
         for b, record in enumerate(self.records):
             if self.real[b] and record.wants(point, layer):
                 keys = self.positions[b][first:] + [-1] * (first + n_keys - end)

@@ -40,7 +40,8 @@ from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, Router
 MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")  # of a cache's rows and slots
 
 
-def is_gpt_oss(model: Module) -> bool:
+def watches(model: Module) -> bool:
+    """Whether it is a model that the Watcher below knows."""
     return "GptOssForCausalLM" in {parent.__name__ for parent in type(model).__mro__}
 
 
@@ -190,10 +191,10 @@ class Watcher(Hooks):
         self.undo.callback(lambda: (own.clear(), own.update(kept)))
 
     def keep_attention(self, layer: int, query: Tensor, key: Tensor, output: Tensor) -> None:
-        n = query.shape[2]
-        self.keep("A4.q", query.transpose(1, 2), layer)
-        self.keep("A4.k", key[:, :, -n:].transpose(1, 2), layer)
-        self.keep("A11", output, layer)
+        if self.batch is not None:
+            self.keep("A4.q", query.transpose(1, 2), layer)
+            self.keep("A4.k", self.batch.new_keys(key), layer)
+            self.keep("A11", output, layer)
 
     def eager_forward(self, eager: Callable[..., Any]) -> Callable[..., Any]:
         def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:

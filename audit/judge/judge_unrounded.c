@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Values that a next operation may read before they are rounded (bound.unrounded). A compiler that
+// fuses two operations stores the rounded value and hands on what it still holds. So the sets of
+// such a point are computed without its last rounding; the trace is compared with them rounded; and
+// what goes on is the hull of the stored value and of all that rounds to it and is in the set.
+#include "audit/judge/judge_internal.h"
+
+#include <math.h>
+
+sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy) {
+    sinkproof_policy before = *policy;
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
+        if (sinkproof_policy_unrounded(policy, (sinkproof_point)p))
+            before.at[p] = (sinkproof_rounding){SINKPROOF_REAL, false};
+    return before;
+}
+
+bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point) {
+    sinkproof_point at;
+    return pass->policy->unrounded != 0 && sinkproof_trace_rounding(point, &at) &&
+           sinkproof_policy_unrounded(pass->policy, at);
+}
+
+sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
+                                          sinkproof_trace_point point, sinkproof_honest x) {
+    sinkproof_setting s = sinkproof_setting_for(pass->policy, 1, pass->options->rate);
+    sinkproof_point at = SINKPROOF_AT_T0;
+    sinkproof_trace_rounding(point, &at);
+    return sinkproof_honest_at(&s, at, x);
+}
+
+sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                                   double v, sinkproof_honest unrounded) {
+    sinkproof_point at = SINKPROOF_AT_T0;
+    sinkproof_trace_rounding(point, &at);
+    return sinkproof_honest_read(pass->policy->at[at].format, v, unrounded);
+}
+
+// The hull of x and of x rounded: which of the two is a choice that an engine makes once.
+sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
+                                            sinkproof_trace_point point,
+                                            sinkproof_honest unrounded) {
+    sinkproof_honest stored = sinkproof_after_rounding(pass, point, unrounded);
+    double moved = fabs(stored.mid - unrounded.mid);
+    stored = sinkproof_honest_hull(stored, unrounded);
+    stored.var = stored.spread = unrounded.var;
+    stored.bias = fmax(stored.bias, unrounded.bias) + moved;
+    return stored;
+}

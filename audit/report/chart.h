@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Pictures of a page, as SVG inside of it: lines over a logarithmic axis, a histogram of errors in
+// ulp, a heat map of attention weights with the sink in a column of its own.
+#ifndef SINKPROOF_CHART_H
+#define SINKPROOF_CHART_H
+
+#include "audit/judge/judge.h"
+
+#include <stdio.h>
+
+enum { SINKPROOF_CHART_LINES = 3 };
+
+// One place on the horizontal axis with a value on each line; what is not positive is left out.
+typedef struct sinkproof_chart_place {
+    char name[40]; // "03.A13"
+    double at;     // layer 3 is 3, its second half 3.5
+    double value[SINKPROOF_CHART_LINES];
+} sinkproof_chart_place;
+
+// Lines over the places, the vertical axis logarithmic; names: of the lines. False when no two
+// places have a value: nothing is drawn.
+bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_LINES], size_t n,
+                           const sinkproof_chart_place *places);
+
+// Bars an octave wide, the share of all elements each; 0 in a bar of its own.
+void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_histogram *histogram);
+
+// weight(query, key) in 0 .. 1, keys columns from `first` on; the sink's share to the left of them.
+typedef struct sinkproof_chart_heat {
+    size_t queries, keys, first;
+    double (*weight)(const void *context, size_t query, size_t key);
+    double (*sink)(const void *context, size_t query);
+    const void *context;
+} sinkproof_chart_heat;
+
+void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *map);
+
+#endif

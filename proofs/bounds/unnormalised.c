@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Exponentials that are rounded before they meet the values, and divided by their sum afterwards
+// (bound.unnormalised): what kernels do whose matrix unit takes narrow operands. The sum is made of
+// the exponentials as they were, the sink's among them, which meets no value.
+#include "proofs/bounds/softmax_row.h"
+
+//> bound.unnormalised
+bool sinkproof_rounds_exponentials(const softmax_row *row, sinkproof_point point) {
+    bool rounded = row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format != SINKPROOF_REAL;
+    return rounded && point == SINKPROOF_AT_A9 && (row->quotient || row->lse_gated);
+}
+
+// Which steps the exponential is rounded to hangs on what was subtracted. The definition subtracts
+// the row's maximum: where that is known the rounding is applied to the ends.
+static bool knows_the_shift(const softmax_row *row) {
+    return row->m_lo == row->m_hi && !row->base_2 && !row->running && !row->lse_gated;
+}
+
+// Else it is one rounding of some number: u of itself, and what underflows. The shift is at most
+// the maximum, so that an underflow is no larger under the maximum than it was.
+static sinkproof_honest rounded_somehow(sinkproof_format format, sinkproof_honest e) {
+    double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50), lost = sinkproof_underflow(format);
+    e.lo = fmax(e.lo * (1 - u) - lost, 0), e.hi = e.hi * (1 + u) + lost;
+    e.likely_lo = fmax(e.likely_lo * (1 - u) - lost, 0);
+    e.likely_hi = e.likely_hi * (1 + u) + lost;
+    e.var += e.mid * e.mid * u * u / 3;
+    return e;
+}
+
+sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, double var) {
+    const numerator *n = &row->e_j[j];
+    sinkproof_honest e = {.lo = n->lo,
+                          .hi = n->hi,
+                          .likely_lo = n->likely_lo,
+                          .likely_hi = n->likely_hi,
+                          .mid = n->mid,
+                          .var = n->mid * n->mid * var};
+    if (n->hi == 0 || !(n->hi < INFINITY)) return e; // masked, or nothing is known
+    if (knows_the_shift(row)) return sinkproof_honest_at(row->s, SINKPROOF_AT_A9_UNNORM, e);
+    return rounded_somehow(row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format, e);
+}
+
+// The rounded one above, the one that was rounded below.
+range sinkproof_kept_share(range kept, range e, range others) {
+    double largest = e.hi + others.hi, least = e.lo + others.lo;
+    return (range){kept.lo > 0 ? kept.lo / largest : 0,
+                   isfinite(kept.hi) ? kept.hi / least : INFINITY};
+}
+//< bound.unnormalised

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What an operation reads where the value was stored rounded and may still be at hand unrounded
+// (bound.unrounded).
+#include "proofs/bounds/bounds.h"
+
+//> bound.unrounded
+// The numbers that round to v lie within half a step to either side; towards zero the step below a
+// power of two is the smaller one.
+static void rounds_to(sinkproof_format format, double v, double *lo, double *hi) {
+    double size = fabs(v), outward = sinkproof_ulp(format, size) / 2;
+    double inward = size > 0 ? sinkproof_ulp(format, sinkproof_down(size)) / 2 : outward;
+    *lo = sinkproof_add_down(v, v > 0 ? -inward : -outward);
+    *hi = sinkproof_add_up(v, v < 0 ? inward : outward);
+}
+
+// The emulation reads what is stored; the distance to what may be at hand is the same whenever it
+// is read, hence systematic.
+sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
+                                       sinkproof_honest unrounded) {
+    sinkproof_honest x = sinkproof_known(v);
+    double lo = v, hi = v;
+    if (format == SINKPROOF_REAL || !isfinite(v)) return x;
+    rounds_to(format, v, &lo, &hi);
+    lo = fmax(lo, unrounded.lo), hi = fmin(hi, unrounded.hi);
+    if (!(lo <= hi)) return x; // the engine holds another number: it was convicted
+    x.lo = x.likely_lo = fmin(v, lo), x.hi = x.likely_hi = fmax(v, hi);
+    x.bias = fmax(hi - v, v - lo);
+    return x;
+}
+//< bound.unrounded
