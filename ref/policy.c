@@ -57,26 +57,21 @@ enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUM
 static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
     //                f32      operands openai   hf       bf16     f16
     AT(T0)         = {F32,     F32,     BF16,    BF16,    BF16,    F16},
-    AT(A1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A2)         = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR},
     AT(A4_FREQ)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
     AT(A4_ANGLE)   = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
-    AT(A4_CONC)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A4_COS)     = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
-    AT(A4_SCALED)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A4_PROD)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
     AT(A4)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A5)         = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
     AT(A6)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A8)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A9_MAX)     = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
-    AT(A9_UNNORM)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(A9)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A11)        = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A12)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A13)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
-    AT(M1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(M1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(M2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(M4)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
@@ -94,25 +89,46 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
     AT(M11_SUM)    = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR},
     AT(M11)        = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(M12)        = {F32,     F32,     BF16,    BF16,    BF16,    F16},
-    AT(F1_NORM)    = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT},
     AT(F1)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(F2)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
 };
 // clang-format on
+
+// Engines whose bfloat16 differs from the column bf16 at a few points:
+//
+// mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
+//                concentration meets the vector, rounded, and the table has none of it. Every
+//                operation of the rotation, the scores and the mixture leaves bf16, but the sum
+//                over experts. Its exp is 2^(x log2 e) with that product rounded. A concentration
+//                rounded to bf16 (A4.conc=bf16) is a mistake, as a rounded 1.702 is.
+// vllm-bf16      vLLM on a processor. One kernel adds the residual and takes the norm: the mean
+//                square is of the sum before it is rounded. Attention is one pass with a running
+//                maximum; its exponentials are rounded where the matrix unit takes bf16. Norms may
+//                round before their weight.
+static const char mlx[] =
+    "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
+    "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
+    "M4=bf16,M6=bf16,M10=bf16,M11.prod=bf16,M11.sum=real,M11=bf16,F2=bf16,exp=3ulp+0.62|x|";
+static const char vllm_bf16[] =
+    "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
+    "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
 
 static const struct known_policy {
     const char *name;
     int column;
     sinkproof_format inside;
     bool exact;
+    const char *refined; // overrides of the column; NULL: none
 } known[] = {
-    {"real-f64", NO_COLUMN, SINKPROOF_F64, false},
-    {"f32", OF_F32, SINKPROOF_F32, false},
-    {"bf16-operands", OF_OPERANDS, SINKPROOF_F32, false},
-    {"openai-bf16", OF_OPENAI, SINKPROOF_F32, true},
-    {"hf-bf16", OF_HF, SINKPROOF_F32, true},
-    {"bf16", OF_BF16, SINKPROOF_F32, false},
-    {"f16", OF_F16, SINKPROOF_F32, false},
+    {"real-f64", NO_COLUMN, SINKPROOF_F64, false, NULL},
+    {"f32", OF_F32, SINKPROOF_F32, false, NULL},
+    {"bf16-operands", OF_OPERANDS, SINKPROOF_F32, false, NULL},
+    {"openai-bf16", OF_OPENAI, SINKPROOF_F32, true, NULL},
+    {"hf-bf16", OF_HF, SINKPROOF_F32, true, NULL},
+    {"mlx", OF_BF16, SINKPROOF_F32, true, mlx},
+    {"vllm-bf16", OF_BF16, SINKPROOF_F32, false, vllm_bf16},
+    {"bf16", OF_BF16, SINKPROOF_F32, false, NULL},
+    {"f16", OF_F16, SINKPROOF_F32, false, NULL},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 
@@ -137,8 +153,9 @@ static const struct formed_text {
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
-    static const char *const names[] = {"real-f64", "f32",  "bf16-operands", "openai-bf16",
-                                        "hf-bf16",  "bf16", "f16",           NULL};
+    static const char *const names[] = {"real-f64", "f32", "bf16-operands", "openai-bf16",
+                                        "hf-bf16",  "mlx", "vllm-bf16",     "bf16",
+                                        "f16",      NULL};
     _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
     return names;
 }
@@ -181,8 +198,10 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
     return true;
 }
 
-bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point) {
-    return (policy->unrounded >> point & 1) != 0;
+bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy) {
+    bool any = false;
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) any = any || policy->unrounded[p];
+    return any;
 }
 
 bool sinkproof_point_is_read(sinkproof_point point) {
@@ -212,14 +231,14 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         }
         policy->inside = known[k].inside;
         policy->exp_growth = 0;
-        policy->unrounded = 0;
+        memset(policy->unrounded, 0, sizeof policy->unrounded);
         policy->weights = SINKPROOF_REAL;
         policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
             policy->forms[f] = forms_of((sinkproof_formed)f, known[k].exact);
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
-        return true;
+        return known[k].refined == NULL || sinkproof_policy_refine(known[k].refined, policy, NULL);
     }
     return false;
 }

@@ -13,7 +13,6 @@
 #include "ref/round.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 typedef struct sinkproof_rounding {
     sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
@@ -62,7 +61,7 @@ typedef struct sinkproof_policy {
     double ulp[SINKPROOF_FUNCTION_COUNT];
     double exp_growth; // exp errs by so many ulp more for each unit of its argument's size
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
-    uint64_t unrounded;       // bits 1 << point: a next operation may read it before it is rounded
+    bool unrounded[SINKPROOF_POINT_COUNT];  // a next operation may read it before it is rounded
     sinkproof_format weights; // as an engine keeps them; REAL: as the container has them
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
@@ -71,10 +70,14 @@ typedef struct sinkproof_policy {
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp+0.5|x|][,A9.form=any|FORM[|FORM]...]
 // [,inside=f32|f64][,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]
 // [,unrounded=none|any|POINT[|POINT]...]".
-// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16 (exact), bf16, f16 (generic); or @FILE,
-// which states a policy in full, one KEY=VALUE a line. Errors name the offending word and list what
-// is known. Source: DESIGN, "Three meanings of one model".
+// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, mlx (exact), vllm-bf16, bf16, f16
+// (generic); or @FILE, which states a policy in full, one KEY=VALUE a line. Errors name the
+// offending word and list what is known. Source: DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
+
+// Overrides as above, applied to a policy.
+bool sinkproof_policy_refine(const char *overrides, sinkproof_policy *policy,
+                             sinkproof_error *error);
 
 // The known names, NULL-terminated, narrowest first.
 const char *const *sinkproof_policy_names(void);
@@ -93,10 +96,10 @@ extern const int sinkproof_definitions[SINKPROOF_FORMED_COUNT];
 bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
                                  const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error);
 
-// May a next operation read `point` before it is rounded? Only tensors of a trace are meant, and
-// not M5 and M9: there the bias is all that follows, and an optional rounding says the same.
-bool sinkproof_policy_unrounded(const sinkproof_policy *policy, sinkproof_point point);
-bool sinkproof_point_is_read(sinkproof_point point); // may be named so
+// Points that a next operation may read before they are rounded are tensors of a trace, but for M5
+// and M9: there the bias is all that follows, and an optional rounding says the same.
+bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy); // any point
+bool sinkproof_point_is_read(sinkproof_point point);                   // may be named so
 
 // x rounded as `policy` says at `point` (an optional rounding happens).
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);

@@ -150,19 +150,19 @@ static bool unknown_read(const char *word, sinkproof_error *error) {
 }
 
 // "none", "any", or names with | between.
-static bool parse_unrounded(char *value, uint64_t *unrounded, sinkproof_error *error) {
-    uint64_t named = 0;
+static bool parse_unrounded(char *value, bool *unrounded, sinkproof_error *error) {
+    bool named[SINKPROOF_POINT_COUNT] = {false};
     for (char *word; (word = strsep(&value, "|")) != NULL;) {
-        uint64_t these = 0;
-        for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
-            if (sinkproof_point_is_read((sinkproof_point)p) &&
-                (strcmp(word, sinkproof_point_name((sinkproof_point)p)) == 0 ||
-                 strcmp(word, "any") == 0))
-                these |= UINT64_C(1) << p;
-        if (these == 0 && strcmp(word, "none") != 0) return unknown_read(word, error);
-        named |= these;
+        bool known = strcmp(word, "none") == 0, any = strcmp(word, "any") == 0;
+        for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+            const char *name = sinkproof_point_name((sinkproof_point)p);
+            bool meant =
+                sinkproof_point_is_read((sinkproof_point)p) && (any || strcmp(word, name) == 0);
+            named[p] = named[p] || meant, known = known || meant;
+        }
+        if (!known) return unknown_read(word, error);
     }
-    *unrounded = named;
+    memcpy(unrounded, named, sizeof named);
     return true;
 }
 
@@ -192,7 +192,7 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     }
     if (strcmp(word, "weights") == 0) return parse_weights(value, &policy->weights, error);
     if (strcmp(word, "ftz") == 0) return parse_ftz(value, &policy->ftz, error);
-    if (strcmp(word, "unrounded") == 0) return parse_unrounded(value, &policy->unrounded, error);
+    if (strcmp(word, "unrounded") == 0) return parse_unrounded(value, policy->unrounded, error);
     return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
                                        : parse_yarn(value, &policy->yarn_truncate, error);
 }
@@ -256,6 +256,23 @@ static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_err
     return sinkproof_fail(error, "unknown policy '%s': known are %s, or @FILE", word, list);
 }
 
+// `rest` is taken apart in place.
+static bool parse_overrides(char *rest, sinkproof_policy *policy, sinkproof_error *error) {
+    size_t key;
+    for (char *word; (word = strsep(&rest, ",")) != NULL;)
+        if (!parse_override(word, policy, &key, error)) return false;
+    return true;
+}
+
+bool sinkproof_policy_refine(const char *overrides, sinkproof_policy *policy,
+                             sinkproof_error *error) {
+    char *words = strdup(overrides);
+    if (words == NULL) return sinkproof_fail(error, "no memory for a policy");
+    bool good = parse_overrides(words, policy, error);
+    free(words);
+    return good;
+}
+
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error) {
     sinkproof_policy parsed;
     if (strlen(text) >= sizeof parsed.name)
@@ -266,10 +283,7 @@ bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproo
     strcpy(parsed.name, text);
     strcpy(words, text);
     char *rest = words, *word = strsep(&rest, ",");
-    size_t key;
-    if (!parse_base(word, &parsed, error)) return false;
-    while ((word = strsep(&rest, ",")) != NULL)
-        if (!parse_override(word, &parsed, &key, error)) return false;
+    if (!parse_base(word, &parsed, error) || !parse_overrides(rest, &parsed, error)) return false;
     *policy = parsed;
     return true;
 }

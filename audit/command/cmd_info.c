@@ -359,9 +359,9 @@ static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) 
 
 static void print_unrounded(const sinkproof_policy *policy) {
     const char *between = "";
-    printf("%-10s = %s", "unrounded", policy->unrounded == 0 ? "none" : "");
+    printf("%-10s = %s", "unrounded", sinkproof_policy_reads_unrounded(policy) ? "" : "none");
     for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
-        if (!sinkproof_policy_unrounded(policy, (sinkproof_point)p)) continue;
+        if (!policy->unrounded[p]) continue;
         printf("%s%s", between, sinkproof_point_name((sinkproof_point)p));
         between = "|";
     }

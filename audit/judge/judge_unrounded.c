@@ -12,15 +12,13 @@
 sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy) {
     sinkproof_policy before = *policy;
     for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
-        if (sinkproof_policy_unrounded(policy, (sinkproof_point)p))
-            before.at[p] = (sinkproof_rounding){SINKPROOF_REAL, false};
+        if (policy->unrounded[p]) before.at[p] = (sinkproof_rounding){SINKPROOF_REAL, false};
     return before;
 }
 
 bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point) {
     sinkproof_point at;
-    return pass->policy->unrounded != 0 && sinkproof_trace_rounding(point, &at) &&
-           sinkproof_policy_unrounded(pass->policy, at);
+    return sinkproof_trace_rounding(point, &at) && pass->policy->unrounded[at];
 }
 
 sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
