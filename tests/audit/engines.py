@@ -55,7 +55,7 @@ def synth_words(run, directory):
 
 
 def trace_words(told, run, directory, out):
-    return [python_of(told["name"]) or "python", "-m", "sinkproof.trace", told["name"], directory,
+    return [python_of(told["name"]) or "python", "-m", "sinkproof.trace", told["name"].replace("_", "-"), directory,
             "--tokens", run["tokens"], "--out", out, *run["options"]]
 
 
@@ -99,11 +99,14 @@ def judged(directory, trace, policy):
         return process.returncode, {"said": process.stderr.strip()}
 
 
-def metadata(trace):
-    """The head of a safetensors file says who wrote it."""
+def version(trace):
+    """What the head of a trace says of the engine and of what runs below it: "0.32.2, mlx 0.32.4"."""
     with open(trace, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        return json.loads(file.read(size)).get("__metadata__", {})
+        head = json.loads(file.read(size)).get("__metadata__", {})
+    below = [f"{key} {value}" for key, value in sorted(head.items())
+             if key not in ("version", "format") and re.fullmatch(r"\d+(\.\w+)+(\+\w+)?", value)]
+    return ", ".join([head.get("version", ""), *below])
 
 
 def observe(told, run, work, directories):
@@ -119,9 +122,8 @@ def observe(told, run, work, directories):
     ran = command(trace_words(told, run, directory, trace), **run.get("environment", {}))
     if ran.returncode:
         return {"exit": 3, "said": (ran.stderr.strip().splitlines() or ["(nothing said)"])[-1].replace(directory, "model")}
-    head = metadata(trace)
     code, report = judged(directory, trace, run["policy"])
-    found = {"version": head.get("version", ""), "exit": code, "verdict": VERDICTS.get(code, "?"),
+    found = {"version": version(trace), "exit": code, "verdict": VERDICTS.get(code, "?"),
              "outside": points_of(report), "suspicious": doubted(report)}
     first = next((r.get("first_divergence") for r in report.get("results", [])[:1]), None)
     found["first"] = first

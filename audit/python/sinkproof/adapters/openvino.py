@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""OpenVINO on the model that optimum-intel exports from a checkpoint, with results added to it.
+
+    python -m sinkproof.trace openvino MODEL --tokens 5,1,7 --precision f32 --out trace.safetensors
+
+Every point but A6, A9 and A10, which live in the fused attention. The exported model computes every
+expert for every token: M6, M8 and M10 are the rows of those that its top k chose. Its tensors are float32
+whatever the kernels inside compute in; --precision is the runtime's hint, and what it takes unasked when
+nothing is said depends on the processor. --ir keeps the export, or takes one that is there.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sinkproof.adapters import Adapter, Record, TraceError
+
+# The name of an operation without "__module.model.layers.L", and the point that it computes.
+LAYERS = [(r"\.input_layernorm/aten::mul/Multiply_1$", "A1"),
+          (r"\.self_attn\.q_proj/ov_ext::linear/Add$", "A2.q"), (r"\.self_attn\.k_proj/ov_ext::linear/Add$", "A2.k"),
+          (r"\.self_attn\.v_proj/ov_ext::linear/Add$", "A2.v"),
+          (r"\.self_attn/aten::reshape/Reshape_3$", "A11"), (r"\.self_attn\.o_proj/ov_ext::linear/Add$", "A12"),
+          (r"/aten::add/Add$", "A13"), (r"\.post_attention_layernorm/aten::mul/Multiply_1$", "M1"),
+          (r"\.mlp\.router/aten::linear/Add$", "M2"), (r"\.mlp\.router/aten::topk/TopK$", "M3"),
+          (r"\.mlp\.router/aten::softmax/Softmax$", "M4"), (r"\.mlp\.experts/aten::add/Add$", "M6"),
+          (r"\.mlp\.experts/aten::mul/Multiply_2$", "M8"), (r"\.mlp\.experts/aten::add/Add_2$", "M10"),
+          (r"\.mlp/aten::reshape/Reshape_1$", "M11"), (r"/aten::add/Add_1$", "M12")]
+WHOLE = [(r"^__module\.model\.embed_tokens/.*Gather$", "T0"), (r"^__module\.model\.norm/aten::mul/Multiply_1$", "F1")]
+BY_HEAD = ("A4.q", "A4.k")         # [1, heads, n, head_dim]
+BY_EXPERT = ("M6", "M8", "M10")    # [experts, n, width]
+
+
+class Engine(Adapter):
+    title = "OpenVINO, model by optimum-intel"
+    install = "pip install openvino optimum-intel torch; pip uninstall torchvision, where it is of another build"
+    packages = ("openvino", "optimum-intel", "transformers")
+
+    @classmethod
+    def add_options(cls, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--precision", choices=["default", "f32", "bf16", "f16"], default="default",
+                            help="the hint of what to compute in")
+        parser.add_argument("--cache-precision", choices=["default", "f32", "bf16", "f16", "u8"], default="default",
+                            help="what keys and values are kept in")
+        parser.add_argument("--mode", choices=["default", "accuracy", "performance"], default="default",
+                            help="the hint of what matters")
+        parser.add_argument("--weights", choices=["plain", "int8", "int4"], default="plain",
+                            help="what optimum-intel makes of them when it exports")
+        parser.add_argument("--ir", metavar="DIR", help="keep the exported model here; take it when it is there")
+
+    def __init__(self, model: str, options: argparse.Namespace) -> None:
+        super().__init__(model, options)
+        import openvino
+        self.work = tempfile.TemporaryDirectory()
+        folder = options.ir or os.path.join(self.work.name, "ir")
+        if not os.path.isfile(os.path.join(folder, "openvino_model.xml")):
+            self.export(folder)
+        with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
+            self.n_heads = json.load(file)["num_attention_heads"]
+        core = openvino.Core()
+        network = core.read_model(os.path.join(folder, "openvino_model.xml"))
+        self.names = self.tap(network)
+        hints = {"INFERENCE_PRECISION_HINT": options.precision, "KV_CACHE_PRECISION": options.cache_precision,
+                 "EXECUTION_MODE_HINT": options.mode.upper()}
+        self.compiled = core.compile_model(network, "CPU", {key: value for key, value in hints.items()
+                                                            if value.lower() != "default"})
+        self.request = self.compiled.create_infer_request()
+        self.seen = 0
+
+    def export(self, folder: str) -> None:
+        """As optimum-intel does it; what it and its libraries print is no part of the result."""
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        with open(os.devnull, "w", encoding="ascii") as nothing, contextlib.redirect_stdout(nothing):
+            from optimum.intel import OVModelForCausalLM, OVWeightQuantizationConfig
+            bits = {"plain": None, "int8": 8, "int4": 4}[self.options.weights]
+            how: dict[str, Any] = {"load_in_8bit": False} if bits is None else {
+                "quantization_config": OVWeightQuantizationConfig(bits=bits)}
+            network = OVModelForCausalLM.from_pretrained(self.model, export=True, compile=False, **how)
+            network.save_pretrained(folder)
+
+    def tap(self, network: Any) -> list[tuple[str, int | None]]:
+        """(point, layer) of each result, in the order of the results; None is not a point."""
+        found: list[tuple[Any, str, int | None]] = []
+        for operation in network.get_ordered_ops():
+            name = operation.get_friendly_name()
+            layer = re.match(r"__module\.model\.layers\.(\d+)(.*)$", name)
+            if layer and self.joins_halves(operation):
+                heads = operation.get_output_partial_shape(0)[1].get_length()
+                found.append((operation.output(0), "A4.q" if heads == self.n_heads else "A4.k", int(layer[1])))
+            places = LAYERS if layer else WHOLE
+            for pattern, point in places:
+                if re.match(pattern, layer[2] if layer else name):
+                    number = int(layer[1]) if layer else None
+                    found.append((operation.output(1 if point == "M3" else 0), point, number))
+        if not any(point == "A11" for _, point, _ in found):
+            raise TraceError(f"{self.model}: the exported model has no operations of the names that are known")
+        network.add_outputs([output for output, _, _ in found])
+        return [("F2", None), *((point, number) for _, point, number in found)]
+
+    @staticmethod
+    def joins_halves(operation: Any) -> bool:
+        """The end of a rotation: its two halves, a difference and a sum, side by side."""
+        return operation.get_type_name() == "Concat" and [
+            operation.input_value(at).get_node().get_type_name() for at in range(operation.get_input_size())
+        ] == ["Subtract", "Add"]
+
+    def feed(self, tokens: Sequence[int], record: Record) -> None:
+        record.begin(tokens)
+        n, end = len(tokens), self.seen + len(tokens)
+        given = {"input_ids": np.array([list(tokens)]), "attention_mask": np.ones((1, end), np.int64),
+                 "position_ids": np.arange(self.seen, end)[None], "beam_idx": np.zeros(1, np.int32)}
+        known = {name for tensor in self.compiled.inputs for name in tensor.get_names()}
+        self.request.infer({name: value for name, value in given.items() if name in known})
+        self.seen = end
+        values = {place: np.array(self.request.get_output_tensor(at).data) for at, place in enumerate(self.names)}
+        for (point, layer), value in values.items():
+            self.keep(record, point, layer, value, values, n)
+
+    def keep(self, record: Record, point: str, layer: int | None, value: Any, values: Any, n: int) -> None:
+        if point in BY_HEAD:
+            value = value[0].transpose(1, 0, 2)
+        elif point in BY_EXPERT:
+            chosen = values["M3", layer].reshape(n, -1)
+            value = value.reshape(-1, n, value.shape[-1])[chosen, np.arange(n)[:, None]]
+        elif point == "M3":
+            value = value.reshape(n, -1).astype(np.int32)
+        else:
+            value = value.reshape(n, -1)
+        record.keep(point, value, layer)
+
+    def metadata(self) -> dict[str, str]:
+        hints = [f"{key}={self.compiled.get_property(key)}" for key in
+                 ("INFERENCE_PRECISION_HINT", "KV_CACHE_PRECISION", "EXECUTION_MODE_HINT")]
+        return {"dtype": "float32 between operations", "hints": ", ".join(hints), "weights": self.options.weights}
+
+    def close(self) -> None:
+        self.work.cleanup()
