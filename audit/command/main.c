@@ -16,6 +16,8 @@ static const sinkproof_command commands[] = {
     {"verify", "check the equations: exact, enclosed, worst error against bound",
      sinkproof_cmd_verify},
     {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
+    {"audit", "what a choice of precision costs: error by layer and point, error budget",
+     sinkproof_cmd_audit},
     {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
      sinkproof_cmd_curve},
     {"bench", "how fast: kernels and the whole model against the machine's limits",
