@@ -144,8 +144,9 @@ static bool take_alignment(sinkproof_cursor *in, sinkproof_gguf *file) {
     if (good && (double)file->alignment == value && (file->alignment & (file->alignment - 1)) == 0)
         return true;
     char found[64];
-    return sinkproof_cursor_fail(in, "key general.alignment: expected a power of two, found %s",
-                                 sinkproof_gguf_shown(pair, found, sizeof found));
+    return sinkproof_cursor_fail(
+        in, "key general.alignment: expected a power of two up to 2^30, found %s",
+        sinkproof_gguf_shown(pair, found, sizeof found));
 }
 
 static bool take_header(sinkproof_cursor *in, sinkproof_gguf *file) {
