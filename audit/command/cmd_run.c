@@ -189,7 +189,8 @@ static const struct argp parser = {
     .help_filter = complete_help,
     .args_doc = "MODEL --tokens IDS",
     .doc = "Runs the model on the tokens and prints the largest logits after the last one."
-           "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
+           "\vMODEL is a directory, a .gguf file or "
+           "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
            "are looked at first, once, all but MXFP4's codes: an infinity or a NaN is refused, but "
            "for sinks of -infinity. Engine fast takes a head_dim up to 1024 and sinks of one logit "
            "a head.",
