@@ -198,11 +198,12 @@ Theorem bound_form_scaled_first (a b γ φ a' b' c' s' q η Ec Es : R) (t : node
   0 <= q -> 0 <= η -> honest t -> Permutation (products t) [(a', c'); (- b', s')] ->
   Rabs (a' - γ * a) <= q * Rabs (γ * a) + η -> Rabs (b' - γ * b) <= q * Rabs (γ * b) + η ->
   Rabs (c' - cos φ) <= Ec -> Rabs (s' - sin φ) <= Es ->
+  let Ea := q * Rabs (γ * a) + η in let Eb := q * Rabs (γ * b) + η in
   Rabs (value t - γ * (a * cos φ - b * sin φ)) <=
     (growth t - 1) * (Rabs (a' * c') + Rabs (b' * s')) + Rabs a' * Ec + Rabs b' * Es
-    + (q * Rabs (γ * a) + η) * Rabs (cos φ) + (q * Rabs (γ * b) + η) * Rabs (sin φ) + underflow t.
+    + Ea * Rabs (cos φ) + Eb * Rabs (sin φ) + underflow t.
 Proof.
-  intros Hq Hη Ht P Ha Hb Hc Hs. destruct (nodes_error t Ht) as [_ E].
+  intros Hq Hη Ht P Ha Hb Hc Hs Ea Eb. unfold Ea, Eb. destruct (nodes_error t Ht) as [_ E].
   unfold sum_sizes, sum_products in E.
   rewrite (Sum_perm _ _ _ P), (Sum_perm (products t) _ _ P) in E. cbn in E. rewrite !Rplus_0_r in E.
   replace (Rabs (- b' * s')) with (Rabs (b' * s')) in E
