@@ -16,12 +16,9 @@
 
 // ---- blocks of whole numbers
 
-enum { LARGEST = 127 }; // of the whole numbers
-enum {
-    SCALE_ROUNDINGS = 2,
-    WHOLE_ROUNDINGS = 3
-};                     // amax / 127 or amax fl(1 / 127); 1 / d, x (1 / d)
-enum { TOGETHER = 4 }; // products that a processor adds up as integers
+// The largest whole number; roundings of d (amax / 127, or amax times a rounded 1 / 127) and of t
+// (d, its reciprocal, the product); products that a processor adds up as integers.
+enum { LARGEST = 127, SCALE_ROUNDINGS = 2, WHOLE_ROUNDINGS = 3, TOGETHER = 4 };
 
 // The least and the largest size in a block.
 typedef struct ends {
