@@ -4,7 +4,10 @@
 // Operands rounded when a matrix product reads them (bound.operands, bound.q8).
 #include "ref/operands.h"
 
-#include <math.h>
+#include "ref/model/mxfp4.h"
+#include "ref/model/q8_0.h"
+
+#include <string.h>
 
 static sinkproof_format format_of_weight(const sinkproof_matrix *weight) {
     if (weight->kept != SINKPROOF_REAL) return weight->kept;
@@ -20,16 +23,14 @@ sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkpr
     return format == SINKPROOF_OF_WEIGHT ? format_of_weight(weight) : format;
 }
 
-// At most 32 numbers: d = max |x| / 127 in float32 and q = round(x / d), from -127 to 127, by the
-// reciprocal of that d. The scale that is kept is d rounded once more, to float16.
+// At most 32 numbers, as a weight in blocks would hold them.
 static void quantize_block(size_t n, const double *x_c, double *out_c) {
-    //> bound.q8
-    float largest = 0;
-    for (size_t c = 0; c < n; c++) largest = fmaxf(largest, fabsf((float)x_c[c]));
-    float d = largest / 127, per_d = d > 0 ? 1 / d : 0;
-    double kept = sinkproof_round(SINKPROOF_F16, (double)d);
-    for (size_t c = 0; c < n; c++) out_c[c] = (double)roundf((float)x_c[c] * per_d) * kept;
-    //< bound.q8
+    double block[SINKPROOF_Q8_0_BLOCK] = {0};
+    uint8_t bytes[SINKPROOF_Q8_0_BYTES];
+    memcpy(block, x_c, n * sizeof *block);
+    sinkproof_q8_0_encode(block, 1, bytes);
+    sinkproof_q8_0_decode(bytes, 1, block);
+    memcpy(out_c, block, n * sizeof *block);
 }
 
 void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c, double *out_c) {
@@ -37,15 +38,14 @@ void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c,
         for (size_t c = 0; c < n; c++) out_c[c] = sinkproof_round(format, x_c[c]);
         return;
     }
-    for (size_t c = 0; c < n; c += SINKPROOF_OPERAND_BLOCK) {
-        size_t left = n - c;
-        quantize_block(left < SINKPROOF_OPERAND_BLOCK ? left : SINKPROOF_OPERAND_BLOCK, x_c + c,
+    for (size_t c = 0; c < n; c += SINKPROOF_Q8_0_BLOCK)
+        quantize_block(n - c < SINKPROOF_Q8_0_BLOCK ? n - c : SINKPROOF_Q8_0_BLOCK, x_c + c,
                        out_c + c);
-    }
 }
 
 size_t sinkproof_terms_together(const sinkproof_matrix *weight) {
-    return sinkproof_matrix_is_whole(weight) ? SINKPROOF_OPERAND_BLOCK : weight->cols;
+    bool scaled = weight->dtype == SINKPROOF_DTYPE_MXFP4 && weight->kept == SINKPROOF_REAL;
+    return scaled ? SINKPROOF_MXFP4_BLOCK : weight->cols;
 }
 
 sinkproof_running sinkproof_running_at(const sinkproof_policy *policy, sinkproof_point term,

@@ -10,8 +10,6 @@
 #include "ref/model/matrix.h"
 #include "ref/policy.h"
 
-enum { SINKPROOF_OPERAND_BLOCK = 32 }; // numbers that share a scale
-
 // What `policy` rounds an operand to at the point `in` when it meets `weight`; never OF_WEIGHT: an
 // engine that follows its weights rounds to what they are kept in, and to Q8_0 beside blocks.
 sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkproof_point in,
@@ -20,7 +18,8 @@ sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkpr
 // out_c = x_c[n] as it is read: each number rounded, or blocks of 32 from the first one on.
 void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c, double *out_c);
 
-// The terms whose sum is finished before it joins the others: a block that shares a scale, or all.
+// The terms whose sum is finished before it joins the others: a block whose scale is a power of
+// two, or all.
 size_t sinkproof_terms_together(const sinkproof_matrix *weight);
 
 // A sum that runs in ascending order. It rounds to nothing where the policy does not say so.

@@ -15,7 +15,6 @@ enum { OPTIONAL = 64 };
 #define F32     SINKPROOF_F32
 #define F16     SINKPROOF_F16
 #define BF16    SINKPROOF_BF16
-#define WEIGHT  SINKPROOF_OF_WEIGHT
 #define F32_OR  (SINKPROOF_F32 | OPTIONAL)
 #define F16_OR  (SINKPROOF_F16 | OPTIONAL)
 #define BF16_OR (SINKPROOF_BF16 | OPTIONAL)
@@ -51,83 +50,62 @@ enum { OPTIONAL = 64 };
 //                mistake, not a freedom.
 // f16            Any engine that stores binary16, by the same rule.
 //
-// llama-cpp      llama.cpp on a CPU, float32 between operations. A product reads its activations in
-//                the type of its weight (blocks of 32 whole numbers beside MXFP4), and adds its
-//                bias apart; queries, weights, cached keys and values are read as float16.
-// llama-cpp-     The same with flash attention on a single query: weights stay in float32, and the
-//   flash        sum over keys runs in float16.
-//
 // real-f64 has no column: nothing is rounded. What nobody rounds has no row: A2.term, A2.acc ...
-enum {
-    OF_F32,
-    OF_OPERANDS,
-    OF_OPENAI,
-    OF_HF,
-    OF_BF16,
-    OF_F16,
-    OF_LLAMA,
-    OF_FLASH,
-    COLUMNS,
-    NO_COLUMN
-};
+enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUMN };
 
 // clang-format off
 static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
-    //                  f32      operands openai   hf       bf16     f16      llama    flash
-    AT(T0)          = {F32,     F32,     BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(A1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(A2_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
-    AT(A2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR,  F32,     F32},
-    AT(A2)          = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A4_FREQ)     = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR,  F32,     F32},
-    AT(A4_ANGLE)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR,  F32,     F32},
-    AT(A4_COS)      = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A4_PROD)     = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
-    AT(A4)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(A5_Q)        = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     F16},
-    AT(A5_K)        = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     F16},
-    AT(A5)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A6)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A8)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A9_MAX)      = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR,  ABSENT,  ABSENT},
-    AT(A9)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A11_WEIGHTS) = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     ABSENT},
-    AT(A11_V)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16,     F16},
-    AT(A11_ACC)     = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  F16_OR},
-    AT(A11)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(A12_IN)      = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
-    AT(A12_PRODUCT) = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR,  F32,     F32},
-    AT(A12)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(A13)         = {F32,     F32,     BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(M1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(M2_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
-    AT(M2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR,  F32,     F32},
-    AT(M2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M4)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M5_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
-    AT(M5)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M6)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M8_ALPHA)    = {F32_OR,  F32_OR,  F32,     F32,     F32_OR,  F32_OR,  F32_OR,  F32_OR},
-    AT(M8_SCALED)   = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
-    AT(M8_SIGMOID)  = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
-    AT(M8_SWISH)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
-    AT(M8_UP)       = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32_OR,  F32_OR},
-    AT(M8)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(M9_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
-    AT(M9)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M10)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M11_PROD)    = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR,  ABSENT,  ABSENT},
-    AT(M11_SUM)     = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR,  ABSENT,  ABSENT},
-    AT(M11)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
-    AT(M12)         = {F32,     F32,     BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(F1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16,     F32,     F32},
-    AT(F2_IN)       = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  ABSENT,  WEIGHT,  WEIGHT},
-    AT(F2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR,  F32,     F32},
+    //                  f32      operands openai   hf       bf16     f16
+    AT(T0)          = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(A1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(A2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR},
+    AT(A2)          = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4_FREQ)     = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
+    AT(A4_ANGLE)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
+    AT(A4_COS)      = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4_PROD)     = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A4)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(A5)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A6)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A8)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A9_MAX)      = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
+    AT(A9)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A11)         = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(A12_PRODUCT) = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR},
+    AT(A12)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A13)         = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(M1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(M2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR},
+    AT(M2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M4)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M5)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M6)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_ALPHA)    = {F32_OR,  F32_OR,  F32,     F32,     F32_OR,  F32_OR},
+    AT(M8_SCALED)   = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_SIGMOID)  = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_SWISH)    = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8_UP)       = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M8)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(M9)          = {F32_OR,  F32_OR,  BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M10)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M11_PROD)    = {ABSENT,  ABSENT,  ABSENT,  BF16,    BF16_OR, F16_OR},
+    AT(M11_SUM)     = {ABSENT,  ABSENT,  ABSENT,  BF16_OR, BF16_OR, F16_OR},
+    AT(M11)         = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
+    AT(M12)         = {F32,     F32,     BF16,    BF16,    BF16,    F16},
+    AT(F1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
+    AT(F2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
 };
 // clang-format on
 
-// Engines whose bfloat16 differs from the column bf16 at a few points:
+// Engines that differ from a column at some points:
 //
+// llama-cpp      llama.cpp on a processor, float32 between operations. A product reads its
+//                activations in the type of its weight (blocks of 32 whole numbers beside MXFP4 and
+//                Q8_0), and adds its bias apart; queries, weights, cached keys and values are read
+//                as float16. The range of YaRN's ramp is truncated: a known mistake, which has its
+//                name here so that the rest can be judged.
+// llama-cpp-flash  The same with flash attention on few queries: the weights stay in float32 and
+//                meet the values under a running maximum, in a sum of float16.
 // mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
 //                concentration meets the vector, rounded, and the table has none of it. Every
 //                operation of the rotation, the scores and the mixture leaves bf16, but the sum
@@ -145,9 +123,12 @@ static const char vllm_bf16[] =
     "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
     "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
 
-static const char llama_cpp[] = "yarn=truncate,A4.freq.form=powers|running-product";
-static const char llama_cpp_flash[] =
-    "yarn=truncate,A4.freq.form=powers|running-product,A9.form=running-max";
+#define LLAMA_CPP                                                                                  \
+    "A2.in=weight,A2.product=f32,A12.in=weight,A12.product=f32,M2.in=weight,M2.product=f32,"       \
+    "M5.in=weight,M5=f32,M9.in=weight,M9=f32,F2.in=weight,A5.q=f16,A5.k=f16,A5=f32,A11.v=f16,"     \
+    "yarn=truncate,A4.freq.form=powers|running-product,"
+static const char llama_cpp[] = LLAMA_CPP "A11.weights=f16";
+static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16?";
 
 static const struct known_policy {
     const char *name;
@@ -160,8 +141,8 @@ static const struct known_policy {
     {"bf16-operands", OF_OPERANDS, .exact = false},
     {"openai-bf16", OF_OPENAI, .exact = true},
     {"hf-bf16", OF_HF, .exact = true},
-    {"llama-cpp", OF_LLAMA, .exact = true, .refined = llama_cpp},
-    {"llama-cpp-flash", OF_FLASH, .exact = true, .refined = llama_cpp_flash},
+    {"llama-cpp", OF_F32, .exact = true, .refined = llama_cpp},
+    {"llama-cpp-flash", OF_F32, .exact = true, .refined = llama_cpp_flash},
     {"mlx", OF_BF16, .exact = true, .refined = mlx},
     {"vllm-bf16", OF_BF16, .refined = vllm_bf16},
     {"bf16", OF_BF16, .exact = false},

@@ -8,6 +8,7 @@
 // freedom.
 #include "proofs/bounds/bounds.h"
 
+#include "ref/model/q8_0.h"
 #include "ref/operands.h"
 
 #include <stdlib.h>
@@ -15,12 +16,9 @@
 
 // ---- blocks of whole numbers
 
-enum { LARGEST = 127 }; // of the whole numbers
-enum {
-    SCALE_ROUNDINGS = 2,
-    WHOLE_ROUNDINGS = 3
-};                     // amax / 127 or amax fl(1 / 127); 1 / d, x (1 / d)
-enum { TOGETHER = 4 }; // products that a processor adds up as integers
+// The largest whole number; roundings of d (amax / 127, or amax times a rounded 1 / 127) and of t
+// (d, its reciprocal, the product); products that a processor adds up as integers.
+enum { LARGEST = 127, SCALE_ROUNDINGS = 2, WHOLE_ROUNDINGS = 3, TOGETHER = 4 };
 
 // The least and the largest size in a block.
 typedef struct ends {
@@ -64,7 +62,7 @@ static sinkproof_honest between(double lo, double hi, double mid) {
 }
 
 static void read_block(size_t n, sinkproof_honest *x_c) {
-    double mid_c[SINKPROOF_OPERAND_BLOCK], read_c[SINKPROOF_OPERAND_BLOCK];
+    double mid_c[SINKPROOF_Q8_0_BLOCK], read_c[SINKPROOF_Q8_0_BLOCK];
     ends largest = largest_of(n, x_c), d = scale_of(largest);
     bool known = d.hi < INFINITY; // a scale beyond float16 leaves nothing known
     for (size_t c = 0; c < n; c++) mid_c[c] = x_c[c].mid;
@@ -81,8 +79,8 @@ static void read_block(size_t n, sinkproof_honest *x_c) {
 //> bound.operands
 static void read_row(sinkproof_format format, size_t n, sinkproof_honest *x_c) {
     if (format != SINKPROOF_Q8_0) sinkproof_honest_store(format, n, x_c);
-    for (size_t c = 0; format == SINKPROOF_Q8_0 && c < n; c += SINKPROOF_OPERAND_BLOCK)
-        read_block(n - c < SINKPROOF_OPERAND_BLOCK ? n - c : SINKPROOF_OPERAND_BLOCK, x_c + c);
+    for (size_t c = 0; format == SINKPROOF_Q8_0 && c < n; c += SINKPROOF_Q8_0_BLOCK)
+        read_block(n - c < SINKPROOF_Q8_0_BLOCK ? n - c : SINKPROOF_Q8_0_BLOCK, x_c + c);
 }
 //< bound.operands
 

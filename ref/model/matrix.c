@@ -54,7 +54,8 @@ int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
 }
 
 bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
-    return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->kept == SINKPROOF_REAL;
+    bool blocks = matrix->dtype == SINKPROOF_DTYPE_MXFP4 || matrix->dtype == SINKPROOF_DTYPE_Q8_0;
+    return blocks && matrix->kept == SINKPROOF_REAL;
 }
 
 // Whether the codes of MXFP4 lie apart from their scales.

@@ -4,11 +4,14 @@
 
     python3 tests/audit/engines.py NAME [RUN...]            run them and print what differs from the file
     python3 tests/audit/engines.py --write NAME [RUN...]    run them and keep what was found in the file
+    python3 tests/audit/engines.py --alter DIR sliding_window=9 sinks=-inf q_proj.weight=*16    change a checkpoint
 
 A file holds an engine's configurations (what was run: options, model, tokens, policy, cause, override)
 and what the judge said of each (exit, points outside). A run that is asked for again must say the same:
 the same exit, the same points convicted; and under the override that names the cause, exit 0. Counts of
-elements depend on the processor and are kept for the reader. The engine runs in build/engines/NAME; one
+elements depend on the processor and are kept for the reader. "edit" changes the checkpoint before anybody
+reads it; "as" makes the model that the engine did compute, which clears it where no policy can; "instead"
+are the engine's own options that do. The engine runs in build/engines/NAME; one
 that is not installed there is skipped.
 """
 import argparse
@@ -16,6 +19,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,9 +58,34 @@ def synth_words(run, directory):
             *(["--dequantize"] if run.get("dequantize") else [])]
 
 
-def trace_words(told, run, directory, out):
+def trace_words(told, run, directory, out, options):
     return [python_of(told["name"]) or "python", "-m", "sinkproof.trace", told["name"].replace("_", "-"), directory,
-            "--tokens", run["tokens"], "--out", out, *run["options"]]
+            "--tokens", run["tokens"], "--out", out, *(word.replace("{model}", directory) for word in options)]
+
+
+def alter(directory, words):
+    """Changes a checkpoint of one file: KEY=JSON in its configuration (null removes it), sinks=-inf, and
+    PART=*N for each bfloat16 tensor whose name ends so, N a power of two."""
+    folder = pathlib.Path(directory)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    size = int.from_bytes(data[:8], "little")
+    for word in words:
+        key, value = word.split("=", 1)
+        if not value.startswith("*") and key != "sinks":
+            config = {name: told for name, told in {**config, key: json.loads(value)}.items() if told is not None}
+            continue
+        for name, tensor in json.loads(data[8:8 + size]).items():
+            if name == "__metadata__" or not name.endswith(key):
+                continue
+            begin, end = (8 + size + offset for offset in tensor["data_offsets"])
+            numbers = memoryview(data)[begin:end].cast("H")
+            for i, number in enumerate(numbers):
+                exponent = (number >> 7 & 255) + (int(value[1:]).bit_length() - 1 if key != "sinks" else 0)
+                numbers[i] = 0xFF80 if key == "sinks" else number & 0x807F | (exponent << 7 if number & 0x7F80 else 0)
+            numbers.release()
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    (folder / "model.safetensors").write_bytes(data)
 
 
 def judge_words(directory, trace, policy):
@@ -64,13 +93,20 @@ def judge_words(directory, trace, policy):
 
 
 def shown(told, run):
-    """The three commands that reproduce a run, as a reader types them."""
-    trace = trace_words(told, run, "model", "trace.safetensors")
+    """The commands that reproduce a run, as a reader types them."""
+    def alter_line(directory, key):
+        return [["python3", "tests/audit/engines.py", "--alter", directory, *(f"'{w}'" for w in run[key])]] if run.get(key) else []
+
+    trace = trace_words(told, run, "model", "trace.safetensors", run["options"])
     trace[0] = f"PYTHONPATH=audit/python build/engines/{told['name']}/bin/python"
-    words = [synth_words(run, "model"), trace, judge_words("model", "trace.safetensors", run["policy"])]
-    env = "".join(f"{key}={value} " for key, value in run.get("environment", {}).items())
-    lines = [" ".join(line).replace(SINKPROOF, "build/release/sinkproof") for line in words]
-    return [lines[0], env + lines[1], lines[2]]
+    trace[:0] = [f"{key}={value}" for key, value in run.get("environment", {}).items()]
+    words = [synth_words(run, "model"), *alter_line("model", "edit"), trace,
+             judge_words("model", "trace.safetensors", f"'{run['policy']}'")]
+    if run.get("as"):
+        words += [["cp -r", "model", "computed"], *alter_line("computed", "as")]
+    if run.get("override"):
+        words.append(judge_words("computed" if run.get("as") else "model", "trace.safetensors", f"'{run['override']}'"))
+    return [" ".join(line).replace(SINKPROOF, "build/release/sinkproof") for line in words]
 
 
 def points_of(report):
@@ -109,38 +145,56 @@ def version(trace):
     return ", ".join([head.get("version", ""), *below])
 
 
-def observe(told, run, work, directories):
-    """What the engine and the judge say now, in the words of the file."""
-    key = " ".join(synth_words(run, ""))
+def checkpoint(run, work, directories):
+    """The directory of a run's model, made once; ValueError with the sentence of what could not make it."""
+    key = json.dumps([synth_words(run, ""), run.get("edit")])
     if key not in directories:
         directory = os.path.join(work, f"model-{len(directories)}")
         made = command(synth_words(run, directory))
         if made.returncode:
-            return {"exit": made.returncode, "said": made.stderr.strip()}
+            raise ValueError(made.stderr.strip())
+        alter(directory, run.get("edit", []))
         directories[key] = directory
-    directory, trace = directories[key], os.path.join(work, "trace.safetensors")
-    ran = command(trace_words(told, run, directory, trace), **run.get("environment", {}))
-    if ran.returncode:
-        return {"exit": 3, "said": (ran.stderr.strip().splitlines() or ["(nothing said)"])[-1].replace(directory, "model")}
-    code, report = judged(directory, trace, run["policy"])
-    found = {"version": version(trace), "exit": code, "verdict": VERDICTS.get(code, "?"),
-             "outside": points_of(report), "suspicious": doubted(report)}
-    first = next((r.get("first_divergence") for r in report.get("results", [])[:1]), None)
-    found["first"] = first
+    return directories[key]
+
+
+def clearing(told, run, directory, trace, work):
+    """The exit under the override, and that of the engine under the options that clear it."""
+    found, computed = {}, directory
+    if run.get("as"):
+        computed = os.path.join(work, "computed")
+        shutil.rmtree(computed, ignore_errors=True)
+        shutil.copytree(directory, computed)
+        alter(computed, run["as"])
     if run.get("override"):
-        found["override_exit"] = judged(directory, trace, run["override"])[0]
-    os.unlink(trace)
+        found["override_exit"] = judged(computed, trace, run["override"])[0]
+    if run.get("instead"):
+        ran = command(trace_words(told, run, directory, trace, run["instead"]), **run.get("environment", {}))
+        found["instead_exit"] = ran.returncode or judged(directory, trace, run["policy"])[0]
     return found
+
+
+def observe(told, run, work, directories):
+    """What the engine and the judge say now, in the words of the file."""
+    directory, trace = checkpoint(run, work, directories), os.path.join(work, "trace.safetensors")
+    ran = command(trace_words(told, run, directory, trace, run["options"]), **run.get("environment", {}))
+    if ran.returncode:
+        said = (ran.stderr.strip().splitlines() or ["(nothing said)"])[-1].replace(directory, "model")
+        return {"exit": 3, "verdict": VERDICTS[3], "said": re.sub(r"/\S*/", "…/", said)}
+    code, report = judged(directory, trace, run["policy"])
+    first = next((r.get("first_divergence") for r in report.get("results", [])[:1]), None)
+    return {"version": version(trace), "exit": code, "verdict": VERDICTS.get(code, "?"), "outside": points_of(report),
+            "suspicious": doubted(report), "first": first, **clearing(told, run, directory, trace, work)}
 
 
 def differences(run, found):
     """What a reader of the file would be told wrongly; [] when it is so."""
     wrong = [f"{key}: the file says {run.get(key)}, found {found.get(key)}"
-             for key in ("exit", "said", "first", "override_exit") if run.get(key) != found.get(key)]
+             for key in ("exit", "said", "first", "override_exit", "instead_exit") if run.get(key) != found.get(key)]
     if sorted(run.get("outside", {})) != sorted(found.get("outside", {})):
         wrong.append(f"outside: the file says {run.get('outside')}, found {found.get('outside')}")
-    if run["exit"] == 1 and run.get("override") and found.get("override_exit") != 0:
-        wrong.append(f"{run['override']} does not clear it: exit {found.get('override_exit')}")
+    wrong += [f"{run[key]} does not clear it: exit {found.get(key + '_exit')}" for key in ("override", "instead")
+              if run.get(key) and found.get(key + "_exit") != 0]
     return wrong
 
 
@@ -164,6 +218,7 @@ def interop(name, more=None, only=()):
                 continue
             text = f"{told['engine']} {run['name']} --policy {run['policy']}: exit {run['exit']}"
             text += f", {run['override']}: exit {run['override_exit']}" if run.get("override") else ""
+            text += f", {' '.join(run['instead'])}: exit {run['instead_exit']}" if run.get("instead") else ""
             if missing(run):
                 tap.skip(text, f"this processor has no {' '.join(missing(run))}")
                 continue
@@ -182,7 +237,8 @@ def write(name, only):
             if (only and run["name"] not in only) or missing(run):
                 continue
             found = observe(told, run, work, directories)
-            for key in ("version", "exit", "verdict", "said", "outside", "suspicious", "first", "override_exit", "command"):
+            for key in ("version", "exit", "verdict", "said", "outside", "suspicious", "first", "override_exit",
+                        "instead_exit", "command"):
                 run.pop(key, None)
             run.update(found, command=shown(told, run))
             print(f"{name} {run['name']}:", json.dumps(found), flush=True)
@@ -194,9 +250,12 @@ def write(name, only):
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     options.add_argument("--write", action="store_true", help="keep what was found")
+    options.add_argument("--alter", action="store_true", help="ENGINE is a checkpoint, RUN are changes to it")
     options.add_argument("engine")
     options.add_argument("run", nargs="*")
     asked = options.parse_args()
+    if asked.alter:
+        return alter(asked.engine, asked.run)
     if asked.write:
         return write(asked.engine, asked.run)
     return interop(asked.engine, only=asked.run)

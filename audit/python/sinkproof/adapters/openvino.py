@@ -78,7 +78,7 @@ class Engine(Adapter):
     def export(self, folder: str) -> None:
         """As optimum-intel does it; what it and its libraries print is no part of the result."""
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
-        with open(os.devnull, "w", encoding="ascii") as nothing, contextlib.redirect_stdout(nothing):
+        with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
             from optimum.intel import OVModelForCausalLM, OVWeightQuantizationConfig
             bits = {"plain": None, "int8": 8, "int4": 4}[self.options.weights]
             how: dict[str, Any] = {"load_in_8bit": False} if bits is None else {

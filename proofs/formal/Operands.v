@@ -1,0 +1,152 @@
+(* SPDX-License-Identifier: Apache-2.0
+   Copyright 2026 the sinkproof authors *)
+
+(* What a matrix product reads and how it adds up, apart from what is stored before and after:
+   operands rounded when they are read, activations in blocks of whole numbers, accumulators in a
+   narrow format. *)
+
+From Sinkproof Require Import Sums Nodes Summation.
+From Coq Require Import Reals List Permutation Lra Lia Psatz.
+Import ListNotations.
+Open Scope R_scope.
+
+Lemma within x u : Rabs x <= u -> - u <= x <= u.
+Proof. unfold Rabs. destruct (Rcase_abs x); lra. Qed.
+
+Definition monotone (f : R -> R) : Prop := forall x y, x <= y -> f x <= f y.
+
+(* Reading is monotone: the ends of an operand's set are read as the operand is. The sum is then that
+   of the operands as they were read, in any tree of operations; and its own ends are rounded before
+   the bias, and with it, as the sum is. *)
+(*> bound.operands *)
+Theorem bound_operands {key} (J : list key) (ρ σ : key -> R -> R) (a b lo hi : key -> R) (t : nodes) :
+  honest t -> (forall k, monotone (ρ k)) -> (forall k, lo k <= a k <= hi k) ->
+  Permutation (products t) (map (fun k => (ρ k (a k), σ k (b k))) J) ->
+  Rabs (value t - ∑ k ∈ J, ρ k (a k) * σ k (b k)) <=
+    (growth t - 1) * (∑ k ∈ J, Rabs (ρ k (a k) * σ k (b k))) + underflow t /\
+  forall k, ρ k (lo k) <= ρ k (a k) <= ρ k (hi k).
+Proof.
+  intros Ht M L P. split.
+  - pose proof (bound_dot_nodes t _ Ht P) as B. rewrite !Sum_map in B. exact B.
+  - intros k. split; apply M; apply L.
+Qed.
+
+Theorem bound_operands_product (ρ σ : R -> R) (s lo hi β : R) :
+  monotone ρ -> monotone σ -> lo <= s <= hi ->
+  σ (ρ lo + β) <= σ (ρ s + β) <= σ (ρ hi + β).
+Proof.
+  intros Mρ Mσ [L H]. pose proof (Mρ _ _ L). pose proof (Mρ _ _ H). split; apply Mσ; lra.
+Qed.
+(*< bound.operands *)
+
+(* Three roundings on the way to t = x / d: of d, of its reciprocal, of the product. *)
+Lemma three_roundings (u δ1 δ2 δ3 : R) : 0 <= u -> 3 * u < 1 ->
+  Rabs δ1 <= u -> Rabs δ2 <= u -> Rabs δ3 <= u ->
+  Rabs ((1 + δ2) * (1 + δ3) / (1 + δ1) - 1) <= gamma 3 u.
+Proof.
+  intros Hu H3 H1 H2 H4. unfold gamma. simpl (INR 3). replace (1 + 1 + 1) with 3 by ring.
+  apply within in H1; apply within in H2; apply within in H4.
+  assert (P : 0 < 1 + δ1) by lra. assert (Q : 0 < 1 - 3 * u) by lra.
+  assert (U : (1 + δ2) * (1 + δ3) <= (1 + u) * (1 + u)) by (apply Rmult_le_compat; lra).
+  assert (D : (1 - u) * (1 - u) <= (1 + δ2) * (1 + δ3)) by (apply Rmult_le_compat; lra).
+  replace ((1 + δ2) * (1 + δ3) / (1 + δ1) - 1) with (((1 + δ2) * (1 + δ3) - (1 + δ1)) / (1 + δ1)) by (field; lra).
+  apply Rabs_le. split.
+  - apply Rmult_le_reg_r with ((1 + δ1) * (1 - 3 * u)); [nra|].
+    field_simplify; try lra. nra.
+  - apply Rmult_le_reg_r with ((1 + δ1) * (1 - 3 * u)); [nra|].
+    field_simplify; try lra. nra.
+Qed.
+
+(* The whole number nearest to what was computed for t = 127 x / a: between those nearest to t's
+   ends. A tie may go either way. *)
+(*> bound.q8 *)
+Theorem bound_q8 (x a u δ1 δ2 δ3 t' : R) (q : Z) : 0 < a -> 0 <= u -> 3 * u < 1 ->
+  Rabs δ1 <= u -> Rabs δ2 <= u -> Rabs δ3 <= u ->
+  let d' := a / 127 * (1 + δ1) in let i' := 1 / d' * (1 + δ2) in t' = x * i' * (1 + δ3) ->
+  Rabs (IZR q - t') <= 1 / 2 -> let t := 127 * x / a in
+  t - gamma 3 u * Rabs t - 1 / 2 <= IZR q <= t + gamma 3 u * Rabs t + 1 / 2.
+Proof.
+  intros Ha Hu H3 H1 H2 H4 d' i' Et Hq t.
+  pose proof (three_roundings u δ1 δ2 δ3 Hu H3 H1 H2 H4) as G.
+  assert (P : 0 < 1 + δ1) by (apply within in H1; lra).
+  assert (E : t' - t = t * ((1 + δ2) * (1 + δ3) / (1 + δ1) - 1)).
+  { rewrite Et. unfold i', d', t. field. lra. }
+  assert (T : Rabs (t' - t) <= gamma 3 u * Rabs t).
+  { rewrite E, Rabs_mult, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | exact G]. }
+  apply within in T. apply within in Hq. lra.
+Qed.
+
+(* Whole numbers add up exactly: what the tree of operations adds is a scale times the sum of some
+   neighbouring products, and the bound is that of as many terms. *)
+Theorem bound_q8_sums (t : nodes) (parts : list (R * list (R * R))) : honest t ->
+  let exact p := ∑ w ∈ snd p, fst w * snd w in
+  Permutation (products t) (map (fun p => (fst p, exact p)) parts) ->
+  Rabs (value t - ∑ p ∈ parts, ∑ w ∈ snd p, fst p * (fst w * snd w)) <=
+    (growth t - 1) * (∑ p ∈ parts, ∑ w ∈ snd p, Rabs (fst p * (fst w * snd w))) + underflow t.
+Proof.
+  intros Ht exact P. pose proof (bound_dot_nodes t _ Ht P) as B. rewrite !Sum_map in B. cbn [fst snd] in B.
+  assert (E : (∑ p ∈ parts, ∑ w ∈ snd p, fst p * (fst w * snd w)) = ∑ p ∈ parts, fst p * exact p)
+    by (apply Sum_ext; intros p; apply Sum_scal_l).
+  assert (A : (∑ p ∈ parts, Rabs (fst p * exact p)) <=
+              ∑ p ∈ parts, ∑ w ∈ snd p, Rabs (fst p * (fst w * snd w))).
+  { apply Sum_le. intros p _. unfold exact. rewrite <- Sum_scal_l. apply Sum_abs. }
+  rewrite E. pose proof (growth_ge_1 t Ht).
+  pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) A). lra.
+Qed.
+(*< bound.q8 *)
+
+(* A sum that runs in a known order: what its k-th step makes of the sum so far. *)
+Fixpoint running (step : nat -> R -> R) (n : nat) : R :=
+  match n with
+  | O => 0
+  | S k => step k (running step k)
+  end.
+
+Lemma running_between (low step high : nat -> R -> R) (n : nat) :
+  (forall k, monotone (low k)) -> (forall k, monotone (high k)) ->
+  (forall k s, low k s <= step k s <= high k s) ->
+  running low n <= running step n <= running high n.
+Proof.
+  intros Ml Mh B. induction n as [|n [IL IH]]; cbn [running]; [lra|]. split.
+  - eapply Rle_trans; [apply Ml, IL | apply B].
+  - eapply Rle_trans; [apply B | apply Mh, IH].
+Qed.
+
+(* ρ rounds to the accumulator's format; before it the format inside may round, or not: ι_k is any
+   function between. The ends of the set run as the sum does. *)
+(*> bound.accumulator *)
+Theorem bound_accumulator (ρ ι : R -> R) (first : nat -> R -> R) (p lo hi : nat -> R) (n : nat) :
+  monotone ρ -> monotone ι -> (forall k, lo k <= p k <= hi k) ->
+  (forall k x, first k x = x \/ first k x = ι x) ->
+  running (fun k s => ρ (Rmin (s + lo k) (ι (s + lo k)))) n <=
+  running (fun k s => ρ (first k (s + p k))) n <=
+  running (fun k s => ρ (Rmax (s + hi k) (ι (s + hi k)))) n.
+Proof.
+  intros Mρ Mι L F. apply running_between.
+  - intros k x y H. apply Mρ. pose proof (Mι (x + lo k) (y + lo k) ltac:(lra)).
+    unfold Rmin.
+    repeat destruct Rle_dec; lra.
+  - intros k x y H. apply Mρ. pose proof (Mι (x + hi k) (y + hi k) ltac:(lra)).
+    unfold Rmax. repeat destruct Rle_dec; lra.
+  - intros k s. specialize (L k).
+    pose proof (Mι (s + lo k) (s + p k) ltac:(lra)). pose proof (Mι (s + p k) (s + hi k) ltac:(lra)).
+    split; apply Mρ; destruct (F k (s + p k)) as [E | E]; rewrite E;
+      unfold Rmin, Rmax; repeat destruct Rle_dec; lra.
+Qed.
+
+(* Any order, any of at most m operations on a term's way narrow: rescaled sums too, an operation each. *)
+Theorem bound_accumulator_any_order (u : R) (m : nat) (t : nodes) (l : list (R * R)) :
+  0 <= u -> honest t -> all_within u t -> (levels t <= m)%nat -> INR m * u < 1 ->
+  Permutation (products t) l ->
+  Rabs (value t - ∑ p ∈ l, fst p * snd p) <=
+    gamma m u * (∑ p ∈ l, Rabs (fst p * snd p)) + underflow t.
+Proof.
+  intros Hu Ht W Hm Hmu P. pose proof (bound_dot_nodes t l Ht P) as B.
+  pose proof (growth_levels u t Hu Ht W) as G.
+  assert (K : growth t - 1 <= gamma m u).
+  { pose proof (Rle_pow (1 + u) (levels t) m ltac:(lra) Hm).
+    pose proof (pow_gamma u m Hu Hmu). lra. }
+  assert (N : 0 <= ∑ p ∈ l, Rabs (fst p * snd p)) by (apply Sum_nonneg; intros; apply Rabs_pos).
+  pose proof (Rmult_le_compat_r _ _ _ N K). lra.
+Qed.
+(*< bound.accumulator *)
