@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sinkproof._library import Error
@@ -27,10 +27,12 @@ class Watched(Trace):
         super().__init__({})
         self.sequences: list[Trace] = []
 
-    def take(self, records: Iterable[Record], metadata: Mapping[str, str]) -> None:
+    def take(self, records: Sequence[Record], metadata: Mapping[str, str]) -> None:
         self.sequences = [record.trace(metadata) for record in records if record.tokens]
         if not self.sequences:
             raise TraceError("the model was not called: there is nothing to trace")
+        if not any(record.pieces for record in records):
+            raise TraceError("the model's calls showed none of the points that were asked for: were they compiled before?")
         if len(self.sequences) == 1:
             self.fill(self.sequences[0], metadata)
 
