@@ -16,6 +16,8 @@ static const sinkproof_command commands[] = {
     {"verify", "check the equations: exact, enclosed, worst error against bound",
      sinkproof_cmd_verify},
     {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
+    {"compare", "two traces: where they differ, who is nearer the truth",
+     sinkproof_cmd_compare},
     {"audit", "what a choice of precision costs: error by layer and point, error budget",
      sinkproof_cmd_audit},
     {"curve", "an equation as numbers to plot: what the book's figures are drawn from",

@@ -50,6 +50,7 @@ MAY = {
     "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
     "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
                     lambda h: h in C | POSIX | JANSSON),
+    "audit/compare": ({"ref", "audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
     "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
     "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/report"},
                      lambda h: h in C | POSIX | {"sys/utsname.h"}),
