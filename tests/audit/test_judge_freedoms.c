@@ -346,6 +346,62 @@ static void still_narrow(const char *policy, const char *ids, double least) {
     sinkproof_judgement_free(&j);
 }
 
+// ---- which form it was
+// ---------------------------------------------------------------------------
+
+// The forms of a stage that the trace of an engine fits, of those that the policy admits.
+static unsigned fitting(const sinkproof_stages *stages, const char *runs, const char *declared,
+                        sinkproof_formed stage) {
+    sinkproof_stages s = engine_of(stages);
+    judged_stages of = {&s, 0};
+    sinkproof_policy policy, other;
+    sinkproof_error error = {{0}};
+    sinkproof_trace_writer *writer = NULL;
+    sinkproof_trace *trace = NULL;
+    sinkproof_judge_options how = {.rate = 1e-9};
+    sinkproof_judgement j;
+    int32_t tokens[FAR];
+    char path[64];
+    some_tokens(FAR, config->vocab, SEED, tokens);
+    snprintf(path, sizeof path, "/tmp/sinkproof-freedoms-%ld.safetensors", (long)getpid());
+    bool fine = sinkproof_policy_parse(runs, &policy, &error) &&
+                sinkproof_policy_parse(declared, &other, &error) &&
+                sinkproof_trace_writer_new(path, model, &policy, "freedoms", "A2,A4", FAR, &writer,
+                                           &error) &&
+                run_stages(&of, model, &policy, FAR, tokens,
+                           sinkproof_trace_writer_observer(writer), &error) &&
+                sinkproof_trace_writer_finish(writer, tokens, &error) &&
+                sinkproof_trace_open(path, config, &trace, &error) &&
+                sinkproof_judge(model, trace, &other, &how, &j, &error) &&
+                sinkproof_judge_forms(model, trace, &how, &j, &error);
+    if (!fine) {
+        printf("Bail out! %s\n", error.text);
+        exit(1);
+    }
+    unsigned forms = j.forms_asked[stage] ? j.forms_fitting[stage] : 0;
+    sinkproof_judgement_free(&j);
+    sinkproof_trace_close(trace);
+    sinkproof_trace_writer_free(writer);
+    unlink(path);
+    return forms;
+}
+
+static void named(void) {
+    const sinkproof_stages first = {.rope = rope_scaled_first}, running = {.rope = rope_running};
+    const char *both = "openai-bf16,A4.scaled=bf16,A4.form=any";
+    const char *angles = "f32,yarn=truncate,pow=0.5ulp,sincos=0.5ulp,A4.freq.form=any";
+    unsigned by_first = fitting(&first, "openai-bf16,A4.scaled=bf16", both, SINKPROOF_FORM_OF_A4);
+    unsigned by_table = fitting(&(sinkproof_stages){0}, "openai-bf16", both, SINKPROOF_FORM_OF_A4);
+    ok(by_first == 1u << SINKPROOF_A4_SCALED_FIRST && by_table == 1u << SINKPROOF_FORM_DEFINITION,
+       "bound.form-scaled-first the form is named: %x and %x of 3", by_first, by_table);
+    unsigned by_product = fitting(&running, "f32,yarn=truncate", angles, SINKPROOF_FORM_OF_A4_FREQ);
+    unsigned by_power =
+        fitting(&(sinkproof_stages){0}, "f32,yarn=truncate", angles, SINKPROOF_FORM_OF_A4_FREQ);
+    ok(by_product == 1u << SINKPROOF_A4_FREQ_RUNNING &&
+           (by_power & 1u << SINKPROOF_FORM_DEFINITION) != 0,
+       "bound.form-running-angle the form is named: %x, and %x of 3", by_product, by_power);
+}
+
 int main(void) {
     model = model_of("synthetic:tiny,seed=3,layers=1");
     config = sinkproof_model_config(model);
@@ -359,6 +415,7 @@ int main(void) {
                        "bound.norm-rounded bound.unnormalised bound.unrounded bound.exp-growing "
                        "bound.form-running-angle bound.form-scaled-first");
     mistakes_convicted("vllm-bf16", "bound.unnormalised bound.unrounded");
+    named();
     still_narrow("openai-bf16", "bound.linear", 0.9);
     still_narrow("openai-bf16,A1.norm=bf16,M1.norm=bf16,F1.norm=bf16", "bound.norm-rounded", 0.9);
     still_narrow("openai-bf16,unrounded=A13|M12", "bound.unrounded", 0.9);

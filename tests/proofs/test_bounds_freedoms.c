@@ -3,7 +3,7 @@
 //
 // Roundings in other places, and functions that err otherwise: float32 engines that round a norm
 // before its weight (bound.norm-rounded), exponentials before they meet the values
-// (bound.unnormalised), or that hand on what was not rounded yet (bound.unrounded); whose
+// (bound.unnormalised); whose
 // exponential errs the more the larger its argument (bound.exp-growing), whose angles are a running
 // product (bound.form-running-angle), or whose concentration comes first (bound.form-scaled-first).
 // Each is inside the set of a policy that says so, in whatever order it sums; leaves the set of the
@@ -160,7 +160,33 @@ static void growing_softmax(const char *forms) {
         softmax(&state, &e, n, z, b, alpha);
         meet_all(&slip, n + 1, own_j, alpha);
     }
-    told("bound.exp-growing", with, &own, &without, &slip);
+    if (strcmp(forms, "any") != 0) {
+        told("bound.exp-growing", with, &own, &without, &slip);
+    } else { // such wide sets hold it without
+        inside_ok(&own, "bound.exp-growing", with);
+        ok(slip.outside > 0, "bound.exp-growing %s: a mistake is outside=%zu of=%zu", with,
+           slip.outside, slip.checked);
+    }
+}
+
+// 3ulp + 0.62 |x|, an ulp being 2 u of the result, as policies count: 0.62 is (1 + 0.224) / 2, what
+// the product and the constant lose, and a little.
+static void product_error(void) {
+    uint64_t state = SEED + 8;
+    double worst = 0, at_60 = 0;
+    for (size_t i = 0; i < 400000; i++) {
+        float x = (float)(174 * draw_unit(&state) - 87);
+        if (i % 4 == 0) x = (float)(-60 - draw_unit(&state));
+        double e = exp((double)x), y = exp_by_product(&state, x, 1.44269502f, (leaning)(i % LEANS));
+        double ulps = fabs(y / e - 1) * 0x1p23;
+        worst = fmax(worst, ulps / (3 + 0.62 * fabs((double)x)));
+        if (i % 4 == 0) at_60 = fmax(at_60, ulps);
+    }
+    ok(worst <= 1 && at_60 > 20,
+       "bound.exp-growing 2^(x log2 e) with that product rounded: worst=%.3g bound=1, %.0f ulp "
+       "near "
+       "-60",
+       worst, at_60);
 }
 
 // The same exponential in the activation.
@@ -434,44 +460,13 @@ static void unnormalised(const char *base, const char *freedom, bool blocks,
     told("bound.unnormalised", with, &own, &without, &slip);
 }
 
-// ---- values read before they are rounded
-// ---------------------------------------------------------
-
-// Numbers x of a known set, and what may be read where x was stored: x is always among it, a number
-// that does not round to the stored one never.
-static void read_unrounded(sinkproof_format format) {
-    uint64_t state = SEED + 7;
-    tally own = {0}, without = {0}, slip = {0};
-    double widest = 0;
-    for (size_t i = 0; i < 200000; i++) {
-        int exponent = (int)draw_below(&state, 32) - 20;
-        double x = (float)ldexp(i % 5 ? draw_gauss(&state) : 1, exponent);
-        double room = i % 3 == 0 ? INFINITY : fabs(x) * ldexp(draw_unit(&state), -20);
-        double v = sinkproof_round(format, x), far = x + 1.01 * (x < v ? v - x : x - v);
-        sinkproof_honest set = {.lo = x - room, .hi = x + room, .mid = x};
-        sinkproof_honest read = sinkproof_honest_read(format, v, set);
-        sinkproof_honest stored = sinkproof_known(v);
-        meet(&own, &read, x), meet(&own, &read, v), meet(&without, &stored, x);
-        double step = sinkproof_ulp(format, v);
-        if (fabs(far - v) > 0) meet(&slip, &read, v + 1.001 * step * (i % 2 ? 0.5 : -0.5));
-        widest = fmax(widest, (read.hi - read.lo) / step);
-    }
-    told("bound.unrounded", sinkproof_format_name(format), &own, &without, &slip);
-    sinkproof_honest anything = {.lo = -INFINITY, .hi = INFINITY};
-    sinkproof_honest infinite = sinkproof_honest_read(format, INFINITY, anything);
-    ok(infinite.lo == -INFINITY && infinite.hi == INFINITY,
-       "bound.unrounded of a stored infinity nothing is known, %s", sinkproof_format_name(format));
-    ok(slip.outside > slip.checked * 9 / 10 && widest <= 1,
-       "bound.unrounded half a step to either side and no further, %s worst=%.17g bound=1",
-       sinkproof_format_name(format), widest);
-}
-
 int main(void) {
     norms("f32", SINKPROOF_BF16, "bf16");
     norms("bf16", SINKPROOF_BF16, "bf16");
     norms("bf16", SINKPROOF_BF16, "bf16?");
     norms("bf16", SINKPROOF_REAL, "bf16?");
     norms("f16", SINKPROOF_F16, "f16");
+    product_error();
     growing_softmax("definition");
     growing_softmax("any");
     growing_sigmoid();
@@ -489,7 +484,5 @@ int main(void) {
                  SINKPROOF_BF16);
     unnormalised("f32,A9.form=running-max", "A9.unnorm=bf16", true, SINKPROOF_BF16);
     unnormalised("f32,A9.form=any", "A9.unnorm=f16", true, SINKPROOF_F16);
-    read_unrounded(SINKPROOF_BF16);
-    read_unrounded(SINKPROOF_F16);
     return tap_done();
 }
