@@ -79,7 +79,7 @@ def whole(work):
         if (r["elements"], r["differing"], r["largest"]) != (len(pairs), sum(s != t for s, t in pairs), far) \
                 or not abs(r["relative"] - relative) <= 1e-9 * relative:
             wrong.append(f"{r['id']}: {r}, expected {len(pairs)}, {far}, {relative}")
-    points = [line.split()[0] for line in sinkproof("judge", MODEL, str(a), "--policy", "f32", "--local", "--all")[1].splitlines()]
+    points = [(line + " -").split()[0] for line in sinkproof("judge", MODEL, str(a), "--policy", "f32", "--local", "--all")[1].splitlines()]
     forward = [n for n in points if n in x]
     report(status == 1 and not wrong and order == forward and sum(map(len, rerouted.values())) > 0,
            f"compare.points as Python finds them: points={len(results)} rerouted={sum(map(len, rerouted.values()))}",
