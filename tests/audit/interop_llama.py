@@ -59,6 +59,11 @@ def facts(tap, python):
                "flash attention of 64 queries, or of a bf16 cache: it is 1", [str(means)])
     tap.report(means["4096 keys, 1 queries, 1 threads, f16"] != means["4096 keys, 1 queries, 2 threads, f16"],
                "and it depends on the number of threads", [str(means)])
+    sums = found["narrow sums"]
+    errors = [sums[n]["error"] for n in ("50", "500", "2000")]
+    tap.report(errors == sorted(errors), "the error of A11 grows with the number of keys", [str(sums)])
+    tap.report(all(each["unexplained"] * 1000 < each["error"] for each in sums.values()),
+               "a kernel with float16 sums explains all but a thousandth of it", [str(sums)])
     tap.report(found["mean of 20 over 4096 keys"] == "inf", "the mean of 4096 values of 20 is inf", [str(found)])
 
 

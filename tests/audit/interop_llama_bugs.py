@@ -313,6 +313,50 @@ def mean_of_ones(library, keys, queries, threads, kind=1, value=1.0):
     return found
 
 
+def narrow_kernel(q, k, v, scale, sink):
+    """One query of the scalar kernel, its sums in float16: a product in float64, rounded as its FMA is, then again."""
+    scores = (k.astype(np.float64) @ q.astype(np.float16).astype(np.float64)).astype(np.float32) * scale
+    total, top, sums = np.float32(0), np.float32(-np.inf), np.zeros(v.shape[1], np.float16)
+    for score, value in zip(scores, v):
+        turned, weight = np.float32(1), np.float32(1)
+        if score > top:
+            turned, top = np.float32(np.exp(np.float64(top) - score)), score
+            sums = (sums.astype(np.float32) * turned).astype(np.float16)
+        else:
+            weight = np.float32(np.exp(np.float64(score) - top))
+        sums = (sums.astype(np.float64) + value.astype(np.float64) * weight).astype(np.float32).astype(np.float16)
+        total = total * turned + weight
+    out = sums.astype(np.float32)
+    if sink > top:
+        return out * np.float32(np.exp(np.float64(top) - sink)) / (total * np.float32(np.exp(top - sink)) + 1)
+    return out / (total + np.float32(np.exp(sink - top)))
+
+
+def narrow_sums(n, layer=1):
+    """Of the last token's A11 after n: the worst head's error, and what a kernel with float16 sums explains of it."""
+    spec = "synthetic:doc/engines/mid.json,layers=2"
+    options = options_of(spec, "--flash", "--cache", "f16", "--prefill", str(n - 1))
+    options.tokens = f"random:{n},seed=7"
+    model, engine = sinkproof.Model(spec), llama.Engine(spec, options)
+    record = Record(model, [f"{layer:02d}.A2", f"{layer:02d}.A4", f"{layer:02d}.A11"])
+    engine.feed(parse_tokens(options.tokens, int(model.number("vocab"))), record)
+    trace = record.trace({})
+    q, k, v, got = (trace[f"{layer:02d}.{point}"] for point in ("A4.q", "A4.k", "A2.v", "A11"))
+    group = q.shape[1] // k.shape[1]
+    scale, worst, left, same = np.float32(1 / np.sqrt(np.float32(q.shape[2]))), 0.0, 0.0, 0
+    for h in range(q.shape[1]):
+        b, keys, values = model.weight("sinks", layer)[0, h], k[:, h // group], v[:, h // group]
+        scores = keys.astype(np.float64) @ q[-1, h].astype(np.float64) * scale
+        e = np.exp(scores - scores.max())
+        exact = e @ values.astype(np.float64) / (e.sum() + np.exp(b - scores.max()))
+        emulated = narrow_kernel(q[-1, h], keys.astype(np.float16), values.astype(np.float16), scale, np.float32(b))
+        size = np.linalg.norm(exact)
+        worst = max(worst, np.linalg.norm(got[-1, h] - exact) / size)
+        left = max(left, np.linalg.norm(got[-1, h] - emulated) / size)
+        same += int((np.abs(got[-1, h] - emulated) <= 2.0**-20 * np.abs(emulated)).sum())
+    return {"error": worst, "unexplained": left, "same": same / got[-1].size}
+
+
 def facts(model):
     engine = llama.Engine(model, options_of(model))
     library, tokens = engine.library, parse_tokens(TOKENS, 211)
@@ -323,6 +367,7 @@ def facts(model):
                       mean_of_ones(library, keys, queries, threads, kind)
                       for keys in (2048, 4096, 8192, 32768) for queries, threads, name, kind in (
                           (1, 1, "f16", 1), (1, 2, "f16", 1), (8, 1, "f16", 1), (64, 1, "f16", 1), (1, 1, "bf16", 30))},
+            "narrow sums": {n: narrow_sums(n) for n in (50, 500, 2000)},
             "mean of 20 over 4096 keys": str(mean_of_ones(library, 4096, 1, 1, value=20.0))}
 
 
