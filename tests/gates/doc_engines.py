@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The tables of the chapter on engines, from what is kept of their runs in doc/engines; for doc_pages.py.
+
+`<!-- engines NAME -->` shows doc/engines/NAME.json, a row for each run, `<!-- engines all -->` a row for
+each engine. tests/audit/engines.py makes the runs, keeps them and asks them again.
+"""
+import json
+import re
+
+MARKER = re.compile(r"^<!-- engines ([a-z0-9_]+) -->$")
+SAID = {"holds": "holds", "bug": "a bug", "suspicious": "suspicious", "refused": "refused"}
+
+
+def kept(root):
+    """{name: what doc/engines/NAME.json says}, of the files that hold runs."""
+    told = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / "doc/engines").glob("*.json"))}
+    return {name: each for name, each in told.items() if each.get("format") == "sinkproof-engines-1"}
+
+
+def cell(text):
+    return text.replace("|", "\\|") or "—"
+
+
+def code(text):
+    """In backticks, in which a table's bar must be told from its columns."""
+    return f"`{text}`".replace("|", "\\|") if text else "—"
+
+
+def what(run):
+    """The points outside with their counts, or what the engine or its adapter said."""
+    if run.get("said"):
+        return cell(run["said"].replace("sinkproof-trace: ", "").replace("model: ", "")[:160])
+    parts = [f"`{point}` {outside:,} of {elements:,}" for point, (outside, elements) in run["outside"].items()]
+    parts += [f"`{point}` suspicious" for point in run["suspicious"]]
+    return ", ".join(parts) or "—"
+
+
+def cleared(run):
+    """What clears it, each with the exit it was seen to give."""
+    parts = [f"{code(run['override'])}{' on the model as it computes it' if run.get('as') else ''}: "
+             f"exit {run['override_exit']}"] if run.get("override") else []
+    if run.get("instead"):
+        options = " ".join(word for word in run["instead"] if "{model}" not in word and word != "--ir")
+        parts.append(f"options {code(options)}: exit {run['instead_exit']}")
+    return "; ".join(parts) or "—"
+
+
+def shown_model(run):
+    edits = " ".join(re.sub(r"=\{.*\}", "=…", word) for word in run.get("edit", []))
+    return code(run["model"].replace("synthetic:", "").replace("doc/engines/", "").replace(".json", "")) + (
+        f", {code(edits)}" if edits else "")
+
+
+def rows_of(told):
+    rows = ["", "| run | model, tokens | options | policy | verdict | where | cause | cleared by |",
+            "|---|---|---|---|---|---|---|---|"]
+    for run in told["runs"]:
+        options = " ".join(word for word in run["options"] if "{model}" not in word and word != "--ir")
+        rows.append(f"| {run['name']} | {shown_model(run)}, {code(run['tokens'])} | {code(options)} | {code(run['policy'])} | "
+                    f"{SAID[run['verdict']]} ({run['exit']}) | {what(run)} | {cell(run['cause'])} | {cleared(run)} |")
+    return rows
+
+
+def clears(run):
+    return run.get("override_exit") == 0 or run.get("instead_exit") == 0
+
+
+def summary(all_told):
+    rows = ["", "| engine | version | runs | hold | a bug | cleared | suspicious | refused |", "|---|---|---|---|---|---|---|---|"]
+    sums = [0] * 6
+    for told in all_told.values():
+        runs = told["runs"]
+        version = max((run.get("version", "") for run in runs), key=len)
+        counts = [len(runs), *(sum(run["verdict"] == verdict for run in runs) for verdict in ("holds", "bug")),
+                  sum(run["verdict"] == "bug" and clears(run) for run in runs),
+                  *(sum(run["verdict"] == verdict for run in runs) for verdict in ("suspicious", "refused"))]
+        sums = [a + b for a, b in zip(sums, counts)]
+        rows.append(f"| {told['engine']} | {version} | " + " | ".join(map(str, counts)) + " |")
+    return [*rows, f"| {len(all_told)} engines | | " + " | ".join(map(str, sums)) + " |"]
+
+
+def table(root, name):
+    """The lines below a marker, or None when there is nothing kept under that name."""
+    all_told = kept(root)
+    if any("exit" not in run for told in all_told.values() for run in told["runs"]):
+        all_told = {key: told for key, told in all_told.items() if all("exit" in run for run in told["runs"])}
+    if name == "all":
+        return summary(all_told) if all_told else None
+    return rows_of(all_told[name]) if name in all_told else None
