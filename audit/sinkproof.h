@@ -70,7 +70,7 @@ enum { SINKPROOF_RANK = 8 }; // dimensions that a tensor may have
 typedef struct sinkproof_model sinkproof_model;
 typedef struct sinkproof_config sinkproof_config;
 
-// Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, or
+// Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
 // "synthetic:NAME[,seed=N][,layers=N]", NAME one of tiny, gpt-oss-20b, gpt-oss-120b or the path of
 // a config.json. Checks every tensor's presence, shape and dtype, and that every weight is a finite
 // number (sinks may be -infinity).

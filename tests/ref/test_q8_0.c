@@ -68,7 +68,7 @@ static void by_ggml(const float *x, uint8_t *block) {
     float most = 0;
     for (int i = 0; i < 32; i++)
         if (fabsf(x[i]) > most) most = fabsf(x[i]);
-    const float d = most / ((1 << 7) - 1), inverse = d ? 1.0f / d : 0.0f;
+    const float d = most / ((1 << 7) - 1), inverse = d != 0 ? 1.0f / d : 0.0f;
     uint16_t half = sinkproof_f16_bits(d);
     memcpy(block, &half, 2);
     for (int i = 0; i < 32; i++) {
