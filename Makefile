@@ -285,7 +285,9 @@ build/engines/%/.stamp: Makefile | build/packages
 	    && touch $@ || echo "interop-engines: $* is not installed; what asks it is skipped"
 
 interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judge other engines as doc/engines says; WITH_VLLM=1 for the largest
-	@SINKPROOF=$(PROGRAM) TEST_SECONDS=1800 TEST_JOBS=1 python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
+	@own=build/engines/gpt_oss; [ ! -e $$own/.stamp ] || export PYTHON=$$own/bin/python; \
+	SINKPROOF=$(PROGRAM) TEST_SECONDS=1800 TEST_JOBS=1 \
+	    python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
 
 # The Python package in a wheel of this platform, with the library in it.
 build/wheel/venv/.stamp: Makefile | build/packages

@@ -16,6 +16,8 @@
 //   sinkproof_trace_builder_add  point by point
 //     or
 //   sinkproof_trace_open         a file that it wrote
+//     or
+//   sinkproof_plugin             stages in a shared object, for `sinkproof judge --plugin`
 //
 //   sinkproof_judge_trace        is every point what an honest engine may compute from the same
 //                                inputs?
@@ -68,7 +70,7 @@ enum { SINKPROOF_RANK = 8 }; // dimensions that a tensor may have
 typedef struct sinkproof_model sinkproof_model;
 typedef struct sinkproof_config sinkproof_config;
 
-// Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, or
+// Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
 // "synthetic:NAME[,seed=N][,layers=N]", NAME one of tiny, gpt-oss-20b, gpt-oss-120b or the path of
 // a config.json. Checks every tensor's presence, shape and dtype, and that every weight is a finite
 // number (sinks may be -infinity).
@@ -239,6 +241,77 @@ void sinkproof_run_reset(sinkproof_run *run);          // to none
 // ref", and with a stage replaced "sinkproof ref with A11 replaced".
 bool sinkproof_run_trace(sinkproof_run *run, size_t n, const int32_t *tokens_n, const char *points,
                          const char *engine, sinkproof_trace **trace, sinkproof_error *error);
+
+// ---- plug-ins --------------------------------------------------------------------------------
+
+// Stages of your engine in a shared object, judged by `sinkproof judge --plugin ENGINE.so`: it
+// needs this header, and links nothing. It defines one function, sinkproof_plugin_get, which gives
+// the list of its stages; each is called with arrays in float32 and fills others. The command runs
+// it in a process of its own.
+
+// One array of a call, row-major and dense. Experts (M3) are whole numbers.
+typedef struct sinkproof_array {
+    const char *name; // of the point or the weight: "A4.q", "sinks"
+    size_t rank, shape[SINKPROOF_RANK];
+    float *values; // an input must not be written
+} sinkproof_array;
+
+// What a stage is called with; members are only ever added at the end. Keys and values are those of
+// the whole cache, first + n; all else is of the n tokens at hand.
+//   stage         in                                           out
+//   rmsnorm       T0 attn_norm                                 A1
+//   qkv           A1 w_q b_q w_k b_k w_v b_v                   A2.q A2.k A2.v
+//   rope          A2.q A2.k                                    A4.q A4.k
+//   scores        A4.q A4.k                                    A6
+//   softmax_sink  A6 sinks                                     A9
+//   values        A9 A2.v                                      A11
+//   attention     A4.q A4.k A2.v sinks                         A11
+//   output        A11 w_o b_o                                  A12
+//   router        M1 w_router b_router                         M2 M3 M4
+//   experts       M1 M3 w_up b_up w_down b_down                M10
+//   swiglu        M6                                           M8
+//   mixture       M10 M3 M4                                    M11
+//   unembed       F1 unembedding                               F2
+// Shapes are those of sinkproof_point_shape, and of sinkproof_model_weight with the experts in
+// front. A6 is [heads, n, keys], A9 has the sink's column behind the keys: what the mask hides is 0
+// in A9, and anything in A6. w_up has the gate in even rows, and so has M6.
+typedef struct sinkproof_drill {
+    size_t size; // of this struct
+    const char *stage;
+    size_t n_inputs, n_outputs;
+    const sinkproof_array *inputs;  // in the order above
+    const sinkproof_array *outputs; // to be filled
+    size_t n;                       // tokens
+    size_t first;                   // position of the first one
+    size_t window;                  // keys that a query sees, itself included; 0: all before it
+    size_t heads, kv_heads, head_dim, hidden, inter, experts, chosen;
+    double rms_eps, swiglu_alpha, swiglu_limit;
+    double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
+    size_t yarn_original_context;
+    bool yarn_truncate; // the ends of the ramp are whole numbers
+} sinkproof_drill;
+
+// Fills the outputs and returns 0; 1: these shapes are not served, which is no mistake; anything
+// else: it failed.
+typedef int sinkproof_plugin_stage(void *context, const sinkproof_drill *drill);
+
+typedef struct sinkproof_plugin_entry {
+    const char *stage;
+    sinkproof_plugin_stage *run;
+} sinkproof_plugin_entry;
+
+typedef struct sinkproof_plugin {
+    size_t size;      // of this struct in the header that it was built with
+    const char *name; // in the report: "my kernels 1.2"
+    size_t n_stages;
+    const sinkproof_plugin_entry *stages;
+    const char *policy; // what it declares, as in sinkproof_policy_check; NULL: f32
+    void *context;      // for its stages
+} sinkproof_plugin;
+
+// The one symbol of a plug-in. NULL: it cannot run here.
+typedef const sinkproof_plugin *sinkproof_plugin_getter(void);
+extern sinkproof_plugin_getter sinkproof_plugin_get;
 
 // ---- the judge -------------------------------------------------------------------------------
 

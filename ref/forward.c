@@ -205,7 +205,7 @@ static void expert_sublayer(chunk *c, const sinkproof_layer *layer) {
     see_nc(c, "M12", hidden, b->x_nc);
 }
 
-// F1, F2.
+// F1, and F2 unless logits_nv is NULL.
 static void finish(chunk *c, double *logits_nv) {
     const sinkproof_model *model = c->session->model;
     const sinkproof_stages *stages = c->session->stages;
@@ -214,6 +214,7 @@ static void finish(chunk *c, double *logits_nv) {
     stages->rmsnorm(&c->session->policy, SINKPROOF_AT_F1, &norm, c->config->rms_eps, c->n,
                     c->b.x_nc, c->b.t_nc, c->b.work);
     see_end(c, "F1", c->config->hidden, c->b.t_nc);
+    if (logits_nv == NULL) return;
     stages->unembed(&c->session->policy, &unembedding, c->n, c->b.t_nc, logits_nv, c->b.work);
     see_end(c, "F2", c->config->vocab, logits_nv);
 }
@@ -232,7 +233,7 @@ static void run_chunk(chunk *c, const int32_t *tokens_n, double *logits_nv) {
         attention_sublayer(c, &layer);
         expert_sublayer(c, &layer);
     }
-    if (logits_nv != NULL) finish(c, logits_nv);
+    if (logits_nv != NULL || c->observer != NULL) finish(c, logits_nv);
     //< model.forward
     s->length += c->n;
 }
@@ -248,7 +249,7 @@ bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *toke
         chunk c = {.session = session, .config = config, .observer = observer};
         c.n = n - done < step ? n - done : step;
         c.first = session->length;
-        bool own_logits = observer != NULL && logits_nv == NULL;
+        bool own_logits = observer != NULL && !observer->no_logits && logits_nv == NULL;
         if (!sinkproof_buffers_new(config, c.n, c.first + c.n, observer != NULL, own_logits, &c.b,
                                    error))
             return false;

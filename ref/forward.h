@@ -23,6 +23,7 @@ typedef struct sinkproof_observer {
     // late).
     void (*replace)(void *context, const char *name, size_t rank, const size_t *shape,
                     double *values);
+    bool no_logits; // nobody looks at F2: it is computed only for logits_nv
 } sinkproof_observer;
 
 typedef struct sinkproof_session sinkproof_session; // a model, a policy, a key/value cache

@@ -101,9 +101,10 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 //
 // llama-cpp      llama.cpp on a processor, float32 between operations. A product reads its
 //                activations in the type of its weight (blocks of 32 whole numbers beside MXFP4 and
-//                Q8_0), and adds its bias apart; queries, weights, cached keys and values are read
-//                as float16. The range of YaRN's ramp is truncated: a known mistake, which has its
-//                name here so that the rest can be judged.
+//                Q8_0; the router's weight is float32 in every file), and adds its bias apart;
+//                queries, weights, cached keys and values are read as float16. The range of YaRN's
+//                ramp is truncated: a known mistake, which has its name here so that the rest can
+//                be judged.
 // llama-cpp-flash  The same with flash attention on few queries: the weights stay in float32 and
 //                meet the values under a running maximum, in a sum of float16.
 // mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
@@ -124,7 +125,7 @@ static const char vllm_bf16[] =
     "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
 
 #define LLAMA_CPP                                                                                  \
-    "A2.in=weight,A2.product=f32,A12.in=weight,A12.product=f32,M2.in=weight,M2.product=f32,"       \
+    "A2.in=weight,A2.product=f32,A12.in=weight,A12.product=f32,M2.product=f32,"                    \
     "M5.in=weight,M5=f32,M9.in=weight,M9=f32,F2.in=weight,A5.q=f16,A5.k=f16,A5=f32,A11.v=f16,"     \
     "yarn=truncate,A4.freq.form=powers|running-product,"
 static const char llama_cpp[] = LLAMA_CPP "A11.weights=f16";

@@ -5,11 +5,12 @@
     python3 tests/fuzz.py BUILD SECONDS FUZZER...
 
 Seeds: every small file below tests/vectors, and what seeds() makes (a
-safetensors file, a sharded index, a trace, configurations). A crash, a leak, a hang of ten seconds
+safetensors file, a sharded index, a trace, configurations, GGUF files). A crash, a leak, a hang of ten seconds
 or 2 GiB of memory is a failure; the input that did it stays in BUILD/fuzz.
 """
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import re
@@ -34,7 +35,70 @@ def safetensors(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + bytes(offset)
 
 
+def gguf(keys, tensors, alignment=32):
+    """A file of the {key: (type, bytes)} and of zeros for the {name: (ggml's type, dimensions, bytes)}."""
+    def text(value):
+        return struct.pack("<Q", len(value)) + value.encode()
+    out, offset = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(keys)), 0
+    for key, (kind, value) in keys.items():
+        out += text(key) + struct.pack("<I", kind) + value
+    for name, (kind, dims, size) in tensors.items():
+        out += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, offset)
+        offset += -(-size // alignment) * alignment
+    return out + bytes(-len(out) % alignment) + bytes(offset)
+
+
+def gguf_seeds():
+    word = struct.pack("<Q", 4) + b"yarn"
+    numbers = {f"k{kind}": (kind, bytes(size)) for kind, size in
+               ((0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8))}
+    yield "gguf-values", gguf(numbers | {"text": (8, word)}, {})
+    yield "gguf-arrays", gguf({"numbers": (9, struct.pack("<IQ3I", 4, 3, 1, 2, 3)),
+                               "words": (9, struct.pack("<IQ", 8, 2) + word + word),
+                               "nested": (9, struct.pack("<IQ", 9, 2) + struct.pack("<IQI", 4, 1, 7)
+                                          + struct.pack("<IQ", 8, 1) + word)}, {})
+    yield "gguf-tensors", gguf({}, {"f32": (0, [4, 2], 32), "f16": (1, [3], 6), "bf16": (30, [2, 2], 8),
+                                    "q8_0": (8, [32, 2], 68), "mxfp4": (39, [64, 1, 2], 68), "one": (0, [], 4)})
+    yield "gguf-aligned", gguf({"general.alignment": (4, struct.pack("<I", 64))},
+                               {"a": (0, [1], 4), "b": (0, [17], 68)}, 64)
+    yield "gguf-empty", gguf({}, {})
+    yield "gguf-model", gguf_model()
+    yield "gguf-fused", gguf_model(fused=True)
+
+
+def gguf_model(fused=False):
+    """A whole model of one layer: 2 heads of 4 on 1, 2 experts, every width 32; weights of each type."""
+    def named(name):
+        return "gpt-oss." + name
+    sizes = {"block_count": 1, "context_length": 64, "vocab_size": 3, "embedding_length": 32,
+             "expert_feed_forward_length": 32, "expert_count": 2, "expert_used_count": 1,
+             "attention.head_count": 2, "attention.head_count_kv": 1, "attention.key_length": 4,
+             "attention.sliding_window": 2, "rope.scaling.original_context_length": 64}
+    reals = {"attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 1e4, "rope.scaling.factor": 1.0}
+    keys = {"general.architecture": (8, struct.pack("<Q", 7) + b"gpt-oss")}
+    keys |= {named(key): (4, struct.pack("<I", value)) for key, value in sizes.items()}
+    keys |= {named(key): (6, struct.pack("<f", value)) for key, value in reals.items()}
+    keys[named("rope.scaling.type")] = (8, struct.pack("<Q", 4) + b"yarn")
+    f32, f16, q8, bf16, codes = (0, 4, 1), (1, 2, 1), (8, 34, 32), (30, 2, 1), (39, 17, 32)
+    layer = {"attn_norm.weight": (f32, [32]), "attn_q.weight": (q8, [32, 8]), "attn_q.bias": (f32, [8]),
+             "attn_k.weight": (f16, [32, 4]), "attn_k.bias": (f32, [4]), "attn_v.weight": (bf16, [32, 4]),
+             "attn_v.bias": (f32, [4]), "attn_sinks.weight": (f32, [2]), "attn_output.weight": (f32, [8, 32]),
+             "attn_output.bias": (f32, [32]), "post_attention_norm.weight": (f32, [32]),
+             "ffn_gate_inp.weight": (f32, [32, 2]), "ffn_gate_inp.bias": (f32, [2]),
+             "ffn_down_exps.weight": (codes, [32, 32, 2]), "ffn_down_exps.bias": (f32, [32, 2])}
+    if fused:
+        layer |= {"ffn_gate_up_exps.weight": (codes, [32, 64, 2]), "ffn_gate_up_exps.bias": (f32, [64, 2])}
+    else:
+        for part in ("gate", "up"):
+            layer |= {f"ffn_{part}_exps.weight": (codes, [32, 32, 2]), f"ffn_{part}_exps.bias": (f32, [32, 2])}
+    tensors = {f"blk.0.{name}": what for name, what in layer.items()}
+    tensors |= {"token_embd.weight": (q8, [32, 3]), "output_norm.weight": (f32, [32]), "output.weight": (bf16, [32, 3])}
+    return gguf(keys, {name: (kind, dims, math.prod(dims) // block * size)
+                       for name, ((kind, size, block), dims) in tensors.items()})
+
+
 def seeds():
+    yield from gguf_seeds()
     yield "two-tensors", safetensors({"a": ("BF16", [2, 3], 2), "b": ("F32", [4], 4)}, {"k": "v"})
     yield "scalar-and-empty", safetensors({"a": ("F32", [], 4), "b": ("U8", [0, 3], 1)})
     yield "no-tensor", safetensors({})

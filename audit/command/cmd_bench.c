@@ -75,7 +75,7 @@ static const struct argp_option argp_options[] = {
 static const char documentation[] =
     "Measures the machine's limits (reading from memory, arithmetic of the instruction set), the "
     "kernels and the model, all in one run."
-    "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND].\n\n"
+    "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND].\n\n"
     "Of each case the median of R times is reported, with the least and the largest; the limit is "
     "the roof that the case stands under: \"memory\", the bytes that it must read at the bandwidth "
     "just measured; \"arithmetic\", its operations at the unit's peak; \"cache\", what it reads "

@@ -425,7 +425,8 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
         "that "
         "are no numbers, which the other commands refuse."
-        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], where NAME is "
+        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
+        "where NAME is "
         "tiny, gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
                               NULL,    NULL};

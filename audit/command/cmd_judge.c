@@ -4,6 +4,7 @@
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
 #include "audit/command/command.h"
 #include "audit/judge/ruling.h"
+#include "audit/plugin/plugin.h"
 #include "audit/report/report.h"
 
 #include <argp.h>
@@ -20,14 +21,17 @@ typedef struct options {
     size_t n_traces;
     double rate;
     bool strict, all, local_only, no_hint, forms;
+    sinkproof_plugin_options plugin; // of stages in a shared object, in place of traces
 } options;
 
 enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML };
+enum { PLUGIN = 2000, STAGES, CASE, FIRST, EMIT, COLLECT, SECONDS, SEED };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
      "what the engine declares: auto (default: the narrowest known policy that the trace fits), "
-     "real-f64, f32, bf16-operands, openai-bf16, hf-bf16, bf16, f16, with overrides "
+     "real-f64, f32, bf16-operands, openai-bf16, hf-bf16, llama-cpp, llama-cpp-flash, mlx, "
+     "vllm-bf16, bf16, f16, with overrides "
      "(f32,exp=4ulp; openai-bf16,M8.alpha=bf16)",
      0},
     {"json", 'j', "FILE", 0,
@@ -45,6 +49,19 @@ static const struct argp_option argp_options[] = {
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
      0},
+    {"plugin", PLUGIN, "ENGINE.so", 0,
+     "judge the stages of a shared object in place of traces (or of builtin:fast): called over "
+     "lengths, windows, heads and sinks, each call by its honest set; a MODEL's sizes, or small "
+     "ones",
+     1},
+    {"stages", STAGES, "LIST", 0, "these stages alone: attention,swiglu", 1},
+    {"case", CASE, "CALL", 0, "one call, as a report prints it", 1},
+    {"first", FIRST, 0, 0, "leave a stage at the first calls that fail", 1},
+    {"seed", SEED, "S", 0, "of the inputs (default 1)", 1},
+    {"seconds", SECONDS, "S", 0, "that one call may take before it counts as hung (default 30)", 1},
+    {"emit", EMIT, "DIR", 0,
+     "write the inputs of all calls and a manifest there, for an engine in any language", 1},
+    {"collect", COLLECT, "DIR", 0, "judge the outputs that it wrote beside them", 1},
     {0}};
 
 // The flag that an option raises, or NULL.
@@ -60,6 +77,8 @@ static bool *flag_of(options *o, int key) {
         return &o->no_hint;
     case FORMS:
         return &o->forms;
+    case FIRST:
+        return &o->plugin.first;
     default:
         return NULL;
     }
@@ -73,11 +92,63 @@ static double parse_rate(struct argp_state *state, const char *text) {
     return rate;
 }
 
+// The text that an option of a plug-in gives, or NULL.
+static const char **text_of(options *o, int key) {
+    switch (key) {
+    case PLUGIN:
+        return &o->plugin.path;
+    case STAGES:
+        return &o->plugin.stages;
+    case CASE:
+        return &o->plugin.only;
+    case EMIT:
+        return &o->plugin.emit;
+    case COLLECT:
+        return &o->plugin.collect;
+    default:
+        return NULL;
+    }
+}
+
+static bool is_plugin(const options *o) {
+    return o->plugin.path != NULL || o->plugin.emit != NULL || o->plugin.collect != NULL;
+}
+
+static void parse_number(struct argp_state *state, options *o, int key, const char *text) {
+    char *end;
+    if (key == SEED)
+        o->plugin.seed = strtoull(text, &end, 10);
+    else
+        o->plugin.seconds = strtod(text, &end);
+    if (*text == '\0' || *end != '\0' || !(o->plugin.seconds > 0 && o->plugin.seconds < 1e6))
+        argp_error(state, "--%s is a number, not '%s'", key == SEED ? "seed" : "seconds", text);
+}
+
+static void check_words(struct argp_state *state, const options *o) {
+    sinkproof_error error;
+    if (is_plugin(o) && o->n_traces > 0) argp_error(state, "a plug-in takes a MODEL and no TRACE");
+    if (!is_plugin(o) && (o->plugin.stages != NULL || o->plugin.only != NULL))
+        argp_error(state, "--stages and --case ask for a --plugin");
+    if ((o->plugin.emit != NULL) + (o->plugin.collect != NULL) + (o->plugin.path != NULL) > 1)
+        argp_error(state, "one of --plugin, --emit and --collect");
+    if (!is_plugin(o) && o->n_traces == 0)
+        argp_error(state, "a MODEL and at least one TRACE are needed");
+    sinkproof_plugin_options plugin = o->plugin;
+    plugin.policy = strcmp(o->policy, "auto") == 0 ? NULL : o->policy;
+    if (is_plugin(o) && !sinkproof_plugin_check(&plugin, &error))
+        argp_error(state, "%s", error.text);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     bool *flag = flag_of(o, key);
+    const char **text = text_of(o, key);
     if (flag != NULL)
         *flag = true;
+    else if (text != NULL)
+        *text = argument;
+    else if (key == SECONDS || key == SEED)
+        parse_number(state, o, key, argument);
     else if (key == 'p')
         o->policy = argument;
     else if (key == 'j')
@@ -90,9 +161,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         o->model = argument;
     else if (key == ARGP_KEY_ARG)
         o->traces[o->n_traces++] = argument;
-    else if (key == ARGP_KEY_END && o->n_traces == 0)
-        argp_error(state, "a MODEL and at least one TRACE are needed");
-    else if (key != ARGP_KEY_END)
+    else if (key == ARGP_KEY_END)
+        check_words(state, o);
+    else
         return ARGP_ERR_UNKNOWN;
     return 0;
 }
@@ -100,7 +171,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 static const struct argp argp = {
     argp_options,
     parse,
-    "MODEL TRACE...",
+    "MODEL TRACE...\n--plugin=ENGINE.so [MODEL]\n--emit=DIR [MODEL]\n--collect=DIR [MODEL]",
     "Judge an engine's traces: is every tensor, computed from the engine's own inputs to that "
     "operation, "
     "inside what honest rounding can do?\v"
@@ -210,6 +281,33 @@ static int judge_all(const options *o) {
     return code;
 }
 
+// ---- a plug-in
+
+static void show_stage(void *context, const char *stage, double share) {
+    show_progress(context, stage, share);
+}
+
+static int judge_plugin(const options *o) {
+    sinkproof_error error;
+    sinkproof_plugin_ruling ruling;
+    sinkproof_stopwatch watch = {.what = NULL};
+    sinkproof_plugin_options how = o->plugin;
+    how.policy = strcmp(o->policy, "auto") == 0 ? NULL : o->policy;
+    how.model = o->model;
+    how.rate = o->rate;
+    how.strict = o->strict;
+    how.progress = show_stage;
+    how.context = &watch;
+    if (!sinkproof_judge_plugin(&how, &ruling, &error)) return sinkproof_bad_input("judge", &error);
+    if (o->json == NULL || strcmp(o->json, "-") != 0) fputs(ruling.text, stdout);
+    free(ruling.text);
+    if (o->json == NULL)
+        json_decref(ruling.results);
+    else if (!sinkproof_write_json(o->json, "judge", ruling.exit, ruling.results, &error))
+        return sinkproof_bad_input("judge", &error);
+    return ruling.exit;
+}
+
 // The judge takes and gives back the same large pieces for each part of each layer: kept by the
 // process, they need not be cleared by the system every time.
 static void keep_memory(void) {
@@ -221,13 +319,13 @@ static void keep_memory(void) {
 }
 
 int sinkproof_cmd_judge(int argc, char **argv) {
-    options o = {.policy = "auto", .rate = 1e-9};
+    options o = {.policy = "auto", .rate = 1e-9, .plugin = {.seconds = 30, .seed = 1}};
     o.traces = calloc((size_t)argc, sizeof *o.traces);
     if (o.traces == NULL) abort();
     argp_err_exit_status = SINKPROOF_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     keep_memory();
-    int code = judge_all(&o);
+    int code = is_plugin(&o) ? judge_plugin(&o) : judge_all(&o);
     free(o.traces);
     return code;
 }

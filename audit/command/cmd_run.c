@@ -49,8 +49,7 @@ static const struct argp_option argp_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
     {"policy", KEY_POLICY, "P", 0,
      "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
-     "openai-bf16, hf-bf16, bf16, "
-     "f16, each with overrides",
+     "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, bf16, f16, each with overrides",
      0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
     {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},
@@ -189,7 +188,8 @@ static const struct argp parser = {
     .help_filter = complete_help,
     .args_doc = "MODEL --tokens IDS",
     .doc = "Runs the model on the tokens and prints the largest logits after the last one."
-           "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
+           "\vMODEL is a directory, a .gguf file or "
+           "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
            "are looked at first, once, all but MXFP4's codes: an infinity or a NaN is refused, but "
            "for sinks of -infinity. Engine fast takes a head_dim up to 1024 and sinks of one logit "
            "a head.",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof synth MODEL --out DIR --layout NAME: writes a model, synthetic or not, as a checkpoint
+// sinkproof synth MODEL --out PATH --layout NAME: writes a model, synthetic or not, as a checkpoint
 // that other engines load. The containers know how; this knows their list.
 #include "audit/command/command.h"
 #include "ref/model/container.h"
@@ -10,23 +10,33 @@
 #include <string.h>
 
 typedef struct arguments {
-    const char *model, *out, *layout;
+    const char *model, *out, *layout, *dense;
+    sinkproof_dtype type; // where dense is not NULL
     const sinkproof_container *container;
     bool dequantize;
 } arguments;
 
-static bool is_named(const sinkproof_container *container) {
-    return container->name != NULL;
-}
 static bool is_written(const sinkproof_container *container) {
     return container->write != NULL;
 }
 static bool dequantizes(const sinkproof_container *container) {
     return container->dequantizes;
 }
+static bool converts(const sinkproof_container *container) {
+    return container->converts;
+}
+
+// The types that dense weights can be written in.
+static const struct {
+    const char *name;
+    sinkproof_dtype dtype;
+} types[] = {{"f32", SINKPROOF_DTYPE_F32},
+             {"f16", SINKPROOF_DTYPE_F16},
+             {"bf16", SINKPROOF_DTYPE_BF16},
+             {"q8_0", SINKPROOF_DTYPE_Q8_0}};
 
 typedef struct text {
-    char text[256];
+    char text[400];
 } text;
 
 // The names of some containers: "hf or openai".
@@ -46,16 +56,11 @@ static text describe_layouts(void) {
     text out = {""};
     size_t used = 0, size = sizeof out.text;
     const sinkproof_container *container;
-    for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++) {
-        if (!is_named(container) || used >= size) continue;
-        if (!is_written(container))
-            used += (size_t)snprintf(out.text + used, size - used, "; %s is not supported yet",
-                                     container->name);
-        else
+    for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++)
+        if (is_written(container) && used < size)
             used +=
                 (size_t)snprintf(out.text + used, size - used, "%s%s%s", used == 0 ? "" : " or ",
                                  container->holds, used == 0 ? " (the default)" : "");
-    }
     return out;
 }
 
@@ -65,16 +70,28 @@ static const sinkproof_container *default_container(void) {
     return sinkproof_container_at(i);
 }
 
+static void read_dense(arguments *in, const char *value, struct argp_state *state) {
+    in->dense = value;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        in->type = types[i].dtype;
+        if (strcmp(value, types[i].name) == 0) return;
+    }
+    argp_error(state, "expected dense weights in f32, f16, bf16 or q8_0, found \"%s\"", value);
+}
+
 static void check_arguments(arguments *in, struct argp_state *state) {
     if (in->model == NULL) argp_error(state, "expected a MODEL");
-    if (in->out == NULL) argp_error(state, "expected --out DIR");
+    if (in->out == NULL) argp_error(state, "expected --out PATH");
     in->container =
         in->layout == NULL ? default_container() : sinkproof_container_named(in->layout);
     if (in->container == NULL)
         argp_error(state, "expected layout %s, found \"%s\"", names(is_written, " or ").text,
                    in->layout);
     if (!is_written(in->container))
-        argp_error(state, "layout %s is not supported yet", in->container->name);
+        argp_error(state, "layout %s is not written", in->container->name);
+    if (in->dense != NULL && !converts(in->container))
+        argp_error(state, "--dense needs --layout %s: %s has weights as they are stored",
+                   names(converts, " or ").text, in->container->title);
     if (in->dequantize && !dequantizes(in->container))
         argp_error(state, "--dequantize needs --layout %s: %s is MXFP4",
                    names(dequantizes, " or ").text, in->container->title);
@@ -88,6 +105,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
         in->layout = value;
     else if (key == 'd')
         in->dequantize = true;
+    else if (key == 'D')
+        read_dense(in, value, state);
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)
         in->model = value;
     else if (key == ARGP_KEY_ARG)
@@ -105,7 +124,10 @@ static void show_progress(void *context, size_t layer, size_t n_layers) {
 }
 
 static bool write_model(const arguments *in, sinkproof_error *error) {
-    const sinkproof_writing how = {.dequantize = in->dequantize, .progress = show_progress};
+    const sinkproof_writing how = {.dequantize = in->dequantize,
+                                   .converts = in->dense != NULL,
+                                   .dense = in->type,
+                                   .progress = show_progress};
     sinkproof_model *model;
     if (!sinkproof_model_open(in->model, &model, error)) return false;
     bool good = in->container->write(in->container, model, in->out, &how, error);
@@ -116,14 +138,20 @@ static bool write_model(const arguments *in, sinkproof_error *error) {
 int sinkproof_cmd_synth(int argc, char **argv) {
     static const char document[] =
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
-        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], where NAME is "
+        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
+        "where NAME is "
         "tiny, gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
-    text layouts = names(is_named, "|"), described = describe_layouts(),
-         only = names(dequantizes, " or ");
-    strcat(only.text, " only: write MXFP4 experts as bf16, transposed");
+    text layouts = names(is_written, "|"), described = describe_layouts(),
+         only = names(dequantizes, " or "), dense = names(converts, " or ");
+    strcat(only.text, " only: write MXFP4 experts as bf16, or as --dense says");
+    strcat(dense.text, " only: the type of dense matrices, f32, f16, bf16 or q8_0; rounds where "
+                       "that holds less than is stored (the default: as they are stored)");
     const struct argp_option options[] = {
-        {"out", 'o', "DIR", 0, "the directory to make; it must not exist or be empty", 0},
+        {"out", 'o', "PATH", 0,
+         "the directory to make, which must not exist or be empty; of gguf the new file NAME.gguf",
+         0},
         {"layout", 'l', layouts.text, 0, described.text, 0},
+        {"dense", 'D', "TYPE", 0, dense.text, 0},
         {"dequantize", 'd', NULL, 0, only.text, 0},
         {0}};
     const struct argp argp = {options, parse, "MODEL", document, NULL, NULL, NULL};

@@ -34,6 +34,8 @@ int sinkproof_cmd_run(int argc, char **argv);
 int sinkproof_cmd_truth(int argc, char **argv);
 int sinkproof_cmd_verify(int argc, char **argv);
 int sinkproof_cmd_judge(int argc, char **argv);
+int sinkproof_cmd_compare(int argc, char **argv);
+int sinkproof_cmd_audit(int argc, char **argv);
 int sinkproof_cmd_curve(int argc, char **argv);
 int sinkproof_cmd_bench(int argc, char **argv);
 

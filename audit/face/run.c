@@ -343,7 +343,7 @@ static bool check_agreement(const sinkproof_run *r, sinkproof_error *error) {
 
 static bool pass(sinkproof_run *r, size_t n, const int32_t *tokens_n, double *logits_v,
                  const sinkproof_observer *onward, sinkproof_error *error) {
-    sinkproof_observer observer = {see_shown, r, replace_shown};
+    sinkproof_observer observer = {.see = see_shown, .context = r, .replace = replace_shown};
     bool watched = onward != NULL || is_replaced(r);
     r->n = n;
     r->first = sinkproof_runner_length(r->runner);

@@ -7,8 +7,6 @@
 // what goes on is the hull of the stored value and of all that rounds to it and is in the set.
 #include "audit/judge/judge_internal.h"
 
-#include <math.h>
-
 sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy) {
     sinkproof_policy before = *policy;
     for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
@@ -41,9 +39,5 @@ sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
                                             sinkproof_trace_point point,
                                             sinkproof_honest unrounded) {
     sinkproof_honest stored = sinkproof_after_rounding(pass, point, unrounded);
-    double moved = fabs(stored.mid - unrounded.mid);
-    stored = sinkproof_honest_hull(stored, unrounded);
-    stored.var = stored.spread = unrounded.var;
-    stored.bias = fmax(stored.bias, unrounded.bias) + moved;
-    return stored;
+    return sinkproof_honest_choice(stored, unrounded);
 }

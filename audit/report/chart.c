@@ -94,6 +94,61 @@ bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_L
     return true;
 }
 
+// ---- scatter ---------------------------------------------------------------------------------
+
+// Where the horizontal axis begins and ends: a little beyond the outer places.
+static bool scatter_frame(frame *f, size_t n, const sinkproof_chart_place *places) {
+    double least[2] = {INFINITY, INFINITY}, most[2] = {0, 0};
+    size_t drawn = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v[2] = {places[i].at, places[i].value[0]};
+        if (!is_drawn(v[0]) || !is_drawn(v[1])) continue;
+        for (int k = 0; k < 2; k++) {
+            least[k] = v[k] < least[k] ? v[k] : least[k];
+            most[k] = v[k] > most[k] ? v[k] : most[k];
+        }
+        drawn++;
+    }
+    if (drawn < 2) return false;
+    *f = (frame){log10(least[0]) - 0.1, log10(most[0]) + 0.3, (int)floor(log10(least[1])),
+                 (int)ceil(log10(most[1]))};
+    if (f->high == f->low) f->high++;
+    return true;
+}
+
+bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
+                             const sinkproof_chart_place *places) {
+    frame f;
+    if (!scatter_frame(&f, n, places)) return false;
+    fprintf(page, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-label=\"scatter\">",
+            RIGHT + 20, BOTTOM + 44, RIGHT + 20);
+    for (int d = f.low; d <= f.high; d++) {
+        double y = y_of(&f, pow(10, d));
+        fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
+        fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", LEFT - 6, y + 4,
+                d);
+    }
+    double taken[SINKPROOF_CHART_DOTS][2]; // where names begin
+    for (size_t i = 0; i < n && i < SINKPROOF_CHART_DOTS; i++) {
+        if (!is_drawn(places[i].at) || !is_drawn(places[i].value[0])) continue;
+        double x = x_of(&f, log10(places[i].at)), y = y_of(&f, places[i].value[0]), name_y = y - 5;
+        for (size_t k = 0; k < i; k++) // beneath each other where dots are close
+            if (fabs(taken[k][0] - x) < 150 && fabs(taken[k][1] - name_y) < 13)
+                name_y = taken[k][1] + 13;
+        taken[i][0] = x, taken[i][1] = name_y;
+        fprintf(page, "<circle class=\"one\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>", x, y);
+        sinkproof_page_say(page, "%s: %.3g at %.1f", places[i].name, places[i].value[0],
+                           places[i].at);
+        fprintf(page, "</title></circle><text x=\"%.1f\" y=\"%.1f\">", x + 8, name_y);
+        sinkproof_page_say(page, "%s (%.1f)", places[i].name, places[i].at);
+        fputs("</text>", page);
+    }
+    fprintf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", RIGHT, BOTTOM + 36);
+    sinkproof_page_text(page, what);
+    fputs("</text></svg>\n", page);
+    return true;
+}
+
 // ---- histogram -------------------------------------------------------------------------------
 
 enum { FIRST_OCTAVE = -8, LAST_OCTAVE = 8, OCTAVES = LAST_OCTAVE - FIRST_OCTAVE + 1, PER = 4 };

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { SINKPROOF_CHART_LINES = 3 };
+enum { SINKPROOF_CHART_LINES = 3, SINKPROOF_CHART_DOTS = 16 };
 
 // One place on the horizontal axis with a value on each line; what is not positive is left out.
 typedef struct sinkproof_chart_place {
@@ -23,6 +23,12 @@ typedef struct sinkproof_chart_place {
 // places have a value: nothing is drawn.
 bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_LINES], size_t n,
                            const sinkproof_chart_place *places);
+
+// The first value of each place as a dot with its name, both axes logarithmic; `what` names the
+// horizontal one. False when fewer than two places have a value; no more
+// than SINKPROOF_CHART_DOTS are drawn.
+bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
+                             const sinkproof_chart_place *places);
 
 // Bars an octave wide, the share of all elements each; 0 in a bar of its own.
 void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_histogram *histogram);

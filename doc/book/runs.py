@@ -325,6 +325,27 @@ def depth(results):
     return c
 
 
+def budget(program, root):
+    """Each rounding of a policy alone at the model's end, the largest of them, and all together."""
+    said = run(program, root, "audit", "synthetic:tiny", "--policy", "openai-bf16", "--tokens", "random:24", "--json", "-")
+    result = json.loads(said)["results"][1]
+    parts = [p for p in result["budget"]["parts"] if p["error"] > 1e-4][:12]
+    c = Canvas(60 + 24 * (len(parts) + 2), "Error budget: " + ", ".join(f"{p['point']} {p['error']:.2g}" for p in parts)
+               + f"; in quadrature {result['budget']['quadrature']:.3g}, all together {result['final']:.3g}.")
+    wide = (WIDTH - 190) / result["final"]
+    c.text(10, 24, "each rounding of openai-bf16 alone", weight="bold")
+    for k, part in enumerate(parts):
+        c.text(10, 54 + 24 * k, part["point"], kind="code")
+        c.rect(110, 41 + 24 * k, wide * part["error"], 15, None, "a", round=2)
+        c.text(118 + wide * part["error"], 54 + 24 * k, f"{part['error']:.2g}", "faint", kind="small")
+    for k, (name, error) in enumerate((("quadrature", result["budget"]["quadrature"]), ("together", result["final"]))):
+        y = 54 + 24 * (len(parts) + k)
+        c.text(10, y, name, "b", kind="small")
+        c.rect(110, y - 13, wide * error, 15, None, "b", round=2)
+        c.text(118 + wide * error, y, f"{error:.3g}", "b", kind="small")
+    return c
+
+
 def split(root):
     """What the program errata-split of chapter 17 printed, which the gate holds against the run."""
     text = (root / "doc/17-errata.md").read_text(encoding="utf-8")
@@ -351,4 +372,5 @@ def pictures(program, root, scratch):
     weights = tensor(tiny, "01.A9")
     return {"attention": attention(weights, tensor(bare, "01.A9")), "head": head(weights), "layers": layers(tiny),
             "router": router(large), "activation": activation(tiny), "verdict": verdict(*bug),
-            "honest": honest(bug, judged(program, root, "f32", "f32")), "depth": depth(fair[1]), "split": split(root)}
+            "honest": honest(bug, judged(program, root, "f32", "f32")), "depth": depth(fair[1]),
+            "budget": budget(program, root), "split": split(root)}

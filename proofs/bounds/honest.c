@@ -102,6 +102,13 @@ sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y) {
     return x;
 }
 
+sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y) {
+    double apart = fabs(x.mid - y.mid);
+    x = sinkproof_honest_hull(x, y);
+    x.bias += apart;
+    return x;
+}
+
 // sinkproof_round; a conversion does the same for binary32, in one instruction.
 static double rounded(sinkproof_format format, double x) {
     return format == SINKPROOF_F32 ? (double)(float)x : sinkproof_round(format, x);

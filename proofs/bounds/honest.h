@@ -163,6 +163,9 @@ sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi
 // Either of two: the emulation is the first one's.
 sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y);
 
+// The same where an engine chooses once: the distance is the same each time, hence systematic.
+sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y);
+
 // The inside format may round here or keep more (FMA, a wider register): the hull of both.
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x);
 

@@ -107,7 +107,7 @@ static sinkproof_honest weighed(const sinkproof_setting *s, sinkproof_point poin
     sinkproof_honest once = rounded_once(s, x, scale_i, r, leaning);
     if (at.format == SINKPROOF_REAL) return once;
     sinkproof_honest twice = rounded_before(s, before, x, scale_i, r, leaning);
-    return at.optional ? sinkproof_honest_hull(once, twice) : twice;
+    return at.optional ? sinkproof_honest_choice(once, twice) : twice;
 }
 //< bound.norm-rounded
 

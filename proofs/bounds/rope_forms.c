@@ -94,6 +94,6 @@ void sinkproof_honest_turn(const sinkproof_setting *s, const sinkproof_config *c
     scaled_first(s, config, x_d, scaled_d);
     sinkproof_honest_rotate(s, head_dim, scaled_d, turns->plain_c_p, turns->plain_s_p, turned_d);
     for (size_t d = 0; d < head_dim; d++)
-        y_d[d] = turns->c_p != NULL ? sinkproof_honest_hull(y_d[d], turned_d[d]) : turned_d[d];
+        y_d[d] = turns->c_p != NULL ? sinkproof_honest_choice(y_d[d], turned_d[d]) : turned_d[d];
 }
 //< bound.form-scaled-first

@@ -21,7 +21,9 @@ sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
                                        sinkproof_honest unrounded) {
     sinkproof_honest x = sinkproof_known(v);
     double lo = v, hi = v;
-    if (format == SINKPROOF_REAL || !isfinite(v)) return x;
+    if (format == SINKPROOF_REAL) return x;
+    if (!isfinite(v)) // stored as an infinity, and what is at hand may be a number
+        return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, v, 0, 0, 0, 0};
     rounds_to(format, v, &lo, &hi);
     lo = fmax(lo, unrounded.lo), hi = fmin(hi, unrounded.hi);
     if (!(lo <= hi)) return x; // the engine holds another number: it was convicted

@@ -7,6 +7,7 @@
 #include "proofs/truth/exact_dot.h"
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
+#include "ref/model/q8_0.h"
 #include "ref/round.h"
 
 #include <math.h>
@@ -47,6 +48,71 @@ static row defined(const instance *m) {
     return row_join(e2m1(code, scale), row_join(e2m1(code, scale), e2m1(15 - code, scale)));
 }
 //< mxfp4.decode
+
+//> f16.decode
+// Code t: sixteen bits, sign, five of exponent, ten of fraction.
+static row decoded_f16(const instance *m) {
+    return number_row(sinkproof_f16_value((uint16_t)m->number));
+}
+static rational f16(unsigned bits) { // finite ones
+    long e = bits >> 10 & 31, fraction = bits & 1023;
+    rational size = e == 0 ? q_mul(q_int(fraction), q_power(q_int(2), -24))
+                           : q_mul(q_int(1024 + fraction), q_power(q_int(2), e - 25));
+    return bits >> 15 ? q_neg(size) : size;
+}
+static row defined_f16(const instance *m) {
+    unsigned bits = (unsigned)m->number;
+    if ((bits >> 10 & 31) < 31) return row_join(row_one(f16(bits)), row_one(q_int(0)));
+    long kind = (bits & 1023) != 0 ? 2 : bits >> 15 ? -1 : 1;
+    return row_join(row_one(q_int(0)), row_one(q_int(kind)));
+}
+//< f16.decode
+
+//> mxfp4.ggml
+// Code t: an element, a code and a scale; its nibble alone is not the code 0. What is read back is
+// the code at the element, and 0 at all others.
+static row from_ggml(const instance *m) {
+    unsigned i = (unsigned)(m->number % 32), code = (unsigned)(m->number / 32 % 15) + 1;
+    uint8_t block[SINKPROOF_MXFP4_GGML_BYTES] = {(uint8_t)(m->number / 480 % 255)};
+    uint8_t codes[SINKPROOF_MXFP4_BYTES], scale;
+    double out[SINKPROOF_MXFP4_BLOCK], others = 0;
+    block[1 + i % 16] = (uint8_t)(code << (i < 16 ? 0 : 4));
+    sinkproof_mxfp4_from_ggml(block, 1, codes, &scale);
+    sinkproof_mxfp4_decode(codes, &scale, 1, out);
+    for (unsigned j = 0; j < SINKPROOF_MXFP4_BLOCK; j++)
+        if (j != i) others += fabs(out[j]);
+    return row_join(number_row(out[i]), number_row(others));
+}
+static row defined_ggml(const instance *m) {
+    unsigned code = (unsigned)(m->number / 32 % 15) + 1, scale = (unsigned)(m->number / 480 % 255);
+    return row_join(e2m1(code, scale), row_join(row_one(q_int(0)), row_one(q_int(0))));
+}
+//< mxfp4.ggml
+
+//> q8.decode
+// Code t: the bits of d (finite), with two bytes that t chooses, at both ends of the block.
+static uint8_t byte_of(const instance *m, unsigned which) {
+    return (uint8_t)(m->number * 37 + which * 131);
+}
+static unsigned scale_of(const instance *m) {
+    return (unsigned)(m->number % 31 << 10 | m->number / 31 % 1024 | m->number % 2 << 15);
+}
+static row decoded_q8(const instance *m) {
+    uint8_t block[SINKPROOF_Q8_0_BYTES] = {(uint8_t)scale_of(m), (uint8_t)(scale_of(m) >> 8)};
+    double out[SINKPROOF_Q8_0_BLOCK];
+    block[2] = byte_of(m, 0);
+    block[33] = byte_of(m, 1);
+    sinkproof_q8_0_decode(block, 1, out);
+    return row_join(number_row(out[0]), row_join(number_row(out[31]), number_row(out[16])));
+}
+static row times_scale(const instance *m, int q) {
+    return row_join(row_one(q_mul(f16(scale_of(m)), q_int(q))), row_one(q_int(0)));
+}
+static row defined_q8(const instance *m) {
+    return row_join(times_scale(m, (int8_t)byte_of(m, 0)),
+                    row_join(times_scale(m, (int8_t)byte_of(m, 1)), times_scale(m, 0)));
+}
+//< q8.decode
 
 //> mxfp4.exact
 // bf16 holds the value: rounding it changes nothing, for s <= 252.
@@ -130,6 +196,12 @@ const sinkproof_exact_statement sinkproof_exact_formats[] = {
      decoded, defined, 4096},
     {"mxfp4.exact", SINKPROOF_EXACT_CODES, "the value rounded to bf16", "the value", rounded_weight,
      weight, 253 * 16},
+    {"f16.decode", SINKPROOF_EXACT_CODES, "the bits as ref/ decodes them",
+     "sign, 2^(e - 15) (1 + f / 2^10)", decoded_f16, defined_f16, 65536},
+    {"mxfp4.ggml", SINKPROOF_EXACT_CODES, "the element as ref/ reads it from a block",
+     "E2M1(code) 2^(s - 127) at that element", from_ggml, defined_ggml, 480 * 255},
+    {"q8.decode", SINKPROOF_EXACT_CODES, "the block as ref/ decodes it", "d q", decoded_q8,
+     defined_q8, 31 * 1024},
     {"bf16.round", SINKPROOF_EXACT_CODES, "a float32 as ref/ rounds it to bf16",
      "the nearest bf16, the even one in a tie", rounded, nearest_even, 65536 * POINTS},
     {"bound.dot-exact", SINKPROOF_EXACT_CODES, "two orders of a binary64 sum",

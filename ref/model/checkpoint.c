@@ -93,19 +93,29 @@ static int by_name(const void *left, const void *right) {
     return strcmp(a->tensor->name, b->tensor->name);
 }
 
+bool sinkproof_checkpoint_index(sinkproof_checkpoint *checkpoint, const char *path, size_t n,
+                                const sinkproof_tensor *tensors, sinkproof_error *error) {
+    size_t before = checkpoint->n_entries;
+    sinkproof_entry *entries =
+        realloc(checkpoint->entries, (before + n + 1) * sizeof *checkpoint->entries);
+    if (entries == NULL) return sinkproof_fail(error, "%s: out of memory", path);
+    checkpoint->entries = entries;
+    for (size_t i = 0; i < n; i++)
+        entries[before + i] = (sinkproof_entry){&tensors[i], path, false, SINKPROOF_ROLE_NONE};
+    checkpoint->n_entries += n;
+    qsort(entries, before + n, sizeof *entries, by_name);
+    return true;
+}
+
 static bool index_entries(sinkproof_checkpoint *checkpoint, sinkproof_error *error) {
-    size_t n = 0;
-    for (size_t f = 0; f < checkpoint->n_files; f++)
-        n += sinkproof_safetensors_count(checkpoint->files[f]);
-    checkpoint->entries = malloc((n + 1) * sizeof *checkpoint->entries);
-    if (checkpoint->entries == NULL) return sinkproof_fail(error, "out of memory");
-    for (size_t f = 0; f < checkpoint->n_files; f++)
-        for (size_t i = 0; i < sinkproof_safetensors_count(checkpoint->files[f]); i++)
-            checkpoint->entries[checkpoint->n_entries++] =
-                (sinkproof_entry){sinkproof_safetensors_at(checkpoint->files[f], i),
-                                  checkpoint->paths[f], false, SINKPROOF_ROLE_NONE};
-    qsort(checkpoint->entries, n, sizeof *checkpoint->entries, by_name);
-    for (size_t i = 1; i < n; i++) {
+    for (size_t f = 0; f < checkpoint->n_files; f++) {
+        const sinkproof_safetensors *file = checkpoint->files[f];
+        size_t n = sinkproof_safetensors_count(file);
+        const sinkproof_tensor *first = n > 0 ? sinkproof_safetensors_at(file, 0) : NULL;
+        if (!sinkproof_checkpoint_index(checkpoint, checkpoint->paths[f], n, first, error))
+            return false;
+    }
+    for (size_t i = 1; i < checkpoint->n_entries; i++) {
         const sinkproof_entry *a = &checkpoint->entries[i - 1], *b = a + 1;
         if (strcmp(a->tensor->name, b->tensor->name) == 0)
             return sinkproof_fail(error,

@@ -45,6 +45,7 @@ typedef struct sinkproof_layout {
     const char *shown;       // "hf-mxfp4"
     const char *dequantized; // the same of experts stored as [experts, in, out], or NULL: never
     const char *shared;      // the slots of one name: "q, k and v"
+    bool plain_experts;      // experts are tensors as others are, [experts, out, in], of any type
     bool indexed;            // shards are those that model.safetensors.index.json names
     const char *layers, *blocks, *scales;
     const char *names[SINKPROOF_SLOTS];
@@ -79,6 +80,14 @@ bool sinkproof_checkpoint_complete(sinkproof_model *model, sinkproof_error *erro
 bool sinkproof_checkpoint_write(const struct sinkproof_container *container,
                                 const sinkproof_model *model, const char *directory,
                                 const struct sinkproof_writing *how, sinkproof_error *error);
+
+// The whole of the tensor `name` of a layer (of wanted->l; outside the layers of none) as a weight
+// of the shape that is wanted.
+bool sinkproof_checkpoint_tensor(const struct sinkproof_wanted *wanted, const char *name,
+                                 sinkproof_matrix *out);
+// Adds n tensors of the file `path`, which lives as long.
+bool sinkproof_checkpoint_index(sinkproof_checkpoint *checkpoint, const char *path, size_t n,
+                                const sinkproof_tensor *tensors, sinkproof_error *error);
 
 void sinkproof_checkpoint_close(sinkproof_checkpoint *checkpoint);
 sinkproof_entry *sinkproof_checkpoint_find(const sinkproof_checkpoint *checkpoint,

@@ -89,8 +89,8 @@ static bool check_shape(const sinkproof_wanted *wanted, const sinkproof_entry *e
         return true;
     char expected[256], found[256];
     return sinkproof_fail(
-        wanted->error, "%s: tensor %s: expected shape %s from config.json, found %s", entry->path,
-        tensor->name, shape_text(rank, shape, expected, sizeof expected),
+        wanted->error, "%s: tensor %s: expected shape %s from the configuration, found %s",
+        entry->path, tensor->name, shape_text(rank, shape, expected, sizeof expected),
         shape_text(tensor->rank, tensor->shape, found, sizeof found));
 }
 
@@ -100,17 +100,25 @@ static bool check_bytes(const sinkproof_wanted *wanted, const sinkproof_entry *e
                           entry->tensor->name, sinkproof_dtype_name(entry->tensor->dtype));
 }
 
-static bool check_float(const sinkproof_wanted *wanted, const sinkproof_entry *entry) {
-    sinkproof_dtype dtype = entry->tensor->dtype;
-    if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
-        dtype == SINKPROOF_DTYPE_F32)
-        return true;
-    return sinkproof_fail(wanted->error, "%s: tensor %s: expected dtype BF16, F16 or F32, found %s",
-                          entry->path, entry->tensor->name, sinkproof_dtype_name(dtype));
-}
-
 static bool is_vector(const sinkproof_wanted *wanted) {
     return sinkproof_slot_is_vector(wanted->slot, &wanted->model->config);
+}
+
+// Numbers: of matrices in GGUF also in blocks, of experts also MXFP4.
+static bool check_float(const sinkproof_wanted *wanted, const sinkproof_entry *entry) {
+    sinkproof_dtype dtype = entry->tensor->dtype;
+    bool blocks = wanted->model->container->layout->plain_experts && !is_vector(wanted),
+         codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot);
+    if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
+        dtype == SINKPROOF_DTYPE_F32 || (dtype == SINKPROOF_DTYPE_Q8_0 && blocks) ||
+        (dtype == SINKPROOF_DTYPE_MXFP4 && codes))
+        return true;
+    return sinkproof_fail(wanted->error, "%s: tensor %s: expected dtype %s, found %s", entry->path,
+                          entry->tensor->name,
+                          codes    ? "MXFP4, Q8_0, BF16, F16 or F32"
+                          : blocks ? "Q8_0, BF16, F16 or F32"
+                                   : "BF16, F16 or F32",
+                          sinkproof_dtype_name(dtype));
 }
 
 // A row-major view of the whole tensor.
@@ -130,20 +138,39 @@ static sinkproof_matrix view_of(const sinkproof_wanted *wanted, sinkproof_entry 
                               .name = entry->tensor->name};
 }
 
+// The shape of a weight whose tensor has `whole` rows, or columns where it is a vector.
+static bool check_plain(const sinkproof_wanted *wanted, const sinkproof_entry *entry,
+                        size_t whole) {
+    size_t shape[3], rank = 0;
+    if (sinkproof_slot_is_stacked(wanted->slot)) shape[rank++] = wanted->count;
+    shape[rank++] = whole;
+    if (!is_vector(wanted)) shape[rank++] = wanted->cols;
+    return check_shape(wanted, entry, rank, shape) && check_float(wanted, entry);
+}
+
 // The whole of a tensor, or the part of it that the slot shares with others.
 static bool view_plain(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     sinkproof_entry *entry = find_or_fail(wanted, "");
-    bool vector = is_vector(wanted);
-    size_t shape[3], rank = 0, first, whole;
+    size_t first, whole;
     sinkproof_layout_place(wanted->model->container->layout, &wanted->model->config, wanted->slot,
                            &first, &whole);
-    if (sinkproof_slot_is_stacked(wanted->slot)) shape[rank++] = wanted->count;
-    shape[rank++] = whole;
-    if (!vector) shape[rank++] = wanted->cols;
-    if (entry == NULL || !check_shape(wanted, entry, rank, shape) || !check_float(wanted, entry))
-        return false;
+    if (entry == NULL || !check_plain(wanted, entry, whole)) return false;
     *out = view_of(wanted, entry);
-    out->data += first * (vector ? 1 : wanted->cols) * sinkproof_dtype_size(out->dtype);
+    out->data += sinkproof_dtype_bytes(out->dtype, first * (is_vector(wanted) ? 1 : wanted->cols));
+    return true;
+}
+
+bool sinkproof_checkpoint_tensor(const sinkproof_wanted *wanted, const char *name,
+                                 sinkproof_matrix *out) {
+    char full[SINKPROOF_TENSOR_NAME];
+    snprintf(full, sizeof full, "%s%zu.%s", wanted->model->container->layout->layers, wanted->l,
+             name);
+    sinkproof_entry *entry = sinkproof_checkpoint_find(&wanted->model->checkpoint, full);
+    if (entry == NULL)
+        return sinkproof_fail(wanted->error, "%s: expected a tensor %s, found none",
+                              wanted->model->spec, full);
+    if (!check_plain(wanted, entry, is_vector(wanted) ? wanted->cols : wanted->rows)) return false;
+    *out = view_of(wanted, entry);
     return true;
 }
 
@@ -187,7 +214,8 @@ bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix 
     if (!sinkproof_layout_has(wanted->model->container, wanted->slot, wanted->model->spec,
                               wanted->error))
         return false;
-    if (!sinkproof_slot_is_expert_matrix(wanted->slot)) return view_plain(wanted, out);
+    if (!sinkproof_slot_is_expert_matrix(wanted->slot) || layout->plain_experts)
+        return view_plain(wanted, out);
     bool dequantized = layout->dequantized != NULL && find(wanted, layout->blocks) == NULL &&
                        find(wanted, "") != NULL;
     if (!dequantized) return view_mxfp4(wanted, out);
@@ -206,7 +234,7 @@ static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *er
         if (strtoull(digits, NULL, 10) >= model->config.n_layers)
             return sinkproof_fail(error,
                                   "%s: tensor %.200s: expected %zu layers from "
-                                  "config.json, found one beyond them",
+                                  "the configuration, found one beyond them",
                                   entry->path, name, model->config.n_layers);
     }
     return true;

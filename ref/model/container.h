@@ -24,15 +24,19 @@ typedef struct sinkproof_wanted {
 // How a model is written.
 typedef struct sinkproof_writing {
     bool dequantize; // MXFP4 as bf16
+    bool converts;   // dense weights, and experts that are dequantized, into `dense`
+    sinkproof_dtype dense;
     void (*progress)(void *context, size_t layer, size_t n_layers);
     void *context;
 } sinkproof_writing;
 
 typedef struct sinkproof_container {
-    const char *name;  // "hf": what a user calls it who writes one, or NULL
-    const char *title; // "the original layout"
-    const char *holds; // "Hugging Face's tensors"
-    bool dequantizes;  // experts can be written in a floating-point format
+    const char *name;   // "hf": what a user calls it who writes one, or NULL
+    const char *title;  // "the original layout"
+    const char *holds;  // "Hugging Face's tensors"
+    const char *suffix; // of the file that is written; NULL: a directory
+    bool dequantizes;   // experts can be written in a floating-point format
+    bool converts;      // dense weights can be written in another type than they are stored in
 
     // Whether `spec` is of this kind. The first of the list that says so opens it.
     bool (*recognises)(const char *spec);
@@ -43,9 +47,10 @@ typedef struct sinkproof_container {
     // After every role has its tensor: refuses what contradicts the configuration, notes the rest.
     bool (*complete)(sinkproof_model *model, sinkproof_error *error);
     void (*close)(sinkproof_model *model); // model->state; or NULL
-    // Writes a model into a new or empty directory; on failure nothing is left behind. Or NULL.
+    // Writes a model into a new or empty directory, or a new file; on failure nothing is left
+    // behind. Or NULL.
     bool (*write)(const struct sinkproof_container *container, const sinkproof_model *model,
-                  const char *directory, const sinkproof_writing *how, sinkproof_error *error);
+                  const char *path, const sinkproof_writing *how, sinkproof_error *error);
 
     // Of containers whose configuration is a config.json. The first that knows an object reads it.
     bool (*knows_config)(const json_t *object);
@@ -54,7 +59,7 @@ typedef struct sinkproof_container {
     json_t *(*make_config)(const sinkproof_config *config, bool mxfp4, const char *path,
                            sinkproof_error *error);
 
-    const sinkproof_layout *layout; // of containers that are safetensors files
+    const sinkproof_layout *layout; // of containers whose tensors have names
 } sinkproof_container;
 
 struct sinkproof_model {

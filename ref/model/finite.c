@@ -9,12 +9,16 @@
 
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
+#include "ref/model/q8_0.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 4096 }; // numbers that are looked through at once
+enum {
+    BLOCK = 4096,       // numbers that are looked through at once
+    BLOCK_OF_GGML = 32, // that share a scale
+};
 
 // What is wrong in one tensor.
 typedef struct finding {
@@ -84,6 +88,26 @@ static finding look_at_scales(const sinkproof_tensor *tensor) {
     return found;
 }
 
+static bool in_blocks(const sinkproof_tensor *tensor) {
+    return sinkproof_dtype_size(tensor->dtype) == 0;
+}
+
+// A tensor of ggml's blocks: the first number under a scale that is none.
+static finding look_at_blocks(const sinkproof_tensor *tensor) {
+    size_t size = sinkproof_dtype_bytes(tensor->dtype, BLOCK_OF_GGML);
+    finding found = {0, 0, NAN};
+    for (size_t i = 0; i < tensor->bytes; i += size) {
+        bool mxfp4 = tensor->dtype == SINKPROOF_DTYPE_MXFP4;
+        double scale = mxfp4 ? sinkproof_mxfp4_value(2, tensor->data[i])
+                             : sinkproof_q8_0_scale(tensor->data + i);
+        if (isfinite(scale)) continue;
+        if (found.count++ > 0) continue;
+        found.first = i / size * BLOCK_OF_GGML;
+        found.value = scale;
+    }
+    return found;
+}
+
 // "(3, 17)": where element i of the tensor is.
 static const char *place_of(const sinkproof_tensor *tensor, size_t i, char *text, size_t size) {
     size_t index[SINKPROOF_MAX_RANK], used = 0;
@@ -97,7 +121,8 @@ static const char *place_of(const sinkproof_tensor *tensor, size_t i, char *text
 static bool tell_of(const sinkproof_entry *entry, finding found, sinkproof_tell *tell,
                     void *context) {
     char sentence[900], place[192];
-    bool scales = entry->role == SINKPROOF_ROLE_SCALES;
+    bool scales =
+        entry->role == SINKPROOF_ROLE_SCALES || entry->tensor->dtype == SINKPROOF_DTYPE_MXFP4;
     snprintf(sentence, sizeof sentence,
              "%.400s: tensor %.200s: expected %s, found %s at %s (%llu in all)", entry->path,
              entry->tensor->name,
@@ -120,6 +145,8 @@ void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *te
         finding found = {0, 0, 0};
         if (entry->role == SINKPROOF_ROLE_SCALES)
             found = look_at_scales(entry->tensor);
+        else if (entry->role != SINKPROOF_ROLE_NONE && in_blocks(entry->tensor))
+            found = look_at_blocks(entry->tensor);
         else if (entry->role != SINKPROOF_ROLE_NONE)
             found = look_at_numbers(entry->tensor, entry->role == SINKPROOF_ROLE_SINKS);
         if (found.count > 0 && !tell_of(entry, found, tell, context)) return;

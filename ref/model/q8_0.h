@@ -6,8 +6,7 @@
 // doc/99-bibliography.md#llama-cpp.
 //
 // Every value is exact in binary64 and in float32: 11 significant bits times 7. To write a model in
-// Q8_0 is to round it: of the numbers that were in the block the largest stays within half a unit
-// of d's last place, the others move by up to half of d.
+// Q8_0 is to round it: each number moves by up to 9/16 of the scale (q8.encode).
 #ifndef SINKPROOF_Q8_0_H
 #define SINKPROOF_Q8_0_H
 

@@ -16,7 +16,7 @@ typedef struct sinkproof_tensor {
     const char *name;
     sinkproof_dtype dtype;
     size_t rank, shape[SINKPROOF_MAX_RANK];
-    const uint8_t *data; // in the mapped file; any alignment
+    const uint8_t *data; // in the mapped file; any alignment; GGUF's may be blocks
     size_t bytes;
 } sinkproof_tensor;
 

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ VECTORS = ROOT / "tests" / "vectors" / "openai-torch" / "small"
 SINKPROOF = (ROOT / (os.environ.get("SINKPROOF") or "build/release/sinkproof")).resolve()
 TINY, TOKENS, POLICY = "synthetic:tiny", list(range(3, 43)), "f32,exp=4ulp"
 FAST = {"local": True, "hint": False}
+PAGES = ("14-judging.md", "19-adapters.md")
 SHOWN = re.compile(r"<!-- python ([a-z]+) -->\n```python\n(.*?)```\n\n<!-- prints \1 -->\n```text\n(.*?)```", re.DOTALL)
 
 
@@ -43,7 +45,7 @@ class Room:
         self.tap, self.model = tap, sinkproof.Model(TINY)
         self.trace = sinkproof.run(self.model, TOKENS, policy="f32")
         self.shown = {name: (code, prints) for name, code, prints in
-                      SHOWN.findall((ROOT / "doc" / "14-judging.md").read_text(encoding="utf-8"))}
+                      SHOWN.findall("".join((ROOT / "doc" / page).read_text(encoding="utf-8") for page in PAGES))}
         self.book = {"__name__": "kernel"}
         exec(self.shown["kernel"][0], self.book)  # pylint: disable=exec-used
 
@@ -378,11 +380,17 @@ def check_torch(room, folder):
     room.ok(done.returncode == 0 and done.stdout == room.shown["transformers"][1],
             "the book's transformers example prints what is shown",
             done.stdout, *done.stderr.splitlines()[-5:])
-    done = execute(folder, str(ROOT / "tests" / "audit" / "python_torch.py"), PYTHONPATH=path)
-    lines = done.stdout.splitlines()
-    for line in [line for line in lines if re.match("(not )?ok ", line)]:
-        room.ok(line.startswith("ok "), f"torch: {line.split(' - ', 1)[-1]}", *lines[-8:])
-    room.ok(done.returncode == 0 and lines, "the checks with torch end", *done.stderr.splitlines()[-5:])
+    shutil.copy(ROOT / "audit" / "examples" / "fused_engine.map", folder)
+    done = execute(folder, "-c", room.shown["desk"][0],
+                   PYTHONPATH=os.pathsep.join([path, str(ROOT / "audit" / "examples")]))
+    room.ok(done.returncode == 0 and done.stdout == room.shown["desk"][1], "the book's desk prints what is shown",
+            done.stdout, *done.stderr.splitlines()[-5:])
+    for file in ("python_torch.py", "python_map.py"):
+        done = execute(folder, str(ROOT / "tests" / "audit" / file), PYTHONPATH=path)
+        lines = done.stdout.splitlines()
+        for line in [line for line in lines if re.match("(not )?ok ", line)]:
+            room.ok(line.startswith("ok "), f"torch: {line.split(' - ', 1)[-1]}", *lines[-8:])
+        room.ok(done.returncode == 0 and lines, f"{file} ends", *done.stderr.splitlines()[-5:])
 
 
 def main(count):

@@ -78,7 +78,7 @@ done
 
 changed "$work/logit" "$work/bad" "config['attention_sink'] = 'key'"
 exits 3 "sinks where the configuration says keys" info "$work/bad"
-contains err "expected shape [10, 16] from config.json, found [10]"
+contains err "expected shape [10, 16] from the configuration, found [10]"
 changed "$work/logit" "$work/bad" "config['attention_sink'] = 'sigmoid'"
 exits 3 "an unknown kind" info "$work/bad"
 contains err 'expected "attention_sink" to be logit, off-by-one, key or none, found "sigmoid"'

@@ -30,6 +30,7 @@ JANSSON = {"jansson.h"}
 PROVERS = re.compile(r"^(mpfr|gmp|cblas|arb|arf|mag|acb|fmpz|fmpq|arb_mat|flint)\w*\.h$|^flint/\w+\.h$")
 VECTORS = re.compile(r"^(\w*intrin|cpuid|arm_neon|omp|cblas)\.h$")
 DISPATCH = {"sys/auxv.h", "sys/syscall.h"}  # what the processor and the kernel say of themselves
+PROCESS = {"dlfcn.h", "poll.h", "sys/prctl.h", "sys/wait.h"}
 COMMAND = {"argp.h", "sched.h", "getopt.h", "malloc.h", "termios.h", "sys/ioctl.h", "sys/time.h", "sys/wait.h"}
 
 # room: (rooms whose headers it may include, foreign headers it may include)
@@ -50,8 +51,13 @@ MAY = {
     "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
     "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
                     lambda h: h in C | POSIX | JANSSON),
+    "audit/compare": ({"ref", "audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
+    "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
     "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/report"},
                      lambda h: h in C | POSIX | {"sys/utsname.h"}),
+    # A plug-in runs in a process of its own; fast/ comes in by the same door.
+    "audit/plugin": ({"ref", "fast", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/plugin",
+                      "audit/version.h"}, lambda h: h in C | POSIX | JANSSON | PROCESS),
     "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),
     "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),

@@ -277,13 +277,13 @@ class Latex(Reader):
             return ("/", self.group(), self.group())
         if token in FUNCTIONS:
             return ("name", FUNCTIONS[token], [self.group() if self.peek() == "{" else self.factor()])
-        if token == "\\max":
+        if token in ("\\max", "\\min"):
             self.take("(")
             first = self.sum()
             self.take(",")
             second = self.sum()
             self.take(")")
-            return ("name", "Rmax", [first, second])
+            return ("name", "Rmax" if token == "\\max" else "Rmin", [first, second])
         if token == "e" and self.peek() == "^":
             self.take()
             return ("name", "exp", [self.group()])

@@ -127,7 +127,9 @@ def program(root, name):
     if not (root / name).is_file():
         return None
     lines = (root / name).read_text(encoding="utf-8").rstrip("\n").split("\n")
-    return "cpp" if name.endswith(".cpp") else "c", lines[3:] if lines[2] == "//" else lines[2:]
+    language = {".cpp": "cpp", ".py": "python", ".map": "text"}.get(pathlib.Path(name).suffix, "c")
+    bare = 0 if language == "text" else 3 if lines[2] == "//" else 2
+    return language, lines[bare:]
 
 
 def check_page(page, name, regions, run, here, write, problems):

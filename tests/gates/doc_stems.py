@@ -62,15 +62,16 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers error forward points policy policy_parse round session",
+    "reference": "buffers error forward operands points policy policy_parse round session",
     "lanes": "amx exp stages sum16",
     "kernels": "elements exp kernels tile",
     "engine": "buffers cache engine memory observe packed_file pass sample team weights",
     "truth": "exact_dot forward gelu_fit identities identities_attention identities_first identities_forms "
              "identities_grid identities_model identities_sink identities_stages number training",
-    "bounds": "alike drift factors honest one_minus spread times",
+    "bounds": "accumulators alike drift factors honest one_minus operands rope_forms spread times unnormalised "
+              "unrounded",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_remedy "
-             "judge_report judge_routing judge_truth ruling verdict",
+             "judge_report judge_routing judge_truth judge_unrounded ruling verdict",
 }
 
 

@@ -129,15 +129,20 @@ static void constant_value(double *out, double *formula) {
     for (size_t i = 0; i < 3 * (KEYS + 1); i++)
         alpha[i] = (1 + next_integer(&state, 100) / 256) / 4;
     for (size_t i = 0; i < 3; i++) { // query i is at 3 + i and sees the keys 1 + i to 3 + i
-        double values[DIM], one[SIZE] = {0}, mass = 0;
+        double values[DIM], one[SIZE] = {0};
         fill_reals(&state, 1e30, KEYS * STRIDE, v);
         for (size_t d = 0; d < DIM; d++) values[d] = next_integer(&state, 40) / 8 + 0.0625;
         for (size_t j = 1 + i; j <= 3 + i; j++) memcpy(v + j * STRIDE, values, sizeof values);
         sinkproof_values(&policy, &block, alpha, v, one);
         memcpy(out + i * STRIDE, one + i * STRIDE, DIM * sizeof *out);
-        for (size_t j = 1 + i; j <= 3 + i; j++) mass += alpha[i * (KEYS + 1) + j];
-        for (size_t d = 0; d < DIM; d++)
-            formula[i * STRIDE + d] = at(SINKPROOF_AT_A11, mass * values[d]);
+        for (size_t d = 0; d < DIM; d++) {
+            double sum = 0; // over the reals the mass times v*; where a policy rounds, key after key
+            for (size_t j = 1 + i; j <= 3 + i; j++) {
+                double weight = at(SINKPROOF_AT_A11_WEIGHTS, alpha[i * (KEYS + 1) + j]);
+                sum = at(SINKPROOF_AT_A11_ACC, sum + at(SINKPROOF_AT_A11_TERM, weight * values[d]));
+            }
+            formula[i * STRIDE + d] = at(SINKPROOF_AT_A11, sum);
+        }
     }
 }
 
@@ -178,7 +183,7 @@ int main(void) {
     check("repeat.sink", repeated, 1);
     check("sink.gate sink.alpha-sink sink.mass-below-one", sink_weight, 2);
     gate();
-    check("law.constant-value", constant_value, 1);
+    check("law.constant-value", constant_value, 4);
     check("rope.orthogonal", orthogonal, 2);
     return tap_done();
 }

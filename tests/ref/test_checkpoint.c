@@ -110,16 +110,21 @@ static void check_containers(const char *spec) {
     if (!sinkproof_model_open(spec, &source, &error)) abort();
     for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++) {
         if (container->write == NULL) continue;
-        const char *path = path_of("container", "");
+        char name[32];
+        bool whole =
+            container->suffix == NULL; // GGUF's vectors are float32, which the fingerprint tells
+        snprintf(name, sizeof name, "container%s", whole ? "" : container->suffix);
+        const char *path = path_of(name, "");
         ok(sinkproof_container_named(container->name) == container &&
                container->write(container, source, path, &how, &error) &&
                sinkproof_container_of(path) == container &&
                sinkproof_model_open(path, &copy, &error) && differences(source, copy) == 0 &&
                sinkproof_model_fingerprint(copy, &found, &error) &&
-               sinkproof_model_fingerprint(source, &expected, &error) && found == expected,
+               sinkproof_model_fingerprint(source, &expected, &error) &&
+               (found == expected) == whole,
            "model.config container %s reads what it writes %s", container->name, error.text);
         sinkproof_model_close(copy);
-        remove_directory(path);
+        if (unlink(path) != 0) remove_directory(path);
     }
     sinkproof_model_close(source);
 }

@@ -243,7 +243,7 @@ int main(void) {
                     "");
     test_difference("openai-bf16", "openai-bf16,M8.alpha=bf16", "M8.alpha ");
     test_difference("f32,yarn=truncate", "llama-cpp",
-                    "A2.in A2.product A5.q A5.k A5 A11.weights A11.v A12.in A12.product M2.in "
+                    "A2.in A2.product A5.q A5.k A5 A11.weights A11.v A12.in A12.product "
                     "M2.product M5.in M5 M9.in M9 F2.in ");
     test_difference("llama-cpp", "llama-cpp-flash", "A11.weights A11.acc ");
     test_difference("bf16", "bf16,yarn=config", "");

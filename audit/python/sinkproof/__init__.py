@@ -27,9 +27,10 @@ from sinkproof._model import Model
 from sinkproof._run import Call, run
 from sinkproof._trace import Trace, TraceError
 from sinkproof._watch import trace
+from sinkproof.adapters.dump import from_dump
 
 __all__ = ["Call", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
-           "engines", "judge", "points", "policies", "run", "testing", "trace"]
+           "engines", "from_dump", "judge", "points", "policies", "run", "testing", "trace"]
 
 
 def policies() -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def read_weight(model: Any, name: str, layer: int, expert: int) -> npt.NDArray[n
 class Model:
     """A model that is open: `Model("synthetic:tiny")`, `Model("path/of/a/checkpoint")`.
 
-    `spec` is a directory in Hugging Face's or OpenAI's layout, or
+    `spec` is a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
     "synthetic:NAME[,seed=N][,layers=N]" with NAME one of tiny, gpt-oss-20b, gpt-oss-120b or the
     path of a config.json. Raises Error on anything missing, misshapen or not finite in it.
 

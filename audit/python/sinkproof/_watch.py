@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sinkproof._library import Error
-from sinkproof._model import Model
+from sinkproof._model import Model, opened
 from sinkproof._trace import Array, Trace, TraceError
-from sinkproof.adapters import Record, gpt_oss, transformers, versions
+from sinkproof.adapters import Record, gpt_oss, module, transformers, versions
 from sinkproof.adapters._batches import Batches
+from sinkproof.adapters._map import Map
 from sinkproof.adapters._torch import Module
 
 
@@ -26,10 +27,14 @@ class Watched(Trace):
         super().__init__({})
         self.sequences: list[Trace] = []
 
-    def take(self, sequences: list[Trace]) -> None:
-        self.sequences = sequences
-        if len(sequences) == 1:
-            self.fill(sequences[0], sequences[0].metadata)
+    def take(self, records: Sequence[Record], metadata: Mapping[str, str]) -> None:
+        self.sequences = [record.trace(metadata) for record in records if record.tokens]
+        if not self.sequences:
+            raise TraceError("the model was not called: there is nothing to trace")
+        if not any(record.pieces for record in records):
+            raise TraceError("the model's calls showed none of the points that were asked for: were they compiled before?")
+        if len(self.sequences) == 1:
+            self.fill(self.sequences[0], metadata)
 
     @property
     def _arrays(self) -> dict[str, Array]:
@@ -47,14 +52,17 @@ def engine_of(model: Module) -> Any:
     for adapter in (transformers, gpt_oss):
         if adapter.watches(model):
             return adapter
-    raise TraceError("expected transformers' GptOssForCausalLM or OpenAI's gpt_oss.torch Transformer, found "
-                     f"{type(model).__name__}")
+    raise TraceError("expected transformers' GptOssForCausalLM, OpenAI's gpt_oss.torch Transformer, or a map beside "
+                     f"any other module, found {type(model).__name__}")
 
 
 @contextlib.contextmanager
-def trace(model: Module, points: Iterable[str] | None = None, *,
+def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
           checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
     """Watches a model for the time of a `with` block: transformers' GptOssForCausalLM, OpenAI's Transformer.
+
+    Any other torch module is watched by a `map`, a file that names its modules as points (chapter
+    19 of the book); `checkpoint` is then the model that it computes.
 
     Yields a trace that is empty until the block ends, and then holds every point of the calls of
     `model` in it, any number of them: prompts at once, in pieces or a token at a time through a
@@ -65,13 +73,23 @@ def trace(model: Module, points: Iterable[str] | None = None, *,
     Raises TraceError, from the model's call, on what cannot be traced. When the block raises, the
     trace stays empty; afterwards nothing of the watcher remains in the model.
     """
-    engine = engine_of(model)
-    opened = Model(checkpoint) if checkpoint is not None and not isinstance(checkpoint, Model) else checkpoint
+    held = None if checkpoint is None else opened(checkpoint)
     words = None if points is None else tuple(points)
-    batches, found = Batches(lambda: Record(opened, words)), Watched()
-    with engine.Watcher(model, batches):
+
+    def new_record() -> Record:
+        return Record(held, words)
+
+    found = Watched()
+    if map is None:
+        engine = engine_of(model)
+        batches = Batches(new_record)
+        with engine.Watcher(model, batches):
+            yield found
+        found.take(batches.records, {"engine": engine.Engine.title, **versions(engine.Engine.packages),
+                                     **engine.metadata_of(model)})
+        return
+    if held is None:
+        raise TraceError("expected a checkpoint beside the map: its sizes cut the tensors")
+    with module.Watcher(model, Map(os.fspath(map), held), new_record) as watcher:
         yield found
-    said = {"engine": engine.Engine.title, **versions(engine.Engine.packages), **engine.metadata_of(model)}
-    if not batches.records:
-        raise TraceError("the model was not called: there is nothing to trace")
-    found.take([record.trace(said) for record in batches.records if record.tokens])
+    found.take(watcher.records, {"engine": type(model).__name__, **versions(("torch",))})

@@ -36,6 +36,7 @@ class Adapter:
     dtypes: tuple[str, ...] = ()   # what --dtype may be, the default first; none: the checkpoint decides
     in_pieces = True               # it keeps what was fed, so that --chunk N can feed N tokens at a time
     wants_tokens = True            # --tokens must be given; else `tokens` may know them
+    wants_checkpoint = False       # --checkpoint must be given: MODEL is nothing that the judge opens
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ def add_common_options(parser: argparse.ArgumentParser, adapter: type[Adapter]) 
                         help="1,2,3 or @FILE or random:N[,seed=S]")
     parser.add_argument("--out", required=True, metavar="FILE", help="the trace to write")
     parser.add_argument("--points", metavar="A9,03.M8", help="keep these points alone")
-    parser.add_argument("--checkpoint", metavar="MODEL",
+    parser.add_argument("--checkpoint", required=adapter.wants_checkpoint, metavar="MODEL",
                         help="the model as the judge opens it, where MODEL is a file of the engine's own kind")
     parser.add_argument("--policy", help="what the engine declares to round, for the trace's metadata")
     if adapter.dtypes:

@@ -112,7 +112,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "ggml_set_name": (ctypes.POINTER(Tensor), [ctypes.POINTER(Tensor), ctypes.c_char_p]),
     "ggml_get_name": (POINTER, [ctypes.POINTER(Tensor)]), "ggml_get_data": (POINTER, [ctypes.POINTER(Tensor)]),
 }
-TYPES = {"f32": 0, "f16": 1, "q8_0": 8, "bf16": 30}  # of a cache; their names are asked of the library
+TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "bf16": 30}  # of a cache; their names are asked of the library
 DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i32": np.int32,
                           "i64": np.int64}
 

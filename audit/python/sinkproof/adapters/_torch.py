@@ -8,6 +8,8 @@ kernel that the engine chose.
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +46,29 @@ def first_of(output: Any) -> Tensor:
     return output[0] if isinstance(output, tuple) else output
 
 
+SEEING: dict[int, Callable[[Tensor], None]] = {}  # what compiled code calls, by number
+NUMBERS = itertools.count()
+
+
+@functools.lru_cache(maxsize=None)
+def show_operation() -> Any:
+    """An operation of its own for compiled graphs: at run time SEEING[number](values) is called.
+
+    It counts in `calls`, so that no compiler leaves it out; to the compiler it is opaque.
+    """
+    import torch
+
+    def show(calls, values, number):  # type: ignore[no-untyped-def]
+        calls.add_(1)
+        SEEING[number](values)
+
+    types = {"calls": torch.Tensor, "values": torch.Tensor, "number": int, "return": None}
+    show.__annotations__ = types
+    operation = torch.library.custom_op("sinkproof::show", show, mutates_args=("calls",))
+    operation.register_fake(lambda calls, values, number: None)
+    return operation, torch.zeros((), dtype=torch.int64)
+
+
 class Hooks:
     """Hooks on modules for the time of a `with` block; afterwards nothing of them remains."""
 
@@ -53,18 +78,37 @@ class Hooks:
     def close(self) -> None:
         self.undo.close()
 
+    def seen(self, keep: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+        """keep, callable from eager code and from code that is being compiled."""
+        import torch
+        number, (show, calls) = next(NUMBERS), show_operation()
+        SEEING[number] = keep
+        self.undo.callback(SEEING.pop, number)
+
+        def see(values: Tensor) -> None:
+            if torch.compiler.is_compiling():
+                show(calls, values, number)
+            else:
+                keep(values)
+
+        return see
+
     def after(self, module: Module, keep: Callable[[Tensor], None]) -> None:
         """keep(output) after each call."""
-        handle = module.register_forward_hook(lambda module, inputs, output: keep(first_of(output)))
+        see = self.seen(keep)
+        handle = module.register_forward_hook(lambda module, inputs, output: see(first_of(output)))
         self.undo.callback(handle.remove)
 
     def before(self, module: Module, keep: Callable[[Tensor], None]) -> None:
         """keep(first input) before each call."""
-        handle = module.register_forward_pre_hook(lambda module, inputs: keep(inputs[0]))
+        see = self.seen(keep)
+        handle = module.register_forward_pre_hook(lambda module, inputs: see(inputs[0]))
         self.undo.callback(handle.remove)
 
     def enter(self, module: Module, see: Callable[[tuple[Any, ...], dict[str, Any]], None]) -> None:
-        """see(args, kwargs) before each call."""
+        """see(args, kwargs) before each call, outside of what is compiled."""
+        import torch
+        see = torch.compiler.disable(see)
         handle = module.register_forward_pre_hook(lambda module, args, kwargs: see(args, kwargs), with_kwargs=True)
         self.undo.callback(handle.remove)
 
@@ -72,6 +116,13 @@ class Hooks:
         """The module's forward becomes make(forward)."""
         module.forward = make(module.forward)
         self.undo.callback(module.__dict__.pop, "forward")
+
+    def leave(self, module: Module, see: Callable[[], None]) -> None:
+        """see() after each call, outside of what is compiled."""
+        import torch
+        see = torch.compiler.disable(see)
+        handle = module.register_forward_hook(lambda module, inputs, output: see())
+        self.undo.callback(handle.remove)
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """An attribute, for the time of the block."""

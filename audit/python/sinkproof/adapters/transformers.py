@@ -26,6 +26,7 @@ cannot be tied to its token is an error of one sentence. Needs transformers 4.55
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +43,16 @@ MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "cr
 
 def watches(model: Module) -> bool:
     """Whether it is a model that the Watcher below knows."""
-    return "GptOssForCausalLM" in {parent.__name__ for parent in type(model).__mro__}
+    return "GptOssForCausalLM" in {parent.__name__ for parent in type(uncompiled(model)).__mro__}
+
+
+def uncompiled(model: Module) -> Module:
+    """The module that torch.compile wrapped, or the module itself."""
+    return getattr(model, "_orig_mod", model)
+
+
+def is_compiled(model: Module) -> bool:
+    return uncompiled(model) is not model or getattr(model, "_compiled_call_impl", None) is not None
 
 
 def experts_implementation(model: Module) -> str:
@@ -57,7 +67,7 @@ def attention_implementation(model: Module) -> str:
 def metadata_of(model: Module) -> dict[str, str]:
     dtype = str(model.dtype).replace("torch.", "")
     return {"dtype": DTYPES.get(dtype, dtype), "attention": attention_implementation(model),
-            "experts": experts_implementation(model)}
+            "experts": experts_implementation(model), **({"compiled": "torch.compile"} if is_compiled(model) else {})}
 
 
 # ------------------------------------------------------------------------------------------
@@ -69,20 +79,23 @@ class Watcher(Hooks):
 
     def __init__(self, model: Module, batches: Batches) -> None:
         super().__init__()
-        self.model, self.batches = model, batches
+        self.outer, self.model, self.batches = model, uncompiled(model), batches
         self.batch: Batch | None = None  # of the running call
         self.chosen_nk: Tensor = None    # the router's choice, for the experts behind it
 
     def __enter__(self) -> Watcher:
         base = self.model.model
-        self.enter(self.model, self.begin)
-        self.after(self.model, self.end)
+        if is_compiled(self.outer):  # what was compiled before knows no hooks, and after the block none may remain
+            forget_compiled()
+            self.undo.callback(forget_compiled)
+        self.enter(self.outer, self.begin)
+        self.leave(self.outer, self.end)
         self.after(base.embed_tokens, lambda out: self.keep("T0", out))
         self.after(base.norm, lambda out: self.keep("F1", out))
         self.after(self.model.lm_head, self.keep_logits)
         for index, layer in enumerate(base.layers):
             self.hook_layer(index, layer)
-        self.wrap_attention(sys.modules[type(base.layers[0].self_attn).__module__])
+        self.wrap_attention(sys.modules[type(base.layers[0].self_attn).__module__], len(base.layers))
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -126,7 +139,7 @@ class Watcher(Hooks):
         batch.check_positions(positions_of(kwargs.get("position_ids"), past, ids))
         self.batch = batch
 
-    def end(self, output: Any) -> None:
+    def end(self) -> None:
         self.batch = None
 
     def refuse_moves(self, cache: Any) -> None:
@@ -145,77 +158,113 @@ class Watcher(Hooks):
         if self.batch is not None and values.shape[1] == self.batch.n:
             self.batch.keep("F2", values)
 
-    # -- the three wrapped functions
+    # -- the three wrapped functions; compiled, they show only what they are given and give back
 
     def router_forward(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+        see = {point: self.seen(functools.partial(self.keep_rows, point, index)) for point in ("M2", "M4", "M3")}
+
         def traced(*args: Any, **kwargs: Any) -> Any:
+            if compiling():
+                output = forward(*args, **kwargs)
+                for point, values in zip(see, output):  # since 4.57 the router gives back all three
+                    see[point](values)
+                return output
             ops = RouterOps()
             with watch(ops):
                 output = forward(*args, **kwargs)
             if ops.logits is None or ops.chosen is None or ops.weights is None:
                 raise TraceError("the router's linear map, top k or softmax was not seen")
             self.chosen_nk = ops.chosen
-            self.keep_rows("M2", ops.logits.reshape(-1, ops.logits.shape[-1]), index)
-            self.keep_rows("M3", ops.chosen.int(), index)
-            self.keep_rows("M4", ops.weights, index)
+            for point, values in (("M2", ops.logits), ("M3", ops.chosen), ("M4", ops.weights)):
+                see[point](values)
             return output
         return traced
 
     def experts_forward(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
         def traced(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+            if compiling():
+                return forward(hidden_states, *args, **kwargs)
             ops = ExpertOps()
             with watch(ops):
                 output = forward(hidden_states, *args, **kwargs)
             tokens_nh = hidden_states.reshape(-1, hidden_states.shape[-1])
             implementation = experts_implementation(self.model)
-            for point, value in ops.gather(self.chosen_nk, tokens_nh, implementation).items():
-                self.keep_rows(point, value, index)
+            for point, values in ops.gather(self.chosen_nk, tokens_nh, implementation).items():
+                self.keep_rows(point, index, values)
             return output
         return traced
 
-    def keep_rows(self, point: str, values: Tensor, layer: int) -> None:
+    def keep_rows(self, point: str, layer: int, values: Tensor) -> None:
         """Rows are the tokens of all sequences, one sequence after the other."""
         if self.batch is not None:
+            values = values.int() if point == "M3" else values
             self.keep(point, values.reshape(len(self.batch.records), -1, *values.shape[1:]), layer)
 
-    def wrap_attention(self, modeling: Any) -> None:
+    def wrap_attention(self, modeling: Any, n_layers: int) -> None:
         """Attention is looked up by name at every call: name a traced one instead."""
+        see = [{point: self.seen(functools.partial(self.keep_attention, point, layer))
+                for point in ("A4.q", "A4.k", "A6", "A9", "A10", "A11")} for layer in range(n_layers)]
         name = attention_implementation(self.model)
         if name == "eager":
-            self.replace(modeling, "eager_attention_forward", self.eager_forward(modeling.eager_attention_forward))
+            self.replace(modeling, "eager_attention_forward", eager_forward(modeling.eager_attention_forward, see))
             return
         functions = modeling.ALL_ATTENTION_FUNCTIONS
-        own = functions._local_mapping
-        kept = dict(own)
-        functions[name] = self.other_forward(functions[name])
+        own, kept = functions._local_mapping, dict(functions._local_mapping)
+        functions[name] = other_forward(functions[name], see)
         self.undo.callback(lambda: (own.clear(), own.update(kept)))
 
-    def keep_attention(self, layer: int, query: Tensor, key: Tensor, output: Tensor) -> None:
-        if self.batch is not None:
-            self.keep("A4.q", query.transpose(1, 2), layer)
-            self.keep("A4.k", self.batch.new_keys(key), layer)
-            self.keep("A11", output, layer)
+    def keep_attention(self, point: str, layer: int, values: Tensor) -> None:
+        if self.batch is None:
+            return
+        if point in ("A6", "A9", "A10"):
+            self.batch.keep_by_head(point, values, layer, sink=point == "A9")
+        elif point == "A4.k":
+            self.keep(point, self.batch.new_keys(values), layer)
+        else:
+            self.keep(point, values.transpose(1, 2) if point == "A4.q" else values, layer)
 
-    def eager_forward(self, eager: Callable[..., Any]) -> Callable[..., Any]:
-        def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+
+Seers = list[dict[str, Callable[[Tensor], None]]]
+
+
+def compiling() -> bool:
+    import torch
+    return bool(torch.compiler.is_compiling())
+
+
+def forget_compiled() -> None:
+    import torch
+    torch._dynamo.reset()
+
+
+def eager_forward(eager: Callable[..., Any], see: Seers) -> Callable[..., Any]:
+    """Eager attention, its arguments and results seen, and its operations where they are not compiled."""
+    def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+        seen = see[module.layer_idx]
+        if compiling():
+            output, weights = eager(module, query, key, value, *args, **kwargs)
+        else:
             ops = AttentionOps()
             with watch(ops):
                 output, weights = eager(module, query, key, value, *args, **kwargs)
             if ops.scores is None or ops.weights is None:
                 raise TraceError("scaled scores or softmax were not seen in the attention")
-            self.keep_attention(module.layer_idx, query, key, output)
-            for point, values in (("A6", ops.scores), ("A9", ops.weights), ("A10", weights)):
-                if self.batch is not None:
-                    self.batch.keep_by_head(point, values, module.layer_idx, sink=point == "A9")
-            return output, weights
-        return traced
+            seen["A6"](ops.scores)
+            seen["A9"](ops.weights)
+        for point, values in (("A4.q", query), ("A4.k", key), ("A10", weights), ("A11", output)):
+            seen[point](values)
+        return output, weights
+    return traced
 
-    def other_forward(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        def traced(module: Module, query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> Any:
-            result = forward(module, query, key, *args, **kwargs)
-            self.keep_attention(module.layer_idx, query, key, result[0])
-            return result
-        return traced
+
+def other_forward(forward: Callable[..., Any], see: Seers) -> Callable[..., Any]:
+    """Attention that shows no weights."""
+    def traced(module: Module, query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = forward(module, query, key, *args, **kwargs)
+        for point, values in (("A4.q", query), ("A4.k", key), ("A11", result[0])):
+            see[module.layer_idx][point](values)
+        return result
+    return traced
 
 
 def refusal(name: str) -> Callable[..., Any]:

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof audit MODEL --policy P[,P...]`: what a choice of precision costs, before anyone writes
+// the kernel.
+#include "audit/command/command.h"
+#include "audit/precision/precision_print.h"
+#include "ref/model/model.h"
+
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_POLICIES = 16, KEY_TOKENS = 256, KEY_NO_BUDGET, KEY_HTML };
+
+typedef struct options {
+    const char *model, *tokens, *json, *html;
+    char *policies;
+    bool no_budget;
+} options;
+
+static const struct argp_option option_table[] = {
+    {"policy", 'p', "P[,P...]", 0,
+     "what an engine would round and where: names of policies with commas between, each with its "
+     "overrides behind it (f32,openai-bf16,M8.alpha=bf16 is two); default f32,openai-bf16",
+     0},
+    {"tokens", KEY_TOKENS, "IDS", 0,
+     "ids separated by commas, @FILE, or random:N[,seed=S] (default random:48)", 0},
+    {"no-budget", KEY_NO_BUDGET, 0, 0,
+     "leave out the runs with each rounding alone: three runs of the model instead of dozens", 0},
+    {"html", KEY_HTML, "FILE", 0, "write a page too: one file, no script, nothing to fetch", 0},
+    {"json", 'j', "FILE", 0,
+     "write the result as JSON too (- is standard output, instead of the text)", 0},
+    {0}};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case 'p':
+        o->policies = argument;
+        return 0;
+    case KEY_TOKENS:
+        o->tokens = argument;
+        return 0;
+    case KEY_NO_BUDGET:
+        o->no_budget = true;
+        return 0;
+    case KEY_HTML:
+        o->html = argument;
+        return 0;
+    case 'j':
+        o->json = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);
+        o->model = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->model == NULL) argp_error(state, "MODEL is missing");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp parser = {
+    option_table,
+    parse_option,
+    "MODEL",
+    "What a choice of precision costs, before anyone writes the kernel: the reference under each "
+    "policy beside the same model over the reals.\v"
+    "Error by layer and point; an error budget, each rounding point alone and all together; how "
+    "far values are from overflow; what sinks leave of 1 - alpha_s; how a perturbation grows; the "
+    "thinnest choices of experts. Every number is estimated: both runs are in binary64.\n\n"
+    "Exit: 0 done, 2 usage, 3 bad input.",
+    NULL,
+    NULL,
+    NULL};
+
+// The words of "f32,openai-bf16,M8.alpha=bf16" into policies: a word without "=" begins the next.
+static bool parse_policies(char *text, sinkproof_policy *policies, size_t *n,
+                           sinkproof_error *error) {
+    *n = 0;
+    while (text != NULL && *text != '\0') {
+        char *end = strchr(text, ',');
+        for (; end != NULL; end = strchr(end + 1, ',')) {
+            size_t word = strcspn(end + 1, ",");
+            if (memchr(end + 1, '=', word) == NULL) break;
+        }
+        if (end != NULL) *end = '\0';
+        if (*n == MOST_POLICIES)
+            return sinkproof_fail(error, "more than %d policies", MOST_POLICIES);
+        if (!sinkproof_policy_parse(text, &policies[(*n)++], error)) return false;
+        text = end != NULL ? end + 1 : NULL;
+    }
+    return *n > 0 || sinkproof_fail(error, "no policy in \"\"");
+}
+
+static void show_progress(void *context, double share) {
+    sinkproof_progress_share(context, share);
+}
+
+static int write_out(const options *o, const sinkproof_precision_study *study) {
+    sinkproof_error error;
+    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+    json_t *results = json_array();
+    if (!silent) sinkproof_precision_print(stdout, study);
+    sinkproof_precision_json(results, study);
+    if (o->html != NULL && !sinkproof_precision_page(o->html, study, o->model, o->tokens, &error)) {
+        json_decref(results);
+        return sinkproof_bad_input("audit", &error);
+    }
+    if (o->json == NULL) {
+        json_decref(results);
+        return SINKPROOF_HOLDS;
+    }
+    if (!sinkproof_write_json(o->json, "audit", SINKPROOF_HOLDS, results, &error))
+        return sinkproof_bad_input("audit", &error);
+    return SINKPROOF_HOLDS;
+}
+
+static int audit_model(const options *o, const sinkproof_model *model, size_t n_policies,
+                       const sinkproof_policy *policies) {
+    sinkproof_error error;
+    sinkproof_precision_study study;
+    sinkproof_stopwatch watch = {.command = "audit", .what = "runs"};
+    sinkproof_precision_options how = {!o->no_budget, show_progress, &watch};
+    int32_t *tokens_n;
+    size_t n;
+    if (!sinkproof_parse_tokens(o->tokens, sinkproof_model_config(model)->vocab, &tokens_n, &n,
+                                &error))
+        return sinkproof_bad_input("audit", &error);
+    bool good =
+        sinkproof_precision_run(model, n, tokens_n, n_policies, policies, &how, &study, &error);
+    free(tokens_n);
+    if (!good) return sinkproof_bad_input("audit", &error);
+    int code = write_out(o, &study);
+    sinkproof_precision_free(&study);
+    return code;
+}
+
+int sinkproof_cmd_audit(int argc, char **argv) {
+    char known[] = "f32,openai-bf16";
+    options o = {.tokens = "random:48", .policies = known};
+    sinkproof_policy policies[MOST_POLICIES];
+    size_t n_policies;
+    sinkproof_error error;
+    sinkproof_model *model;
+    argp_err_exit_status = SINKPROOF_USAGE;
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (!parse_policies(o.policies, policies, &n_policies, &error)) {
+        fprintf(stderr, "sinkproof audit: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    if (!sinkproof_model_open(o.model, &model, &error)) return sinkproof_bad_input("audit", &error);
+    int code = audit_model(&o, model, n_policies, policies);
+    sinkproof_model_close(model);
+    return code;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof compare A B`: two traces of the same tokens; where they differ, who is nearer
+// the truth, and whether they are further apart than they were.
+#include "audit/command/command.h"
+#include "audit/compare/compare.h"
+#include "ref/model/bytes.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BASELINE = 256, KEY_MODEL };
+
+typedef struct options {
+    const char *words[2], *model, *json, *baseline; // A, B
+    size_t n_words;
+} options;
+
+static const struct argp_option option_table[] = {
+    {"model", KEY_MODEL, "MODEL", 0,
+     "run this model over the reals from the tokens, with each trace's own experts, and say which "
+     "trace is nearer",
+     0},
+    {"baseline", KEY_BASELINE, "FILE", 0,
+     "what an earlier `compare --json FILE` of these engines found: exit 1 only where they are "
+     "further apart now than then",
+     0},
+    {"json", 'j', "FILE", 0,
+     "write the result as JSON too (- is standard output, instead of the text)", 0},
+    {0}};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case KEY_BASELINE:
+        o->baseline = argument;
+        return 0;
+    case KEY_MODEL:
+        o->model = argument;
+        return 0;
+    case 'j':
+        o->json = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->n_words == 2) argp_error(state, "two traces, not also \"%s\"", argument);
+        o->words[o->n_words++] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->n_words != 2) argp_error(state, "two traces are needed");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp parser = {
+    option_table,
+    parse_option,
+    "A B",
+    "Two traces of the same tokens, point by point: where they first differ and by how much.\v"
+    "Numbers are compared, whatever the formats that hold them. No verdict on an engine: two "
+    "honest "
+    "ones differ, and two wrong ones may not; that is `sinkproof judge`.\n\n"
+    "Exit: 0 equal, or no further apart than the baseline; 1 they differ; 2 usage; 3 bad input.",
+    NULL,
+    NULL,
+    NULL};
+
+// ---- text ------------------------------------------------------------------------------------
+
+static void print_error(double error) {
+    if (isfinite(error))
+        printf(" %9.3g", error);
+    else
+        printf(" %9s", "-");
+}
+
+static void print_point(const sinkproof_difference *d, bool truth) {
+    char ulp[24] = "-";
+    if (!isnan(d->ulp)) snprintf(ulp, sizeof ulp, "%.3g", d->ulp);
+    printf("%-9s %9zu %9zu %10.3g %10s %10.3g", d->name, d->elements - d->left_out, d->differing,
+           d->largest, ulp, d->relative);
+    if (truth) {
+        print_error(d->error_a);
+        print_error(d->error_b);
+        printf(" %s", d->error_a < d->error_b ? " A" : d->error_a > d->error_b ? " B" : " -");
+    }
+    printf("\n");
+}
+
+static void print_first(const sinkproof_difference *d) {
+    size_t index[SINKPROOF_MAX_RANK], at = d->first;
+    for (size_t k = d->rank; k-- > 0; at /= d->shape[k]) index[k] = at % d->shape[k];
+    printf("\nFirst difference: %s at (", d->name);
+    for (size_t k = 0; k < d->rank; k++) printf("%s%zu", k > 0 ? ", " : "", index[k]);
+    printf(")\n  A  %-24a %.9g\n  B  %-24a %.9g\n", d->a, d->a, d->b, d->b);
+}
+
+static const sinkproof_difference *first_of(const sinkproof_comparison *c) {
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->points[i].differing > 0) return &c->points[i];
+    return NULL;
+}
+
+static void print_comparison(const options *o, const sinkproof_comparison *c) {
+    const sinkproof_difference *first = first_of(c);
+    printf("A  %s\nB  %s\n\n%-9s %9s %9s %10s %10s %10s", o->words[0], o->words[1], "point",
+           "elements", "differ", "largest", "ulp", "relative");
+    if (o->model != NULL) printf(" %9s %9s nearer", "A, truth", "B, truth");
+    printf("\n");
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->points[i].differing > 0 || o->model != NULL)
+            print_point(&c->points[i], o->model != NULL);
+    if (c->only_a + c->only_b > 0)
+        printf("not compared: %zu points are in A alone, %zu in B alone\n", c->only_a, c->only_b);
+    if (c->rerouted > 0)
+        printf("experts differ for %zu tokens in a layer: left out of M4 to M10 there\n",
+               c->rerouted);
+    if (o->model != NULL)
+        printf("against the truth: relative in the 2-norm, with each trace's own experts "
+               "(estimated in binary64)\n");
+    if (c->n_points == 0)
+        printf("\nThe traces have no point in common.\n");
+    else if (first == NULL)
+        printf("\nEqual at all %zu points.\n", c->n_points);
+    else
+        print_first(first);
+}
+
+// ---- JSON ------------------------------------------------------------------------------------
+
+static json_t *number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *results_of(const sinkproof_comparison *c) {
+    json_t *results = json_array();
+    for (size_t i = 0; i < c->n_points; i++) {
+        const sinkproof_difference *d = &c->points[i];
+        json_t *o = json_object();
+        json_object_set_new(o, "id", json_string(d->name));
+        json_object_set_new(o, "ok", json_boolean(d->differing == 0));
+        json_object_set_new(o, "elements", json_integer((json_int_t)(d->elements - d->left_out)));
+        json_object_set_new(o, "differing", json_integer((json_int_t)d->differing));
+        json_object_set_new(o, "largest", number(d->largest));
+        json_object_set_new(o, "ulp", number(d->ulp));
+        json_object_set_new(o, "relative", number(d->relative));
+        json_object_set_new(o, "error_a", number(d->error_a));
+        json_object_set_new(o, "error_b", number(d->error_b));
+        json_array_append_new(results, o);
+    }
+    return results;
+}
+
+// ---- the baseline ----------------------------------------------------------------------------
+
+static json_t *read_baseline(const char *path, sinkproof_error *error) {
+    uint8_t *bytes;
+    size_t length;
+    json_error_t why;
+    if (!sinkproof_read_file(path, &bytes, &length, error)) return NULL;
+    json_t *root = json_loadb((const char *)bytes, length, 0, &why);
+    free(bytes);
+    const char *command = json_string_value(json_object_get(root, "command"));
+    if (command != NULL && strcmp(command, "compare") == 0 &&
+        json_is_array(json_object_get(root, "results")))
+        return root;
+    json_decref(root);
+    sinkproof_fail(error, "%.900s: expected what `sinkproof compare --json` wrote", path);
+    return NULL;
+}
+
+static const json_t *before(const json_t *baseline, const char *name) {
+    size_t i;
+    const json_t *one;
+    json_array_foreach(json_object_get(baseline, "results"), i, one) {
+        const char *id = json_string_value(json_object_get(one, "id"));
+        if (id != NULL && strcmp(id, name) == 0) return one;
+    }
+    return NULL;
+}
+
+// Further apart than then: a larger relative distance; one without a number is beyond every number.
+static bool is_worse(const sinkproof_difference *d, const json_t *then) {
+    const json_t *relative = json_object_get(then, "relative");
+    double was = then == NULL               ? 0
+                 : json_is_number(relative) ? json_number_value(relative)
+                                            : INFINITY;
+    return !(d->relative <= was);
+}
+
+static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, bool silent) {
+    size_t worse = 0;
+    for (size_t i = 0; i < c->n_points; i++) {
+        const sinkproof_difference *d = &c->points[i];
+        const json_t *then = before(baseline, d->name);
+        if (!is_worse(d, then)) continue;
+        if (worse++ == 0 && !silent) printf("\nFurther apart than the baseline:\n");
+        if (!silent)
+            printf("  %-9s %.3g, %s %.3g\n", d->name, d->relative,
+                   then != NULL ? "then" : "not in it, so",
+                   json_number_value(json_object_get(then, "relative")));
+    }
+    if (worse == 0 && !silent) printf("\nNowhere further apart than the baseline.\n");
+    return worse == 0;
+}
+
+// ---- the command -----------------------------------------------------------------------------
+
+static int finish(const options *o, const sinkproof_comparison *c, const json_t *baseline) {
+    sinkproof_error error;
+    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+    if (!silent) print_comparison(o, c);
+    bool good = baseline != NULL ? hold_against(c, baseline, silent) : first_of(c) == NULL;
+    int code = good ? SINKPROOF_HOLDS : SINKPROOF_BUG;
+    if (o->json != NULL && !sinkproof_write_json(o->json, "compare", code, results_of(c), &error))
+        return sinkproof_bad_input("compare", &error);
+    return code;
+}
+
+// Each trace against the real model, once more and as the judge reads it.
+static bool ask_truth(const options *o, sinkproof_comparison *c, sinkproof_error *error) {
+    sinkproof_model *model;
+    sinkproof_trace *a = NULL, *b = NULL;
+    if (!sinkproof_model_open(o->model, &model, error)) return false;
+    const sinkproof_config *config = sinkproof_model_config(model);
+    bool good = sinkproof_trace_open(o->words[0], config, &a, error) &&
+                sinkproof_trace_open(o->words[1], config, &b, error) &&
+                sinkproof_compare_truth(model, a, b, c, error);
+    if (a != NULL) sinkproof_trace_close(a);
+    if (b != NULL) sinkproof_trace_close(b);
+    sinkproof_model_close(model);
+    return good;
+}
+
+int sinkproof_cmd_compare(int argc, char **argv) {
+    options o = {.n_words = 0};
+    sinkproof_error error;
+    sinkproof_comparison comparison;
+    json_t *baseline = NULL;
+    argp_err_exit_status = SINKPROOF_USAGE;
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (o.baseline != NULL && (baseline = read_baseline(o.baseline, &error)) == NULL)
+        return sinkproof_bad_input("compare", &error);
+    if (!sinkproof_compare_traces(o.words[0], o.words[1], &comparison, &error)) {
+        json_decref(baseline);
+        return sinkproof_bad_input("compare", &error);
+    }
+    bool good = o.model == NULL || ask_truth(&o, &comparison, &error);
+    int code = good ? finish(&o, &comparison, baseline) : sinkproof_bad_input("compare", &error);
+    sinkproof_comparison_free(&comparison);
+    json_decref(baseline);
+    return code;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Two traces, point by point.
+#include "audit/compare/compare.h"
+
+#include "audit/trace/trace_points.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// One of the two: a file of tensors under the names of the trace format.
+typedef struct side {
+    const char *path;
+    sinkproof_safetensors *file;
+    const sinkproof_tensor *tokens, *positions;
+    size_t n, n_layers;
+} side;
+
+static const sinkproof_tensor *find(const side *s, sinkproof_trace_point point, size_t layer) {
+    char name[SINKPROOF_TRACE_NAME];
+    sinkproof_trace_name(point, layer, name);
+    return sinkproof_safetensors_find(s->file, name);
+}
+
+static bool is_row_of(const sinkproof_tensor *t, size_t n) {
+    return t != NULL && t->rank == 1 && t->shape[0] == n;
+}
+
+static bool side_open(side *s, const char *path, sinkproof_error *error) {
+    *s = (side){.path = path};
+    if (!sinkproof_safetensors_open(path, &s->file, error)) return false;
+    const char *format = sinkproof_safetensors_metadata(s->file, "format");
+    s->tokens = sinkproof_safetensors_find(s->file, "tokens");
+    s->positions = sinkproof_safetensors_find(s->file, "positions");
+    s->n = s->tokens != NULL && s->tokens->rank == 1 ? s->tokens->shape[0] : 0;
+    if (format == NULL || strcmp(format, "sinkproof-trace-1") != 0 || s->n == 0 ||
+        !is_row_of(s->positions, s->n))
+        return sinkproof_fail(error,
+                              "%.900s: expected a trace (format sinkproof-trace-1) with tokens and "
+                              "positions [n]",
+                              path);
+    for (size_t i = 0; i < sinkproof_safetensors_count(s->file); i++) {
+        sinkproof_trace_point point;
+        size_t layer;
+        const char *name = sinkproof_safetensors_at(s->file, i)->name;
+        if (sinkproof_trace_name_parse(name, &point, &layer) && layer + 1 > s->n_layers &&
+            sinkproof_trace_point_is_layered(point))
+            s->n_layers = layer + 1;
+    }
+    return true;
+}
+
+// ---- which tokens' experts differ ------------------------------------------------------------
+
+static bool same_shape(const sinkproof_tensor *x, const sinkproof_tensor *y) {
+    return x->rank == y->rank && memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) == 0;
+}
+
+// differs_n[i]: the experts of token i in this layer, in their order.
+static size_t reroute(const side *a, const side *b, size_t layer, bool *differs_n) {
+    const sinkproof_tensor *x = find(a, SINKPROOF_TRACE_M3, layer);
+    const sinkproof_tensor *y = find(b, SINKPROOF_TRACE_M3, layer);
+    size_t count = 0;
+    memset(differs_n, 0, a->n * sizeof *differs_n);
+    if (x == NULL || y == NULL || !same_shape(x, y) || x->rank != 2 || x->shape[0] != a->n)
+        return 0;
+    for (size_t i = 0; i < a->n; i++) {
+        for (size_t j = i * x->shape[1]; j < (i + 1) * x->shape[1]; j++)
+            differs_n[i] =
+                differs_n[i] || sinkproof_tensor_value(x, j) != sinkproof_tensor_value(y, j);
+        count += differs_n[i];
+    }
+    return count;
+}
+
+// Points whose rows belong to the chosen experts.
+static bool is_of_chosen(sinkproof_trace_point point) {
+    return point >= SINKPROOF_TRACE_M4 && point <= SINKPROOF_TRACE_M10;
+}
+
+// ---- one point -------------------------------------------------------------------------------
+
+static bool equal(double x, double y) {
+    return x == y || (isnan(x) && isnan(y));
+}
+
+// The coarser of two formats: the enumeration goes from the finest to the coarsest.
+static sinkproof_format coarser(const sinkproof_tensor *x, const sinkproof_tensor *y) {
+    sinkproof_format p = sinkproof_trace_format(x->dtype), q = sinkproof_trace_format(y->dtype);
+    return p > q ? p : q;
+}
+
+static void compare_point(const sinkproof_tensor *x, const sinkproof_tensor *y,
+                          const bool *left_out_n, sinkproof_difference *d) {
+    sinkproof_format format = coarser(x, y);
+    size_t row = left_out_n != NULL ? d->elements / x->shape[0] : 1;
+    double gaps = 0, sizes = 0;
+    for (size_t i = 0; i < d->elements; i++) {
+        if (left_out_n != NULL && left_out_n[i / row]) {
+            d->left_out++;
+            continue;
+        }
+        double p = sinkproof_tensor_value(x, i), q = sinkproof_tensor_value(y, i);
+        if (!equal(p, q) && d->differing++ == 0) d->first = i, d->a = p, d->b = q;
+        if (!isfinite(p) || !isfinite(q)) {
+            if (!equal(p, q)) d->largest = d->ulp = INFINITY;
+            continue;
+        }
+        double gap = fabs(p - q), ulp = gap / sinkproof_ulp(format, p);
+        gaps += gap * gap, sizes += p * p;
+        if (gap > d->largest) d->largest = gap;
+        if (ulp > d->ulp) d->ulp = ulp;
+    }
+    d->relative = !(d->largest < INFINITY) || (sizes == 0 && gaps > 0) ? INFINITY
+                  : sizes > 0                                          ? sqrt(gaps / sizes)
+                                                                       : 0;
+    if (sinkproof_trace_point_is_index(d->point))
+        d->ulp = NAN, d->relative = (double)d->differing / (double)d->elements;
+}
+
+static bool take_point(const side *a, const side *b, sinkproof_trace_point point, size_t layer,
+                       const bool *differs_n, sinkproof_comparison *c, sinkproof_error *error) {
+    const sinkproof_tensor *x = find(a, point, layer), *y = find(b, point, layer);
+    c->only_a += x != NULL && y == NULL, c->only_b += x == NULL && y != NULL;
+    if (x == NULL || y == NULL) return true;
+    sinkproof_difference *d = &c->points[c->n_points++];
+    *d = (sinkproof_difference){.point = point,
+                                .layer = layer,
+                                .elements = sinkproof_tensor_elements(x),
+                                .rank = x->rank,
+                                .error_a = NAN,
+                                .error_b = NAN};
+    memcpy(d->shape, x->shape, sizeof d->shape);
+    sinkproof_trace_name(point, layer, d->name);
+    bool rows = !is_of_chosen(point) || (x->rank > 0 && x->shape[0] == a->n);
+    if (!same_shape(x, y) || !rows)
+        return sinkproof_fail(error,
+                              "%.400s and %.400s: expected one shape of tensor '%s', its rows "
+                              "the tokens; found another",
+                              a->path, b->path, d->name);
+    compare_point(x, y, is_of_chosen(point) ? differs_n : NULL, d);
+    return true;
+}
+
+// ---- the whole -------------------------------------------------------------------------------
+
+static bool same_run(const side *a, const side *b, sinkproof_error *error) {
+    if (a->n != b->n)
+        return sinkproof_fail(error, "%.400s has %zu tokens, %.400s has %zu", a->path, a->n,
+                              b->path, b->n);
+    for (size_t i = 0; i < a->n; i++) {
+        double s = sinkproof_tensor_value(a->tokens, i), t = sinkproof_tensor_value(b->tokens, i);
+        double p = sinkproof_tensor_value(a->positions, i),
+               q = sinkproof_tensor_value(b->positions, i);
+        if (s != t || p != q)
+            return sinkproof_fail(error,
+                                  "%.400s has token %g at position %g, %.400s has %g at %g: other "
+                                  "runs cannot be compared",
+                                  a->path, s, p, b->path, t, q);
+    }
+    return true;
+}
+
+// T0, the layers one after the other, then F1 and F2.
+static bool take_all(const side *a, const side *b, size_t n_layers, bool *differs_n,
+                     sinkproof_comparison *c, sinkproof_error *error) {
+    memset(differs_n, 0, a->n * sizeof *differs_n);
+    if (!take_point(a, b, SINKPROOF_TRACE_T0, 0, differs_n, c, error)) return false;
+    for (size_t l = 0; l < n_layers; l++) {
+        c->rerouted += reroute(a, b, l, differs_n);
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+            if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p) &&
+                !take_point(a, b, (sinkproof_trace_point)p, l, differs_n, c, error))
+                return false;
+    }
+    return take_point(a, b, SINKPROOF_TRACE_F1, 0, differs_n, c, error) &&
+           take_point(a, b, SINKPROOF_TRACE_F2, 0, differs_n, c, error);
+}
+
+static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,
+                          sinkproof_error *error) {
+    size_t n_layers = a->n_layers > b->n_layers ? a->n_layers : b->n_layers;
+    size_t most = sinkproof_safetensors_count(a->file); // tensors that both can hold
+    bool *differs_n = malloc(a->n * sizeof *differs_n);
+    c->points = malloc(most * sizeof *c->points);
+    bool good = differs_n != NULL && c->points != NULL
+                    ? same_run(a, b, error) && take_all(a, b, n_layers, differs_n, c, error)
+                    : sinkproof_fail(error, "no memory to compare two traces");
+    free(differs_n);
+    return good;
+}
+
+bool sinkproof_compare_traces(const char *a, const char *b, sinkproof_comparison *comparison,
+                              sinkproof_error *error) {
+    side sides[2] = {{.path = a}, {.path = b}};
+    *comparison = (sinkproof_comparison){.n_points = 0};
+    bool good = side_open(&sides[0], a, error) && side_open(&sides[1], b, error) &&
+                compare_sides(&sides[0], &sides[1], comparison, error);
+    for (int s = 0; s < 2; s++)
+        if (sides[s].file != NULL) sinkproof_safetensors_close(sides[s].file);
+    if (!good) sinkproof_comparison_free(comparison);
+    return good;
+}
+
+static bool take_truth(const sinkproof_model *model, const sinkproof_trace *trace, bool is_a,
+                       sinkproof_comparison *c, sinkproof_error *error) {
+    sinkproof_policy policy; // the errors are against the reals: any policy has the same
+    sinkproof_policy_known("f32", &policy);
+    sinkproof_judge_options how = {.rate = 1e-9, .end_to_end = true};
+    sinkproof_judgement j;
+    if (!sinkproof_judge(model, trace, &policy, &how, &j, error)) return false;
+    for (size_t i = 0; i < c->n_points; i++)
+        for (size_t r = 0; r < j.n_reports; r++) {
+            const sinkproof_errors *e = &j.reports[r].errors;
+            if (strcmp(j.reports[r].name, c->points[i].name) != 0 || !(e->truth > 0)) continue;
+            double relative = sqrt(e->error / e->truth);
+            if (is_a)
+                c->points[i].error_a = relative;
+            else
+                c->points[i].error_b = relative;
+        }
+    sinkproof_judgement_free(&j);
+    return true;
+}
+
+bool sinkproof_compare_truth(const sinkproof_model *model, const sinkproof_trace *a,
+                             const sinkproof_trace *b, sinkproof_comparison *comparison,
+                             sinkproof_error *error) {
+    return take_truth(model, a, true, comparison, error) &&
+           take_truth(model, b, false, comparison, error);
+}
+
+void sinkproof_comparison_free(sinkproof_comparison *comparison) {
+    free(comparison->points);
+    *comparison = (sinkproof_comparison){.n_points = 0};
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A plug-in, stage by stage: its calls, what they showed, and the smallest call that fails.
+#include "audit/plugin/drive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// A call that was made, and waits for its judge.
+typedef struct made {
+    sinkproof_arrays a;
+    sinkproof_outcome out;
+    bool judged, failed; // failed: ours, not the plug-in's
+    sinkproof_error error;
+} made;
+
+static bool call_case(const sinkproof_driver *d, const sinkproof_case *c, made *m,
+                      sinkproof_error *error) {
+    sinkproof_error said = {{0}};
+    *m = (made){.judged = true};
+    if (!sinkproof_arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
+    sinkproof_call_end end = sinkproof_case_call(d->worker, c, &m->a, &said);
+    m->out.served = end != SINKPROOF_CALL_NOT_SERVED;
+    m->judged = end != SINKPROOF_CALL_DONE;
+    m->out.hung = end == SINKPROOF_CALL_HUNG;
+    if (end == SINKPROOF_CALL_FAILED || m->out.hung) {
+        m->out.broken = true;
+        m->out.verdict = SINKPROOF_VERDICT_BUG;
+        memcpy(m->out.why, said.text, sizeof m->out.why - 1);
+    }
+    return end != SINKPROOF_CALL_ERROR || sinkproof_fail(error, "%s", said.text);
+}
+
+// Some cases: called one after the other, until one breaks, then judged side by side. *done of
+// them.
+enum { SIDE_BY_SIDE = 16 };
+static bool case_outcomes(const sinkproof_driver *d, size_t n, const sinkproof_case *cases,
+                          sinkproof_outcome *out_n, size_t *done, sinkproof_error *error) {
+    made *m = calloc(n, sizeof *m);
+    bool good = m != NULL || sinkproof_fail(error, "no memory for %zu calls", n);
+    for (*done = 0; good && *done < n && (*done == 0 || !m[*done - 1].out.broken); ++*done)
+        good = call_case(d, &cases[*done], &m[*done], error);
+    n = *done;
+    size_t count = good ? n : 0;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < count; i++)
+        if (!m[i].judged)
+            m[i].failed = !sinkproof_case_judge(&cases[i], &m[i].a, &d->policy, d->rate, &m[i].out,
+                                                &m[i].error);
+    for (size_t i = 0; m != NULL && i < n; i++) {
+        if (good && m[i].failed) good = sinkproof_fail(error, "%s", m[i].error.text);
+        out_n[i] = m[i].out;
+        sinkproof_arrays_free(&m[i].a);
+    }
+    free(m);
+    return good;
+}
+
+// ---- what failing calls have in common -------------------------------------------------------
+
+static bool has_window(const sinkproof_case *c) {
+    return c->window > 0;
+}
+static bool fills_window(const sinkproof_case *c) {
+    return c->window > 0 && c->n > c->window;
+}
+static bool goes_in_passes(const sinkproof_case *c) {
+    return c->chunk > 0 && c->chunk < c->n;
+}
+static bool has_groups(const sinkproof_case *c) {
+    return c->heads > c->kv;
+}
+static bool has_many_groups(const sinkproof_case *c) {
+    return c->heads > c->kv && c->kv > 1;
+}
+static bool has_no_sink(const sinkproof_case *c) {
+    return c->sinks == SINKPROOF_SINK_NONE;
+}
+static bool has_high_sink(const sinkproof_case *c) {
+    return c->sinks == SINKPROOF_SINK_ABOVE || c->sinks == SINKPROOF_SINK_FAR_ABOVE;
+}
+static bool has_several(const sinkproof_case *c) {
+    return c->n > 1;
+}
+static bool is_at_limits(const sinkproof_case *c) {
+    return c->recipe == SINKPROOF_LIMITS;
+}
+static bool is_tied(const sinkproof_case *c) {
+    return c->recipe == SINKPROOF_TIES;
+}
+static bool is_rising(const sinkproof_case *c) {
+    return c->recipe == SINKPROOF_RISING;
+}
+static bool is_falling(const sinkproof_case *c) {
+    return c->recipe == SINKPROOF_FALLING;
+}
+static bool is_subnormal(const sinkproof_case *c) {
+    return c->recipe == SINKPROOF_SUBNORMAL;
+}
+static bool is_huge(const sinkproof_case *c) {
+    return c->recipe == SINKPROOF_HUGE;
+}
+
+static const struct {
+    const char *words;
+    bool (*holds)(const sinkproof_case *c);
+} traits[SINKPROOF_TRAITS] = {
+    {"have more tokens than the window", fills_window},
+    {"have a window", has_window},
+    {"come in passes over a cache", goes_in_passes},
+    {"have two groups of heads or more", has_many_groups},
+    {"have grouped heads", has_groups},
+    {"have sinks of -infinity", has_no_sink},
+    {"have sinks far above the scores", has_high_sink},
+    {"have inputs at the clamp's limits", is_at_limits},
+    {"have tied logits", is_tied},
+    {"have keys that outweigh those before them", is_rising},
+    {"have keys that outweigh those behind them", is_falling},
+    {"have subnormal inputs", is_subnormal},
+    {"have huge inputs", is_huge},
+    {"have more than one token", has_several},
+};
+
+const char *sinkproof_trait_words(size_t trait) {
+    return traits[trait].words;
+}
+
+static void count_traits(sinkproof_stage_result *r, const sinkproof_case *c, bool fails) {
+    for (size_t t = 0; t < SINKPROOF_TRAITS; t++)
+        if (traits[t].holds(c)) ++*(fails ? &r->failing_with[t] : &r->passing_with[t]);
+}
+
+// ---- a stage ---------------------------------------------------------------------------------
+
+// Is a less to look at than b?
+static bool is_smaller(const sinkproof_case *a, const sinkproof_case *b) {
+    const size_t of_a[] = {a->chunk > 0, a->n, a->heads, a->dim, a->hidden, a->inter, a->experts};
+    const size_t of_b[] = {b->chunk > 0, b->n, b->heads, b->dim, b->hidden, b->inter, b->experts};
+    for (size_t i = 0; i < sizeof of_a / sizeof *of_a; i++)
+        if (of_a[i] != of_b[i]) return of_a[i] < of_b[i];
+    return false;
+}
+
+void sinkproof_result_count(sinkproof_stage_result *r, const sinkproof_case *c,
+                            const sinkproof_outcome *out) {
+    bool fails = out->verdict == SINKPROOF_VERDICT_BUG;
+    if (!out->served) {
+        r->not_served++;
+        return;
+    }
+    r->calls++;
+    r->failing += fails;
+    r->suspicious += out->verdict == SINKPROOF_VERDICT_SUSPICIOUS;
+    r->undecided += out->verdict == SINKPROOF_VERDICT_UNDECIDED;
+    count_traits(r, c, fails);
+    bool worse = out->verdict > r->worst.verdict && out->verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
+    if (!worse && !(fails && is_smaller(c, &r->at))) return;
+    r->worst = *out;
+    r->at = *c;
+}
+
+// Leads a failing call back to smaller ones, as long as one of them fails too.
+static bool shrink(const sinkproof_driver *d, sinkproof_stage_result *r, sinkproof_error *error) {
+    enum { ROUNDS = 24 };
+    bool found = true;
+    for (size_t round = 0; found && round < ROUNDS; round++) {
+        sinkproof_case smaller[SINKPROOF_SMALLER];
+        sinkproof_outcome out[SINKPROOF_SMALLER];
+        size_t count = sinkproof_case_smaller(&r->at, smaller), done = 0;
+        found = false;
+        for (size_t i = 0; !found && i < count; i += done) {
+            if (!case_outcomes(d, count - i, smaller + i, out + i, &done, error)) return false;
+            for (size_t t = i; !found && t < i + done; t++) {
+                found = out[t].served && out[t].verdict == SINKPROOF_VERDICT_BUG;
+                if (!found) continue;
+                r->at = smaller[t];
+                r->worst = out[t];
+            }
+        }
+    }
+    return true;
+}
+
+bool sinkproof_drive_stage(const sinkproof_driver *d, const sinkproof_plan *plan,
+                           sinkproof_stage_result *r, sinkproof_error *error) {
+    enum { PATIENCE = 4 }; // calls that crash or hang, before the others are left out
+    size_t broken = 0, next = 0, n;
+    *r = (sinkproof_stage_result){.stage = plan->cases[0].stage};
+    while (next < plan->count && broken < PATIENCE && !(d->first && r->failing > 0)) {
+        sinkproof_outcome out[SIDE_BY_SIDE];
+        size_t some = plan->count - next < SIDE_BY_SIDE ? plan->count - next : SIDE_BY_SIDE;
+        if (!case_outcomes(d, some, &plan->cases[next], out, &n, error)) return false;
+        for (size_t i = 0; i < n; i++) {
+            sinkproof_result_count(r, &plan->cases[next + i], &out[i]);
+            broken += out[i].broken;
+        }
+        next += n;
+        if (d->progress != NULL)
+            d->progress(d->context, r->stage->name, (double)next / (double)plan->count);
+    }
+    r->left_out = next < plan->count;
+    bool led_back = r->failing > 0 && plan->count > 1 && !r->worst.hung; // each try would be a wait
+    return !led_back || shrink(d, r, error);
+}

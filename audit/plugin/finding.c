@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What a case gave, as a trace of one layer, judged. What went in is traced too, so that the set of
+// each output is that of the operation on these numbers; that no engine made what went in is of no
+// concern, and what the judge says of it is not asked.
+#include "audit/plugin/drill.h"
+#include "ref/model/held.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const float *weight_held(void *context, size_t l, sinkproof_slot slot) {
+    const sinkproof_arrays *a = context;
+    (void)l;
+    return a->weight[slot];
+}
+
+// Whole numbers as I32; what is none stays what a reader refuses.
+static int32_t *indices_of(const float *values, size_t count) {
+    int32_t *whole = malloc(count * sizeof *whole);
+    for (size_t i = 0; whole != NULL && i < count; i++) {
+        bool fits = values[i] >= 0 && values[i] < 1 << 24 && floorf(values[i]) == values[i];
+        whole[i] = fits ? (int32_t)values[i] : -1;
+    }
+    return whole;
+}
+
+static bool add_point(sinkproof_trace_builder *b, const sinkproof_arrays *a,
+                      sinkproof_trace_point point, sinkproof_error *error) {
+    char name[40];
+    size_t shape[SINKPROOF_RANK];
+    size_t rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
+    sinkproof_trace_name(point, 0, name);
+    if (!sinkproof_trace_point_is_index(point))
+        return sinkproof_trace_builder_add(b, name, "F32", rank, shape, a->point[point], error);
+    int32_t *whole = indices_of(a->point[point], sinkproof_point_elements(a, point));
+    bool good = whole != NULL || sinkproof_fail(error, "%s: no memory", name);
+    good = good && sinkproof_trace_builder_add(b, name, "I32", rank, shape, whole, error);
+    free(whole);
+    return good;
+}
+
+static bool add_points(sinkproof_trace_builder *b, const sinkproof_case *c,
+                       const sinkproof_arrays *a, sinkproof_error *error) {
+    const sinkproof_stage_row *s = c->stage;
+    for (size_t i = 0; i < s->n_from; i++)
+        if (!add_point(b, a, s->from[i], error)) return false;
+    for (size_t i = 0; i < s->n_to; i++)
+        if (!add_point(b, a, s->to[i], error)) return false;
+    return true;
+}
+
+// The trace, or NULL; the sentence may be the plug-in's fault (an expert that there is not).
+static sinkproof_trace *trace_of(const sinkproof_model *model, const sinkproof_case *c,
+                                 const sinkproof_arrays *a, sinkproof_error *error) {
+    sinkproof_trace_builder *b = NULL;
+    sinkproof_trace *trace = NULL;
+    int32_t *tokens = calloc(a->n, sizeof *tokens);
+    bool good = tokens != NULL || sinkproof_fail(error, "no memory for %zu tokens", a->n);
+    good = good && sinkproof_trace_builder_new(model, "plug-in", NULL, a->n, tokens, &b, error) &&
+           add_points(b, c, a, error) && sinkproof_trace_builder_finish(b, &trace, error);
+    sinkproof_trace_builder_free(b);
+    free(tokens);
+    return trace;
+}
+
+// ---- words
+
+static void name_element(const sinkproof_point_report *r, char *text, size_t size) {
+    size_t index[SINKPROOF_MAX_RANK], at = r->worst_at;
+    for (size_t d = r->rank; d-- > 0; at /= r->shape[d]) index[d] = at % r->shape[d];
+    int used = snprintf(text, size, "%s[", sinkproof_trace_point_name(r->point));
+    for (size_t d = 0; d < r->rank && used > 0 && (size_t)used < size; d++)
+        used += snprintf(text + used, size - (size_t)used, "%s%zu", d > 0 ? ", " : "", index[d]);
+    if (used > 0 && (size_t)used < size) snprintf(text + used, size - (size_t)used, "]");
+}
+
+static void say_outside(const sinkproof_point_report *r, char *why, size_t size) {
+    char element[96];
+    name_element(r, element, sizeof element);
+    const sinkproof_honest *set = &r->worst_set;
+    int used = isnan(r->worst_value) ? snprintf(why, size, "%s is NaN, ", element)
+                                     : snprintf(why, size, "%s is %a (%.9g), ", element,
+                                                r->worst_value, r->worst_value);
+    if (set->lo == set->hi)
+        used += snprintf(why + used, size - (size_t)used, "expected %a (%.9g)", set->lo, set->lo);
+    else
+        used += snprintf(why + used, size - (size_t)used, "expected %a to %a (%.9g)", set->lo,
+                         set->hi, set->mid);
+    snprintf(why + used, size - (size_t)used, "; %zu of %zu elements outside", r->outside,
+             r->elements);
+}
+
+static void say_suspicious(const sinkproof_point_report *r, char *why, size_t size) {
+    if (r->unlikely > 0)
+        snprintf(why, size, "%s: %zu of %zu elements outside what is likely",
+                 sinkproof_trace_point_name(r->point), r->unlikely, r->elements);
+    else
+        snprintf(why, size, "%s: its errors lean or spread more than chance does",
+                 sinkproof_trace_point_name(r->point));
+}
+
+// ---- the verdict
+
+// Drift and what is likely assume errors that chance made: only RANDOM inputs are asked for that.
+static sinkproof_verdict verdict_of(const sinkproof_case *c, const sinkproof_point_report *r) {
+    if (r->verdict != SINKPROOF_VERDICT_SUSPICIOUS || c->recipe == SINKPROOF_RANDOM)
+        return r->verdict;
+    return 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED : SINKPROOF_VERDICT_WITHIN;
+}
+
+static void weigh_point(const sinkproof_case *c, const sinkproof_point_report *r, bool exactly,
+                        sinkproof_outcome *out) {
+    sinkproof_verdict verdict = verdict_of(c, r);
+    if (verdict <= out->verdict) return;
+    out->verdict = verdict;
+    if (verdict == SINKPROOF_VERDICT_SUSPICIOUS) say_suspicious(r, out->why, sizeof out->why);
+    if (verdict != SINKPROOF_VERDICT_BUG) return;
+    say_outside(r, out->why, sizeof out->why);
+    size_t used = strlen(out->why);
+    if (exactly)
+        snprintf(out->why + used, sizeof out->why - used,
+                 " (small whole numbers: no order of summation rounds here)");
+}
+
+// Judges the outputs of the mask under a policy.
+static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
+                        const sinkproof_case *c, const sinkproof_policy *policy, double rate,
+                        unsigned outputs, bool exactly, sinkproof_outcome *out,
+                        sinkproof_error *error) {
+    sinkproof_judgement j;
+    if (!sinkproof_judge(model, trace, policy, &(sinkproof_judge_options){.rate = rate}, &j, error))
+        return false;
+    for (size_t i = 0; i < j.n_reports; i++)
+        for (size_t t = 0; t < c->stage->n_to; t++)
+            if (j.reports[i].point == c->stage->to[t] && (outputs >> t & 1) != 0)
+                weigh_point(c, &j.reports[i], exactly, out);
+    sinkproof_judgement_free(&j);
+    return true;
+}
+
+// 1 / sqrt(dim) is a power of two, or does not enter.
+static bool is_exact(const sinkproof_case *c) {
+    size_t d = c->dim;
+    bool scaled = c->stage->to[0] == SINKPROOF_TRACE_A6;
+    while (d > 3 && d % 4 == 0) d /= 4;
+    return c->recipe == SINKPROOF_EXACT && (!scaled || d == 1);
+}
+
+bool sinkproof_case_judge(const sinkproof_case *c, const sinkproof_arrays *a,
+                          const sinkproof_policy *policy, double rate, sinkproof_outcome *out,
+                          sinkproof_error *error) {
+    char text[SINKPROOF_CASE_TEXT];
+    sinkproof_model *model;
+    sinkproof_policy real;
+    sinkproof_error said = {{0}};
+    *out = (sinkproof_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
+    sinkproof_case_print(c, text);
+    if (!sinkproof_model_held(text, &a->config, weight_held, (void *)a, &model, error))
+        return false;
+    sinkproof_trace *trace = trace_of(model, c, a, &said);
+    bool good = true;
+    if (trace == NULL) {
+        out->broken = true;
+        out->verdict = SINKPROOF_VERDICT_BUG;
+        snprintf(out->why, sizeof out->why, "%.600s", said.text);
+    } else {
+        good = judge_under(model, trace, c, policy, rate, ~0u, false, out, error);
+        if (good && is_exact(c))
+            good = sinkproof_policy_known("real-f64", &real) &&
+                   judge_under(model, trace, c, &real, rate, c->stage->exact, true, out, error);
+    }
+    sinkproof_trace_close(trace);
+    sinkproof_model_close(model);
+    return good;
+}

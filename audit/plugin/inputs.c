@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The numbers that a case puts in, by its recipe: each is a number of float32 and of the format
+// that the policy rounds to at its point; weights are numbers of bfloat16.
+#include "audit/plugin/drill.h"
+#include "ref/round.h"
+#include "ref/splitmix.h"
+#include "ref/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What makes the arrays of one case.
+typedef struct maker {
+    const sinkproof_case *c;
+    const sinkproof_policy *policy;
+    sinkproof_arrays *a;
+    uint64_t state;
+} maker;
+
+// ---- numbers
+
+// Near to a normal number: a sum of four uniform ones, of variance 1.
+static double normal(uint64_t *state) {
+    double sum = 0;
+    for (int i = 0; i < 4; i++) sum += (double)(sinkproof_draw(state) >> 11) * 0x1p-53;
+    return (sum - 2) * 1.7320508075688772;
+}
+
+static double sign(uint64_t *state) {
+    return sinkproof_draw(state) >> 63 != 0 ? -1 : 1;
+}
+
+// Of float32 and of the format.
+static float stored(sinkproof_format format, double x) {
+    double narrow = sinkproof_round(SINKPROOF_F32, x);
+    return (float)(format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow));
+}
+
+static sinkproof_format format_of(const maker *m, sinkproof_trace_point point) {
+    sinkproof_point at;
+    return sinkproof_trace_rounding(point, &at) ? m->policy->at[at].format : SINKPROOF_REAL;
+}
+
+// One number of a point that has no order of its own.
+static double plain(maker *m, double scale) {
+    uint64_t *state = &m->state;
+    switch (m->c->recipe) {
+    case SINKPROOF_EXACT:
+    case SINKPROOF_TIES:
+        return (double)(sinkproof_draw(state) % 3) - 1;
+    case SINKPROOF_ZEROS:
+        return copysign(0, sign(state));
+    case SINKPROOF_SUBNORMAL: // 2^-149 is the smallest there is
+        return sign(state) * ldexp((double)(sinkproof_draw(state) % 64), -149);
+    case SINKPROOF_HUGE:
+        return normal(state) * 0x1p40;
+    default:
+        return normal(state) * scale;
+    }
+}
+
+// ---- points
+
+// EXACT and TIES: at most TERMS of a sum's `terms` are not 0, so that no partial sum, with weights
+// up to 2 and a bias, is above 66: exact in every format, in every order.
+enum { TERMS = 32 };
+static bool is_left_out(const maker *m, size_t i, size_t terms) {
+    size_t each = (terms + TERMS - 1) / TERMS;
+    bool sparse = m->c->recipe == SINKPROOF_EXACT || m->c->recipe == SINKPROOF_TIES;
+    return sparse && i % terms % each != i / terms % each;
+}
+
+static void fill_rows(maker *m, sinkproof_trace_point point, double scale, size_t terms) {
+    size_t count = sinkproof_point_elements(m->a, point), row = count / m->a->n;
+    sinkproof_format format = format_of(m, point);
+    float *x = m->a->point[point];
+    for (size_t i = 0; i < count; i++) {
+        double fresh = plain(m, scale);
+        bool repeats = m->c->recipe == SINKPROOF_EQUAL && i >= row;
+        x[i] = repeats ? x[i % row] : is_left_out(m, i, terms) ? 0 : stored(format, fresh);
+    }
+}
+
+// Queries and keys whose scores rise or fall by one from key to key, are huge, or all equal.
+static void fill_keys(maker *m, sinkproof_trace_point point) {
+    size_t count = sinkproof_point_elements(m->a, point), d = m->c->dim, row = count / m->a->n;
+    sinkproof_format format = format_of(m, point);
+    sinkproof_recipe recipe = m->c->recipe;
+    bool queries = point == SINKPROOF_TRACE_A4_Q;
+    float *x = m->a->point[point];
+    fill_rows(m, point, 1, d);
+    for (size_t i = 0; i < count; i++) {
+        double j = (double)(i / row);
+        if (recipe == SINKPROOF_HUGE) x[i] = stored(format, normal(&m->state) * 0x1p6);
+        if (recipe == SINKPROOF_SUBNORMAL) x[i] = stored(format, normal(&m->state));
+        if (recipe != SINKPROOF_RISING && recipe != SINKPROOF_FALLING) continue;
+        double step = queries ? sqrt((double)d) : recipe == SINKPROOF_RISING ? j : -j;
+        x[i] = stored(format, i % d == 0 ? step : 0);
+    }
+}
+
+// Values are never all zero: whose weight they have must show.
+static void fill_values(maker *m) {
+    sinkproof_format format = format_of(m, SINKPROOF_TRACE_A2_V);
+    size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A2_V);
+    fill_rows(m, SINKPROOF_TRACE_A2_V, 1, 1);
+    for (size_t i = 0; m->c->recipe == SINKPROOF_ZEROS && i < count; i++)
+        m->a->point[SINKPROOF_TRACE_A2_V][i] = stored(format, normal(&m->state));
+}
+
+// Scores [heads, n, keys]. Those that the mask hides are as large as the others.
+static void fill_scores(maker *m) {
+    size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A6), n = m->a->n;
+    sinkproof_format format = format_of(m, SINKPROOF_TRACE_A6);
+    for (size_t i = 0; i < count; i++) {
+        double j = (double)(i % n), x = normal(&m->state) * 2;
+        if (m->c->recipe == SINKPROOF_RISING) x = j;
+        if (m->c->recipe == SINKPROOF_FALLING) x = -j;
+        if (m->c->recipe == SINKPROOF_HUGE) x *= 1e4;
+        if (m->c->recipe == SINKPROOF_EQUAL) x = 0.75;
+        if (m->c->recipe == SINKPROOF_ZEROS || m->c->recipe == SINKPROOF_SUBNORMAL) x = plain(m, 1);
+        m->a->point[SINKPROOF_TRACE_A6][i] = stored(format, x);
+    }
+}
+
+// Weights [heads, n, keys + 1] that sum to at most 1, the sink's last; powers of two when EXACT.
+static void fill_weights(maker *m) {
+    const sinkproof_case *c = m->c;
+    size_t n = m->a->n, rows = c->heads * n;
+    sinkproof_format format = format_of(m, SINKPROOF_TRACE_A9);
+    for (size_t r = 0; r < rows; r++) {
+        size_t i = r % n, first = sinkproof_mask_first(c->window, i);
+        float *w_j = &m->a->point[SINKPROOF_TRACE_A9][r * (n + 1)];
+        double sum = 0;
+        for (size_t j = 0; j <= n; j++) {
+            bool seen = (j >= first && j <= i) || j == n;
+            double place = j == n ? 0 : (double)j - (double)i, x = normal(&m->state);
+            if (c->recipe == SINKPROOF_RISING) x = place;
+            if (c->recipe == SINKPROOF_FALLING) x = (double)first - (double)j;
+            if (c->recipe == SINKPROOF_ZEROS || c->recipe == SINKPROOF_EQUAL) x = 0;
+            w_j[j] = seen ? (float)exp(x) : 0;
+            sum += w_j[j];
+        }
+        for (size_t j = 0; j <= n; j++) w_j[j] = stored(format, w_j[j] / sum);
+        for (size_t j = 0; c->recipe == SINKPROOF_EXACT && j <= n; j++)
+            w_j[j] = w_j[j] > 0 && (j >= i || i - j < 7) ? 0.125f : 0;
+    }
+}
+
+// A token's experts, each once, in no order.
+static void fill_chosen(maker *m) {
+    size_t k = m->c->chosen, experts = m->c->experts;
+    for (size_t i = 0; i < m->a->n; i++)
+        for (size_t s = 0; s < k; s++) {
+            float *e = &m->a->point[SINKPROOF_TRACE_M3][i * k];
+            bool taken = true;
+            while (taken) {
+                e[s] = (float)(sinkproof_draw(&m->state) % experts);
+                taken = false;
+                for (size_t before = 0; before < s; before++) taken = taken || e[before] == e[s];
+            }
+        }
+}
+
+// Weights of the chosen, which sum to 1.
+static void fill_shares(maker *m) {
+    size_t k = m->c->chosen;
+    sinkproof_format format = format_of(m, SINKPROOF_TRACE_M4);
+    for (size_t i = 0; i < m->a->n; i++) {
+        float *w_k = &m->a->point[SINKPROOF_TRACE_M4][i * k];
+        double sum = 0;
+        for (size_t s = 0; s < k; s++) sum += w_k[s] = (float)exp(normal(&m->state));
+        for (size_t s = 0; s < k; s++)
+            w_k[s] = m->c->recipe == SINKPROOF_EXACT ? 0.25f : stored(format, w_k[s] / sum);
+    }
+}
+
+// Gate and up at the clamp, one step beside it, at zeros of both signs and where an exponential of
+// alpha times gate leaves its range: every pair of these, one after the other.
+static void fill_limits(maker *m) {
+    double limit = m->a->config.swiglu_limit;
+    sinkproof_format format = format_of(m, SINKPROOF_TRACE_M6);
+    double step = sinkproof_ulp(
+        format == SINKPROOF_REAL || format == SINKPROOF_F64 ? SINKPROOF_F32 : format, limit);
+    const double edges[] = {
+        limit, limit + step, limit - step, -limit,     -limit - step, -limit + step, 0,  -0.0,
+        1,     -1,           2 * limit,    -2 * limit, 0.5,           -0.25,         30, -30,
+        50,    -50,          1e4,          1e30};
+    enum { EDGES = sizeof edges / sizeof *edges };
+    size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_M6);
+    size_t first = (size_t)(m->c->seed % (EDGES * EDGES));
+    for (size_t i = 0; i + 1 < count; i += 2) { // gate and up are neighbours
+        size_t pair = (first + i / 2) % (EDGES * EDGES);
+        m->a->point[SINKPROOF_TRACE_M6][i] = stored(format, edges[pair % EDGES]);
+        m->a->point[SINKPROOF_TRACE_M6][i + 1] = stored(format, edges[pair / EDGES]);
+    }
+}
+
+static void fill_point(maker *m, sinkproof_trace_point point) {
+    switch (point) {
+    case SINKPROOF_TRACE_A4_Q:
+    case SINKPROOF_TRACE_A4_K:
+        fill_keys(m, point);
+        break;
+    case SINKPROOF_TRACE_A6:
+        fill_scores(m);
+        break;
+    case SINKPROOF_TRACE_A9:
+        fill_weights(m);
+        break;
+    case SINKPROOF_TRACE_M3:
+        fill_chosen(m);
+        break;
+    case SINKPROOF_TRACE_M4:
+        fill_shares(m);
+        break;
+    case SINKPROOF_TRACE_M6:
+        if (m->c->recipe == SINKPROOF_LIMITS)
+            fill_limits(m);
+        else
+            fill_rows(m, point, 4, 1);
+        break;
+    case SINKPROOF_TRACE_A2_V:
+        fill_values(m);
+        break;
+    default:
+        fill_rows(m, point, 1, sinkproof_point_elements(m->a, point) / m->a->n);
+    }
+}
+
+// ---- weights
+
+static double sink_of(maker *m, size_t h) {
+    double x = normal(&m->state);
+    switch (m->c->sinks) {
+    case SINKPROOF_SINK_NONE:
+        return -INFINITY;
+    case SINKPROOF_SINK_FAR_BELOW:
+        return -1e4 - (double)h;
+    case SINKPROOF_SINK_BELOW:
+        return -20 + x;
+    case SINKPROOF_SINK_ABOVE:
+        return 20 + x;
+    case SINKPROOF_SINK_FAR_ABOVE:
+        return 1e6 + (double)h;
+    default:
+        return x;
+    }
+}
+
+// Normal numbers; small whole ones when EXACT. TIES: every second expert repeats the one before.
+static double weight_of(maker *m, const size_t *shape, size_t rank) {
+    size_t cols = shape[rank - 1];
+    if (m->c->recipe == SINKPROOF_EXACT || m->c->recipe == SINKPROOF_TIES)
+        return (double)(sinkproof_draw(&m->state) % 4) - 1;
+    return normal(&m->state) / (rank == 1 ? 1 : sqrt((double)cols));
+}
+
+static void fill_weight(maker *m, sinkproof_slot slot) {
+    size_t shape[SINKPROOF_RANK], count = 1;
+    size_t rank = sinkproof_weight_shape(&m->a->config, slot, shape);
+    float *w = m->a->weight[slot];
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    size_t row = rank == 1 ? 1 : shape[rank - 1]; // of one expert, in a router
+    bool router = slot == SINKPROOF_W_ROUTER || slot == SINKPROOF_B_ROUTER;
+    for (size_t i = 0; i < count; i++) {
+        double x = slot == SINKPROOF_SINKS       ? sink_of(m, i)
+                   : slot == SINKPROOF_ATTN_NORM ? 1 + normal(&m->state) / 2
+                                                 : weight_of(m, shape, rank);
+        bool twin = m->c->recipe == SINKPROOF_TIES && router && i / row % 2 == 1;
+        w[i] = twin ? w[i - row] : stored(SINKPROOF_BF16, x);
+    }
+}
+
+// ---- the arrays of a case
+
+size_t sinkproof_point_elements(const sinkproof_arrays *a, sinkproof_trace_point point) {
+    size_t shape[SINKPROOF_RANK], count = 1;
+    size_t rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    return count;
+}
+
+size_t sinkproof_weight_shape(const sinkproof_config *config, sinkproof_slot slot,
+                              size_t shape[SINKPROOF_RANK]) {
+    size_t count, rows, cols, rank = 0;
+    sinkproof_slot_shape(slot, config, &count, &rows, &cols);
+    if (sinkproof_slot_is_stacked(slot)) shape[rank++] = count;
+    if (!sinkproof_slot_is_vector(slot, config)) shape[rank++] = rows;
+    shape[rank++] = cols;
+    return rank;
+}
+
+static bool make_point(sinkproof_arrays *a, sinkproof_trace_point point) {
+    size_t count = sinkproof_point_elements(a, point);
+    a->point[point] = malloc(count * sizeof *a->point[point]);
+    for (size_t i = 0; a->point[point] != NULL && i < count; i++) a->point[point][i] = NAN;
+    return a->point[point] != NULL;
+}
+
+static bool make_weight(sinkproof_arrays *a, sinkproof_slot slot) {
+    size_t shape[SINKPROOF_RANK], count = 1;
+    size_t rank = sinkproof_weight_shape(&a->config, slot, shape);
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    a->weight[slot] = malloc(count * sizeof *a->weight[slot]);
+    return a->weight[slot] != NULL;
+}
+
+bool sinkproof_arrays_make(const sinkproof_case *c, const sinkproof_config *base,
+                           const sinkproof_policy *policy, sinkproof_arrays *a,
+                           sinkproof_error *error) {
+    const sinkproof_stage_row *s = c->stage;
+    *a = (sinkproof_arrays){.config = sinkproof_case_config(c, base), .n = c->n};
+    maker m = {c, policy, a, sinkproof_mixed(c->seed, c->n * 64 + (size_t)c->recipe)};
+    char text[SINKPROOF_CASE_TEXT];
+    sinkproof_case_print(c, text);
+    if (!sinkproof_config_check(&a->config, text, error)) return false;
+    bool good = true;
+    for (size_t i = 0; good && i < s->n_from; i++) good = make_point(a, s->from[i]);
+    for (size_t i = 0; good && i < s->n_to; i++) good = make_point(a, s->to[i]);
+    for (size_t i = 0; good && i < s->n_weights; i++) good = make_weight(a, s->weights[i]);
+    for (size_t i = 0; good && i < s->n_from; i++) fill_point(&m, s->from[i]);
+    for (size_t i = 0; good && i < s->n_weights; i++) fill_weight(&m, s->weights[i]);
+    if (good) return true;
+    sinkproof_arrays_free(a);
+    return sinkproof_fail(error, "%s: no memory for its arrays", text);
+}
+
+void sinkproof_arrays_free(sinkproof_arrays *a) {
+    for (size_t p = 0; p < SINKPROOF_TRACE_POINTS; p++) free(a->point[p]);
+    for (size_t s = 0; s < SINKPROOF_SLOTS; s++) free(a->weight[s]);
+    *a = (sinkproof_arrays){.n = 0};
+}

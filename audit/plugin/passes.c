@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A case as calls: all tokens at once, or some after the others over a growing cache.
+#include "audit/plugin/drill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Tokens [first, first + n) of a case.
+typedef struct pass {
+    const sinkproof_arrays *a;
+    size_t first, n;
+} pass;
+
+// Keys and values stay in the cache: a pass sees all of them.
+static bool is_cached(const sinkproof_stage_row *s, sinkproof_trace_point point) {
+    return (s->knows & SINKPROOF_OF_KEYS) != 0 &&
+           (point == SINKPROOF_TRACE_A4_K || point == SINKPROOF_TRACE_A2_V);
+}
+
+// The shape of a point in a pass; `whole` is that of all tokens.
+static size_t shape_of(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
+                       size_t *shape, size_t *whole) {
+    size_t keys = p->first + p->n;
+    size_t rank = sinkproof_trace_shape(&p->a->config, point, p->a->n, whole);
+    memcpy(shape, whole, rank * sizeof *shape);
+    if (sinkproof_trace_point_is_by_head(point)) {
+        shape[1] = p->n;
+        shape[2] = keys + (whole[2] - p->a->n); // the sink's column too
+    } else {
+        shape[0] = is_cached(s, point) ? keys : p->n;
+    }
+    return rank;
+}
+
+// Copies what the pass sees of a point into `part`, or back. Of [heads, n, keys + 1] the last
+// column is the sink's.
+static void copy_part(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
+                      float *part, bool back) {
+    size_t shape[SINKPROOF_RANK], whole[SINKPROOF_RANK], keys = p->first + p->n, row = 1;
+    size_t rank = shape_of(p, s, point, shape, whole);
+    float *all = p->a->point[point];
+    if (!sinkproof_trace_point_is_by_head(point)) {
+        for (size_t d = 1; d < rank; d++) row *= shape[d];
+        float *rows = all + (is_cached(s, point) ? 0 : p->first * row);
+        memcpy(back ? rows : part, back ? part : rows, shape[0] * row * sizeof *all);
+        return;
+    }
+    for (size_t r = 0; r < shape[0] * p->n; r++) {
+        float *to = part + r * shape[2];
+        float *from = all + (r / p->n * p->a->n + p->first + r % p->n) * whole[2];
+        memcpy(back ? from : to, back ? to : from, keys * sizeof *to);
+        for (size_t j = keys; back && j < whole[2]; j++) from[j] = 0; // keys that are not there yet
+        if (shape[2] == keys) continue;
+        if (back)
+            from[whole[2] - 1] = to[keys];
+        else
+            to[keys] = from[whole[2] - 1];
+    }
+}
+
+static bool take_point(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
+                       sinkproof_array *array, bool input) {
+    size_t whole[SINKPROOF_RANK], count = 1;
+    *array = (sinkproof_array){.name = sinkproof_trace_point_name(point)};
+    array->rank = shape_of(p, s, point, array->shape, whole);
+    for (size_t d = 0; d < array->rank; d++) count *= array->shape[d];
+    array->values = malloc(count * sizeof *array->values);
+    if (array->values != NULL && input) copy_part(p, s, point, array->values, false);
+    return array->values != NULL;
+}
+
+static sinkproof_drill drill_of(const sinkproof_case *c, const pass *p) {
+    const sinkproof_config *f = &p->a->config;
+    return (sinkproof_drill){.size = sizeof(sinkproof_drill),
+                             .stage = c->stage->name,
+                             .n_inputs = c->stage->n_from + c->stage->n_weights,
+                             .n_outputs = c->stage->n_to,
+                             .n = p->n,
+                             .first = p->first,
+                             .window = c->window,
+                             .heads = f->n_heads,
+                             .kv_heads = f->n_kv_heads,
+                             .head_dim = f->head_dim,
+                             .hidden = f->hidden,
+                             .inter = f->inter,
+                             .experts = f->n_experts,
+                             .chosen = f->n_chosen,
+                             .rms_eps = f->rms_eps,
+                             .swiglu_alpha = f->swiglu_alpha,
+                             .swiglu_limit = f->swiglu_limit,
+                             .rope_theta = f->rope_theta,
+                             .yarn_factor = f->yarn_factor,
+                             .yarn_beta_fast = f->yarn_beta_fast,
+                             .yarn_beta_slow = f->yarn_beta_slow,
+                             .yarn_original_context = f->yarn_original_context,
+                             .yarn_truncate = f->yarn_truncate};
+}
+
+static sinkproof_call_end call_pass(sinkproof_worker *worker, const sinkproof_case *c,
+                                    const pass *p, sinkproof_error *error) {
+    const sinkproof_stage_row *s = c->stage;
+    sinkproof_array in[SINKPROOF_STAGE_ARRAYS] = {{0}}, out[SINKPROOF_STAGE_ARRAYS] = {{0}};
+    sinkproof_drill drill = drill_of(c, p);
+    bool good = true;
+    for (size_t i = 0; i < s->n_from; i++)
+        good = take_point(p, s, s->from[i], &in[i], true) && good;
+    for (size_t i = 0; i < s->n_to; i++) good = take_point(p, s, s->to[i], &out[i], false) && good;
+    for (size_t i = 0; i < s->n_weights; i++) {
+        sinkproof_array *w = &in[s->n_from + i];
+        w->name = sinkproof_slot_name(s->weights[i]);
+        w->rank = sinkproof_weight_shape(&p->a->config, s->weights[i], w->shape);
+        w->values = p->a->weight[s->weights[i]];
+    }
+    drill.inputs = in;
+    drill.outputs = out;
+    sinkproof_call_end end = SINKPROOF_CALL_ERROR;
+    if (good)
+        end = sinkproof_worker_call(worker, &drill, error);
+    else
+        sinkproof_fail(error, "%s: no memory for a call", s->name);
+    for (size_t i = 0; end == SINKPROOF_CALL_DONE && i < s->n_to; i++)
+        copy_part(p, s, s->to[i], out[i].values, true);
+    for (size_t i = 0; i < s->n_from; i++) free(in[i].values);
+    for (size_t i = 0; i < s->n_to; i++) free(out[i].values);
+    return end;
+}
+
+// Outputs that nobody wrote, but for what the mask hides.
+static sinkproof_call_end check_written(const sinkproof_case *c, const sinkproof_arrays *a,
+                                        sinkproof_error *error) {
+    for (size_t t = 0; t < c->stage->n_to; t++) {
+        sinkproof_trace_point point = c->stage->to[t];
+        size_t count = sinkproof_point_elements(a, point), at = 0;
+        while (at < count && !sinkproof_is_unwritten(a->point[point][at])) at++;
+        if (at == count || sinkproof_trace_point_is_before_mask(point)) continue;
+        sinkproof_fail(error, "it left element %zu of %zu of %s unwritten", at, count,
+                       sinkproof_trace_point_name(point));
+        return SINKPROOF_CALL_FAILED;
+    }
+    return SINKPROOF_CALL_DONE;
+}
+
+sinkproof_call_end sinkproof_case_call(sinkproof_worker *worker, const sinkproof_case *c,
+                                       sinkproof_arrays *a, sinkproof_error *error) {
+    size_t step = c->chunk > 0 ? c->chunk : c->n;
+    sinkproof_call_end end = SINKPROOF_CALL_DONE;
+    for (size_t first = 0; end == SINKPROOF_CALL_DONE && first < c->n; first += step) {
+        pass p = {a, first, c->n - first < step ? c->n - first : step};
+        end = call_pass(worker, c, &p, error);
+    }
+    return end == SINKPROOF_CALL_DONE ? check_written(c, a, error) : end;
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The way from the options to a report: a plug-in that is driven, inputs that are written, outputs
+// that are collected.
+#include "audit/plugin/drive.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_STAGES = 32 };
+
+// What a command line comes to.
+typedef struct trial {
+    const sinkproof_plugin_options *o;
+    sinkproof_driver driver;
+    sinkproof_case base; // the sizes that are not varied
+    sinkproof_plan plan; // of the stage at hand, or of all
+    sinkproof_stage_result results[MOST_STAGES];
+    size_t n_results;
+} trial;
+
+// ---- words -----------------------------------------------------------------------------------
+
+// Does the list name the stage? NULL names all.
+static bool is_asked(const char *list, const sinkproof_stage_row *stage) {
+    for (const char *word = list; word != NULL && *word != '\0';) {
+        size_t length = strcspn(word, ",");
+        if (sinkproof_stage_named(word, length) == stage) return true;
+        word += length + (word[length] == ',');
+    }
+    return list == NULL;
+}
+
+static bool check_stages(const char *list, sinkproof_error *error) {
+    char known[256];
+    sinkproof_plugin_stage_names(known, sizeof known);
+    for (const char *word = list; word != NULL && *word != '\0';) {
+        size_t length = strcspn(word, ",");
+        if (sinkproof_stage_named(word, length) == NULL)
+            return sinkproof_fail(error, "no stage '%.*s': known are %s",
+                                  (int)(length < 64 ? length : 64), word, known);
+        word += length + (word[length] == ',');
+    }
+    return true;
+}
+
+bool sinkproof_plugin_check(const sinkproof_plugin_options *o, sinkproof_error *error) {
+    const sinkproof_case base = {.n = 1, .heads = 1, .kv = 1, .dim = 2};
+    sinkproof_case c;
+    return check_stages(o->stages, error) &&
+           (o->only == NULL || sinkproof_case_parse(o->only, &base, &c, error)) &&
+           (o->policy == NULL || sinkproof_policy_check(o->policy, error));
+}
+
+// ---- sizes -----------------------------------------------------------------------------------
+
+static bool take_model(trial *t, const char *spec, sinkproof_error *error) {
+    sinkproof_model *model;
+    const sinkproof_config *f = &t->driver.config;
+    if (spec == NULL) {
+        sinkproof_config_named("tiny", &t->driver.config);
+        t->base = (sinkproof_case){.n = 17, .heads = 4, .kv = 2, .dim = 64, .hidden = 96};
+        t->base.inter = 48, t->base.experts = 5, t->base.chosen = 3, t->base.vocab = 40;
+    } else {
+        if (!sinkproof_model_inspect(spec, &model, error)) return false;
+        t->driver.config = *sinkproof_model_config(model);
+        sinkproof_model_close(model);
+        t->base = (sinkproof_case){.n = 17, .heads = f->n_heads, .kv = f->n_kv_heads};
+        t->base.dim = f->head_dim, t->base.hidden = f->hidden, t->base.inter = f->inter;
+        t->base.experts = f->n_experts, t->base.chosen = f->n_chosen, t->base.vocab = f->vocab;
+        t->base.window = f->window;
+    }
+    t->base.seed = t->o->seed;
+    return true;
+}
+
+static bool plan_stage(trial *t, const sinkproof_stage_row *stage, bool whole,
+                       sinkproof_error *error) {
+    sinkproof_case base = t->base;
+    base.stage = stage;
+    return sinkproof_plan_add(&base, t->o->model != NULL, whole, &t->plan, error);
+}
+
+// ---- driving ---------------------------------------------------------------------------------
+
+static bool drive_one(trial *t, const sinkproof_stage_row *stage, sinkproof_error *error) {
+    t->plan.count = 0;
+    return plan_stage(t, stage, false, error) &&
+           sinkproof_drive_stage(&t->driver, &t->plan, &t->results[t->n_results++], error);
+}
+
+static bool drive_only(trial *t, sinkproof_error *error) {
+    sinkproof_case c;
+    sinkproof_plan one = {1, 1, &c};
+    if (!sinkproof_case_parse(t->o->only, &t->base, &c, error)) return false;
+    if (!sinkproof_worker_has(t->driver.worker, c.stage))
+        return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, c.stage->name);
+    return sinkproof_drive_stage(&t->driver, &one, &t->results[t->n_results++], error);
+}
+
+static bool drive_all(trial *t, sinkproof_error *error) {
+    const sinkproof_stage_row *stage;
+    if (t->o->only != NULL) return drive_only(t, error);
+    for (size_t i = 0; (stage = sinkproof_stage_at(i)) != NULL; i++) {
+        bool has = sinkproof_worker_has(t->driver.worker, stage);
+        if (!has && t->o->stages != NULL && is_asked(t->o->stages, stage))
+            return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, stage->name);
+        if (has && is_asked(t->o->stages, stage) && !drive_one(t, stage, error)) return false;
+    }
+    return true;
+}
+
+// ---- out of process --------------------------------------------------------------------------
+
+static bool emit(trial *t, sinkproof_error *error) {
+    const sinkproof_stage_row *stage;
+    for (size_t i = 0; (stage = sinkproof_stage_at(i)) != NULL; i++)
+        if (is_asked(t->o->stages, stage) && !plan_stage(t, stage, true, error)) return false;
+    return sinkproof_cases_emit(t->o->emit, &t->plan, &t->driver.config, &t->driver.policy,
+                                t->o->model, error);
+}
+
+static sinkproof_stage_result *result_of(trial *t, const sinkproof_stage_row *stage) {
+    for (size_t i = 0; i < t->n_results; i++)
+        if (t->results[i].stage == stage) return &t->results[i];
+    t->results[t->n_results] = (sinkproof_stage_result){.stage = stage};
+    return &t->results[t->n_results++];
+}
+
+static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) {
+    const sinkproof_case *c = &t->plan.cases[i];
+    sinkproof_arrays a;
+    sinkproof_outcome out = {.served = false};
+    bool there = false;
+    if (!sinkproof_arrays_make(c, &t->driver.config, &t->driver.policy, &a, error)) return false;
+    bool good = sinkproof_case_read(t->o->collect, i, c, &a, &there, error);
+    if (good && there)
+        good = sinkproof_case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
+    sinkproof_arrays_free(&a);
+    *any = *any || there;
+    if (good) sinkproof_result_count(result_of(t, c->stage), c, &out);
+    return good;
+}
+
+static bool collect(trial *t, sinkproof_error *error) {
+    char policy[256], model[1024];
+    bool any = false;
+    if (!sinkproof_cases_collect(t->o->collect, &t->base, &t->plan, policy, model, error))
+        return false;
+    if (!take_model(t, t->o->model != NULL ? t->o->model : model[0] != '\0' ? model : NULL, error))
+        return false;
+    const char *text = t->o->policy != NULL ? t->o->policy : policy;
+    if (!sinkproof_policy_parse(text, &t->driver.policy, error)) return false;
+    for (size_t i = 0; i < t->plan.count; i++)
+        if (!collect_case(t, i, &any, error)) return false;
+    return any || sinkproof_fail(error, "%s: expected outputs beside the inputs, found none",
+                                 t->o->collect);
+}
+
+// ---- the report ------------------------------------------------------------------------------
+
+// A word of a command line as a shell reads it.
+static void quote(const char *word, char *text, size_t size) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:,=+@?";
+    size_t used = 0, length = strlen(word);
+    if (strspn(word, plain) == length && length > 0) {
+        snprintf(text, size, "%s", word);
+        return;
+    }
+    text[used++] = '\'';
+    for (size_t i = 0; i < length && used + 8 < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, word[i] == '\'' ? "'\\''" : "%c", word[i]);
+    snprintf(text + used, size - used, "'");
+}
+
+// "sinkproof judge --plugin ./mine.so --policy f32 MODEL".
+static void command_of(const trial *t, char *text, size_t size) {
+    char word[2048];
+    quote(t->o->path, word, sizeof word);
+    size_t used = (size_t)snprintf(text, size, "sinkproof judge --plugin %s", word);
+    if (t->o->policy != NULL && used < size) {
+        quote(t->o->policy, word, sizeof word);
+        used += (size_t)snprintf(text + used, size - used, " --policy %s", word);
+    }
+    if (t->o->model != NULL && used < size) {
+        quote(t->o->model, word, sizeof word);
+        snprintf(text + used, size - used, " %s", word);
+    }
+}
+
+static bool tell(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
+    char title[640], again[5000];
+    int code = sinkproof_results_exit(t->results, t->n_results, t->o->strict);
+    const char *name =
+        t->o->collect != NULL ? t->o->collect : sinkproof_worker_name(t->driver.worker);
+    snprintf(title, sizeof title, "%.300s under %.200s", name, t->driver.policy.name);
+    sinkproof_make_printable(title);
+    if (t->o->collect == NULL) command_of(t, again, sizeof again);
+    return sinkproof_results_tell(t->results, t->n_results, title,
+                                  t->o->collect == NULL ? again : NULL, code, ruling, error);
+}
+
+static bool run(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
+    const sinkproof_plugin_options *o = t->o;
+    const char *policy = o->policy != NULL ? o->policy : "f32";
+    if (o->collect != NULL)
+        return take_model(t, NULL, error) && collect(t, error) && tell(t, ruling, error);
+    if (o->emit == NULL) { // before anything here has threads
+        if (!sinkproof_worker_new(o->path, o->seconds, &t->driver.worker, error)) return false;
+        if (o->policy == NULL) policy = sinkproof_worker_policy(t->driver.worker);
+    }
+    if (!sinkproof_policy_parse(policy, &t->driver.policy, error)) return false;
+    if (!take_model(t, o->model, error)) return false;
+    if (o->emit == NULL) return drive_all(t, error) && tell(t, ruling, error);
+    size_t length = strlen(o->emit) + 64;
+    ruling->text = emit(t, error) ? malloc(length) : NULL;
+    ruling->results = json_array();
+    if (ruling->text == NULL) return false;
+    snprintf(ruling->text, length, "%zu calls in %s\n", t->plan.count, o->emit);
+    return true;
+}
+
+bool sinkproof_judge_plugin(const sinkproof_plugin_options *options,
+                            sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
+    trial *t = calloc(1, sizeof *t);
+    *ruling = (sinkproof_plugin_ruling){.exit = 0};
+    if (t == NULL) return sinkproof_fail(error, "no memory to judge a plug-in");
+    t->o = options;
+    t->driver.rate = options->rate;
+    t->driver.first = options->first;
+    t->driver.progress = options->progress;
+    t->driver.context = options->context;
+    bool good = run(t, ruling, error);
+    sinkproof_worker_free(t->driver.worker);
+    free(t->plan.cases);
+    free(t);
+    if (good) return true;
+    json_decref(ruling->results);
+    free(ruling->text);
+    *ruling = (sinkproof_plugin_ruling){.exit = 0};
+    return false;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The report on a plug-in: a line for each stage, and of each that fails the smallest call, what is
+// wrong there, how to see it again, and what the failing calls have that the others have not.
+#include "audit/plugin/drive.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static sinkproof_verdict verdict_of(const sinkproof_stage_result *r) {
+    if (r->failing > 0) return SINKPROOF_VERDICT_BUG;
+    if (r->suspicious > 0) return SINKPROOF_VERDICT_SUSPICIOUS;
+    return r->undecided == r->calls ? SINKPROOF_VERDICT_UNDECIDED : SINKPROOF_VERDICT_WITHIN;
+}
+
+int sinkproof_results_exit(const sinkproof_stage_result *results, size_t n, bool strict) {
+    bool bug = false, suspicious = false, open = false, decided = false;
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_verdict verdict = verdict_of(&results[i]);
+        bug = bug || verdict == SINKPROOF_VERDICT_BUG;
+        suspicious = suspicious || verdict == SINKPROOF_VERDICT_SUSPICIOUS;
+        open = open || verdict == SINKPROOF_VERDICT_UNDECIDED;
+        decided = decided || verdict != SINKPROOF_VERDICT_UNDECIDED;
+    }
+    if (bug || (suspicious && strict)) return 1;
+    return suspicious || !decided || (open && strict) ? 4 : 0;
+}
+
+// What all failing calls have, and of the others the fewest: unless half of these have it too.
+static void tell_traits(FILE *out, const sinkproof_stage_result *r) {
+    size_t passing = r->calls - r->failing, best = SINKPROOF_TRAITS;
+    for (size_t t = 0; t < SINKPROOF_TRAITS; t++)
+        if (r->failing_with[t] == r->failing && 2 * r->passing_with[t] < passing &&
+            (best == SINKPROOF_TRAITS || r->passing_with[t] < r->passing_with[best]))
+            best = t;
+    if (r->failing < 3 || best == SINKPROOF_TRAITS) return;
+    fprintf(out, "    all %zu failing calls %s", r->failing, sinkproof_trait_words(best));
+    if (r->passing_with[best] == 0)
+        fprintf(out, ", and no other call does\n");
+    else
+        fprintf(out, "; so do %zu of the %zu others\n", r->passing_with[best], passing);
+}
+
+static void tell_stage(FILE *out, const sinkproof_stage_result *r, const char *again) {
+    char text[SINKPROOF_CASE_TEXT];
+    if (r->failing + r->suspicious == 0) return;
+    sinkproof_case_print(&r->at, text);
+    fprintf(out, "\n%s: %s\n", r->stage->name, r->worst.why);
+    fprintf(out, "    %s: %s\n",
+            r->failing > 0 ? "the smallest call that fails" : "a suspicious call", text);
+    if (again != NULL) fprintf(out, "    again: %s --case %s\n", again, text);
+    tell_traits(out, r);
+    if (r->left_out) fprintf(out, "    the other calls of this stage were left out\n");
+}
+
+static void tell_line(FILE *out, const sinkproof_stage_result *r) {
+    fprintf(out, "%-13s %6zu %8zu %11zu %10zu %11zu  %s\n", r->stage->name, r->calls, r->failing,
+            r->suspicious, r->undecided, r->not_served,
+            r->calls == 0 ? "not served" : sinkproof_verdict_name(verdict_of(r)));
+}
+
+static json_t *as_json(const sinkproof_stage_result *r, const char *again) {
+    char text[SINKPROOF_CASE_TEXT];
+    sinkproof_verdict verdict = verdict_of(r);
+    json_t *o =
+        json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", r->stage->name, "ok",
+                  (int)(verdict <= SINKPROOF_VERDICT_WITHIN), "label", "judged", "verdict",
+                  sinkproof_verdict_name(verdict), "calls", (json_int_t)r->calls, "failing",
+                  (json_int_t)r->failing, "suspicious", (json_int_t)r->suspicious, "undecided",
+                  (json_int_t)r->undecided, "not_served", (json_int_t)r->not_served);
+    if (o == NULL || r->failing + r->suspicious == 0) return o;
+    sinkproof_case_print(&r->at, text);
+    json_object_set_new(o, "case", json_string(text));
+    json_object_set_new(o, "why", json_string(r->worst.why));
+    if (again != NULL) json_object_set_new(o, "command", json_sprintf("%s --case %s", again, text));
+    return o;
+}
+
+static void tell_all(FILE *out, const sinkproof_stage_result *results, size_t n, const char *title,
+                     const char *again, int code) {
+    static const char *const words[] = {"within what honest rounding can do", "a bug", "", "",
+                                        "suspicious, or nothing decided"};
+    fprintf(out, "%s\n%-13s %6s %8s %11s %10s %11s  %s\n", title, "stage", "calls", "failing",
+            "suspicious", "undecided", "not served", "verdict");
+    for (size_t i = 0; i < n; i++) tell_line(out, &results[i]);
+    for (size_t i = 0; i < n; i++) tell_stage(out, &results[i], again);
+    fprintf(out, "\nVerdict: %s (exit %d).\n", words[code], code);
+}
+
+bool sinkproof_results_tell(const sinkproof_stage_result *results, size_t n, const char *title,
+                            const char *again, int code, sinkproof_plugin_ruling *ruling,
+                            sinkproof_error *error) {
+    size_t length;
+    ruling->exit = code;
+    FILE *out = open_memstream(&ruling->text, &length);
+    ruling->results = json_array();
+    if (out != NULL) tell_all(out, results, n, title, again, code);
+    bool good = out != NULL && fclose(out) == 0 && ruling->results != NULL;
+    for (size_t i = 0; good && i < n; i++)
+        good = json_array_append_new(ruling->results, as_json(&results[i], again)) == 0;
+    return good || sinkproof_fail(error, "no memory for a report");
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The stages that a plug-in may have, and a call of one in words.
+#include "audit/plugin/drill.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(recipe) (1u << SINKPROOF_##recipe)
+enum {
+    ROWS = BIT(RANDOM) | BIT(ZEROS) | BIT(SUBNORMAL) | BIT(HUGE) | BIT(EQUAL),
+    SUMS = ROWS | BIT(EXACT),
+    EDGES = ROWS | BIT(RISING) | BIT(FALLING),
+    HEADS = SINKPROOF_OF_HEADS,
+    KEYS = SINKPROOF_OF_HEADS | SINKPROOF_OF_KEYS,
+    SINKS = SINKPROOF_OF_SINKS,
+    HIDDEN = SINKPROOF_OF_HIDDEN,
+    INTER = SINKPROOF_OF_INTER,
+    EXPERTS = SINKPROOF_OF_EXPERTS,
+    VOCAB = SINKPROOF_OF_VOCAB,
+};
+
+// How many, and they.
+#define P(...)                                                                                     \
+    sizeof(int[]){__VA_ARGS__} / sizeof(int), {                                                    \
+        __VA_ARGS__                                                                                \
+    }
+#define W(...) P(__VA_ARGS__)
+#define NOTHING                                                                                    \
+    0, {                                                                                           \
+        SINKPROOF_SLOTS                                                                            \
+    }
+#define AT(id)   SINKPROOF_TRACE_##id
+#define SLOT(id) SINKPROOF_##id
+
+// Name, what it knows, recipes, which outputs are exact, points, weights, points that it makes.
+// clang-format off
+static const sinkproof_stage_row stages[] = {
+    {"rmsnorm", HIDDEN, ROWS, 0, P(AT(T0)), W(SLOT(ATTN_NORM)), P(AT(A1))},
+    {"qkv", HEADS | HIDDEN, SUMS, 7, P(AT(A1)),
+     W(SLOT(W_Q), SLOT(B_Q), SLOT(W_K), SLOT(B_K), SLOT(W_V), SLOT(B_V)),
+     P(AT(A2_Q), AT(A2_K), AT(A2_V))},
+    {"rope", HEADS, ROWS, 0, P(AT(A2_Q), AT(A2_K)), NOTHING, P(AT(A4_Q), AT(A4_K))},
+    {"scores", KEYS, EDGES | BIT(EXACT), 1, P(AT(A4_Q), AT(A4_K)), NOTHING, P(AT(A6))},
+    {"softmax_sink", KEYS | SINKS, EDGES, 0, P(AT(A6)), W(SLOT(SINKS)), P(AT(A9))},
+    {"values", KEYS, EDGES | BIT(EXACT), 1, P(AT(A9), AT(A2_V)), NOTHING, P(AT(A11))},
+    {"attention", KEYS | SINKS, EDGES, 0, P(AT(A4_Q), AT(A4_K), AT(A2_V)), W(SLOT(SINKS)),
+     P(AT(A11))},
+    {"output", HEADS | HIDDEN, SUMS, 1, P(AT(A11)), W(SLOT(W_O), SLOT(B_O)), P(AT(A12))},
+    {"router", HIDDEN | EXPERTS, SUMS | BIT(TIES), 1, P(AT(M1)),
+     W(SLOT(W_ROUTER), SLOT(B_ROUTER)), P(AT(M2), AT(M3), AT(M4))},
+    {"experts", HIDDEN | INTER | EXPERTS, ROWS, 0, P(AT(M1), AT(M3)),
+     W(SLOT(W_UP), SLOT(B_UP), SLOT(W_DOWN), SLOT(B_DOWN)), P(AT(M10))},
+    {"swiglu", INTER | EXPERTS, ROWS | BIT(LIMITS), 0, P(AT(M6)), NOTHING, P(AT(M8))},
+    {"mixture", HIDDEN | EXPERTS, SUMS, 1, P(AT(M10), AT(M3), AT(M4)), NOTHING, P(AT(M11))},
+    {"unembed", HIDDEN | VOCAB, SUMS, 1, P(AT(F1)), W(SLOT(UNEMBEDDING)), P(AT(F2))},
+};
+// clang-format on
+
+enum { COUNT = sizeof stages / sizeof *stages };
+
+const sinkproof_stage_row *sinkproof_stage_at(size_t i) {
+    return i < COUNT ? &stages[i] : NULL;
+}
+
+const sinkproof_stage_row *sinkproof_stage_named(const char *name, size_t length) {
+    for (size_t i = 0; i < COUNT; i++)
+        if (strlen(stages[i].name) == length && strncmp(stages[i].name, name, length) == 0)
+            return &stages[i];
+    return NULL;
+}
+
+void sinkproof_plugin_stage_names(char *text, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < COUNT && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", stages[i].name);
+}
+
+static const char *const recipes[SINKPROOF_RECIPES] = {"random", "exact", "rising", "falling",
+                                                       "limits", "ties",  "zeros",  "subnormal",
+                                                       "huge",   "equal"};
+static const char *const sink_places[SINKPROOF_SINK_PLACES] = {"around", "none",  "far-below",
+                                                               "below",  "above", "far-above"};
+
+const char *sinkproof_recipe_name(sinkproof_recipe recipe) {
+    return recipes[recipe];
+}
+
+// ---- a call in words -------------------------------------------------------------------------
+
+// A number of a case: its word, where it stands, and who knows it.
+typedef struct number {
+    const char *word;
+    size_t offset;
+    unsigned known_to;
+    size_t least;
+} number;
+
+#define NUMBER(word, member, known_to, least)                                                      \
+    { word, offsetof(sinkproof_case, member), known_to, least }
+static const number numbers[] = {
+    NUMBER("n", n, ~0u, 1),
+    NUMBER("chunk", chunk, SINKPROOF_OF_KEYS, 0),
+    NUMBER("window", window, SINKPROOF_OF_KEYS, 0),
+    NUMBER("heads", heads, SINKPROOF_OF_HEADS, 1),
+    NUMBER("kv", kv, SINKPROOF_OF_HEADS, 1),
+    NUMBER("dim", dim, SINKPROOF_OF_HEADS, 2),
+    NUMBER("hidden", hidden, SINKPROOF_OF_HIDDEN, 2),
+    NUMBER("inter", inter, SINKPROOF_OF_INTER, 2),
+    NUMBER("experts", experts, SINKPROOF_OF_EXPERTS, 1),
+    NUMBER("chosen", chosen, SINKPROOF_OF_EXPERTS, 1),
+    NUMBER("vocab", vocab, SINKPROOF_OF_VOCAB, 1),
+};
+
+static size_t *member(sinkproof_case *c, const number *of) {
+    return (size_t *)(void *)((char *)c + of->offset);
+}
+
+void sinkproof_case_print(const sinkproof_case *c, char text[SINKPROOF_CASE_TEXT]) {
+    sinkproof_case copy = *c;
+    size_t size = SINKPROOF_CASE_TEXT, used = (size_t)snprintf(text, size, "%s:", c->stage->name);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((numbers[i].known_to & (c->stage->knows | (i == 0))) != 0)
+            used += (size_t)snprintf(text + used, size - used, "%s=%zu,", numbers[i].word,
+                                     *member(&copy, &numbers[i]));
+    if ((c->stage->knows & SINKPROOF_OF_SINKS) != 0)
+        used += (size_t)snprintf(text + used, size - used, "sinks=%s,", sink_places[c->sinks]);
+    snprintf(text + used, size - used, "inputs=%s,seed=%llu", recipes[c->recipe],
+             (unsigned long long)c->seed);
+}
+
+// A word of a list as its place in it, or -1.
+static int place_of(const char *const *list, int count, const char *word, size_t length) {
+    for (int i = 0; i < count; i++)
+        if (strlen(list[i]) == length && strncmp(list[i], word, length) == 0) return i;
+    return -1;
+}
+
+// "key=value", `length` characters of it after the sign.
+static bool set_word(sinkproof_case *c, const char *word, size_t key, size_t length) {
+    const char *value = word + key + 1;
+    int found;
+    if (key == 6 && strncmp(word, "inputs", key) == 0) {
+        found = place_of(recipes, SINKPROOF_RECIPES, value, length);
+        c->recipe = (sinkproof_recipe)(found < 0 ? 0 : found);
+        return found >= 0 && (c->stage->recipes >> found & 1) != 0;
+    }
+    if (key == 5 && strncmp(word, "sinks", key) == 0) {
+        found = place_of(sink_places, SINKPROOF_SINK_PLACES, value, length);
+        c->sinks = (sinkproof_sink_place)(found < 0 ? 0 : found);
+        return found >= 0;
+    }
+    if (length == 0 || length > 18 || strspn(value, "0123456789") < length) return false;
+    unsigned long long x = strtoull(value, NULL, 10);
+    if (key == 4 && strncmp(word, "seed", key) == 0) {
+        c->seed = x;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strlen(numbers[i].word) == key && strncmp(numbers[i].word, word, key) == 0) {
+            *member(c, &numbers[i]) = (size_t)x;
+            return x < 1 << 24;
+        }
+    return false;
+}
+
+bool sinkproof_case_parse(const char *text, const sinkproof_case *base, sinkproof_case *c,
+                          sinkproof_error *error) {
+    size_t name = strcspn(text, ":");
+    char known[256];
+    *c = *base;
+    c->stage = sinkproof_stage_named(text, name);
+    sinkproof_plugin_stage_names(known, sizeof known);
+    if (c->stage == NULL)
+        return sinkproof_fail(error, "no stage '%.*s': known are %s", (int)(name < 64 ? name : 64),
+                              text, known);
+    for (const char *word = text[name] == ':' ? text + name + 1 : ""; *word != '\0';) {
+        size_t whole = strcspn(word, ","), key = strcspn(word, "=");
+        if (key >= whole || !set_word(c, word, key, whole - key - 1))
+            return sinkproof_fail(error, "'%.*s' says nothing of a call of %s",
+                                  (int)(whole < 64 ? whole : 64), word, c->stage->name);
+        word += whole + (word[whole] == ',');
+    }
+    if (c->n == 0 || c->n > 1 << 16)
+        return sinkproof_fail(error, "expected 1 to 65536 tokens, found n=%zu", c->n);
+    sinkproof_case_settle(c);
+    return true;
+}
+
+void sinkproof_case_settle(sinkproof_case *c) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        size_t *at = member(c, &numbers[i]), least = numbers[i].least;
+        bool known = i == 0 || (numbers[i].known_to & c->stage->knows) != 0;
+        if (!known || *at < least) *at = least;
+    }
+    if ((c->stage->knows & SINKPROOF_OF_SINKS) == 0) c->sinks = SINKPROOF_SINK_AROUND;
+}
+
+sinkproof_config sinkproof_case_config(const sinkproof_case *c, const sinkproof_config *base) {
+    sinkproof_config config = *base;
+    config.n_layers = 1;
+    config.sliding[0] = c->window > 0;
+    config.window = c->window > 0 ? c->window : 1;
+    config.n_heads = c->heads;
+    config.n_kv_heads = c->kv;
+    config.head_dim = c->dim;
+    config.hidden = c->hidden;
+    config.inter = c->inter;
+    config.n_experts = c->experts;
+    config.n_chosen = c->chosen;
+    config.vocab = c->vocab;
+    config.sink = 0; // a number for each head
+    if (config.max_context < c->n) config.max_context = c->n;
+    return config;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The process that a plug-in runs in. Its memory and ours meet in one shared region: the words of a
+// call, its inputs, its outputs, and a guard of paint behind each. A keeper, forked before anything
+// else, forks the worker and tells how it ended, as often as it has to.
+#include "audit/plugin/drill.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ARRAYS = 12, GUARD = 256, STAGES = 64, NAMED = 64 };
+static const size_t region_bytes = (size_t)1 << 32; // address space, until it is written
+
+// An array of a call, and where its numbers lie in the region.
+typedef struct wire_array {
+    char name[24];
+    size_t rank, shape[SINKPROOF_RANK], offset, count;
+} wire_array;
+
+// What stands at the beginning of the region.
+typedef struct wire {
+    pid_t worker;
+    char refusal[512], name[128], policy[256]; // why it cannot be loaded, or what it is
+    size_t n_stages;
+    char stages[STAGES][NAMED];
+    char stage[NAMED]; // of the call
+    sinkproof_drill drill;
+    wire_array arrays[ARRAYS]; // inputs, then outputs
+    int result;
+} wire;
+
+struct sinkproof_worker {
+    char *path;
+    double seconds;
+    bool hung; // the last one had to be ended
+    wire *region;
+    pid_t keeper;
+    int ask, answer, fate, again; // to the worker, from it; from the keeper, to it
+};
+
+// ---- in the worker ---------------------------------------------------------------------------
+
+static const sinkproof_plugin *refuse(wire *w, const char *path, const char *why) {
+    snprintf(w->refusal, sizeof w->refusal, "%.200s: %.280s", path, why);
+    return NULL;
+}
+
+static const sinkproof_plugin *load(wire *w, const char *path) {
+    if (strncmp(path, "builtin:", 8) == 0) {
+        const sinkproof_plugin *own = sinkproof_plugin_builtin(path + 8);
+        return own != NULL ? own
+                           : refuse(w, path, "expected builtin:fast, and a set that runs here");
+    }
+    char file[4096];
+    snprintf(file, sizeof file, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
+    void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (object == NULL) return refuse(w, path, dlerror());
+    union { // how POSIX has a function out of dlsym
+        void *object;
+        sinkproof_plugin_getter *function;
+    } symbol = {dlsym(object, "sinkproof_plugin_get")};
+    if (symbol.object == NULL)
+        return refuse(w, path, "expected a symbol sinkproof_plugin_get, found none");
+    const sinkproof_plugin *plugin = symbol.function();
+    return plugin != NULL ? plugin : refuse(w, path, "the plug-in says that it cannot run here");
+}
+
+// As far as its struct goes.
+static bool introduce(wire *w, const char *path, const sinkproof_plugin *given,
+                      sinkproof_plugin *plugin) {
+    size_t size = given->size;
+    if (size < offsetof(sinkproof_plugin, policy))
+        return refuse(w, path, "expected sinkproof_plugin with its size") != NULL;
+    *plugin = (sinkproof_plugin){.size = 0};
+    memcpy(plugin, given, size < sizeof *plugin ? size : sizeof *plugin);
+    snprintf(w->name, sizeof w->name, "%s", plugin->name != NULL ? plugin->name : path);
+    snprintf(w->policy, sizeof w->policy, "%s", plugin->policy != NULL ? plugin->policy : "f32");
+    if (plugin->n_stages == 0 || plugin->n_stages > STAGES || plugin->stages == NULL)
+        return refuse(w, path, "expected a list of 1 to 64 stages") != NULL;
+    w->n_stages = plugin->n_stages;
+    for (size_t i = 0; i < plugin->n_stages; i++) {
+        const char *name = plugin->stages[i].stage;
+        char sentence[400], known[256];
+        if (name != NULL && sinkproof_stage_named(name, strlen(name)) != NULL &&
+            plugin->stages[i].run != NULL) {
+            snprintf(w->stages[i], NAMED, "%s", name);
+            continue;
+        }
+        sinkproof_plugin_stage_names(known, sizeof known);
+        snprintf(sentence, sizeof sentence, "stage '%.40s' is not one of %s, or has no function",
+                 name != NULL ? name : "NULL", known);
+        return refuse(w, path, sentence) != NULL;
+    }
+    return true;
+}
+
+static void run_call(wire *w, const sinkproof_plugin *plugin) {
+    sinkproof_array arrays[ARRAYS];
+    sinkproof_drill drill = w->drill;
+    for (size_t i = 0; i < drill.n_inputs + drill.n_outputs; i++) {
+        const wire_array *from = &w->arrays[i];
+        arrays[i] = (sinkproof_array){.name = from->name, .rank = from->rank};
+        memcpy(arrays[i].shape, from->shape, sizeof arrays[i].shape);
+        arrays[i].values = (float *)(void *)((char *)w + from->offset);
+    }
+    drill.inputs = arrays;
+    drill.outputs = arrays + drill.n_inputs;
+    drill.stage = w->stage;
+    w->result = -1;
+    for (size_t i = 0; i < plugin->n_stages; i++)
+        if (strcmp(plugin->stages[i].stage, w->stage) == 0)
+            w->result = plugin->stages[i].run(plugin->context, &drill);
+}
+
+// Says that it is ready, and answers calls until nobody asks.
+static void work(wire *w, const char *path, int ask, int answer) {
+    sinkproof_plugin plugin;
+    char byte = 'r';
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(STDERR_FILENO, STDOUT_FILENO); // what a plug-in prints is no part of the report
+    w->worker = getpid();
+    const sinkproof_plugin *given = load(w, path);
+    bool good = given != NULL && introduce(w, path, given, &plugin);
+    if (write(answer, &byte, 1) != 1 || !good) _exit(0);
+    while (read(ask, &byte, 1) == 1) {
+        run_call(w, &plugin);
+        if (write(answer, &byte, 1) != 1) break;
+    }
+    _exit(0);
+}
+
+// ---- the keeper ------------------------------------------------------------------------------
+
+static void keep(wire *w, const char *path, int ask, int answer, int fate, int again) {
+    char byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL);
+    do {
+        int status = 0;
+        pid_t worker = fork();
+        if (worker == 0) {
+            close(fate);
+            close(again);
+            work(w, path, ask, answer);
+        }
+        if (worker > 0) waitpid(worker, &status, 0);
+        if (write(fate, &status, sizeof status) != (ssize_t)sizeof status) break;
+    } while (read(again, &byte, 1) == 1);
+    _exit(0);
+}
+
+// ---- on our side -----------------------------------------------------------------------------
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Waits for an answer. False: the worker has ended, or was ended; how is in *error.
+static bool wait_for_answer(sinkproof_worker *k, sinkproof_error *error) {
+    struct pollfd two[2] = {{k->answer, POLLIN, 0}, {k->fate, POLLIN, 0}};
+    double until = now() + k->seconds;
+    k->hung = false;
+    int status = 0;
+    char byte;
+    for (;;) {
+        double left = until - now();
+        int ready = poll(two, 2, left > 0 ? (int)(1000 * left) + 1 : 0);
+        if (ready > 0 && (two[0].revents & POLLIN) != 0) return read(k->answer, &byte, 1) == 1;
+        if (ready > 0) break; // the keeper tells
+        if (ready < 0 && errno == EINTR) continue;
+        if (!k->hung) kill(k->region->worker, SIGKILL);
+        k->hung = true;
+        until = now() + 10;
+    }
+    if (read(k->fate, &status, sizeof status) != (ssize_t)sizeof status)
+        return sinkproof_fail(error, "its process is gone");
+    if (k->hung) return sinkproof_fail(error, "no answer in %g seconds", k->seconds);
+    if (WIFSIGNALED(status))
+        return sinkproof_fail(error, "it crashed (%s)", strsignal(WTERMSIG(status)));
+    return sinkproof_fail(error, "it ended the process (exit %d)", WEXITSTATUS(status));
+}
+
+static void drain(int descriptor) {
+    struct pollfd one = {descriptor, POLLIN, 0};
+    char byte;
+    while (poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0)
+        if (read(descriptor, &byte, 1) != 1) return;
+}
+
+// A new process in the place of one that has ended.
+static bool revive(sinkproof_worker *k, sinkproof_error *error) {
+    char byte = 'a';
+    drain(k->answer);
+    if (write(k->again, &byte, 1) != 1)
+        return sinkproof_fail(error, "%s: its keeper is gone", k->path);
+    return wait_for_answer(k, error);
+}
+
+static bool start(sinkproof_worker *k, sinkproof_error *error) {
+    int ask[2], answer[2], fate[2], again[2];
+    if (pipe(ask) != 0 || pipe(answer) != 0 || pipe(fate) != 0 || pipe(again) != 0)
+        return sinkproof_fail(error, "no pipe to a process of its own: %s", strerror(errno));
+    k->keeper = fork();
+    if (k->keeper == 0) {
+        const int ours[] = {ask[1], answer[0], fate[0], again[1]};
+        for (size_t i = 0; i < 4; i++) close(ours[i]);
+        keep(k->region, k->path, ask[0], answer[1], fate[1], again[0]);
+    }
+    // The keeper holds the other ends of ask and answer, so that writing to a dead worker is no
+    // signal.
+    const int theirs[] = {ask[0], answer[1], fate[1], again[0]};
+    for (size_t i = 0; i < 4; i++) close(theirs[i]);
+    k->ask = ask[1];
+    k->answer = answer[0];
+    k->fate = fate[0];
+    k->again = again[1];
+    if (k->keeper < 0)
+        return sinkproof_fail(error, "no process for a plug-in: %s", strerror(errno));
+    sinkproof_error said;
+    if (!wait_for_answer(k, &said))
+        return sinkproof_fail(error, "%.300s: when it was loaded: %.500s", k->path, said.text);
+    return k->region->refusal[0] == '\0' || sinkproof_fail(error, "%s", k->region->refusal);
+}
+
+bool sinkproof_worker_new(const char *path, double seconds, sinkproof_worker **worker,
+                          sinkproof_error *error) {
+    sinkproof_worker *k = *worker = calloc(1, sizeof *k);
+    if (k == NULL) return sinkproof_fail(error, "no memory for a plug-in");
+    k->ask = k->answer = k->fate = k->again = -1;
+    k->seconds = seconds;
+    k->path = strdup(path);
+    void *region = mmap(NULL, region_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    k->region = region == MAP_FAILED ? NULL : region;
+    bool good = k->path != NULL && k->region != NULL;
+    if (!good) sinkproof_fail(error, "no memory to share with a plug-in");
+    good = good && start(k, error);
+    if (good) return true;
+    sinkproof_worker_free(k);
+    *worker = NULL;
+    return false;
+}
+
+void sinkproof_worker_free(sinkproof_worker *k) {
+    if (k == NULL) return;
+    const int ends[] = {k->ask, k->answer, k->fate, k->again};
+    for (size_t i = 0; i < 4; i++)
+        if (ends[i] >= 0) close(ends[i]);
+    if (k->keeper > 0) {
+        kill(k->keeper, SIGKILL); // its worker goes with it
+        waitpid(k->keeper, NULL, 0);
+    }
+    if (k->region != NULL) munmap(k->region, region_bytes);
+    free(k->path);
+    free(k);
+}
+
+const char *sinkproof_worker_name(const sinkproof_worker *worker) {
+    return worker->region->name;
+}
+
+const char *sinkproof_worker_policy(const sinkproof_worker *worker) {
+    return worker->region->policy;
+}
+
+bool sinkproof_worker_has(const sinkproof_worker *worker, const sinkproof_stage_row *stage) {
+    for (size_t i = 0; i < worker->region->n_stages; i++)
+        if (strcmp(worker->region->stages[i], stage->name) == 0) return true;
+    return false;
+}
+
+// ---- a call ----------------------------------------------------------------------------------
+
+// Paint: NaNs of a period that divides no tile.
+enum { PAINT = 0x7fc5a000, PERIOD = 251 };
+static uint32_t paint_at(size_t i) {
+    return PAINT + (uint32_t)(i % PERIOD);
+}
+
+bool sinkproof_is_unwritten(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >= PAINT && bits < PAINT + PERIOD;
+}
+
+static void paint(wire *w, size_t offset, size_t count) {
+    uint32_t *at = (uint32_t *)(void *)((char *)w + offset);
+    for (size_t i = 0; i < count; i++) at[i] = paint_at(i);
+}
+
+static bool is_painted(const wire *w, size_t offset, size_t from, size_t count) { // a guard
+    const uint32_t *at = (const uint32_t *)(const void *)((const char *)w + offset);
+    for (size_t i = from; i < from + count; i++)
+        if (at[i] != paint_at(i)) return false;
+    return true;
+}
+
+// The words of a call and its arrays into the region, a guard behind each.
+static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *error) {
+    size_t end = (sizeof *w + GUARD) / 64 * 64 + 64;
+    w->drill = *drill;
+    snprintf(w->stage, sizeof w->stage, "%s", drill->stage);
+    for (size_t i = 0; i < drill->n_inputs + drill->n_outputs; i++) {
+        bool input = i < drill->n_inputs;
+        const sinkproof_array *a = input ? &drill->inputs[i] : &drill->outputs[i - drill->n_inputs];
+        wire_array *to = &w->arrays[i];
+        *to = (wire_array){.rank = a->rank, .offset = end, .count = 1};
+        memcpy(to->shape, a->shape, sizeof to->shape);
+        snprintf(to->name, sizeof to->name, "%s", a->name);
+        for (size_t d = 0; d < a->rank; d++) to->count *= a->shape[d];
+        if (to->count > (region_bytes - end) / sizeof(float) - 2 * GUARD)
+            return sinkproof_fail(error, "%s: its arrays are too large for one call", drill->stage);
+        if (input)
+            memcpy((char *)w + end, a->values, to->count * sizeof(float));
+        else
+            paint(w, end, to->count);
+        end += to->count * sizeof(float);
+        uint32_t *guard = (uint32_t *)(void *)((char *)w + end);
+        for (size_t g = 0; g < GUARD; g++) guard[g] = paint_at(to->count + g);
+        end = (end + GUARD * sizeof(float) + 63) / 64 * 64;
+    }
+    return true;
+}
+
+// A crash while the result was already there is one too: it is found at the next call.
+static sinkproof_call_end check_arrays(const wire *w, const sinkproof_drill *drill,
+                                       sinkproof_error *error) {
+    for (size_t i = 0; i < drill->n_inputs + drill->n_outputs; i++) {
+        const wire_array *a = &w->arrays[i];
+        const char *at = (const char *)w + a->offset;
+        if (!is_painted(w, a->offset, a->count, GUARD)) {
+            sinkproof_fail(error, "it wrote beyond the end of %s", a->name);
+            return SINKPROOF_CALL_FAILED;
+        }
+        if (i < drill->n_inputs &&
+            memcmp(at, drill->inputs[i].values, a->count * sizeof(float)) != 0) {
+            sinkproof_fail(error, "it wrote into its input %s", a->name);
+            return SINKPROOF_CALL_FAILED;
+        }
+        if (i >= drill->n_inputs)
+            memcpy(drill->outputs[i - drill->n_inputs].values, at, a->count * sizeof(float));
+    }
+    return SINKPROOF_CALL_DONE;
+}
+
+sinkproof_call_end sinkproof_worker_call(sinkproof_worker *k, const sinkproof_drill *drill,
+                                         sinkproof_error *error) {
+    wire *w = k->region;
+    char byte = 'c';
+    sinkproof_error lost;
+    if (!send_arrays(w, drill, error)) return SINKPROOF_CALL_ERROR;
+    if (write(k->ask, &byte, 1) != 1) {
+        sinkproof_fail(error, "%s: its process is gone", k->path);
+        return SINKPROOF_CALL_ERROR;
+    }
+    if (!wait_for_answer(k, error)) {
+        sinkproof_call_end end = k->hung ? SINKPROOF_CALL_HUNG : SINKPROOF_CALL_FAILED;
+        return revive(k, &lost) ? end : SINKPROOF_CALL_ERROR;
+    }
+    if (w->result == 1) return SINKPROOF_CALL_NOT_SERVED;
+    if (w->result != 0) {
+        sinkproof_fail(error, "it failed with %d", w->result);
+        return SINKPROOF_CALL_FAILED;
+    }
+    return check_arrays(w, drill, error);
+}

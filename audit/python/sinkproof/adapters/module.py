@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Any torch module, by a map that names its modules as points: chapter 19 of the book.
+
+    with sinkproof.trace(module, map="mine.map", checkpoint=directory) as trace:
+        module(tokens)
+
+A source is the path of a module, "." for the whole, and what is taken of it: ":out" (also when
+nothing is said), ":out[1]", ":out[logits]", ":in", ":in[1]", ":in(positions)". `tokens` is an input,
+and begins a piece; with `positions` beside it a piece may continue the sequence before. A module
+that several layers share is theirs in the order of its calls.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sinkproof._model import Model
+from sinkproof._trace import Array, TraceError, as_array
+from sinkproof.adapters import Adapter, Record
+from sinkproof.adapters._map import Line, Map
+from sinkproof.adapters._torch import Hooks, Module
+
+SOURCE = re.compile(r"(?P<path>[^:]+)(?::(?P<side>in|out)(?:\[(?P<index>\w+)\]|\((?P<keyword>\w+)\))?)?")
+
+
+class Source:
+    """A module and what is taken of it."""
+
+    def __init__(self, text: str, line: Line, root: Module) -> None:
+        found = SOURCE.fullmatch(text)
+        if not found or (found["keyword"] and found["side"] != "in"):
+            raise TraceError(f"{line.where}: expected PATH, PATH:out[1], PATH:in, PATH:in[1] or PATH:in(name), found "
+                             f"'{text}'")
+        self.text, self.line, self.is_input = text, line, found["side"] == "in"
+        self.index, self.keyword = found["index"], found["keyword"]
+        try:
+            self.module = root if found["path"] == "." else root.get_submodule(found["path"])
+        except AttributeError as error:
+            raise TraceError(f"{line.where}: no module {found['path']}: {error}") from None
+
+    def taken(self, args: Any, kwargs: Any, output: Any) -> Array:
+        """The tensor of one call."""
+        value = output
+        if self.is_input:
+            value = kwargs.get(self.keyword) if self.keyword else (args if self.index else first_of(args, kwargs))
+        if self.index is not None:
+            value = element(value, self.index)
+        elif isinstance(value, (tuple, list)) and value:
+            value = value[0]
+        if not hasattr(value, "detach") or not hasattr(value, "shape"):
+            raise TraceError(f"{self.line.where}: expected a tensor at {self.text}, found {type(value).__name__}")
+        return as_array(self.text, value)
+
+
+def first_of(args: Any, kwargs: Any) -> Any:
+    return args[0] if args else next(iter(kwargs.values()), None)
+
+
+def element(value: Any, index: str) -> Any:
+    """Of a tuple by its number, of a dict or an object by its name; None where there is no such thing."""
+    if index.isdecimal():
+        return value[int(index)] if isinstance(value, (tuple, list)) and int(index) < len(value) else None
+    return value.get(index) if isinstance(value, dict) else getattr(value, index, None)
+
+
+class Watcher(Hooks):
+    """Hooks the modules that a map names, for the time of a `with` block; `records` has a sequence each."""
+
+    def __init__(self, root: Module, map: Map, new_record: Callable[[], Record]) -> None:
+        super().__init__()
+        self.root, self.map, self.new_record = root, map, new_record
+        self.records: list[Record] = []
+        self.running: Record | None = None
+        self.waiting: dict[int, list[Array | None]] = {}         # of lines with several sources
+        self.shared: dict[tuple[int, str, str], list[Line]] = {}  # lines by module, source and line of the map
+        self.calls: dict[tuple[int, str, str], int] = {}          # of those, in the running piece
+
+    def __enter__(self) -> Watcher:
+        if "tokens" not in self.map.beside:
+            raise TraceError("the map says nothing of tokens: expected a line as tokens = .:in")
+        self.shared.clear()
+        sources = [(line, i, Source(text, line, self.root)) for line in self.map.lines
+                   for i, text in enumerate(line.sources)]
+        self.hook_tokens()
+        for line, i, source in sources:
+            self.hook(line, i, source)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def hook_tokens(self) -> None:
+        line = self.map.beside["tokens"]
+        source = Source(line.sources[0], line, self.root)
+        place = self.map.beside.get("positions")
+        positions = Source(place.sources[0], place, source.module) if place else None
+        if not source.is_input or (positions and not positions.is_input):
+            raise TraceError(f"{line.where}: expected an input of a module, found {source.text}")
+
+        def begin(args: Any, kwargs: Any) -> None:
+            tokens = self.map.points(line, [source.taken(args, kwargs, None)], -1)[0][1]
+            first = 0 if positions is None else int(positions.taken(args, kwargs, None).reshape(-1)[0])
+            self.begin(tokens, first)
+        self.enter(source.module, begin)
+
+    def begin(self, tokens: Array, first: int) -> None:
+        """A piece: of a new sequence, or of the one before."""
+        if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
+            raise TraceError(f"tokens: expected whole numbers [n], found {tokens.dtype} {list(tokens.shape)}")
+        if first == 0:
+            self.running = self.new_record()
+            self.records.append(self.running)
+        if self.running is None or len(self.running.tokens) != first:
+            held = 0 if self.running is None else len(self.running.tokens)
+            raise TraceError(f"a trace holds one sequence from its start: expected position {held} next, found {first}")
+        self.running.begin(tokens.tolist())
+        self.calls.clear()
+        self.waiting.clear()
+
+    def hook(self, line: Line, i: int, source: Source) -> None:
+        """One source of a line; where layers share its module, the k-th call is the k-th of them."""
+        key = (id(source.module), f"{i}{source.is_input}{source.index}{source.keyword}", line.where)
+        self.shared.setdefault(key, []).append(line)
+        if len(self.shared[key]) > 1:
+            return
+
+        def see(args: Any, kwargs: Any, output: Any) -> None:
+            if self.running is None:
+                return
+            number = self.calls.get(key, 0)
+            self.calls[key] = number + 1
+            lines = self.shared[key]
+            if number >= len(lines):
+                raise TraceError(f"{line.where}: expected {len(lines)} calls of {source.text} in a piece, found more")
+            self.keep(lines[number], i, source.taken(args, kwargs, output))
+
+        if source.is_input:
+            self.enter(source.module, lambda args, kwargs: see(args, kwargs, None))
+        else:
+            handle = source.module.register_forward_hook(
+                lambda module, args, kwargs, output: see(args, kwargs, output), with_kwargs=True)
+            self.undo.callback(handle.remove)
+
+    def keep(self, line: Line, i: int, array: Array) -> None:
+        """A source of a line was seen; the last one that it waits for makes its points."""
+        assert self.running is not None
+        seen = self.waiting.setdefault(id(line), [None] * len(line.sources))
+        seen[i] = array.copy() if len(line.sources) > 1 else array
+        arrays = [one for one in seen if one is not None]
+        if len(arrays) == len(seen):
+            for point, values in self.map.points(line, arrays, self.running.n):
+                self.running.keep(point, values, line.layer)
+
+
+class Engine(Adapter):
+    title = "a torch module, by a map"
+    install = "pip install torch"
+    packages = ("torch",)
+    wants_checkpoint = True
+
+    @classmethod
+    def add_options(cls, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--map", required=True, metavar="MAP", help="which module is which point")
+
+    def __init__(self, model: str, options: argparse.Namespace) -> None:
+        """MODEL is FILE.py:NAME; NAME(checkpoint) gives the module, and a function that runs it on tokens."""
+        super().__init__(model, options)
+        path, _, name = model.rpartition(":")
+        spec = importlib.util.spec_from_file_location("watched", path) if path.endswith(".py") else None
+        if spec is None or spec.loader is None:
+            raise TraceError(f"{model}: expected FILE.py:NAME")
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+            self.root, self.run = getattr(module, name)(options.checkpoint)
+        except (OSError, AttributeError) as error:
+            raise TraceError(f"{model}: {error}") from None
+        self.map = Map(options.map, Model(options.checkpoint))
+        self.watcher: Watcher | None = None
+
+    def feed(self, tokens: Sequence[int], record: Record) -> None:
+        if self.watcher is None:
+            self.watcher = Watcher(self.root, self.map, lambda: record)
+        with self.watcher:
+            self.run(list(tokens))

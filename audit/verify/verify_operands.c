@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Operands rounded when they are read (bound.operands), activations in blocks of whole numbers
+// (bound.q8), sums in a narrow format (bound.accumulator): float32 kernels against their sets,
+// beside the enclosed sum of what they read.
+#include "audit/verify/verify_draw.h"
+#include "proofs/bounds/bounds.h"
+#include "proofs/truth/truth.h"
+#include "ref/operands.h"
+
+enum { ROUNDS = 100, MOST = 512, SCALED = 32 };
+static const double RATE = 1e-9;
+
+// A weight of one row in blocks with a scale: codes are whole halves.
+typedef struct scaled_row {
+    size_t n;
+    uint8_t codes[MOST / 2], scales[MOST / SCALED];
+    double w[MOST];
+    sinkproof_matrix matrix;
+} scaled_row;
+
+static void draw_scaled(uint64_t *seed, size_t n, scaled_row *w) {
+    w->n = n;
+    for (size_t k = 0; k < n / 2; k++) w->codes[k] = (uint8_t)sinkproof_draw(seed);
+    for (size_t k = 0; k < n / SCALED; k++)
+        w->scales[k] = (uint8_t)sinkproof_draw_from_to(seed, 118, 124);
+    w->matrix = (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_MXFP4,
+                                   .count = 1,
+                                   .rows = 1,
+                                   .cols = n,
+                                   .data = w->codes,
+                                   .scales = w->scales,
+                                   .stack_stride = n,
+                                   .row_stride = n,
+                                   .col_stride = 1};
+    sinkproof_matrix_row(&w->matrix, 0, w->w);
+}
+
+// The set of a sum over what `policy` reads of x, and the truth of the same: sum_k read_k w_k.
+static sinkproof_honest set_of(const sinkproof_policy *policy, const scaled_row *w, const double *x,
+                               double *read, arb_ptr truth) {
+    sinkproof_setting s = sinkproof_setting_for(policy, 1, RATE);
+    sinkproof_accumulator a =
+        sinkproof_accumulator_at(policy, SINKPROOF_AT_M5_TERM, SINKPROOF_AT_M5_ACC);
+    sinkproof_honest x_k[MOST], set;
+    for (size_t k = 0; k < w->n; k++) x_k[k] = sinkproof_known(x[k]);
+    sinkproof_planes p = sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &w->matrix, x_k, 1);
+    sinkproof_linear_sums *sums =
+        sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&w->matrix, 0, 1, NULL});
+    must(p.mid != NULL && sums != NULL);
+    sinkproof_linear_sums_row(sums, 0, &set);
+    sinkproof_linear_sums_free(sums);
+    sinkproof_planes_free(&p);
+    sinkproof_operand_row(sinkproof_operand_format(policy, SINKPROOF_AT_M5_IN, &w->matrix), w->n, x,
+                          read);
+    arb_ptr a_k = balls_of(read, w->n), b_k = balls_of(w->w, w->n);
+    sinkproof_truth_values(truth, a_k, b_k, w->n, 1, 1, VERIFY_BITS);
+    _arb_vec_clear(a_k, (slong)w->n);
+    _arb_vec_clear(b_k, (slong)w->n);
+    return set;
+}
+
+// y = sum of `part` neighbours exactly, then in `acc`, on operands as they are read.
+typedef struct kernel {
+    const char *policy;
+    size_t part;
+    sinkproof_format acc;
+} kernel;
+
+static double run(const kernel *k, const scaled_row *w, const double *read) {
+    double sum = 0;
+    for (size_t c = 0; c < w->n; c += k->part) {
+        double part = 0;
+        for (size_t i = c; i < c + k->part; i++) part += read[i] * w->w[i];
+        sum = sinkproof_round(k->acc, (double)(float)(sum + (double)(float)part));
+    }
+    return sum;
+}
+
+static void measure(verify_measure *result, uint64_t seed, const kernel *kernels, size_t count) {
+    for (size_t round = 0; round < ROUNDS; round++) {
+        const kernel *k = &kernels[round % count];
+        sinkproof_policy policy = policy_named(k->policy);
+        scaled_row w;
+        double x[MOST], read[MOST];
+        draw_scaled(&seed, SCALED * sinkproof_draw_from_to(&seed, 1, MOST / SCALED), &w);
+        if (k->acc == SINKPROOF_BF16) w.n = w.matrix.cols = SCALED; // n u below 1
+        for (size_t c = 0; c < w.n; c++) x[c] = (double)(float)between(&seed, -3, 3);
+        arb_ptr truth = _arb_vec_init(1);
+        sinkproof_honest set = set_of(&policy, &w, x, read, truth);
+        double y = run(k, &w, read);
+        bool known = policy.at[SINKPROOF_AT_M5_ACC].format != SINKPROOF_REAL &&
+                     !policy.at[SINKPROOF_AT_M5_ACC].optional;
+        if (known) // the set of one order: the truth need not be in it
+            sinkproof_verify_put(result, y >= set.lo && y <= set.hi ? 0 : INFINITY, 1);
+        else
+            sinkproof_verify_compare(result, truth, &set, &y, 1);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
+void sinkproof_verify_operands(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.in=bf16", 1, SINKPROOF_F32},
+                                     {"f32,M5.in=f16", 1, SINKPROOF_F32}};
+    measure(result, seed, kernels, 2);
+}
+
+void sinkproof_verify_q8(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.in=q8_0", 4, SINKPROOF_F32},
+                                     {"f32,M5.in=weight", 32, SINKPROOF_F32}};
+    measure(result, seed, kernels, 2);
+}
+
+void sinkproof_verify_accumulator(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.acc=f16?", 1, SINKPROOF_F16},
+                                     {"f32,M5.acc=bf16?", 1, SINKPROOF_BF16},
+                                     {"f32,M5.acc=bf16", 1, SINKPROOF_BF16}};
+    measure(result, seed, kernels, 3);
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""llama.cpp, judged as doc/engines/llama.json says; mistakes planted in its graph; its binary interface.
+
+    python tests/audit/interop_llama.py
+
+A TAP program. Each planted mistake must be convicted where it acts, what is equivalent acquitted. Facts
+that no trace shows are asked of the library: the sums of its flash attention, and what context shifts
+do to keys that they do not move.
+"""
+import json
+import os
+import re
+import sys
+
+import engines
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+POLICY = "f32,yarn=truncate"
+
+
+def planted(tap, python, work):
+    sys.path.insert(0, HERE)
+    listed = engines.command([python, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b, "
+                              "json; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
+    made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), "synthetic:tiny", work])
+    if not tap.report(made.returncode == 0 and listed.returncode == 0, "mistakes are planted in the graph",
+                      (made.stderr + listed.stderr).splitlines()[-4:]):
+        return
+    bugs, equivalent = json.loads(listed.stdout)
+    for name in [*bugs, *equivalent]:
+        trace = os.path.join(work, f"{name}.safetensors")
+        code, report = engines.judged("synthetic:tiny", trace, POLICY)
+        first = next((r.get("first_divergence") for r in report.get("results", [])[:1]), None)
+        if name in equivalent:
+            tap.report(code == 0, f"llama.cpp equivalent: {name}: exit {code}", [f"first {first}"])
+        else:
+            good = code == 1 and re.sub(r"^\d+\.", "", first or "") in bugs[name]
+            tap.report(good, f"llama.cpp planted: {name}: exit {code}, first {first}", [f"expected {bugs[name]}"])
+        os.unlink(trace)
+
+
+def facts(tap, python):
+    ran = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), "--facts", "synthetic:tiny"])
+    if not tap.report(ran.returncode == 0, "llama.cpp is asked for facts", ran.stderr.splitlines()[-4:]):
+        return
+    found = json.loads(ran.stdout.splitlines()[-1])
+    tap.report(found["same logits"], "watching every node leaves the logits the same bits")
+    ratio = found["keys after shifts"]
+    size = 1.3465735902799727  # 0.1 ln 32 + 1
+    tap.report(all(abs(r / size ** (i + 1) - 1) < 1e-5 for i, r in enumerate(ratio)),
+               "each context shift multiplies keys that it does not move by the concentration", [str(ratio)])
+    means = found["means"]
+    narrow = {n: 2048 / n for n in (2048, 4096, 8192, 32768)}
+    tap.report(all(means[f"{n} keys, {q} queries, 1 threads, f16"] == narrow[n] for n in narrow for q in (1, 8)),
+               "flash attention of few queries: the mean of n ones is 2048 / n", [str(means)])
+    tap.report(all(means[f"{n} keys, {what}"] == 1 for n in narrow for what in (
+        "64 queries, 1 threads, f16", "1 queries, 1 threads, bf16")),
+               "flash attention of 64 queries, or of a bf16 cache: it is 1", [str(means)])
+    tap.report(means["4096 keys, 1 queries, 1 threads, f16"] != means["4096 keys, 1 queries, 2 threads, f16"],
+               "and it depends on the number of threads", [str(means)])
+    sums = found["narrow sums"]
+    errors = [sums[n]["error"] for n in ("50", "500", "2000")]
+    tap.report(errors == sorted(errors), "the error of A11 grows with the number of keys", [str(sums)])
+    tap.report(all(each["unexplained"] * 1000 < each["error"] for each in sums.values()),
+               "a kernel with float16 sums explains all but a thousandth of it", [str(sums)])
+    tap.report(found["mean of 20 over 4096 keys"] == "inf", "the mean of 4096 values of 20 is inf", [str(found)])
+
+
+REFUSALS = {
+    "a library without the interface": ("ctypes.util.find_library('m')", "expected llama.cpp's C interface"),
+    "a package that is not there": ("'/nowhere/libllama.so'", "cannot open shared object file"),
+}
+OTHER_LAYOUT = """
+from sinkproof.adapters import _llama_c as c
+for name, which in (("n_ctx", 1), ("use_extra_bufts", 0)):
+    kept = dict(c.LAYOUTS)
+    for version, both in kept.items():
+        both = list(both)
+        both[which] = [(n, k, 7 if n == name else d) for n, k, d in both[which]]
+        c.LAYOUTS[version] = tuple(both)
+    try:
+        c.Library()
+        print("opened")
+    except c.TraceError as error:
+        print("refused" if "expected the defaults of one of" in str(error) and "found" in str(error) else error)
+    c.LAYOUTS.update(kept)
+c.Tensor._fields_  # the layout of a tensor is compared with one that the library makes
+class Wrong(c.ctypes.Structure):
+    _fields_ = [("at_0", c.ctypes.c_int64)] + c.Tensor._fields_
+c.Tensor = Wrong
+try:
+    c.Library()
+    print("opened")
+except c.TraceError as error:
+    print("refused" if "ggml_tensor" in str(error) else error)
+"""
+
+
+def refusals(tap, python):
+    for what, (library, sentence) in REFUSALS.items():
+        ran = engines.command([python, "-c", "import ctypes.util\nfrom sinkproof.adapters import _llama_c as c\n"
+                               f"try: c.Library({library})\nexcept c.TraceError as error: print(error)"])
+        tap.report(sentence in ran.stdout, f"refused: {what}", [ran.stdout, ran.stderr[-300:]])
+    ran = engines.command([python, "-c", OTHER_LAYOUT])
+    tap.report(ran.stdout.split() == ["refused"] * 3, "refused: parameters and tensors of another layout",
+               [ran.stdout[-500:], ran.stderr[-500:]])
+
+
+def more(tap, python, work):
+    refusals(tap, python)
+    facts(tap, python)
+    planted(tap, python, work)
+
+
+if __name__ == "__main__":
+    sys.exit(engines.interop("llama", more))

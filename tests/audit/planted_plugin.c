@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A plug-in of honest float32 kernels for tests/audit/test_plugin.py, which builds it as a stranger
+// would: against the public header alone. The environment's PLANTED names changes, mistakes or
+// other honest ways.
+#include "audit/sinkproof.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TILE = 32, MOST = 512 };
+
+static const char *words; // PLANTED, once it is asked for: names between commas
+static bool planted(const char *name) {
+    size_t length = strlen(name);
+    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
+        word += *word == ',';
+        if (strncmp(word, name, length) == 0 && strchr(",", word[length]) != NULL) return true;
+    }
+    return false;
+}
+
+// ---- attention: keys in tiles, a running maximum --------------------------------------------
+
+typedef struct row {
+    const float *q, *k, *v; // k and v: from one key to the next `step` numbers
+    size_t dim, step, first, last;
+    float sink, scale;
+} row;
+
+static float score(const row *r, size_t j) {
+    float sum = 0;
+    for (size_t d = 0; d < r->dim; d++) {
+        size_t at = planted("reversed") ? r->dim - 1 - d : d;
+        sum += r->q[at] * r->k[j * r->step + at];
+    }
+    return sum * r->scale;
+}
+
+// exp(x), or 2^(x log2 e).
+static float power(float x) {
+    return planted("base-2") ? exp2f(x * 1.442695041f) : expf(x);
+}
+
+static void attend(const row *r, float *o) {
+    bool no_sink = planted("sink-dropped"), last_sink = planted("sink-last");
+    float top = r->sink, sum = 1, part[MOST] = {0};
+    if (no_sink || last_sink || r->sink == -INFINITY) {
+        top = score(r, r->first);
+        sum = 0;
+    }
+    if (planted("nan-without-sink")) { // exp(-inf - -inf)
+        top = r->sink;
+        sum = power(r->sink - top);
+    }
+    if (planted("no-maximum")) {
+        top = 0;
+        sum = expf(r->sink);
+    }
+    for (size_t j = r->first; j <= r->last; j++) {
+        if (planted("tile-edge") && j % TILE == TILE - 1 && j == r->last && j > r->first) continue;
+        float s = score(r, j), larger = planted("no-maximum") ? 0 : fmaxf(top, s);
+        float kept = power(top - larger), weight = power(s - larger);
+        sum = sum * kept + weight;
+        for (size_t d = 0; d < r->dim; d++)
+            part[d] = part[d] * kept + weight * r->v[j * r->step + d];
+        top = larger;
+        if (planted("sink-per-part") && j % TILE == TILE - 1) sum += power(r->sink - top);
+    }
+    if (last_sink && r->sink > -INFINITY) {
+        float larger = fmaxf(top, r->sink), kept = power(top - larger);
+        sum = sum * kept + power(r->sink - larger);
+        for (size_t d = 0; d < r->dim; d++) part[d] *= kept;
+        top = larger;
+    }
+    float share = planted("sink-value") ? power(r->sink - top) / sum : 0;
+    for (size_t d = 0; d < r->dim; d++) o[d] = part[d] / sum + share * r->v[d];
+}
+
+static size_t first_key(const sinkproof_drill *d, size_t i) {
+    size_t window = d->window;
+    if (planted("window-wide") && window > 0) window++;
+    if (planted("window-always")) window = 16;
+    if (planted("window-never")) window = 0;
+    return window > 0 && i >= window ? i + 1 - window : 0;
+}
+
+static int attention(void *context, const sinkproof_drill *d) {
+    const float *q = d->inputs[0].values, *k = d->inputs[1].values, *v = d->inputs[2].values;
+    size_t group = d->heads / d->kv_heads, keys = d->first + d->n;
+    (void)context;
+    if (d->head_dim > MOST || planted("serves-nothing")) return 1;
+    if (planted("crash") && d->n == 33) *(volatile int *)(uintptr_t)d->window = 1;
+    if (planted("hang") && d->n == 33) pause();
+    if (planted("exit")) exit(7);
+    if (planted("refuse")) return 5;
+    if (planted("input")) d->inputs[1].values[0] += 1;
+    if (planted("beyond")) d->outputs[0].values[d->n * d->heads * d->head_dim] = 0;
+    for (size_t i = 0; i < d->n; i++)
+        for (size_t h = 0; h < d->heads; h++) {
+            size_t at = (i * d->heads + h) * d->head_dim, g = h / group;
+            size_t position = planted("first-forgotten") ? i : d->first + i;
+            if (planted("tail") && d->n % TILE > 16 && i + 1 == d->n) continue;
+            if (planted("group-modulus")) g = h % d->kv_heads;
+            if (planted("future") && position + 1 < keys) position++;
+            row r = {.q = q + at, .k = k + g * d->head_dim, .v = v + g * d->head_dim};
+            r.dim = d->head_dim;
+            r.step = d->kv_heads * d->head_dim;
+            r.first = first_key(d, position);
+            r.last = position;
+            r.sink = d->inputs[3].values[planted("sink-of-next") ? (h + 1) % d->heads : h];
+            r.scale = 1 / (planted("scale") ? (float)d->head_dim : sqrtf((float)d->head_dim));
+            attend(&r, d->outputs[0].values + at);
+        }
+    return 0;
+}
+
+// ---- swiglu ----------------------------------------------------------------------------------
+
+static int swiglu(void *context, const sinkproof_drill *d) {
+    float limit = (float)d->swiglu_limit;
+    float alpha = planted("alpha") ? 1.7f : (float)d->swiglu_alpha;
+    (void)context;
+    for (size_t i = 0; i < d->n * d->chosen * d->inter; i++) {
+        const float *pair = d->inputs[0].values + 2 * i;
+        bool swapped = planted("swapped");
+        float gate = fminf(pair[swapped], limit);
+        float up =
+            fmaxf(fminf(pair[!swapped], limit), planted("clamp-one-sided") ? -1e30f : -limit);
+        if (planted("clamp-gate")) gate = fmaxf(gate, -limit);
+        float sigmoid =
+            planted("tanh") ? 0.5f + 0.5f * tanhf(alpha * gate / 2) : 1 / (1 + expf(-alpha * gate));
+        d->outputs[0].values[i] = gate * sigmoid * (up + (planted("plus-one") ? 0 : 1));
+    }
+    return 0;
+}
+
+// ---- rmsnorm ---------------------------------------------------------------------------------
+
+static int rmsnorm(void *context, const sinkproof_drill *d) {
+    size_t cols = d->hidden;
+    (void)context;
+    for (size_t i = 0; i < d->n; i++) {
+        const float *x = d->inputs[0].values + i * cols, *w = d->inputs[1].values;
+        float sum = 0, eps = planted("eps") ? 1e-6f : (float)d->rms_eps;
+        for (size_t c = 0; c < cols; c++) sum += x[c] * x[c];
+        float r = 1 / sqrtf(sum / (float)cols + eps);
+        if (planted("eps-outside")) r = 1 / (sqrtf(sum / (float)cols) + eps);
+        for (size_t c = 0; c < cols; c++) d->outputs[0].values[i * cols + c] = x[c] * r * w[c];
+    }
+    return 0;
+}
+
+// ---- router ----------------------------------------------------------------------------------
+
+static void route(const sinkproof_drill *d, const float *z, float *chosen, float *weight) {
+    float sum = 0, all = 0, top = z[0];
+    bool taken[64] = {false}, last = planted("last-of-ties");
+    for (size_t e = 0; e < d->experts; e++) top = fmaxf(top, z[e]);
+    for (size_t e = 0; e < d->experts; e++) all += expf(z[e] - top);
+    for (size_t k = 0; k < d->chosen; k++) {
+        size_t best = d->experts;
+        for (size_t e = 0; e < d->experts; e++)
+            if (!taken[e] && (best == d->experts || z[e] > z[best] || (last && z[e] == z[best])))
+                best = e;
+        taken[best] = true;
+        chosen[k] = (float)(planted("twice") ? 0 : best);
+        weight[k] = expf(z[best] - top);
+        sum += weight[k];
+    }
+    for (size_t k = 0; k < d->chosen; k++) weight[k] /= planted("softmax-first") ? all : sum;
+}
+
+static int router(void *context, const sinkproof_drill *d) {
+    (void)context;
+    if (d->experts > 64) return 1;
+    for (size_t i = 0; i < d->n; i++) {
+        const float *x = d->inputs[0].values + i * d->hidden;
+        float *z = d->outputs[0].values + i * d->experts;
+        for (size_t e = 0; e < d->experts; e++) {
+            const float *w = d->inputs[1].values + e * d->hidden;
+            z[e] = planted("bias") ? 0 : d->inputs[2].values[e];
+            for (size_t c = 0; c < d->hidden; c++)
+                z[e] = planted("fma") ? fmaf(w[c], x[c], z[e]) : z[e] + w[c] * x[c];
+        }
+        route(d, z, d->outputs[1].values + i * d->chosen, d->outputs[2].values + i * d->chosen);
+    }
+    return 0;
+}
+
+// ---- the unembedding: one product ------------------------------------------------------------
+
+// To bfloat16's eight bits, toward zero.
+static float cut(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0xffff0000u;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static int unembed(void *context, const sinkproof_drill *d) {
+    size_t vocab = d->outputs[0].shape[1];
+    (void)context;
+    for (size_t i = 0; i < d->n; i++)
+        for (size_t v = 0; v < vocab; v++) {
+            float sum = 0, second = 0;
+            for (size_t c = 0; c < d->hidden; c++) {
+                float product =
+                    d->inputs[0].values[i * d->hidden + c] * d->inputs[1].values[v * d->hidden + c];
+                *(planted("two-sums") && c % 2 == 1 ? &second : &sum) += product;
+                if (planted("narrow-sum")) sum = cut(sum);
+                if (planted("last-column") && c + 1 == d->hidden && c % 16 == 0) sum -= product;
+            }
+            d->outputs[0].values[i * vocab + v] = sum + second;
+            if (planted("inexact")) // one part in 2^23: inside every bound of a long sum
+                d->outputs[0].values[i * vocab + v] = nextafterf(sum, INFINITY);
+        }
+    return 0;
+}
+
+// ---- the plug-in -----------------------------------------------------------------------------
+
+static const sinkproof_plugin_entry entries[] = {{"attention", attention},
+                                                 {"swiglu", swiglu},
+                                                 {"rmsnorm", rmsnorm},
+                                                 {"router", router},
+                                                 {"unembed", unembed}};
+static const sinkproof_plugin_entry unknown[] = {{"attenti0n", attention}};
+
+const sinkproof_plugin *sinkproof_plugin_get(void) {
+    static sinkproof_plugin plugin = {.size = sizeof plugin,
+                                      .name = "planted",
+                                      .n_stages = sizeof entries / sizeof *entries,
+                                      .stages = entries,
+                                      .policy = "f32"};
+    words = getenv("PLANTED");
+    if (planted("older")) { // of a header whose struct ended here: what lies behind is no member
+        plugin.size = offsetof(sinkproof_plugin, policy);
+        plugin.policy = (const char *)(uintptr_t)1;
+    }
+    if (planted("too-small")) plugin.size = 8;
+    if (planted("unknown-stage")) {
+        plugin.n_stages = 1;
+        plugin.stages = unknown;
+    }
+    if (planted("other-policy")) plugin.policy = "f33";
+    printf("a plug-in may print\n");
+    return planted("cannot-run") ? NULL : &plugin;
+}

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""`sinkproof judge --plugin`: planted mistakes convicted and led back to a small call, other honest
+ways acquitted, what breaks told in a sentence, fast/ by the same door, and an engine out of process.
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "shared"))
+from tap import Tap  # noqa: E402
+
+SINKPROOF = os.environ.get("SINKPROOF", "build/release/sinkproof")
+CC = shlex.split(os.environ.get("CC") or "gcc")
+tap = Tap()
+
+# Mistake: the stage, the point that it shows at, and what the smallest call must be like.
+MISTAKES = {
+    "sink-dropped": ("attention", "A11", r":n=1,.*heads=1,kv=1"),
+    "sink-value": ("attention", "A11", r":n=1,.*heads=1,kv=1"),
+    "sink-of-next": ("attention", "A11", r":n=1,.*heads=[23],"),
+    "sink-per-part": ("attention", "A11", r":n=32,"),
+    "nan-without-sink": ("attention", "A11", r":n=1,.*sinks=none"),
+    "no-maximum": ("attention", "A11", r"inputs=huge"),
+    "tile-edge": ("attention", "A11", r":n=32,"),
+    "window-wide": ("attention", "A11", r":n=2,chunk=0,window=1,"),
+    "window-always": ("attention", "A11", r"window="),
+    "window-never": ("attention", "A11", r":n=2,chunk=0,window=1,"),
+    "group-modulus": ("attention", "A11", r":n=1,.*heads=4,kv=2"),
+    "future": ("attention", "A11", r":n=2,"),
+    "first-forgotten": ("attention", "A11", r":n=2,chunk=1,"),
+    "scale": ("attention", "A11", r":n=1,"),
+    "swapped": ("swiglu", "M8", r":n=1,"),
+    "clamp-one-sided": ("swiglu", "M8", r":n=1,"),
+    "clamp-gate": ("swiglu", "M8", r":n=1,"),
+    "alpha": ("swiglu", "M8", r":n=1,"),
+    "plus-one": ("swiglu", "M8", r":n=1,"),
+    "eps": ("rmsnorm", "A1", r":n=1,hidden=2"),
+    "eps-outside": ("rmsnorm", "A1", r":n=1,hidden=2"),
+    "softmax-first": ("router", "M4", r":n=1,"),
+    "bias": ("router", "M2", r":n=1,hidden=2,experts=1,"),
+    "narrow-sum": ("unembed", "F2", r":n=1,hidden=2"),
+    "last-column": ("unembed", "F2", r":n=1,hidden=17,vocab=1"),
+    "inexact": ("unembed", "F2", r"inputs=exact"),
+}
+HONEST = {"": None, "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",
+          "two-sums": "unembed", "older": "rmsnorm"}
+# What breaks, and the sentence.
+BROKEN = {"crash": "it crashed (Segmentation fault)", "exit": "it ended the process (exit 7)",
+          "refuse": "it failed with 5", "input": "it wrote into its input A4.k",
+          "beyond": "it wrote beyond the end of A11", "tail": "of A11 unwritten",
+          "hang": "no answer in 0.5 seconds"}
+# What cannot be loaded, and the sentence.
+REFUSED = {"too-small": "expected sinkproof_plugin with its size", "unknown-stage": "stage 'attenti0n' is not one of",
+           "cannot-run": "says that it cannot run here", "other-policy": "f33"}
+
+
+def judge(*words, planted=""):
+    done = subprocess.run([SINKPROOF, "judge", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env={**os.environ, "PLANTED": planted, "OMP_WAIT_POLICY": "passive"}, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def stage_of(out, name):
+    """calls, failing, suspicious, undecided, not served, verdict of a stage's line."""
+    line = re.search(rf"^{name} +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)  (.*)$", out, re.M)
+    return (*map(int, line.groups()[:5]), line[6]) if line else (0, 0, 0, 0, 0, "absent")
+
+
+def convicted(plugin):
+    for name, (stage, point, small) in MISTAKES.items():
+        status, out, told = judge("--plugin", plugin, "--stages", stage, "--first", planted=name)
+        case = re.search(r"the smallest call that fails: (\S+)", out)
+        good = status == 1 and stage_of(out, stage)[1] > 0 and f"\n{stage}: {point}[" in out
+        good = good and case is not None and re.search(small, case[1]) is not None
+        tap.report(good, f"plug-in {name}: convicted at {point}, {case[1] if case else 'no call'}", [out, told])
+    again = re.search(r"again: sinkproof (judge .*)$", out, re.M)
+    words = shlex.split(again[1])[1:] if again else []
+    status, out, told = judge(*words, planted=name)
+    tap.report(status == 1 and stage_of(out, "unembed")[:2] == (1, 1), "plug-in: the command that is printed shows it again",
+               [words, out, told])
+    status, out, told = judge(*words)
+    tap.report(status == 0 and stage_of(out, "unembed")[:2] == (1, 0), "plug-in: and holds without the mistake", [out, told])
+
+
+def traits(plugin):
+    """All calls, and what the failing ones have that the others have not."""
+    status, out, told = judge("--plugin", plugin, "--stages", "attention", planted="first-forgotten")
+    tap.report(status == 1 and re.search(r"all \d+ failing calls come in passes over a cache; so do \d+ of", out) is not None,
+               "plug-in: what the failing calls have in common", [out, told])
+
+
+def acquitted(plugin):
+    for name, stage in HONEST.items():
+        words = ["--stages", stage] if stage else []
+        status, out, told = judge("--plugin", plugin, *words, planted=name)
+        found = [stage_of(out, s) for s in ([stage] if stage else ["attention", "swiglu", "rmsnorm", "router", "unembed"])]
+        good = status == 0 and all(f[0] > 100 and f[1:3] == (0, 0) and f[5] == "within" for f in found)
+        tap.report(good, f"plug-in {name or 'as it is'}: acquitted, {sum(f[0] for f in found)} calls", [out, told])
+
+
+def broken(plugin):
+    for name, sentence in BROKEN.items():
+        seconds = ["--seconds", "0.5"] if name == "hang" else []
+        status, out, told = judge("--plugin", plugin, "--stages", "attention", "--first", *seconds, planted=name)
+        tap.report(status == 1 and f"\nattention: {sentence}" in out or status == 1 and sentence in out,
+                   f"plug-in {name}: {sentence}", [status, out, told])
+    for name, sentence in REFUSED.items():
+        status, out, told = judge("--plugin", plugin, planted=name)
+        tap.report(status == 3 and sentence in told and not out, f"plug-in {name}: refused, {sentence}", [status, out, told])
+    status, out, told = judge("--plugin", plugin, "--stages", "attention", planted="serves-nothing")
+    tap.report(status == 4 and stage_of(out, "attention")[5] == "not served", "plug-in that serves nothing: exit 4", [out, told])
+    with tempfile.TemporaryDirectory() as folder:
+        empty = pathlib.Path(folder) / "empty.so"
+        subprocess.run([*CC, "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", str(empty)], check=True)
+        crash = pathlib.Path(folder) / "crash.so"
+        source = "__attribute__((constructor)) static void f(void) { __builtin_trap(); }"
+        subprocess.run([*CC, "-shared", "-fPIC", "-x", "c", "-", "-o", str(crash)], input=source, text=True, check=True)
+        for path, sentence in ((empty, "sinkproof_plugin_get"), (crash, "when it was loaded: it crashed"),
+                               (pathlib.Path(folder) / "none.so", "none.so"), ("builtin:slow", "builtin:fast")):
+            status, out, told = judge("--plugin", path)
+            tap.report(status == 3 and sentence in told and not out, f"plug-in that is none: {sentence}", [status, out, told])
+    for words, sentence in ((["--plugin", plugin, "--stages", "attenti0n"], "no stage 'attenti0n'"),
+                            (["--plugin", plugin, "--case", "attention:m=3"], "'m=3' says nothing"),
+                            (["--plugin", plugin, "--case", "rmsnorm:n=3,inputs=limits"], "'inputs=limits' says nothing"),
+                            (["--plugin", plugin, "a", "b"], "no TRACE"), (["--case", "rmsnorm:n=3", "a", "b"], "--plugin")):
+        status, out, told = judge(*words)
+        tap.report(status == 2 and sentence in told, f"plug-in, words that mean nothing: {sentence}", [status, out, told])
+    status, out, told = judge("--plugin", plugin, "--stages", "rope")
+    tap.report(status == 3 and "has no stage rope" in told, "plug-in without a stage that is asked for", [status, told])
+
+
+def as_json(plugin):
+    status, out, told = judge("--plugin", plugin, "--stages", "swiglu,rmsnorm", "--first", "--json", "-", planted="alpha")
+    results = {r["id"]: r for r in json.loads(out)["results"]} if out.startswith("{") else {}
+    swiglu, norm = results.get("swiglu", {}), results.get("rmsnorm", {})
+    good = status == 1 and swiglu.get("verdict") == "bug" and swiglu["failing"] > 0 and norm.get("ok") is True
+    tap.report(good and swiglu["case"] in swiglu["command"] and swiglu["why"].startswith("M8["),
+               "plug-in: the same as JSON", [status, out[:2000], told])
+
+
+def fast():
+    status, out, told = judge("--plugin", "builtin:fast")
+    lines = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +\d+ +(\d+)  (\w+)$", out, re.M)
+    good = status == 0 and len(lines) == 10 and all(int(x[1]) > 100 and x[2:5] == ("0", "0", "0") for x in lines)
+    tap.report(good, f"plug-in builtin:fast: {sum(int(x[1]) for x in lines)} calls of {len(lines)} stages within", [out, told])
+    status, out, told = judge("--plugin", "builtin:fast", "--stages", "rope,mixture", "synthetic:tiny", "--seed", "5")
+    tap.report(status == 0 and stage_of(out, "rope")[0] > 10, "plug-in: of a MODEL's sizes", [out, told])
+
+
+# ---- out of process ------------------------------------------------------------------------------
+
+def read(path):
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + size])
+    head.pop("__metadata__", None)
+    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+            for name, t in head.items()}
+
+
+def write(path, tensors):
+    head, at = {}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        head[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
+
+
+def engine(numpy, case, values, mistake):
+    """The stages softmax_sink, scores, values and mixture in numpy, in float32."""
+    n, window, heads = case["n"], case["window"], case["heads"]
+    i, j = numpy.arange(n)[:, None], numpy.arange(n)[None, :]
+    seen = (j <= i) & ((window == 0) | (j + window > i))
+    stage, group = case["stage"], heads // case["kv_heads"]
+    if stage == "scores":
+        k = numpy.repeat(values["A4.k"], group, axis=1)
+        return {"A6": numpy.einsum("ihd,jhd->hij", values["A4.q"], k) / numpy.sqrt(numpy.float32(case["head_dim"]))}
+    if stage == "softmax_sink":
+        sinks = numpy.broadcast_to(values["sinks"][:, None, None], (heads, n, 1))
+        z = numpy.concatenate([numpy.where(seen, values["A6"], -numpy.inf), sinks], axis=2)
+        weights = numpy.exp(z - z.max(axis=2, keepdims=True))
+        total = weights[:, :, :-1].sum(axis=2, keepdims=True) if mistake else weights.sum(axis=2, keepdims=True)
+        return {"A9": weights / total}
+    if stage == "values":
+        v = numpy.repeat(values["A2.v"], group, axis=1)
+        return {"A11": numpy.einsum("hij,jhd->ihd", values["A9"][:, :, :-1], v)}
+    return {"M11": (values["M10"] * values["M4"][:, :, None]).sum(axis=1, dtype=numpy.float32)}
+
+
+def out_of_process(numpy, mistake):
+    stages = "scores,softmax_sink,values,mixture"
+    with tempfile.TemporaryDirectory() as folder:
+        where = pathlib.Path(folder) / "drills"
+        status, out, told = judge("--emit", where, "--stages", stages)
+        manifest = json.loads((where / "manifest.json").read_text())
+        tap.report(status == 0 and len(manifest["cases"]) > 500 and f"{len(manifest['cases'])} calls" in out,
+                   f"emit: {len(manifest['cases'])} calls of {stages}", [out, told])
+        status, out, told = judge("--emit", where, "--stages", stages)
+        tap.report(status == 3 and "without a manifest" in told, "emit: not twice into one directory", [status, told])
+        status, out, told = judge("--collect", where)
+        tap.report(status == 3 and "found none" in told, "collect: no outputs at all", [status, told])
+        for case in manifest["cases"]:
+            values = {name: numpy.frombuffer(data, "<i4" if dtype == "I32" else "<f4").reshape(shape)
+                      for name, (dtype, shape, data) in read(where / case["inputs"]).items()}
+            made = {name: x.astype("<f4") for name, x in engine(numpy, case, values, mistake).items()}
+            if any(list(x.shape) != case["expected"][name] for name, x in made.items()):
+                tap.report(False, f"emit: {case['case']} expects {case['expected']}")
+            write(where / case["outputs"], {name: ("F32", list(x.shape), x.tobytes()) for name, x in made.items()})
+        status, out, told = judge("--collect", where)
+        found = {stage: stage_of(out, stage) for stage in stages.split(",")}
+        bad = "softmax_sink" if mistake else None
+        good = status == (1 if mistake else 0)
+        good = good and all((f[1] > 0) == (stage == bad) and f[0] > 50 and f[4] == 0 for stage, f in found.items())
+        what = "numpy that leaves the sink out of the sum is convicted" if mistake else "an honest engine in numpy"
+        tap.report(good, f"collect: {what}, {sum(f[0] for f in found.values())} calls", [out, told])
+        if mistake:
+            return
+        wrong = where / manifest["cases"][0]["outputs"]
+        write(wrong, {"A6": ("F32", [1], struct.pack("<f", 0))})
+        status, out, told = judge("--collect", where)
+        tap.report(status == 3 and wrong.name in told and "A6 has not the shape" in told, "collect: another shape", [status, told])
+        wrong.write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
+        status, out, told = judge("--collect", where)
+        tap.report(status == 3 and wrong.name in told and "expected a tensor A6" in told, "collect: a tensor that is not there",
+                   [status, told])
+
+
+def numpy_or_none():
+    try:
+        import numpy
+        return numpy
+    except ImportError:
+        return None
+
+
+def main():
+    work = pathlib.Path(tempfile.mkdtemp())
+    try:
+        plugin = work / "planted.so"
+        subprocess.run([*CC, "-std=c11", "-D_GNU_SOURCE", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
+                        "-shared", "-fPIC", f"-I{ROOT}", str(ROOT / "tests/audit/planted_plugin.c"), "-o", str(plugin),
+                        "-lm"], check=True)
+        acquitted(plugin)
+        convicted(plugin)
+        traits(plugin)
+        broken(plugin)
+        as_json(plugin)
+        fast()
+        numpy = numpy_or_none()
+        for mistake in (False, True):
+            if numpy is None:
+                tap.skip("emit and collect, an engine in numpy", "Python has no numpy")
+            else:
+                out_of_process(numpy, mistake)
+    finally:
+        shutil.rmtree(work)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
