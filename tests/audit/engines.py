@@ -95,7 +95,8 @@ def judge_words(directory, trace, policy):
 def shown(told, run):
     """The commands that reproduce a run, as a reader types them."""
     def alter_line(directory, key):
-        return [["python3", "tests/audit/engines.py", "--alter", directory, *(f"'{w}'" for w in run[key])]] if run.get(key) else []
+        words = [f"'{word}'" for word in run.get(key, [])]
+        return [["python3", "tests/audit/engines.py", "--alter", directory, *words]] if words else []
 
     trace = trace_words(told, run, "model", "trace.safetensors", run["options"])
     trace[0] = f"PYTHONPATH=audit/python build/engines/{told['name']}/bin/python"
@@ -205,6 +206,30 @@ def missing(run):
     return [name for name in run.get("needs", []) if name not in words]
 
 
+BOOK = "doc/20-engines-judged.md"
+REPRODUCER = re.compile(r"^<!-- reproducer (\w+) ([\w-]+) -->\n```python\n(.*?)^```\n\n```text\n(.*?)^```$",
+                        re.MULTILINE | re.DOTALL)
+
+
+def reproducers(name, tap, work):
+    """The chapter's small programs about an engine: each prints what the book says, to the letter."""
+    for engine, title, program, prints in REPRODUCER.findall((ROOT / BOOK).read_text(encoding="utf-8")):
+        if engine == name:
+            ran = subprocess.run([str(ROOT / python_of(name)), "-W", "ignore", "-c", program], capture_output=True,
+                                 text=True, cwd=work, stdin=subprocess.DEVNULL, check=False)
+            tap.report(ran.stdout == prints, f"{name} {title}: the reproducer prints what {BOOK} shows",
+                       [*ran.stdout.splitlines(), *ran.stderr.splitlines()[-3:]])
+
+
+def refusal(name, tap, work):
+    """What is not there is one sentence and exit 3, with no file left behind."""
+    out = os.path.join(work, "refused.safetensors")
+    run = {"tokens": "1,2,3", "options": []}
+    ran = command(trace_words({"name": name}, run, os.path.join(work, "absent"), out, []))
+    tap.report(ran.returncode == 3 and len(ran.stderr.strip().splitlines()) == 1 and not os.path.exists(out),
+               f"{name}: a model that is not there is refused in one sentence", ran.stderr.splitlines()[-3:])
+
+
 def interop(name, more=None, only=()):
     """One test for each run of the file, then `more(tap, python, work)`; the exit status."""
     tap, told = Tap(), kept(name)
@@ -223,8 +248,11 @@ def interop(name, more=None, only=()):
                 tap.skip(text, f"this processor has no {' '.join(missing(run))}")
                 continue
             tap.report(not (wrong := differences(run, observe(told, run, work, directories))), text, wrong)
-        if more and not only:
-            more(tap, python_of(name), work)
+        if not only:
+            refusal(name, tap, work)
+            if more:
+                more(tap, python_of(name), work)
+            reproducers(name, tap, work)
     return tap.done()
 
 

@@ -13,8 +13,8 @@ def in_half(tap, python, work):
     engines.command([engines.SINKPROOF, "synth", "synthetic:tiny", "--out", model, "--layout", "hf"])
     for dtype in ("checkpoint", "float16"):
         trace = os.path.join(work, "half.safetensors")
-        engines.command([python, "-m", "sinkproof.trace", "mlx", model, "--tokens", "random:40,seed=1", "--out", trace,
-                         "--dtype", dtype])
+        engines.command([python, "-m", "sinkproof.trace", "mlx", model, "--tokens", "random:40,seed=1",
+                         "--out", trace, "--dtype", dtype])
         said = engines.command([python, "tests/audit/mlx_half.py", model, trace])
         tap.report(said.returncode == 0 and "M8" in said.stdout, f"mlx-lm {dtype}: its operations are known to the bit: "
                    + ", ".join(said.stdout.splitlines()), said.stderr.splitlines())

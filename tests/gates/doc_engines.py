@@ -14,8 +14,10 @@ SAID = {"holds": "holds", "bug": "a bug", "suspicious": "suspicious", "refused":
 
 def kept(root):
     """{name: what doc/engines/NAME.json says}, of the files that hold runs."""
-    told = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / "doc/engines").glob("*.json"))}
-    return {name: each for name, each in told.items() if each.get("format") == "sinkproof-engines-1"}
+    files = sorted((root / "doc/engines").glob("*.json"))
+    told = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
+    return {name: each for name, each in told.items() if each.get("format") == "sinkproof-engines-1"
+            and all("exit" in run for run in each["runs"])}
 
 
 def cell(text):
@@ -30,7 +32,8 @@ def code(text):
 def what(run):
     """The points outside with their counts, or what the engine or its adapter said."""
     if run.get("said"):
-        return cell(run["said"].replace("sinkproof-trace: ", "").replace("model: ", "")[:160])
+        said = run["said"].replace("sinkproof-trace: ", "", 1).replace("model: ", "", 1)
+        return cell(said if len(said) < 130 else said[:130].rsplit(" ", 1)[0] + " …")
     parts = [f"`{point}` {outside:,} of {elements:,}" for point, (outside, elements) in run["outside"].items()]
     parts += [f"`{point}` suspicious" for point in run["suspicious"]]
     return ", ".join(parts) or "—"
@@ -53,12 +56,14 @@ def shown_model(run):
 
 
 def rows_of(told):
-    rows = ["", "| run | model, tokens | options | policy | verdict | where | cause | cleared by |",
-            "|---|---|---|---|---|---|---|---|"]
+    rows = ["", "| run | model, tokens, options | policy | verdict: where | cause | cleared by |",
+            "|---|---|---|---|---|---|"]
     for run in told["runs"]:
         options = " ".join(word for word in run["options"] if "{model}" not in word and word != "--ir")
-        rows.append(f"| {run['name']} | {shown_model(run)}, {code(run['tokens'])} | {code(options)} | {code(run['policy'])} | "
-                    f"{SAID[run['verdict']]} ({run['exit']}) | {what(run)} | {cell(run['cause'])} | {cleared(run)} |")
+        how = ", ".join(part for part in (shown_model(run), code(run["tokens"]), code(options)) if part != "—")
+        verdict = f"**{SAID[run['verdict']]}** ({run['exit']}): {what(run)}".replace(": —", "")
+        rows.append(f"| {run['name']} | {how} | {code(run['policy'])} | {verdict} | {cell(run['cause'])} | "
+                    f"{cleared(run)} |")
     return rows
 
 
@@ -67,7 +72,8 @@ def clears(run):
 
 
 def summary(all_told):
-    rows = ["", "| engine | version | runs | hold | a bug | cleared | suspicious | refused |", "|---|---|---|---|---|---|---|---|"]
+    rows = ["", "| engine | version | runs | hold | a bug | of these cleared | suspicious | refused |",
+            "|---|---|---|---|---|---|---|---|"]
     sums = [0] * 6
     for told in all_told.values():
         runs = told["runs"]
@@ -82,9 +88,7 @@ def summary(all_told):
 
 def table(root, name):
     """The lines below a marker, or None when there is nothing kept under that name."""
-    all_told = kept(root)
-    if any("exit" not in run for told in all_told.values() for run in told["runs"]):
-        all_told = {key: told for key, told in all_told.items() if all("exit" in run for run in told["runs"])}
+    told = kept(root)
     if name == "all":
-        return summary(all_told) if all_told else None
-    return rows_of(all_told[name]) if name in all_told else None
+        return summary(told) if told else None
+    return rows_of(told[name]) if name in told else None

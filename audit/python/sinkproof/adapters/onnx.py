@@ -4,8 +4,8 @@
 
     python -m sinkproof.trace onnx MODEL --tokens 5,1,7 --dtype float32 --out trace.safetensors
 
-The builder writes the graph into a folder of its own, unless --graph names one that is there already; the
-tensors between its nodes become outputs of the graph, and the runtime computes them beside the logits:
+The builder writes the graph into a folder of its own, which --graph keeps; the tensors between its nodes
+become outputs of the graph, and the runtime computes them beside the logits:
 
   T0 A1 A2 A12 A13 M1 M2 M11 M12 F1 F2   always
   A4.k      the new rows of the cached keys, where attention is one fused node; A11 its output
@@ -37,7 +37,8 @@ NODES = [(r"/q_proj/Add$", 0, "A2.q"), (r"/k_proj/Add$", 0, "A2.k"), (r"/v_proj/
          (r"/qkv_proj/Add$", 0, "A2"), (r"/q_rotary/RotaryEmbedding$", 0, "A4.q"),
          (r"/k_rotary/RotaryEmbedding$", 0, "A4.k"),
          (r"/attn/(GroupQueryAttention|MultiHeadAttention|Attention)$", 0, "A11"), (r"/o_proj/Add$", 0, "A12"),
-         (r"/post_attention_layernorm/SkipLayerNorm$", 0, "M1"), (r"/post_attention_layernorm/SkipLayerNorm$", 3, "A13"),
+         (r"/post_attention_layernorm/SkipLayerNorm$", 0, "M1"),
+         (r"/post_attention_layernorm/SkipLayerNorm$", 3, "A13"),
          (r"/moe/router/(MatMul/)?Add$", 0, "M2"), (r"/moe/TopK$", 1, "M3"), (r"/moe/\w*[Ss]oftmax$", 0, "M4"),
          (r"/gate_up_proj/Add$", 0, "M6"), (r"/act_fn/Mul_3$", 0, "M8"), (r"/down_proj/Add$", 0, "M10"),
          (r"/moe/(MoE|QMoE)$", 0, "M11"), (r"/weighted_sum/Squeeze$", 0, "M11")]
@@ -77,19 +78,21 @@ class Engine(Adapter):
                             help="what the runtime may rewrite in the graph")
         parser.add_argument("--room", type=int, metavar="N",
                             help="keys that the cache of a sliding layer has room for (the window; more shows them)")
-        parser.add_argument("--graph", metavar="DIR", help="a folder that the builder wrote before")
+        parser.add_argument("--graph", metavar="DIR", help="keep the builder's graph here; take it when it is there")
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
         import onnx
         import onnxruntime
         self.work = tempfile.TemporaryDirectory()
-        folder = options.graph or self.build()
+        folder = options.graph or os.path.join(self.work.name, "graph")
+        if not os.path.isfile(os.path.join(folder, "model.onnx")):
+            self.build(folder)
         graph = onnx.load(os.path.join(folder, "model.onnx"), load_external_data=False)
         self.sliding = {int(layer[1]) for node in graph.graph.node if (layer := LAYER.search(node.name))
                         and any(own.name == "sliding_window_cache" and own.i for own in node.attribute)}
         self.names = self.tap(graph.graph)
-        path = os.path.join(folder, "tapped.onnx")
+        path = os.path.join(folder, "watched.onnx")
         onnx.save(graph, path)
         how = onnxruntime.SessionOptions()
         how.log_severity_level = 3
@@ -100,9 +103,9 @@ class Engine(Adapter):
         self.past: dict[str, Any] = {}
         self.seen = 0
 
-    def build(self) -> str:
+    def build(self, folder: str) -> None:
         """The builder's own command."""
-        source, folder = (os.path.join(self.work.name, name) for name in ("source", "graph"))
+        source = os.path.join(self.work.name, "source")
         os.makedirs(source)
         folder_with_tokenizer(self.model, source)
         words = [sys.executable, "-W", "ignore", "-m", "onnxruntime_genai.models.builder", "-i", source, "-o", folder,
@@ -115,7 +118,6 @@ class Engine(Adapter):
             said = [line for line in ran.stderr.splitlines() if line.strip()]
             raise TraceError(f"{self.model}: the builder says: {said[-1] if said else ran.returncode}".replace(
                 source, self.model))
-        return folder
 
     # -- the graph
 
