@@ -57,7 +57,7 @@ int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
 
 bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
     bool blocks = matrix->dtype == SINKPROOF_DTYPE_MXFP4 || matrix->dtype == SINKPROOF_DTYPE_Q8_0;
-    return blocks && matrix->kept == SINKPROOF_REAL && matrix->reading == NULL;
+    return blocks && matrix->kept == SINKPROOF_REAL;
 }
 
 // Whether the codes of MXFP4 lie apart from their scales.
