@@ -20,11 +20,11 @@ typedef struct options {
     char **traces;
     size_t n_traces;
     double rate;
-    bool strict, all, local_only, no_hint, forms;
+    bool strict, all, local_only, no_hint, forms, no_diagnosis;
     sinkproof_plugin_options plugin; // of stages in a shared object, in place of traces
 } options;
 
-enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML };
+enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML, NO_DIAGNOSIS };
 enum { PLUGIN = 2000, STAGES, CASE, FIRST, EMIT, COLLECT, SECONDS, SEED };
 
 static const struct argp_option argp_options[] = {
@@ -45,6 +45,8 @@ static const struct argp_option argp_options[] = {
      0},
     {"local", LOCAL, 0, 0, "leave out the comparison with the truth end to end", 0},
     {"no-hint", NO_HINT, 0, 0, "do not look for one override that would explain a bug", 0},
+    {"no-diagnosis", NO_DIAGNOSIS, 0, 0,
+     "do not look for the known mistakes, one or two together, that explain a bug", 0},
     {"forms", FORMS, 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
@@ -75,6 +77,8 @@ static bool *flag_of(options *o, int key) {
         return &o->local_only;
     case NO_HINT:
         return &o->no_hint;
+    case NO_DIAGNOSIS:
+        return &o->no_diagnosis;
     case FORMS:
         return &o->forms;
     case FIRST:
@@ -216,6 +220,7 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
                                    .local = o->local_only,
                                    .no_hint = o->no_hint,
                                    .forms = o->forms,
+                                   .no_diagnosis = o->no_diagnosis,
                                    .progress = show_progress,
                                    .context = &watch};
     if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
