@@ -78,7 +78,7 @@ static const sinkproof_point_report *report_of(const sinkproof_judgement *j,
     return NULL;
 }
 
-// The stretch of all points of the place that the mistakes reach; false: none that fails.
+// The stretch of all points of the place that the mistakes reach; false: none.
 static bool stretch_for(search *s, size_t place, trial *t) {
     unsigned from = 0;
     bool fresh = true;
@@ -90,7 +90,7 @@ static bool stretch_for(search *s, size_t place, trial *t) {
         sinkproof_stretch_to(s->stretch, s->config, s->suspect.trace, r->point, r->layer, fresh);
         fresh = false;
     }
-    return t->reached != 0;
+    return !fresh;
 }
 
 static void read_trial(search *s, const sinkproof_judgement *under, size_t place, trial *t) {
@@ -107,11 +107,12 @@ static void read_trial(search *s, const sinkproof_judgement *under, size_t place
     }
 }
 
-// *reaches_it: t says something about the place. False: an error.
-static bool try_out(search *s, size_t place, trial *t, bool *reaches_it) {
+// *reaches_it: t says something about the place, of which some point fails unless it is looked at
+// for what t does elsewhere. False: an error.
+static bool try_at(search *s, size_t place, bool elsewhere, trial *t, bool *reaches_it) {
     sinkproof_judgement under;
     t->reached = t->inside = 0, t->breaks = false;
-    *reaches_it = stretch_for(s, place, t);
+    *reaches_it = stretch_for(s, place, t) && (elsewhere || t->reached != 0);
     if (!*reaches_it) return true;
     for (size_t i = 0; i < s->j->n_reports; i++) { // where it reaches nothing, it changes nothing
         const sinkproof_point_report *r = &s->j->reports[i];
@@ -128,6 +129,10 @@ static bool try_out(search *s, size_t place, trial *t, bool *reaches_it) {
     read_trial(s, &under, place, t);
     sinkproof_judgement_free(&under);
     return true;
+}
+
+static bool try_out(search *s, size_t place, trial *t, bool *reaches_it) {
+    return try_at(s, place, false, t, reaches_it);
 }
 
 static void show(search *s, double work) {
@@ -303,6 +308,41 @@ static bool describe(search *s, sinkproof_finding_of *f) {
     return fine;
 }
 
+// ---- several explanations
+
+// Would the mistakes put a point outside, in a layer that is not f's, that is inside?
+static bool breaks_others(search *s, const sinkproof_finding_of *f,
+                          const sinkproof_explanation *what, bool *breaks) {
+    enum { LAYERS = 8 }; // that are asked
+    size_t asked = 0;
+    *breaks = false;
+    for (size_t l = 0; l < s->config->n_layers && asked < LAYERS && !*breaks; l++) {
+        trial t = {.what = *what};
+        bool reached;
+        if (f->layers[l] || f->layer == s->config->n_layers) continue;
+        if (!try_at(s, l, true, &t, &reached)) return false;
+        *breaks = reached && t.breaks;
+        asked += reached;
+    }
+    return true;
+}
+
+// Of explanations that are alike, those that leave the other layers as they are, if there are any:
+// an engine rarely has a mistake in one layer alone.
+static bool prefer_everywhere(search *s, sinkproof_finding_of *f) {
+    sinkproof_explanation kept[SINKPROOF_ALIKE];
+    size_t n = 0;
+    for (size_t a = 0; a < f->n_alike; a++) {
+        bool breaks;
+        if (!breaks_others(s, f, &f->alike[a], &breaks)) return false;
+        if (!breaks) kept[n++] = f->alike[a];
+    }
+    if (n == 0) return true;
+    memcpy(f->alike, kept, n * sizeof *kept);
+    f->n_alike = n;
+    return true;
+}
+
 // ---- places
 
 static unsigned failing(const search *s, size_t place) {
@@ -392,6 +432,9 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     s.all = (double)o.places * (double)(sinkproof_mistakes() + o.pairs);
     bool fine = s.stretch != NULL && s.singles != NULL;
     fine = fine ? look_everywhere(&s) : sinkproof_fail(error, "no memory for a diagnosis");
+    for (size_t i = 0; fine && i < diagnosis->n; i++)
+        if (diagnosis->findings[i].n_alike > 1)
+            fine = prefer_everywhere(&s, &diagnosis->findings[i]);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     free(s.stretch);
     free(s.singles);

@@ -135,8 +135,6 @@ static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key,
     if (m->sink_share == SINKPROOF_SINK_PER_PART)
         return sinkproof_known(
             (double)((first_key + n - 1) / m->sink_tile - first_key / m->sink_tile + 1));
-    if (m->sink_share == SINKPROOF_SINK_LEFT_OUT || m->sink_share == SINKPROOF_SINK_RENORMALISED)
-        return sinkproof_known(0);
     sinkproof_honest top = m->sink_share == SINKPROOF_SINK_UNSHIFTED ? *b : z_j[0];
     for (size_t j = 0; j < n; j++) {
         top.lo = fmax(top.lo, z_j[j].lo), top.hi = fmax(top.hi, z_j[j].hi);
@@ -152,6 +150,28 @@ static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key,
                               .mid = exp(top.mid)};
 }
 
+// No sink in the sum; the maximum that is subtracted may still be its logit, which adds as much to
+// an exponent's error as it is above the scores.
+static bool weights_alone(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
+                          sinkproof_honest b, bool own, sinkproof_honest *a_j, double *common) {
+    sinkproof_honest sink = sinkproof_known(0);
+    double top = -INFINITY;
+    for (size_t j = 0; j < n; j++) top = fmax(top, z_j[j].lo);
+    if (own && !sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, z_j, b, a_j, common)) return false;
+    if (own) sink = a_j[n];
+    open_setting open;
+    leave_open(&open, s, SINKPROOF_AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_A9, n, z_j, sinkproof_known(-INFINITY), a_j,
+                                  common))
+        return false;
+    double more = b.hi > top ? 2 * s->u * (b.hi - top + 1) : 0;
+    for (size_t j = 0; j < n; j++)
+        a_j[j] =
+            sinkproof_honest_at(s, SINKPROOF_AT_A9, sinkproof_honest_declared(a_j[j], more, 0));
+    a_j[n] = sink;
+    return true;
+}
+
 // alpha / (1 + (count - 1) alpha_sink): what the weights are when the sink counts so often.
 bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                              size_t first_key, size_t n, const sinkproof_honest *z_j,
@@ -159,6 +179,9 @@ bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_s
     const sinkproof_meaning *m = pass->meaning;
     if (m->sink_share == SINKPROOF_SINK_ONCE)
         return sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, z_j, b, a_j, common);
+    if (m->sink_share == SINKPROOF_SINK_LEFT_OUT || m->sink_share == SINKPROOF_SINK_RENORMALISED)
+        return weights_alone(s, n, z_j, b, m->sink_share == SINKPROOF_SINK_RENORMALISED, a_j,
+                             common);
     open_setting open;
     leave_open(&open, s, SINKPROOF_AT_A9);
     if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_A9, n, z_j, b, a_j, common)) return false;
@@ -169,9 +192,7 @@ bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_s
     sinkproof_honest by = inverse(sum);
     for (size_t j = 0; j <= n; j++) {
         sinkproof_honest a = sinkproof_honest_mul(a_j[j], by);
-        if (j == n && m->sink_share == SINKPROOF_SINK_RENORMALISED) a = sink;
-        if (j == n && m->sink_share != SINKPROOF_SINK_RENORMALISED)
-            a = sinkproof_honest_mul(a, count);
+        if (j == n) a = sinkproof_honest_mul(a, count);
         a_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, sinkproof_honest_roundings(s, a, 3));
     }
     return true;
