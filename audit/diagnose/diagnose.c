@@ -176,8 +176,9 @@ static void consider_next(sinkproof_finding_of *f, const trial *t) {
     f->next_bounds = worst;
 }
 
+// All that the mistakes reach is inside under them, and the points are among it.
 static bool explains(const trial *t, unsigned points) {
-    return !t->breaks && (points & ~t->inside) == 0;
+    return !t->breaks && ((points | t->reached) & ~t->inside) == 0;
 }
 
 // ---- single mistakes
@@ -199,7 +200,7 @@ static bool try_singles(search *s, size_t place) {
 static unsigned most_explained(const search *s, unsigned left) {
     unsigned best = 0;
     for (size_t i = 0; i < s->n_singles; i++) {
-        unsigned here = s->singles[i].breaks ? 0 : s->singles[i].inside & left;
+        unsigned here = explains(&s->singles[i], 0) ? s->singles[i].inside & left : 0;
         if (__builtin_popcount(here) > __builtin_popcount(best)) best = here;
     }
     return best;

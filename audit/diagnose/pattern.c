@@ -69,7 +69,7 @@ static void say_indices(text *t, const char *name, const indices *x) {
     } else if (x->step == 2 && x->first < 2 && x->last + 2 >= x->size) {
         append(t, "%s %ss", x->first == 0 ? "even" : "odd", name);
     } else if (x->step > 1) {
-        append(t, "every %zuth %s from %zu to %zu", x->step, name, x->first, x->last);
+        append(t, "%ss %zu to %zu in steps of %zu", name, x->first, x->last, x->step);
     } else {
         append(t, "%zu of %zu %ss, the first %zu, the last %zu", x->count, x->size, name, x->first,
                x->last);

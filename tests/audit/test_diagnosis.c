@@ -469,6 +469,8 @@ static void try_unknown(const sinkproof_model *model, const planted *bug) {
     size_t names = 0;
     for (size_t i = 0; i < of.d.n; i++) names += of.d.findings[i].n_alike;
     const char *pattern = of.d.n > 0 ? of.d.findings[0].pattern : "";
+    if (names > 0 && of.d.findings[0].n_alike > 0)
+        pattern = of.d.findings[0].alike[0].mistakes[0]->id;
     ok(of.j.first != NULL && strcmp(of.j.first->name, bug->at) == 0 && names == 0 &&
            pattern[0] != '\0',
        "%s at %s is convicted and unknown: %s", bug->id, bug->at, pattern);
