@@ -105,8 +105,9 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 //                queries, weights, cached keys and values are read as float16. The range of YaRN's
 //                ramp is truncated: a known mistake, which has its name here so that the rest can
 //                be judged.
-// llama-cpp-flash  The same with flash attention on few queries: the weights stay in float32 and
-//                meet the values under a running maximum, in a sum of float16.
+// llama-cpp-flash  The same with flash attention on fewer than 64 queries: the weights stay in
+//                float32 under a running maximum, and meet the values in a running sum of float16.
+//                On more queries it is llama-cpp-flash,A5.q=real,A11.acc=real.
 // mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
 //                concentration meets the vector, rounded, and the table has none of it. Every
 //                operation of the rotation, the scores and the mixture leaves bf16, but the sum
@@ -129,7 +130,7 @@ static const char vllm_bf16[] =
     "M5.in=weight,M5=f32,M9.in=weight,M9=f32,F2.in=weight,A5.q=f16,A5.k=f16,A5=f32,A11.v=f16,"     \
     "yarn=truncate,A4.freq.form=powers|running-product,"
 static const char llama_cpp[] = LLAMA_CPP "A11.weights=f16";
-static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16?";
+static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16";
 
 static const struct known_policy {
     const char *name;

@@ -184,9 +184,38 @@ static void block_weights(sinkproof_part *part, const block *b, const sinkproof_
     free(a_j);
 }
 
+// The same with a running maximum and a sum in a known order: instead of what weights that were
+// divided first make, or beside it where a policy admits both.
+static void run_values(sinkproof_part *part, const block *b, const attention *a,
+                       const sinkproof_setting *s, const sinkproof_honest *z,
+                       const sinkproof_honest *b_i) {
+    const sinkproof_config *c = part->pass->config;
+    size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
+    size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
+    const sinkproof_accumulator sum =
+        sinkproof_accumulator_at(s->policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    bool alone = s->policy->forms[SINKPROOF_FORM_OF_A9] == 1u << SINKPROOF_A9_RUNNING_MAX;
+    sinkproof_honest *o_d = sinkproof_part_allocate(part, d, sizeof *o_d);
+    for (size_t r = 0; o_d != NULL && r < b->rows; r++) {
+        query q = query_of(part, b->h, b->first + r);
+        const sinkproof_flash f = {q.seen,
+                                   d,
+                                   kv_width,
+                                   &z[r * keys + q.first_key - b->low],
+                                   a->v_ngd + q.first_key * kv_width + g * d,
+                                   b_i[r]};
+        sinkproof_honest *out = a->out_nhd + (b->first + r) * width + b->h * d;
+        if (!sinkproof_honest_flash(s, &sum, &f, o_d)) part->failed = true;
+        for (size_t k = 0; !part->failed && k < d; k++)
+            out[k] = alone ? o_d[k] : sinkproof_honest_hull(out[k], o_d[k]);
+    }
+    free(o_d);
+}
+
 // A11 of the block's rows.
 static void block_values(sinkproof_part *part, const block *b, const attention *a,
-                         const sinkproof_honest *p, const double *common_i) {
+                         const sinkproof_honest *p, const sinkproof_honest *z,
+                         const sinkproof_honest *b_i, const double *common_i) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
@@ -205,6 +234,7 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
         sinkproof_policy_admits(s.policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
     if (!sinkproof_honest_accumulated(&s, &sum, &weights, &values, terms_i, rescaled, out, width))
         part->failed = true;
+    if (!part->failed && rescaled && sinkproof_is_running(&sum)) run_values(part, b, a, &s, z, b_i);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
         const sinkproof_piece piece = {.point = SINKPROOF_TRACE_A11,
@@ -232,7 +262,7 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     double common_i[QUERIES];
     if (!part->failed) block_products(part, &b, a, z, b_i);
     if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
-    if (!part->failed) block_values(part, &b, a, p, common_i);
+    if (!part->failed) block_values(part, &b, a, p, z, b_i, common_i);
     free(z);
     free(p);
 }

@@ -179,7 +179,8 @@ static void test_operands(void) {
     sinkproof_policy llama = policy_of("llama-cpp"), flash = policy_of("llama-cpp-flash");
     ok(llama.yarn_truncate && flash.yarn_truncate &&
            llama.at[SINKPROOF_AT_A11_WEIGHTS].format == SINKPROOF_F16 &&
-           flash.at[SINKPROOF_AT_A11_ACC].optional,
+           flash.at[SINKPROOF_AT_A11_ACC].format == SINKPROOF_F16 &&
+           !flash.at[SINKPROOF_AT_A11_ACC].optional,
        "llama-cpp truncates YaRN's range");
 }
 
