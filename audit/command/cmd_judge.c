@@ -4,7 +4,7 @@
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
 #include "audit/command/bisect.h"
 #include "audit/command/command.h"
-#include "audit/judge/ruling.h"
+#include "audit/face/ruling.h"
 #include "audit/plugin/plugin.h"
 #include "audit/report/report.h"
 

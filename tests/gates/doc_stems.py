@@ -71,7 +71,7 @@ OTHERS = {
     "bounds": "accumulators alike drift factors flash honest one_minus operands planes rope_forms spread times "
               "unnormalised unrounded",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_remedy "
-             "judge_report judge_routing judge_truth judge_unrounded ruling verdict",
+             "judge_report judge_routing judge_truth judge_unrounded verdict",
 }
 
 

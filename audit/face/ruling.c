@@ -2,10 +2,11 @@
 // Copyright 2026 the sinkproof authors
 //
 // One trace, judged and reported. The report is written into memory as the judgement goes.
-#include "audit/judge/ruling.h"
+#include "audit/face/ruling.h"
 
 #include "audit/diagnose/diagnosis_report.h"
 #include "audit/judge/judge_candidates.h"
+#include "audit/judge/judge_cause.h"
 #include "audit/judge/judge_report.h"
 
 #include <math.h>
