@@ -3,8 +3,11 @@
 # Copyright 2026 the sinkproof authors
 """Mistakes planted in llama.cpp's graph while it runs, and what no trace shows of its library.
 
-    interop_llama_bugs.py MODEL DIR          a trace DIR/NAME.safetensors for each of BUGS
-    interop_llama_bugs.py --facts MODEL      facts as JSON
+    interop_llama_bugs.py TINY.gguf DIR                a trace DIR/NAME.safetensors for each of BUGS
+    interop_llama_bugs.py --facts TINY.gguf MID.gguf   facts as JSON
+
+The files: `sinkproof synth synthetic:tiny --layout gguf --dense f32 --dequantize --out TINY.gguf`, and the
+same of synthetic:doc/engines/mid.json,layers=2.
 
 The evaluation callback may write to a node, and the graph goes on with what it finds there. A
 mistake is a function of what was seen so far and of the value that it changes in place.
@@ -239,8 +242,7 @@ def run(engine, model, bug, watched=True):
 
 
 def options_of(model, *more):
-    return parser_of_all().parse_args(["llama", model, "--tokens", TOKENS, "--cache", "f32", "--experts", "f32",
-                                       "--out", "none", *more])
+    return parser_of_all().parse_args(["llama", model, "--tokens", TOKENS, "--cache", "f32", "--out", "none", *more])
 
 
 # ------------------------------------------------------------------------------------------
@@ -332,9 +334,8 @@ def narrow_kernel(q, k, v, scale, sink):
     return out / (total + np.float32(np.exp(sink - top)))
 
 
-def narrow_sums(n, layer=1):
+def narrow_sums(spec, n, layer=1):
     """Of the last token's A11 after n: the worst head's error, and what a kernel with float16 sums explains of it."""
-    spec = "synthetic:doc/engines/mid.json,layers=2"
     options = options_of(spec, "--flash", "--cache", "f16", "--prefill", str(n - 1))
     options.tokens = f"random:{n},seed=7"
     model, engine = sinkproof.Model(spec), llama.Engine(spec, options)
@@ -357,7 +358,7 @@ def narrow_sums(n, layer=1):
     return {"error": worst, "unexplained": left, "same": same / got[-1].size}
 
 
-def facts(model):
+def facts(model, wider):
     engine = llama.Engine(model, options_of(model))
     library, tokens = engine.library, parse_tokens(TOKENS, 211)
     library.c.ggml_cpu_init()
@@ -367,7 +368,7 @@ def facts(model):
                       mean_of_ones(library, keys, queries, threads, kind)
                       for keys in (2048, 4096, 8192, 32768) for queries, threads, name, kind in (
                           (1, 1, "f16", 1), (1, 2, "f16", 1), (8, 1, "f16", 1), (64, 1, "f16", 1), (1, 1, "bf16", 30))},
-            "narrow sums": {n: narrow_sums(n) for n in (50, 500, 2000)},
+            "narrow sums": {n: narrow_sums(wider, n) for n in (50, 500, 2000)},
             "mean of 20 over 4096 keys": str(mean_of_ones(library, 4096, 1, 1, value=20.0))}
 
 
@@ -375,15 +376,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--facts", action="store_true")
     parser.add_argument("model")
-    parser.add_argument("directory", nargs="?")
+    parser.add_argument("other", metavar="DIR|MID.gguf")
     asked = parser.parse_args()
     if asked.facts:
-        print(json.dumps(facts(asked.model)))
+        print(json.dumps(facts(asked.model, asked.other)))
         return
     model, engine = sinkproof.Model(asked.model), llama.Engine(asked.model, options_of(asked.model))
     for name, bug in [*((name, bug) for name, (bug, _) in BUGS.items()), *EQUIVALENT.items()]:
         run(engine, model, bug).trace({"engine": "llama.cpp", "planted": name}).save(
-            os.path.join(asked.directory, f"{name}.safetensors"))
+            os.path.join(asked.other, f"{name}.safetensors"))
 
 
 if __name__ == "__main__":
