@@ -55,7 +55,8 @@ def command(words, **more):
 
 def synth_words(run, directory):
     return [SINKPROOF, "synth", run["model"], "--out", directory, "--layout", run.get("layout", "hf"),
-            *(["--dequantize"] if run.get("dequantize") else []), *(["--dense", run["dense"]] if run.get("dense") else [])]
+            *(["--dequantize"] if run.get("dequantize") else []),
+            *(["--dense", run["dense"]] if run.get("dense") else [])]
 
 
 def place_of(run, name):

@@ -31,8 +31,8 @@ def written(work, model):
 
 def planted(tap, python, work, model):
     sys.path.insert(0, HERE)
-    listed = engines.command([python, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b, "
-                              "json; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
+    listed = engines.command([python, "-c", f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as "
+                              "b; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
     made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), model, work])
     if not tap.report(made.returncode == 0 and listed.returncode == 0, "mistakes are planted in the graph",
                       (made.stderr + listed.stderr).splitlines()[-4:]):
@@ -95,7 +95,6 @@ for name, which in (("n_ctx", 1), ("use_extra_bufts", 0)):
     except c.TraceError as error:
         print("refused" if "expected the defaults of one of" in str(error) and "found" in str(error) else error)
     c.LAYOUTS.update(kept)
-c.Tensor._fields_  # the layout of a tensor is compared with one that the library makes
 class Wrong(c.ctypes.Structure):
     _fields_ = [("at_0", c.ctypes.c_int64)] + c.Tensor._fields_
 c.Tensor = Wrong

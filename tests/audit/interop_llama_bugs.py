@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import sinkproof  # noqa: E402
 from sinkproof.adapters import Record, llama  # noqa: E402
 from sinkproof.adapters._command import parser_of_all  # noqa: E402
-from sinkproof.adapters._llama_c import Batch, Library, Node, Tensor  # noqa: E402
+from sinkproof.adapters._llama_c import InitParams, Tensor  # noqa: E402
 from sinkproof.adapters._tokens import parse_tokens  # noqa: E402
 
 TOKENS = "random:50,seed=7"
@@ -35,7 +35,8 @@ class Seen:
 
     def __init__(self, model):
         self.model, self.values = model, {}
-        self.heads, self.kv_heads, self.dim = (int(model.number(name)) for name in ("n_heads", "n_kv_heads", "head_dim"))
+        self.heads, self.kv_heads = int(model.number("n_heads")), int(model.number("n_kv_heads"))
+        self.dim = int(model.number("head_dim"))
 
     def rows(self, point, layer, heads=None):
         value = self.values[point, layer]
@@ -226,7 +227,7 @@ EQUIVALENT = {
 }
 
 
-def run(engine, model, bug, watched=True):
+def run(engine, model, bug):
     """One run with a mistake in it; the record."""
     record, seen = Record(model), Seen(model)
     seen.places = {}
@@ -300,9 +301,9 @@ def mean_of_ones(library, keys, queries, threads, kind=1, value=1.0):
     c.ggml_new_graph.restype, c.ggml_new_graph.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     c.ggml_build_forward_expand.argtypes = [ctypes.c_void_p, tensor]
     c.ggml_graph_compute_with_ctx.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
-    from sinkproof.adapters._llama_c import InitParams
     memory = c.ggml_init(InitParams(1 << 27, None, False))
-    q, k, v = (c.ggml_new_tensor_3d(memory, type_of, 64, n, 1) for type_of, n in ((0, queries), (kind, keys), (kind, keys)))
+    q = c.ggml_new_tensor_3d(memory, 0, 64, queries, 1)
+    k, v = (c.ggml_new_tensor_3d(memory, kind, 64, keys, 1) for _ in range(2))
     for place, filled in ((q, 0), (k, 0), (v, value)):
         library.array(place.contents)[...] = filled
     out = c.ggml_flash_attn_ext(memory, q, k, v, None, 0.125, 0.0, 0.0)

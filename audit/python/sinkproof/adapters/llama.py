@@ -156,8 +156,8 @@ class Context:
         tokens = node.source(1).value.reshape(-1).tolist()
         self.running = self.part(len(tokens))
         if tokens != [token for _, _, token in self.running]:
-            raise TraceError(f"expected rows of the tokens {[token for _, _, token in self.running][:9]} in a part of a "
-                             f"call, found {tokens[:9]}")
+            expected = [token for _, _, token in self.running]
+            raise TraceError(f"expected the tokens {expected[:9]} in a part of a call, found {tokens[:9]}")
         taken = set(self.running)
         self.rows = [row for row in self.rows if row not in taken]
         if self.record and self.mine():
@@ -227,7 +227,8 @@ class Engine(Adapter):
         parser.add_argument("--ubatch", type=int, default=512, metavar="N", help="tokens of a graph (512)")
         parser.add_argument("--threads", type=int, default=1, metavar="N", help="(1)")
         parser.add_argument("--swa-small", action="store_true", help="sliding layers keep a window's cells alone")
-        parser.add_argument("--sequences", type=int, default=1, metavar="N", help="N - 1 others in each batch, before it")
+        parser.add_argument("--sequences", type=int, default=1, metavar="N",
+                            help="N - 1 others in each batch, before it")
         parser.add_argument("--unified", action="store_true", help="one cache for all sequences")
         parser.add_argument("--shift", type=int, metavar="N", help="before the last token, a context shift: the first "
                             "N go, and those behind take their places; traced is layer 0 up to its keys")
@@ -304,8 +305,9 @@ class Engine(Adapter):
     def metadata(self) -> dict[str, str]:
         options = self.options
         said = {"version": self.library.version, "cache": options.cache, "cache_v": options.cache_v,
-                "flash": "on" if options.flash else "off", "threads": options.threads, "ubatch": options.ubatch, "prefill": options.prefill,
-                "sequences": options.sequences, "processor": self.library.c.llama_print_system_info().decode().strip(" |")}
+                "flash": "on" if options.flash else "off", "threads": options.threads,
+                "ubatch": options.ubatch, "prefill": options.prefill, "sequences": options.sequences,
+                "processor": self.library.c.llama_print_system_info().decode().strip(" |")}
         return {name: str(value) for name, value in said.items() if value is not None}
 
     def close(self) -> None:
