@@ -31,6 +31,18 @@ def written(work, model):
 
 def planted(tap, python, work, model):
     sys.path.insert(0, HERE)
+    listing = (f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b; "
+               "print(json.dumps([{name: points for name, (_, points) in b.BUGS.items()}, list(b.EQUIVALENT)]))")
+    listed = engines.command([python, "-c", listing])
+    made = engines.command([engines.SINKPROOF, "synth", model, "--out", path, "--layout", "gguf", "--dense", "f32",
+                            "--dequantize"])
+    if made.returncode:
+        raise ValueError(made.stderr)
+    return path
+
+
+def planted(tap, python, work, model):
+    sys.path.insert(0, HERE)
     listed = engines.command([python, "-c", f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as "
                               "b; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
     made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), model, work])
