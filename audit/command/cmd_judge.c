@@ -32,7 +32,7 @@ static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
      "what the engine declares: auto (default: the narrowest known policy that the trace fits), "
      "real-f64, f32, bf16-operands, openai-bf16, hf-bf16, llama-cpp, llama-cpp-flash, mlx, "
-     "vllm-bf16, bf16, f16, with overrides "
+     "vllm-bf16, onnxruntime, bf16, f16, with overrides "
      "(f32,exp=4ulp; openai-bf16,M8.alpha=bf16)",
      0},
     {"json", 'j', "FILE", 0,

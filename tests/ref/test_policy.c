@@ -149,6 +149,11 @@ static void test_freedoms(void) {
     ok(p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
            !p.unrounded[SINKPROOF_AT_A1],
        "vllm-bf16 adds the residual and takes the norm in one kernel");
+    p = policy_of("onnxruntime");
+    ok(p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
+           p.at[SINKPROOF_AT_A13].format == SINKPROOF_F16 && !p.at[SINKPROOF_AT_A2].optional &&
+           p.at[SINKPROOF_AT_A4_PROD].format == SINKPROOF_F32,
+       "so does onnxruntime, in binary16");
 }
 
 // Operands that meet a stored weight may be read in blocks, or in the weight's own type; nothing
