@@ -259,7 +259,7 @@ build/venv/.stamp: Makefile | build/packages
 
 interop-hf: $(PROGRAM) library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
-	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py
+	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
 # one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
@@ -405,7 +405,7 @@ MAJOR   := $(firstword $(subst ., ,$(VERSION)))
 LIB     := $(BUILD)/library
 SHARED  := $(LIB)/libsinkproof.so.$(VERSION)
 STATIC  := $(LIB)/libsinkproof.a
-LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(wildcard $(patsubst %,%/*.c,proofs/bounds audit/trace audit/judge audit/engine audit/face)))
+LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(wildcard $(patsubst %,%/*.c,proofs/bounds audit/trace audit/judge audit/diagnose audit/engine audit/face)))
 PRIVATE := $(OPENMP) -lopenblas -ljansson -lm
 
 library: $(SHARED) $(STATIC)
@@ -457,7 +457,7 @@ install: $(PROGRAM) library pages  ## command, library, header, manual, completi
 	install -D -m 644 $(PAGES)/completions/_sinkproof $(DESTDIR)$(ZSHDIR)/_sinkproof
 	install -D -m 644 $(PAGES)/completions/sinkproof.fish $(DESTDIR)$(FISHDIR)/sinkproof.fish
 	install -D -m 644 LICENSE $(DESTDIR)$(DOCDIR)/LICENSE
-	install -m 644 audit/examples/judge_my_kernel.c audit/examples/judge_my_kernel.cpp $(DESTDIR)$(DOCDIR)/
+	install -m 644 $(wildcard audit/examples/*) $(DESTDIR)$(DOCDIR)/
 	if [ -f build/book/index.html ]; then rm -rf $(DESTDIR)$(DOCDIR)/book && cp -R build/book $(DESTDIR)$(DOCDIR)/book; fi
 
 uninstall:  ## remove what install put there, with the same variables

@@ -339,9 +339,10 @@ typedef struct sinkproof_trial_options {
     bool no_hint;       // without a look for one override that would explain a bug
     bool forms;         // name the form of each stage that the trace fits: some more judgements
     // Called with the share of the judgement at hand that is done, 1 at its end; `what` is the
-    // policy that is tried, "forms" or "a cause".
+    // policy that is tried, "forms", "a cause" or "diagnosis".
     void (*progress)(void *context, const char *what, double share);
     void *context;
+    bool no_diagnosis; // without a look for the known mistakes that explain a bug
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;

@@ -105,8 +105,9 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 //                queries, weights, cached keys and values are read as float16. The range of YaRN's
 //                ramp is truncated: a known mistake, which has its name here so that the rest can
 //                be judged.
-// llama-cpp-flash  The same with flash attention on few queries: the weights stay in float32 and
-//                meet the values under a running maximum, in a sum of float16.
+// llama-cpp-flash  The same with flash attention on fewer than 64 queries: the weights stay in
+//                float32 under a running maximum, and meet the values in a running sum of float16.
+//                On more queries it is llama-cpp-flash,A5.q=real,A11.acc=real.
 // mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
 //                concentration meets the vector, rounded, and the table has none of it. Every
 //                operation of the rotation, the scores and the mixture leaves bf16, but the sum
@@ -116,6 +117,9 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 //                square is of the sum before it is rounded. Attention is one pass with a running
 //                maximum; its exponentials are rounded where the matrix unit takes bf16. Norms may
 //                round before their weight.
+// onnxruntime    ONNX Runtime GenAI's float16 graph (in float32 it is f32). One kernel adds the
+//                residual and takes the norm, of the sum before it is rounded; a product's bias
+//                joins its sum; the rotation's products stay in float32.
 static const char mlx[] =
     "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
     "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
@@ -124,12 +128,16 @@ static const char vllm_bf16[] =
     "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
     "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
 
+static const char onnxruntime[] =
+    "A2=f16,A2.product=real,A4.cos=f16,A4.prod=f32?,A12=f16,A12.product=real,M2=f16,"
+    "M2.product=real,M11=f16,F2=f16,unrounded=A13|M12";
+
 #define LLAMA_CPP                                                                                  \
     "A2.in=weight,A2.product=f32,A12.in=weight,A12.product=f32,M2.product=f32,"                    \
     "M5.in=weight,M5=f32,M9.in=weight,M9=f32,F2.in=weight,A5.q=f16,A5.k=f16,A5=f32,A11.v=f16,"     \
     "yarn=truncate,A4.freq.form=powers|running-product,"
 static const char llama_cpp[] = LLAMA_CPP "A11.weights=f16";
-static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16?";
+static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16";
 
 static const struct known_policy {
     const char *name;
@@ -146,6 +154,7 @@ static const struct known_policy {
     {"llama-cpp-flash", OF_F32, .exact = true, .refined = llama_cpp_flash},
     {"mlx", OF_BF16, .exact = true, .refined = mlx},
     {"vllm-bf16", OF_BF16, .refined = vllm_bf16},
+    {"onnxruntime", OF_F16, .refined = onnxruntime},
     {"bf16", OF_BF16, .exact = false},
     {"f16", OF_F16, .exact = false},
 };
@@ -172,9 +181,19 @@ static const struct formed_text {
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
-    static const char *const names[] = {
-        "real-f64",        "f32", "bf16-operands", "openai-bf16", "hf-bf16", "llama-cpp",
-        "llama-cpp-flash", "mlx", "vllm-bf16",     "bf16",        "f16",     NULL};
+    static const char *const names[] = {"real-f64",
+                                        "f32",
+                                        "bf16-operands",
+                                        "openai-bf16",
+                                        "hf-bf16",
+                                        "llama-cpp",
+                                        "llama-cpp-flash",
+                                        "mlx",
+                                        "vllm-bf16",
+                                        "onnxruntime",
+                                        "bf16",
+                                        "f16",
+                                        NULL};
     _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
     return names;
 }

@@ -2,8 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
+#include "audit/command/bisect.h"
 #include "audit/command/command.h"
-#include "audit/judge/ruling.h"
+#include "audit/face/ruling.h"
 #include "audit/plugin/plugin.h"
 #include "audit/report/report.h"
 
@@ -16,22 +17,22 @@
 #include <string.h>
 
 typedef struct options {
-    const char *model, *policy, *json, *html;
+    const char *model, *policy, *json, *html, *bisect, *tokens;
     char **traces;
     size_t n_traces;
     double rate;
-    bool strict, all, local_only, no_hint, forms;
+    bool strict, all, local_only, no_hint, forms, no_diagnosis;
     sinkproof_plugin_options plugin; // of stages in a shared object, in place of traces
 } options;
 
-enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML };
+enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML, NO_DIAGNOSIS, BISECT, TOKENS };
 enum { PLUGIN = 2000, STAGES, CASE, FIRST, EMIT, COLLECT, SECONDS, SEED };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
      "what the engine declares: auto (default: the narrowest known policy that the trace fits), "
      "real-f64, f32, bf16-operands, openai-bf16, hf-bf16, llama-cpp, llama-cpp-flash, mlx, "
-     "vllm-bf16, bf16, f16, with overrides "
+     "vllm-bf16, onnxruntime, bf16, f16, with overrides "
      "(f32,exp=4ulp; openai-bf16,M8.alpha=bf16)",
      0},
     {"json", 'j', "FILE", 0,
@@ -45,6 +46,17 @@ static const struct argp_option argp_options[] = {
      0},
     {"local", LOCAL, 0, 0, "leave out the comparison with the truth end to end", 0},
     {"no-hint", NO_HINT, 0, 0, "do not look for one override that would explain a bug", 0},
+    {"no-diagnosis", NO_DIAGNOSIS, 0, 0,
+     "do not look for the known mistakes, one or two together, that explain a bug", 0},
+    {"bisect", BISECT, "CMD", 0,
+     "no TRACE, but a shell command that writes one of {tokens} (ids) to {out}: run on ever fewer "
+     "of "
+     "the first tokens, until n of them fail and n - 1 do not; without {out} its exit code says "
+     "it, "
+     "0 or 1; {n} is how many",
+     0},
+    {"tokens", TOKENS, "IDS", 0,
+     "of --bisect: ids separated by commas, @FILE, or random:N[,seed=S]", 0},
     {"forms", FORMS, 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
@@ -75,6 +87,8 @@ static bool *flag_of(options *o, int key) {
         return &o->local_only;
     case NO_HINT:
         return &o->no_hint;
+    case NO_DIAGNOSIS:
+        return &o->no_diagnosis;
     case FORMS:
         return &o->forms;
     case FIRST:
@@ -131,7 +145,10 @@ static void check_words(struct argp_state *state, const options *o) {
         argp_error(state, "--stages and --case ask for a --plugin");
     if ((o->plugin.emit != NULL) + (o->plugin.collect != NULL) + (o->plugin.path != NULL) > 1)
         argp_error(state, "one of --plugin, --emit and --collect");
-    if (!is_plugin(o) && o->n_traces == 0)
+    if (o->bisect != NULL &&
+        (o->model == NULL || o->tokens == NULL || o->n_traces > 0 || is_plugin(o)))
+        argp_error(state, "--bisect needs a MODEL, --tokens and no TRACE");
+    if (!is_plugin(o) && o->bisect == NULL && o->n_traces == 0)
         argp_error(state, "a MODEL and at least one TRACE are needed");
     sinkproof_plugin_options plugin = o->plugin;
     plugin.policy = strcmp(o->policy, "auto") == 0 ? NULL : o->policy;
@@ -155,6 +172,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         o->json = argument;
     else if (key == HTML)
         o->html = argument;
+    else if (key == BISECT)
+        o->bisect = argument;
+    else if (key == TOKENS)
+        o->tokens = argument;
     else if (key == RATE)
         o->rate = parse_rate(state, argument);
     else if (key == ARGP_KEY_ARG && o->model == NULL)
@@ -171,7 +192,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 static const struct argp argp = {
     argp_options,
     parse,
-    "MODEL TRACE...\n--plugin=ENGINE.so [MODEL]\n--emit=DIR [MODEL]\n--collect=DIR [MODEL]",
+    "MODEL TRACE...\n--bisect=CMD --tokens=IDS MODEL\n--plugin=ENGINE.so [MODEL]\n--emit=DIR "
+    "[MODEL]\n--collect=DIR [MODEL]",
     "Judge an engine's traces: is every tensor, computed from the engine's own inputs to that "
     "operation, "
     "inside what honest rounding can do?\v"
@@ -216,6 +238,7 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
                                    .local = o->local_only,
                                    .no_hint = o->no_hint,
                                    .forms = o->forms,
+                                   .no_diagnosis = o->no_diagnosis,
                                    .progress = show_progress,
                                    .context = &watch};
     if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
@@ -257,6 +280,19 @@ static int judge_traces(const options *o, const sinkproof_model *model, judged *
     return worst == SINKPROOF_BAD_INPUT ? worst : write_files(o, model, all, worst);
 }
 
+static int bisect(const options *o, const sinkproof_model *model) {
+    sinkproof_error error;
+    int32_t *tokens;
+    size_t n;
+    if (!sinkproof_parse_tokens(o->tokens, sinkproof_model_config(model)->vocab, &tokens, &n,
+                                &error))
+        return sinkproof_bad_input("judge", &error);
+    int code =
+        sinkproof_bisect(&(sinkproof_bisection){model, o->bisect, o->policy, n, tokens, o->rate});
+    free(tokens);
+    return code;
+}
+
 // The worst of the exit codes of every trace on the command line.
 static int judge_all(const options *o) {
     sinkproof_error error;
@@ -268,6 +304,11 @@ static int judge_all(const options *o) {
     }
     if (!sinkproof_model_open(o->model, &model, &error))
         return sinkproof_bad_input("judge", &error);
+    if (o->bisect != NULL) {
+        int found = bisect(o, model);
+        sinkproof_model_close(model);
+        return found;
+    }
     judged all = {calloc(o->n_traces, sizeof *all.trials), 0, json_array()};
     if (all.trials == NULL || all.results == NULL) abort();
     int code = judge_traces(o, model, &all);

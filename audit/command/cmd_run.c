@@ -49,7 +49,7 @@ static const struct argp_option argp_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
     {"policy", KEY_POLICY, "P", 0,
      "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
-     "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, bf16, f16, each with overrides",
+     "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
      0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
     {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},

@@ -194,6 +194,7 @@ bool sinkproof_write_json(const char *path, const char *command, int exit_code, 
                           sinkproof_error *error) {
     json_t *envelope = json_object();
     json_object_set_new(envelope, "sinkproof", json_string(SINKPROOF_VERSION));
+    json_object_set_new(envelope, "schema", json_integer(1)); // doc/schema.json
     json_object_set_new(envelope, "command", json_string(command));
     json_object_set_new(envelope, "exit", json_integer(exit_code));
     json_object_set_new(envelope, "results", results);

@@ -59,7 +59,7 @@ typedef struct sinkproof_stopwatch {
 } sinkproof_stopwatch;
 void sinkproof_progress_share(sinkproof_stopwatch *watch, double share);
 
-// The envelope {"sinkproof": version, "command": ..., "exit": code, "results": [...],
+// The envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results": [...],
 // "machine": {...}} written to PATH ("-" is stdout); `results` is stolen.
 bool sinkproof_write_json(const char *path, const char *command, int exit_code, json_t *results,
                           sinkproof_error *error);

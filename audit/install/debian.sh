@@ -37,7 +37,7 @@ move libsinkproof0 $lib/libsinkproof.so.*
 move libsinkproof-dev usr/include/sinkproof.h $lib/libsinkproof.so $lib/libsinkproof.a $lib/pkgconfig/sinkproof.pc \
     usr/share/man/man3/sinkproof.3.gz
 mkdir -p "$work/libsinkproof-dev/usr/share/doc/libsinkproof-dev/examples"
-mv usr/share/doc/sinkproof/judge_my_kernel.* "$work/libsinkproof-dev/usr/share/doc/libsinkproof-dev/examples/"
+mv usr/share/doc/sinkproof/*.c usr/share/doc/sinkproof/*.cpp "$work/libsinkproof-dev/usr/share/doc/libsinkproof-dev/examples/"
 rm usr/share/doc/sinkproof/LICENSE
 find . -type d -empty -delete
 cd - >/dev/null

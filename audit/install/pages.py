@@ -24,7 +24,7 @@ COMMAND = re.compile(r"^  ([a-z]+) +(.*)$")
 # Words that an option takes, where its --help names them.
 WORDS = {
     "policy": "auto real-f64 f32 bf16-operands openai-bf16 hf-bf16 llama-cpp llama-cpp-flash mlx "
-              "vllm-bf16 bf16 f16".split(),
+              "vllm-bf16 onnxruntime bf16 f16".split(),
     "engine": "ref lanes fast".split(),
     "layout": "hf openai".split(),
 }

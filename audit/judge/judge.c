@@ -72,10 +72,14 @@ static void norm_token(sinkproof_part *part, size_t i, void *of) {
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
     sinkproof_point at;
     sinkproof_honest *y_d = &w->y_nd[i * d];
+    sinkproof_honest *x_d = sinkproof_part_allocate(part, d, sizeof *x_d);
     double common;
+    if (x_d == NULL) return;
+    memcpy(x_d, &w->x_nd[i * d], d * sizeof *x_d);
+    double eps = sinkproof_meant_norm(pass, &s, x_d);
     sinkproof_trace_rounding(w->point, &at);
-    sinkproof_honest_rmsnorm(&s, at, &(sinkproof_norm){d, w->scale_d, pass->config->rms_eps},
-                             &w->x_nd[i * d], y_d, &common);
+    sinkproof_honest_rmsnorm(&s, at, &(sinkproof_norm){d, w->scale_d, eps}, x_d, y_d, &common);
+    free(x_d);
     const sinkproof_piece piece = {
         .point = w->point, .offset = i * d, .count = d, .token = i, .common = common};
     sinkproof_compare(part, &piece, y_d);
@@ -84,6 +88,7 @@ static void norm_token(sinkproof_part *part, size_t i, void *of) {
 bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
                           const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
                           sinkproof_honest *y_nd) {
+    if (sinkproof_need_not(pass, point, layer, y_nd)) return true;
     double *scale_d = sinkproof_decoded(scale);
     norm_work w = {point, scale_d, x_nd, y_nd};
     bool fine = scale_d != NULL && sinkproof_each_token(pass, layer, NORMS, norm_token, &w);
@@ -143,6 +148,7 @@ static void project_block(sinkproof_part *part, size_t index, void *of) {
 
 bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
                                 const sinkproof_projection *p) {
+    if (sinkproof_need_not(pass, p->point, layer, p->y_nr)) return true;
     double *bias = p->b != NULL ? sinkproof_decoded(p->b) : NULL;
     if (p->b != NULL && bias == NULL) return false;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * p->w->rows);
@@ -165,9 +171,17 @@ bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
 typedef struct residual_work {
     sinkproof_point at;
     sinkproof_trace_point point;
+    sinkproof_joining joining;
     const sinkproof_honest *t_nd;
     sinkproof_honest *x_nd;
 } residual_work;
+
+// kept x + added t: x + t as it is meant.
+static sinkproof_honest join(sinkproof_joining how, sinkproof_honest x, sinkproof_honest t) {
+    if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_known(how.kept));
+    if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_known(how.added));
+    return sinkproof_honest_add(x, t);
+}
 
 static void add_token(sinkproof_part *part, size_t i, void *of) {
     const residual_work *w = of;
@@ -180,7 +194,7 @@ static void add_token(sinkproof_part *part, size_t i, void *of) {
     if (before == NULL) return;
     for (size_t k = 0; k < d; k++) {
         before[k] = x_d[k].mid;
-        x_d[k] = sinkproof_honest_add(x_d[k], t_d[k]);
+        x_d[k] = join(w->joining, x_d[k], t_d[k]);
     }
     sinkproof_honest_finish(&s, w->at, d, x_d);
     const sinkproof_piece piece = {
@@ -192,42 +206,60 @@ static void add_token(sinkproof_part *part, size_t i, void *of) {
 bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproof_point at,
                               sinkproof_trace_point point, const sinkproof_honest *t_nd,
                               sinkproof_honest *x_nd) {
-    residual_work w = {at, point, t_nd, x_nd};
+    const sinkproof_meaning *m = pass->meaning;
+    residual_work w = {at, point, point == SINKPROOF_TRACE_A13 ? m->after_values : m->after_experts,
+                       t_nd, x_nd};
+    if (sinkproof_need_not(pass, point, layer, x_nd)) return true;
     return sinkproof_each_token(pass, layer, NORMS, add_token, &w);
 }
 
 // ---- the pass
 
 // A pair of tables for each form of the rotation that the policy admits.
-static bool tables_of_form(sinkproof_judge_pass *pass, int form) {
+static bool tables_of_form(sinkproof_judge_pass *pass, const sinkproof_turning *turning, int form,
+                           sinkproof_honest *turns_ip[4]) {
     size_t half = pass->config->head_dim / 2;
     bool scaled = form == SINKPROOF_FORM_DEFINITION;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * half);
     const int32_t *positions = sinkproof_trace_positions(pass->trace);
     sinkproof_honest *c_ip = malloc(pass->n * half * sizeof *c_ip);
     sinkproof_honest *s_ip = malloc(pass->n * half * sizeof *s_ip);
-    pass->turns_ip[scaled ? 0 : 2] = c_ip, pass->turns_ip[scaled ? 1 : 3] = s_ip;
+    turns_ip[scaled ? 0 : 2] = c_ip, turns_ip[scaled ? 1 : 3] = s_ip;
     if (c_ip == NULL || s_ip == NULL) return false;
 #pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = 0; i < pass->n; i++)
-        (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
-            &s, pass->config, positions[i], &c_ip[i * half], &s_ip[i * half]);
+        sinkproof_meant_table(pass, turning, scaled, positions[i], &c_ip[i * half],
+                              &s_ip[i * half]);
     return true;
 }
 
-static bool rotation_tables(sinkproof_judge_pass *pass) {
+static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turning,
+                      sinkproof_honest *turns_ip[4]) {
     bool fine = true;
     for (int form = 0; sinkproof_form_name(SINKPROOF_FORM_OF_A4, form) != NULL; form++)
         if (sinkproof_policy_admits(pass->policy, SINKPROOF_FORM_OF_A4, form))
-            fine = fine && tables_of_form(pass, form);
+            fine = fine && tables_of_form(pass, turning, form, turns_ip);
     return fine;
 }
 
-sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, size_t i) {
+// Queries and keys turn alike, as it is defined: one table serves both.
+static bool rotation_tables(sinkproof_judge_pass *pass) {
+    const sinkproof_meaning *m = pass->meaning;
+    return tables_of(pass, &m->query, pass->turns_ip) &&
+           (m == &sinkproof_meant || tables_of(pass, &m->key, pass->key_turns_ip));
+}
+
+static void rotation_tables_free(sinkproof_judge_pass *pass) {
+    for (int t = 0; t < 4; t++) free(pass->turns_ip[t]);
+    for (int t = 0; t < 4; t++) free(pass->key_turns_ip[t]);
+}
+
+sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, size_t i) {
+    bool own = keys && pass->meaning != &sinkproof_meant;
     const sinkproof_honest *row[4];
-    for (int t = 0; t < 4; t++)
-        row[t] =
-            pass->turns_ip[t] != NULL ? pass->turns_ip[t] + i * (pass->config->head_dim / 2) : NULL;
+    for (int t = 0; t < 4; t++) {
+        const sinkproof_honest *table = own ? pass->key_turns_ip[t] : pass->turns_ip[t];
+        row[t] = table != NULL ? table + i * (pass->config->head_dim / 2) : NULL;
+    }
     return (sinkproof_turns){row[0], row[1], row[2], row[3]};
 }
 
@@ -266,7 +298,8 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
     sinkproof_honest *x = malloc(pass->n * c->hidden * sizeof *x);
     embedding_work embedding = {sinkproof_model_embedding(pass->model), x};
     bool fine = x != NULL && rotation_tables(pass) &&
-                sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding);
+                (sinkproof_need_not(pass, SINKPROOF_TRACE_T0, c->n_layers, x) ||
+                 sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding));
     for (size_t l = 0; fine && l < c->n_layers; l++) {
         fine = sinkproof_judge_attention(pass, l, x) && sinkproof_judge_experts(pass, l, x);
         sinkproof_judge_progress(pass, layer_work(pass));
@@ -274,7 +307,7 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
     fine = fine && unembed(pass, x);
     sinkproof_judge_progress(pass, head_work(pass));
     free(x);
-    for (int t = 0; t < 4; t++) free(pass->turns_ip[t]);
+    rotation_tables_free(pass);
     return fine;
 }
 
@@ -389,10 +422,13 @@ static bool begin_pass(sinkproof_judge_pass *pass, const sinkproof_model *model,
                                    .policy = policy,
                                    .before = sinkproof_policy_before(policy),
                                    .options = options,
+                                   .meaning = options->meaning != NULL ? options->meaning
+                                                                       : &sinkproof_meant,
                                    .n = sinkproof_trace_length(trace),
                                    .judgement = judgement,
                                    .all = 1};
-    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
+    if (options->stretch == NULL && !sinkproof_model_fits(model, policy->weights, error))
+        return false;
     sinkproof_model *kept = sinkproof_model_kept(model, policy->weights);
     if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
     pass->model = pass->kept = kept;

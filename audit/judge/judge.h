@@ -9,6 +9,7 @@
 #ifndef SINKPROOF_JUDGE_H
 #define SINKPROOF_JUDGE_H
 
+#include "audit/judge/judge_meaning.h"
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "proofs/bounds/bounds.h"
@@ -80,13 +81,38 @@ typedef struct sinkproof_judgement {
     unsigned forms_fitting[SINKPROOF_FORMED_COUNT];
 } sinkproof_judgement;
 
+// What is done with a point (judge_stretch.c): a part of the model can be judged alone.
+typedef enum sinkproof_doing {
+    SINKPROOF_JUDGED, // computed, and compared where it is traced
+    SINKPROOF_GIVEN,  // the trace's values, neither computed nor compared
+    SINKPROOF_LEFT_OUT
+} sinkproof_doing;
+
+// Points of the layers, then of what lies outside them.
+typedef struct sinkproof_stretch {
+    uint8_t doing[SINKPROOF_MAX_LAYERS + 1][SINKPROOF_TRACE_POINTS];
+} sinkproof_stretch;
+
 typedef struct sinkproof_judge_options {
     double rate;     // false alarms per tensor of the likely set and of drift
     bool end_to_end; // also run the real model from the tokens and compare
     // Called from time to time with the share of the work that is done, 1 at the end. May be NULL.
     void (*progress)(void *context, double share);
     void *context;
+    const sinkproof_meaning *meaning; // NULL: the definition
+    const sinkproof_stretch *stretch; // NULL: every point is judged
+    // Of one point the elements that are outside, 1 each; NULL: not asked for.
+    uint8_t *marks;
+    sinkproof_trace_point marked;
+    size_t marked_layer;
 } sinkproof_judge_options;
+
+// What it takes to judge `point` of `layer` alone: that point, whatever it is computed from up to
+// what is traced, and nothing else. To be called for each point of a stretch, the first time with
+// `fresh`.
+void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,
+                          const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer,
+                          bool fresh);
 
 // Judges on all processors, with the same result for any number of them.
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,

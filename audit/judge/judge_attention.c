@@ -18,6 +18,7 @@ enum { TURNED = 32 }; // tokens of a part
 typedef struct rotation {
     sinkproof_trace_point point;
     size_t heads;
+    const sinkproof_turning *turning;
     sinkproof_honest *x_nhd;
 } rotation;
 
@@ -26,13 +27,13 @@ static void rotate_token(sinkproof_part *part, size_t i, void *of) {
     const sinkproof_judge_pass *pass = part->pass;
     size_t d = pass->config->head_dim;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * r->heads * d);
-    sinkproof_turns turns = sinkproof_turns_of(pass, i);
-    sinkproof_honest *y_d = sinkproof_part_allocate(part, 3 * d, sizeof *y_d);
+    sinkproof_turns turns = sinkproof_turns_of(pass, r->point == SINKPROOF_TRACE_A4_K, i);
+    sinkproof_honest *y_d = sinkproof_part_allocate(part, 5 * d, sizeof *y_d);
     for (size_t h = 0; y_d != NULL && h < r->heads; h++) {
         size_t offset = (i * r->heads + h) * d;
         const sinkproof_piece piece = {.point = r->point, .offset = offset, .count = d, .token = i};
         sinkproof_honest *head = &r->x_nhd[offset];
-        sinkproof_honest_turn(&s, pass->config, &turns, head, y_d + d, y_d);
+        sinkproof_meant_turn(pass, &s, r->turning, &turns, head, y_d + d, y_d);
         for (size_t k = 0; k < d; k++) head[k] = y_d[k];
         sinkproof_compare(part, &piece, head);
     }
@@ -41,7 +42,9 @@ static void rotate_token(sinkproof_part *part, size_t i, void *of) {
 
 static bool rotated(sinkproof_judge_pass *pass, size_t l, sinkproof_trace_point point, size_t heads,
                     sinkproof_honest *x_nhd) {
-    rotation r = {point, heads, x_nhd};
+    bool query = point == SINKPROOF_TRACE_A4_Q;
+    rotation r = {point, heads, query ? &pass->meaning->query : &pass->meaning->key, x_nhd};
+    if (sinkproof_need_not(pass, point, l, x_nhd)) return true;
     return sinkproof_each_token(pass, l, TURNED, rotate_token, &r);
 }
 
@@ -61,14 +64,15 @@ typedef struct block {
     size_t h, first, rows, low, high;
 } block;
 
-// Query i of head h, which sees the keys [first_key, i].
+// Query i of head h, which sees the keys [first_key, first_key + seen).
 typedef struct query {
     size_t h, i, first_key, seen;
 } query;
 
 static query query_of(const sinkproof_part *part, size_t h, size_t i) {
     size_t first_key = sinkproof_first_key(part->pass->config, part->layer, i);
-    return (query){h, i, first_key, i + 1 - first_key};
+    size_t end = part->pass->meaning->sees_all ? part->pass->n : i + 1;
+    return (query){h, i, first_key, end - first_key};
 }
 
 // z_j over the visible keys: rounded and compared.
@@ -79,8 +83,7 @@ static void compare_scores(sinkproof_part *part, const sinkproof_setting *s, con
                                    .offset = (q->h * n + q->i) * n + q->first_key,
                                    .count = q->seen,
                                    .token = q->i};
-    for (size_t j = 0; j < q->seen; j++)
-        z_j[j] = sinkproof_honest_score(s, part->pass->config->head_dim, z_j[j]);
+    for (size_t j = 0; j < q->seen; j++) z_j[j] = sinkproof_meant_score(part->pass, s, z_j[j]);
     sinkproof_compare(part, &piece, z_j);
 }
 
@@ -88,7 +91,8 @@ static void compare_scores(sinkproof_part *part, const sinkproof_setting *s, con
 static void compare_masked(sinkproof_part *part, sinkproof_trace_point point, size_t row,
                            const query *q) {
     sinkproof_compare_zeros(part, point, row, q->first_key);
-    sinkproof_compare_zeros(part, point, row + q->i + 1, part->pass->n - q->i - 1);
+    size_t end = q->first_key + q->seen;
+    sinkproof_compare_zeros(part, point, row + end, part->pass->n - end);
 }
 
 // A9, the sink's weight in the last column, and A10, without it. Returns the relative variance that
@@ -145,7 +149,7 @@ static void block_products(sinkproof_part *part, const block *b, const attention
                            sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d, n = part->pass->n;
-    size_t keys = b->high - b->low, g = b->h / (c->n_heads / c->n_kv_heads);
+    size_t keys = b->high - b->low, g = sinkproof_meant_group(part->pass, b->h);
     sinkproof_setting s = sinkproof_setting_of(part->pass, c->n_heads * n * (n + 1));
     sinkproof_planes q_id =
         sinkproof_planes_of(a->q_nhd + b->first * width + b->h * d, b->rows, d, width);
@@ -171,33 +175,64 @@ static void block_weights(sinkproof_part *part, const block *b, const sinkproof_
         query q = query_of(part, b->h, b->first + r);
         sinkproof_honest *z_j = &z[r * keys + q.first_key - b->low], *p_j = &p[r * keys];
         compare_scores(part, &s, &q, z_j);
-        if (!sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, q.seen, z_j, b_i[r], a_j, &common_i[r]))
+        if (!sinkproof_meant_weights(pass, &s, q.first_key, q.seen, z_j, b_i[r], a_j, &common_i[r]))
             part->failed = true;
         else
             common_i[r] = compare_weights(part, &q, common_i[r], a_j);
         for (size_t j = b->low; j < b->high; j++)
             p_j[j - b->low] =
-                j >= q.first_key && j <= q.i
+                j >= q.first_key && j < q.first_key + q.seen
                     ? sinkproof_honest_at(&s, SINKPROOF_AT_A11_WEIGHTS, a_j[j - q.first_key])
                     : sinkproof_known(0);
+        if (pass->meaning->sink_has_value) p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
     free(a_j);
 }
 
+// The same with a running maximum and a sum in a known order: instead of what weights that were
+// divided first make, or beside it where a policy admits both.
+static void run_values(sinkproof_part *part, const block *b, const attention *a,
+                       const sinkproof_setting *s, const sinkproof_honest *z,
+                       const sinkproof_honest *b_i) {
+    const sinkproof_config *c = part->pass->config;
+    size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
+    size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
+    const sinkproof_accumulator sum =
+        sinkproof_accumulator_at(s->policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    bool alone = s->policy->forms[SINKPROOF_FORM_OF_A9] == 1u << SINKPROOF_A9_RUNNING_MAX;
+    sinkproof_honest *o_d = sinkproof_part_allocate(part, d, sizeof *o_d);
+    for (size_t r = 0; o_d != NULL && r < b->rows; r++) {
+        query q = query_of(part, b->h, b->first + r);
+        const sinkproof_flash f = {q.seen,
+                                   d,
+                                   kv_width,
+                                   &z[r * keys + q.first_key - b->low],
+                                   a->v_ngd + q.first_key * kv_width + g * d,
+                                   b_i[r]};
+        sinkproof_honest *out = a->out_nhd + (b->first + r) * width + b->h * d;
+        if (!sinkproof_honest_flash(s, &sum, &f, o_d)) part->failed = true;
+        for (size_t k = 0; !part->failed && k < d; k++)
+            out[k] = alone ? o_d[k] : sinkproof_honest_hull(out[k], o_d[k]);
+    }
+    free(o_d);
+}
+
 // A11 of the block's rows.
 static void block_values(sinkproof_part *part, const block *b, const attention *a,
-                         const sinkproof_honest *p, const double *common_i) {
+                         const sinkproof_honest *p, const sinkproof_honest *z,
+                         const sinkproof_honest *b_i, const double *common_i) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
+    size_t kv_width = c->n_kv_heads * d, g = sinkproof_meant_group(part->pass, b->h);
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * width);
     sinkproof_planes weights = sinkproof_planes_of(p, b->rows, keys, keys);
     sinkproof_planes values =
         transposed(part, a->v_ngd + b->low * kv_width + g * d, kv_width, keys);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
-        terms_i[r] = (double)(b->first + r + 1 - sinkproof_first_key(c, part->layer, b->first + r));
+        terms_i[r] =
+            (double)query_of(part, b->h, b->first + r).seen + pass->meaning->sink_has_value;
     sinkproof_honest *out = a->out_nhd + b->first * width + b->h * d;
     const sinkproof_accumulator sum =
         sinkproof_accumulator_at(s.policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
@@ -205,6 +240,7 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
         sinkproof_policy_admits(s.policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
     if (!sinkproof_honest_accumulated(&s, &sum, &weights, &values, terms_i, rescaled, out, width))
         part->failed = true;
+    if (!part->failed && rescaled && sinkproof_is_running(&sum)) run_values(part, b, a, &s, z, b_i);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
         const sinkproof_piece piece = {.point = SINKPROOF_TRACE_A11,
@@ -225,6 +261,8 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     block b = {.h = index / a->blocks, .first = index % a->blocks * QUERIES};
     b.rows = pass->n - b.first < QUERIES ? pass->n - b.first : QUERIES;
     b.low = sinkproof_first_key(pass->config, part->layer, b.first), b.high = b.first + b.rows;
+    if (pass->meaning->sink_has_value) b.low = 0;
+    if (pass->meaning->sees_all) b.high = pass->n;
     size_t keys = b.high - b.low;
     sinkproof_honest *z = sinkproof_part_allocate(part, b.rows * keys, sizeof *z);
     sinkproof_honest *p = sinkproof_part_allocate(part, b.rows * keys, sizeof *p);
@@ -232,7 +270,8 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     double common_i[QUERIES];
     if (!part->failed) block_products(part, &b, a, z, b_i);
     if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
-    if (!part->failed) block_values(part, &b, a, p, common_i);
+    bool further = sinkproof_doing_of(pass, SINKPROOF_TRACE_A11, part->layer) != SINKPROOF_LEFT_OUT;
+    if (!part->failed && further) block_values(part, &b, a, p, z, b_i, common_i);
     free(z);
     free(p);
 }
@@ -252,12 +291,20 @@ static bool heads(sinkproof_judge_pass *pass, size_t l, const sinkproof_layer *l
     read_heads(pass, SINKPROOF_AT_A5_K, narrow, k_ngd);
     read_heads(pass, SINKPROOF_AT_A11_V, narrow, v_ngd);
     attention a = {layer, q_nhd, k_ngd, v_ngd, out_nhd, (pass->n + QUERIES - 1) / QUERIES};
+    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A11)) {
+        sinkproof_need_not(pass, SINKPROOF_TRACE_A11, l, out_nhd);
+        return true;
+    }
     return sinkproof_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
 }
 
 bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
     const sinkproof_config *c = pass->config;
     size_t n = pass->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
+    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_A1, SINKPROOF_TRACE_A13)) {
+        sinkproof_need_not(pass, SINKPROOF_TRACE_A13, l, x_nd);
+        return true;
+    }
     sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     sinkproof_honest *t = malloc(n * c->hidden * sizeof *t), *q = malloc(n * wide * sizeof *q);
     sinkproof_honest *k = malloc(n * narrow * sizeof *k), *v = malloc(n * narrow * sizeof *v);

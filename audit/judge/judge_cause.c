@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // What one change of the policy explains: known mistakes and known freedoms, tried on what fails.
-#include "audit/judge/ruling.h"
+#include "audit/judge/judge_cause.h"
 
 #include <stdio.h>
 #include <string.h>

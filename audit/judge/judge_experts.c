@@ -82,36 +82,70 @@ static void activate(sinkproof_part *part, size_t count, const size_t *q,
     size_t inter = c->inter;
     sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen * inter);
     for (size_t r = 0; r < count; r++) {
-        for (size_t i = 0; i < inter; i++) {
-            const sinkproof_honest *pair = &up[r * 2 * inter + 2 * i];
-            z[r * inter + i] = sinkproof_honest_swiglu(&s, c, pair[0], pair[1]);
-        }
+        sinkproof_meant_activations(part->pass, &s, &up[r * 2 * inter], &z[r * inter]);
         const sinkproof_expert_rows rows = {.rows = inter, .q = q};
         compare_slot(part, &rows, r, SINKPROOF_TRACE_M8, &z[r * inter]);
     }
+}
+
+// Rows of slots as a stretch of the model finds them: the trace's, or nothing that anybody needs.
+static void take_slots(const sinkproof_part *part, sinkproof_trace_point point, size_t count,
+                       const size_t *q, size_t width, sinkproof_honest *y) {
+    const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
+    bool given = sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_GIVEN;
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < width; i++)
+            y[r * width + i] =
+                sinkproof_known(given ? sinkproof_tensor_value(tensor, q[r] * width + i) : 0);
+}
+
+static bool project_up(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
+                       const size_t *q, const sinkproof_honest *x, sinkproof_honest *up) {
+    const sinkproof_config *c = part->pass->config;
+    const sinkproof_expert_rows rows = {e, 0, 2 * c->inter, true, q};
+    if (q != NULL &&
+        !sinkproof_any_judged(part->pass, part->layer, SINKPROOF_TRACE_M5, SINKPROOF_TRACE_M6)) {
+        take_slots(part, SINKPROOF_TRACE_M6, count, q, 2 * c->inter, up);
+        return true;
+    }
+    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen);
+    sinkproof_planes planes = sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &layer->w_up, x, count);
+    bool fine = sinkproof_expert_map(part, layer, &rows, &planes, up, 2 * c->inter);
+    sinkproof_planes_free(&planes);
+    return fine;
+}
+
+static bool project_down(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
+                         const size_t *q, const sinkproof_honest *z, sinkproof_honest *d) {
+    const sinkproof_config *c = part->pass->config;
+    const sinkproof_expert_rows rows = {e, 0, c->hidden, false, q};
+    if (q != NULL &&
+        !sinkproof_any_judged(part->pass, part->layer, SINKPROOF_TRACE_M9, SINKPROOF_TRACE_M10)) {
+        take_slots(part, SINKPROOF_TRACE_M10, count, q, c->hidden, d);
+        return true;
+    }
+    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen);
+    sinkproof_planes planes =
+        sinkproof_operands_of(&s, SINKPROOF_AT_M9_IN, &layer->w_down, z, count);
+    bool fine = sinkproof_expert_map(part, layer, &rows, &planes, d, c->hidden);
+    sinkproof_planes_free(&planes);
+    return fine;
 }
 
 // M5 to M10 of expert e on x[count, hidden]: d[count, hidden]. q as above.
 static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
                          const size_t *q, const sinkproof_honest *x, sinkproof_honest *d) {
     const sinkproof_config *c = part->pass->config;
-    size_t hidden = c->hidden, inter = c->inter;
+    size_t inter = c->inter;
     sinkproof_honest *up = sinkproof_part_allocate(part, count * 2 * inter, sizeof *up);
     sinkproof_honest *z = sinkproof_part_allocate(part, count * inter, sizeof *z);
-    bool fine = up != NULL && z != NULL;
-    if (fine) {
-        const sinkproof_expert_rows first = {e, 0, 2 * inter, true, q};
-        const sinkproof_expert_rows second = {e, 0, hidden, false, q};
-        sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen);
-        sinkproof_planes planes =
-            sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &layer->w_up, x, count);
-        fine = sinkproof_expert_map(part, layer, &first, &planes, up, 2 * inter);
-        sinkproof_planes_free(&planes);
-        if (fine) activate(part, count, q, up, z);
-        planes = sinkproof_operands_of(&s, SINKPROOF_AT_M9_IN, &layer->w_down, z, count);
-        fine = fine && sinkproof_expert_map(part, layer, &second, &planes, d, hidden);
-        sinkproof_planes_free(&planes);
-    }
+    bool fine = up != NULL && z != NULL && project_up(part, layer, e, count, q, x, up);
+    if (fine && q != NULL &&
+        sinkproof_doing_of(part->pass, SINKPROOF_TRACE_M8, part->layer) != SINKPROOF_JUDGED)
+        take_slots(part, SINKPROOF_TRACE_M8, count, q, inter, z);
+    else if (fine)
+        activate(part, count, q, up, z);
+    fine = fine && project_down(part, layer, e, count, q, z, d);
     free(up);
     free(z);
     return fine;
@@ -148,9 +182,7 @@ bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
     const sinkproof_judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * k);
-    if (!sinkproof_honest_expert_weights(&s, pass->config->n_experts, g_e, k, choice->expert, w_k,
-                                         common))
-        part->failed = true;
+    if (!sinkproof_meant_shares(pass, &s, g_e, k, choice->expert, w_k, common)) part->failed = true;
     return !part->failed;
 }
 
@@ -185,10 +217,18 @@ static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
 
 // ---- M11
 
+static sinkproof_honest mixed_by(sinkproof_mixing mixed, size_t k, const sinkproof_honest *w_k,
+                                 size_t slot) {
+    if (mixed == SINKPROOF_MIXED_EVENLY) return sinkproof_known(1 / (double)k);
+    if (mixed == SINKPROOF_MIXED_BY_ONES) return sinkproof_known(1);
+    return w_k[mixed == SINKPROOF_MIXED_BACKWARDS ? k - 1 - slot : slot];
+}
+
 static void mix_row(const sinkproof_judge_pass *pass, const sinkproof_choice *choice,
                     const sinkproof_honest *w_k, const sinkproof_honest *d_kh,
                     sinkproof_honest *out_h) {
     const sinkproof_config *c = pass->config;
+    const sinkproof_meaning *meant = pass->meaning;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * c->hidden);
     size_t order[SINKPROOF_MAX_CHOSEN];
     for (size_t a = 0; a < c->n_chosen; a++) { // ascending expert: insertion sort of a handful
@@ -199,9 +239,16 @@ static void mix_row(const sinkproof_judge_pass *pass, const sinkproof_choice *ch
     }
     for (size_t h = 0; h < c->hidden; h++) {
         sinkproof_honest w[SINKPROOF_MAX_CHOSEN], d[SINKPROOF_MAX_CHOSEN];
-        for (size_t a = 0; a < c->n_chosen; a++)
-            w[a] = w_k[order[a]], d[a] = d_kh[order[a] * c->hidden + h];
-        out_h[h] = sinkproof_honest_mixture(&s, c->n_chosen, w, d);
+        size_t count = 0;
+        for (size_t a = 0; a < c->n_chosen; a++) {
+            if (order[a] + meant->slots_left_out >= c->n_chosen) continue;
+            w[count] = mixed_by(meant->mixed, c->n_chosen, w_k, order[a]);
+            d[count++] = d_kh[order[a] * c->hidden + h];
+        }
+        out_h[h] = sinkproof_honest_mixture(&s, count, w, d);
+        if (meant->mixture_times == 1) continue;
+        out_h[h] = sinkproof_honest_mul(out_h[h], sinkproof_known(meant->mixture_times));
+        out_h[h] = sinkproof_honest_at(&s, SINKPROOF_AT_M11, sinkproof_honest_inside(&s, out_h[h]));
     }
 }
 
@@ -396,6 +443,12 @@ static void mix_token(sinkproof_part *part, size_t i, void *of) {
         &m->m_nd[i * hidden]);
 }
 
+// The experts themselves need not be computed.
+static bool given_outputs(const sinkproof_judge_pass *pass, size_t l, sinkproof_honest *d_qh) {
+    return !sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M5, SINKPROOF_TRACE_M10) &&
+           sinkproof_need_not(pass, SINKPROOF_TRACE_M10, l, d_qh);
+}
+
 // M4 to M11.
 static bool mix(sinkproof_judge_pass *pass, size_t l, mixture *m) {
     size_t n = pass->n, k = pass->config->n_chosen, hidden = pass->config->hidden;
@@ -403,16 +456,31 @@ static bool mix(sinkproof_judge_pass *pass, size_t l, mixture *m) {
     m->d_qh = malloc(n * k * hidden * sizeof *m->d_qh);
     bool fine = m->w_nk != NULL && m->d_qh != NULL &&
                 sinkproof_in_parts(pass, l, n, weigh_token, m) &&
-                sinkproof_in_parts(pass, l, pass->config->n_experts, known_expert, m) &&
+                (given_outputs(pass, l, m->d_qh) ||
+                 sinkproof_in_parts(pass, l, pass->config->n_experts, known_expert, m)) &&
                 sinkproof_in_parts(pass, l, n, mix_token, m);
     free(m->w_nk);
     free(m->d_qh);
     return fine;
 }
 
+// M3 to M12 of what the router's logits are g_ne.
+static bool judge_chosen(sinkproof_judge_pass *pass, size_t l, mixture *m,
+                         sinkproof_routing *routing_n, sinkproof_honest *x_nd) {
+    bool beyond = sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M3, SINKPROOF_TRACE_M11);
+    return (!beyond ||
+            (sinkproof_judge_routing(pass, l, m->g_ne, m->t_nd, routing_n) && mix(pass, l, m))) &&
+           (beyond || sinkproof_need_not(pass, SINKPROOF_TRACE_M11, l, m->m_nd)) &&
+           sinkproof_judge_residual(pass, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, m->m_nd, x_nd);
+}
+
 bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
     const sinkproof_config *c = pass->config;
     size_t n = pass->n;
+    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M1, SINKPROOF_TRACE_M12)) {
+        sinkproof_need_not(pass, SINKPROOF_TRACE_M12, l, x_nd);
+        return true;
+    }
     sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     sinkproof_honest *t = malloc(n * c->hidden * sizeof *t);
     sinkproof_honest *g = malloc(n * c->n_experts * sizeof *g);
@@ -421,12 +489,10 @@ bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_hon
     const sinkproof_projection m2 = {
         SINKPROOF_AT_M2, SINKPROOF_TRACE_M2, &layer.w_router, &layer.b_router, t, g};
     mixture m = {.layer = layer, .t_nd = t, .g_ne = g, .routing_n = routing, .m_nd = m_nd};
-    bool fine =
-        t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
-        sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, &layer.mlp_norm, x_nd, t) &&
-        sinkproof_judge_projection(pass, l, &m2) &&
-        sinkproof_judge_routing(pass, l, g, t, routing) && mix(pass, l, &m) &&
-        sinkproof_judge_residual(pass, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, m_nd, x_nd);
+    bool fine = t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
+                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, &layer.mlp_norm, x_nd, t) &&
+                sinkproof_judge_projection(pass, l, &m2) &&
+                judge_chosen(pass, l, &m, routing, x_nd);
     sinkproof_routing_free(routing, n);
     free(t);
     free(g);

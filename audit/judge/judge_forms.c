@@ -49,8 +49,9 @@ static bool judge_form(questions *q, sinkproof_formed stage, int form, bool *fit
                        sinkproof_error *error) {
     sinkproof_policy policy = *q->declared;
     sinkproof_judgement j;
-    sinkproof_judge_options how = {q->options->rate, false,
-                                   q->options->progress != NULL ? show_share : NULL, q};
+    sinkproof_judge_options how = {.rate = q->options->rate,
+                                   .progress = q->options->progress != NULL ? show_share : NULL,
+                                   .context = q};
     policy.forms[stage] = 1u << form;
     if (!sinkproof_judge(q->model, q->trace, &policy, &how, &j, error)) return false;
     *fits = j.verdict <= SINKPROOF_VERDICT_WITHIN;

@@ -16,11 +16,13 @@ typedef struct sinkproof_judge_pass {
     const sinkproof_policy *policy;
     sinkproof_policy before; // the same without the roundings that a next operation may come before
     const sinkproof_judge_options *options;
+    const sinkproof_meaning *meaning;
     size_t n; // tokens
     sinkproof_judgement *judgement;
     sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not compared yet
     int32_t *chosen;                    // [layers][n][k]: the judgement's
     sinkproof_honest *turns_ip[4];      // rotation tables [n, head_dim / 2]; NULL: another form
+    sinkproof_honest *key_turns_ip[4];  // the same for keys, where they are meant to turn otherwise
     double done, all;                   // work, for progress
 } sinkproof_judge_pass;
 
@@ -88,8 +90,47 @@ sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
 
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
 
-// The rotation tables of token i.
-sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, size_t i);
+// The rotation tables of token i, for queries or for keys.
+sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, size_t i);
+
+// ---- a stretch of the model (judge_stretch.c)
+
+sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                                   size_t layer);
+// Whether one of the points [first, last] of a layer is judged.
+bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
+                          sinkproof_trace_point first, sinkproof_trace_point last);
+// True: the point need not be computed, and where it is given x holds the trace's values.
+bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                        sinkproof_honest *x);
+
+// ---- operations as they are meant (judge_meaning.c)
+
+// The norm's epsilon for the row x_d, which may be changed.
+double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                            sinkproof_honest *x_d);
+// scaled: the concentration is in the table.
+void sinkproof_meant_table(const sinkproof_judge_pass *pass, const sinkproof_turning *turning,
+                           bool scaled, double position, sinkproof_honest *c_p,
+                           sinkproof_honest *s_p);
+// work_d has room for 4 head_dim.
+void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                          const sinkproof_turning *turning, const sinkproof_turns *turns,
+                          const sinkproof_honest *x_d, sinkproof_honest *work_d,
+                          sinkproof_honest *y_d);
+size_t sinkproof_meant_group(const sinkproof_judge_pass *pass, size_t h);
+sinkproof_honest sinkproof_meant_score(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                                       sinkproof_honest product);
+// The weights of keys [first_key, first_key + n) and of the sink, as sinkproof_honest_softmax.
+bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                             size_t first_key, size_t n, const sinkproof_honest *z_j,
+                             sinkproof_honest b, sinkproof_honest *a_j, double *common);
+bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                            const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                            sinkproof_honest *w_k, double *common);
+// Activations of a row of 2 inter.
+void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                                 const sinkproof_honest *up, sinkproof_honest *z_f);
 
 // The setting for a tensor of so many elements.
 sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements);

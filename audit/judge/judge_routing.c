@@ -179,6 +179,27 @@ static void find_choices(sinkproof_part *part, search *s, const sinkproof_layer 
 
 // ---- a selection that the trace holds
 
+// How many experts come before e, by the emulation: largest logit first, or as it is meant.
+static size_t rank_of(const search *s, size_t e) {
+    sinkproof_selection selection = s->pass->meaning->selection;
+    size_t rank = 0;
+    for (size_t o = 0; o < s->experts; o++) {
+        double a = s->g_e[o].mid, b = s->g_e[e].mid;
+        if (selection == SINKPROOF_SELECT_ABSOLUTE) a = fabs(a), b = fabs(b);
+        if (selection == SINKPROOF_SELECT_SMALLEST) a = -a, b = -b;
+        rank += a > b || (a == b && o < e);
+    }
+    return rank;
+}
+
+// Whether an engine that is meant to select otherwise would choose expert e.
+static bool is_meant(const search *s, size_t e) {
+    size_t rank = rank_of(s, e), k = s->k;
+    if (s->pass->meaning->selection == SINKPROOF_SELECT_SHIFTED) return rank >= 1 && rank <= k;
+    if (s->pass->meaning->selection == SINKPROOF_SELECT_RUNNER_UP) return rank + 1 < k || rank == k;
+    return rank < k;
+}
+
 // It is honest when no rejected expert certainly beats a chosen one. When every expert may be among
 // the largest, nothing could be refused.
 static void check_selection(sinkproof_part *part, const search *s, size_t token,
@@ -190,7 +211,10 @@ static void check_selection(sinkproof_part *part, const search *s, size_t token,
             if (!is_among(chosen_k, s->k, e)) best_other = fmax(best_other, s->g_e[e].lo);
         // As a set: the chosen expert itself, or no expert where a better one was passed over.
         sinkproof_honest set = sinkproof_known(chosen_k[slot]);
-        if (!(s->g_e[chosen_k[slot]].hi >= best_other)) set = sinkproof_known(-1);
+        bool defined = s->pass->meaning->selection == SINKPROOF_SELECT_LARGEST;
+        bool allowed =
+            defined ? s->g_e[chosen_k[slot]].hi >= best_other : is_meant(s, (size_t)chosen_k[slot]);
+        if (!allowed) set = sinkproof_known(-1);
         if (open) set = sinkproof_unknown(chosen_k[slot]);
         sinkproof_compare(part,
                           &(sinkproof_piece){.point = SINKPROOF_TRACE_M3,

@@ -167,6 +167,34 @@ static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece 
     if (piece->apart != 0) v[together] = sinkproof_tensor_value(tensor, piece->apart);
 }
 
+static void mark_outside(const sinkproof_part *part, const sinkproof_piece *piece, const double *v,
+                         const sinkproof_honest *x) {
+    const sinkproof_judge_options *o = part->pass->options;
+    if (o->marks == NULL || o->marked != piece->point) return;
+    if (sinkproof_trace_point_is_layered(piece->point) && o->marked_layer != part->layer) return;
+    for (size_t i = 0; i < piece->count; i++)
+        if (!is_open_nan(v[i], &x[i]) && !(v[i] >= x[i].lo && v[i] <= x[i].hi))
+            o->marks[place_of(piece, i)] = 1;
+}
+
+// A piece of v whose sets are x, which are stored in the trace's format first.
+static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
+                          const sinkproof_tensor *tensor, const double *v, sinkproof_honest *x,
+                          sinkproof_point_report *report) {
+    const sinkproof_judge_pass *pass = part->pass;
+    sinkproof_format format = sinkproof_trace_format(tensor->dtype);
+    sinkproof_honest_store(format, piece->count, x);
+    for (size_t i = 0; i < piece->count; i++)
+        compare_element(report, format, place_of(piece, i), v[i], &x[i]);
+    mark_outside(part, piece, v, x);
+    if (is_undecided(piece, x)) report->undecided += piece->count;
+    // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
+    if (pass->policy->inside == SINKPROOF_F32 &&
+        errors_are_independent(pass, piece->point, part->layer))
+        sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
+                            (double)piece->token / (double)pass->n);
+}
+
 bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
@@ -174,11 +202,12 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
     for (size_t i = 0; open && tensor == NULL && i < piece->count; i++)
         x[i] = sinkproof_read_of_untraced(pass, piece->point, x[i]);
     if (tensor == NULL || piece->count == 0) return false;
-    sinkproof_point_report *report = report_of(part, piece->point);
+    bool judged = sinkproof_doing_of(pass, piece->point, part->layer) == SINKPROOF_JUDGED;
+    sinkproof_point_report *report = judged ? report_of(part, piece->point) : NULL;
     double *v = sinkproof_part_allocate(part, piece->count, sizeof *v);
     sinkproof_honest *unrounded =
         open ? sinkproof_part_allocate(part, piece->count, sizeof *unrounded) : NULL;
-    if (report == NULL || v == NULL || (open && unrounded == NULL)) {
+    if ((judged && report == NULL) || v == NULL || (open && unrounded == NULL)) {
         free(v);
         free(unrounded);
         return false;
@@ -187,17 +216,8 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
         unrounded[i] = x[i];
         x[i] = sinkproof_after_rounding(pass, piece->point, x[i]);
     }
-    sinkproof_format format = sinkproof_trace_format(tensor->dtype);
     engine_values(tensor, piece, v);
-    sinkproof_honest_store(format, piece->count, x);
-    for (size_t i = 0; i < piece->count; i++)
-        compare_element(report, format, place_of(piece, i), v[i], &x[i]);
-    if (is_undecided(piece, x)) report->undecided += piece->count;
-    // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
-    if (pass->policy->inside == SINKPROOF_F32 &&
-        errors_are_independent(pass, piece->point, part->layer))
-        sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
-                            (double)piece->token / (double)pass->n);
+    if (judged) compare_piece(part, piece, tensor, v, x, report);
     for (size_t i = 0; i < piece->count; i++)
         x[i] = isnan(v[i]) ? sinkproof_unknown(v[i])
                : open      ? sinkproof_read_of(pass, piece->point, v[i], unrounded[i])
@@ -211,6 +231,7 @@ void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, 
                              size_t count) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
     if (tensor == NULL || count == 0) return;
+    if (sinkproof_doing_of(part->pass, point, part->layer) != SINKPROOF_JUDGED) return;
     sinkproof_point_report *report = report_of(part, point);
     enum { AT_ONCE = 256 };
     double v[AT_ONCE];
@@ -223,8 +244,9 @@ void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, 
         report->widths.total += zeros, report->widths.counts[0] += zeros;
         for (size_t i = zeros; i < some; i++) {
             sinkproof_honest zero = sinkproof_known(0);
-            compare_element(report, sinkproof_trace_format(tensor->dtype), offset + done + i, v[i],
-                            &zero);
+            const sinkproof_piece one = {.point = point, .offset = offset + done + i, .count = 1};
+            compare_element(report, sinkproof_trace_format(tensor->dtype), one.offset, v[i], &zero);
+            mark_outside(part, &one, &v[i], &zero);
         }
     }
 }

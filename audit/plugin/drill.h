@@ -100,6 +100,10 @@ typedef struct sinkproof_arrays {
     float *weight[SINKPROOF_SLOTS];
 } sinkproof_arrays;
 
+// The most that the arrays of a case may take: more is not served.
+enum { SINKPROOF_CALL_BYTES = 1 << 29 };
+size_t sinkproof_case_bytes(const sinkproof_case *c, const sinkproof_config *base);
+
 // What goes in, numbers of the policy's formats; what comes out is NaN. To be freed.
 bool sinkproof_arrays_make(const sinkproof_case *c, const sinkproof_config *base,
                            const sinkproof_policy *policy, sinkproof_arrays *a,

@@ -19,6 +19,7 @@ static bool call_case(const sinkproof_driver *d, const sinkproof_case *c, made *
                       sinkproof_error *error) {
     sinkproof_error said = {{0}};
     *m = (made){.judged = true};
+    if (sinkproof_case_bytes(c, &d->config) > SINKPROOF_CALL_BYTES) return true; // not served
     if (!sinkproof_arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
     sinkproof_call_end end = sinkproof_case_call(d->worker, c, &m->a, &said);
     m->out.served = end != SINKPROOF_CALL_NOT_SERVED;

@@ -294,6 +294,21 @@ size_t sinkproof_weight_shape(const sinkproof_config *config, sinkproof_slot slo
     return rank;
 }
 
+size_t sinkproof_case_bytes(const sinkproof_case *c, const sinkproof_config *base) {
+    const sinkproof_stage_row *s = c->stage;
+    sinkproof_arrays a = {.config = sinkproof_case_config(c, base), .n = c->n};
+    size_t count = 0;
+    for (size_t i = 0; i < s->n_from; i++) count += sinkproof_point_elements(&a, s->from[i]);
+    for (size_t i = 0; i < s->n_to; i++) count += sinkproof_point_elements(&a, s->to[i]);
+    for (size_t i = 0; i < s->n_weights; i++) {
+        size_t shape[SINKPROOF_RANK], elements = 1;
+        size_t rank = sinkproof_weight_shape(&a.config, s->weights[i], shape);
+        for (size_t d = 0; d < rank; d++) elements *= shape[d];
+        count += elements;
+    }
+    return count * sizeof(float);
+}
+
 static bool make_point(sinkproof_arrays *a, sinkproof_trace_point point) {
     size_t count = sinkproof_point_elements(a, point);
     a->point[point] = malloc(count * sizeof *a->point[point]);

@@ -22,7 +22,7 @@ static const size_t ratios[][2] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {8, 1},  {2, 
                                    {4, 2}, {6, 2}, {8, 2}, {5, 5}, {12, 4}, {16, 2}};
 static const size_t routes[][2] = {{1, 1}, {2, 1}, {3, 2}, {5, 4}, {8, 4}, {32, 4}, {17, 8}};
 static const size_t chunks[] = {1, 7, 16, 17};
-enum { DRAWS = 40 };
+enum { DRAWS = 32 };
 
 // A plan as it grows.
 typedef struct planner {
@@ -101,7 +101,7 @@ static void over_keys(planner *p) {
 }
 
 static void over_sinks(planner *p) {
-    static const size_t beside[] = {1, 17, 65};
+    static const size_t beside[] = {1, 33};
     for (int s = 0; s < SINKPROOF_SINK_PLACES; s++)
         for (size_t i = 0; i < COUNT(beside); i++)
             for (size_t w = 0; w < 2; w++) {
@@ -168,7 +168,7 @@ static void drawn(planner *p) {
         sinkproof_case c = *p->base;
         size_t ratio = sinkproof_draw_from_to(&p->state, 0, COUNT(ratios) - 1);
         size_t route = sinkproof_draw_from_to(&p->state, 0, COUNT(routes) - 1);
-        c.n = sinkproof_draw_from_to(&p->state, 1, 140);
+        c.n = sinkproof_draw_from_to(&p->state, 1, 100);
         c.heads = ratios[ratio][0];
         c.kv = ratios[ratio][1];
         c.dim = ANY(p, dims);

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { ARRAYS = 12, GUARD = 256, STAGES = 64, NAMED = 64 };
-static const size_t region_bytes = (size_t)1 << 32; // address space, until it is written
+static const size_t region_bytes = 2 * (size_t)SINKPROOF_CALL_BYTES; // as it is written, not before
 
 // An array of a call, and where its numbers lie in the region.
 typedef struct wire_array {

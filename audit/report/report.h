@@ -6,7 +6,7 @@
 #ifndef SINKPROOF_REPORT_H
 #define SINKPROOF_REPORT_H
 
-#include "audit/judge/ruling.h"
+#include "audit/face/ruling.h"
 
 typedef struct sinkproof_page_trial {
     const char *name; // the trace's path, as it was given

@@ -12,7 +12,7 @@
 // of a sum in the narrow format, n u wide, and where n u reaches 1 nothing is known. Its roundings
 // are not centred (what is below half a step of the running sum is lost, every time), so no odds
 // are claimed: the likely set is the worst case.
-#include "proofs/bounds/bounds.h"
+#include "proofs/bounds/running.h"
 
 #include "ref/operands.h"
 
@@ -46,35 +46,62 @@ sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
 
 // ---- a known order
 
-typedef struct span {
-    double lo, hi, mid;
-} span;
+static const sinkproof_honest anything = {-INFINITY, INFINITY, -INFINITY, INFINITY, 0, 0, 0, 0, 0};
 
 //> bound.accumulator
 // The format inside may round or not: the hull of both.
-static span inside(sinkproof_format format, span x) {
-    return (span){fmin(x.lo, sinkproof_round(format, x.lo)),
-                  fmax(x.hi, sinkproof_round(format, x.hi)), x.mid};
+static sinkproof_span inside(const sinkproof_setting *s, sinkproof_span x) {
+    sinkproof_format format = s->policy->inside;
+    return (sinkproof_span){fmin(x.lo, sinkproof_round(format, x.lo)),
+                            fmax(x.hi, sinkproof_round(format, x.hi)), x.mid};
 }
 
-static span rounded(sinkproof_rounding at, span x) {
-    span y = {sinkproof_round(at.format, x.lo), sinkproof_round(at.format, x.hi),
-              sinkproof_round(at.format, x.mid)};
-    return at.optional ? (span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
+static sinkproof_span rounded(sinkproof_rounding at, sinkproof_span x) {
+    sinkproof_span y = {sinkproof_round(at.format, x.lo), sinkproof_round(at.format, x.hi),
+                        sinkproof_round(at.format, x.mid)};
+    return at.optional ? (sinkproof_span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
 }
 
-// One that may be lost: below the smallest normal number.
-static span flushed(double tiny, span x) {
+// What is below the smallest normal number may be lost.
+static sinkproof_span flushed(double tiny, sinkproof_span x) {
     bool may = (x.lo < tiny && x.hi > -tiny) && (x.lo != 0 || x.hi != 0);
-    return may ? (span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;
+    return may ? (sinkproof_span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;
 }
 
-static span plus(const sinkproof_accumulator *a, const sinkproof_setting *s, span sum, span term) {
-    span exact = {sinkproof_add_down(sum.lo, term.lo), sinkproof_add_up(sum.hi, term.hi),
-                  sum.mid + term.mid};
-    return flushed(sinkproof_flushed_below(s), rounded(a->acc, inside(s->policy->inside, exact)));
+sinkproof_span sinkproof_running_plus(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                      sinkproof_span sum, sinkproof_span term) {
+    sinkproof_span exact = {sinkproof_add_down(sum.lo, term.lo), sinkproof_add_up(sum.hi, term.hi),
+                            sum.mid + term.mid};
+    return flushed(sinkproof_flushed_below(s), rounded(a->acc, inside(s, exact)));
 }
 //< bound.accumulator
+
+static sinkproof_span times(const sinkproof_setting *s, sinkproof_rounding at, sinkproof_span x,
+                            sinkproof_span y) {
+    double tiny = sinkproof_flushed_below(s);
+    sinkproof_honest p =
+        sinkproof_honest_mul((sinkproof_honest){.lo = x.lo, .hi = x.hi, .mid = x.mid},
+                             (sinkproof_honest){.lo = y.lo, .hi = y.hi, .mid = y.mid});
+    bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
+    return flushed(read_as_zero ? INFINITY : tiny,
+                   rounded(at, inside(s, (sinkproof_span){p.lo, p.hi, p.mid})));
+}
+
+sinkproof_span sinkproof_running_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                         sinkproof_span x, sinkproof_span y) {
+    return times(s, a->term, x, y);
+}
+
+sinkproof_span sinkproof_running_scaled(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                        sinkproof_span sum, sinkproof_span x) {
+    return times(s, a->acc, sum, x);
+}
+
+sinkproof_honest sinkproof_running_set(sinkproof_span sum) {
+    if (!isfinite(sum.lo) || !isfinite(sum.hi)) return anything;
+    double width = sum.hi - sum.lo, var = width * width / 4;
+    return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
+}
 
 // What a sum meets: x_k and y_k, each within its radius (NULL: known).
 typedef struct factors {
@@ -82,35 +109,24 @@ typedef struct factors {
     size_t n;
 } factors;
 
-static sinkproof_honest factor(const double *x, const double *off, size_t k) {
+static sinkproof_span factor(const double *x, const double *off, size_t k) {
     double r = off != NULL ? off[k] : 0;
-    return (sinkproof_honest){
-        .lo = sinkproof_add_down(x[k], -r), .hi = sinkproof_add_up(x[k], r), .mid = x[k]};
-}
-
-static span product(const sinkproof_accumulator *a, const sinkproof_setting *s, const factors *f,
-                    size_t k) {
-    double tiny = sinkproof_flushed_below(s);
-    sinkproof_honest x = factor(f->x, f->x_off, k), y = factor(f->y, f->y_off, k);
-    sinkproof_honest p = sinkproof_honest_mul(x, y);
-    bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
-    span term = rounded(a->term, inside(s->policy->inside, (span){p.lo, p.hi, p.mid}));
-    return flushed(read_as_zero ? INFINITY : tiny, term);
+    return (sinkproof_span){sinkproof_add_down(x[k], -r), sinkproof_add_up(x[k], r), x[k]};
 }
 
 static sinkproof_honest run(const sinkproof_accumulator *a, const sinkproof_setting *s,
                             const factors *f) {
     size_t together = a->together > 0 ? a->together : f->n;
-    span sum = {0, 0, 0};
+    sinkproof_span sum = {0, 0, 0};
     for (size_t first = 0; first < f->n; first += together) {
-        span part = {0, 0, 0};
-        for (size_t k = first; k < f->n && k < first + together; k++)
-            part = plus(a, s, part, product(a, s, f, k));
-        sum = together < f->n ? plus(a, s, sum, part) : part;
+        sinkproof_span part = {0, 0, 0};
+        for (size_t k = first; k < f->n && k < first + together; k++) {
+            sinkproof_span x = factor(f->x, f->x_off, k), y = factor(f->y, f->y_off, k);
+            part = sinkproof_running_plus(s, a, part, sinkproof_running_product(s, a, x, y));
+        }
+        sum = together < f->n ? sinkproof_running_plus(s, a, sum, part) : part;
     }
-    if (!isfinite(sum.lo) || !isfinite(sum.hi)) sum = (span){-INFINITY, INFINITY, 0};
-    double width = sum.hi - sum.lo, var = width < INFINITY ? width * width / 4 : 0;
-    return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
+    return sinkproof_running_set(sum);
 }
 
 static const double *row_of(const double *plane, size_t row, size_t cols) {
@@ -152,8 +168,6 @@ static void run_products(const sinkproof_setting *s, const sinkproof_accumulator
             out[i * out_stride + r] = run(a, s, &f);
         }
 }
-
-static const sinkproof_honest anything = {-INFINITY, INFINITY, -INFINITY, INFINITY, 0, 0, 0, 0, 0};
 
 // Before it is divided by its weights' sum, a sum of n weighted values may be n times the largest.
 // Beyond the accumulator's largest number nothing is known.

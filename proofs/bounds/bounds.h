@@ -120,6 +120,18 @@ SINKPROOF_CHECKED bool sinkproof_honest_accumulated(const sinkproof_setting *s,
                                                     const double *terms_i, bool rescaled,
                                                     sinkproof_honest *out, size_t out_stride);
 
+// flash.c: weighted values under a running maximum, with such a sum in a known order. n visible
+// keys of scores z_j and values v_jd [n, dim], rows v_stride apart, and the sink's logit b: o_d
+// [dim].
+typedef struct sinkproof_flash {
+    size_t n, dim, v_stride;
+    const sinkproof_honest *z_j, *v_jd;
+    sinkproof_honest b;
+} sinkproof_flash;
+SINKPROOF_CHECKED bool sinkproof_honest_flash(const sinkproof_setting *s,
+                                              const sinkproof_accumulator *a,
+                                              const sinkproof_flash *f, sinkproof_honest *o_d);
+
 // sinkproof_linear_sums_of with such sums.
 sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_accumulator *a,

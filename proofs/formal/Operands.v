@@ -102,7 +102,10 @@ Fixpoint running (step : nat -> R -> R) (n : nat) : R :=
   | S k => step k (running step k)
   end.
 
-Lemma running_between (low step high : nat -> R -> R) (n : nat) :
+(*> bound.accumulator *)
+(* Any steps: what each makes of the sum so far lies between two that are monotone. A sum that is
+   rescaled and rounded before it goes on is one with more steps. *)
+Theorem bound_accumulator_steps (low step high : nat -> R -> R) (n : nat) :
   (forall k, monotone (low k)) -> (forall k, monotone (high k)) ->
   (forall k s, low k s <= step k s <= high k s) ->
   running low n <= running step n <= running high n.
@@ -114,7 +117,6 @@ Qed.
 
 (* ρ rounds to the accumulator's format; before it the format inside may round, or not: ι_k is any
    function between. The ends of the set run as the sum does. *)
-(*> bound.accumulator *)
 Theorem bound_accumulator (ρ ι : R -> R) (first : nat -> R -> R) (p lo hi : nat -> R) (n : nat) :
   monotone ρ -> monotone ι -> (forall k, lo k <= p k <= hi k) ->
   (forall k x, first k x = x \/ first k x = ι x) ->
@@ -122,7 +124,7 @@ Theorem bound_accumulator (ρ ι : R -> R) (first : nat -> R -> R) (p lo hi : na
   running (fun k s => ρ (first k (s + p k))) n <=
   running (fun k s => ρ (Rmax (s + hi k) (ι (s + hi k)))) n.
 Proof.
-  intros Mρ Mι L F. apply running_between.
+  intros Mρ Mι L F. apply bound_accumulator_steps.
   - intros k x y H. apply Mρ. pose proof (Mι (x + lo k) (y + lo k) ltac:(lra)).
     unfold Rmin.
     repeat destruct Rle_dec; lra.

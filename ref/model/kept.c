@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept) {
+sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
+                                        const sinkproof_config *config, sinkproof_edit *edit,
+                                        void *context) {
     size_t n_layers = model->config.n_layers;
     sinkproof_model *view = malloc(sizeof *view);
     sinkproof_layer *layers = malloc(n_layers * sizeof *layers);
@@ -22,13 +24,25 @@ sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_fo
     }
     memcpy(layers, model->layers, n_layers * sizeof *layers);
     *view = *model;
+    view->config = *config;
     view->layers = layers;
     view->view = true;
     for (size_t l = 0; l < n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
-            sinkproof_slot_of(&layers[l], (sinkproof_slot)s)->kept = kept;
-    for (size_t s = 0; s < SINKPROOF_OUTSIDE_SLOTS; s++) view->outside[s].kept = kept;
+            edit(context, l, (sinkproof_slot)s, sinkproof_slot_of(&layers[l], (sinkproof_slot)s));
+    for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++)
+        edit(context, n_layers, (sinkproof_slot)s, &view->outside[s - SINKPROOF_LAYER_SLOTS]);
     return view;
+}
+
+static void keep_as(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
+    const sinkproof_format *kept = context;
+    (void)l, (void)slot;
+    weight->kept = *kept;
+}
+
+sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept) {
+    return sinkproof_model_edited(model, &model->config, keep_as, &kept);
 }
 
 // One matrix of a stack, row by row, as it is stored.

@@ -48,6 +48,8 @@ size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n) {
 
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
     int bits = dtypes[matrix->dtype].bits;
+    for (const sinkproof_reading *r = matrix->reading; r != NULL; r = r->below)
+        if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0) bits = 53;
     if (matrix->kept == SINKPROOF_REAL) return bits;
     int kept = -ilogb(sinkproof_unit_roundoff(matrix->kept)); // u = 2^-bits
     return bits < kept ? bits : kept;
@@ -70,6 +72,8 @@ static size_t distance(const sinkproof_matrix *matrix, size_t n) {
 
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     sinkproof_matrix matrix = *stack;
+    for (const sinkproof_reading *r = stack->reading; r != NULL; r = r->below)
+        e = (e + r->expert_by) % stack->count;
     matrix.count = 1;
     if (stack->data == NULL) {
         matrix.stream = stack->stream + ((uint64_t)e << SINKPROOF_STREAM_EXPERT);
@@ -91,7 +95,8 @@ static const uint8_t *begin(const sinkproof_matrix *matrix, size_t r) {
 
 const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r) {
     bool halves = matrix->odd != NULL && matrix->rows == 1;
-    if (matrix->data == NULL || matrix->col_stride != 1 || codes_apart(matrix) || halves)
+    if (matrix->reading != NULL || matrix->data == NULL || matrix->col_stride != 1 ||
+        codes_apart(matrix) || halves)
         return NULL;
     return begin(matrix, r);
 }
@@ -111,6 +116,7 @@ void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *c
 
 bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *scale_b) {
     size_t blocks = matrix->cols / BLOCK;
+    if (matrix->reading != NULL) return false;
     if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) {
         const uint8_t *at = begin(matrix, r);
         for (size_t b = 0; b < blocks; b++)
@@ -161,8 +167,35 @@ static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) 
                               out_c);
 }
 
+// x_i = x[from(i)], each cycle of the permutation once: from its smallest place.
+static void permute(const sinkproof_reading *reading, size_t count, double *x) {
+    for (size_t first = 0; first < count; first++) {
+        size_t at = reading->column(first, count, reading->column_by);
+        while (at > first) at = reading->column(at, count, reading->column_by);
+        if (at < first) continue;
+        double kept = x[first];
+        for (size_t next; (next = reading->column(at, count, reading->column_by)) != first;
+             at = next)
+            x[at] = x[next];
+        x[at] = kept;
+    }
+}
+
+static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *reading, size_t r,
+                     double *out_c) {
+    if (reading == NULL) {
+        stored_row(matrix, r, out_c);
+        return;
+    }
+    if (reading->row != NULL) r = reading->row(r, matrix->rows, reading->row_by);
+    read_row(matrix, reading->below, r, out_c);
+    if (reading->column != NULL) permute(reading, matrix->cols, out_c);
+    for (size_t c = 0; c < matrix->cols; c++)
+        out_c[c] = (reading->factor == 0 ? 0 : reading->factor * out_c[c]) + reading->addend;
+}
+
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
-    stored_row(matrix, r, out_c);
+    read_row(matrix, matrix->reading, r, out_c);
     if (matrix->kept == SINKPROOF_REAL) return;
     for (size_t c = 0; c < matrix->cols; c++) out_c[c] = sinkproof_round(matrix->kept, out_c[c]);
 }

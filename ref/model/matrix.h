@@ -35,6 +35,18 @@ size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n);
 
 struct sinkproof_synthetic; // ref/model/synthetic.h
 
+// How an engine reads a weight when it does not read it as it is stored: what a diagnosis supposes.
+// The value at row r and column c of matrix e of a stack is factor * stored + addend, stored at
+// (e + expert_by, row(r), column(c)). A factor of 0 leaves the addend alone.
+typedef size_t sinkproof_read_from(size_t i, size_t count, size_t by);
+typedef struct sinkproof_reading {
+    size_t expert_by;                  // modulo the stack's count
+    sinkproof_read_from *row, *column; // or NULL: as stored; `column` is a permutation
+    size_t row_by, column_by;          // their last argument
+    double factor, addend;
+    const struct sinkproof_reading *below; // which reads what is stored; or NULL
+} sinkproof_reading;
+
 typedef struct sinkproof_matrix {
     sinkproof_dtype dtype;
     size_t count;          // matrices in the stack (experts), 1 for a plain matrix
@@ -48,6 +60,7 @@ typedef struct sinkproof_matrix {
     uint64_t stream;                             // which tensor of the generator
     const char *name;                            // as in the container, for error sentences
     sinkproof_format kept;                       // what an engine keeps it in; REAL (0): as it is
+    const sinkproof_reading *reading;            // how an engine reads it; NULL: as it is
 } sinkproof_matrix;
 
 // The e-th matrix of a stack, as a plain matrix (count 1).

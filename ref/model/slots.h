@@ -54,4 +54,11 @@ sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot)
 // Any slot of a model; l is ignored outside the layers.
 sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot);
 
+// A view of a model with another configuration of the same shapes, and weights that `edit` changes,
+// one after the other. Shares all else with `model`, must be closed before it; NULL: no memory.
+typedef void sinkproof_edit(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight);
+sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
+                                        const sinkproof_config *config, sinkproof_edit *edit,
+                                        void *context);
+
 #endif

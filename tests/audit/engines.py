@@ -55,7 +55,13 @@ def command(words, **more):
 
 def synth_words(run, directory):
     return [SINKPROOF, "synth", run["model"], "--out", directory, "--layout", run.get("layout", "hf"),
-            *(["--dequantize"] if run.get("dequantize") else [])]
+            *(["--dequantize"] if run.get("dequantize") else []),
+            *(["--dense", run["dense"]] if run.get("dense") else [])]
+
+
+def place_of(run, name):
+    """A checkpoint is a directory, of GGUF one file."""
+    return name + (".gguf" if run.get("layout") == "gguf" else "")
 
 
 def trace_words(told, run, directory, out, options):
@@ -98,15 +104,16 @@ def shown(told, run):
         words = [f"'{word}'" for word in run.get(key, [])]
         return [["python3", "tests/audit/engines.py", "--alter", directory, *words]] if words else []
 
-    trace = trace_words(told, run, "model", "trace.safetensors", run["options"])
+    model = place_of(run, "model")
+    trace = trace_words(told, run, model, "trace.safetensors", run["options"])
     trace[0] = f"PYTHONPATH=audit/python build/engines/{told['name']}/bin/python"
     trace[:0] = [f"{key}={value}" for key, value in run.get("environment", {}).items()]
-    words = [synth_words(run, "model"), *alter_line("model", "edit"), trace,
-             judge_words("model", "trace.safetensors", f"'{run['policy']}'")]
+    words = [synth_words(run, model), *alter_line(model, "edit"), trace,
+             judge_words(model, "trace.safetensors", f"'{run['policy']}'")]
     if run.get("as"):
-        words += [["cp -r", "model", "computed"], *alter_line("computed", "as")]
+        words += [["cp -r", model, "computed"], *alter_line("computed", "as")]
     if run.get("override"):
-        words.append(judge_words("computed" if run.get("as") else "model", "trace.safetensors", f"'{run['override']}'"))
+        words.append(judge_words("computed" if run.get("as") else model, "trace.safetensors", f"'{run['override']}'"))
     return [" ".join(line).replace(SINKPROOF, "build/release/sinkproof") for line in words]
 
 
@@ -150,11 +157,12 @@ def checkpoint(run, work, directories):
     """The directory of a run's model, made once; ValueError with the sentence of what could not make it."""
     key = json.dumps([synth_words(run, ""), run.get("edit")])
     if key not in directories:
-        directory = os.path.join(work, f"model-{len(directories)}")
+        directory = place_of(run, os.path.join(work, f"model-{len(directories)}"))
         made = command(synth_words(run, directory))
         if made.returncode:
             raise ValueError(made.stderr.strip())
-        alter(directory, run.get("edit", []))
+        if run.get("edit"):
+            alter(directory, run["edit"])
         directories[key] = directory
     return directories[key]
 

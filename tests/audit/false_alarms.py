@@ -36,10 +36,15 @@ SHAPES = ({"hidden_size": 64, "intermediate_size": 64, "head_dim": 16},
           {"hidden_size": 33, "intermediate_size": 35, "head_dim": 6, "num_key_value_heads": 1},
           {"hidden_size": 64, "intermediate_size": 96, "head_dim": 64, "num_local_experts": 8,
            "num_experts_per_tok": 4})
+NORMS = "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16"
+FREEDOMS = (f"{NORMS.replace('bf16', 'bf16?')},A4.form=any,A4.scaled=bf16,A4.freq.form=any,A9.unnorm=bf16?,"
+            "unrounded=any,exp=3ulp+0.62|x|")
 # What each engine runs under, and the policies that then hold: the declared one, wider ones, auto. A
 # trace does not tell that the weights were stored in float16: auto cannot know it.
 SERVED = {"ref": {"real-f64": ("auto",), "f32": ("auto",), "bf16-operands": ("auto",),
-                  "openai-bf16": ("auto", "bf16"), "hf-bf16": ("auto", "bf16"), "bf16": ("auto",),
+                  "openai-bf16": ("auto", "bf16", f"openai-bf16,{FREEDOMS}"), "hf-bf16": ("auto", "bf16"),
+                  "bf16": ("auto", f"bf16,{FREEDOMS}"), "vllm-bf16": (),
+                  f"openai-bf16,{NORMS}": (f"openai-bf16,{FREEDOMS}",), "bf16,A9=real,A9.unnorm=bf16": (),
                   "f16": ("auto",), "f32,weights=f16": (), "f16,weights=f16": (),
                   "bf16,weights=f16": ()},
           "lanes": {"f32": ("auto",), "bf16-operands": ("auto",), "f32,A2=bf16,A4=bf16": ()}}

@@ -19,18 +19,40 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = "f32,yarn=truncate"
 
 
-def planted(tap, python, work):
+def written(work, model):
+    """A GGUF file of a model, everything in it float32."""
+    path = os.path.join(work, f"{os.path.basename(model)}.gguf")
+    made = engines.command([engines.SINKPROOF, "synth", model, "--out", path, "--layout", "gguf", "--dense", "f32",
+                            "--dequantize"])
+    if made.returncode:
+        raise ValueError(made.stderr)
+    return path
+
+
+def planted(tap, python, work, model):
     sys.path.insert(0, HERE)
-    listed = engines.command([python, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b, "
-                              "json; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
-    made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), "synthetic:tiny", work])
+    listing = (f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b; "
+               "print(json.dumps([{name: points for name, (_, points) in b.BUGS.items()}, list(b.EQUIVALENT)]))")
+    listed = engines.command([python, "-c", listing])
+    made = engines.command([engines.SINKPROOF, "synth", model, "--out", path, "--layout", "gguf", "--dense", "f32",
+                            "--dequantize"])
+    if made.returncode:
+        raise ValueError(made.stderr)
+    return path
+
+
+def planted(tap, python, work, model):
+    sys.path.insert(0, HERE)
+    listed = engines.command([python, "-c", f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as "
+                              "b; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
+    made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), model, work])
     if not tap.report(made.returncode == 0 and listed.returncode == 0, "mistakes are planted in the graph",
                       (made.stderr + listed.stderr).splitlines()[-4:]):
         return
     bugs, equivalent = json.loads(listed.stdout)
     for name in [*bugs, *equivalent]:
         trace = os.path.join(work, f"{name}.safetensors")
-        code, report = engines.judged("synthetic:tiny", trace, POLICY)
+        code, report = engines.judged(model, trace, POLICY)
         first = next((r.get("first_divergence") for r in report.get("results", [])[:1]), None)
         if name in equivalent:
             tap.report(code == 0, f"llama.cpp equivalent: {name}: exit {code}", [f"first {first}"])
@@ -40,8 +62,8 @@ def planted(tap, python, work):
         os.unlink(trace)
 
 
-def facts(tap, python):
-    ran = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), "--facts", "synthetic:tiny"])
+def facts(tap, python, *models):
+    ran = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), "--facts", *models])
     if not tap.report(ran.returncode == 0, "llama.cpp is asked for facts", ran.stderr.splitlines()[-4:]):
         return
     found = json.loads(ran.stdout.splitlines()[-1])
@@ -85,7 +107,6 @@ for name, which in (("n_ctx", 1), ("use_extra_bufts", 0)):
     except c.TraceError as error:
         print("refused" if "expected the defaults of one of" in str(error) and "found" in str(error) else error)
     c.LAYOUTS.update(kept)
-c.Tensor._fields_  # the layout of a tensor is compared with one that the library makes
 class Wrong(c.ctypes.Structure):
     _fields_ = [("at_0", c.ctypes.c_int64)] + c.Tensor._fields_
 c.Tensor = Wrong
@@ -108,9 +129,10 @@ def refusals(tap, python):
 
 
 def more(tap, python, work):
+    tiny, mid = (written(work, model) for model in ("synthetic:tiny", "synthetic:doc/engines/mid.json,layers=2"))
     refusals(tap, python)
-    facts(tap, python)
-    planted(tap, python, work)
+    facts(tap, python, tiny, mid)
+    planted(tap, python, work, tiny)
 
 
 if __name__ == "__main__":

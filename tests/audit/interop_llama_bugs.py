@@ -3,8 +3,11 @@
 # Copyright 2026 the sinkproof authors
 """Mistakes planted in llama.cpp's graph while it runs, and what no trace shows of its library.
 
-    interop_llama_bugs.py MODEL DIR          a trace DIR/NAME.safetensors for each of BUGS
-    interop_llama_bugs.py --facts MODEL      facts as JSON
+    interop_llama_bugs.py TINY.gguf DIR                a trace DIR/NAME.safetensors for each of BUGS
+    interop_llama_bugs.py --facts TINY.gguf MID.gguf   facts as JSON
+
+The files: `sinkproof synth synthetic:tiny --layout gguf --dense f32 --dequantize --out TINY.gguf`, and the
+same of synthetic:doc/engines/mid.json,layers=2.
 
 The evaluation callback may write to a node, and the graph goes on with what it finds there. A
 mistake is a function of what was seen so far and of the value that it changes in place.
@@ -21,7 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import sinkproof  # noqa: E402
 from sinkproof.adapters import Record, llama  # noqa: E402
 from sinkproof.adapters._command import parser_of_all  # noqa: E402
-from sinkproof.adapters._llama_c import Batch, Library, Node, Tensor  # noqa: E402
+from sinkproof.adapters._llama_c import InitParams, Tensor  # noqa: E402
 from sinkproof.adapters._tokens import parse_tokens  # noqa: E402
 
 TOKENS = "random:50,seed=7"
@@ -32,7 +35,8 @@ class Seen:
 
     def __init__(self, model):
         self.model, self.values = model, {}
-        self.heads, self.kv_heads, self.dim = (int(model.number(name)) for name in ("n_heads", "n_kv_heads", "head_dim"))
+        self.heads, self.kv_heads = int(model.number("n_heads")), int(model.number("n_kv_heads"))
+        self.dim = int(model.number("head_dim"))
 
     def rows(self, point, layer, heads=None):
         value = self.values[point, layer]
@@ -223,7 +227,7 @@ EQUIVALENT = {
 }
 
 
-def run(engine, model, bug, watched=True):
+def run(engine, model, bug):
     """One run with a mistake in it; the record."""
     record, seen = Record(model), Seen(model)
     seen.places = {}
@@ -239,8 +243,7 @@ def run(engine, model, bug, watched=True):
 
 
 def options_of(model, *more):
-    return parser_of_all().parse_args(["llama", model, "--tokens", TOKENS, "--cache", "f32", "--experts", "f32",
-                                       "--out", "none", *more])
+    return parser_of_all().parse_args(["llama", model, "--tokens", TOKENS, "--cache", "f32", "--out", "none", *more])
 
 
 # ------------------------------------------------------------------------------------------
@@ -298,9 +301,9 @@ def mean_of_ones(library, keys, queries, threads, kind=1, value=1.0):
     c.ggml_new_graph.restype, c.ggml_new_graph.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     c.ggml_build_forward_expand.argtypes = [ctypes.c_void_p, tensor]
     c.ggml_graph_compute_with_ctx.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
-    from sinkproof.adapters._llama_c import InitParams
     memory = c.ggml_init(InitParams(1 << 27, None, False))
-    q, k, v = (c.ggml_new_tensor_3d(memory, type_of, 64, n, 1) for type_of, n in ((0, queries), (kind, keys), (kind, keys)))
+    q = c.ggml_new_tensor_3d(memory, 0, 64, queries, 1)
+    k, v = (c.ggml_new_tensor_3d(memory, kind, 64, keys, 1) for _ in range(2))
     for place, filled in ((q, 0), (k, 0), (v, value)):
         library.array(place.contents)[...] = filled
     out = c.ggml_flash_attn_ext(memory, q, k, v, None, 0.125, 0.0, 0.0)
@@ -332,9 +335,8 @@ def narrow_kernel(q, k, v, scale, sink):
     return out / (total + np.float32(np.exp(sink - top)))
 
 
-def narrow_sums(n, layer=1):
+def narrow_sums(spec, n, layer=1):
     """Of the last token's A11 after n: the worst head's error, and what a kernel with float16 sums explains of it."""
-    spec = "synthetic:doc/engines/mid.json,layers=2"
     options = options_of(spec, "--flash", "--cache", "f16", "--prefill", str(n - 1))
     options.tokens = f"random:{n},seed=7"
     model, engine = sinkproof.Model(spec), llama.Engine(spec, options)
@@ -357,7 +359,7 @@ def narrow_sums(n, layer=1):
     return {"error": worst, "unexplained": left, "same": same / got[-1].size}
 
 
-def facts(model):
+def facts(model, wider):
     engine = llama.Engine(model, options_of(model))
     library, tokens = engine.library, parse_tokens(TOKENS, 211)
     library.c.ggml_cpu_init()
@@ -367,7 +369,7 @@ def facts(model):
                       mean_of_ones(library, keys, queries, threads, kind)
                       for keys in (2048, 4096, 8192, 32768) for queries, threads, name, kind in (
                           (1, 1, "f16", 1), (1, 2, "f16", 1), (8, 1, "f16", 1), (64, 1, "f16", 1), (1, 1, "bf16", 30))},
-            "narrow sums": {n: narrow_sums(n) for n in (50, 500, 2000)},
+            "narrow sums": {n: narrow_sums(wider, n) for n in (50, 500, 2000)},
             "mean of 20 over 4096 keys": str(mean_of_ones(library, 4096, 1, 1, value=20.0))}
 
 
@@ -375,15 +377,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--facts", action="store_true")
     parser.add_argument("model")
-    parser.add_argument("directory", nargs="?")
+    parser.add_argument("other", metavar="DIR|MID.gguf")
     asked = parser.parse_args()
     if asked.facts:
-        print(json.dumps(facts(asked.model)))
+        print(json.dumps(facts(asked.model, asked.other)))
         return
     model, engine = sinkproof.Model(asked.model), llama.Engine(asked.model, options_of(asked.model))
     for name, bug in [*((name, bug) for name, (bug, _) in BUGS.items()), *EQUIVALENT.items()]:
         run(engine, model, bug).trace({"engine": "llama.cpp", "planted": name}).save(
-            os.path.join(asked.directory, f"{name}.safetensors"))
+            os.path.join(asked.other, f"{name}.safetensors"))
 
 
 if __name__ == "__main__":

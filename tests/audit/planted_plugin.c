@@ -14,14 +14,81 @@
 
 enum { TILE = 32, MOST = 512 };
 
-static const char *words; // PLANTED, once it is asked for: names between commas
-static bool planted(const char *name) {
-    size_t length = strlen(name);
-    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
-        word += *word == ',';
-        if (strncmp(word, name, length) == 0 && strchr(",", word[length]) != NULL) return true;
-    }
-    return false;
+// clang-format off
+#define CHANGES(P) \
+    P(REVERSED, "reversed") \
+    P(BASE_2, "base-2") \
+    P(SINK_DROPPED, "sink-dropped") \
+    P(SINK_LAST, "sink-last") \
+    P(NAN_WITHOUT_SINK, "nan-without-sink") \
+    P(NO_MAXIMUM, "no-maximum") \
+    P(TILE_EDGE, "tile-edge") \
+    P(SINK_PER_PART, "sink-per-part") \
+    P(SINK_VALUE, "sink-value") \
+    P(WINDOW_WIDE, "window-wide") \
+    P(WINDOW_ALWAYS, "window-always") \
+    P(WINDOW_NEVER, "window-never") \
+    P(SERVES_NOTHING, "serves-nothing") \
+    P(CRASH, "crash") \
+    P(HANG, "hang") \
+    P(EXIT, "exit") \
+    P(REFUSE, "refuse") \
+    P(INPUT, "input") \
+    P(BEYOND, "beyond") \
+    P(FIRST_FORGOTTEN, "first-forgotten") \
+    P(TAIL, "tail") \
+    P(GROUP_MODULUS, "group-modulus") \
+    P(FUTURE, "future") \
+    P(SINK_OF_NEXT, "sink-of-next") \
+    P(SCALE, "scale") \
+    P(ALPHA, "alpha") \
+    P(SWAPPED, "swapped") \
+    P(CLAMP_ONE_SIDED, "clamp-one-sided") \
+    P(CLAMP_GATE, "clamp-gate") \
+    P(TANH, "tanh") \
+    P(PLUS_ONE, "plus-one") \
+    P(EPS, "eps") \
+    P(EPS_OUTSIDE, "eps-outside") \
+    P(LAST_OF_TIES, "last-of-ties") \
+    P(TWICE, "twice") \
+    P(SOFTMAX_FIRST, "softmax-first") \
+    P(BIAS, "bias") \
+    P(FMA, "fma") \
+    P(TWO_SUMS, "two-sums") \
+    P(NARROW_SUM, "narrow-sum") \
+    P(LAST_COLUMN, "last-column") \
+    P(INEXACT, "inexact") \
+    P(OLDER, "older") \
+    P(TOO_SMALL, "too-small") \
+    P(UNKNOWN_STAGE, "unknown-stage") \
+    P(OTHER_POLICY, "other-policy") \
+    P(CANNOT_RUN, "cannot-run")
+// clang-format on
+
+typedef enum change {
+#define CHANGE(id, name) id,
+    CHANGES(CHANGE)
+#undef CHANGE
+        COUNT
+} change;
+
+static const char *const names[COUNT] = {
+#define NAME(id, name) name,
+    CHANGES(NAME)
+#undef NAME
+};
+
+static bool planted[COUNT];
+
+// `words`: names between commas.
+static void plant(const char *words) {
+    for (int c = 0; c < COUNT; c++)
+        for (const char *word = words; word != NULL && *word != '\0';) {
+            size_t length = strcspn(word, ",");
+            if (strlen(names[c]) == length && strncmp(word, names[c], length) == 0)
+                planted[c] = true;
+            word += length + (word[length] == ',');
+        }
 }
 
 // ---- attention: keys in tiles, a running maximum --------------------------------------------
@@ -35,7 +102,7 @@ typedef struct row {
 static float score(const row *r, size_t j) {
     float sum = 0;
     for (size_t d = 0; d < r->dim; d++) {
-        size_t at = planted("reversed") ? r->dim - 1 - d : d;
+        size_t at = planted[REVERSED] ? r->dim - 1 - d : d;
         sum += r->q[at] * r->k[j * r->step + at];
     }
     return sum * r->scale;
@@ -43,33 +110,33 @@ static float score(const row *r, size_t j) {
 
 // exp(x), or 2^(x log2 e).
 static float power(float x) {
-    return planted("base-2") ? exp2f(x * 1.442695041f) : expf(x);
+    return planted[BASE_2] ? exp2f(x * 1.442695041f) : expf(x);
 }
 
 static void attend(const row *r, float *o) {
-    bool no_sink = planted("sink-dropped"), last_sink = planted("sink-last");
+    bool no_sink = planted[SINK_DROPPED], last_sink = planted[SINK_LAST];
     float top = r->sink, sum = 1, part[MOST] = {0};
     if (no_sink || last_sink || r->sink == -INFINITY) {
         top = score(r, r->first);
         sum = 0;
     }
-    if (planted("nan-without-sink")) { // exp(-inf - -inf)
+    if (planted[NAN_WITHOUT_SINK]) { // exp(-inf - -inf)
         top = r->sink;
         sum = power(r->sink - top);
     }
-    if (planted("no-maximum")) {
+    if (planted[NO_MAXIMUM]) {
         top = 0;
         sum = expf(r->sink);
     }
     for (size_t j = r->first; j <= r->last; j++) {
-        if (planted("tile-edge") && j % TILE == TILE - 1 && j == r->last && j > r->first) continue;
-        float s = score(r, j), larger = planted("no-maximum") ? 0 : fmaxf(top, s);
+        if (planted[TILE_EDGE] && j % TILE == TILE - 1 && j == r->last && j > r->first) continue;
+        float s = score(r, j), larger = planted[NO_MAXIMUM] ? 0 : fmaxf(top, s);
         float kept = power(top - larger), weight = power(s - larger);
         sum = sum * kept + weight;
         for (size_t d = 0; d < r->dim; d++)
             part[d] = part[d] * kept + weight * r->v[j * r->step + d];
         top = larger;
-        if (planted("sink-per-part") && j % TILE == TILE - 1) sum += power(r->sink - top);
+        if (planted[SINK_PER_PART] && j % TILE == TILE - 1) sum += power(r->sink - top);
     }
     if (last_sink && r->sink > -INFINITY) {
         float larger = fmaxf(top, r->sink), kept = power(top - larger);
@@ -77,15 +144,15 @@ static void attend(const row *r, float *o) {
         for (size_t d = 0; d < r->dim; d++) part[d] *= kept;
         top = larger;
     }
-    float share = planted("sink-value") ? power(r->sink - top) / sum : 0;
+    float share = planted[SINK_VALUE] ? power(r->sink - top) / sum : 0;
     for (size_t d = 0; d < r->dim; d++) o[d] = part[d] / sum + share * r->v[d];
 }
 
 static size_t first_key(const sinkproof_drill *d, size_t i) {
     size_t window = d->window;
-    if (planted("window-wide") && window > 0) window++;
-    if (planted("window-always")) window = 16;
-    if (planted("window-never")) window = 0;
+    if (planted[WINDOW_WIDE] && window > 0) window++;
+    if (planted[WINDOW_ALWAYS]) window = 16;
+    if (planted[WINDOW_NEVER]) window = 0;
     return window > 0 && i >= window ? i + 1 - window : 0;
 }
 
@@ -93,27 +160,27 @@ static int attention(void *context, const sinkproof_drill *d) {
     const float *q = d->inputs[0].values, *k = d->inputs[1].values, *v = d->inputs[2].values;
     size_t group = d->heads / d->kv_heads, keys = d->first + d->n;
     (void)context;
-    if (d->head_dim > MOST || planted("serves-nothing")) return 1;
-    if (planted("crash") && d->n == 33) *(volatile int *)(uintptr_t)d->window = 1;
-    if (planted("hang") && d->n == 33) pause();
-    if (planted("exit")) exit(7);
-    if (planted("refuse")) return 5;
-    if (planted("input")) d->inputs[1].values[0] += 1;
-    if (planted("beyond")) d->outputs[0].values[d->n * d->heads * d->head_dim] = 0;
+    if (d->head_dim > MOST || planted[SERVES_NOTHING]) return 1;
+    if (planted[CRASH] && d->n == 33) *(volatile int *)(uintptr_t)d->window = 1;
+    if (planted[HANG] && d->n == 33) pause();
+    if (planted[EXIT]) exit(7);
+    if (planted[REFUSE]) return 5;
+    if (planted[INPUT]) d->inputs[1].values[0] += 1;
+    if (planted[BEYOND]) d->outputs[0].values[d->n * d->heads * d->head_dim] = 0;
     for (size_t i = 0; i < d->n; i++)
         for (size_t h = 0; h < d->heads; h++) {
             size_t at = (i * d->heads + h) * d->head_dim, g = h / group;
-            size_t position = planted("first-forgotten") ? i : d->first + i;
-            if (planted("tail") && d->n % TILE > 16 && i + 1 == d->n) continue;
-            if (planted("group-modulus")) g = h % d->kv_heads;
-            if (planted("future") && position + 1 < keys) position++;
+            size_t position = planted[FIRST_FORGOTTEN] ? i : d->first + i;
+            if (planted[TAIL] && d->n % TILE > 16 && i + 1 == d->n) continue;
+            if (planted[GROUP_MODULUS]) g = h % d->kv_heads;
+            if (planted[FUTURE] && position + 1 < keys) position++;
             row r = {.q = q + at, .k = k + g * d->head_dim, .v = v + g * d->head_dim};
             r.dim = d->head_dim;
             r.step = d->kv_heads * d->head_dim;
             r.first = first_key(d, position);
             r.last = position;
-            r.sink = d->inputs[3].values[planted("sink-of-next") ? (h + 1) % d->heads : h];
-            r.scale = 1 / (planted("scale") ? (float)d->head_dim : sqrtf((float)d->head_dim));
+            r.sink = d->inputs[3].values[planted[SINK_OF_NEXT] ? (h + 1) % d->heads : h];
+            r.scale = 1 / (planted[SCALE] ? (float)d->head_dim : sqrtf((float)d->head_dim));
             attend(&r, d->outputs[0].values + at);
         }
     return 0;
@@ -123,18 +190,17 @@ static int attention(void *context, const sinkproof_drill *d) {
 
 static int swiglu(void *context, const sinkproof_drill *d) {
     float limit = (float)d->swiglu_limit;
-    float alpha = planted("alpha") ? 1.7f : (float)d->swiglu_alpha;
+    float alpha = planted[ALPHA] ? 1.7f : (float)d->swiglu_alpha;
     (void)context;
     for (size_t i = 0; i < d->n * d->chosen * d->inter; i++) {
         const float *pair = d->inputs[0].values + 2 * i;
-        bool swapped = planted("swapped");
+        bool swapped = planted[SWAPPED];
         float gate = fminf(pair[swapped], limit);
-        float up =
-            fmaxf(fminf(pair[!swapped], limit), planted("clamp-one-sided") ? -1e30f : -limit);
-        if (planted("clamp-gate")) gate = fmaxf(gate, -limit);
+        float up = fmaxf(fminf(pair[!swapped], limit), planted[CLAMP_ONE_SIDED] ? -1e30f : -limit);
+        if (planted[CLAMP_GATE]) gate = fmaxf(gate, -limit);
         float sigmoid =
-            planted("tanh") ? 0.5f + 0.5f * tanhf(alpha * gate / 2) : 1 / (1 + expf(-alpha * gate));
-        d->outputs[0].values[i] = gate * sigmoid * (up + (planted("plus-one") ? 0 : 1));
+            planted[TANH] ? 0.5f + 0.5f * tanhf(alpha * gate / 2) : 1 / (1 + expf(-alpha * gate));
+        d->outputs[0].values[i] = gate * sigmoid * (up + (planted[PLUS_ONE] ? 0 : 1));
     }
     return 0;
 }
@@ -146,10 +212,10 @@ static int rmsnorm(void *context, const sinkproof_drill *d) {
     (void)context;
     for (size_t i = 0; i < d->n; i++) {
         const float *x = d->inputs[0].values + i * cols, *w = d->inputs[1].values;
-        float sum = 0, eps = planted("eps") ? 1e-6f : (float)d->rms_eps;
+        float sum = 0, eps = planted[EPS] ? 1e-6f : (float)d->rms_eps;
         for (size_t c = 0; c < cols; c++) sum += x[c] * x[c];
         float r = 1 / sqrtf(sum / (float)cols + eps);
-        if (planted("eps-outside")) r = 1 / (sqrtf(sum / (float)cols) + eps);
+        if (planted[EPS_OUTSIDE]) r = 1 / (sqrtf(sum / (float)cols) + eps);
         for (size_t c = 0; c < cols; c++) d->outputs[0].values[i * cols + c] = x[c] * r * w[c];
     }
     return 0;
@@ -159,7 +225,7 @@ static int rmsnorm(void *context, const sinkproof_drill *d) {
 
 static void route(const sinkproof_drill *d, const float *z, float *chosen, float *weight) {
     float sum = 0, all = 0, top = z[0];
-    bool taken[64] = {false}, last = planted("last-of-ties");
+    bool taken[64] = {false}, last = planted[LAST_OF_TIES];
     for (size_t e = 0; e < d->experts; e++) top = fmaxf(top, z[e]);
     for (size_t e = 0; e < d->experts; e++) all += expf(z[e] - top);
     for (size_t k = 0; k < d->chosen; k++) {
@@ -168,11 +234,11 @@ static void route(const sinkproof_drill *d, const float *z, float *chosen, float
             if (!taken[e] && (best == d->experts || z[e] > z[best] || (last && z[e] == z[best])))
                 best = e;
         taken[best] = true;
-        chosen[k] = (float)(planted("twice") ? 0 : best);
+        chosen[k] = (float)(planted[TWICE] ? 0 : best);
         weight[k] = expf(z[best] - top);
         sum += weight[k];
     }
-    for (size_t k = 0; k < d->chosen; k++) weight[k] /= planted("softmax-first") ? all : sum;
+    for (size_t k = 0; k < d->chosen; k++) weight[k] /= planted[SOFTMAX_FIRST] ? all : sum;
 }
 
 static int router(void *context, const sinkproof_drill *d) {
@@ -183,9 +249,9 @@ static int router(void *context, const sinkproof_drill *d) {
         float *z = d->outputs[0].values + i * d->experts;
         for (size_t e = 0; e < d->experts; e++) {
             const float *w = d->inputs[1].values + e * d->hidden;
-            z[e] = planted("bias") ? 0 : d->inputs[2].values[e];
+            z[e] = planted[BIAS] ? 0 : d->inputs[2].values[e];
             for (size_t c = 0; c < d->hidden; c++)
-                z[e] = planted("fma") ? fmaf(w[c], x[c], z[e]) : z[e] + w[c] * x[c];
+                z[e] = planted[FMA] ? fmaf(w[c], x[c], z[e]) : z[e] + w[c] * x[c];
         }
         route(d, z, d->outputs[1].values + i * d->chosen, d->outputs[2].values + i * d->chosen);
     }
@@ -212,12 +278,12 @@ static int unembed(void *context, const sinkproof_drill *d) {
             for (size_t c = 0; c < d->hidden; c++) {
                 float product =
                     d->inputs[0].values[i * d->hidden + c] * d->inputs[1].values[v * d->hidden + c];
-                *(planted("two-sums") && c % 2 == 1 ? &second : &sum) += product;
-                if (planted("narrow-sum")) sum = cut(sum);
-                if (planted("last-column") && c + 1 == d->hidden && c % 16 == 0) sum -= product;
+                *(planted[TWO_SUMS] && c % 2 == 1 ? &second : &sum) += product;
+                if (planted[NARROW_SUM]) sum = cut(sum);
+                if (planted[LAST_COLUMN] && c + 1 == d->hidden && c % 16 == 0) sum -= product;
             }
             d->outputs[0].values[i * vocab + v] = sum + second;
-            if (planted("inexact")) // one part in 2^23: inside every bound of a long sum
+            if (planted[INEXACT]) // one part in 2^23: inside every bound of a long sum
                 d->outputs[0].values[i * vocab + v] = nextafterf(sum, INFINITY);
         }
     return 0;
@@ -238,17 +304,17 @@ const sinkproof_plugin *sinkproof_plugin_get(void) {
                                       .n_stages = sizeof entries / sizeof *entries,
                                       .stages = entries,
                                       .policy = "f32"};
-    words = getenv("PLANTED");
-    if (planted("older")) { // of a header whose struct ended here: what lies behind is no member
+    plant(getenv("PLANTED"));
+    if (planted[OLDER]) { // of a header whose struct ended here: what lies behind is no member
         plugin.size = offsetof(sinkproof_plugin, policy);
         plugin.policy = (const char *)(uintptr_t)1;
     }
-    if (planted("too-small")) plugin.size = 8;
-    if (planted("unknown-stage")) {
+    if (planted[TOO_SMALL]) plugin.size = 8;
+    if (planted[UNKNOWN_STAGE]) {
         plugin.n_stages = 1;
         plugin.stages = unknown;
     }
-    if (planted("other-policy")) plugin.policy = "f33";
+    if (planted[OTHER_POLICY]) plugin.policy = "f33";
     printf("a plug-in may print\n");
-    return planted("cannot-run") ? NULL : &plugin;
+    return planted[CANNOT_RUN] ? NULL : &plugin;
 }

@@ -12,6 +12,7 @@ index is reached the whole is one skip; what needs torch takes it from build/ven
 import os
 import pathlib
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ from tap import Tap  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SINKPROOF_BUILD") or ROOT / "build" / "release" / "python").resolve()
 PACKAGE = ROOT / "audit" / "python"
-NEEDED = ("hatchling", "numpy", "ml_dtypes", "pytest", "mypy")
+NEEDED = ("hatchling", "numpy", "ml_dtypes", "pytest", "mypy", "jsonschema")
 CLEAN = {name: value for name, value in os.environ.items() if name not in ("SINKPROOF_LIBRARY", "PYTHONPATH")}
 
 
@@ -98,6 +99,15 @@ def library_places(tap, python):
                wrong.stderr.splitlines()[-1:])
 
 
+def relay(tap, ran):
+    """The lines of another test under this one's numbers."""
+    lines = ran.stdout.splitlines()
+    results = [line for line in lines if re.match(r"(not )?ok \d+ - ", line)]
+    for line in results:
+        tap.report(line.startswith("ok"), line.split(" - ", 1)[1])
+    tap.report(bool(results) and lines[-1] == f"1..{len(results)}", "it ran to its end", lines[-8:])
+
+
 def main():
     tap = Tap()
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -114,6 +124,7 @@ def main():
     got = said_by(python, "-m", "mypy", "--config-file", PACKAGE / "pyproject.toml", "--cache-dir", BUILD / "mypy",
                   PACKAGE / "sinkproof", cwd=PACKAGE)
     tap.report(got.returncode == 0, "its types hold under mypy --strict", got.stdout.splitlines())
+    relay(tap, said_by(python, ROOT / "tests" / "audit" / "python_schema.py", cwd=ROOT))
     sys.stdout.flush()
     inside = subprocess.run([python, ROOT / "tests" / "audit" / "python_inside.py", str(tap.count)],
                             cwd=BUILD, env=CLEAN, check=False)

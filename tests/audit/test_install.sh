@@ -44,6 +44,7 @@ pages=$("$sinkproof" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
 ./share/doc/sinkproof/LICENSE
 ./share/doc/sinkproof/judge_my_kernel.c
 ./share/doc/sinkproof/judge_my_kernel.cpp
+./share/doc/sinkproof/my_plugin.c
 ./share/fish/vendor_completions.d/sinkproof.fish
 ./share/man/man1/sinkproof.1
 ./share/man/man3/sinkproof.3

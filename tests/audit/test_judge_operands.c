@@ -121,12 +121,23 @@ static float to_f16(float x) {
     return (float)sinkproof_round(SINKPROOF_F16, (double)x);
 }
 
+// Scaled.
 static float score(size_t n, const double *q_d, const double *k_d) {
     float sum_l[8] = {0};
     for (size_t d = 0; d < n; d++) sum_l[d % 8] = fmaf((float)q_d[d], (float)k_d[d], sum_l[d % 8]);
     for (size_t lanes = 4; lanes > 0; lanes /= 2)
         for (size_t l = 0; l < lanes; l++) sum_l[l] += sum_l[l + lanes];
-    return sum_l[0];
+    return sum_l[0] * (1 / sqrtf((float)n));
+}
+
+static void flash_scores(const sinkproof_policy *policy, const sinkproof_block *block,
+                         const double *q_id, const double *k_jd, double *s_ij) {
+    for (size_t i = 0; i < block->rows; i++)
+        for (size_t j = 0; j < block->keys; j++)
+            s_ij[i * block->keys + j] =
+                sinkproof_round_at(policy, SINKPROOF_AT_A6,
+                                   (double)score(block->head_dim, q_id + i * block->q_stride,
+                                                 k_jd + j * block->kv_stride));
 }
 
 // Exponentials against the running maximum, the values in a float16 sum that is rescaled at each
@@ -139,7 +150,6 @@ static void flash(const sinkproof_policy *policy, const sinkproof_block *block, 
         size_t last = block->first + i;
         for (size_t j = sinkproof_mask_first(block->window, last); j <= last; j++) {
             float s = score(dim, q_id + i * block->q_stride, k_jd + j * block->kv_stride);
-            s *= 1 / sqrtf((float)dim);
             float before = s > top ? expf(top - s) : 1;
             top = fmaxf(top, s), z *= before;
             float e = expf(s - top);
@@ -159,7 +169,7 @@ static void flash(const sinkproof_policy *policy, const sinkproof_block *block, 
 
 static void flash_judged(void) {
     sinkproof_stages stages = sinkproof_reference_stages;
-    stages.attention = flash;
+    stages.attention = flash, stages.scores = flash_scores;
     for (int k = 0; k < 3; k++) {
         sinkproof_model *model = tiny(k + 1, 4);
         size_t n = (size_t[]){9, 33, 61}[k], outside = 0, elements = 0;

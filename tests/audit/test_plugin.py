@@ -138,6 +138,26 @@ def broken(plugin):
     tap.report(status == 3 and "has no stage rope" in told, "plug-in without a stage that is asked for", [status, told])
 
 
+def without_numbers(text):
+    """A C library's exp may differ in the last place."""
+    return re.sub(r"-?0x[0-9a-f.p+-]+|\(-?[0-9.e+-]+\)", "X", text.strip())
+
+
+def example(work):
+    """The program in the book, as it stands and with its mistake, and what the book says that is printed."""
+    shown = (ROOT / "doc/14-judging.md").read_text(encoding="utf-8").split("<!-- prints plug-in -->\n```text\n")[1]
+    command = [*CC, "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", f"-I{ROOT}/audit",
+               str(ROOT / "audit/examples/my_plugin.c"), "-o", str(work / "my_plugin.so"), "-lm"]
+    subprocess.run(command, check=True)
+    status, out, told = judge("--plugin", work / "my_plugin.so")
+    tap.report(status == 0 and stage_of(out, "attention")[5] == "within", "plug-in of the book: acquitted", [out, told])
+    subprocess.run([*command, "-DMISTAKE"], check=True)
+    status, out, told = judge("--plugin", work / "my_plugin.so")
+    out = out.replace(str(work / "my_plugin.so"), "my_plugin.so")
+    tap.report(status == 1 and without_numbers(out) == without_numbers(shown.split("```")[0]),
+               "plug-in of the book with its mistake: convicted, in the words of the book", [out, told])
+
+
 def as_json(plugin):
     status, out, told = judge("--plugin", plugin, "--stages", "swiglu,rmsnorm", "--first", "--json", "-", planted="alpha")
     results = {r["id"]: r for r in json.loads(out)["results"]} if out.startswith("{") else {}
@@ -254,6 +274,7 @@ def main():
         acquitted(plugin)
         convicted(plugin)
         traits(plugin)
+        example(work)
         broken(plugin)
         as_json(plugin)
         fast()

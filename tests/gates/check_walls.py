@@ -46,14 +46,15 @@ MAY = {
     "audit": ({"ref"}, lambda h: h in C),
     "audit/trace": ({"ref", "audit/trace", "audit/sinkproof.h", "audit/version.h"}, lambda h: h in C | POSIX),
     "audit/engine": ({"ref", "fast", "audit/engine"}, lambda h: h in C),
-    "audit/face": ({"ref", "audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/face"},
-                   lambda h: h in C),
+    "audit/face": ({"ref", "audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/judge",
+                    "audit/diagnose", "audit/face"}, lambda h: h in C | JANSSON),
+    "audit/diagnose": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/diagnose"}, lambda h: h in C | POSIX | JANSSON),
     "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
     "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
                     lambda h: h in C | POSIX | JANSSON),
     "audit/compare": ({"ref", "audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
     "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
-    "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/report"},
+    "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/face", "audit/report"},
                      lambda h: h in C | POSIX | {"sys/utsname.h"}),
     # A plug-in runs in a process of its own; fast/ comes in by the same door.
     "audit/plugin": ({"ref", "fast", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/plugin",

@@ -317,9 +317,86 @@ static void rescaled(void) {
     note("the set is %.3g times as wide as float32's", share);
 }
 
+// The same kernel against the set of its own order: scores that are known to about 2^-20, a sink,
+// the neighbours, a float32 sum, a kernel that goes through its keys backward, one that divides
+// first.
+static float flash_with_sink(size_t n, const float *s_j, const float *v_j, float b,
+                             sinkproof_format acc) {
+    float m = -INFINITY, z = 0, sum = 0;
+    for (size_t j = 0; j < n; j++) {
+        if (s_j[j] > m) {
+            float scale = m == -INFINITY ? 0 : expf(m - s_j[j]);
+            z *= scale, sum = to(acc, sum * scale), m = s_j[j];
+        }
+        float e = s_j[j] == m ? 1 : expf(s_j[j] - m);
+        z += e, sum = to(acc, fmaf(v_j[j], e, sum));
+    }
+    float after = b > m ? expf(m - b) : 1;
+    z = b > m ? z * after + 1 : z + expf(b - m);
+    return sum * after * (1 / z);
+}
+
+static void flash_in_order(void) {
+    enum { KEYS = 400, ROWS = 200 };
+    static float s_j[KEYS], v_j[KEYS];
+    static sinkproof_honest z[KEYS], v[KEYS];
+    sinkproof_policy policy = policy_named("f32,A9.form=running-max,A11.acc=f16");
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
+    sinkproof_accumulator a =
+        sinkproof_accumulator_at(&policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    uint64_t state = SEED + 3;
+    tally t = {0};
+    size_t admitted = 0, wide = 0, wider = 0, backward = 0, divided = 0, longer = 0;
+    for (size_t round = 0; round < ROWS; round++) {
+        size_t n = 1 + draw_below(&state, KEYS);
+        double slope = (double)draw_below(&state, 3) * 0.05;
+        float b = round % 4 == 0 ? -INFINITY : (float)(draw_gauss(&state) * 4);
+        for (size_t j = 0; j < n; j++) {
+            double score = draw_gauss(&state) * 2 + slope * (double)j;
+            z[j] = sinkproof_around(score, 0x1p-20, 0x1p-20, 0, 0);
+            s_j[j] = (float)(score + 0x1p-20 * (2 * draw_unit(&state) - 1) * 0.9);
+            if (round % 8 == 1 && j > 0) z[j] = z[0], s_j[j] = s_j[0]; // all equal
+            v_j[j] = (float)draw_from(&state, SINKPROOF_F16, 1);
+            v[j] = sinkproof_known((double)v_j[j]);
+        }
+        sinkproof_honest set, sink = sinkproof_known((double)b);
+        const sinkproof_flash f = {n, 1, 1, z, v, sink};
+        must(sinkproof_honest_flash(&s, &a, &f, &set));
+        double y = (double)flash_with_sink(n, s_j, v_j, b, SINKPROOF_F16);
+        double step = sinkproof_ulp(SINKPROOF_F16, y);
+        meet(&t, &set, y);
+        admitted += (y + step <= set.hi) + (y - step >= set.lo), wide += set.hi - set.lo > 4 * step;
+        if (n < 64) continue;
+        longer++;
+        y = (double)flash_with_sink(n, s_j, v_j, b, SINKPROOF_F32);
+        wider += !(y >= set.lo && y <= set.hi);
+        double top = (double)b, sum = 0, whole = 0;
+        for (size_t j = 0; j < n; j++) top = fmax(top, (double)s_j[j]);
+        for (size_t j = 0; j < n; j++) whole += exp((double)s_j[j] - top);
+        whole += exp((double)b - top);
+        for (size_t j = 0; j < n; j++)
+            sum = sinkproof_round(SINKPROOF_F16,
+                                  sum + exp((double)s_j[j] - top) / whole * (double)v_j[j]);
+        divided += !(sum >= set.lo && sum <= set.hi);
+        reverse(n, s_j), reverse(n, v_j);
+        y = (double)flash_with_sink(n, s_j, v_j, b, SINKPROOF_F16);
+        backward += !(y >= set.lo && y <= set.hi);
+    }
+    inside_ok(&t, "bound.accumulator", "a flash kernel in its own order");
+    ok(admitted * 4 <= ROWS && wide * 5 <= ROWS,
+       "bound.accumulator a flash kernel in its own order: %zu sets wider than four steps "
+       "worst=%zu bound=%d neighbours inside of 400",
+       wide, admitted, ROWS / 4);
+    ok(wider * 5 >= longer * 4 && backward * 2 > longer && divided * 5 >= longer * 4,
+       "bound.accumulator of %zu long rows %zu with a float32 sum are outside, %zu backward, %zu "
+       "divided first",
+       longer, wider, backward, divided);
+}
+
 int main(void) {
     known_orders();
     any_order();
     rescaled();
+    flash_in_order();
     return tap_done();
 }

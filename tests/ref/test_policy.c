@@ -149,6 +149,11 @@ static void test_freedoms(void) {
     ok(p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
            !p.unrounded[SINKPROOF_AT_A1],
        "vllm-bf16 adds the residual and takes the norm in one kernel");
+    p = policy_of("onnxruntime");
+    ok(p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
+           p.at[SINKPROOF_AT_A13].format == SINKPROOF_F16 && !p.at[SINKPROOF_AT_A2].optional &&
+           p.at[SINKPROOF_AT_A4_PROD].format == SINKPROOF_F32,
+       "so does onnxruntime, in binary16");
 }
 
 // Operands that meet a stored weight may be read in blocks, or in the weight's own type; nothing
@@ -179,7 +184,8 @@ static void test_operands(void) {
     sinkproof_policy llama = policy_of("llama-cpp"), flash = policy_of("llama-cpp-flash");
     ok(llama.yarn_truncate && flash.yarn_truncate &&
            llama.at[SINKPROOF_AT_A11_WEIGHTS].format == SINKPROOF_F16 &&
-           flash.at[SINKPROOF_AT_A11_ACC].optional,
+           flash.at[SINKPROOF_AT_A11_ACC].format == SINKPROOF_F16 &&
+           !flash.at[SINKPROOF_AT_A11_ACC].optional,
        "llama-cpp truncates YaRN's range");
 }
 

@@ -221,7 +221,7 @@ class Library:
     def check_batch(self) -> None:
         """Fields of a batch: pointers of its own where they are expected, nothing where nothing is."""
         batch = self.c.llama_batch_init(3, 0, 1)
-        found = [batch.n_tokens, *(bool(getattr(batch, name)) for name, _ in Batch._fields_[1:])]
+        found = [batch.n_tokens, *(bool(getattr(batch, field[0])) for field in Batch._fields_[1:])]
         if found != [0, True, False, True, True, True, True] or batch.seq_id[3]:
             self.refuse("llama_batch_init", [0, True, False, True, True, True, True], found)
         self.c.llama_batch_free(batch)

@@ -14,24 +14,20 @@ without: the logits are the same bits. Which node is which point:
   M12 l_out-L             F1 result_norm         F2 result_output
 
 A column of A10 is a cell of the cache. Which position a cell holds is read where keys are stored.
-MODEL is a GGUF file, or any model that sinkproof opens: a GGUF file is then written for the run.
+MODEL is a GGUF file; `sinkproof synth --layout gguf` writes one of any model.
 """
 from __future__ import annotations
 
 import argparse
 import ctypes
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from sinkproof._model import Model
 from sinkproof._trace import Array, TraceError
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._llama_c import POINTER, TYPES, Library, Node, Watcher
-from sinkproof.adapters._llama_gguf import DENSE, EXPERTS, write_gguf
 from sinkproof.adapters._tokens import parse_tokens
 
 NAMED = {"embd": "T0", "attn_norm": "A1", "kq_soft_max": "A10", "attn_out": "A12", "ffn_inp": "A13",
@@ -160,8 +156,8 @@ class Context:
         tokens = node.source(1).value.reshape(-1).tolist()
         self.running = self.part(len(tokens))
         if tokens != [token for _, _, token in self.running]:
-            raise TraceError(f"expected rows of the tokens {[token for _, _, token in self.running][:9]} in a part of a "
-                             f"call, found {tokens[:9]}")
+            expected = [token for _, _, token in self.running]
+            raise TraceError(f"expected the tokens {expected[:9]} in a part of a call, found {tokens[:9]}")
         taken = set(self.running)
         self.rows = [row for row in self.rows if row not in taken]
         if self.record and self.mine():
@@ -220,13 +216,10 @@ class Context:
 
 class Engine(Adapter):
     title = "llama.cpp, its evaluation callback"
-    install = "pip install xllamacpp gguf"
+    install = "pip install xllamacpp"
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--weights", choices=DENSE, default="f32", help="dense weights, where a GGUF file is written")
-        parser.add_argument("--experts", choices=EXPERTS, default="mxfp4", help="experts, where a GGUF file is written")
-        parser.add_argument("--keep-gguf", metavar="FILE", help="write the GGUF file here, and leave it")
         parser.add_argument("--flash", action="store_true", help="flash attention")
         parser.add_argument("--cache", choices=TYPES, default="f16", help="keys and values are kept in (f16)")
         parser.add_argument("--cache-v", choices=TYPES, help="values, where other than keys")
@@ -234,7 +227,8 @@ class Engine(Adapter):
         parser.add_argument("--ubatch", type=int, default=512, metavar="N", help="tokens of a graph (512)")
         parser.add_argument("--threads", type=int, default=1, metavar="N", help="(1)")
         parser.add_argument("--swa-small", action="store_true", help="sliding layers keep a window's cells alone")
-        parser.add_argument("--sequences", type=int, default=1, metavar="N", help="N - 1 others in each batch, before it")
+        parser.add_argument("--sequences", type=int, default=1, metavar="N",
+                            help="N - 1 others in each batch, before it")
         parser.add_argument("--unified", action="store_true", help="one cache for all sequences")
         parser.add_argument("--shift", type=int, metavar="N", help="before the last token, a context shift: the first "
                             "N go, and those behind take their places; traced is layer 0 up to its keys")
@@ -244,22 +238,10 @@ class Engine(Adapter):
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
         self.library = Library(options.library)
-        self.pointer = self.load(model)
+        self.pointer = self.opened(model)
         self.context: Context | None = None
         self.hook: Hook | None = None
         self.fed = 0
-
-    def load(self, model: str) -> Any:
-        """MODEL itself, or the GGUF file that is written of it."""
-        if model.endswith(".gguf"):
-            return self.opened(model)
-        if self.options.keep_gguf:
-            write_gguf(Model(model), self.options.keep_gguf, self.options.weights, self.options.experts)
-            return self.opened(self.options.keep_gguf)
-        with tempfile.TemporaryDirectory() as place:
-            path = os.path.join(place, "model.gguf")
-            write_gguf(Model(model), path, self.options.weights, self.options.experts)
-            return self.opened(path)
 
     def opened(self, path: str) -> Any:
         make = self.library.c.llama_model_default_params
@@ -323,9 +305,9 @@ class Engine(Adapter):
     def metadata(self) -> dict[str, str]:
         options = self.options
         said = {"version": self.library.version, "cache": options.cache, "cache_v": options.cache_v,
-                "flash": "on" if options.flash else "off", "weights": options.weights, "experts": options.experts,
-                "threads": options.threads, "ubatch": options.ubatch, "prefill": options.prefill,
-                "sequences": options.sequences, "processor": self.library.c.llama_print_system_info().decode().strip(" |")}
+                "flash": "on" if options.flash else "off", "threads": options.threads,
+                "ubatch": options.ubatch, "prefill": options.prefill, "sequences": options.sequences,
+                "processor": self.library.c.llama_print_system_info().decode().strip(" |")}
         return {name: str(value) for name, value in said.items() if value is not None}
 
     def close(self) -> None:

@@ -2,9 +2,11 @@
 // Copyright 2026 the sinkproof authors
 //
 // One trace, judged and reported. The report is written into memory as the judgement goes.
-#include "audit/judge/ruling.h"
+#include "audit/face/ruling.h"
 
+#include "audit/diagnose/diagnosis_report.h"
 #include "audit/judge/judge_candidates.h"
+#include "audit/judge/judge_cause.h"
 #include "audit/judge/judge_report.h"
 
 #include <math.h>
@@ -16,6 +18,7 @@ struct sinkproof_ruling {
     sinkproof_judgement judgement;
     sinkproof_cause cause;
     bool explained; // by the cause
+    sinkproof_diagnosis diagnosis;
     int exit;
     char *text, *json;
     json_t *results;
@@ -161,11 +164,14 @@ static bool report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     const sinkproof_judgement *j = &r->judgement;
     if (r->explained) print_cause(t->out, j, &r->cause);
     sinkproof_judgement_print(t->out, config, j, t->o.all);
+    sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
     print_conclusion(t->out, j, r->exit);
     r->results = json_array();
     if (r->results == NULL) return sinkproof_fail(error, "no memory for a report");
     sinkproof_judgement_json(r->results, t->o.name, config, j, sinkproof_ruling_explained_by(r),
                              r->exit);
+    json_object_set_new(json_array_get(r->results, 0), "diagnosis",
+                        sinkproof_diagnosis_json(config, &r->diagnosis));
     r->json = json_dumps(r->results, JSON_INDENT(2));
     return r->json != NULL || sinkproof_fail(error, "no memory for a report");
 }
@@ -187,6 +193,15 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
     return true;
 }
 
+// Which known mistakes explain what is outside.
+static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+    const sinkproof_diagnose_options how = {
+        .rate = t->o.rate, .progress = t->o.progress != NULL ? pass_progress : NULL, .context = t};
+    t->tried = "diagnosis";
+    return t->o.no_diagnosis ||
+           sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error);
+}
+
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     print_head(t);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
@@ -197,7 +212,7 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     sinkproof_judge_options how = options_of(t, false, "a cause");
     r->explained =
         !t->o.no_hint && sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause);
-    return report(t, r, error);
+    return diagnose(t, r, error) && report(t, r, error);
 }
 
 bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -226,6 +241,7 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
 void sinkproof_ruling_free(sinkproof_ruling *ruling) {
     if (ruling == NULL) return;
     sinkproof_judgement_free(&ruling->judgement);
+    sinkproof_diagnosis_free(&ruling->diagnosis);
     json_decref(ruling->results);
     free(ruling->json);
     free(ruling->text);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A command run on prompts of more and of fewer tokens, until n of them fail and n - 1 do not. It
+// fails when it exits 1, or when the trace that it wrote to {out} has a bug. Both lengths of the
+// answer were run: no more is said of the others.
+#include "audit/command/bisect.h"
+
+#include "audit/command/command.h"
+#include "audit/sinkproof.h"
+#include "audit/trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct bisecting {
+    const sinkproof_bisection *b;
+    char trace[64]; // where {out} is
+    bool judges;    // the command writes a trace
+    sinkproof_error error;
+} bisecting;
+
+static void put_tokens(FILE *out, const sinkproof_bisection *b, size_t n) {
+    for (size_t i = 0; i < n; i++) fprintf(out, i == 0 ? "%d" : ",%d", b->tokens_n[i]);
+}
+
+// The command with its words filled in, malloc'ed; NULL: no memory.
+static char *filled(const bisecting *s, size_t n) {
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL) return NULL;
+    for (const char *c = s->b->command; *c != '\0';) {
+        if (strncmp(c, "{tokens}", 8) == 0)
+            put_tokens(out, s->b, n), c += 8;
+        else if (strncmp(c, "{n}", 3) == 0)
+            fprintf(out, "%zu", n), c += 3;
+        else if (strncmp(c, "{out}", 5) == 0)
+            fputs(s->trace, out), c += 5;
+        else
+            fputc(*c++, out);
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
+// Runs the command; its output is not ours. *status: what it exits with. False: an error.
+static bool run(bisecting *s, size_t n, int *status) {
+    char *text = filled(s, n);
+    if (text == NULL) return sinkproof_fail(&s->error, "no memory for a command");
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execl("/bin/sh", "sh", "-c", text, (char *)NULL);
+        _exit(127);
+    }
+    int waited = 0;
+    bool fine = child > 0 && waitpid(child, &waited, 0) == child;
+    *status = fine && WIFEXITED(waited) ? WEXITSTATUS(waited) : 128;
+    if (*status > 1 || (s->judges && *status != 0))
+        fine = sinkproof_fail(&s->error, "'%.700s' exits %d: expected 0%s", text, *status,
+                              s->judges ? "" : " or 1");
+    free(text);
+    return fine;
+}
+
+// The trace that the command wrote: as short as can be, or with everything that can be said.
+static bool judge(bisecting *s, size_t n, bool in_full, bool *fails) {
+    sinkproof_trace *trace;
+    sinkproof_ruling *ruling;
+    const sinkproof_trial_options how = {.size = sizeof how,
+                                         .policy = s->b->policy,
+                                         .name = s->trace,
+                                         .rate = s->b->rate,
+                                         .local = true,
+                                         .no_hint = !in_full,
+                                         .no_diagnosis = !in_full};
+    if (!sinkproof_trace_open(s->trace, sinkproof_model_config(s->b->model), &trace, &s->error))
+        return false;
+    bool fine = sinkproof_trace_length(trace) == n ||
+                sinkproof_fail(&s->error, "%s: %zu tokens, expected %zu", s->trace,
+                               sinkproof_trace_length(trace), n);
+    fine = fine && sinkproof_judge_trace(s->b->model, trace, &how, &ruling, &s->error);
+    sinkproof_trace_close(trace);
+    if (!fine) return false;
+    *fails = sinkproof_ruling_exit(ruling) == SINKPROOF_BUG;
+    if (in_full) printf("\n%s", sinkproof_ruling_text(ruling));
+    sinkproof_ruling_free(ruling);
+    return true;
+}
+
+static bool try_length(bisecting *s, size_t n, bool *fails) {
+    int status;
+    unlink(s->trace);
+    if (!run(s, n, &status)) return false;
+    *fails = status == 1;
+    if (s->judges && !judge(s, n, false, fails)) return false;
+    printf("%zu %s: %s\n", n, n == 1 ? "token" : "tokens", *fails ? "fails" : "passes");
+    return true;
+}
+
+// low passes (or is 0), high fails.
+static bool narrow(bisecting *s, size_t low, size_t high, size_t *shortest) {
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        bool fails;
+        if (!try_length(s, middle, &fails)) return false;
+        if (fails)
+            high = middle;
+        else
+            low = middle;
+    }
+    *shortest = high;
+    return true;
+}
+
+static bool conclude(bisecting *s, size_t n) {
+    bool again = true;
+    int status;
+    char *text;
+    printf("\nThe mistake shows with %zu %s", n, n == 1 ? "token" : "tokens");
+    if (n > 1) printf(" and not with the first %zu of them", n - 1);
+    printf(".\n");
+    unlink(s->trace);
+    if (s->judges && (!run(s, n, &status) || !judge(s, n, true, &again))) return false;
+    if (!again)
+        return sinkproof_fail(&s->error,
+                              "%zu tokens failed before and do not fail now: "
+                              "expected a command that computes the same every time",
+                              n);
+    strcpy(s->trace, "trace.safetensors");
+    if ((text = filled(s, n)) == NULL) return sinkproof_fail(&s->error, "no memory for a command");
+    printf("\nRun it again:\n  %s\n", text);
+    if (s->judges)
+        printf("  sinkproof judge %s %s --policy %s\n", sinkproof_model_spec(s->b->model), s->trace,
+               s->b->policy);
+    free(text);
+    return true;
+}
+
+int sinkproof_bisect(const sinkproof_bisection *b) {
+    bisecting s = {.b = b, .judges = strstr(b->command, "{out}") != NULL};
+    snprintf(s.trace, sizeof s.trace, "/tmp/sinkproof-bisect-%ld.safetensors", (long)getpid());
+    char written[sizeof s.trace];
+    memcpy(written, s.trace, sizeof written);
+    bool fails = false;
+    size_t shortest = 0;
+    bool fine = try_length(&s, b->n, &fails);
+    if (fine && !fails) printf("\nNothing fails with %zu tokens.\n", b->n);
+    if (fine && fails) fine = narrow(&s, 0, b->n, &shortest) && conclude(&s, shortest);
+    unlink(written);
+    if (!fine) return sinkproof_bad_input("judge", &s.error);
+    return fails ? SINKPROOF_BUG : SINKPROOF_HOLDS;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof judge MODEL --bisect CMD`: the shortest prompt at which an engine's mistake shows.
+#ifndef SINKPROOF_BISECT_H
+#define SINKPROOF_BISECT_H
+
+#include "ref/model/model.h"
+
+typedef struct sinkproof_bisection {
+    const sinkproof_model *model;
+    const char *command; // with {tokens}, {n} and {out}
+    const char *policy;
+    size_t n; // of the whole prompt
+    const int32_t *tokens_n;
+    double rate;
+} sinkproof_bisection;
+
+// Prints what was found and returns the exit code: 1, a prompt fails; 0, none of those tried does.
+int sinkproof_bisect(const sinkproof_bisection *b);
+
+#endif

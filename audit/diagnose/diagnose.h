@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The diagnosis of a trace with points outside their honest sets: which known mistake, or which two
+// together, put every element of those points inside. Local, as the judge is: each point from the
+// trace's own inputs, so that two mistakes at different points are found one by one.
+#ifndef SINKPROOF_DIAGNOSE_H
+#define SINKPROOF_DIAGNOSE_H
+
+#include "audit/diagnose/mistakes.h"
+#include "audit/judge/judge.h"
+
+enum {
+    SINKPROOF_TOGETHER = 2, // mistakes at one point
+    SINKPROOF_ALIKE = 12,   // explanations that are told
+    SINKPROOF_PATTERN = 640
+};
+
+// Mistakes that explain points together.
+typedef struct sinkproof_explanation {
+    size_t n;
+    const sinkproof_mistake *mistakes[SINKPROOF_TOGETHER];
+} sinkproof_explanation;
+
+// What is known of points that are outside, in one layer or in several alike.
+typedef struct sinkproof_finding_of {
+    sinkproof_trace_point point; // the first of them
+    size_t layer;                // the first; of T0, F1 and F2 the number of layers
+    unsigned points;             // bits
+    bool layers[SINKPROOF_MAX_LAYERS + 1];
+    // Everything that explains them: no element of these points, nor of those that the mistakes
+    // reach too, is outside. None: unknown.
+    size_t n_alike, more_alike; // told, and further ones
+    sinkproof_explanation alike[SINKPROOF_ALIKE];
+    // The nearest of those that do not, and how far its worst element is outside: in half-widths of
+    // its set, each at least half a unit in the last place of the traced format. n 0: there is
+    // none.
+    sinkproof_explanation next;
+    double next_bounds;
+    bool looked;                     // false: the budget was spent before
+    bool pairs_cut;                  // not every pair was tried
+    char pattern[SINKPROOF_PATTERN]; // of unknown ones, where they are; "" else
+} sinkproof_finding_of;
+
+typedef struct sinkproof_diagnosis {
+    size_t n;
+    sinkproof_finding_of *findings; // in the order of the forward pass
+    size_t tried;                   // judgements of stretches
+} sinkproof_diagnosis;
+
+typedef struct sinkproof_diagnose_options {
+    double rate;   // of the judgement
+    size_t places; // layers that are searched in full: others are held against what was found. 0: 3
+    size_t pairs;  // tried at one point; 0: 400
+    // Called with the share of the work that is done. May be NULL.
+    void (*progress)(void *context, double share);
+    void *context;
+} sinkproof_diagnose_options;
+
+// `judgement` is what sinkproof_judge said of the trace. Nothing outside: no findings.
+bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *trace,
+                        const sinkproof_judgement *judgement,
+                        const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
+                        sinkproof_error *error);
+void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis);
+
+// pattern.c: where the marked elements of a point are, in words. False: no memory.
+bool sinkproof_describe_pattern(const sinkproof_point_report *report, const uint8_t *marks,
+                                char *text, size_t size);
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/diagnose/diagnosis_report.h"
+
+#include "audit/trace/trace_points.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *point_name(int point) {
+    return sinkproof_trace_point_name((sinkproof_trace_point)point);
+}
+
+// "A9, A10 of layers 0, 2-3" or "F2".
+static void print_points(FILE *out, const sinkproof_config *config, const sinkproof_finding_of *f) {
+    const char *comma = "";
+    size_t layers = 0;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        if ((f->points >> p & 1) == 0) continue;
+        fprintf(out, "%s%s", comma, point_name(p));
+        comma = ", ";
+    }
+    if (f->layer == config->n_layers) return;
+    for (size_t l = 0; l < config->n_layers; l++) layers += f->layers[l];
+    fprintf(out, layers == 1 ? " of layer " : " of layers ");
+    comma = "";
+    for (size_t l = 0, end; l < config->n_layers; l = end + 1) {
+        end = l;
+        if (!f->layers[l]) continue;
+        while (end + 1 < config->n_layers && f->layers[end + 1]) end++;
+        fprintf(out, end > l ? "%s%zu-%zu" : "%s%zu", comma, l, end);
+        comma = ", ";
+    }
+}
+
+// "    by the sink is left out [sink-dropped]", a line for each mistake.
+static void print_what(FILE *out, const char *by, const sinkproof_explanation *what) {
+    for (size_t i = 0; i < what->n; i++)
+        fprintf(out, "    %s %s [%s]\n", i == 0 ? by : "and", what->mistakes[i]->text,
+                what->mistakes[i]->id);
+}
+
+static void print_next(FILE *out, const sinkproof_finding_of *f) {
+    const char *next = f->n_alike > 0 ? "next best" : "nearest";
+    if (f->next.n == 0) return;
+    if (isfinite(f->next_bounds))
+        fprintf(out, "    %s, %.2g bounds away:\n", next, f->next_bounds);
+    else
+        fprintf(out, "    %s, infinitely far away:\n", next);
+    print_what(out, " ", &f->next);
+}
+
+static void print_explained(FILE *out, const sinkproof_finding_of *f) {
+    fprintf(out, "explained%s, every element is inside\n",
+            f->alike[0].n > 1 ? " by two mistakes together" : "");
+    for (size_t a = 0; a < f->n_alike; a++) print_what(out, a == 0 ? "by" : "or", &f->alike[a]);
+    if (f->more_alike > 0) fprintf(out, "    or %zu more\n", f->more_alike);
+    if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
+}
+
+void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
+                               const sinkproof_diagnosis *d) {
+    if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
+    for (size_t i = 0; i < d->n; i++) {
+        const sinkproof_finding_of *f = &d->findings[i];
+        fprintf(out, "  ");
+        print_points(out, config, f);
+        fprintf(out, ": ");
+        if (!f->looked) {
+            fprintf(out, "not looked into; what explains the layers before does not explain it\n");
+            continue;
+        }
+        if (f->n_alike > 0)
+            print_explained(out, f);
+        else
+            fprintf(out, "unknown; no known mistake explains it, nor %s of two together\n    %s\n",
+                    f->pairs_cut ? "one of the likeliest pairs" : "any pair", f->pattern);
+        print_next(out, f);
+    }
+}
+
+// ---- JSON
+
+static json_t *ids_of(const sinkproof_explanation *what) {
+    json_t *ids = json_array();
+    for (size_t i = 0; i < what->n; i++)
+        json_array_append_new(ids, json_string(what->mistakes[i]->id));
+    return ids;
+}
+
+static json_t *texts_of(const sinkproof_explanation *what) {
+    json_t *texts = json_array();
+    for (size_t i = 0; i < what->n; i++)
+        json_array_append_new(texts, json_string(what->mistakes[i]->text));
+    return texts;
+}
+
+static json_t *points_of(const sinkproof_config *config, const sinkproof_finding_of *f) {
+    json_t *names = json_array();
+    char name[SINKPROOF_TRACE_NAME];
+    for (size_t l = 0; l <= config->n_layers; l++)
+        for (int p = 0; f->layers[l] && p < SINKPROOF_TRACE_POINTS; p++) {
+            if ((f->points >> p & 1) == 0) continue;
+            sinkproof_trace_name((sinkproof_trace_point)p, l, name);
+            json_array_append_new(names, json_string(name));
+        }
+    return names;
+}
+
+static json_t *finding_json(const sinkproof_config *config, const sinkproof_finding_of *f) {
+    json_t *o = json_object(), *alike = json_array();
+    const char *status = !f->looked ? "not looked into" : f->n_alike > 0 ? "explained" : "unknown";
+    for (size_t a = 1; a < f->n_alike; a++) json_array_append_new(alike, ids_of(&f->alike[a]));
+    json_object_set_new(o, "points", points_of(config, f));
+    json_object_set_new(o, "status", json_string(status));
+    json_object_set_new(o, "mistakes", f->n_alike > 0 ? ids_of(&f->alike[0]) : json_null());
+    json_object_set_new(o, "because", f->n_alike > 0 ? texts_of(&f->alike[0]) : json_null());
+    json_object_set_new(o, "indistinguishable", alike);
+    json_object_set_new(o, "next", f->next.n > 0 ? ids_of(&f->next) : json_null());
+    json_object_set_new(o, "next_bounds",
+                        isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());
+    json_object_set_new(o, "pattern",
+                        f->pattern[0] != '\0' ? json_string(f->pattern) : json_null());
+    return o;
+}
+
+json_t *sinkproof_diagnosis_json(const sinkproof_config *config, const sinkproof_diagnosis *d) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < d->n; i++)
+        json_array_append_new(list, finding_json(config, &d->findings[i]));
+    return list;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A supposition judged: a view of the model with other numbers in its configuration and other
+// readings of its weights, another meaning, another policy.
+#include "audit/diagnose/supposition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// What a view owns: readings, and vectors made anew.
+typedef struct owned {
+    struct owned *next;
+    sinkproof_reading reading;
+    double values[];
+} owned;
+
+typedef struct editing {
+    const sinkproof_supposition *s;
+    owned *all;
+    bool failed;
+} editing;
+
+static owned *own(editing *e, size_t values) {
+    owned *made = malloc(sizeof *made + values * sizeof *made->values);
+    e->failed = e->failed || made == NULL;
+    if (made == NULL) return NULL;
+    made->next = e->all;
+    e->all = made;
+    return made;
+}
+
+static void release(editing *e) {
+    for (owned *one = e->all, *next; one != NULL; one = next) {
+        next = one->next;
+        free(one);
+    }
+}
+
+// The vectors of a stack, each element from where the reading says.
+static void remake(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
+    size_t count = vector->count, cols = vector->cols;
+    owned *made = own(e, (count + 1) * cols);
+    if (made == NULL) return;
+    double *row = made->values + count * cols;
+    for (size_t k = 0; k < count; k++) {
+        sinkproof_matrix one = sinkproof_matrix_at(vector, k);
+        sinkproof_matrix_row(&one, 0, row);
+        for (size_t c = 0; c < cols; c++)
+            made->values[k * cols + c] = row[reading->column(c, cols, reading->column_by)];
+    }
+    vector->dtype = SINKPROOF_DTYPE_F64;
+    vector->data = (const uint8_t *)made->values;
+    vector->synthetic = NULL, vector->reading = NULL;
+    vector->stack_stride = vector->row_stride = cols, vector->col_stride = 1;
+}
+
+static void read_anew(editing *e, const sinkproof_reading *reading, sinkproof_matrix *weight) {
+    owned *made = own(e, 0);
+    if (made == NULL) return;
+    made->reading = *reading;
+    made->reading.below = weight->reading;
+    weight->reading = &made->reading;
+}
+
+static void borrow(const sinkproof_supposition *s, const sinkproof_weight_edit *edit, size_t l,
+                   sinkproof_slot slot, sinkproof_matrix *weight) {
+    size_t layers = s->config.n_layers;
+    size_t from_layer = l < layers ? (l + layers + (size_t)(edit->layer_by + 1) - 1) % layers : 0;
+    sinkproof_slot from = edit->from == SINKPROOF_SLOTS ? slot : edit->from;
+    sinkproof_matrix other = sinkproof_model_slot(s->model, from_layer, from);
+    if (other.rows == weight->rows && other.cols == weight->cols && other.count == weight->count)
+        *weight = other;
+}
+
+static void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
+    editing *e = context;
+    for (size_t i = 0; i < e->s->n_edits && weight->count > 0; i++) {
+        const sinkproof_weight_edit *edit = &e->s->edits[i];
+        bool vector = sinkproof_slot_is_vector(slot, &e->s->config);
+        if ((edit->slots >> slot & 1) == 0) continue;
+        if (edit->borrowed)
+            borrow(e->s, edit, l, slot, weight);
+        else if (vector && edit->reading.column != NULL)
+            remake(e, &edit->reading, weight);
+        else
+            read_anew(e, &edit->reading, weight);
+    }
+}
+
+static bool judge_supposed(const sinkproof_suspect *suspect, const sinkproof_supposition *s,
+                           const sinkproof_stretch *stretch, sinkproof_judgement *judgement,
+                           sinkproof_error *error) {
+    editing e = {.s = s};
+    const sinkproof_judge_options how = {
+        .rate = suspect->rate, .meaning = &s->meaning, .stretch = stretch};
+    sinkproof_model *view = sinkproof_model_edited(s->model, &s->config, edit_weight, &e);
+    bool fine = view != NULL && !e.failed;
+    if (!fine) sinkproof_fail(error, "no memory for a view of the model");
+    fine = fine && sinkproof_judge(view, suspect->trace, &s->policy, &how, judgement, error);
+    sinkproof_model_close(view);
+    release(&e);
+    return fine;
+}
+
+bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
+                           const sinkproof_mistake *const *mistakes,
+                           const sinkproof_stretch *stretch, sinkproof_judgement *judgement,
+                           bool *possible, sinkproof_error *error) {
+    sinkproof_supposition s = {.model = suspect->model,
+                               .config = *sinkproof_model_config(suspect->model),
+                               .meaning = sinkproof_meant,
+                               .policy = *suspect->policy};
+    *possible = true;
+    for (size_t i = 0; i < n && *possible; i++) *possible = mistakes[i]->suppose(&s, mistakes[i]);
+    return !*possible || judge_supposed(suspect, &s, stretch, judgement, error);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What would the judge say if the engine had these mistakes?
+#ifndef SINKPROOF_SUPPOSITION_H
+#define SINKPROOF_SUPPOSITION_H
+
+#include "audit/diagnose/mistakes.h"
+#include "audit/judge/judge.h"
+
+// What is asked again and again of one trace.
+typedef struct sinkproof_suspect {
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+    const sinkproof_policy *policy;
+    double rate;
+} sinkproof_suspect;
+
+// Judges the points of `stretch` as an engine's with all of the mistakes. *possible: the model and
+// the policy have a place for each, else nothing is judged. False: an error.
+bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
+                           const sinkproof_mistake *const *mistakes,
+                           const sinkproof_stretch *stretch, sinkproof_judgement *judgement,
+                           bool *possible, sinkproof_error *error);
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The operations as they are meant: the definition's honest sets, or those of an engine that is
+// supposed to compute something else. What differs is made of the same sets, so that the answer is
+// as strict: every element of such an engine is inside.
+#include "audit/judge/judge_internal.h"
+#include "ref/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURNING                                                                                    \
+    { true, false, false, 0, 1, 1, 0 }
+const sinkproof_meaning sinkproof_meant = {.query = TURNING,
+                                           .key = TURNING,
+                                           .score_times = 1,
+                                           .after_values = {1, 1},
+                                           .gate_low = -INFINITY,
+                                           .gate_high = 1,
+                                           .up_low = -1,
+                                           .up_high = 1,
+                                           .up_plus = 1,
+                                           .mixture_times = 1,
+                                           .after_experts = {1, 1}};
+
+// The same policy, which rounds nothing at `point`.
+typedef struct open_setting {
+    sinkproof_policy policy;
+    sinkproof_setting s;
+} open_setting;
+
+static void leave_open(open_setting *open, const sinkproof_setting *s, sinkproof_point point) {
+    open->policy = *s->policy;
+    open->policy.at[point] = (sinkproof_rounding){SINKPROOF_REAL, false};
+    open->s = *s;
+    open->s.policy = &open->policy;
+}
+
+// 1 / x of a positive set.
+static sinkproof_honest inverse(sinkproof_honest x) {
+    double mid = 1 / x.mid;
+    return (sinkproof_honest){.lo = 1 / x.hi * (1 - 0x1p-52),
+                              .hi = x.lo > 0 ? 1 / x.lo * (1 + 0x1p-52) : INFINITY,
+                              .likely_lo = 1 / x.likely_hi * (1 - 0x1p-52),
+                              .likely_hi =
+                                  x.likely_lo > 0 ? 1 / x.likely_lo * (1 + 0x1p-52) : INFINITY,
+                              .mid = mid,
+                              .var = x.var * mid * mid * mid * mid,
+                              .spread = x.spread * mid * mid * mid * mid,
+                              .bias = x.bias * mid * mid};
+}
+
+// ---- norms
+
+double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                            sinkproof_honest *x_d) {
+    size_t d = pass->config->hidden;
+    double eps = pass->config->rms_eps, mean = 0, size = 0, square = 0;
+    for (size_t i = 0; pass->meaning->centred && i < d; i++)
+        mean += x_d[i].mid / (double)d, size += fabs(x_d[i].mid) / (double)d;
+    double worst = sinkproof_gamma((double)d + 1, s->u) * size;
+    for (size_t i = 0; pass->meaning->centred && i < d; i++)
+        x_d[i] = sinkproof_honest_sub(x_d[i], sinkproof_around(mean, worst, worst, 0, 0));
+    if (!pass->meaning->eps_outside) return eps;
+    for (size_t i = 0; i < d; i++) square += x_d[i].mid * x_d[i].mid / (double)d;
+    return 2 * eps * sqrt(square) + eps * eps; // (rms + eps)^2 - rms^2
+}
+
+// ---- rotation
+
+void sinkproof_meant_table(const sinkproof_judge_pass *pass, const sinkproof_turning *turning,
+                           bool scaled, double position, sinkproof_honest *c_p,
+                           sinkproof_honest *s_p) {
+    size_t half = pass->config->head_dim / 2;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * half);
+    open_setting open;
+    double by = pow(sinkproof_yarn_concentration(pass->config), -turning->without_concentration) *
+                turning->concentration;
+    if (by != 1) leave_open(&open, &s, SINKPROOF_AT_A4_COS);
+    (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
+        by != 1 ? &open.s : &s, pass->config,
+        position * turning->position_times + turning->position_by, c_p, s_p);
+    for (size_t p = 0; by != 1 && p < half; p++) {
+        c_p[p] = sinkproof_honest_at(&s, SINKPROOF_AT_A4_COS,
+                                     sinkproof_honest_mul(c_p[p], sinkproof_known(by)));
+        s_p[p] = sinkproof_honest_at(&s, SINKPROOF_AT_A4_COS,
+                                     sinkproof_honest_mul(s_p[p], sinkproof_known(by)));
+    }
+    for (size_t p = 0; turning->backwards && p < half; p++)
+        s_p[p] = sinkproof_honest_mul(s_p[p], sinkproof_known(-1));
+}
+
+void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                          const sinkproof_turning *turning, const sinkproof_turns *turns,
+                          const sinkproof_honest *x_d, sinkproof_honest *work_d,
+                          sinkproof_honest *y_d) {
+    size_t d = pass->config->head_dim, half = d / 2;
+    sinkproof_honest *apart_d = work_d + 2 * d, *turned_d = work_d + 3 * d; // neighbours as halves
+    for (size_t i = 0; !turning->turned && i < d; i++)
+        y_d[i] = sinkproof_honest_at(s, SINKPROOF_AT_A4, x_d[i]);
+    if (!turning->turned) return;
+    if (!turning->neighbours) {
+        sinkproof_honest_turn(s, pass->config, turns, x_d, work_d, y_d);
+        return;
+    }
+    for (size_t i = 0; i < d; i++) apart_d[i % 2 * half + i / 2] = x_d[i];
+    sinkproof_honest_turn(s, pass->config, turns, apart_d, work_d, turned_d);
+    for (size_t i = 0; i < d; i++) y_d[i] = turned_d[i % 2 * half + i / 2];
+}
+
+// ---- attention
+
+size_t sinkproof_meant_group(const sinkproof_judge_pass *pass, size_t h) {
+    const sinkproof_config *c = pass->config;
+    return pass->meaning->heads_by_modulus ? h % c->n_kv_heads : h / (c->n_heads / c->n_kv_heads);
+}
+
+sinkproof_honest sinkproof_meant_score(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                                       sinkproof_honest product) {
+    double times = pass->meaning->score_times;
+    if (times == 1) return sinkproof_honest_score(s, pass->config->head_dim, product);
+    open_setting open;
+    leave_open(&open, s, SINKPROOF_AT_A6);
+    sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
+    z = sinkproof_honest_mul(z, sinkproof_known(times));
+    if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
+    return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
+}
+
+// How often the sink's exponential is in the sum of the keys [first_key, first_key + n).
+static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key, size_t n,
+                                   const sinkproof_honest *z_j, const sinkproof_honest *b) {
+    if (m->sink_share == SINKPROOF_SINK_PER_PART)
+        return sinkproof_known(
+            (double)((first_key + n - 1) / m->sink_tile - first_key / m->sink_tile + 1));
+    sinkproof_honest top = m->sink_share == SINKPROOF_SINK_UNSHIFTED ? *b : z_j[0];
+    for (size_t j = 0; j < n; j++) {
+        top.lo = fmax(top.lo, z_j[j].lo), top.hi = fmax(top.hi, z_j[j].hi);
+        top.likely_lo = fmax(top.likely_lo, z_j[j].likely_lo);
+        top.likely_hi = fmax(top.likely_hi, z_j[j].likely_hi);
+        top.mid = fmax(top.mid, z_j[j].mid);
+    }
+    const double libm = 0x1p-50; // of exp here
+    return (sinkproof_honest){.lo = exp(top.lo) * (1 - libm),
+                              .hi = exp(top.hi) * (1 + libm),
+                              .likely_lo = exp(top.likely_lo) * (1 - libm),
+                              .likely_hi = exp(top.likely_hi) * (1 + libm),
+                              .mid = exp(top.mid)};
+}
+
+// No sink in the sum; the maximum that is subtracted may still be its logit, which adds as much to
+// an exponent's error as it is above the scores.
+static bool weights_alone(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
+                          sinkproof_honest b, bool own, sinkproof_honest *a_j, double *common) {
+    sinkproof_honest sink = sinkproof_known(0);
+    double top = -INFINITY;
+    for (size_t j = 0; j < n; j++) top = fmax(top, z_j[j].lo);
+    if (own && !sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, z_j, b, a_j, common)) return false;
+    if (own) sink = a_j[n];
+    open_setting open;
+    leave_open(&open, s, SINKPROOF_AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_A9, n, z_j, sinkproof_known(-INFINITY), a_j,
+                                  common))
+        return false;
+    double more = b.hi > top ? 2 * s->u * (b.hi - top + 1) : 0;
+    for (size_t j = 0; j < n; j++)
+        a_j[j] =
+            sinkproof_honest_at(s, SINKPROOF_AT_A9, sinkproof_honest_declared(a_j[j], more, 0));
+    a_j[n] = sink;
+    return true;
+}
+
+// alpha / (1 + (count - 1) alpha_sink): what the weights are when the sink counts so often.
+bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                             size_t first_key, size_t n, const sinkproof_honest *z_j,
+                             sinkproof_honest b, sinkproof_honest *a_j, double *common) {
+    const sinkproof_meaning *m = pass->meaning;
+    if (m->sink_share == SINKPROOF_SINK_ONCE)
+        return sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, z_j, b, a_j, common);
+    if (m->sink_share == SINKPROOF_SINK_LEFT_OUT || m->sink_share == SINKPROOF_SINK_RENORMALISED)
+        return weights_alone(s, n, z_j, b, m->sink_share == SINKPROOF_SINK_RENORMALISED, a_j,
+                             common);
+    open_setting open;
+    leave_open(&open, s, SINKPROOF_AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_A9, n, z_j, b, a_j, common)) return false;
+    sinkproof_honest count = sink_count(m, first_key, n, z_j, &b), sink = a_j[n];
+    sinkproof_honest more = sinkproof_honest_sub(count, sinkproof_known(1));
+    sinkproof_honest sum =
+        sinkproof_honest_add(sinkproof_known(1), sinkproof_honest_mul(more, sink));
+    sinkproof_honest by = inverse(sum);
+    for (size_t j = 0; j <= n; j++) {
+        sinkproof_honest a = sinkproof_honest_mul(a_j[j], by);
+        if (j == n) a = sinkproof_honest_mul(a, count);
+        a_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, sinkproof_honest_roundings(s, a, 3));
+    }
+    return true;
+}
+
+// ---- experts
+
+static bool all_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                       const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                       sinkproof_honest *w_k, double *common) {
+    size_t experts = pass->config->n_experts;
+    sinkproof_honest *w_e = malloc((experts + 1) * sizeof *w_e);
+    bool fine = w_e != NULL && sinkproof_honest_softmax(s, SINKPROOF_AT_M4, experts, g_e,
+                                                        sinkproof_known(-INFINITY), w_e, common);
+    for (size_t i = 0; fine && i < k; i++) w_k[i] = w_e[chosen_k[i]];
+    free(w_e);
+    return fine;
+}
+
+static bool sigmoid_shares(const sinkproof_setting *s, const sinkproof_honest *g_e, size_t k,
+                           const int32_t *chosen_k, bool over_sum, sinkproof_honest *w_k) {
+    sinkproof_honest sum = sinkproof_known(0), pair[2];
+    double unused;
+    open_setting open;
+    leave_open(&open, s, SINKPROOF_AT_M4);
+    for (size_t i = 0; i < k; i++) { // e^g / (e^g + e^0)
+        if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_M4, 1, &g_e[chosen_k[i]],
+                                      sinkproof_known(0), pair, &unused))
+            return false;
+        w_k[i] = pair[0];
+        sum = sinkproof_honest_add(sum, pair[0]);
+    }
+    sinkproof_honest by = inverse(sum);
+    for (size_t i = 0; i < k; i++) {
+        if (over_sum)
+            w_k[i] = sinkproof_honest_roundings(s, sinkproof_honest_mul(w_k[i], by), (double)k + 1);
+        w_k[i] = sinkproof_honest_at(s, SINKPROOF_AT_M4, w_k[i]);
+    }
+    return true;
+}
+
+static bool defined_shares(const sinkproof_setting *s, size_t experts, const sinkproof_honest *g_e,
+                           size_t k, const int32_t *chosen_k, sinkproof_expert_share share,
+                           sinkproof_honest *w_k, double *common) {
+    if (!sinkproof_honest_expert_weights(s, experts, g_e, k, chosen_k, w_k, common)) return false;
+    for (size_t i = 0; share == SINKPROOF_SHARE_BACKWARDS && 2 * i + 1 < k; i++) {
+        sinkproof_honest kept = w_k[i];
+        w_k[i] = w_k[k - 1 - i], w_k[k - 1 - i] = kept;
+    }
+    return true;
+}
+
+bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                            const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                            sinkproof_honest *w_k, double *common) {
+    size_t experts = pass->config->n_experts;
+    sinkproof_expert_share share = pass->meaning->share;
+    *common = 0;
+    if (share == SINKPROOF_SHARE_BEFORE) return all_shares(pass, s, g_e, k, chosen_k, w_k, common);
+    if (share == SINKPROOF_SHARE_SIGMOID || share == SINKPROOF_SHARE_SIGMOIDS)
+        return sigmoid_shares(s, g_e, k, chosen_k, share == SINKPROOF_SHARE_SIGMOIDS, w_k);
+    if (share == SINKPROOF_SHARE_AFTER || share == SINKPROOF_SHARE_BACKWARDS)
+        return defined_shares(s, experts, g_e, k, chosen_k, share, w_k, common);
+    for (size_t i = 0; i < k; i++) {
+        sinkproof_honest w = share == SINKPROOF_SHARE_EVEN  ? sinkproof_known(1 / (double)k)
+                             : share == SINKPROOF_SHARE_ONE ? sinkproof_known(1)
+                                                            : g_e[chosen_k[i]];
+        w_k[i] = sinkproof_honest_at(s, SINKPROOF_AT_M4, sinkproof_honest_inside(s, w));
+    }
+    return true;
+}
+
+// Where gate (0) and up (1) of coordinate f stand.
+static size_t place_in_row(sinkproof_pairing pairing, size_t inter, size_t f, size_t which) {
+    bool swapped = pairing == SINKPROOF_PAIR_SWAPPED || pairing == SINKPROOF_PAIR_HALVES_SWAPPED;
+    bool halves = pairing == SINKPROOF_PAIR_HALVES || pairing == SINKPROOF_PAIR_HALVES_SWAPPED;
+    if (swapped) which = 1 - which;
+    return halves ? f + which * inter : 2 * f + which;
+}
+
+static sinkproof_honest clamped(sinkproof_honest x, double low, double high, double limit) {
+    return sinkproof_honest_clamp(x, isinf(low) ? low : low * limit,
+                                  isinf(high) ? high : high * limit);
+}
+
+void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+                                 const sinkproof_honest *up, sinkproof_honest *z_f) {
+    const sinkproof_config *c = pass->config;
+    const sinkproof_meaning *m = pass->meaning;
+    sinkproof_config free_of_clamps = *c;
+    bool plain = m->gate_low == -INFINITY && m->gate_high == 1 && m->up_low == -1 &&
+                 m->up_high == 1 && m->up_plus == 1;
+    free_of_clamps.swiglu_limit = INFINITY;
+    for (size_t f = 0; f < c->inter; f++) {
+        sinkproof_honest gate = up[place_in_row(m->pairing, c->inter, f, 0)];
+        sinkproof_honest other = up[place_in_row(m->pairing, c->inter, f, 1)];
+        if (!plain) {
+            gate = clamped(gate, m->gate_low, m->gate_high, c->swiglu_limit);
+            other = clamped(other, m->up_low, m->up_high, c->swiglu_limit);
+            other = sinkproof_honest_add(other, sinkproof_known(m->up_plus - 1));
+        }
+        z_f[f] = sinkproof_honest_swiglu(s, plain ? c : &free_of_clamps, gate, other);
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A stretch of the model: some points judged alone. Each is computed from what the trace holds of
+// its inputs, and where it lacks one from that one's inputs; all else is left out of the pass.
+#include "audit/judge/judge_internal.h"
+
+static uint8_t *doing_at(sinkproof_stretch *stretch, const sinkproof_config *config,
+                         sinkproof_trace_point point, size_t layer) {
+    size_t at = sinkproof_trace_point_is_layered(point) ? layer : config->n_layers;
+    return &stretch->doing[at][point];
+}
+
+// What an input of a judged point needs.
+static void need(sinkproof_stretch *stretch, const sinkproof_config *config,
+                 const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer) {
+    uint8_t *doing = doing_at(stretch, config, point, layer);
+    if (*doing != SINKPROOF_LEFT_OUT) return;
+    if (sinkproof_trace_find(trace, point, layer) != NULL)
+        *doing = SINKPROOF_GIVEN;
+    else
+        sinkproof_stretch_to(stretch, config, trace, point, layer, false);
+}
+
+void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,
+                          const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer,
+                          bool fresh) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    for (size_t l = 0; fresh && l <= config->n_layers; l++)
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) stretch->doing[l][p] = SINKPROOF_LEFT_OUT;
+    *doing_at(stretch, config, point, layer) = SINKPROOF_JUDGED;
+    size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++) need(stretch, config, trace, inputs[i].point, inputs[i].layer);
+    // What the slots hold tells which experts they are, where the selection is not traced.
+    if (point == SINKPROOF_TRACE_M3) need(stretch, config, trace, SINKPROOF_TRACE_M1, layer);
+    // The weights without the sink are inputs too.
+    if (point == SINKPROOF_TRACE_A11 &&
+        sinkproof_trace_find(trace, SINKPROOF_TRACE_A10, layer) != NULL)
+        need(stretch, config, trace, SINKPROOF_TRACE_A10, layer);
+}
+
+sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                                   size_t layer) {
+    const sinkproof_stretch *stretch = pass->options->stretch;
+    bool layered = sinkproof_trace_point_is_layered(point);
+    if (stretch == NULL) return SINKPROOF_JUDGED;
+    return (sinkproof_doing)stretch->doing[layered ? layer : pass->config->n_layers][point];
+}
+
+bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
+                          sinkproof_trace_point first, sinkproof_trace_point last) {
+    bool any = false;
+    for (int p = first; p <= (int)last; p++)
+        any = any || sinkproof_doing_of(pass, (sinkproof_trace_point)p, layer) == SINKPROOF_JUDGED;
+    return any;
+}
+
+bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                        sinkproof_honest *x) {
+    sinkproof_doing doing = sinkproof_doing_of(pass, point, layer);
+    if (doing == SINKPROOF_JUDGED) return false;
+    const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
+    bool given = doing == SINKPROOF_GIVEN && tensor != NULL;
+    size_t shape[3], count = 1;
+    size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    bool open = given && sinkproof_may_be_unrounded(pass, point);
+    for (size_t i = 0; x != NULL && i < count; i++) {
+        double v = given ? sinkproof_tensor_value(tensor, i) : 0;
+        x[i] = open ? sinkproof_read_of(pass, point, v, sinkproof_unknown(v)) : sinkproof_known(v);
+    }
+    return true;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Rows of honest sets taken apart into planes: the centres, and what is open about them, each an
+// array that a matrix product takes.
+#include "proofs/bounds/bounds.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double *allocate(size_t n) { // or NULL
+    return malloc((n > 0 ? n : 1) * sizeof(double));
+}
+
+// From the first to the last one of the significand, the most over all elements.
+static int most_significant_bits(const double *x, size_t n) {
+    uint64_t ones = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t pattern;
+        memcpy(&pattern, &x[i], sizeof pattern);
+        ones |= pattern & 0xfffffffffffff;
+    }
+    int bits = 53;
+    while (bits > 1 && (ones & 1) == 0) ones >>= 1, bits--;
+    return bits;
+}
+
+// ---- rows taken apart
+
+// Sums this long, of this many rows of x, are bounded through factors in binary32: below that the
+// factors cost more than they save.
+enum { LONG_SUM = 256, MANY_ROWS = 8 };
+
+static bool find_factors(sinkproof_planes *x) {
+    if (!sinkproof_factors_for(x->rows, x->cols, &x->f)) return false;
+    for (size_t r = 0; r < x->rows; r++)
+        if (!sinkproof_factors_row(&x->f, r, &x->mid[r * x->cols])) {
+            sinkproof_factors_free(&x->f);
+            return true; // there are none
+        }
+    return true;
+}
+
+static bool all_known(const sinkproof_honest *x, size_t rows, size_t cols, size_t stride) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < cols; k++)
+            if (x[i * stride + k].lo != x[i * stride + k].hi) return false;
+    return true;
+}
+
+static bool copy_mid(sinkproof_planes *p, const sinkproof_honest *x, size_t stride) {
+    p->mid = allocate(p->rows * p->cols);
+    if (p->mid == NULL) return false;
+    for (size_t i = 0; i < p->rows; i++)
+        for (size_t k = 0; k < p->cols; k++) p->mid[i * p->cols + k] = x[i * stride + k].mid;
+    return true;
+}
+
+static bool copy_freedom(sinkproof_planes *p, const sinkproof_honest *x, size_t stride) {
+    size_t n = p->rows * p->cols;
+    p->worst = allocate(n), p->likely = allocate(n), p->var = allocate(n), p->bias = allocate(n);
+    if (p->worst == NULL || p->likely == NULL || p->var == NULL || p->bias == NULL) return false;
+    for (size_t i = 0; i < p->rows; i++) {
+        for (size_t k = 0; k < p->cols; k++) {
+            const sinkproof_honest *e = &x[i * stride + k];
+            p->worst[i * p->cols + k] = sinkproof_radius(e);
+            p->likely[i * p->cols + k] = sinkproof_likely_radius(e);
+            p->var[i * p->cols + k] = e->var;
+            p->bias[i * p->cols + k] = e->bias;
+        }
+    }
+    return true;
+}
+
+sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
+                                     size_t stride) {
+    sinkproof_planes p = {.rows = rows, .cols = cols, .known = all_known(x, rows, cols, stride)};
+    bool factored = p.known && cols >= LONG_SUM && rows >= MANY_ROWS;
+    bool fine = copy_mid(&p, x, stride);
+    if (fine) p.bits = p.known ? most_significant_bits(p.mid, rows * cols) : 53;
+    fine = fine && (p.known || copy_freedom(&p, x, stride)) && (!factored || find_factors(&p));
+    if (!fine) sinkproof_planes_free(&p);
+    return p;
+}
+
+sinkproof_planes sinkproof_planes_rows(const sinkproof_planes *x, size_t first, size_t count) {
+    sinkproof_planes rows = *x;
+    size_t skip = first * x->cols;
+    rows.rows = count;
+    rows.mid += skip;
+    if (x->f.size != NULL) rows.f.size += skip, rows.f.square += skip, rows.f.scale += first;
+    if (!x->known) rows.worst += skip, rows.likely += skip, rows.var += skip, rows.bias += skip;
+    return rows;
+}
+
+void sinkproof_planes_free(sinkproof_planes *p) {
+    free(p->mid);
+    free(p->worst);
+    free(p->likely);
+    free(p->var);
+    free(p->bias);
+    sinkproof_factors_free(&p->f);
+    *p = (sinkproof_planes){0};
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""What every command writes with --json is what doc/schema.json says, and the schema refuses what is not.
+
+    python3 tests/audit/python_schema.py       SINKPROOF names the command; needs the package jsonschema
+"""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "shared"))
+from tap import Tap  # noqa: E402
+
+PROGRAM = os.path.abspath(os.environ.get("SINKPROOF", "build/release/sinkproof"))
+SMALL = "tests/vectors/openai-torch/small"
+TRACE = f"{SMALL}/trace-bf16.safetensors"
+TINY = "synthetic:tiny"
+
+
+def said(*words):
+    ran = subprocess.run([PROGRAM, *words, "--json", "-"], capture_output=True, text=True, cwd=ROOT, timeout=900, check=False)
+    return json.loads(ran.stdout)
+
+
+def samples(work):
+    """{name: JSON}: each command with each kind of result."""
+    a, b = str(work / "a"), str(work / "b")
+    for policy, path in (("f32", a), ("openai-bf16", b)):
+        subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:9", "--policy", policy, "--trace", path], check=True, capture_output=True)
+    return {
+        "judge a bug": said("judge", SMALL, TRACE),
+        "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
+        "run": said("run", TINY, "--tokens", "random:5"),
+        "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
+        "info": said("info", TINY), "info --cpu": said("info", "--cpu"), "info of a directory": said("info", SMALL),
+        "truth": said("truth", TINY, "--tokens", "1,2,3"), "truth --local": said("truth", SMALL, "--local", TRACE),
+        "verify": said("verify"),
+        "curve": said("curve", "sink.alpha-sink"),
+        "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
+        "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
+        "compare": said("compare", a, b, "--model", TINY),
+        "bench": said("bench", "--quick"),
+    }
+
+
+def faults(checker, instance):
+    found = []
+    for error in checker.iter_errors(instance):
+        found.append(f"{'/'.join(map(str, error.absolute_path))}: {error.message[:160]}")
+    return found[:5]
+
+
+def wounds(judged):
+    """The same JSON with one thing wrong."""
+    def changed(change):
+        wounded = copy.deepcopy(judged)
+        change(wounded)
+        return wounded
+    point = judged["results"][1]
+    assert "worst_index" in point
+    return {
+        "another number of the schema": changed(lambda j: j.update(schema=2)),
+        "no machine": changed(lambda j: j.pop("machine")),
+        "a command that is not known": changed(lambda j: j.update(command="weigh")),
+        "an exit code beyond the last": changed(lambda j: j.update(exit=5)),
+        "a count that is no whole number": changed(lambda j: j["results"][1].update(outside=0.5)),
+        "a verdict that there is not": changed(lambda j: j["results"][1].update(verdict="fine")),
+        "a field that is missing": changed(lambda j: j["results"][1].pop("nan")),
+        "a field that nobody wrote down": changed(lambda j: j["results"][1].update(mood="good")),
+        "a number in decimal where hex is meant": changed(lambda j: j["results"][1].update(engine="1.5")),
+    }
+
+
+def main():
+    tap = Tap()
+    schema = json.loads((ROOT / "doc" / "schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    checker = jsonschema.Draft202012Validator(schema)
+    with tempfile.TemporaryDirectory() as work:
+        taken = samples(pathlib.Path(work))
+    for name, instance in taken.items():
+        wrong = faults(checker, instance)
+        tap.report(not wrong, f"schema.{name}: results={len(instance['results'])}", wrong)
+    commands = {instance["command"] for instance in taken.values()}
+    tap.report(commands == set(schema["properties"]["command"]["enum"]), f"schema has the commands that were asked: {len(commands)}", [str(commands)])
+    used = {d for name, instance in taken.items() for r in instance["results"] for d, part in schema["$defs"].items()
+            if jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{d}"}).is_valid(r)}
+    unused = set(schema["$defs"]) - used - {"measure", "stage"}  # part of a statement; judge --plugin has its own test
+    tap.report(not unused, f"schema has no part that nothing uses: {len(used)}", sorted(unused))
+    for what, wounded in wounds(taken["judge a bug"]).items():
+        tap.report(not checker.is_valid(wounded), f"schema refuses {what}", [])
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
