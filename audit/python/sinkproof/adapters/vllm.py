@@ -8,7 +8,7 @@
                                                                 the residual too
   F2            where the logits of every token are asked for at once, which --step prevents
 
-The scheduler feeds the prompt: --step N lets it take N tokens at a time, through its paged cache.
+Modules are watched where they are called, so nothing is compiled. The scheduler feeds the prompt: --step N lets it take N tokens at a time, through its paged cache.
 """
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Engine(Adapter):
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--step", type=int, metavar="N", help="tokens that the scheduler may take at a time")
-        parser.add_argument("--compile", action="store_true", help="let it compile, as it does where nothing is said")
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
@@ -43,7 +42,7 @@ class Engine(Adapter):
         self.layer = 0
         with self.quiet():
             from vllm import LLM
-            self.engine = LLM(model=model, dtype=options.dtype, enforce_eager=not options.compile,
+            self.engine = LLM(model=model, dtype=options.dtype, enforce_eager=True,
                               skip_tokenizer_init=True, max_model_len=512, enable_prefix_caching=False,
                               max_num_batched_tokens=options.step or 512, max_num_seqs=min(options.step or 8, 8))
         worker = self.engine.llm_engine.model_executor.driver_worker
@@ -68,7 +67,7 @@ class Engine(Adapter):
         self.record = None
 
     def metadata(self) -> dict[str, str]:
-        return {"step": str(self.options.step or ""), "compiled": str(self.options.compile)}
+        return {"step": str(self.options.step or ""), "compiled": "no"}
 
     # -- what is watched
 
