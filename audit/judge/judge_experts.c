@@ -294,8 +294,7 @@ static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
     return false;
 }
 
-// d_kh: outputs of each slot, the hull over the experts that may stand there, compared where the
-// trace has them. M5 to M9 are undecided there.
+// d_kh: each slot's outputs, the hull over its experts, compared where traced; M5 to M9 undecided.
 static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
