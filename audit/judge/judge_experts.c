@@ -42,8 +42,7 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * pass->config->n_chosen * w.rows);
     sinkproof_point before = up ? SINKPROOF_AT_M5 : SINKPROOF_AT_M9;
     sinkproof_point after = up ? SINKPROOF_AT_M6 : SINKPROOF_AT_M10;
-    // Where nothing need be rounded before the bias, it may be one more term of the sum.
-    sinkproof_rounding at = s.policy->at[before];
+    sinkproof_rounding at = s.policy->at[before]; // none: the bias may be one more term of the sum
     sinkproof_product_points through = sinkproof_points_of_product(before);
     sinkproof_accumulator sum = sinkproof_accumulator_at(pass->policy, through.term, through.acc);
     bool fused = at.format == SINKPROOF_REAL;
