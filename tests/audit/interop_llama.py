@@ -35,8 +35,6 @@ def planted(tap, python, work, model):
     sys.path.insert(0, HERE)
     listing = (f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b; "
                "print(json.dumps([{name: points for name, (_, points) in b.BUGS.items()}, list(b.EQUIVALENT)]))")
-    listing = (f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b; "
-               "print(json.dumps([{name: points for name, (_, points) in b.BUGS.items()}, list(b.EQUIVALENT)]))")
     listed = engines.command([python, "-c", listing])
     made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), model, work])
     if not tap.report(made.returncode == 0 and listed.returncode == 0, "mistakes are planted in the graph",
