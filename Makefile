@@ -259,14 +259,14 @@ build/venv/.stamp: Makefile | build/packages
 
 interop-hf: $(PROGRAM) library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
-	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py
+	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py tests/audit/interop_transformers.py
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
 # one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
 ENGINES        := gpt_oss llama mlx onnx openvino keras $(if $(WITH_VLLM),vllm)
 ENGINE_gpt_oss := $(TORCH) safetensors
 ALONE_gpt_oss  := gpt-oss==0.0.9
-ENGINE_llama   := xllamacpp==2026.10.11549 gguf==0.19.0
+ENGINE_llama   := xllamacpp==2026.10.11549
 ENGINE_mlx     := mlx-lm==0.32.2 mlx[cpu]==0.32.4 transformers==5.23.0
 ENGINE_onnx    := onnxruntime==1.31.1 onnxruntime-genai==0.18.0 onnx==1.23.2 onnx-ir==1.1.0 accelerate==1.15.0 $(TORCH) $(TRANSFORMERS)
 ENGINE_openvino := openvino==2026.4.1 optimum-intel==2.2.0 transformers==5.5.4 nncf==3.4.0 $(TORCH)

@@ -171,9 +171,12 @@ static const struct formed_text {
     [SINKPROOF_FORM_OF_A4] = {"A4.form", {"scaled-table", "scaled-first"}, .named = true},
     [SINKPROOF_FORM_OF_A9] = {"A9.form",
                               {"definition", "base-2", "running-max", "lse-subtracted",
-                               "lse-gated"}},
-    [SINKPROOF_FORM_OF_M4] = {"M4.form", {"softmax-after", "softmax-all-renormalised"}},
-    [SINKPROOF_FORM_OF_M8] = {"M8.form", {"sigmoid", "tanh"}},
+                               "lse-gated"},
+                              .named = false},
+    [SINKPROOF_FORM_OF_M4] = {"M4.form",
+                              {"softmax-after", "softmax-all-renormalised"},
+                              .named = false},
+    [SINKPROOF_FORM_OF_M8] = {"M8.form", {"sigmoid", "tanh"}, .named = false},
 };
 
 // What torch's own vectorised functions and any careful libm keep: 1 ulp, doubled. A policy may

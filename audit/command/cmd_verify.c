@@ -160,7 +160,7 @@ static const char *proof_word(const verify_result *r) {
     return words[r->statement->proof.state];
 }
 
-#define ROW "%-8s %-23s%-5s%-14s%-14s%-27s%s\n"
+#define ROW "%-8s %-25s%-5s%-14s%-14s%-27s%s\n"
 
 static void print_row(const verify_result *r) {
     char exact[32], ball[32], measure[48];
@@ -402,7 +402,7 @@ static bool write_results(const options *o, const verify_result *results, size_t
 static int list_statements(void) {
     const verify_statement *s;
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
-        printf("%-23s%-5s%s\n", s->id, s->letters, s->title);
+        printf("%-25s%-5s%s\n", s->id, s->letters, s->title);
     return SINKPROOF_HOLDS;
 }
 

@@ -33,11 +33,32 @@ static void print_points(FILE *out, const sinkproof_config *config, const sinkpr
     }
 }
 
+// Words after what stands in the line already, in lines of 100 columns.
+static void print_words(FILE *out, size_t column, const char *words) {
+    enum { COLUMNS = 100, INDENT = 6 };
+    while (*words != '\0') {
+        size_t length = strcspn(words, " ");
+        if (column + 1 + length > COLUMNS && column > INDENT) {
+            fprintf(out, "\n%*s", INDENT - 1, "");
+            column = INDENT - 1;
+        }
+        fprintf(out, " %.*s", (int)length, words);
+        column += 1 + length;
+        words += length;
+        words += strspn(words, " ");
+    }
+    fprintf(out, "\n");
+}
+
 // "    by the sink is left out [sink-dropped]", a line for each mistake.
 static void print_what(FILE *out, const char *by, const sinkproof_explanation *what) {
-    for (size_t i = 0; i < what->n; i++)
-        fprintf(out, "    %s %s [%s]\n", i == 0 ? by : "and", what->mistakes[i]->text,
-                what->mistakes[i]->id);
+    char words[320];
+    for (size_t i = 0; i < what->n; i++) {
+        const char *first = i == 0 ? by : "and";
+        fprintf(out, "    %s", first);
+        snprintf(words, sizeof words, "%s [%s]", what->mistakes[i]->text, what->mistakes[i]->id);
+        print_words(out, 4 + strlen(first), words);
+    }
 }
 
 static void print_next(FILE *out, const sinkproof_finding_of *f) {
@@ -47,7 +68,7 @@ static void print_next(FILE *out, const sinkproof_finding_of *f) {
         fprintf(out, "    %s, %.2g bounds away:\n", next, f->next_bounds);
     else
         fprintf(out, "    %s, infinitely far away:\n", next);
-    print_what(out, " ", &f->next);
+    print_what(out, "-", &f->next);
 }
 
 static void print_explained(FILE *out, const sinkproof_finding_of *f) {
@@ -56,6 +77,12 @@ static void print_explained(FILE *out, const sinkproof_finding_of *f) {
     for (size_t a = 0; a < f->n_alike; a++) print_what(out, a == 0 ? "by" : "or", &f->alike[a]);
     if (f->more_alike > 0) fprintf(out, "    or %zu more\n", f->more_alike);
     if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
+}
+
+static void print_unknown(FILE *out, const sinkproof_finding_of *f) {
+    fprintf(out, "unknown: no known mistake explains it, and no pair%s\n   ",
+            f->pairs_cut ? " of those tried" : "");
+    print_words(out, 3, f->pattern);
 }
 
 void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
@@ -73,8 +100,7 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
         if (f->n_alike > 0)
             print_explained(out, f);
         else
-            fprintf(out, "unknown; no known mistake explains it, nor %s of two together\n    %s\n",
-                    f->pairs_cut ? "one of the likeliest pairs" : "any pair", f->pattern);
+            print_unknown(out, f);
         print_next(out, f);
     }
 }

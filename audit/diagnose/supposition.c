@@ -51,7 +51,7 @@ static void remake(editing *e, const sinkproof_reading *reading, sinkproof_matri
     }
     vector->dtype = SINKPROOF_DTYPE_F64;
     vector->data = (const uint8_t *)made->values;
-    vector->synthetic = NULL, vector->reading = NULL;
+    vector->odd = NULL, vector->synthetic = NULL, vector->reading = NULL;
     vector->stack_stride = vector->row_stride = cols, vector->col_stride = 1;
 }
 

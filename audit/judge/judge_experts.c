@@ -42,8 +42,7 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * pass->config->n_chosen * w.rows);
     sinkproof_point before = up ? SINKPROOF_AT_M5 : SINKPROOF_AT_M9;
     sinkproof_point after = up ? SINKPROOF_AT_M6 : SINKPROOF_AT_M10;
-    // Where nothing need be rounded before the bias, it may be one more term of the sum.
-    sinkproof_rounding at = s.policy->at[before];
+    sinkproof_rounding at = s.policy->at[before]; // none: the bias may be one more term of the sum
     sinkproof_product_points through = sinkproof_points_of_product(before);
     sinkproof_accumulator sum = sinkproof_accumulator_at(pass->policy, through.term, through.acc);
     bool fused = at.format == SINKPROOF_REAL;
@@ -294,8 +293,7 @@ static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
     return false;
 }
 
-// d_kh: outputs of each slot, the hull over the experts that may stand there, compared where the
-// trace has them. M5 to M9 are undecided there.
+// d_kh: each slot's outputs, the hull over its experts, compared where traced; M5 to M9 undecided.
 static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];

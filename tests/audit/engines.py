@@ -41,10 +41,14 @@ def kept(name):
     return told
 
 
+def home(name):
+    """The engine's environment; transformers has the one of `make interop-hf`."""
+    return "build/venv" if name == "transformers" else f"build/engines/{name}"
+
+
 def python_of(name):
     """The interpreter of the engine's environment, or None where it is not installed."""
-    place = ROOT / "build/engines" / name
-    return f"build/engines/{name}/bin/python" if (place / ".stamp").is_file() else None
+    return f"{home(name)}/bin/python" if (ROOT / home(name) / ".stamp").is_file() else None
 
 
 def command(words, **more):
@@ -106,7 +110,7 @@ def shown(told, run):
 
     model = place_of(run, "model")
     trace = trace_words(told, run, model, "trace.safetensors", run["options"])
-    trace[0] = f"PYTHONPATH=audit/python build/engines/{told['name']}/bin/python"
+    trace[0] = f"PYTHONPATH=audit/python {home(told['name'])}/bin/python"
     trace[:0] = [f"{key}={value}" for key, value in run.get("environment", {}).items()]
     words = [synth_words(run, model), *alter_line(model, "edit"), trace,
              judge_words(model, "trace.safetensors", f"'{run['policy']}'")]
@@ -242,7 +246,7 @@ def interop(name, more=None, only=()):
     """One test for each run of the file, then `more(tap, python, work)`; the exit status."""
     tap, told = Tap(), kept(name)
     if python_of(name) is None:
-        tap.skip(f"{told['engine']}", f"not installed in build/engines/{name}")
+        tap.skip(f"{told['engine']}", f"not installed in {home(name)}")
         return tap.done()
     with tempfile.TemporaryDirectory() as work:
         directories = {}

@@ -1,33 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""OpenAI's gpt_oss.torch, judged on checkpoints that `sinkproof synth --layout openai` wrote.
+"""OpenAI's gpt_oss.torch, judged again as doc/engines/gpt_oss.json says; mistakes planted in it are convicted.
 
-    python tests/audit/interop_gpt_oss.py
-
-A TAP program. Honest runs pass, planted mistakes are convicted at their operation. The command is
-$SINKPROOF or build/release/sinkproof. Needs torch, safetensors, numpy, ml_dtypes, libsinkproof
-(`make library`) and gpt-oss, installed with --no-deps --ignore-requires-python; without gpt-oss it
-is one skip.
+It goes on in the engine's environment, build/engines/gpt_oss, where there is one.
 """
 import contextlib
-import importlib.util
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+import engines
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "audit" / "python"), str(ROOT / "tests" / "shared")]
-from tap import Tap  # noqa: E402
-
-SINKPROOF = os.environ.get("SINKPROOF") or str(ROOT / "build" / "release" / "sinkproof")
+sys.path.insert(0, str(ROOT / "audit" / "python"))
 LENGTHS = (1, 2, 7, 8, 9, 40)  # around the window of 8
-
-
-def command(*words):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
-                          cwd=ROOT / "audit" / "python")
 
 
 @contextlib.contextmanager
@@ -86,20 +72,11 @@ BUGS = {no_sink: ("00.A9",), window_one_wider: ("00.A9",), scale_by_width: ("00.
         limit_off: ("00.M8",), no_concentration: ("00.A4.q",), half_swapped: ("00.A4.q",), eps: ("01.A1",)}
 
 
-def by_command(tap, directory, folder):
-    """The adapter as a command, and what it refuses."""
+def refusals(tap, python, directory, folder):
     out = folder / "trace.safetensors"
-    for dtype, policy in (("bfloat16", "openai-bf16"), ("float32", "f32")):
-        made = command(sys.executable, "-m", "sinkproof.trace", "gpt-oss", directory, "--tokens", "random:40,seed=3",
-                       "--dtype", dtype, "--out", out)
-        judged = command(SINKPROOF, "judge", directory, out, "--policy", policy, "--local")
-        tap.report(made.returncode == 0 and judged.returncode == 0 and "OpenAI gpt_oss.torch" in judged.stdout,
-                   f"the command traces gpt_oss.torch in {dtype}, honest under {policy}",
-                   [made.stderr, *judged.stdout.splitlines()[-12:], judged.stderr])
-    out.unlink()
     for what, words in (("a token outside the vocabulary", (directory, "--tokens", "211")),
                         ("no checkpoint", (folder / "absent", "--tokens", "1"))):
-        made = command(sys.executable, "-m", "sinkproof.trace", "gpt-oss", *words, "--out", out)
+        made = engines.command([python, "-m", "sinkproof.trace", "gpt-oss", *map(str, words), "--out", str(out)])
         tap.report(made.returncode == 3 and len(made.stderr.splitlines()) == 1 and not out.exists(),
                    f"refused: {what}", [made.stderr])
 
@@ -135,20 +112,17 @@ def in_process(tap, directory):
     tap.report(not left and modeling.sdpa.__module__ == "gpt_oss.torch.model", "nothing of the watcher remains", left)
 
 
-def main():
-    tap = Tap()
-    if importlib.util.find_spec("gpt_oss") is None:
-        tap.skip("OpenAI's gpt_oss.torch", "no gpt-oss here: pip install --no-deps --ignore-requires-python gpt-oss")
-        return tap.done()
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        directory = folder / "checkpoint"
-        made = command(SINKPROOF, "synth", "synthetic:tiny", "--out", directory, "--layout", "openai")
-        if tap.report(made.returncode == 0, "sinkproof synth --layout openai", [made.stderr]):
-            by_command(tap, directory, folder)
-            in_process(tap, directory)
-    return tap.done()
+def more(tap, python, work):
+    folder = pathlib.Path(work)
+    directory = folder / "checkpoint"
+    made = engines.command(engines.synth_words({"model": "synthetic:tiny", "layout": "openai"}, str(directory)))
+    if tap.report(made.returncode == 0, "sinkproof synth --layout openai", [made.stderr]):
+        refusals(tap, python, directory, folder)
+        in_process(tap, directory)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    own = engines.python_of("gpt_oss")
+    if own and pathlib.Path(sys.prefix) != ROOT / engines.home("gpt_oss"):
+        os.execv(ROOT / own, [str(ROOT / own), *sys.argv])
+    sys.exit(engines.interop("gpt_oss", more))

@@ -251,23 +251,23 @@ class Elsewhere:
         self.query, self.shape, self.dtype, self.device = query, query.shape, query.dtype, types.SimpleNamespace(type="cuda")
 
 
-def flex_kernel(query, key, value, scale, mask, in_float32):
+def flex_kernel(query, key, value, scale, mask, kept):
     """What torch's flex_attention gives back: the output in the values' format, the LSE in float32."""
     key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
     scores = query.float() @ key.float().transpose(2, 3) * scale + mask.float()
     output, lse = torch.softmax(scores, dim=-1) @ value.float(), torch.logsumexp(scores, dim=-1)
-    if in_float32:  # and the LSE stays so where it would be rounded
-        return output, types.SimpleNamespace(lse=types.SimpleNamespace(to=lambda dtype: lse))
-    return output.to(value.dtype), types.SimpleNamespace(lse=lse)
+    held = types.SimpleNamespace(to=lambda dtype: lse)  # stays in float32 where transformers would round it
+    return (output if "output" in kept else output.to(value.dtype),
+            types.SimpleNamespace(lse=held if "LSE" in kept else lse))
 
 
-def flex_lines(in_float32):
+def flex_lines(kept):
     """flex_attention_forward of transformers, with that kernel."""
     from transformers.integrations import flex_attention as flex
 
     def forward(module, query, key, value, mask, scaling, s_aux=None, **kwargs):
         def kernel(elsewhere, key, value, scale, **options):
-            return flex_kernel(elsewhere.query, key, value, scale, mask, in_float32)
+            return flex_kernel(elsewhere.query, key, value, scale, mask, kept)
         with changed(flex, "compile_friendly_flex_attention", kernel), changed(flex, "_TORCH_FLEX_USE_AUX", True):
             return flex.flex_attention_forward(module, Elsewhere(query), key, value, None, scaling=scaling, s_aux=s_aux)
     return forward
@@ -281,17 +281,21 @@ def attention(room):
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
-    for dtype, policy, kept, first in (("float32", "f32", False, None), ("bfloat16", "bf16", False, ("00.A11",)),
-                                       ("bfloat16", "bf16", True, None)):
-        name = "flex_lines_kept" if kept else "flex_lines"
+    for dtype, policy, kept, first in (("float32", "f32", (), None), ("bfloat16", "bf16", (), ("00.A11",)),
+                                       ("bfloat16", "bf16", ("LSE",), ("00.A11",)),
+                                       ("bfloat16", "bf16", ("LSE", "output"), None)):
+        name = "_".join(["flex_lines", *kept])
         AttentionInterface.register(name, flex_lines(kept))
         AttentionMaskInterface.register(name, eager_mask)
         model = hf.load_model(room.directory, dtype, attention=name)
         with torch.no_grad(), sinkproof.trace(model) as trace:
             model(input_ids=torch.tensor([random_tokens(40, 1, 211)]))
-        said = "float32" if kept else dtype
-        room.convicted(f"{dtype}: the sink put behind flex_attention, output and LSE in {said}", model, trace, (first,), policy)
+        said = f"{dtype}: the sink put behind flex_attention, {' and '.join(kept) or 'nothing'} kept in float32"
+        room.convicted(said, model, trace, (first,), policy)
         one = sinkproof.judge(room.opened, trace, policy, local=True, hint=False)["00.A11"]
+        least, most = (0, 0) if first is None else (1, 1) if kept else (4, 300)
+        room.tap.report(least <= one.excess_ulp <= most, f"  A11 is outside by {least} to {most} ulp",
+                        [f"{one.outside} of {one.elements} outside, up to {one.excess_ulp:.3g} ulp"])
         print(f"# 00.A11: {one.outside} of {one.elements} outside, up to {one.excess_ulp:.3g} ulp")
     for name, part in (("sdpa", "does not support"), ("flex_attention", "Attention sinks cannot be run on CPU")):
         try:

@@ -53,6 +53,8 @@ def cleared(run):
 
 def shown_model(run):
     edits = " ".join(re.sub(r"=\{.*\}", "=…", word) for word in run.get("edit", []))
+    if run.get("dense"):
+        edits = f"--dense {run['dense']}{' --dequantize' if run.get('dequantize') else ''}"
     return code(run["model"].replace("synthetic:", "").replace("doc/engines/", "").replace(".json", "")) + (
         f", {code(edits)}" if edits else "")
 

@@ -70,8 +70,8 @@ OTHERS = {
              "identities_grid identities_model identities_sink identities_stages number training",
     "bounds": "accumulators alike drift factors flash honest one_minus operands planes rope_forms spread times "
               "unnormalised unrounded",
-    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_remedy "
-             "judge_report judge_routing judge_truth judge_unrounded verdict",
+    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_remedy "
+             "judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
 }
 
 

@@ -19,7 +19,8 @@ enum { MOST = 512 };
 static void told(const char *id, const char *what, const tally *own, const tally *without,
                  const tally *slip) {
     inside_ok(own, id, what);
-    ok(without->outside > 0, "%s %s: outside=%zu of=%zu without the freedom", id, what,
+    ok(without->outside > 0 && own->unlikely == 0,
+       "%s %s: unlikely=%zu with it, outside=%zu of=%zu without", id, what, own->unlikely,
        without->outside, without->checked);
     ok(slip->outside > 0, "%s %s: a mistake is outside=%zu of=%zu with it", id, what, slip->outside,
        slip->checked);

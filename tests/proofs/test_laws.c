@@ -136,7 +136,8 @@ static void constant_value(double *out, double *formula) {
         sinkproof_values(&policy, &block, alpha, v, one);
         memcpy(out + i * STRIDE, one + i * STRIDE, DIM * sizeof *out);
         for (size_t d = 0; d < DIM; d++) {
-            double sum = 0; // over the reals the mass times v*; where a policy rounds, key after key
+            double sum =
+                0; // over the reals the mass times v*; where a policy rounds, key after key
             for (size_t j = 1 + i; j <= 3 + i; j++) {
                 double weight = at(SINKPROOF_AT_A11_WEIGHTS, alpha[i * (KEYS + 1) + j]);
                 sum = at(SINKPROOF_AT_A11_ACC, sum + at(SINKPROOF_AT_A11_TERM, weight * values[d]));

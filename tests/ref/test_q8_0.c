@@ -43,9 +43,10 @@ static void test_f16(void) {
 static void test_decode(void) {
     unsigned wrong = 0, wide = 0;
     for (unsigned bits = 0; bits < 65536; bits++) {
-        uint8_t block[SINKPROOF_Q8_0_BYTES] = {(uint8_t)bits, (uint8_t)(bits >> 8)};
-        double out[SINKPROOF_Q8_0_BLOCK], d = sinkproof_f16_value((uint16_t)bits);
+        uint8_t block[2 * SINKPROOF_Q8_0_BYTES] = {(uint8_t)bits, (uint8_t)(bits >> 8)};
+        double out[2 * SINKPROOF_Q8_0_BLOCK], d = sinkproof_f16_value((uint16_t)bits);
         if (!isfinite(d)) continue;
+        out[SINKPROOF_Q8_0_BLOCK] = 7; // behind the block nothing is written
         for (unsigned i = 0; i < 32; i++) block[2 + i] = (uint8_t)(bits * 7 + i * 8);
         sinkproof_q8_0_decode(block, 1, out);
         for (unsigned i = 0; i < 32; i++) {
@@ -53,6 +54,7 @@ static void test_decode(void) {
             wrong += !same(out[i], d * (q > 127 ? q - 256 : q));
             wide += (double)(float)out[i] != out[i];
         }
+        wrong += out[SINKPROOF_Q8_0_BLOCK] != 7;
     }
     ok(wrong == 0, "q8.decode of every finite scale, worst=%u bound=0", wrong);
     ok(wide == 0, "q8.decode float32 holds every weight, worst=%u bound=0", wide);

@@ -400,7 +400,7 @@ static void spoil_weight(const planted *w, const sinkproof_matrix *from, sinkpro
             }
         }
     weight->dtype = SINKPROOF_DTYPE_F64, weight->data = (const uint8_t *)s->values;
-    weight->synthetic = NULL, weight->scales = NULL;
+    weight->synthetic = NULL, weight->scales = NULL, weight->odd = NULL;
     weight->stack_stride = rows * cols, weight->row_stride = cols, weight->col_stride = 1;
 }
 
@@ -490,7 +490,7 @@ static bool run_mistaken(const sinkproof_model *model, const sinkproof_policy *p
                          const int32_t *tokens, sinkproof_trace_writer *writer,
                          sinkproof_error *error) {
     wrong_observer of = {sinkproof_trace_writer_observer(writer), policy};
-    const sinkproof_observer observer = {pass_on, &of, bad_replace};
+    const sinkproof_observer observer = {.see = pass_on, .context = &of, .replace = bad_replace};
     sinkproof_session *session = sinkproof_session_with(model, policy, &bad_stages);
     must(session != NULL);
     bool fine = sinkproof_forward(session, n, tokens, NULL, &observer, error);

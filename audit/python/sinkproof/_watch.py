@@ -32,7 +32,8 @@ class Watched(Trace):
         if not self.sequences:
             raise TraceError("the model was not called: there is nothing to trace")
         if not any(record.pieces for record in records):
-            raise TraceError("the model's calls showed none of the points that were asked for: were they compiled before?")
+            raise TraceError("the model's calls showed none of the points that were asked for: were they compiled "
+                             "before?")
         if len(self.sequences) == 1:
             self.fill(self.sequences[0], metadata)
 

@@ -47,7 +47,7 @@ class Adapter:
         self.model, self.options = model, options
 
     def feed(self, tokens: Sequence[int], record: Record) -> None:
-        """Runs the tokens, which follow what was fed before: `record.begin(tokens)`, then each point to `record.keep`."""
+        """Runs the tokens, which follow those before: `record.begin(tokens)`, then each point to `record.keep`."""
         raise NotImplementedError
 
     def tokens(self) -> Sequence[int]:

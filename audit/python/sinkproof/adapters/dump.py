@@ -46,7 +46,8 @@ def read_safetensors(path: str) -> dict[str, Callable[[], Array]]:
 def tensor_at(path: str, name: str, said: Any, start: int, size: int) -> Array:
     try:
         dtype, shape, (begin, end) = DTYPES[said["dtype"]], [int(d) for d in said["shape"]], said["data_offsets"]
-        good = min([begin, *shape], default=0) >= 0 and int(np.prod(shape, dtype=object)) * dtype.itemsize == end - begin
+        size_said = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        good = min([begin, *shape], default=0) >= 0 and size_said == end - begin
     except (KeyError, TypeError, ValueError, OverflowError):
         good = False
     if not good or start + end > size:

@@ -358,10 +358,14 @@ class Engine(Adapter):
         parser.add_argument("--attention", default="eager", metavar="NAME", help="eager, flex_attention, ...")
         parser.add_argument("--cache", choices=("dynamic", "static"), default="dynamic",
                             help="the cache that pieces go through (dynamic)")
+        parser.add_argument("--compile", action="store_true", help="through torch.compile")
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
         self.module = load_model(model, options.dtype, options.experts, options.attention)
+        if options.compile:
+            import torch
+            self.module = torch.compile(self.module)
         self.cache: Any = None
         self.batches: Batches | None = None
 
