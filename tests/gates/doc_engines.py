@@ -16,8 +16,10 @@ def kept(root):
     """{name: what doc/engines/NAME.json says}, of the files that hold runs."""
     files = sorted((root / "doc/engines").glob("*.json"))
     told = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
-    return {name: each for name, each in told.items() if each.get("format") == "sinkproof-engines-1"
-            and all("exit" in run for run in each["runs"])}
+    told = {name: each for name, each in told.items() if each.get("format") == "sinkproof-engines-1"}
+    for each in told.values():
+        each["runs"] = [run for run in each["runs"] if "exit" in run]  # the others were not run yet
+    return told
 
 
 def cell(text):

@@ -134,8 +134,8 @@ class Engine(Adapter):
                 found.setdefault(node.output[at], (point, number))
         held = {output.name for output in graph.output}
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in found if name not in held)
-        for layer in range(len([name for name in held if name.endswith(".key")])):
-            found[f"present.{layer}.key"] = ("present", layer)
+        for cached in range(len([name for name in held if name.endswith(".key")])):
+            found[f"present.{cached}.key"] = ("present", cached)
         return found
 
     def points_of(self, node: Any, layer: int | None) -> list[tuple[int, str, int | None]]:
@@ -144,8 +144,8 @@ class Engine(Adapter):
         if node.name == "/model/embed_tokens/Gather":
             return [(0, "T0", None)]
         if re.search(r"/(input_layernorm|final_norm_layernorm)/(Skip)?Layer", node.name) and layer is not None:
-            here = [(0, "F1", None) if layer == last else (0, "A1", layer)]
-            return here + ([(3, "M12", layer - 1)] if "Skip" in node.name else [])
+            here: list[tuple[int, str, int | None]] = [(0, "F1", None) if layer == last else (0, "A1", layer)]
+            return here + [(3, "M12", layer - 1)] * ("Skip" in node.name)
         return [(at, point, layer) for end, at, point in NODES if re.search(end, node.name) and layer is not None]
 
     def config(self, key: str) -> Any:
