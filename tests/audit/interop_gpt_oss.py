@@ -73,7 +73,7 @@ BUGS = {no_sink: ("00.A9",), window_one_wider: ("00.A9",), scale_by_width: ("00.
 
 
 def refusals(tap, python, directory, folder):
-    out = folder / "trace.safetensors"
+    out = folder / "refused.safetensors"
     for what, words in (("a token outside the vocabulary", (directory, "--tokens", "211")),
                         ("no checkpoint", (folder / "absent", "--tokens", "1"))):
         made = engines.command([python, "-m", "sinkproof.trace", "gpt-oss", *map(str, words), "--out", str(out)])
