@@ -457,7 +457,7 @@ install: $(PROGRAM) library pages  ## command, library, header, manual, completi
 	install -D -m 644 $(PAGES)/completions/_sinkproof $(DESTDIR)$(ZSHDIR)/_sinkproof
 	install -D -m 644 $(PAGES)/completions/sinkproof.fish $(DESTDIR)$(FISHDIR)/sinkproof.fish
 	install -D -m 644 LICENSE $(DESTDIR)$(DOCDIR)/LICENSE
-	install -m 644 $(wildcard audit/examples/*) $(DESTDIR)$(DOCDIR)/
+	install -m 644 $(wildcard audit/examples/*.c audit/examples/*.cpp) $(DESTDIR)$(DOCDIR)/
 	if [ -f build/book/index.html ]; then rm -rf $(DESTDIR)$(DOCDIR)/book && cp -R build/book $(DESTDIR)$(DOCDIR)/book; fi
 
 uninstall:  ## remove what install put there, with the same variables

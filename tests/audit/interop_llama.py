@@ -3,6 +3,7 @@
 """llama.cpp, judged as doc/engines/llama.json says; mistakes planted in its graph; its binary interface.
 
     python tests/audit/interop_llama.py
+    RUNS=100 SEED=1 python tests/audit/interop_llama.py     so many honest runs, drawn (12)
 
 A TAP program. Each planted mistake must be convicted where it acts, what is equivalent acquitted. Facts
 that no trace shows are asked of the library: the sums of its flash attention, and what context shifts
@@ -10,6 +11,7 @@ do to keys that they do not move.
 """
 import json
 import os
+import random
 import re
 import sys
 
@@ -34,17 +36,6 @@ def planted(tap, python, work, model):
     listing = (f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b; "
                "print(json.dumps([{name: points for name, (_, points) in b.BUGS.items()}, list(b.EQUIVALENT)]))")
     listed = engines.command([python, "-c", listing])
-    made = engines.command([engines.SINKPROOF, "synth", model, "--out", path, "--layout", "gguf", "--dense", "f32",
-                            "--dequantize"])
-    if made.returncode:
-        raise ValueError(made.stderr)
-    return path
-
-
-def planted(tap, python, work, model):
-    sys.path.insert(0, HERE)
-    listed = engines.command([python, "-c", f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as "
-                              "b; print(json.dumps([{n: p for n, (_, p) in b.BUGS.items()}, list(b.EQUIVALENT)]))"])
     made = engines.command([python, os.path.join(HERE, "interop_llama_bugs.py"), model, work])
     if not tap.report(made.returncode == 0 and listed.returncode == 0, "mistakes are planted in the graph",
                       (made.stderr + listed.stderr).splitlines()[-4:]):
@@ -128,7 +119,52 @@ def refusals(tap, python):
                [ran.stdout[-500:], ran.stderr[-500:]])
 
 
+POINTS = "T0 A1 A2 A4 A10 A11 A12 A13 M1 M2 M3 M4 M5 M6 M8 M9 M10 M11 M12 F1 F2".split()
+
+
+def drawn(draw):
+    """An honest run: (model, --dense and --dequantize, n, the adapter's options, the policy that says what they do)."""
+    model = draw.choice(["synthetic:tiny", "synthetic:tiny", "synthetic:doc/engines/mid.json"])
+    model += f",seed={draw.randrange(4)}"
+    made = ["--dense", draw.choice(["f32", "f16", "bf16", "q8_0"]), *(["--dequantize"] if draw.random() < 0.2 else [])]
+    n, chunk = draw.choice([1, 2, 7, 9, 17, 40, 63, 64, 90, 150]), draw.choice([None, None, 1, 5, 30])
+    options, sequences, policy = ["--threads", str(draw.choice([1, 2, 3]))], draw.choice([1, 1, 3]), "llama-cpp"
+    options += ["--chunk", str(chunk)] if chunk else []
+    options += ["--sequences", str(sequences), *(["--unified"] if draw.random() < 0.4 else [])] if sequences > 1 else []
+    options += [word for word in ("--swa-small", "--no-repack") if draw.random() < 0.3]
+    if draw.random() < 0.5:  # flash attention: another kernel from 64 queries on, keys of others between in one cache
+        options, policy = [*options, "--flash"], "llama-cpp-flash"
+        if "--unified" in options:
+            policy += ",A5.q=f16?,A11.acc=f16?"
+        elif min(chunk or n, n) >= 64:
+            policy += ",A5.q=real,A11.acc=real"
+    elif draw.random() < 0.3:
+        cache = draw.choice(["f32", "bf16"])
+        kept = "real" if cache == "f32" else cache
+        options += ["--cache", cache]
+        policy += "".join(f",{point}={kept}" for point in ("A5.q", "A5.k", "A11.weights", "A11.v"))
+    if draw.random() < 0.5:
+        options += ["--points", ",".join(point for point in POINTS if draw.random() < 0.6) or "A4"]
+    return model, made, n, options, policy
+
+
+def honest(tap, python, work, runs, seed):
+    """Runs that are drawn, and half of them half a trace: none may be called a bug."""
+    draw, trace = random.Random(seed), os.path.join(work, "honest.safetensors")
+    for _ in range(runs):
+        model, made, n, options, policy = drawn(draw)
+        path = os.path.join(work, re.sub(r"\W+", "-", f"{model} {' '.join(made)}") + ".gguf")
+        if not os.path.exists(path):
+            engines.command([engines.SINKPROOF, "synth", model, "--out", path, "--layout", "gguf", *made])
+        ran = engines.command([python, "-m", "sinkproof.trace", "llama", path, "--out", trace, *options,
+                               "--tokens", f"random:{n},seed={draw.randrange(1000)}"])
+        code, report = (3, {}) if ran.returncode else engines.judged(path, trace, policy)
+        words = " ".join([model, *made, f"{n} tokens", *options, "--policy", policy])
+        tap.report(code in (0, 4), f"llama.cpp honest: {words}: exit {code}", [ran.stderr[-300:], str(engines.points_of(report))])
+
+
 def more(tap, python, work):
+    honest(tap, python, work, int(os.environ.get("RUNS", "12")), int(os.environ.get("SEED", "1")))
     tiny, mid = (written(work, model) for model in ("synthetic:tiny", "synthetic:doc/engines/mid.json,layers=2"))
     refusals(tap, python)
     facts(tap, python, tiny, mid)

@@ -26,8 +26,19 @@ def table_of(log):
     for policy, name, at, points, ulp, named, alike, following in rows_of(log):
         if policy == "f32":
             lines.append(f"| `{name}` | {at} | {points} | {power(ulp)} | {named} | {alike} | {power(following)} |")
-    summary = [line[2:] for line in log.splitlines() if re.match(r"# (f32|openai-bf16|pairs): ", line)]
-    return "\n".join(lines) + "\n\n" + "\n".join(f"- {line}." for line in summary)
+    return "\n".join(lines) + "\n\n" + "\n".join(f"- {line}" for line in sums_of(log))
+
+
+def sums_of(log):
+    rows = list(rows_of(log))
+    for policy in dict.fromkeys(row[0] for row in rows):
+        seen = [row for row in rows if row[0] == policy and row[2] != "-"]
+        named = [row for row in seen if row[5] == "named"]
+        alone = sum(row[6] == "1" for row in named)
+        planted = sum(row[0] == policy for row in rows)
+        yield f"{policy}: {planted} planted, {len(seen)} seen and convicted, {len(named)} named, {alone} of these alone."
+    pairs = re.findall(r"^# pair \|.*\| (named|not named) \|", log, re.M)
+    yield f"pairs: {len(pairs)} planted, {pairs.count('named')} named together."
 
 
 def main():

@@ -42,8 +42,6 @@ pages=$("$sinkproof" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
 ./lib/pkgconfig/sinkproof.pc
 ./share/bash-completion/completions/sinkproof
 ./share/doc/sinkproof/LICENSE
-./share/doc/sinkproof/fused_engine.map
-./share/doc/sinkproof/fused_engine.py
 ./share/doc/sinkproof/judge_my_kernel.c
 ./share/doc/sinkproof/judge_my_kernel.cpp
 ./share/doc/sinkproof/my_plugin.c
