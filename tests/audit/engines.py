@@ -52,7 +52,7 @@ def python_of(name):
 
 
 def command(words, **more):
-    env = {**os.environ, "PYTHONPATH": "audit/python", **more}
+    env = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": "audit/python", **more}
     return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
                           check=False)
 
