@@ -32,7 +32,6 @@ def written(work, model):
 
 
 def planted(tap, python, work, model):
-    sys.path.insert(0, HERE)
     listing = (f"import json, sys; sys.path.insert(0, {HERE!r}); import interop_llama_bugs as b; "
                "print(json.dumps([{name: points for name, (_, points) in b.BUGS.items()}, list(b.EQUIVALENT)]))")
     listed = engines.command([python, "-c", listing])
