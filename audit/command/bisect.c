@@ -17,8 +17,8 @@
 
 typedef struct bisecting {
     const sinkproof_bisection *b;
-    char trace[64]; // where {out} is
-    bool judges;    // the command writes a trace
+    char trace[4096]; // where {out} is
+    bool judges;      // the command writes a trace
     sinkproof_error error;
 } bisecting;
 
@@ -140,9 +140,20 @@ static bool conclude(bisecting *s, size_t n) {
     return true;
 }
 
+// A file of nobody else's, in TMPDIR: its name cannot be foreseen.
+static bool place_for_trace(bisecting *s) {
+    const char *folder = getenv("TMPDIR");
+    int length = snprintf(s->trace, sizeof s->trace, "%s/sinkproof-bisect-XXXXXX.safetensors",
+                          folder != NULL && *folder != '\0' ? folder : "/tmp");
+    int file = length < (int)sizeof s->trace ? mkstemps(s->trace, (int)strlen(".safetensors")) : -1;
+    if (file < 0) return sinkproof_fail(&s->error, "%.900s: cannot make a file there", s->trace);
+    close(file);
+    return true;
+}
+
 int sinkproof_bisect(const sinkproof_bisection *b) {
     bisecting s = {.b = b, .judges = strstr(b->command, "{out}") != NULL};
-    snprintf(s.trace, sizeof s.trace, "/tmp/sinkproof-bisect-%ld.safetensors", (long)getpid());
+    if (!place_for_trace(&s)) return sinkproof_bad_input("judge", &s.error);
     char written[sizeof s.trace];
     memcpy(written, s.trace, sizeof written);
     bool fails = false;
