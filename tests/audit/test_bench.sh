@@ -14,7 +14,7 @@ cat >"$work/check.py" <<'END'
 import json, math, sys
 path, isa, threads, ids = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
 result = json.load(open(path))
-assert list(result) == ["sinkproof", "command", "exit", "results", "machine"], list(result)
+assert list(result) == ["sinkproof", "schema", "command", "exit", "results", "machine"], list(result)
 assert result["command"] == "bench" and result["exit"] == 0
 rows = result["results"]
 found = [row["id"] for row in rows]

@@ -195,7 +195,7 @@ completes() { # expected, words
     report $? "bash completes '$*' to '$found'"
 }
 completes "judge " sinkproof ju
-completes "--forms " sinkproof judge --f
+completes "--forms " sinkproof judge --fo
 completes "--tokens= " sinkproof run --to
 completes "fast " sinkproof run --engine = fa
 completes "A13 " sinkproof run --points A13
