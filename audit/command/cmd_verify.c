@@ -160,7 +160,7 @@ static const char *proof_word(const verify_result *r) {
     return words[r->statement->proof.state];
 }
 
-#define ROW "%-8s %-25s%-5s%-14s%-14s%-27s%s\n"
+#define ROW "%-8s %-25s%-5s%-13s%-13s%-27s%s\n"
 
 static void print_row(const verify_result *r) {
     char exact[32], ball[32], measure[48];
