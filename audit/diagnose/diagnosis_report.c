@@ -5,6 +5,7 @@
 #include "audit/trace/trace_points.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *point_name(int point) {
@@ -71,17 +72,40 @@ static void print_next(FILE *out, const sinkproof_finding_of *f) {
     print_what(out, "-", &f->next);
 }
 
+// "  M8 of layers 0-3: explained, every element is inside"
+static void print_head(FILE *out, const sinkproof_config *config, const sinkproof_finding_of *f) {
+    char *text = NULL;
+    size_t length;
+    FILE *line = open_memstream(&text, &length);
+    FILE *to = line != NULL ? line : out; // without memory the line is not folded
+    print_points(to, config, f);
+    fputs(": ", to);
+    if (!f->looked)
+        fputs("not looked into; what explains the layers before does not explain it", to);
+    else if (f->n_alike > 0)
+        fprintf(to, "explained%s, every element is inside",
+                f->alike[0].n > 1 ? " by two mistakes together" : "");
+    else
+        fprintf(to, "unknown: no known mistake explains it, and no pair%s",
+                f->pairs_cut ? " of those tried" : "");
+    if (line == NULL) {
+        fputc('\n', out);
+        return;
+    }
+    fclose(line);
+    fputc(' ', out);
+    print_words(out, 1, text != NULL ? text : "");
+    free(text);
+}
+
 static void print_explained(FILE *out, const sinkproof_finding_of *f) {
-    fprintf(out, "explained%s, every element is inside\n",
-            f->alike[0].n > 1 ? " by two mistakes together" : "");
     for (size_t a = 0; a < f->n_alike; a++) print_what(out, a == 0 ? "by" : "or", &f->alike[a]);
     if (f->more_alike > 0) fprintf(out, "    or %zu more\n", f->more_alike);
     if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
 }
 
 static void print_unknown(FILE *out, const sinkproof_finding_of *f) {
-    fprintf(out, "unknown: no known mistake explains it, and no pair%s\n   ",
-            f->pairs_cut ? " of those tried" : "");
+    fputs("   ", out);
     print_words(out, 3, f->pattern);
 }
 
@@ -90,13 +114,8 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
     if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
     for (size_t i = 0; i < d->n; i++) {
         const sinkproof_finding_of *f = &d->findings[i];
-        fprintf(out, "  ");
-        print_points(out, config, f);
-        fprintf(out, ": ");
-        if (!f->looked) {
-            fprintf(out, "not looked into; what explains the layers before does not explain it\n");
-            continue;
-        }
+        print_head(out, config, f);
+        if (!f->looked) continue;
         if (f->n_alike > 0)
             print_explained(out, f);
         else
