@@ -87,7 +87,7 @@ program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
 
-.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines bare exhaustive false-alarms full-size check-walls \
+.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines bare exhaustive kill-table false-alarms full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all exercise wheel test-python book pdf slides test-book library pages install uninstall deb clean FORCE
 .DELETE_ON_ERROR:
 
@@ -320,6 +320,10 @@ false-alarms: $(PROGRAM)  ## RUNS=300 honest runs drawn from SEED=1, judged: non
 EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+
+kill-table: $(BUILD)/tests/test_diagnosis  ## every planted mistake, and the table of doc/21 from what is found: five CPU minutes
+	@WHOLE=1 $(BUILD)/tests/test_diagnosis > $(BUILD)/kill-table.log; status=$$?; grep '^not ok' $(BUILD)/kill-table.log; \
+	    [ $$status -eq 0 ] && python3 tests/audit/kill_table.py $(BUILD)/kill-table.log
 
 exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/ref/exhaustive.log
 	@python3 tests/gates/doc_pages.py exhaustive . > $(BUILD)/exhaustive.log

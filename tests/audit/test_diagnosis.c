@@ -9,6 +9,7 @@
 #include "tests/shared/mistakes_planted.h"
 
 #include <omp.h>
+#include <stdlib.h>
 
 static const planted *planted_named(const char *id) {
     for (size_t i = 0; i < MISTAKES; i++)
@@ -198,11 +199,14 @@ int main(int argc, char **argv) {
         printf("Bail out! %s\n", error.text);
         return 1;
     }
-    for (size_t i = 0; i < MISTAKES; i++)
+    // All of them take five minutes of a processor (make kill-table); every landing takes a sample.
+    bool whole = argc > 1 || getenv("WHOLE") != NULL;
+    size_t step = whole ? 1 : 9, far = whole ? 4 : 44;
+    for (size_t i = 0; i < MISTAKES; i += step)
         if (only(argc, argv, mistakes[i].id)) try_one(model, &mistakes[i], "f32", &f32);
-    for (size_t i = 0; i < MISTAKES; i += 4)
+    for (size_t i = 0; i < MISTAKES; i += far)
         if (only(argc, argv, mistakes[i].id)) try_one(model, &mistakes[i], "openai-bf16", &bf16);
-    for (size_t i = 0; i < PAIRS_OF; i++)
+    for (size_t i = 0; i < PAIRS_OF; i += whole ? 1 : 7)
         if (only(argc, argv, "pairs")) try_pair(model, together[i], &pairs), asked++;
     for (size_t i = 0; i < sizeof equivalents / sizeof equivalents[0]; i++)
         if (only(argc, argv, "equivalent")) try_equivalent(model, &equivalents[i]);
@@ -213,7 +217,10 @@ int main(int argc, char **argv) {
     note("openai-bf16: %zu planted, %zu convicted, %zu named, %zu of these alone", bf16.planted,
          bf16.convicted, bf16.named, bf16.alone);
     note("pairs: %zu planted, %zu named", asked, pairs);
-    if (argc < 2) {
+    if (argc < 2 && !whole)
+        ok(f32.convicted == f32.planted && f32.named == f32.planted && pairs == asked,
+           "of a sample all are convicted and named: %zu, and %zu pairs", f32.planted, asked);
+    if (argc < 2 && whole) {
         ok(f32.convicted == MISTAKES && MISTAKES >= 80, "%zu of %d planted mistakes are convicted",
            f32.convicted, MISTAKES);
         ok(f32.named >= 60, "%zu are named by the diagnosis, 60 at least", f32.named);
