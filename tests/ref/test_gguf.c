@@ -232,7 +232,7 @@ static void test_hostile_pairs(void) {
 }
 
 static void test_hostile_tensors(void) {
-    static const uint64_t one[] = {32}, many[] = {1ull << 40, 1ull << 40}, odd[] = {33};
+    static const uint64_t one[] = {32, 32}, many[] = {1ull << 40, 1ull << 40}, odd[] = {33};
     static const struct {
         size_t rank;
         const uint64_t *dims;
