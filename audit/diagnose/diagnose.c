@@ -8,6 +8,7 @@
 
 #include "audit/diagnose/supposition.h"
 #include "audit/trace/trace_points.h"
+#include "proofs/bounds/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -170,7 +171,7 @@ static void consider_next(sinkproof_finding_of *f, const trial *t) {
     double worst = 0;
     if ((t->reached & f->points) == 0) return;
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
-        if (f->points >> p & 1) worst = fmax(worst, t->bounds[p]);
+        if (f->points >> p & 1) worst = sinkproof_worst(worst, t->bounds[p]);
     if (worst == 0 || !(worst < f->next_bounds)) return;
     f->next = t->what;
     f->next_bounds = worst;

@@ -36,7 +36,8 @@ static void print_points(FILE *out, const sinkproof_precision *r) {
             const sinkproof_precision_point *p = &r->points[i];
             if ((int)p->point != point || sinkproof_trace_point_is_index(p->point)) continue;
             if (first == NULL) first = p;
-            if (most == NULL || relative(p) > relative(most)) most = p;
+            // The first NaN stands for all: it is larger than every number, and nothing than it.
+            if (most == NULL || !(isnan(relative(most)) || relative(p) <= relative(most))) most = p;
             last = p;
             headroom = fmin(headroom, sinkproof_precision_headroom(&r->policy, p));
         }

@@ -6,6 +6,7 @@
 // neighbours of what they make, other orders and wider accumulators are outside. In any order:
 // every order that we know is inside a set of the stated width, sums that are rescaled on their way
 // too, and where n u reaches 1, or a partial sum may overflow, nothing is claimed.
+#include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 
 #include "ref/operands.h"
@@ -236,7 +237,7 @@ static void any_order(void) {
                 double once = fmax(sinkproof_underflow(kinds[k].acc), 0x1p-126);
                 double under = (2 * (double)r.n + 4) * (1 + gamma) * once;
                 double room = (gamma * sizes_of(&r) + under) * (1 + 0x1p-30);
-                worst_width = fmax(worst_width, (set.hi - set.lo) / 2 / room);
+                worst_width = sinkproof_worst(worst_width, (set.hi - set.lo) / 2 / room);
             }
         inside_ok(&t, "bound.accumulator", kinds[k].policy);
         ok(worst_width <= 1 && t.unlikely == 0,

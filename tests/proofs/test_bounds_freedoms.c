@@ -8,6 +8,7 @@
 // product (bound.form-running-angle), or whose concentration comes first (bound.form-scaled-first).
 // Each is inside the set of a policy that says so, in whatever order it sums; leaves the set of the
 // same policy without; and a mistake that resembles it leaves both.
+#include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/shared/bounds_engine.h"
 
@@ -180,8 +181,8 @@ static void product_error(void) {
         if (i % 4 == 0) x = (float)(-60 - draw_unit(&state));
         double e = exp((double)x), y = exp_by_product(&state, x, 1.44269502f, (leaning)(i % LEANS));
         double ulps = fabs(y / e - 1) * 0x1p23;
-        worst = fmax(worst, ulps / (3 + 0.62 * fabs((double)x)));
-        if (i % 4 == 0) at_60 = fmax(at_60, ulps);
+        worst = sinkproof_worst(worst, ulps / (3 + 0.62 * fabs((double)x)));
+        if (i % 4 == 0) at_60 = sinkproof_worst(at_60, ulps);
     }
     ok(worst <= 1 && at_60 > 20,
        "bound.exp-growing 2^(x log2 e) with that product rounded: worst=%.3g bound=1, %.0f ulp "
@@ -282,7 +283,7 @@ static void running_formula(void) {
             product *= ratio, exact *= (long double)s, grown *= (1 + e) * (1 + 0x1p-24L);
             long double bound = (grown - 1) * exact;
             if (product < 0x1p-100f) break;
-            worst = fmaxl(worst, fabsl(product - exact) / bound);
+            worst = sinkproof_worst_long(worst, fabsl(product - exact) / bound);
         }
     }
     ok(worst <= 1, "bound.form-running-angle the growth with the pair worst=%.3Lg bound=1", worst);

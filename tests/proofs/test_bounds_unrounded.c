@@ -4,6 +4,7 @@
 // What an operation may read where a value was stored rounded and may still be at hand unrounded
 // (bound.unrounded): always what is stored, always what was at hand, nothing further than half a
 // step and nothing outside the set that is known of it; after a stored infinity anything.
+#include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 
 static const uint64_t SEED = 20261124;
@@ -23,7 +24,7 @@ static void read_unrounded(sinkproof_format format) {
         sinkproof_honest read = sinkproof_honest_read(format, v, set), stored = sinkproof_known(v);
         meet(&own, &read, x), meet(&own, &read, v), meet(&stored_alone, &stored, x);
         meet(&beyond, &read, v + (i % 2 ? 0.501 : -0.501) * step);
-        widest = fmax(widest, (read.hi - read.lo) / step);
+        widest = sinkproof_worst(widest, (read.hi - read.lo) / step);
         narrower += read.hi - read.lo < 0.51 * step && read.bias <= 0.51 * step;
     }
     const char *name = sinkproof_format_name(format);
