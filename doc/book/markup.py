@@ -2,7 +2,6 @@
 # Copyright 2026 the sinkproof authors
 """One chapter as pandoc's tree: statements are numbered, code is joined to its file, names become links."""
 import copy
-import copy
 import html
 import json
 import os
@@ -10,6 +9,7 @@ import re
 import subprocess
 
 import check_doc
+import doc_engines
 import doc_pages
 import evidence
 
@@ -188,7 +188,7 @@ class Chapter:
             said = self.block(following) if self.book.run.ran else raw("<p>Measured: not run.</p>")
             out.append(div(["measured"], [said]))
             return at + 1
-        if doc_pages.TABLE.match(marker):
+        if doc_pages.TABLE.match(marker) or doc_engines.MARKER.match(marker):
             return at
         if DECK.match(marker):
             return self.on_slide(*DECK.match(marker).groups(), at, out)

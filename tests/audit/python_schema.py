@@ -32,10 +32,12 @@ def said(*words):
 def samples(work):
     """{name: JSON}: each command with each kind of result."""
     a, b = str(work / "a"), str(work / "b")
-    for policy, path in (("f32", a), ("openai-bf16", b)):
+    alpha = str(work / "alpha")
+    for policy, path in (("f32", a), ("openai-bf16", b), ("f32,M8.alpha=bf16", alpha)):
         subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:9", "--policy", policy, "--trace", path], check=True, capture_output=True)
     return {
         "judge a bug": said("judge", SMALL, TRACE),
+        "judge a bug that is named": said("judge", TINY, alpha, "--policy", "f32", "--local"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
@@ -90,8 +92,9 @@ def main():
         tap.report(not wrong, f"schema.{name}: results={len(instance['results'])}", wrong)
     commands = {instance["command"] for instance in taken.values()}
     tap.report(commands == set(schema["properties"]["command"]["enum"]), f"schema has the commands that were asked: {len(commands)}", [str(commands)])
-    used = {d for name, instance in taken.items() for r in instance["results"] for d, part in schema["$defs"].items()
-            if jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{d}"}).is_valid(r)}
+    parts = [part for instance in taken.values() for r in instance["results"] for part in (r, *r.get("diagnosis", []))]
+    used = {d for part in parts for d in schema["$defs"]
+            if jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{d}"}).is_valid(part)}
     unused = set(schema["$defs"]) - used - {"measure", "stage"}  # part of a statement; judge --plugin has its own test
     tap.report(not unused, f"schema has no part that nothing uses: {len(used)}", sorted(unused))
     for what, wounded in wounds(taken["judge a bug"]).items():
