@@ -38,7 +38,8 @@ LOOK = """(() => {
   for (const face of document.fonts) if (face.status === "error") wrong.push(`font not loaded: ${face.family}`);
   for (const e of document.querySelectorAll(".katex-error")) wrong.push(`bad formula: ${e.textContent}`);
   for (const e of document.querySelectorAll("figure svg"))
-    if (e.getBoundingClientRect().width < 100 || !e.querySelector("path")) wrong.push("an empty figure");
+    if (e.getBoundingClientRect().width < 100 || (!e.querySelector("path") && e.querySelectorAll("rect").length < 3))
+      wrong.push("an empty figure");
   if (document.querySelector(".katex") && ![...document.fonts].some(f => f.status === "loaded"))
     wrong.push("formulas without their fonts");
   if (!document.querySelector("h1")) wrong.push("no heading");
