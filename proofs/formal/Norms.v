@@ -180,15 +180,23 @@ Proof.
   - rewrite E. apply (Rle_trans _ _ _ (Tri _ _)). rewrite Hom, Rabs_right by (apply Rle_ge, Pos; left; reflexivity). lra.
   - replace (o + - (w f *: v f))%V with rest; [exact R|]. rewrite E. at_coordinate c. ring.
 Qed.
+(*< noop.split *)
 
+Lemma mass_of_others {key : Type} (f : key) J s b :
+  1 - alpha_sink (f :: J) s b - alpha (f :: J) s b f =
+  (∑ j ∈ J, exp (s j)) / (exp b + (exp (s f) + ∑ j ∈ J, exp (s j))).
+Proof.
+  unfold alpha_sink, alpha. cbn [Sum]. pose proof (exp_pos b). pose proof (exp_pos (s f)).
+  pose proof (sum_exp_nonneg J s). field. lra.
+Qed.
+
+(*> noop.split *)
 (* What the others can have when the first key's score is ahead of each by m: to keep it as t
    grows, m must grow as ln t. *)
 Theorem noop_split_margin (s : nat -> R) b t m : (forall j, (1 <= j <= t)%nat -> s j <= s 0%nat - m) ->
   1 - alpha_sink (seq 0 (S t)) s b - alpha (seq 0 (S t)) s b 0%nat <= INR t / (INR t + exp m).
 Proof.
-  intros H. rewrite <- sink_mass. change (seq 0 (S t)) with (0%nat :: seq 1 t).
-  set (A := alpha (0%nat :: seq 1 t) s b). cbn [Sum].
-  replace (A 0%nat + _ - A 0%nat) with (∑ j ∈ seq 1 t, A j) by ring. unfold A, alpha. rewrite Sum_div. cbn [Sum].
+  intros H. change (seq 0 (S t)) with (0%nat :: seq 1 t). rewrite mass_of_others.
   pose proof (exp_pos b) as Pb. pose proof (exp_pos (s 0%nat)) as P0. pose proof (exp_pos m) as Pm.
   pose proof (sum_exp_nonneg (seq 1 t) s) as N. pose proof (pos_INR t) as T.
   assert (B : ∑ j ∈ seq 1 t, exp (s j) <= INR t * exp (s 0%nat - m)).
