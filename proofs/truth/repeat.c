@@ -4,6 +4,8 @@
 // The rows of one token repeated, in balls.
 #include "proofs/truth/repeat.h"
 
+#include <stdbool.h>
+
 //> repeat.relative
 void sinkproof_repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bits) {
     arb_t e, sum;
