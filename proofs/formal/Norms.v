@@ -16,7 +16,7 @@ Open Scope R_scope.
 Definition scaled (a : R) (W : mat) : mat := fun r c => a * W r c.
 
 (* f j: the similarities, Z their normaliser, whatever both are. *)
-Theorem norm_scaled {key : Type} (J : list key) (f : key -> R) Z a d d' (x : key -> vec) (v : key -> vec) WV WO :
+Theorem norm_scaled {key : Type} (J : list key) (f : key -> R) Z a d d' (x v : key -> vec) WV WO :
   a <> 0 -> Z <> 0 ->
   (∑ j ∈ J, (f j / (Z / a)) *: (x j *[d] WV) = ∑ j ∈ J, (f j / Z) *: (x j *[d] scaled a WV))%V /\
   ((∑ j ∈ J, (f j / (Z / a)) *: v j) *[d'] WO = (∑ j ∈ J, (f j / Z) *: v j) *[d'] scaled a WO)%V.
@@ -33,7 +33,8 @@ Definition with_entry (W : mat) r c t : mat :=
   fun r' c' => if ((r' =? r) && (c' =? c))%bool then t else W r' c'.
 Definition is_gradient (L : mat -> R) (G : mat -> mat) : Prop :=
   forall W r c, is_derive (fun t => L (with_entry W r c t)) (W r c) (G W r c).
-Definition step (η : R) (direction : mat -> mat) (W : mat) : mat := fun r c => W r c - η * direction W r c.
+Definition step (η : R) (direction : mat -> mat) (W : mat) : mat :=
+  fun r c => W r c - η * direction W r c.
 
 Theorem norm_scaled_gradient L G a : is_gradient L G ->
   is_gradient (fun W => L (scaled a W)) (fun W => scaled a (G (scaled a W))).
@@ -67,7 +68,8 @@ Qed.
 
 (* An optimiser that takes the direction D of the gradient and not its size, D (a G) = D G for
    a > 0 (its signs, say): there the rate is a η. *)
-Theorem norm_scaled_directions (D : mat -> mat) G a η W s : 0 < a -> (forall V, D (scaled a V) = D V) ->
+Theorem norm_scaled_directions (D : mat -> mat) G a η W s :
+  0 < a -> (forall V, D (scaled a V) = D V) ->
   scaled a (Nat.iter s (step η (fun W => D (scaled a (G (scaled a W))))) W) =
   Nat.iter s (step (a * η) (fun W => D (G W))) (scaled a W).
 Proof.
@@ -122,13 +124,17 @@ Section Power.
     assert (R : forall j, w j = Rpower (softmax J (fun k => p * s k) j) (1 / p))
       by (intros; apply power_root; assumption).
     assert (S0 : forall s, 0 < ∑ k ∈ J, exp (s k)) by (intros; apply sum_exp_pos, HJ).
-    assert (SP : forall s j, 0 < softmax J s j) by (intros; apply Rdiv_lt_0_compat; [apply exp_pos | apply S0]).
+    assert (SP : forall s j, 0 < softmax J s j)
+      by (intros; apply Rdiv_lt_0_compat; [apply exp_pos | apply S0]).
     split; [exact R|]. split; [|split].
     - rewrite (Sum_ext _ _ (softmax J (fun k => p * s k))).
       + unfold softmax. rewrite Sum_div. apply Rinv_r, Rgt_not_eq, S0.
-      + intros j. rewrite R, Rpower_mult. replace (1 / p * p) with 1 by (field; exact P0). apply Rpower_1, SP.
-    - intros -> j. rewrite R. replace (1 / 1) with 1 by field. rewrite Rpower_1 by apply SP. unfold softmax.
-      rewrite (Sum_ext _ _ (fun k => exp (s k))), Rmult_1_l by (intros; rewrite Rmult_1_l; reflexivity).
+      + intros j. rewrite R, Rpower_mult. replace (1 / p * p) with 1 by (field; exact P0).
+        apply Rpower_1, SP.
+    - intros -> j. rewrite R. replace (1 / 1) with 1 by field. rewrite Rpower_1 by apply SP.
+      unfold softmax.
+      rewrite (Sum_ext _ _ (fun k => exp (s k))), Rmult_1_l
+        by (intros; rewrite Rmult_1_l; reflexivity).
       reflexivity.
     - intros c Hc.
       assert (N : 0 < INR (length J)) by (destruct J; [congruence | apply (lt_INR 0); simpl; lia]).
@@ -151,8 +157,10 @@ End Power.
 (*> noop.split *)
 (* ‖·‖ is any norm: of one coordinate, of a head, of the largest entry. w: weights that are not
    negative and sum to 1 - α, α the sink's share (0 without one); key f beside the others J. *)
-Theorem noop_split {key : Type} (norm : vec -> R) (f : key) (J : list key) (w : key -> R) (v : key -> vec) α V :
-  (forall x y, norm (x + y)%V <= norm x + norm y) -> (forall a x, norm (a *: x)%V = Rabs a * norm x) ->
+Theorem noop_split {key : Type} (norm : vec -> R) (f : key) (J : list key) (w : key -> R)
+    (v : key -> vec) α V :
+  (forall x y, norm (x + y)%V <= norm x + norm y) ->
+  (forall a x, norm (a *: x)%V = Rabs a * norm x) ->
   (forall j, In j (f :: J) -> 0 <= w j) -> ∑ j ∈ f :: J, w j = 1 - α ->
   (forall j, In j J -> norm (v j) <= V) ->
   let o := (∑ j ∈ f :: J, w j *: v j)%V in let rest := (∑ j ∈ J, w j *: v j)%V in
@@ -163,21 +171,26 @@ Theorem noop_split {key : Type} (norm : vec -> R) (f : key) (J : list key) (w : 
 Proof.
   intros Tri Hom Pos Mass HV o rest.
   assert (Z : norm (fun _ => 0) = 0).
-  { replace (fun _ : nat => 0) with (0 *: (fun _ : nat => 0))%V by (apply vec_eq; intros; unfold vscal; ring).
+  { replace (fun _ : nat => 0) with (0 *: (fun _ : nat => 0))%V
+      by (apply vec_eq; intros; unfold vscal; ring).
     rewrite Hom, Rabs_R0. ring. }
-  assert (B : forall K, (forall j, In j K -> In j J) -> norm (∑ j ∈ K, w j *: v j)%V <= (∑ j ∈ K, w j) * V).
+  assert (B : forall K, (forall j, In j K -> In j J) ->
+    norm (∑ j ∈ K, w j *: v j)%V <= (∑ j ∈ K, w j) * V).
   { induction K as [|k K IH]; intros I.
     - change (norm (fun _ => 0) <= 0 * V). rewrite Z. lra.
     - replace (∑ j ∈ k :: K, w j *: v j)%V with (w k *: v k + ∑ j ∈ K, w j *: v j)%V by reflexivity.
-      apply (Rle_trans _ _ _ (Tri _ _)). cbn [Sum]. rewrite Rmult_plus_distr_r. apply Rplus_le_compat.
+      apply (Rle_trans _ _ _ (Tri _ _)). cbn [Sum]. rewrite Rmult_plus_distr_r.
+      apply Rplus_le_compat.
       + rewrite Hom, Rabs_right by (apply Rle_ge, Pos; right; apply I; left; reflexivity).
-        apply Rmult_le_compat_l; [apply Pos; right; apply I; left; reflexivity | apply HV, I; left; reflexivity].
+        apply Rmult_le_compat_l; [apply Pos; right; apply I; left; reflexivity | apply HV, I; left;
+            reflexivity].
       + apply IH. intros j Hj. apply I. right. exact Hj. }
   assert (S : ∑ j ∈ J, w j = 1 - α - w f) by (cbn [Sum] in Mass; lra).
   assert (R : norm rest <= (1 - α - w f) * V) by (rewrite <- S; apply B; auto).
   assert (E : o = (w f *: v f + rest)%V) by reflexivity.
   split; [exact E|]. split; [exact R|]. split.
-  - rewrite E. apply (Rle_trans _ _ _ (Tri _ _)). rewrite Hom, Rabs_right by (apply Rle_ge, Pos; left; reflexivity). lra.
+  - rewrite E. apply (Rle_trans _ _ _ (Tri _ _)).
+    rewrite Hom, Rabs_right by (apply Rle_ge, Pos; left; reflexivity). lra.
   - replace (o + - (w f *: v f))%V with rest; [exact R|]. rewrite E. at_coordinate c. ring.
 Qed.
 (*< noop.split *)
@@ -193,7 +206,8 @@ Qed.
 (*> noop.split *)
 (* What the others can have when the first key's score is ahead of each by m: to keep it as t
    grows, m must grow as ln t. *)
-Theorem noop_split_margin (s : nat -> R) b t m : (forall j, (1 <= j <= t)%nat -> s j <= s 0%nat - m) ->
+Theorem noop_split_margin (s : nat -> R) b t m :
+  (forall j, (1 <= j <= t)%nat -> s j <= s 0%nat - m) ->
   1 - alpha_sink (seq 0 (S t)) s b - alpha (seq 0 (S t)) s b 0%nat <= INR t / (INR t + exp m).
 Proof.
   intros H. change (seq 0 (S t)) with (0%nat :: seq 1 t). rewrite mass_of_others.
@@ -206,7 +220,8 @@ Proof.
   unfold Rminus in B. rewrite exp_plus, exp_Ropp in B.
   set (r := ∑ j ∈ seq 1 t, exp (s j)) in *. set (z := exp (s 0%nat)) in *. set (M := exp m) in *.
   assert (C : r * M <= INR t * z).
-  { apply (Rmult_le_compat_r M) in B; [|lra]. replace (INR t * (z * / M) * M) with (INR t * z) in B by (field; lra).
+  { apply (Rmult_le_compat_r M) in B; [|lra].
+    replace (INR t * (z * / M) * M) with (INR t * z) in B by (field; lra).
     exact B. }
   apply Rle_div_l; [lra|]. replace (INR t / (INR t + M) * (exp b + (z + r))) with
     (INR t * (exp b + (z + r)) / (INR t + M)) by (field; lra).
@@ -226,7 +241,8 @@ Proof.
   assert (M : a <= c) by (apply sqrt_le_1_alt; lra). split.
   - apply (Rmult_le_reg_r (2 * q * c)); [nra|]. field_simplify; [|lra|lra].
     replace r with (c * c - a * a) by lra. rewrite <- E.
-    assert (0 <= (c - a) * (c - a) * (c + 2 * a)) by (apply Rmult_le_pos; [apply Rle_0_sqr | lra]). nra.
+    assert (0 <= (c - a) * (c - a) * (c + 2 * a))
+      by (apply Rmult_le_pos; [apply Rle_0_sqr | lra]). nra.
   - apply (Rmult_le_reg_r c); [exact QR|]. field_simplify; lra.
 Qed.
 
@@ -262,7 +278,8 @@ Section Spike.
     pose proof (root_shift q r Hs Hr) as [L U].
     assert (P : 0 < sqrt q / sqrt (q + r)) by (apply Rdiv_lt_0_compat; assumption).
     split; [|split].
-    - intros c. rewrite F, Rabs_mult, (Rabs_right (sqrt q / _)) by lra. pose proof (Rabs_pos (kept c)). nra.
+    - intros c. rewrite F, Rabs_mult, (Rabs_right (sqrt q / _)) by lra.
+      pose proof (Rabs_pos (kept c)). nra.
     - intros c. rewrite F. replace (sqrt q / sqrt (q + r) * kept c - kept c) with
         ((sqrt q / sqrt (q + r) - 1) * kept c) by ring.
       rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos|]. rewrite Rabs_left1 by lra.
@@ -273,7 +290,9 @@ Section Spike.
         replace (INR d * (squares rest / q)) with (INR d / q * squares rest) by (field; lra).
         apply Rmult_le_compat_r; [exact R0|]. unfold Rdiv. apply Rmult_le_compat_l; [lra|].
         apply Rinv_le_contravar; lra.
-      + intros c. pose proof (sqrt_sqrt (q + r) ltac:(lra)) as E1. pose proof (sqrt_sqrt (INR d) (Rlt_le _ _ D)) as E2.
-        set (a := sqrt (q + r)) in *. set (s := sqrt (INR d)) in *. rewrite <- E1, <- E2. field. lra.
+      + intros c. pose proof (sqrt_sqrt (q + r) ltac:(lra)) as E1.
+        pose proof (sqrt_sqrt (INR d) (Rlt_le _ _ D)) as E2.
+        set (a := sqrt (q + r)) in *. set (s := sqrt (INR d)) in *. rewrite <- E1, <- E2. field.
+        lra.
   Qed.
 End Spike.

@@ -60,12 +60,13 @@ End Layers.
 
 (*> repeat.lemma *)
 (* Positions may enter the scores in any way: not at all, by distance, by a rotation. *)
-Theorem repeat_lemma_softmax {state : Type} (T : nat) J (score : nat -> nat -> nat -> nat -> state -> state -> R)
-    value rest (e : state) (x : nat -> state) :
+Theorem repeat_lemma_softmax {state : Type} (T : nat) J
+    (score : nat -> nat -> nat -> nat -> state -> state -> R) value rest (e : state) (x : nat -> state) :
   (forall l i, J l i <> []) -> (forall l i j, (i < T)%nat -> In j (J l i) -> (j < T)%nat) ->
   (forall i, (i < T)%nat -> x i = e) ->
   let weight l h x i := softmax (J l i) (fun j => score l h i j (x i) (x j)) in
-  forall l i, (i < T)%nat -> layers J weight value rest l x i = one_state value rest (fun _ _ => 1) l e.
+  forall l i, (i < T)%nat ->
+    layers J weight value rest l x i = one_state value rest (fun _ _ => 1) l e.
 Proof.
   intros N HJ Hx weight. apply (repeat_lemma T); auto. intros l h y i _. unfold weight, softmax.
   rewrite Sum_div. apply Rinv_r, Rgt_not_eq, sum_exp_pos, N.
@@ -86,7 +87,8 @@ Theorem repeat_sink t s b c : (forall j, (j < t)%nat -> s j = c) ->
   ∑ j < t, alpha (seq 0 t) s b j = INR t / (INR t + exp (b - c)).
 Proof.
   intros E. unfold alpha. rewrite Sum_div, (sum_equal t s c E). unfold Rminus.
-  rewrite exp_plus, exp_Ropp. pose proof (exp_pos b). pose proof (exp_pos c). pose proof (pos_INR t).
+  rewrite exp_plus, exp_Ropp. pose proof (exp_pos b). pose proof (exp_pos c).
+  pose proof (pos_INR t).
   field. split; nra.
 Qed.
 (*< repeat.sink *)
@@ -118,16 +120,19 @@ Proof.
 Qed.
 
 (* No normaliser: t keys of one score c pass t sigmoid(c) of their value. *)
-Theorem repeat_lemma_sigmoid t c v : ∑ _j < t, / (1 + exp (- c)) * v = INR t * / (1 + exp (- c)) * v.
+Theorem repeat_lemma_sigmoid t c v :
+  ∑ _j < t, / (1 + exp (- c)) * v = INR t * / (1 + exp (- c)) * v.
 Proof. rewrite Sum_const, seq_length. ring. Qed.
 
 (* One layer with a residual, scores and sink logit 0, the token's state as its value: from states
    of 1 come states of 3/2, 5/3, 7/4, ... *)
-Theorem repeat_lemma_refuted i : let weight (_ _ : nat) (_ : nat -> R) i := alpha (seq 0 (S i)) (fun _ => 0) 0 in
-  layers (fun _ i => seq 0 (S i)) weight (fun _ _ x _ => x) (fun _ x o => x + o 0%nat 0%nat) 1 (fun _ => 1) i =
+Theorem repeat_lemma_refuted i :
+  let J (_ i : nat) := seq 0 (S i) in
+  let weight (l _ : nat) (_ : nat -> R) i := alpha (J l i) (fun _ => 0) 0 in
+  layers J weight (fun _ _ x _ => x) (fun _ x o => x + o 0%nat 0%nat) 1 (fun _ => 1) i =
   1 + INR (S i) / (INR (S i) + 1).
 Proof.
-  intros weight. cbn [layers]. unfold mixed, vsum, vscal, weight. f_equal.
+  intros J weight. cbn [layers]. unfold mixed, vsum, vscal, weight, J. f_equal.
   rewrite (Sum_ext _ _ (alpha (seq 0 (S i)) (fun _ => 0) 0)) by (intros; ring).
   rewrite (repeat_sink (S i) _ 0 0), Rminus_0_r, exp_0 by reflexivity. reflexivity.
 Qed.
@@ -167,7 +172,8 @@ Qed.
 
 Lemma harmonic_early T : (1 <= T <= 9)%nat -> 3 / 10 * INR T < harmonic T.
 Proof.
-  intros H. do 10 (destruct T as [|T]; [try lia; rewrite ?harmonic_S; unfold harmonic; simpl; lra|]).
+  intros H. do 10 (destruct T as [|T]; [try lia; rewrite ?harmonic_S; unfold harmonic; simpl;
+      lra|]).
   lia.
 Qed.
 
@@ -208,28 +214,33 @@ Proof.
   rewrite (Sum_ext _ (fun k => exp (c + _)) (fun k => exp c * exp (g (S i - S k)%nat)))
     by (intros; rewrite exp_plus, Nat.sub_succ; reflexivity).
   rewrite Sum_scal_l, exp_plus. pose proof (exp_pos c).
-  assert (0 < ∑ k < S i, exp (g (S i - S k)%nat)) by (apply Sum_pos; [discriminate | intros; apply exp_pos]).
+  assert (0 < ∑ k < S i, exp (g (S i - S k)%nat))
+    by (apply Sum_pos; [discriminate | intros; apply exp_pos]).
   field. lra.
 Qed.
 
-(* A bias that falls with the distance leaves the first key less than its even share; one that
-   rises, more. *)
+(* A bias that falls with the distance leaves the first key at most its even share; one that
+   rises, at least. *)
 Theorem repeat_relative_first i (g : nat -> R) :
   let A := exp (g i) / ∑ d < S i, exp (g d) in
   ((forall d, g (S d) <= g d) -> A <= 1 / INR (S i)) /\
   ((forall d, g d <= g (S d)) -> 1 / INR (S i) <= A).
 Proof.
-  intros A. assert (P : 0 < ∑ d < S i, exp (g d)) by (apply Sum_pos; [discriminate | intros; apply exp_pos]).
+  intros A. assert (P : 0 < ∑ d < S i, exp (g d))
+    by (apply Sum_pos; [discriminate | intros; apply exp_pos]).
   pose proof (lt_INR 0 (S i) (Nat.lt_0_succ i)) as I. change (INR 0) with 0 in I.
   assert (mono : forall a b, a <= b -> exp a <= exp b)
     by (intros a b [H | ->]; [apply Rlt_le, exp_increasing, H | lra]).
-  assert (C : ∑ _d < S i, exp (g i) = INR (S i) * exp (g i)) by (rewrite Sum_const, seq_length; reflexivity).
+  assert (C : ∑ _d < S i, exp (g i) = INR (S i) * exp (g i))
+    by (rewrite Sum_const, seq_length; reflexivity).
   unfold A. split; intros H.
   - assert (INR (S i) * exp (g i) <= ∑ d < S i, exp (g d)).
-    { rewrite <- C. apply Sum_le. intros d Hd. apply in_seq in Hd. apply mono, (falling g d i H). lia. }
+    { rewrite <- C. apply Sum_le. intros d Hd. apply in_seq in Hd. apply mono, (falling g d i H).
+      lia. }
     apply (Rmult_le_reg_r (INR (S i) * ∑ d < S i, exp (g d))); [nra|]. field_simplify; lra.
   - assert (∑ d < S i, exp (g d) <= INR (S i) * exp (g i)).
-    { rewrite <- C. apply Sum_le. intros d Hd. apply in_seq in Hd. apply mono, (rising g d i H). lia. }
+    { rewrite <- C. apply Sum_le. intros d Hd. apply in_seq in Hd. apply mono, (rising g d i H).
+      lia. }
     apply (Rmult_le_reg_r (INR (S i) * ∑ d < S i, exp (g d))); [nra|]. field_simplify; lra.
 Qed.
 (*< repeat.relative *)
@@ -241,18 +252,21 @@ Theorem repeat_alibi i m c : 0 < m ->
 Proof.
   intros Hm. rewrite (repeat_relative i 0 c (fun d => - m * INR d)) by lia. rewrite Nat.sub_0_r.
   assert (less : forall t, (0 < t)%nat -> exp (- m * INR t) < 1).
-  { intros t Ht. rewrite <- exp_0. apply exp_increasing. pose proof (lt_INR 0 t Ht). simpl in *. nra. }
-  assert (geometric : forall t, (∑ d < t, exp (- m * INR d)) * (1 - exp (- m)) = 1 - exp (- m * INR t)).
+  { intros t Ht. rewrite <- exp_0. apply exp_increasing. pose proof (lt_INR 0 t Ht). simpl in *.
+    nra. }
+  assert (geometric : forall t, (∑ d < t, exp (- m * INR d)) * (1 - exp (- m)) =
+    1 - exp (- m * INR t)).
   { induction t as [|t IH]; [simpl; rewrite Rmult_0_r, exp_0; ring|].
     rewrite seq_S, Sum_app, Rmult_plus_distr_r, IH. cbn [Sum]. rewrite Nat.add_0_l, S_INR.
     rewrite Rmult_plus_distr_l, Rmult_1_r, exp_plus. ring. }
   pose proof (less 1%nat Nat.lt_0_1) as L. simpl in L. rewrite Rmult_1_r in L.
   rewrite <- geometric.
-  assert (0 < ∑ d < S i, exp (- m * INR d)) by (apply Sum_pos; [discriminate | intros; apply exp_pos]).
+  assert (0 < ∑ d < S i, exp (- m * INR d))
+    by (apply Sum_pos; [discriminate | intros; apply exp_pos]).
   field. lra.
 Qed.
 
-(* Less than its even share, on every row but the first. *)
+(* At most its even share. *)
 Theorem repeat_alibi_first i m : 0 < m ->
   exp (- m * INR i) * (1 - exp (- m)) / (1 - exp (- m * INR (S i))) <= 1 / INR (S i).
 Proof.
@@ -269,11 +283,13 @@ Proof. apply Sum_nonneg. intros. nra. Qed.
 
 Lemma cauchy_schwarz n (x y : vec) : Rabs (x ⋅[n] y) <= sqrt (x ⋅[n] x) * sqrt (y ⋅[n] y).
 Proof.
-  rewrite <- sqrt_mult by apply vdot_square. rewrite <- sqrt_Rsqr_abs. apply sqrt_le_1_alt. unfold Rsqr.
+  rewrite <- sqrt_mult by apply vdot_square. rewrite <- sqrt_Rsqr_abs. apply sqrt_le_1_alt.
+  unfold Rsqr.
   induction n as [|n IH]; [unfold vdot; simpl; lra|].
   pose proof (vdot_square n x) as X. pose proof (vdot_square n y) as Y. unfold vdot in *.
   rewrite seq_S, !Sum_app. cbn [Sum]. rewrite Nat.add_0_l.
-  set (D := ∑ k < n, x k * y k) in *. set (P := ∑ k < n, x k * x k) in *. set (Q := ∑ k < n, y k * y k) in *.
+  set (D := ∑ k < n, x k * y k) in *. set (P := ∑ k < n, x k * x k) in *.
+  set (Q := ∑ k < n, y k * y k) in *.
   set (a := x n). set (c := y n).
   assert (2 * (D * (a * c)) <= P * (c * c) + Q * (a * a)); [|nra].
   assert (0 <= c * c) by nra. assert (0 <= a * a) by nra.
@@ -285,7 +301,8 @@ Qed.
 
 (*> repeat.rope *)
 (* Scores within ξ of 0: a key has at most this of a row of t, when every other score is -ξ. *)
-Theorem repeat_rope_any {key : Type} (J : list key) s j ξ : In j J -> (forall k, In k J -> Rabs (s k) <= ξ) ->
+Theorem repeat_rope_any {key : Type} (J : list key) s j ξ :
+  In j J -> (forall k, In k J -> Rabs (s k) <= ξ) ->
   let t := INR (length J) in
   exp (- 2 * ξ) / (exp (- 2 * ξ) + (t - 1)) <= softmax J s j <= exp (2 * ξ) / (exp (2 * ξ) + (t - 1)).
 Proof.
@@ -304,14 +321,19 @@ Proof.
   assert (I2 : forall k, In k J2 -> In k J) by (intros; rewrite EJ; apply in_app_iff; simpl; auto).
   assert (Ij : In j J) by (rewrite EJ; apply in_app_iff; simpl; auto).
   assert (O1 : (t - 1) * exp (- ξ) <= o).
-  { rewrite N, Rmult_plus_distr_r, <- !Sum_const. apply Rplus_le_compat; apply Sum_le; intros k Hk; apply mono, R; auto. }
+  { rewrite N, Rmult_plus_distr_r, <- !Sum_const.
+    apply Rplus_le_compat; apply Sum_le; intros k Hk; apply mono, R; auto. }
   assert (O2 : o <= (t - 1) * exp ξ).
-  { rewrite N, Rmult_plus_distr_r, <- !Sum_const. apply Rplus_le_compat; apply Sum_le; intros k Hk; apply mono, R; auto. }
+  { rewrite N, Rmult_plus_distr_r, <- !Sum_const.
+    apply Rplus_le_compat; apply Sum_le; intros k Hk; apply mono, R; auto. }
   assert (E1 : exp (- ξ) <= e <= exp ξ) by (split; apply mono, R; exact Ij).
-  assert (T0 : 0 <= t - 1) by (rewrite N; pose proof (pos_INR (length J1)); pose proof (pos_INR (length J2)); lra).
-  pose proof (exp_pos ξ) as P. pose proof (exp_pos (- ξ)) as P'. pose proof (exp_pos (s j)) as Pe. fold e in Pe.
+  assert (T0 : 0 <= t - 1) by (rewrite N; pose proof (pos_INR (length J1));
+      pose proof (pos_INR (length J2)); lra).
+  pose proof (exp_pos ξ) as P. pose proof (exp_pos (- ξ)) as P'. pose proof (exp_pos (s j)) as Pe.
+  fold e in Pe.
   replace (2 * ξ) with (ξ + ξ) by ring. replace (- 2 * ξ) with (- ξ + - ξ) by ring.
-  rewrite !exp_plus. assert (One : exp ξ * exp (- ξ) = 1) by (rewrite <- exp_plus, Rplus_opp_r; apply exp_0).
+  rewrite !exp_plus. assert (One : exp ξ * exp (- ξ) = 1)
+    by (rewrite <- exp_plus, Rplus_opp_r; apply exp_0).
   set (p := exp ξ) in *. set (q := exp (- ξ)) in *. set (n := t - 1) in *.
   assert (O0 : 0 <= o) by nra. rewrite E.
   assert (Hp : 0 < p * p) by nra. assert (Hq : 0 < q * q) by nra. split.
@@ -346,7 +368,8 @@ Proof.
   intros H Hj r s ξ.
   assert (Pr : 0 < r) by (apply sqrt_lt_R0, (lt_INR 0); lia).
   split; [|split].
-  - unfold s. f_equal. rewrite dot_pairs, <- Sum_scal_l. apply Sum_ext_in. intros p Hp. apply in_seq in Hp.
+  - unfold s. f_equal. rewrite dot_pairs, <- Sum_scal_l. apply Sum_ext_in. intros p Hp.
+    apply in_seq in Hp.
     rewrite !rotate_second, !rotate_first by lia. unfold with_cos, with_sin.
     rewrite Rmult_minus_distr_r, cos_minus, sin_minus. ring.
   - intros p. unfold with_cos, with_sin. ring.
@@ -355,17 +378,20 @@ Proof.
         by (apply Rle_ge, Rlt_le, Rinv_0_lt_compat, Pr).
       apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Pr|].
       apply (Rle_trans _ _ _ (cauchy_schwarz _ _ _)).
-      destruct (rope_orthogonal half ω γ q q) as [Nq _]. destruct (rope_orthogonal half ω γ k k) as [Nk _].
+      destruct (rope_orthogonal half ω γ q q) as [Nq _].
+      destruct (rope_orthogonal half ω γ k k) as [Nk _].
       rewrite Nq, Nk, !sqrt_mult by (apply vdot_square || nra).
       rewrite <- Rsqr_pow2, sqrt_Rsqr_abs. unfold Rsqr. right.
-      replace (γ * γ) with (Rabs γ * Rabs γ) by (rewrite <- Rabs_mult; apply Rabs_right; nra). ring. }
+      replace (γ * γ) with (Rabs γ * Rabs γ) by (rewrite <- Rabs_mult; apply Rabs_right; nra).
+      ring. }
     destruct (repeat_rope_any (seq 0 (S i)) s j ξ) as [_ U]; [apply in_seq; lia | intros; apply B|].
     rewrite seq_length, S_INR in U. replace (INR i + 1 - 1) with (INR i) in U by ring. exact U.
 Qed.
 
-(* What a bound of that form can say: it stays below 1, is at most ε from so many tokens on, and
-   nothing sharper follows from the lengths alone, since equality is reached. *)
-Theorem repeat_rope_reach ξ ε (n : nat) : 0 < ε < 1 -> let β := exp (2 * ξ) / (exp (2 * ξ) + INR n) in
+(* What a bound of that form can say: it is at most 1, at most ε from so many tokens on, and nothing
+   sharper follows from the size of the scores, since equality is reached. *)
+Theorem repeat_rope_reach ξ ε (n : nat) : 0 < ε < 1 ->
+  let β := exp (2 * ξ) / (exp (2 * ξ) + INR n) in
   β <= 1 /\ (β <= ε <-> exp (2 * ξ) * (1 / ε - 1) <= INR n) /\
   softmax (seq 0 (S n)) (fun j => if j =? 0 then ξ else - ξ) 0%nat = β.
 Proof.

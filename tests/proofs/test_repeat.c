@@ -167,6 +167,10 @@ static void buckets(void) {
     ok(wrong == 0 && unsure == 0 && logarithmic == 111,
        "repeat.relative T5's buckets by whole numbers and by logarithms wrong=%zu of %d", wrong,
        N + 1);
+    // 8 buckets up to 64: 4 16^(k/4), so that 16 is where the sixth begins, exactly.
+    size_t ends[] = {sinkproof_repeat_bucket(15, 8, 64), sinkproof_repeat_bucket(16, 8, 64)};
+    ok(ends[0] == 5 && ends[1] == 6, "repeat.relative a bucket begins at a whole number: %zu, %zu",
+       ends[0], ends[1]);
     arb_clear(x);
     arb_clear(y);
     fmpz_clear(k);
@@ -190,6 +194,9 @@ static void rotary_bound(void) {
         sinkproof_repeat_bound(bound, N, xi, BITS);
         arb_neg(xi, xi);
         sinkproof_repeat_bound(least, N, xi, BITS);
+        if (which == 0)
+            ok(arb_overlaps(xi, g) && relative(xi) <= allowed(0, CHANNELS),
+               "repeat.rope the score of k = -q at distance 0 is -xi");
         for (size_t t = 1; t <= N; t++, rows++) {
             bool inside =
                 t == 1 ? arb_contains_si(a, 1)
