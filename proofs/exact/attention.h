@@ -54,6 +54,7 @@ extern const sinkproof_exact_statement sinkproof_exact_key_bias[];
 extern const sinkproof_exact_statement sinkproof_exact_formats[];
 extern const sinkproof_exact_statement sinkproof_exact_router[];
 extern const sinkproof_exact_statement sinkproof_exact_laws[];
+extern const sinkproof_exact_statement sinkproof_exact_repeat[];
 extern const sinkproof_exact_statement sinkproof_exact_attention_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_softmax_sink_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_merges_wrong[];
@@ -61,5 +62,6 @@ extern const sinkproof_exact_statement sinkproof_exact_key_bias_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_formats_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_router_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_laws_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_repeat_wrong[];
 
 #endif

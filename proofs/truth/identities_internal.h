@@ -13,6 +13,7 @@ extern const sinkproof_identity sinkproof_identities_forms[];
 extern const sinkproof_identity sinkproof_identities_stages[];
 extern const sinkproof_identity sinkproof_identities_model[];
 extern const sinkproof_identity sinkproof_identities_first[];
+extern const sinkproof_identity sinkproof_identities_repeat[];
 
 double *sinkproof_ball_doubles(size_t n); // zeros; aborts without memory
 

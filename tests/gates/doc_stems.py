@@ -67,7 +67,7 @@ OTHERS = {
     "kernels": "elements exp kernels tile",
     "engine": "buffers cache engine memory observe packed_file pass sample team weights",
     "truth": "exact_dot forward gelu_fit identities identities_attention identities_first identities_forms "
-             "identities_grid identities_model identities_sink identities_stages number training",
+             "identities_grid identities_model identities_repeat identities_sink identities_stages number repeat training",
     "bounds": "accumulators alike drift factors flash honest one_minus operands planes rope_forms spread times "
               "unnormalised unrounded",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_remedy "

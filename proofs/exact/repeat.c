@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// One token repeated (chapter 23): states that stay equal and states that part, weights in closed
+// form; a normaliser that is scaled, and what learning makes of it; a row split at its first key.
+#include "proofs/exact/attention.h"
+
+//> repeat.lemma
+// Any exponentials for a row: its position enters as it likes. Row i sees the keys that the
+// instance sees, rotated by i, so that rows see different numbers of keys of different scores.
+static instance row_of(const instance *m, size_t i) {
+    instance row_i = *m;
+    row_i.e = matrix_zero(m->e.rows, m->e.cols);
+    for (size_t j = 0; j < m->tokens; j++) {
+        row_i.sees[j] = j <= i && (j == i || m->sees[j]);
+        for (size_t h = 0; h < m->heads; h++)
+            row_i.e.at[h * m->tokens + j] =
+                q_mul(e_score(m, (j + i) % m->tokens, h), q_power(m->shift, (long)i - (long)j));
+    }
+    return row_i;
+}
+// What a layer makes of the states x [n, d]: residual, heads, W^O, b^O. With its sinks or without.
+static matrix next_states(const instance *m, matrix x, bool sinks) {
+    matrix next = matrix_zero(x.rows, x.cols);
+    for (size_t i = 0; i < x.rows; i++) {
+        instance row_i = row_of(m, i);
+        row sum = row_add(matrix_row(x, i), m->bo);
+        if (!sinks) row_i.e_sink = row_zero(m->heads);
+        for (size_t h = 0; h < m->heads; h++)
+            for (size_t j = seen(&row_i, 0); j < x.rows; j = seen(&row_i, j + 1)) {
+                row v = row_add(row_times(matrix_row(x, j), w_value(m, h)), b_value(m, h));
+                row o = row_scale(alpha(&row_i, j, h), v);
+                sum = row_add(sum, row_times(o, w_output(m, h)));
+            }
+        for (size_t c = 0; c < x.cols; c++) next.at[i * x.cols + c] = sum.at[c];
+    }
+    return next;
+}
+static matrix repeated(const instance *m, row x) { // the token x in every row
+    matrix all = matrix_zero(m->tokens, x.n);
+    for (size_t k = 0; k < m->tokens * x.n; k++) all.at[k] = x.at[k % x.n];
+    return all;
+}
+static row all_of(matrix x) {
+    return (row){x.rows * x.cols, x.at};
+}
+static row two_layers(const instance *m) {
+    return all_of(next_states(m, next_states(m, repeated(m, x_of(m, 0)), false), false));
+}
+// One token: x + sum_h (mass_h (x W^V_h + b^V_h)) W^O_h + b^O.
+static row next_state(const instance *m, row x, const rational *mass_h) {
+    row sum = row_add(x, m->bo);
+    for (size_t h = 0; h < m->heads; h++) {
+        row v = row_add(row_times(x, w_value(m, h)), b_value(m, h));
+        sum = row_add(sum, row_scale(mass_h[h], row_times(v, w_output(m, h))));
+    }
+    return sum;
+}
+static row one_token_twice(const instance *m) {
+    rational one[SINKPROOF_EXACT_HEADS];
+    for (size_t h = 0; h < m->heads; h++) one[h] = q_int(1);
+    return all_of(repeated(m, next_state(m, next_state(m, x_of(m, 0), one), one)));
+}
+// With sinks, each row by its own masses.
+static row a_layer_with_sinks(const instance *m) {
+    return all_of(next_states(m, repeated(m, x_of(m, 0)), true));
+}
+static row by_masses(const instance *m) {
+    row all = row_zero(0);
+    for (size_t i = 0; i < m->tokens; i++) {
+        rational mass[SINKPROOF_EXACT_HEADS];
+        instance row_i = row_of(m, i);
+        for (size_t h = 0; h < m->heads; h++) mass[h] = q_sub(q_int(1), alpha_sink(&row_i, h));
+        all = row_join(all, next_state(m, x_of(m, 0), mass));
+    }
+    return all;
+}
+//< repeat.lemma
+
+// Keys 0 ... t - 1 with the exponentials e_d of their distance from the last, no sink.
+static instance by_distance(const instance *m, size_t t, rational (*e)(const instance *m, long d)) {
+    instance other = *m;
+    other.e = matrix_zero(m->e.rows, m->e.cols);
+    other.e_sink = row_zero(m->heads);
+    for (size_t j = 0; j < m->tokens; j++) {
+        other.sees[j] = j < t;
+        other.e.at[j] = e(m, (long)t - 1 - (long)j);
+    }
+    return other;
+}
+static rational even(const instance *m, long d) { // one score c for all
+    (void)d;
+    return m->shift;
+}
+static rational falling(const instance *m, long d) { // c - m d, e^(-m) below 1
+    rational r = q_div(m->base, q_add(m->base, q_int(1)));
+    return q_mul(m->shift, q_power(r, d));
+}
+static rational drawn(const instance *m, long d) { // c + g(d)
+    return q_mul(m->shift, e_score(m, d < 0 ? 0 : (size_t)d, 0));
+}
+// What the first key has on each row.
+static row first_of_rows(const instance *m, rational (*e)(const instance *m, long d)) {
+    row a = row_zero(m->tokens);
+    for (size_t t = 1; t <= m->tokens; t++) {
+        instance row_t = by_distance(m, t, e);
+        a.at[t - 1] = alpha(&row_t, 0, 0);
+    }
+    return a;
+}
+static row with_mean(row a) {
+    return row_join(a, row_one(q_div(row_sum(a), q_int((long)a.n))));
+}
+
+//> repeat.nope
+static row even_rows(const instance *m) {
+    return with_mean(first_of_rows(m, even));
+}
+static row even_shares(const instance *m) { // 1/t, and H_T / T
+    row a = row_zero(m->tokens);
+    rational harmonic = q_int(0);
+    for (size_t t = 1; t <= m->tokens; t++) {
+        a.at[t - 1] = q_frac(1, t);
+        harmonic = q_add(harmonic, a.at[t - 1]);
+    }
+    return row_join(a, row_one(q_div(harmonic, q_int((long)m->tokens))));
+}
+//< repeat.nope
+
+//> repeat.relative
+static row relative_rows(const instance *m) {
+    return first_of_rows(m, drawn);
+}
+static row relative_shares(const instance *m) { // e^g(t-1) / sum_d e^g(d): the content is gone
+    row a = row_zero(m->tokens);
+    rational sum = q_int(0);
+    for (size_t t = 1; t <= m->tokens; t++) {
+        sum = q_add(sum, e_score(m, t - 1, 0));
+        a.at[t - 1] = q_div(e_score(m, t - 1, 0), sum);
+    }
+    return a;
+}
+//< repeat.relative
+
+//> repeat.alibi
+static row alibi_rows(const instance *m) {
+    return first_of_rows(m, falling);
+}
+static row alibi_shares(const instance *m) { // r^(t-1) (1 - r) / (1 - r^t), r = e^(-m)
+    rational r = q_div(m->base, q_add(m->base, q_int(1))), rest = q_sub(q_int(1), r);
+    row a = row_zero(m->tokens);
+    for (size_t t = 1; t <= m->tokens; t++)
+        a.at[t - 1] =
+            q_div(q_mul(q_power(r, (long)t - 1), rest), q_sub(q_int(1), q_power(r, (long)t)));
+    return a;
+}
+//< repeat.alibi
+
+//> norm.scaled
+// Head 0 with the normaliser Z / a, and with a W^V or a W^O in place of W^V or W^O.
+static row head_of(const instance *m, rational a, rational times_wv, rational times_wo) {
+    rational z = q_div(sum_exp(m, 0), a);
+    row o = row_zero(m->head_dim);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        row v = row_scale(times_wv, row_times(x_of(m, j), m->wv[0]));
+        o = row_add(o, row_scale(q_div(e_score(m, j, 0), z), v));
+    }
+    return row_scale(times_wo, row_times(o, w_output(m, 0)));
+}
+static row scaled_normaliser(const instance *m) {
+    row y = head_of(m, m->shift, q_int(1), q_int(1));
+    return row_join(y, y);
+}
+static row scaled_matrices(const instance *m) {
+    return row_join(head_of(m, q_int(1), m->shift, q_int(1)),
+                    head_of(m, q_int(1), q_int(1), m->shift));
+}
+
+// A loss of the matrix V that the model uses: |x V - y|^2 / 2, and V's gradient x^T (x V - y).
+static rational loss(const instance *m, matrix v) {
+    row miss = row_sub(row_times(m->x_star, v), m->bv[0]);
+    return q_div(row_dot(miss, miss), q_int(2));
+}
+static matrix times(rational a, matrix w) {
+    row all = row_scale(a, (row){w.rows * w.cols, w.at});
+    return (matrix){w.rows, w.cols, all.at};
+}
+// Of W -> loss(a W), by differences: exact for a polynomial of degree 2.
+static rational slope(const instance *m, rational a, matrix w, size_t entry) {
+    matrix there = times(q_int(1), w), back = times(q_int(1), w);
+    there.at[entry] = q_add(w.at[entry], q_int(1));
+    back.at[entry] = q_sub(w.at[entry], q_int(1));
+    return q_div(q_sub(loss(m, times(a, there)), loss(m, times(a, back))), q_int(2));
+}
+// Steps of the rate on W where the model uses a W; then a W.
+static row learn_scaled(const instance *m, rational a, rational rate, int steps) {
+    matrix w = times(q_int(1), m->wv[0]);
+    for (int s = 0; s < steps; s++) {
+        matrix next = times(q_int(1), w);
+        for (size_t k = 0; k < w.rows * w.cols; k++)
+            next.at[k] = q_sub(w.at[k], q_mul(rate, slope(m, a, w, k)));
+        w = next;
+    }
+    return all_of(times(a, w));
+}
+// Steps of the rate on V = a W itself, by the formula of the gradient.
+static row learn_used(const instance *m, rational a, rational rate, int steps) {
+    matrix v = times(a, m->wv[0]);
+    for (int s = 0; s < steps; s++) {
+        row miss = row_sub(row_times(m->x_star, v), m->bv[0]);
+        matrix next = times(q_int(1), v);
+        for (size_t k = 0; k < v.rows * v.cols; k++) {
+            rational g = q_mul(m->x_star.at[k / v.cols], miss.at[k % v.cols]);
+            next.at[k] = q_sub(v.at[k], q_mul(rate, g));
+        }
+        v = next;
+    }
+    return all_of(v);
+}
+static row two_steps_scaled(const instance *m) {
+    return learn_scaled(m, m->shift, m->b, 2);
+}
+static row two_steps_used(const instance *m) { // eta' = a^2 eta
+    return learn_used(m, m->shift, q_mul(q_mul(m->shift, m->shift), m->b), 2);
+}
+//< norm.scaled
+
+//> noop.split
+static row whole_row(const instance *m) {
+    row o = row_zero(m->head_dim);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        o = row_add(o, row_scale(alpha(m, j, 0), value_of(m, j)));
+    return o;
+}
+// The first key that is seen, and the mean of the others times what is left of the mass.
+static row first_and_rest(const instance *m) {
+    size_t f = seen(m, 0);
+    rational left = q_sub(q_sub(q_int(1), alpha_sink(m, 0)), alpha(m, f, 0));
+    instance others = *m;
+    others.sees[f] = false;
+    others.e_sink = row_zero(m->heads);
+    row first = row_scale(alpha(m, f, 0), value_of(m, f));
+    if (seen(&others, 0) == m->tokens) return first;
+    return row_add(first, row_scale(left, whole_row(&others)));
+}
+//< noop.split
+
+#define ROW   SINKPROOF_EXACT_ROW
+#define LAYER SINKPROOF_EXACT_LAYER
+
+const sinkproof_exact_statement sinkproof_exact_repeat[] = {
+    {"repeat.lemma", LAYER, "two layers over one token n times, any scores", "one token, n times",
+     two_layers, one_token_twice, 0},
+    {"repeat.lemma", LAYER, "a layer with sinks over one token n times", "each row by its own mass",
+     a_layer_with_sinks, by_masses, 0},
+    {"repeat.nope", ROW, "alpha_t1 of even scores, and their mean", "1/t and H_T/T", even_rows,
+     even_shares, 0},
+    {"repeat.relative", ROW, "alpha_t1 of c + g(t - j)", "e^g(t-1) / sum_d e^g(d)", relative_rows,
+     relative_shares, 0},
+    {"repeat.alibi", ROW, "alpha_t1 of c - m (t - j)", "r^(t-1) (1 - r) / (1 - r^t)", alibi_rows,
+     alibi_shares, 0},
+    {"norm.scaled", LAYER, "a head with the normaliser Z/a, twice", "with a W^V, with a W^O",
+     scaled_normaliser, scaled_matrices, 0},
+    {"norm.scaled", LAYER, "a W after two steps of rate eta on W", "two of a^2 eta on a W",
+     two_steps_scaled, two_steps_used, 0},
+    {"noop.split", ROW, "o", "alpha_f v_f + (1 - alpha_s - alpha_f) mean of the others", whole_row,
+     first_and_rest, 0},
+    {0},
+};
+
+// ---- wrong forms ----------------------------------------------------------------------------
+
+static row last_with_sinks(const instance *m) {
+    return matrix_row(next_states(m, repeated(m, x_of(m, 0)), true), m->tokens - 1);
+}
+static row first_with_sinks(const instance *m) {
+    return matrix_row(next_states(m, repeated(m, x_of(m, 0)), true), 0);
+}
+static row two_steps_of_the_same_rate(const instance *m) {
+    return learn_used(m, m->shift, m->b, 2);
+}
+static row two_steps_of_a_rate(const instance *m) {
+    return learn_used(m, m->shift, q_mul(m->shift, m->b), 2);
+}
+
+const sinkproof_exact_statement sinkproof_exact_repeat_wrong[] = {
+    {"repeat.lemma", LAYER, "with sinks, the last of n equal tokens", "the first", last_with_sinks,
+     first_with_sinks, 0},
+    {"norm.scaled", LAYER, "two steps of rate eta on a W", "a W after two of rate eta on W",
+     two_steps_of_the_same_rate, two_steps_scaled, 0},
+    {"norm.scaled", LAYER, "two steps of rate a eta on a W", "a W after two of rate eta on W",
+     two_steps_of_a_rate, two_steps_scaled, 0},
+    {0},
+};
