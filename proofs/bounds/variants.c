@@ -54,8 +54,8 @@ static sinkproof_honest similarity(const sinkproof_setting *s, const sinkproof_v
 
 static sinkproof_honest powered(const sinkproof_setting *s, sinkproof_honest x, double p) {
     double e_p = s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
-    sinkproof_honest y = between(pow(fmax(x.lo, 0), p) * (1 - libm), pow(fmax(x.hi, 0), p) * (1 + libm),
-                                 pow(x.mid, p));
+    sinkproof_honest y = between(pow(fmax(x.lo, 0), p) * (1 - libm),
+                                 pow(fmax(x.hi, 0), p) * (1 + libm), pow(x.mid, p));
     y = widened(y, e_p + s->u, smallest(s));
     return between(fmax(y.lo, 0), y.hi, y.mid);
 }
@@ -82,7 +82,8 @@ static sinkproof_honest divisor(const sinkproof_setting *s, const sinkproof_vari
     }
     if (power) return powered(s, z, 1 / variant->divisor_by);
     if (variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1) return z;
-    double far = fmax(fabs(z.lo), fabs(z.hi)), near = z.lo <= 0 && z.hi >= 0 ? 0 : fmin(fabs(z.lo), fabs(z.hi));
+    double far = fmax(fabs(z.lo), fabs(z.hi)),
+           near = z.lo <= 0 && z.hi >= 0 ? 0 : fmin(fabs(z.lo), fabs(z.hi));
     return between(fmax(near, 1), fmax(far, 1), fmax(fabs(z.mid), 1));
 }
 
@@ -116,13 +117,14 @@ static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t co
 }
 
 bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproof_variant *variant,
-                                      size_t count, const bool *seen_j,
-                                      const sinkproof_honest *s_j, sinkproof_honest *alpha_j) {
+                                      size_t count, const bool *seen_j, const sinkproof_honest *s_j,
+                                      sinkproof_honest *alpha_j) {
     bool exponential = variant->similarity == SINKPROOF_SIMILARITY_EXP;
     if (exponential && variant->divisor == SINKPROOF_DIVISOR_SUM)
         return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
     double m = 0;
-    if (exponential) { // the same weights over the reals: shifted by a number that is near the maximum
+    if (exponential) { // the same weights over the reals: shifted by a number that is near the
+                       // maximum
         m = -INFINITY;
         for (size_t j = 0; j < count; j++)
             if (seen_j[j]) m = fmax(m, s_j[j].mid);
@@ -139,7 +141,8 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
     }
     sinkproof_honest z = divisor(s, variant, count, seen_j, alpha_j);
     for (size_t j = 0; j < count; j++)
-        if (seen_j[j]) alpha_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, quotient(s, alpha_j[j], z));
+        if (seen_j[j])
+            alpha_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, quotient(s, alpha_j[j], z));
     return true;
 }
 

@@ -32,8 +32,10 @@ static void elu_plus_one(arb_t out, const arb_t x, slong bits) {
     arb_init(low);
     arb_exp(low, x, bits);
     arb_add_ui(out, x, 1, bits);
-    if (arb_is_negative(x)) arb_set(out, low);
-    else if (!arb_is_nonnegative(x)) arb_union(out, out, low, bits);
+    if (arb_is_negative(x))
+        arb_set(out, low);
+    else if (!arb_is_nonnegative(x))
+        arb_union(out, out, low, bits);
     arb_clear(low);
 }
 
@@ -95,8 +97,10 @@ static void place_bias(arb_t out, const sinkproof_variant *variant,
     }
     fmpz_clear(power);
     fmpz_clear(edge);
-    if (variant->places == SINKPROOF_PLACES_BUCKET) arb_set_ui(out, bucket);
-    else arb_set_d(out, head->bucket_b[bucket]);
+    if (variant->places == SINKPROOF_PLACES_BUCKET)
+        arb_set_ui(out, bucket);
+    else
+        arb_set_d(out, head->bucket_b[bucket]);
 }
 
 // The star's score with q: its key's, b, or 0.
@@ -134,7 +138,9 @@ void sinkproof_truth_variant_scores(arb_ptr s_j, const sinkproof_variant *varian
 // sim of a score.
 static void similarity(arb_t out, const sinkproof_variant *variant, const arb_t s, slong bits) {
     switch (variant->similarity) {
-    case SINKPROOF_SIMILARITY_EXP: arb_exp(out, s, bits); return;
+    case SINKPROOF_SIMILARITY_EXP:
+        arb_exp(out, s, bits);
+        return;
     //> kernel.sigmoid kernel.sigmoid-norm
     case SINKPROOF_SIMILARITY_SIGMOID:
         arb_neg(out, s);
@@ -144,11 +150,15 @@ static void similarity(arb_t out, const sinkproof_variant *variant, const arb_t 
         return;
     //< kernel.sigmoid kernel.sigmoid-norm
     //> kernel.elu kernel.elu-norm
-    case SINKPROOF_SIMILARITY_ELU_PLUS_ONE: elu_plus_one(out, s, bits); return;
+    case SINKPROOF_SIMILARITY_ELU_PLUS_ONE:
+        elu_plus_one(out, s, bits);
+        return;
     //< kernel.elu kernel.elu-norm
     //> kernel.identity kernel.identity-max
-    case SINKPROOF_SIMILARITY_SCORE: arb_set(out, s); return;
-    //< kernel.identity kernel.identity-max
+    case SINKPROOF_SIMILARITY_SCORE:
+        arb_set(out, s);
+        return;
+        //< kernel.identity kernel.identity-max
     }
 }
 
@@ -225,4 +235,125 @@ void sinkproof_truth_variant_values(arb_ptr o_d, const sinkproof_variant *varian
         arb_add(o_d + d, o_d + d, more, bits);
     }
     arb_clear(more);
+}
+
+// ---- a whole head
+
+// x_c of row i with its position.
+static void input_of(arb_ptr x_c, const sinkproof_variant *variant,
+                     const sinkproof_variant_head *head, size_t i, slong bits) {
+    bool star = variant->star == SINKPROOF_STAR_TOKEN;
+    arb_t p, place;
+    arb_init(p);
+    arb_init(place);
+    for (size_t c = 0; c < head->hidden; c++) {
+        arb_set_d(x_c + c, star && i == 0 ? head->star_c[c]
+                                          : head->x_nc[(star ? i - 1 : i) * head->hidden + c]);
+        if (variant->places == SINKPROOF_PLACES_LEARNED) {
+            arb_set_d(place, head->place_nc[i * head->hidden + c]);
+            arb_add(x_c + c, x_c + c, place, bits);
+        }
+        if (variant->places != SINKPROOF_PLACES_ABSOLUTE) continue;
+        arb_set_si(p, -2 * (slong)(c / 2));
+        arb_div_ui(p, p, head->hidden, bits);
+        arb_set_ui(place, 10000);
+        arb_pow(place, place, p, bits);
+        arb_mul_ui(place, place, i, bits);
+        if (c % 2 == 0)
+            arb_sin(place, place, bits);
+        else
+            arb_cos(place, place, bits);
+        arb_add(x_c + c, x_c + c, place, bits);
+    }
+    arb_clear(p);
+    arb_clear(place);
+}
+
+// y_d = sum_c x_c W_cd, W exact [hidden, width].
+static void project(arb_ptr y_d, const sinkproof_variant_head *head, arb_srcptr x_c,
+                    const double *w_cd, size_t width, slong bits) {
+    arb_t w;
+    arb_init(w);
+    for (size_t d = 0; d < width; d++) {
+        arb_zero(y_d + d);
+        for (size_t c = 0; c < head->hidden; c++) {
+            arb_set_d(w, w_cd[c * width + d]);
+            arb_addmul(y_d + d, x_c + c, w, bits);
+        }
+    }
+    arb_clear(w);
+}
+
+static void turn(arb_ptr x_d, const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                 size_t i, slong bits) {
+    size_t half = head->dim / 2;
+    if (variant->places != SINKPROOF_PLACES_ROTARY) return;
+    arb_t a, sin, cos, x, y;
+    arb_ptr each[] = {a, sin, cos, x, y};
+    for (int k = 0; k < 5; k++) arb_init(each[k]);
+    for (size_t k = 0; k < half; k++) {
+        arb_set_si(x, -2 * (slong)k);
+        arb_div_ui(x, x, head->dim, bits);
+        arb_set_d(a, head->rotary_base);
+        arb_pow(a, a, x, bits);
+        arb_mul_ui(a, a, i, bits);
+        arb_sin_cos(sin, cos, a, bits);
+        arb_mul(x, x_d + k, cos, bits);
+        arb_submul(x, x_d + k + half, sin, bits);
+        arb_mul(y, x_d + k + half, cos, bits);
+        arb_addmul(y, x_d + k, sin, bits);
+        arb_set(x_d + k, x);
+        arb_set(x_d + k + half, y);
+    }
+    for (int k = 0; k < 5; k++) arb_clear(each[k]);
+}
+
+// gate_d o o_d
+static void gated(arb_ptr o_d, const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                  arb_srcptr x_c, slong bits) {
+    size_t width = variant->gate == SINKPROOF_GATE_ELEMENT ? head->dim : 1;
+    if (variant->gate == SINKPROOF_GATE_NONE) return;
+    arb_ptr g_d = _arb_vec_init((slong)width);
+    project(g_d, head, x_c, head->gate_cd, width, bits);
+    for (size_t d = 0; d < width; d++) {
+        arb_neg(g_d + d, g_d + d);
+        arb_exp(g_d + d, g_d + d, bits);
+        arb_add_ui(g_d + d, g_d + d, 1, bits);
+    }
+    for (size_t d = 0; d < head->dim; d++)
+        arb_div(o_d + d, o_d + d, g_d + (width > 1 ? d : 0), bits);
+    _arb_vec_clear(g_d, (slong)width);
+}
+
+void sinkproof_truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id,
+                                  const sinkproof_variant *variant,
+                                  const sinkproof_variant_head *head, slong bits) {
+    size_t rows = head->n + (variant->star == SINKPROOF_STAR_TOKEN), dim = head->dim;
+    size_t hidden = head->hidden, numbers = rows * (3 * dim + hidden + 1) + 1 + dim;
+    arb_ptr memory = _arb_vec_init((slong)numbers), q_id = memory, k_jd = q_id + rows * dim;
+    arb_ptr v_jd = k_jd + rows * dim, x_ic = v_jd + rows * dim, s_j = x_ic + rows * hidden;
+    arb_ptr plain_d = s_j + rows + 1;
+    bool *seen_j = flint_malloc((rows + 1) * sizeof *seen_j);
+    for (size_t i = 0; i < rows; i++) {
+        arb_ptr x_c = x_ic + i * hidden;
+        input_of(x_c, variant, head, i, bits);
+        project(v_jd + i * dim, head, x_c, head->wv_cd, dim, bits);
+        project(plain_d, head, x_c, head->wq_cd, dim, bits);
+        turn(plain_d, variant, head, i, bits);
+        sinkproof_truth_variant_feature(q_id + i * dim, variant, head, plain_d, bits);
+        project(plain_d, head, x_c, head->wk_cd, dim, bits);
+        turn(plain_d, variant, head, i, bits);
+        sinkproof_truth_variant_feature(k_jd + i * dim, variant, head, plain_d, bits);
+    }
+    for (size_t i = 0; i < rows; i++) {
+        arb_ptr alpha_j = alpha_ij + i * (rows + 1), o_d = gated_id + i * dim;
+        sinkproof_truth_variant_seen(variant, head, i, rows, seen_j);
+        sinkproof_truth_variant_scores(s_j, variant, head, i, rows, seen_j, q_id + i * dim, k_jd,
+                                       bits);
+        sinkproof_truth_variant_weights(alpha_j, variant, rows + 1, seen_j, s_j, bits);
+        sinkproof_truth_variant_values(o_d, variant, head, rows, alpha_j, v_jd, bits);
+        gated(o_d, variant, head, x_ic + i * hidden, bits);
+    }
+    _arb_vec_clear(memory, (slong)numbers);
+    flint_free(seen_j);
 }

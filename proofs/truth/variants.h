@@ -35,4 +35,10 @@ void sinkproof_truth_variant_values(arb_ptr o_d, const sinkproof_variant *varian
                                     const sinkproof_variant_head *head, size_t keys,
                                     arb_srcptr alpha_j, arb_srcptr v_jd, slong bits);
 
+// A whole head, from its input: weights [rows, keys + 1] and gated results [rows, dim], where rows
+// and keys are one more than the head's tokens when the star is a token.
+void sinkproof_truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id,
+                                  const sinkproof_variant *variant,
+                                  const sinkproof_variant_head *head, slong bits);
+
 #endif

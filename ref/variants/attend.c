@@ -54,8 +54,10 @@ static void seen_by(const sinkproof_variant *variant, const sinkproof_variant_he
                     size_t keys, bool *seen_j) {
     bool token = variant->star == SINKPROOF_STAR_TOKEN;
     for (size_t j = 0; j < keys; j++) {
-        if (token && (i == 0 || j == 0)) seen_j[j] = j == 0; // the star sees itself, all see it
-        else seen_j[j] = sinkproof_variant_sees(variant, head->document_n, i - token, j - token);
+        if (token && (i == 0 || j == 0))
+            seen_j[j] = j == 0; // the star sees itself, all see it
+        else
+            seen_j[j] = sinkproof_variant_sees(variant, head->document_n, i - token, j - token);
     }
     seen_j[keys] = sinkproof_variant_has_column(variant);
 }
@@ -75,9 +77,8 @@ static void scores(const sinkproof_policy *policy, const sinkproof_variant *vari
         s_j[j] += sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
         s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, s_j[j]);
     }
-    s_j[out->keys] = seen_j[out->keys]
-                         ? sinkproof_variant_star_score(policy, variant, head, q_d, work)
-                         : 0;
+    s_j[out->keys] =
+        seen_j[out->keys] ? sinkproof_variant_star_score(policy, variant, head, q_d, work) : 0;
 }
 
 static void values(const sinkproof_policy *policy, const sinkproof_variant *variant,

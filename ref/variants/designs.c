@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-#define ROTARY .places = SINKPROOF_PLACES_ROTARY
-#define KEYED ROTARY, .star = SINKPROOF_STAR_KEY
-#define SIM(s) ROTARY, .similarity = SINKPROOF_SIMILARITY_##s
-#define OF(f) ROTARY, .similarity = SINKPROOF_SIMILARITY_SCORE, .feature = SINKPROOF_FEATURE_##f
-#define DIVIDED(z) .divisor = SINKPROOF_DIVISOR_##z
-#define BY(z, by) ROTARY, .divisor = SINKPROOF_DIVISOR_##z, .divisor_by = by
+#define ROTARY      .places = SINKPROOF_PLACES_ROTARY
+#define KEYED       ROTARY, .star = SINKPROOF_STAR_KEY
+#define SIM(s)      ROTARY, .similarity = SINKPROOF_SIMILARITY_##s
+#define OF(f)       ROTARY, .similarity = SINKPROOF_SIMILARITY_SCORE, .feature = SINKPROOF_FEATURE_##f
+#define DIVIDED(z)  .divisor = SINKPROOF_DIVISOR_##z
+#define BY(z, by)   ROTARY, .divisor = SINKPROOF_DIVISOR_##z, .divisor_by = by
 #define VALUE(v, m) KEYED, .star_value = SINKPROOF_STAR_VALUE_##v, .star_times = m
 
 // clang-format off

@@ -30,15 +30,20 @@ static double divisor_of(const sinkproof_variant *variant, size_t count, const b
         if (seen_j[j]) sum += p == 1 ? sim_j[j] : pow(sim_j[j], p);
     //< norm.power
     switch (variant->divisor) {
-    case SINKPROOF_DIVISOR_ONE: return 1;
+    case SINKPROOF_DIVISOR_ONE:
+        return 1;
     //> norm.scaled
-    case SINKPROOF_DIVISOR_SCALED: return sum / variant->divisor_by;
+    case SINKPROOF_DIVISOR_SCALED:
+        return sum / variant->divisor_by;
     //< norm.scaled
-    case SINKPROOF_DIVISOR_POWER: return pow(sum, 1 / p);
+    case SINKPROOF_DIVISOR_POWER:
+        return pow(sum, 1 / p);
     //> norm.max-one
-    case SINKPROOF_DIVISOR_AT_LEAST_1: return fmax(fabs(sum), 1);
+    case SINKPROOF_DIVISOR_AT_LEAST_1:
+        return fmax(fabs(sum), 1);
     //< norm.max-one
-    case SINKPROOF_DIVISOR_SUM: break;
+    case SINKPROOF_DIVISOR_SUM:
+        break;
     }
     return sum;
 }
@@ -50,8 +55,8 @@ void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_va
     for (size_t j = 0; j < count; j++) {
         sim_j[j] = 0;
         if (!seen_j[j]) continue;
-        double s = shifts(variant) ? sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m)
-                                   : s_j[j];
+        double s =
+            shifts(variant) ? sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m) : s_j[j];
         sim_j[j] = sinkproof_variant_similarity(variant->similarity, s);
     }
     *z = divisor_of(variant, count, seen_j, sim_j);

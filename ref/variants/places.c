@@ -19,10 +19,14 @@ size_t sinkproof_bucket(size_t distance) {
 double sinkproof_variant_place_bias(const sinkproof_variant *variant,
                                     const sinkproof_variant_head *head, size_t distance) {
     switch (variant->places) {
-    case SINKPROOF_PLACES_RELATIVE: return head->bucket_b[sinkproof_bucket(distance)];
-    case SINKPROOF_PLACES_BUCKET: return (double)sinkproof_bucket(distance);
-    case SINKPROOF_PLACES_ALIBI: return -head->slope * (double)distance;
-    default: return 0;
+    case SINKPROOF_PLACES_RELATIVE:
+        return head->bucket_b[sinkproof_bucket(distance)];
+    case SINKPROOF_PLACES_BUCKET:
+        return (double)sinkproof_bucket(distance);
+    case SINKPROOF_PLACES_ALIBI:
+        return -head->slope * (double)distance;
+    default:
+        return 0;
     }
 }
 

@@ -14,14 +14,18 @@ double sinkproof_elu_plus_one(double x) {
 
 double sinkproof_variant_similarity(sinkproof_similarity similarity, double s) {
     switch (similarity) {
-    case SINKPROOF_SIMILARITY_EXP: return exp(s);
+    case SINKPROOF_SIMILARITY_EXP:
+        return exp(s);
     //> kernel.sigmoid
-    case SINKPROOF_SIMILARITY_SIGMOID: return 1 / (1 + exp(-s));
+    case SINKPROOF_SIMILARITY_SIGMOID:
+        return 1 / (1 + exp(-s));
     //< kernel.sigmoid
     //> kernel.elu
-    case SINKPROOF_SIMILARITY_ELU_PLUS_ONE: return sinkproof_elu_plus_one(s);
+    case SINKPROOF_SIMILARITY_ELU_PLUS_ONE:
+        return sinkproof_elu_plus_one(s);
     //< kernel.elu
-    case SINKPROOF_SIMILARITY_SCORE: break;
+    case SINKPROOF_SIMILARITY_SCORE:
+        break;
     }
     return s;
 }

@@ -105,10 +105,10 @@ typedef struct sinkproof_variant {
     double divisor_by; // a of SCALED, p of POWER
     sinkproof_star star;
     sinkproof_star_value star_value;
-    double star_times;     // m of FIRST and EVEN
-    size_t star_dims;      // learned coordinates of k*, the others are 0; 0: all are learned
-    bool shared_star;      // one star for all heads of a layer
-    bool value_bias;       // v* is added to every row's result, whatever its weights
+    double star_times; // m of FIRST and EVEN
+    size_t star_dims;  // learned coordinates of k*, the others are 0; 0: all are learned
+    bool shared_star;  // one star for all heads of a layer
+    bool value_bias;   // v* is added to every row's result, whatever its weights
     sinkproof_places places;
     sinkproof_seen seen;
     size_t window, prefix; // of WINDOW, PREFIX and FIRST_RECENT
@@ -126,16 +126,16 @@ typedef struct sinkproof_variant_head {
     size_t n, hidden, dim; // tokens; widths of the input and of a head
     const double *x_nc;    // the layer's input after its norm
     const double *wq_cd, *wk_cd, *wv_cd;
-    const double *star_c;             // x*
-    const double *key_d, *value_d;    // k*, v*
-    double logit;                     // b
+    const double *star_c;              // x*
+    const double *key_d, *value_d;     // k*, v*
+    double logit;                      // b
     const double *mlp_1_dd, *mlp_2_dd; // rows are outputs
-    const double *place_nc;           // learned positions
-    const double *bucket_b;           // a learned score for each bucket
-    double slope;                     // ALiBi's
-    double rotary_base;               // 10000; 0 elsewhere
-    const int *document_n;            // PACKED: the number of each token's document
-    const double *gate_cd;            // g [hidden] or G [hidden, dim]
+    const double *place_nc;            // learned positions
+    const double *bucket_b;            // a learned score for each bucket
+    double slope;                      // ALiBi's
+    double rotary_base;                // 10000; 0 elsewhere
+    const int *document_n;             // PACKED: the number of each token's document
+    const double *gate_cd;             // g [hidden] or G [hidden, dim]
 } sinkproof_variant_head;
 
 // What one head computes. Rows and keys are those of the design: a star that is a token is row and

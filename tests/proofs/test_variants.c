@@ -37,11 +37,25 @@ static void draw_head(drawn *d, uint64_t seed) {
     fill(&seed, DIM * DIM, d->mlp_1, 1), fill(&seed, DIM * DIM, d->mlp_2, 1);
     fill(&seed, (N + 1) * HIDDEN, d->place, 1), fill(&seed, SINKPROOF_BUCKETS, d->bucket, 2);
     for (int i = 0; i < N; i++) d->document[i] = i / 6;
-    d->head = (sinkproof_variant_head){
-        .n = N, .hidden = HIDDEN, .dim = DIM, .x_nc = d->x, .wq_cd = d->wq, .wk_cd = d->wk,
-        .wv_cd = d->wv, .star_c = d->star, .key_d = d->key, .value_d = d->value, .logit = 0.75,
-        .mlp_1_dd = d->mlp_1, .mlp_2_dd = d->mlp_2, .place_nc = d->place, .bucket_b = d->bucket,
-        .slope = 0.25, .rotary_base = 10000, .document_n = d->document, .gate_cd = d->gate};
+    d->head = (sinkproof_variant_head){.n = N,
+                                       .hidden = HIDDEN,
+                                       .dim = DIM,
+                                       .x_nc = d->x,
+                                       .wq_cd = d->wq,
+                                       .wk_cd = d->wk,
+                                       .wv_cd = d->wv,
+                                       .star_c = d->star,
+                                       .key_d = d->key,
+                                       .value_d = d->value,
+                                       .logit = 0.75,
+                                       .mlp_1_dd = d->mlp_1,
+                                       .mlp_2_dd = d->mlp_2,
+                                       .place_nc = d->place,
+                                       .bucket_b = d->bucket,
+                                       .slope = 0.25,
+                                       .rotary_base = 10000,
+                                       .document_n = d->document,
+                                       .gate_cd = d->gate};
 }
 
 typedef struct counts {
@@ -109,7 +123,8 @@ static judged judge(const sinkproof_policy *policy, const sinkproof_variant *var
         sinkproof_truth_variant_weights(t, variant, columns, seen, in, BITS);
         for (size_t j = 0; j < columns; j++)
             count(&out.weights, alpha_j[j], set + j, truly ? t + j : NULL);
-        must(sinkproof_honest_variant_values(&s, variant, &d->head, r->keys, alpha_j, r->v_jd, set));
+        must(
+            sinkproof_honest_variant_values(&s, variant, &d->head, r->keys, alpha_j, r->v_jd, set));
         exact(in, alpha_j, columns);
         sinkproof_truth_variant_values(t, variant, &d->head, r->keys, in, v, BITS);
         for (size_t e = 0; e < DIM; e++)
@@ -136,9 +151,11 @@ int main(void) {
             const counts *c[] = {&j.scores, &j.weights, &j.values};
             size_t outside = 0, untrue = 0;
             for (int x = 0; x < 3; x++) outside += c[x]->outside, untrue += c[x]->untrue;
-            ok(outside == 0 && untrue == 0, "%s under %s: s %zu/%zu a %zu/%zu o %zu/%zu untrue %zu worst=%.2g,%.2g,%.2g bound=1",
+            ok(outside == 0 && untrue == 0,
+               "%s under %s: s %zu/%zu a %zu/%zu o %zu/%zu untrue %zu worst=%.2g,%.2g,%.2g bound=1",
                variant->name, policies[p], j.scores.outside, j.scores.elements, j.weights.outside,
-               j.weights.elements, j.values.outside, j.values.elements, untrue, j.scores.worst, j.weights.worst, j.values.worst);
+               j.weights.elements, j.values.outside, j.values.elements, untrue, j.scores.worst,
+               j.weights.worst, j.values.worst);
             sinkproof_variant_result_free(&r);
         }
     }
