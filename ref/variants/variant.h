@@ -98,7 +98,8 @@ typedef enum sinkproof_gate {
 typedef struct sinkproof_variant {
     const char *name;  // "kv-bias"
     const char *what;  // "a learned key with a learned value"
-    const char *where; // where it is from: the lecture's table, a model
+    const char *where; // its family
+    const char *id;    // the statement of the book that defines it
     sinkproof_feature feature;
     sinkproof_similarity similarity;
     sinkproof_divisor divisor;
