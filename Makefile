@@ -59,14 +59,14 @@ own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1)))
 ARB      = $(eval ARB := $(shell printf 'int main(void){return 0;}' | $(CC) -xc - -lflint-arb -o /dev/null 2>/dev/null && echo -lflint-arb))$(ARB)
 LDLIBS   = $(OPENMP) $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lm
 
-REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c)
+REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c ref/variants/*.c)
 # The files for another architecture's instruction sets are left out.
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
              $(wildcard fast/*/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
 AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
+HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h ref/variants/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # These ask about the tree, not about a build of it: the default variant runs them, once.

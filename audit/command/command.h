@@ -37,6 +37,7 @@ int sinkproof_cmd_judge(int argc, char **argv);
 int sinkproof_cmd_compare(int argc, char **argv);
 int sinkproof_cmd_audit(int argc, char **argv);
 int sinkproof_cmd_curve(int argc, char **argv);
+int sinkproof_cmd_sinks(int argc, char **argv);
 int sinkproof_cmd_bench(int argc, char **argv);
 
 // Prints "sinkproof COMMAND: SENTENCE" on stderr and returns SINKPROOF_BAD_INPUT.

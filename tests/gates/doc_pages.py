@@ -10,6 +10,7 @@ import re
 import sys
 
 import doc_engines
+import doc_variants
 
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
@@ -164,7 +165,8 @@ def check_page(page, name, regions, run, here, write, problems):
                 continue
             end, want = fence_end(lines, at, text[0]), ["```" + text[0], *text[1], "```"]
         elif table or judged:
-            kind, what, want = ("table", f"doc/book/data/{table[1]}.txt", speeds(page.parent.parent, table[1])) if table \
+            kind, what, want = ("table", doc_variants.FILES.get(table[1]) or f"doc/book/data/{table[1]}.txt",
+                                doc_variants.table(page.parent.parent, table[1]) or speeds(page.parent.parent, table[1])) if table \
                 else ("table", f"doc/engines/{judged[1]}.json", doc_engines.table(page.parent.parent, judged[1]))
             if want is None:
                 problems.add(place, f"{what} is missing")

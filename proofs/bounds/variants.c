@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest sets of one row of any design of attention. A weight is sim_j / Z with sim monotone in
+// its score: the ends of a score's set go through it, and the errors of what is evaluated widen
+// them (bound.similarity):
+//   e^s             e_x                          e_x the exponential's declared error
+//   sigmoid(s)      e_x / (1 - e_x) and 2 u      as in the SwiGLU (bound.swiglu)
+//   elu(s) + 1      e_x below 0; above, u; and where an engine forms e^s - 1 + 1, 2 u absolutely
+//   sum, any order  gamma_(n-1) sum_j |sim_j|
+//   x^p             the power's declared error, p times what x had
+//   quotient        u
+#include "proofs/bounds/variants.h"
+
+#include <stdlib.h>
+
+static const double libm = 0x1p-49; // binary64 exp, pow here: a few ulp
+
+static sinkproof_honest between(double lo, double hi, double mid) {
+    if (!(lo <= hi)) lo = -INFINITY, hi = INFINITY;
+    return (sinkproof_honest){lo, hi, lo, hi, mid, 0, 0, 0, 0};
+}
+
+// x moved outward by a relative and an absolute error.
+static sinkproof_honest widened(sinkproof_honest x, double relative, double absolute) {
+    double size = fmax(fabs(x.lo), fabs(x.hi)), by = (relative * size + absolute) * (1 + libm);
+    return between(sinkproof_add_down(x.lo, -by), sinkproof_add_up(x.hi, by), x.mid);
+}
+
+static double exp_error(const sinkproof_setting *s, const sinkproof_honest *x) {
+    double size = fmin(fmax(fabs(x->lo), fabs(x->hi)), 800);
+    return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
+}
+
+static double smallest(const sinkproof_setting *s) { // what a flush to zero may lose
+    return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+}
+
+//> bound.similarity
+static sinkproof_honest similarity(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                   sinkproof_honest x) {
+    sinkproof_similarity kind = variant->similarity;
+    if (kind == SINKPROOF_SIMILARITY_SCORE) return x;
+    sinkproof_honest y = between(sinkproof_variant_similarity(kind, x.lo) * (1 - libm),
+                                 sinkproof_variant_similarity(kind, x.hi) * (1 + libm),
+                                 sinkproof_variant_similarity(kind, x.mid));
+    double e_x = exp_error(s, &x), relative = e_x + s->u, absolute = smallest(s);
+    if (kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * s->u;
+    // e^s - 1, then + 1: two roundings of numbers of size at most 1 where s < 0, and one of s + 1.
+    if (kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE) absolute += x.lo < 0 ? (e_x + 2 * s->u) : 0;
+    y = widened(y, relative, absolute);
+    return between(fmax(y.lo, 0), y.hi, y.mid); // none of these is negative
+}
+
+static sinkproof_honest powered(const sinkproof_setting *s, sinkproof_honest x, double p) {
+    double e_p = s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
+    sinkproof_honest y = between(pow(fmax(x.lo, 0), p) * (1 - libm),
+                                 pow(fmax(x.hi, 0), p) * (1 + libm), pow(x.mid, p));
+    y = widened(y, e_p + s->u, smallest(s));
+    return between(fmax(y.lo, 0), y.hi, y.mid);
+}
+
+static sinkproof_honest divisor(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                size_t count, const bool *seen_j, const sinkproof_honest *sim_j) {
+    double lo = 0, hi = 0, mid = 0, sizes = 0, terms = 0;
+    bool power = variant->divisor == SINKPROOF_DIVISOR_POWER;
+    if (variant->divisor == SINKPROOF_DIVISOR_ONE) return sinkproof_known(1);
+    for (size_t j = 0; j < count; j++) {
+        if (!seen_j[j]) continue;
+        sinkproof_honest x = power ? powered(s, sim_j[j], variant->divisor_by) : sim_j[j];
+        lo = sinkproof_add_down(lo, x.lo);
+        hi = sinkproof_add_up(hi, x.hi);
+        mid += x.mid;
+        sizes = sinkproof_add_up(sizes, fmax(fabs(x.lo), fabs(x.hi)));
+        terms++;
+    }
+    sinkproof_honest z =
+        widened(between(lo, hi, mid), 0, sinkproof_mul_up(sinkproof_gamma(terms, s->u), sizes));
+    if (variant->divisor == SINKPROOF_DIVISOR_SCALED) {
+        z = sinkproof_honest_mul(z, sinkproof_known(1 / variant->divisor_by));
+        return widened(z, 4 * s->u, smallest(s)); // 1 / a, or a quotient, or what stands for them
+    }
+    if (power) return powered(s, z, 1 / variant->divisor_by);
+    if (variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1) return z;
+    double far = fmax(fabs(z.lo), fabs(z.hi)),
+           near = z.lo <= 0 && z.hi >= 0 ? 0 : fmin(fabs(z.lo), fabs(z.hi));
+    return between(fmax(near, 1), fmax(far, 1), fmax(fabs(z.mid), 1));
+}
+
+static sinkproof_honest quotient(const sinkproof_setting *s, sinkproof_honest x,
+                                 sinkproof_honest z) {
+    if (!(z.lo > 0)) return between(-INFINITY, INFINITY, x.mid / z.mid);
+    double by_lo = x.lo < 0 ? z.lo : z.hi, by_hi = x.hi < 0 ? z.hi : z.lo;
+    sinkproof_honest y = between(x.lo / by_lo, x.hi / by_hi, x.mid / z.mid);
+    return widened(y, 2 * s->u + libm, smallest(s)); // x / z, or x times 1 / z
+}
+//< bound.similarity
+
+// Exponentials over their sum: what GPT-OSS's own row has (bound.softmax-sink), the star as its
+// sink.
+static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t count,
+                    const bool *seen_j, const sinkproof_honest *s_j, sinkproof_honest *alpha_j) {
+    sinkproof_honest *packed = calloc(2 * count, sizeof *packed), *out = packed + count;
+    sinkproof_honest b = seen_j[count - 1] ? s_j[count - 1] : sinkproof_known(-INFINITY);
+    double common;
+    size_t n = 0;
+    if (packed == NULL) return false;
+    for (size_t j = 0; j + 1 < count; j++)
+        if (seen_j[j]) packed[n++] = s_j[j];
+    bool fine = sinkproof_honest_softmax(s, point, n, packed, b, out, &common);
+    size_t from = 0;
+    for (size_t j = 0; fine && j + 1 < count; j++)
+        alpha_j[j] = seen_j[j] ? out[from++] : sinkproof_known(0);
+    if (fine) alpha_j[count - 1] = seen_j[count - 1] ? out[n] : sinkproof_known(0);
+    free(packed);
+    return fine;
+}
+
+bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                      size_t count, const bool *seen_j, const sinkproof_honest *s_j,
+                                      sinkproof_honest *alpha_j) {
+    bool exponential = variant->similarity == SINKPROOF_SIMILARITY_EXP;
+    if (exponential && variant->divisor == SINKPROOF_DIVISOR_SUM)
+        return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
+    double m = 0;
+    if (exponential) { // the same weights over the reals: shifted by a number that is near the
+                       // maximum
+        m = -INFINITY;
+        for (size_t j = 0; j < count; j++)
+            if (seen_j[j]) m = fmax(m, s_j[j].mid);
+    }
+    for (size_t j = 0; j < count; j++) {
+        alpha_j[j] = sinkproof_known(0);
+        if (!seen_j[j]) continue;
+        sinkproof_honest x = s_j[j];
+        if (exponential) {
+            x = sinkproof_honest_sub(x, sinkproof_known(m));
+            x = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, sinkproof_honest_inside(s, x));
+        }
+        alpha_j[j] = similarity(s, variant, x);
+    }
+    sinkproof_honest z = divisor(s, variant, count, seen_j, alpha_j);
+    for (size_t j = 0; j < count; j++)
+        if (seen_j[j])
+            alpha_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, quotient(s, alpha_j[j], z));
+    return true;
+}
+
+static sinkproof_honest *known(const double *x, size_t n) {
+    sinkproof_honest *out = malloc((n > 0 ? n : 1) * sizeof *out);
+    for (size_t i = 0; out != NULL && i < n; i++) out[i] = sinkproof_known(x[i]);
+    return out;
+}
+
+// One row times others, before any rounding point.
+static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, const double *x_c,
+                      const double *y_rc, sinkproof_honest *out_r) {
+    sinkproof_honest *x = known(x_c, cols), *y = known(y_rc, rows * cols);
+    bool fine = x != NULL && y != NULL;
+    if (fine) {
+        sinkproof_planes one = sinkproof_planes_of(x, 1, cols, cols);
+        sinkproof_planes many = sinkproof_planes_of(y, rows, cols, cols);
+        fine = sinkproof_honest_products(s, &one, &many, NULL, NULL, out_r, rows);
+        sinkproof_planes_free(&one);
+        sinkproof_planes_free(&many);
+    }
+    free(x);
+    free(y);
+    return fine;
+}
+
+// The star's score with the row's query, as it joins the others.
+static bool star_score(const sinkproof_setting *s, const sinkproof_variant *variant,
+                       const sinkproof_variant_head *head, const double *q_d,
+                       sinkproof_honest *out) {
+    double b = variant->star == SINKPROOF_STAR_SCORE ? head->logit : 0;
+    *out = sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_known(b));
+    if (variant->star != SINKPROOF_STAR_KEY) return true;
+    double *k_d = calloc(3 * head->dim, sizeof *k_d);
+    if (k_d == NULL) return false;
+    for (size_t d = 0; d < head->dim; d++)
+        if (variant->star_dims == 0 || d < variant->star_dims) k_d[d] = head->key_d[d];
+    // Of a feature of k* every policy takes what the reference computes: it is a constant.
+    sinkproof_variant_feature(s->policy, variant, head, k_d, k_d + head->dim);
+    bool fine = row_times(s, 1, head->dim, q_d, k_d, out);
+    if (fine)
+        *out = sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_honest_score(s, head->dim, *out));
+    free(k_d);
+    return fine;
+}
+
+bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                     const sinkproof_variant_head *head, size_t i, size_t keys,
+                                     const bool *seen_j, const double *q_d, const double *k_jd,
+                                     sinkproof_honest *s_j) {
+    bool biased = variant->places == SINKPROOF_PLACES_RELATIVE ||
+                  variant->places == SINKPROOF_PLACES_BUCKET ||
+                  variant->places == SINKPROOF_PLACES_ALIBI;
+    if (!row_times(s, keys, head->dim, q_d, k_jd, s_j)) return false;
+    for (size_t j = 0; j < keys; j++) {
+        s_j[j] = sinkproof_honest_score(s, head->dim, s_j[j]);
+        if (biased) { // the bias, its rounding, and the sum's
+            double bias = sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
+            s_j[j] = sinkproof_honest_add(s_j[j], sinkproof_known(bias));
+            s_j[j] = widened(s_j[j], s->u, s->u * fabs(bias) + smallest(s));
+            s_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A6, s_j[j]);
+        }
+        if (!seen_j[j]) s_j[j] = sinkproof_known(0);
+    }
+    s_j[keys] = sinkproof_known(0);
+    return !seen_j[keys] || star_score(s, variant, head, q_d, &s_j[keys]);
+}
+
+bool sinkproof_honest_variant_values(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                     const sinkproof_variant_head *head, size_t keys,
+                                     const double *alpha_j, const double *v_jd,
+                                     sinkproof_honest *o_d) {
+    // Two more terms: the star's value, and the bias of all rows.
+    size_t dim = head->dim, cols = keys + 2;
+    double *v_dj = malloc((dim * cols + cols + dim) * sizeof *v_dj);
+    if (v_dj == NULL) return false;
+    double *weight_j = v_dj + dim * cols, *star_d = weight_j + cols;
+    sinkproof_variant_star_value(variant, head, star_d);
+    memcpy(weight_j, alpha_j, (keys + 1) * sizeof *weight_j);
+    weight_j[keys + 1] = 1;
+    for (size_t d = 0; d < dim; d++) {
+        for (size_t j = 0; j < keys; j++) v_dj[d * cols + j] = v_jd[j * dim + d];
+        v_dj[d * cols + keys] = star_d[d];
+        v_dj[d * cols + keys + 1] = variant->value_bias ? head->value_d[d] : 0;
+    }
+    bool fine = row_times(s, dim, cols, weight_j, v_dj, o_d);
+    for (size_t d = 0; fine && d < dim; d++)
+        o_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A11, sinkproof_honest_inside(s, o_d[d]));
+    free(v_dj);
+    return fine;
+}

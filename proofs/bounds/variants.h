@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest sets of every design of attention (ref/variants/variant.h), from what the step before
+// holds. Where a design is softmax, its sets are those of GPT-OSS's own attention.
+#ifndef SINKPROOF_BOUNDS_VARIANTS_H
+#define SINKPROOF_BOUNDS_VARIANTS_H
+
+#include "proofs/bounds/bounds.h"
+#include "ref/variants/variant.h"
+
+// s_j of one row, [keys + 1], from exact queries and keys; 0 where it does not see.
+SINKPROOF_CHECKED bool sinkproof_honest_variant_scores(const sinkproof_setting *s,
+                                                       const sinkproof_variant *variant,
+                                                       const sinkproof_variant_head *head, size_t i,
+                                                       size_t keys, const bool *seen_j,
+                                                       const double *q_d, const double *k_jd,
+                                                       sinkproof_honest *s_j);
+
+// alpha_j of a row of `count` scores (bound.similarity). Where a divisor may be 0 the weights have
+// no bounds.
+SINKPROOF_CHECKED bool sinkproof_honest_variant_weights(const sinkproof_setting *s,
+                                                        const sinkproof_variant *variant,
+                                                        size_t count, const bool *seen_j,
+                                                        const sinkproof_honest *s_j,
+                                                        sinkproof_honest *alpha_j);
+
+// o_d from exact weights and values, before the gate.
+SINKPROOF_CHECKED bool sinkproof_honest_variant_values(const sinkproof_setting *s,
+                                                       const sinkproof_variant *variant,
+                                                       const sinkproof_variant_head *head,
+                                                       size_t keys, const double *alpha_j,
+                                                       const double *v_jd, sinkproof_honest *o_d);
+
+#endif

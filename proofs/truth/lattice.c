@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Both sides of an edge of the lattice, in balls; the edges stand in edges.c.
+#include "proofs/truth/lattice.h"
+
+#include "ref/splitmix.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = SINKPROOF_EDGE_N, HIDDEN = SINKPROOF_EDGE_HIDDEN, DIM = SINKPROOF_EDGE_DIM, SHORT = 5 };
+
+// Multiples of size / 64 in [-size, size).
+static void fill(uint64_t *state, size_t n, double *x, double size) {
+    for (size_t i = 0; i < n; i++) x[i] = size * ((double)(sinkproof_draw(state) >> 57) / 64 - 1);
+}
+
+void sinkproof_head_draw(sinkproof_drawn_head *drawn, uint64_t seed) {
+    fill(&seed, N * HIDDEN, drawn->x_nc, 2);
+    fill(&seed, HIDDEN * DIM, drawn->wq_cd, 1);
+    fill(&seed, HIDDEN * DIM, drawn->wk_cd, 1);
+    fill(&seed, HIDDEN * DIM, drawn->wv_cd, 1);
+    fill(&seed, HIDDEN * DIM, drawn->gate_cd, 1);
+    fill(&seed, HIDDEN, drawn->star_c, 2);
+    fill(&seed, DIM, drawn->key_d, 2);
+    fill(&seed, DIM, drawn->value_d, 1);
+    fill(&seed, DIM * DIM, drawn->mlp_1_dd, 1);
+    fill(&seed, DIM * DIM, drawn->mlp_2_dd, 1);
+    fill(&seed, (N + 1) * HIDDEN, drawn->place_nc, 1);
+    fill(&seed, SINKPROOF_BUCKETS, drawn->bucket_b, 2);
+    drawn->logit = 0.75, drawn->slope = 0.25;
+    for (int i = 0; i < N; i++) drawn->document_n[i] = i / 4;
+}
+
+sinkproof_variant_head sinkproof_head_of(const sinkproof_drawn_head *d) {
+    return (sinkproof_variant_head){
+        .n = N,
+        .hidden = HIDDEN,
+        .dim = DIM,
+        .x_nc = d->x_nc,
+        .wq_cd = d->wq_cd,
+        .wk_cd = d->wk_cd,
+        .wv_cd = d->wv_cd,
+        .star_c = d->star_c,
+        .key_d = d->key_d,
+        .value_d = d->value_d,
+        .logit = d->logit,
+        .mlp_1_dd = d->mlp_1_dd,
+        .mlp_2_dd = d->mlp_2_dd,
+        .place_nc = d->place_nc,
+        .bucket_b = d->bucket_b,
+        .slope = d->slope,
+        .rotary_base = 10000,
+        .document_n = d->document_n,
+        .gate_cd = d->gate_cd,
+    };
+}
+
+typedef struct balls {
+    size_t before, columns; // rows before the text; keys + 1
+    arb_ptr alpha_ij, o_id, memory;
+    slong count;
+} balls;
+
+static balls enclose(const sinkproof_edge_side *side, slong bits) {
+    sinkproof_variant_head head = sinkproof_head_of(&side->head);
+    balls b = {.before = side->variant.star == SINKPROOF_STAR_TOKEN};
+    size_t rows = N + b.before;
+    b.columns = rows + 1;
+    b.count = (slong)(rows * (b.columns + DIM));
+    b.memory = b.alpha_ij = _arb_vec_init(b.count);
+    b.o_id = b.memory + rows * b.columns;
+    sinkproof_truth_variant_head(b.alpha_ij, b.o_id, &side->variant, &head, bits);
+    return b;
+}
+
+static void compare(sinkproof_edge_outcome *out, const arb_t x, const arb_t y) {
+    out->entries++;
+    out->apart += !arb_overlaps(x, y);
+    out->radius_log2 = fmax(out->radius_log2, sinkproof_truth_radius_log2(x));
+    out->radius_log2 = fmax(out->radius_log2, sinkproof_truth_radius_log2(y));
+}
+
+bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, slong bits,
+                          sinkproof_edge_outcome *out) {
+    sinkproof_edge_side *side = malloc(2 * sizeof *side);
+    if (side == NULL) return false;
+    side[0].variant = *sinkproof_variant_find(edge->from);
+    side[1].variant = *sinkproof_variant_find(edge->to);
+    for (int k = 0; k < 2; k++) // windows that hide keys of so short a text
+        if (side[k].variant.window > SHORT) side[k].variant.window = SHORT;
+    sinkproof_head_draw(&side[0].head, seed);
+    sinkproof_head_draw(&side[1].head, seed);
+    if (set && edge->set != NULL) edge->set(&side[0], &side[1]);
+    balls x = enclose(&side[0], bits), y = enclose(&side[1], bits);
+    *out = (sinkproof_edge_outcome){.radius_log2 = -INFINITY};
+    for (size_t i = 0; i < N; i++) {
+        arb_ptr o_x = x.o_id + (i + x.before) * DIM, o_y = y.o_id + (i + y.before) * DIM;
+        arb_ptr a_x = x.alpha_ij + (i + x.before) * x.columns + x.before;
+        arb_ptr a_y = y.alpha_ij + (i + y.before) * y.columns + y.before;
+        for (size_t d = 0; edge->power == 0 && d < DIM; d++) compare(out, o_x + d, o_y + d);
+        for (size_t j = 0; !edge->values && j < N; j++) {
+            if (edge->power != 0) arb_pow_ui(a_x + j, a_x + j, (ulong)edge->power, bits);
+            compare(out, a_x + j, a_y + j);
+        }
+    }
+    _arb_vec_clear(x.memory, x.count);
+    _arb_vec_clear(y.memory, y.count);
+    free(side);
+    return true;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What divides a row of similarities (doc/24-variants.md).
+#include "ref/variants/variant.h"
+
+#include <math.h>
+
+// Dividing e^s by anything homogeneous in the row's exponentials, of degree one, leaves the same
+// weights for e^(s - m): with the row's maximum as m nothing overflows. The divisors 1 and
+// max(|sum|, 1) are not homogeneous: there e^s stands as it is.
+static bool shifts(const sinkproof_variant *variant) {
+    return variant->similarity == SINKPROOF_SIMILARITY_EXP &&
+           variant->divisor != SINKPROOF_DIVISOR_ONE &&
+           variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1;
+}
+
+static double row_maximum(size_t count, const bool *seen_j, const double *s_j) {
+    double m = -INFINITY;
+    for (size_t j = 0; j < count; j++)
+        if (seen_j[j]) m = fmax(m, s_j[j]);
+    return m;
+}
+
+static double divisor_of(const sinkproof_variant *variant, size_t count, const bool *seen_j,
+                         const double *sim_j) {
+    double sum = 0, p = variant->divisor == SINKPROOF_DIVISOR_POWER ? variant->divisor_by : 1;
+    //> norm.power
+    for (size_t j = 0; j < count; j++)
+        if (seen_j[j]) sum += p == 1 ? sim_j[j] : pow(sim_j[j], p);
+    //< norm.power
+    switch (variant->divisor) {
+    case SINKPROOF_DIVISOR_ONE:
+        return 1;
+    //> norm.scaled
+    case SINKPROOF_DIVISOR_SCALED:
+        return sum / variant->divisor_by;
+    //< norm.scaled
+    case SINKPROOF_DIVISOR_POWER:
+        return pow(sum, 1 / p);
+    //> norm.max-one
+    case SINKPROOF_DIVISOR_AT_LEAST_1:
+        return fmax(fabs(sum), 1);
+    //< norm.max-one
+    case SINKPROOF_DIVISOR_SUM:
+        break;
+    }
+    return sum;
+}
+
+void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                              size_t count, const bool *seen_j, const double *s_j, double *sim_j,
+                              double *z, double *alpha_j) {
+    double m = shifts(variant) ? row_maximum(count, seen_j, s_j) : 0;
+    for (size_t j = 0; j < count; j++) {
+        sim_j[j] = 0;
+        if (!seen_j[j]) continue;
+        double s =
+            shifts(variant) ? sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m) : s_j[j];
+        sim_j[j] = sinkproof_variant_similarity(variant->similarity, s);
+    }
+    *z = divisor_of(variant, count, seen_j, sim_j);
+    for (size_t j = 0; j < count; j++)
+        alpha_j[j] = seen_j[j] ? sinkproof_round_at(policy, SINKPROOF_AT_A9, sim_j[j] / *z) : 0;
+}

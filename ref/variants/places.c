@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// How positions enter (doc/24-variants.md): into the input, into the score, or as a rotation.
+#include "ref/variants/variant.h"
+
+#include <math.h>
+
+// T5's buckets for keys of the past: distances below 16 have one each, then their logarithm
+// does, up to distance 128; all beyond share the last.
+size_t sinkproof_bucket(size_t distance) {
+    const size_t exact = SINKPROOF_BUCKETS / 2;
+    if (distance < exact) return distance;
+    double share = log((double)distance / (double)exact) / log(128.0 / (double)exact);
+    size_t bucket = exact + (size_t)(share * (double)(SINKPROOF_BUCKETS - exact));
+    return bucket < SINKPROOF_BUCKETS ? bucket : SINKPROOF_BUCKETS - 1;
+}
+
+double sinkproof_variant_place_bias(const sinkproof_variant *variant,
+                                    const sinkproof_variant_head *head, size_t distance) {
+    switch (variant->places) {
+    case SINKPROOF_PLACES_RELATIVE:
+        return head->bucket_b[sinkproof_bucket(distance)];
+    case SINKPROOF_PLACES_BUCKET:
+        return (double)sinkproof_bucket(distance);
+    case SINKPROOF_PLACES_ALIBI:
+        return -head->slope * (double)distance;
+    default:
+        return 0;
+    }
+}
+
+// The angle of pair k of `width` coordinates at position i.
+static double angle(double base, size_t i, size_t k, size_t width) {
+    return (double)i * pow(base, -2.0 * (double)k / (double)width);
+}
+
+void sinkproof_variant_place_input(const sinkproof_variant *variant,
+                                   const sinkproof_variant_head *head, size_t i, double *x_c) {
+    if (variant->places == SINKPROOF_PLACES_LEARNED)
+        for (size_t c = 0; c < head->hidden; c++) x_c[c] += head->place_nc[i * head->hidden + c];
+    if (variant->places == SINKPROOF_PLACES_ABSOLUTE)
+        for (size_t c = 0; c < head->hidden; c++) {
+            double a = angle(10000, i, c / 2, head->hidden);
+            x_c[c] += c % 2 == 0 ? sin(a) : cos(a);
+        }
+}
+
+// Halves: coordinate k turns with coordinate k + dim / 2, as in ref/rope.c.
+void sinkproof_variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                                  const sinkproof_variant_head *head, size_t i, double *x_d) {
+    size_t half = head->dim / 2;
+    if (variant->places != SINKPROOF_PLACES_ROTARY) return;
+    for (size_t k = 0; k < half; k++) {
+        double a = angle(head->rotary_base, i, k, head->dim), x = x_d[k], y = x_d[k + half];
+        x_d[k] = sinkproof_round_at(policy, SINKPROOF_AT_A4, x * cos(a) - y * sin(a));
+        x_d[k + half] = sinkproof_round_at(policy, SINKPROOF_AT_A4, y * cos(a) + x * sin(a));
+    }
+}
