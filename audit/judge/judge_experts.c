@@ -144,7 +144,7 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
         take_slots(part, SINKPROOF_TRACE_M8, count, q, inter, z);
     else if (fine)
         activate(part, count, q, up, z);
-    fine = fine && project_down(part, layer, e, count, q, z, d);
+    fine = fine && !sinkproof_refused(part->pass) && project_down(part, layer, e, count, q, z, d);
     free(up);
     free(z);
     return fine;

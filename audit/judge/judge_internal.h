@@ -90,6 +90,9 @@ sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
 
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
 
+// Whether the pass has met what ends it: nothing more is computed.
+bool sinkproof_refused(const sinkproof_judge_pass *pass);
+
 // The rotation tables of token i, for queries or for keys.
 sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, size_t i);
 

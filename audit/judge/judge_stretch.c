@@ -58,6 +58,7 @@ bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
 bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
                         sinkproof_honest *x) {
     sinkproof_doing doing = sinkproof_doing_of(pass, point, layer);
+    if (sinkproof_refused(pass)) return true;
     if (doing == SINKPROOF_JUDGED) return false;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
     bool given = doing == SINKPROOF_GIVEN && tensor != NULL;
