@@ -271,14 +271,15 @@ static bool describe(search *s, sinkproof_finding_of *f) {
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
     uint8_t *marks = calloc(elements, 1);
     if (marks == NULL) return no_memory(s);
-    sinkproof_stretch_to(s->trials.stretch, s->trials.config, s->trials.suspect.trace, r->point, r->layer, true);
+    sinkproof_stretch_to(s->trials.stretch, s->trials.config, s->trials.suspect.trace, r->point,
+                         r->layer, true);
     const sinkproof_judge_options how = {.rate = s->trials.suspect.rate,
                                          .stretch = s->trials.stretch,
                                          .marks = marks,
                                          .marked = r->point,
                                          .marked_layer = r->layer};
-    bool fine = sinkproof_judge(s->trials.suspect.model, s->trials.suspect.trace, s->trials.suspect.policy, &how, &again,
-                                s->trials.error);
+    bool fine = sinkproof_judge(s->trials.suspect.model, s->trials.suspect.trace,
+                                s->trials.suspect.policy, &how, &again, s->trials.error);
     if (fine) sinkproof_judgement_free(&again);
     if (fine && !sinkproof_describe_pattern(r, marks, f->pattern, sizeof f->pattern))
         fine = no_memory(s);
@@ -347,14 +348,17 @@ static bool explain_as_before(search *s, size_t place, unsigned *left) {
     return true;
 }
 
-// Points that nothing explains elsewhere, though pairs were tried.
-static unsigned unexplained_before(const search *s) {
+// Points that nothing explains elsewhere, though pairs were tried; all points, when that was so too
+// often.
+static unsigned in_vain_before(const search *s) {
     unsigned points = 0;
+    size_t often = 0;
     for (size_t i = 0; i < s->out->n; i++) {
         const sinkproof_finding_of *f = &s->out->findings[i];
-        if (f->n_alike == 0 && f->limit <= SINKPROOF_LIMIT_PAIRS) points |= f->points;
+        if (f->n_alike > 0 || f->limit > SINKPROOF_LIMIT_PAIRS) continue;
+        points |= f->points, often++;
     }
-    return points;
+    return often < s->trials.options->patience ? points : ~0u;
 }
 
 static bool leave_pairs_out(search *s, size_t place, unsigned points) {
@@ -367,11 +371,13 @@ static bool leave_pairs_out(search *s, size_t place, unsigned points) {
 
 static bool explain_anew(search *s, size_t place, unsigned left) {
     if (!try_singles(s, place) || !explain_by_singles(s, place, &left)) return false;
-    unsigned before = left & unexplained_before(s);
-    left &= ~before;
-    while (left != 0)
-        if (!explain_by_pairs(s, place, &left)) return false;
-    return leave_pairs_out(s, place, before);
+    unsigned before = in_vain_before(s), some;
+    while ((some = left & ~before) != 0 && in_vain_before(s) != ~0u) {
+        unsigned rest = left & before;
+        if (!explain_by_pairs(s, place, &some)) return false;
+        left = some | rest;
+    }
+    return leave_pairs_out(s, place, left);
 }
 
 // searched: of layers, those that were searched in full.
@@ -415,6 +421,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     sinkproof_diagnose_options o = *options;
     if (o.places == 0) o.places = 3;
     if (o.pairs == 0) o.pairs = 400;
+    if (o.patience == 0) o.patience = 4;
     if (o.budget == 0) o.budget = 4000;
     *diagnosis = (sinkproof_diagnosis){.budget = o.budget};
     if (judgement->first == NULL) return true;

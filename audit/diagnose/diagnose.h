@@ -26,7 +26,8 @@ typedef struct sinkproof_explanation {
 typedef enum sinkproof_limit {
     SINKPROOF_LIMIT_NONE,     // every one was: each mistake, and every two
     SINKPROOF_LIMIT_PAIRS,    // as many pairs as the options say
-    SINKPROOF_LIMIT_BEFORE,   // no pair: none was found for the same points of an earlier layer
+    SINKPROOF_LIMIT_BEFORE,   // no pair: none was found for the same points of an earlier layer, or
+                              // for `patience` others
     SINKPROOF_LIMIT_OVERFLOW, // what reaches a NaN or an infinity: no more than what may overflow
     SINKPROOF_LIMIT_BUDGET,   // the options' budget was spent
     SINKPROOF_LIMIT_PLACES,   // no more than what explains an earlier layer
@@ -65,7 +66,8 @@ typedef struct sinkproof_diagnose_options {
     double rate;   // of the judgement
     size_t places; // layers that are searched in full: others are held against what was found. 0: 3
     size_t pairs;  // tried at one point; 0: 400
-    size_t budget; // judgements of a stretch, of whatever size; 0: 4000
+    size_t patience; // points for which pairs are tried in vain before no more are; 0: 4
+    size_t budget;   // judgements of a stretch, of whatever size; 0: 4000
     // Called with the share of the work that is done. May be NULL.
     void (*progress)(void *context, double share);
     void *context;

@@ -114,8 +114,8 @@ static void print_limit(FILE *out, const sinkproof_diagnosis *d, const sinkproof
     snprintf(budget, sizeof budget, "(the budget of %zu judgements is spent)", d->budget);
     const char *why =
         f->limit == SINKPROOF_LIMIT_PAIRS    ? "(pairs: those of the nearest mistakes)"
-        : f->limit == SINKPROOF_LIMIT_BEFORE ? "(no pairs: none was found for the same points of a "
-                                               "layer before)"
+        : f->limit == SINKPROOF_LIMIT_BEFORE ? "(no pairs: none was found where they were tried "
+                                               "before)"
         : f->limit == SINKPROOF_LIMIT_OVERFLOW
             ? "(of what reaches a NaN or an infinity, only what may overflow was tried)"
         : f->limit == SINKPROOF_LIMIT_BUDGET ? budget

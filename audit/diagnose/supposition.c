@@ -92,10 +92,8 @@ static bool judge_supposed(const sinkproof_suspect *suspect, const sinkproof_sup
                            const sinkproof_stretch *stretch, sinkproof_refusal *refusal,
                            sinkproof_judgement *judgement, sinkproof_error *error) {
     editing e = {.s = s};
-    const sinkproof_judge_options how = {.rate = suspect->rate,
-                                         .meaning = &s->meaning,
-                                         .stretch = stretch,
-                                         .refusal = refusal};
+    const sinkproof_judge_options how = {
+        .rate = suspect->rate, .meaning = &s->meaning, .stretch = stretch, .refusal = refusal};
     sinkproof_model *view = sinkproof_model_edited(s->model, &s->config, edit_weight, &e);
     bool fine = view != NULL && !e.failed;
     if (!fine) sinkproof_fail(error, "no memory for a view of the model");

@@ -26,7 +26,7 @@ typedef struct sinkproof_trials {
     const sinkproof_judgement *j;
     const sinkproof_diagnose_options *options;
     sinkproof_stretch *stretch;
-    size_t tried; // judgements
+    size_t tried;     // judgements
     double done, all; // the same for progress
     sinkproof_error *error;
 } sinkproof_trials;

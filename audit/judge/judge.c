@@ -245,10 +245,7 @@ static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turni
 // there is none.
 static bool rotation_tables(sinkproof_judge_pass *pass) {
     const sinkproof_meaning *m = pass->meaning;
-    bool turned = false;
-    for (size_t l = 0; l < pass->config->n_layers; l++)
-        turned = turned || sinkproof_any_judged(pass, l, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K);
-    if (!turned) return true;
+    if (!sinkproof_any_judged_at_all(pass, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K)) return true;
     return tables_of(pass, &m->query, pass->turns_ip) &&
            (m == &sinkproof_meant || tables_of(pass, &m->key, pass->key_turns_ip));
 }

@@ -56,7 +56,7 @@ typedef struct sinkproof_point_report {
     size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
     double worst_value, worst_excess; // excess: distance to the set in its half-widths, or share
     sinkproof_honest worst_set;
-    double excess_ulp;       // distance of the worst element outside its set, in ulp
+    double excess_ulp; // distance of the worst element outside its set, in ulp
     // Of the element that is most half-widths of its set outside: how many, each at least half a
     // unit in the last place of the traced format. 0: none is outside.
     double farthest;
