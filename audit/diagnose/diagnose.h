@@ -22,6 +22,18 @@ typedef struct sinkproof_explanation {
     const sinkproof_mistake *mistakes[SINKPROOF_TOGETHER];
 } sinkproof_explanation;
 
+// Why not every supposition was tried.
+typedef enum sinkproof_limit {
+    SINKPROOF_LIMIT_NONE,     // every one was: each mistake, and every two
+    SINKPROOF_LIMIT_PAIRS,    // as many pairs as the options say
+    SINKPROOF_LIMIT_BEFORE,   // no pair: none was found for the same points of an earlier layer, or
+                              // for `patience` others
+    SINKPROOF_LIMIT_OVERFLOW, // what reaches a NaN or an infinity: no more than what may overflow
+    SINKPROOF_LIMIT_BUDGET,   // the options' budget was spent
+    SINKPROOF_LIMIT_PLACES,   // no more than what explains an earlier layer
+    SINKPROOF_LIMIT_SET       // none at all: the worst element's set is not finite
+} sinkproof_limit;
+
 // What is known of points that are outside, in one layer or in several alike.
 typedef struct sinkproof_finding_of {
     sinkproof_trace_point point; // the first of them
@@ -29,29 +41,33 @@ typedef struct sinkproof_finding_of {
     unsigned points;             // bits
     bool layers[SINKPROOF_MAX_LAYERS + 1];
     // Everything that explains them: no element of these points, nor of those that the mistakes
-    // reach too, is outside. None: unknown.
+    // reach too, is outside. None, and no limit: unknown; none, and a limit: undecided.
     size_t n_alike, more_alike; // told, and further ones
     sinkproof_explanation alike[SINKPROOF_ALIKE];
-    // The nearest of those that do not, and how far its worst element is outside: in half-widths of
-    // its set, each at least half a unit in the last place of the traced format. n 0: there is
+    // The nearest of those that do not, and how far its farthest element is outside: in half-widths
+    // of its set, each at least half a unit in the last place of the traced format. n 0: there is
     // none.
     sinkproof_explanation next;
     double next_bounds;
-    bool looked;                     // false: the budget was spent before
-    bool pairs_cut;                  // not every pair was tried
-    char pattern[SINKPROOF_PATTERN]; // of unknown ones, where they are; "" else
+    // Of points that nothing explains: the suppositions that reach them, of these those that were
+    // tried, and why not all.
+    size_t suppositions, searched;
+    sinkproof_limit limit;
+    char pattern[SINKPROOF_PATTERN]; // of points that nothing explains, where they are; "" else
 } sinkproof_finding_of;
 
 typedef struct sinkproof_diagnosis {
     size_t n;
     sinkproof_finding_of *findings; // in the order of the forward pass
-    size_t tried;                   // judgements of stretches
+    size_t tried, budget;           // judgements of stretches
 } sinkproof_diagnosis;
 
 typedef struct sinkproof_diagnose_options {
     double rate;   // of the judgement
     size_t places; // layers that are searched in full: others are held against what was found. 0: 3
     size_t pairs;  // tried at one point; 0: 400
+    size_t patience; // points for which pairs are tried in vain before no more are; 0: 4
+    size_t budget;   // judgements of a stretch, of whatever size; 0: 4000
     // Called with the share of the work that is done. May be NULL.
     void (*progress)(void *context, double share);
     void *context;

@@ -80,14 +80,18 @@ static void print_head(FILE *out, const sinkproof_config *config, const sinkproo
     FILE *to = line != NULL ? line : out; // without memory the line is not folded
     print_points(to, config, f);
     fputs(": ", to);
-    if (!f->looked)
-        fputs("not looked into; what explains the layers before does not explain it", to);
-    else if (f->n_alike > 0)
+    if (f->n_alike > 0)
         fprintf(to, "explained%s, every element is inside",
                 f->alike[0].n > 1 ? " by two mistakes together" : "");
+    else if (f->limit == SINKPROOF_LIMIT_NONE)
+        fputs("unknown: no known mistake explains it, and no pair", to);
+    else if (f->limit == SINKPROOF_LIMIT_PLACES)
+        fputs("not looked into; what explains the layers before does not explain it", to);
+    else if (f->limit == SINKPROOF_LIMIT_SET)
+        fputs("not looked into; the honest set of its worst element is not finite", to);
     else
-        fprintf(to, "unknown: no known mistake explains it, and no pair%s",
-                f->pairs_cut ? " of those tried" : "");
+        fprintf(to, "undecided: searched %zu of %zu suppositions, none explains it", f->searched,
+                f->suppositions);
     if (line == NULL) {
         fputc('\n', out);
         return;
@@ -104,7 +108,27 @@ static void print_explained(FILE *out, const sinkproof_finding_of *f) {
     if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
 }
 
-static void print_unknown(FILE *out, const sinkproof_finding_of *f) {
+// Why the suppositions that were not tried were not.
+static void print_limit(FILE *out, const sinkproof_diagnosis *d, const sinkproof_finding_of *f) {
+    char budget[80];
+    snprintf(budget, sizeof budget, "(the budget of %zu judgements is spent)", d->budget);
+    const char *why =
+        f->limit == SINKPROOF_LIMIT_PAIRS    ? "(pairs: those of the nearest mistakes)"
+        : f->limit == SINKPROOF_LIMIT_BEFORE ? "(no pairs: none was found where they were tried "
+                                               "before)"
+        : f->limit == SINKPROOF_LIMIT_OVERFLOW
+            ? "(of what reaches a NaN or an infinity, only what may overflow was tried)"
+        : f->limit == SINKPROOF_LIMIT_BUDGET ? budget
+                                             : "";
+    if (why[0] == '\0') return;
+    fputs("   ", out);
+    print_words(out, 3, why);
+}
+
+static void print_unexplained(FILE *out, const sinkproof_diagnosis *d,
+                              const sinkproof_finding_of *f) {
+    print_limit(out, d, f);
+    if (f->pattern[0] == '\0') return;
     fputs("   ", out);
     print_words(out, 3, f->pattern);
 }
@@ -115,11 +139,10 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
     for (size_t i = 0; i < d->n; i++) {
         const sinkproof_finding_of *f = &d->findings[i];
         print_head(out, config, f);
-        if (!f->looked) continue;
         if (f->n_alike > 0)
             print_explained(out, f);
         else
-            print_unknown(out, f);
+            print_unexplained(out, d, f);
         print_next(out, f);
     }
 }
@@ -154,7 +177,10 @@ static json_t *points_of(const sinkproof_config *config, const sinkproof_finding
 
 static json_t *finding_json(const sinkproof_config *config, const sinkproof_finding_of *f) {
     json_t *o = json_object(), *alike = json_array();
-    const char *status = !f->looked ? "not looked into" : f->n_alike > 0 ? "explained" : "unknown";
+    const char *status = f->n_alike > 0                       ? "explained"
+                         : f->limit == SINKPROOF_LIMIT_NONE   ? "unknown"
+                         : f->limit >= SINKPROOF_LIMIT_PLACES ? "not looked into"
+                                                              : "undecided";
     for (size_t a = 1; a < f->n_alike; a++) json_array_append_new(alike, ids_of(&f->alike[a]));
     json_object_set_new(o, "points", points_of(config, f));
     json_object_set_new(o, "status", json_string(status));
@@ -164,6 +190,8 @@ static json_t *finding_json(const sinkproof_config *config, const sinkproof_find
     json_object_set_new(o, "next", f->next.n > 0 ? ids_of(&f->next) : json_null());
     json_object_set_new(o, "next_bounds",
                         isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());
+    json_object_set_new(o, "suppositions", json_integer((json_int_t)f->suppositions));
+    json_object_set_new(o, "searched", json_integer((json_int_t)f->searched));
     json_object_set_new(o, "pattern",
                         f->pattern[0] != '\0' ? json_string(f->pattern) : json_null());
     return o;

@@ -442,3 +442,10 @@ const sinkproof_mistake *sinkproof_mistake_named(const char *id) {
         if (strcmp(catalogue[i].id, id) == 0) return &catalogue[i];
     return NULL;
 }
+
+bool sinkproof_mistake_may_overflow(const sinkproof_mistake *m) {
+    bool unshifted = m->by == SINKPROOF_SINK_UNSHIFTED || m->by == SINKPROOF_SINK_UNSHIFTED_KEYS;
+    bool narrow = m->override != NULL && strstr(m->override, "=f16") != NULL;
+    return narrow || (m->suppose == eps_is && m->by == 0) ||
+           (m->suppose == share_of_sink && unshifted);
+}

@@ -49,4 +49,8 @@ size_t sinkproof_mistakes(void);
 const sinkproof_mistake *sinkproof_mistake_at(size_t i);
 const sinkproof_mistake *sinkproof_mistake_named(const char *id); // or NULL
 
+// Whether it is known to make infinities or NaN of numbers: a narrower range, 1/0, an exponential
+// without the maximum.
+bool sinkproof_mistake_may_overflow(const sinkproof_mistake *mistake);
+
 #endif

@@ -241,9 +241,11 @@ static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turni
     return fine;
 }
 
-// Queries and keys turn alike, as it is defined: one table serves both.
+// Queries and keys turn alike, as it is defined: one table serves both. Where nothing is turned
+// there is none.
 static bool rotation_tables(sinkproof_judge_pass *pass) {
     const sinkproof_meaning *m = pass->meaning;
+    if (!sinkproof_any_judged_at_all(pass, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K)) return true;
     return tables_of(pass, &m->query, pass->turns_ip) &&
            (m == &sinkproof_meant || tables_of(pass, &m->key, pass->key_turns_ip));
 }
@@ -300,7 +302,7 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
     bool fine = x != NULL && rotation_tables(pass) &&
                 (sinkproof_need_not(pass, SINKPROOF_TRACE_T0, c->n_layers, x) ||
                  sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding));
-    for (size_t l = 0; fine && l < c->n_layers; l++) {
+    for (size_t l = 0; fine && !sinkproof_refused(pass) && l < c->n_layers; l++) {
         fine = sinkproof_judge_attention(pass, l, x) && sinkproof_judge_experts(pass, l, x);
         sinkproof_judge_progress(pass, layer_work(pass));
     }
@@ -405,6 +407,7 @@ static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
     bool fine = j->reports != NULL && j->open != NULL && pass->report_of != NULL &&
                 pass->chosen != NULL && judge_layers(pass);
     if (!fine) return sinkproof_fail(error, "no memory to judge %zu tokens", pass->n);
+    if (sinkproof_refused(pass)) return true;
     collect(pass);
     if (j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");

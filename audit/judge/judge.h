@@ -56,7 +56,10 @@ typedef struct sinkproof_point_report {
     size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
     double worst_value, worst_excess; // excess: distance to the set in its half-widths, or share
     sinkproof_honest worst_set;
-    double excess_ulp;       // distance of the worst element outside its set, in ulp
+    double excess_ulp; // distance of the worst element outside its set, in ulp
+    // Of the element that is most half-widths of its set outside: how many, each at least half a
+    // unit in the last place of the traced format. 0: none is outside.
+    double farthest;
     char worst_inputs[320];  // in hex floats
     sinkproof_errors errors; // end to end, when asked for
 } sinkproof_point_report;
@@ -93,6 +96,14 @@ typedef struct sinkproof_stretch {
     uint8_t doing[SINKPROOF_MAX_LAYERS + 1][SINKPROOF_TRACE_POINTS];
 } sinkproof_stretch;
 
+// A pass that ends at the first element of one of `points` that is `beyond` half-widths of its set
+// outside, or more. One that has ended leaves a judgement without reports.
+typedef struct sinkproof_refusal {
+    unsigned points; // bits, of whatever layers are judged
+    double beyond;
+    bool refused;
+} sinkproof_refusal;
+
 typedef struct sinkproof_judge_options {
     double rate;     // false alarms per tensor of the likely set and of drift
     bool end_to_end; // also run the real model from the tokens and compare
@@ -101,6 +112,7 @@ typedef struct sinkproof_judge_options {
     void *context;
     const sinkproof_meaning *meaning; // NULL: the definition
     const sinkproof_stretch *stretch; // NULL: every point is judged
+    sinkproof_refusal *refusal;       // NULL: the pass goes to its end
     // Of one point the elements that are outside, 1 each; NULL: not asked for.
     uint8_t *marks;
     sinkproof_trace_point marked;

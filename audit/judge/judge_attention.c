@@ -171,7 +171,7 @@ static void block_weights(sinkproof_part *part, const block *b, const sinkproof_
     size_t n = pass->n, keys = b->high - b->low;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->config->n_heads * n * (n + 1));
     sinkproof_honest *a_j = sinkproof_part_allocate(part, keys + 1, sizeof *a_j);
-    for (size_t r = 0; !part->failed && r < b->rows; r++) {
+    for (size_t r = 0; !part->failed && !sinkproof_refused(pass) && r < b->rows; r++) {
         query q = query_of(part, b->h, b->first + r);
         sinkproof_honest *z_j = &z[r * keys + q.first_key - b->low], *p_j = &p[r * keys];
         compare_scores(part, &s, &q, z_j);
@@ -270,8 +270,8 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     double common_i[QUERIES];
     if (!part->failed) block_products(part, &b, a, z, b_i);
     if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
-    bool further = sinkproof_doing_of(pass, SINKPROOF_TRACE_A11, part->layer) != SINKPROOF_LEFT_OUT;
-    if (!part->failed && further) block_values(part, &b, a, p, z, b_i, common_i);
+    if (!part->failed && !sinkproof_refused(pass) && !sinkproof_left_out(part, SINKPROOF_TRACE_A11))
+        block_values(part, &b, a, p, z, b_i, common_i);
     free(z);
     free(p);
 }
@@ -287,6 +287,7 @@ static bool heads(sinkproof_judge_pass *pass, size_t l, const sinkproof_layer *l
                   sinkproof_honest *q_nhd, sinkproof_honest *k_ngd, sinkproof_honest *v_ngd,
                   sinkproof_honest *out_nhd) {
     size_t d = pass->config->head_dim, narrow = pass->n * pass->config->n_kv_heads * d;
+    if (sinkproof_refused(pass)) return true;
     read_heads(pass, SINKPROOF_AT_A5_Q, pass->n * pass->config->n_heads * d, q_nhd);
     read_heads(pass, SINKPROOF_AT_A5_K, narrow, k_ngd);
     read_heads(pass, SINKPROOF_AT_A11_V, narrow, v_ngd);

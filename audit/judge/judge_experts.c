@@ -144,7 +144,7 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
         take_slots(part, SINKPROOF_TRACE_M8, count, q, inter, z);
     else if (fine)
         activate(part, count, q, up, z);
-    fine = fine && project_down(part, layer, e, count, q, z, d);
+    fine = fine && !sinkproof_refused(part->pass) && project_down(part, layer, e, count, q, z, d);
     free(up);
     free(z);
     return fine;
@@ -424,10 +424,11 @@ static void weigh_token(sinkproof_part *part, size_t i, void *of) {
 
 static void mix_token(sinkproof_part *part, size_t i, void *of) {
     const mixture *m = of;
-    size_t hidden = part->pass->config->hidden;
-    if (m->routing_n[i].choices == 1)
+    size_t hidden = part->pass->config->hidden, choices = m->routing_n[i].choices;
+    if (choices == 1 && sinkproof_left_out(part, SINKPROOF_TRACE_M11)) return;
+    if (choices == 1)
         mix_known(part, i, m);
-    else if (m->routing_n[i].choices == 0)
+    else if (choices == 0)
         leave_undecided(part, i, m);
     else if (slots_traced(part->pass, part->layer))
         few_slots(part, i, m);

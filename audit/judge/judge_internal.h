@@ -90,6 +90,9 @@ sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
 
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
 
+// Whether the pass has met what ends it: nothing more is computed.
+bool sinkproof_refused(const sinkproof_judge_pass *pass);
+
 // The rotation tables of token i, for queries or for keys.
 sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, size_t i);
 
@@ -100,6 +103,10 @@ sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_t
 // Whether one of the points [first, last] of a layer is judged.
 bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
                           sinkproof_trace_point first, sinkproof_trace_point last);
+// The same in whatever layer.
+bool sinkproof_any_judged_at_all(const sinkproof_judge_pass *pass, sinkproof_trace_point first,
+                                 sinkproof_trace_point last);
+bool sinkproof_left_out(const sinkproof_part *part, sinkproof_trace_point point);
 // True: the point need not be computed, and where it is given x holds the trace's values.
 bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
                         sinkproof_honest *x);

@@ -285,7 +285,7 @@ bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
     sinkproof_judgement *j = pass->judgement;
     router r = {logits_ne, t_nd, routing_n, malloc(pass->n * sizeof *r.margin_n)};
     bool fine = r.margin_n != NULL && sinkproof_in_parts(pass, l, pass->n, route_token, &r);
-    for (size_t i = 0; fine && i < pass->n; i++) {
+    for (size_t i = 0; fine && !sinkproof_refused(pass) && i < pass->n; i++) {
         j->open[l] += routing_n[i].choices != 1;
         if (!(r.margin_n[i] < j->thinnest_margin)) continue;
         j->thinnest_margin = r.margin_n[i];

@@ -55,9 +55,22 @@ bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
     return any;
 }
 
+bool sinkproof_any_judged_at_all(const sinkproof_judge_pass *pass, sinkproof_trace_point first,
+                                 sinkproof_trace_point last) {
+    bool any = false;
+    for (size_t l = 0; l < pass->config->n_layers; l++)
+        any = any || sinkproof_any_judged(pass, l, first, last);
+    return any;
+}
+
+bool sinkproof_left_out(const sinkproof_part *part, sinkproof_trace_point point) {
+    return sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_LEFT_OUT;
+}
+
 bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
                         sinkproof_honest *x) {
     sinkproof_doing doing = sinkproof_doing_of(pass, point, layer);
+    if (sinkproof_refused(pass)) return true;
     if (doing == SINKPROOF_JUDGED) return false;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
     bool given = doing == SINKPROOF_GIVEN && tensor != NULL;

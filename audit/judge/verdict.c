@@ -5,6 +5,7 @@
 // parts in which that is done: each with its own reports, merged in the order of the parts.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
+#include "proofs/bounds/worst.h"
 #include "ref/model/bf16.h"
 
 #include <math.h>
@@ -79,6 +80,13 @@ static double gap_in_ulp(const sinkproof_honest *x, double v, double ulp) {
     return gap < INFINITY ? gap : INFINITY;
 }
 
+// The same in half-widths of the set, each at least half an ulp of the format.
+static double gap_in_bounds(const sinkproof_honest *x, double v, sinkproof_format format) {
+    double half = fmax(sinkproof_radius(x), sinkproof_ulp(format, x->mid) / 2);
+    double bounds = (v > x->hi ? v - x->hi : x->lo - v) / half;
+    return bounds < INFINITY ? bounds : INFINITY;
+}
+
 // A set without bounds is where sums may overflow, or behind an input that is no number: an honest
 // engine may hold NaN there, and so may a faulty one.
 static bool is_open_nan(double v, const sinkproof_honest *x) {
@@ -107,6 +115,7 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     if (!inside) { // ranks before every element inside
         report->outside++;
         excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
+        report->farthest = sinkproof_worst(report->farthest, gap_in_bounds(x, v, format));
     } else if (!likely) {
         report->unlikely++;
         excess = 1e3 + share;
@@ -177,6 +186,19 @@ static void mark_outside(const sinkproof_part *part, const sinkproof_piece *piec
             o->marks[place_of(piece, i)] = 1;
 }
 
+bool sinkproof_refused(const sinkproof_judge_pass *pass) {
+    const sinkproof_refusal *r = pass->options->refusal;
+    return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
+}
+
+// What a piece ended at.
+static void refuse(const sinkproof_judge_pass *pass, const sinkproof_piece *piece,
+                   const sinkproof_point_report *report) {
+    sinkproof_refusal *r = pass->options->refusal;
+    if (r == NULL || (r->points >> piece->point & 1) == 0 || report->outside == 0) return;
+    if (report->farthest >= r->beyond) __atomic_store_n(&r->refused, true, __ATOMIC_RELAXED);
+}
+
 // A piece of v whose sets are x, which are stored in the trace's format first.
 static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
                           const sinkproof_tensor *tensor, const double *v, sinkproof_honest *x,
@@ -187,6 +209,8 @@ static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
     for (size_t i = 0; i < piece->count; i++)
         compare_element(report, format, place_of(piece, i), v[i], &x[i]);
     mark_outside(part, piece, v, x);
+    refuse(pass, piece, report);
+    if (sinkproof_refused(pass)) return;
     if (is_undecided(piece, x)) report->undecided += piece->count;
     // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
     if (pass->policy->inside == SINKPROOF_F32 &&
@@ -247,6 +271,7 @@ void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, 
             const sinkproof_piece one = {.point = point, .offset = offset + done + i, .count = 1};
             compare_element(report, sinkproof_trace_format(tensor->dtype), one.offset, v[i], &zero);
             mark_outside(part, &one, &v[i], &zero);
+            refuse(part->pass, &one, report);
         }
     }
 }
@@ -284,6 +309,7 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
     into->elements += from->elements, into->several += from->several;
     into->outside += from->outside, into->unlikely += from->unlikely;
     into->undecided += from->undecided, into->nans += from->nans;
+    into->farthest = sinkproof_worst(into->farthest, from->farthest);
     into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
     sinkproof_histogram_merge(&into->shares, &from->shares);
     sinkproof_histogram_merge(&into->widths, &from->widths);
@@ -326,7 +352,7 @@ bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
 #pragma omp parallel for schedule(dynamic, 1)
         for (size_t p = 0; p < some; p++) {
             parts[p] = (sinkproof_part){.pass = pass, .layer = layer};
-            work(&parts[p], first + p, of);
+            if (!sinkproof_refused(pass)) work(&parts[p], first + p, of);
         }
         for (size_t p = 0; p < some; p++) fine = part_merge(pass, &parts[p]) && fine;
     }
@@ -344,7 +370,8 @@ static void do_tokens(sinkproof_part *part, size_t index, void *of) {
     const token_work *w = of;
     size_t n = part->pass->n, first = index * w->each;
     size_t end = n - first < w->each ? n : first + w->each;
-    for (size_t i = first; !part->failed && i < end; i++) w->work(part, i, w->of);
+    for (size_t i = first; !part->failed && !sinkproof_refused(part->pass) && i < end; i++)
+        w->work(part, i, w->of);
 }
 
 bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,

@@ -60,7 +60,7 @@ open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:]
 PY
 exits 0 "an engine whose name would clear a terminal" judge synthetic:tiny "$work/engine.safetensors" --local
 contains out "engine ?[2J??2Jmine"
-exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32 --no-diagnosis
+exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
 contains out "First divergence: T0"
 fits_100
 cat >"$work/nudge.py" <<'PY'
@@ -112,7 +112,7 @@ half() { # policy, points
 for policy in f32 bf16 openai-bf16 hf-bf16 f16; do
     for points in A13,M12 A13,M3,M12; do
         half $policy $points
-        exits 0 "$points under $policy" judge synthetic:tiny "$work/half.safetensors" --policy $policy
+        exits 0 "$points under $policy" judge synthetic:tiny "$work/half.safetensors" --policy $policy --local
         ! grep -q 'explains all' "$work/out"
         report $? "and no hint where nothing fails"
     done
@@ -155,7 +155,7 @@ at = json.loads(data[8:8 + n])["00.A13"]["data_offsets"][0]
 struct.pack_into("<f", data, 8 + n + at, float("nan"))
 open(sys.argv[1], "wb").write(data)
 PY
-exits 1 "an engine that yields NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32 --no-diagnosis
+exits 1 "an engine that yields NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32
 contains out "First divergence: 00.A13."
 contains out "1 NaN, the first at (0, 0); the set is finite"
 "$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy openai-bf16 \

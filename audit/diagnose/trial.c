@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Most suppositions are wrong, and one element says so: a trial ends as soon as what it was asked
+// is known.
+#include "audit/diagnose/trial.h"
+
+#include "audit/trace/trace_points.h"
+
+#include <math.h>
+
+static unsigned bit(sinkproof_trace_point point) {
+    return 1u << point;
+}
+
+size_t sinkproof_place_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
+    return sinkproof_trace_point_is_layered(r->point) ? r->layer : s->config->n_layers;
+}
+
+const sinkproof_point_report *sinkproof_report_at(const sinkproof_trials *s,
+                                                  sinkproof_trace_point point, size_t place) {
+    for (size_t i = 0; i < s->j->n_reports; i++)
+        if (s->j->reports[i].point == point && sinkproof_place_of(s, &s->j->reports[i]) == place)
+            return &s->j->reports[i];
+    return NULL;
+}
+
+void sinkproof_trials_show(sinkproof_trials *s, double work) {
+    s->done += work;
+    if (s->options->progress != NULL)
+        s->options->progress(s->options->context, fmin(s->done / s->all, 1));
+}
+
+// ---- what fails
+
+typedef bool failure(const sinkproof_point_report *report);
+
+static unsigned failing_as(const sinkproof_trials *s, size_t place, failure *is) {
+    unsigned points = 0;
+    for (size_t i = 0; i < s->j->n_reports; i++) {
+        const sinkproof_point_report *r = &s->j->reports[i];
+        if (r->outside > 0 && sinkproof_place_of(s, r) == place && is(r)) points |= bit(r->point);
+    }
+    return points;
+}
+
+static bool any(const sinkproof_point_report *r) {
+    (void)r;
+    return true;
+}
+
+static bool has_finite_set(const sinkproof_point_report *r) {
+    return isfinite(r->worst_set.lo) && isfinite(r->worst_set.hi);
+}
+
+static bool is_not_finite(const sinkproof_point_report *r) {
+    return has_finite_set(r) && !isfinite(r->worst_value);
+}
+
+static bool is_unbounded(const sinkproof_point_report *r) {
+    return !has_finite_set(r);
+}
+
+unsigned sinkproof_failing(const sinkproof_trials *s, size_t place) {
+    return failing_as(s, place, any);
+}
+
+unsigned sinkproof_failing_not_finite(const sinkproof_trials *s, size_t place) {
+    return failing_as(s, place, is_not_finite);
+}
+
+unsigned sinkproof_failing_unbounded(const sinkproof_trials *s, size_t place) {
+    return failing_as(s, place, is_unbounded);
+}
+
+// ---- what a mistake reaches
+
+// Does what is computed at one of `from` come to a point with nothing traced in between?
+static bool reaches(const sinkproof_trials *s, unsigned from, sinkproof_trace_point point,
+                    size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    if (from & bit(point)) return true;
+    size_t n = sinkproof_trace_inputs(s->config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++)
+        if (sinkproof_trace_find(s->suspect.trace, inputs[i].point, inputs[i].layer) == NULL &&
+            reaches(s, from, inputs[i].point, inputs[i].layer))
+            return true;
+    return false;
+}
+
+static bool is_reached(const sinkproof_trials *s, size_t place, const sinkproof_explanation *what,
+                       const sinkproof_point_report *r) {
+    unsigned from = 0;
+    for (size_t i = 0; i < what->n; i++) from |= what->mistakes[i]->points;
+    return sinkproof_place_of(s, r) == place && reaches(s, from, r->point, r->layer);
+}
+
+unsigned sinkproof_reached(const sinkproof_trials *s, size_t place,
+                           const sinkproof_explanation *what) {
+    unsigned reached = 0;
+    for (size_t i = 0; i < s->j->n_reports; i++)
+        if (s->j->reports[i].outside > 0 && is_reached(s, place, what, &s->j->reports[i]))
+            reached |= bit(s->j->reports[i].point);
+    return reached;
+}
+
+// ---- a trial
+
+// The stretch of those points of the place that the mistakes reach; false: none.
+static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sinkproof_trial *t) {
+    bool fresh = true;
+    for (size_t i = 0; i < s->j->n_reports; i++) {
+        const sinkproof_point_report *r = &s->j->reports[i];
+        if ((points & bit(r->point)) == 0 || !is_reached(s, place, &t->what, r)) continue;
+        if (r->outside > 0) t->reached |= bit(r->point);
+        sinkproof_stretch_to(s->stretch, s->config, s->suspect.trace, r->point, r->layer, fresh);
+        fresh = false;
+    }
+    return !fresh;
+}
+
+// Where a supposition reaches nothing, it changes nothing.
+static void read_unchanged(const sinkproof_trials *s, size_t place, sinkproof_trial *t) {
+    for (size_t i = 0; i < s->j->n_reports; i++) {
+        const sinkproof_point_report *r = &s->j->reports[i];
+        if (sinkproof_place_of(s, r) != place) continue;
+        t->bounds[r->point] = r->farthest;
+        t->outside[r->point] = r->outside;
+    }
+}
+
+static void read_trial(const sinkproof_trials *s, const sinkproof_judgement *under, size_t place,
+                       sinkproof_trial *t) {
+    for (size_t i = 0; i < under->n_reports; i++) {
+        const sinkproof_point_report *r = &under->reports[i];
+        const sinkproof_point_report *was = sinkproof_report_at(s, r->point, place);
+        if (was == NULL || sinkproof_place_of(s, r) != place) continue;
+        t->bounds[r->point] = r->farthest;
+        t->outside[r->point] = r->outside;
+        if (was->outside == 0 && r->outside > 0) t->breaks = true;
+        if (was->outside > 0 && r->verdict <= SINKPROOF_VERDICT_WITHIN && r->undecided == 0)
+            t->inside |= bit(r->point);
+    }
+}
+
+static bool try(sinkproof_trials *s, size_t place, unsigned points, sinkproof_refusal *refusal,
+                sinkproof_trial *t, bool *possible) {
+    sinkproof_judgement under;
+    *t = (sinkproof_trial){.what = t->what};
+    *possible = stretch_for(s, place, points, t);
+    if (!*possible) return true;
+    read_unchanged(s, place, t);
+    if (!sinkproof_suppose_all(&s->suspect, t->what.n, t->what.mistakes, s->stretch, refusal,
+                               &under, possible, s->error))
+        return false;
+    if (!*possible) return true;
+    s->tried++;
+    t->refused = refusal != NULL && refusal->refused;
+    if (!t->refused) read_trial(s, &under, place, t);
+    sinkproof_judgement_free(&under);
+    return true;
+}
+
+static const unsigned EVERY = ~0u;
+
+bool sinkproof_try_all(sinkproof_trials *s, size_t place, bool elsewhere, sinkproof_trial *t,
+                       bool *possible) {
+    *possible = elsewhere || sinkproof_reached(s, place, &t->what) != 0;
+    return !*possible || try(s, place, EVERY, NULL, t, possible);
+}
+
+bool sinkproof_try_whether(sinkproof_trials *s, size_t place, sinkproof_trial *t, bool *possible) {
+    sinkproof_refusal refusal = {.points = EVERY, .beyond = 0};
+    *possible = sinkproof_reached(s, place, &t->what) != 0;
+    return !*possible || try(s, place, EVERY, &refusal, t, possible);
+}
+
+bool sinkproof_try_points(sinkproof_trials *s, size_t place, unsigned points, double beyond,
+                          sinkproof_trial *t, bool *possible) {
+    sinkproof_refusal refusal = {.points = points, .beyond = beyond};
+    return try(s, place, points, &refusal, t, possible);
+}
