@@ -71,6 +71,7 @@
     P(M6, "M6", "up-projection with bias")                                                         \
     P(M8_ALPHA, "M8.alpha", "the constant 1.702 of the activation")                                \
     P(M8_SCALED, "M8.scaled", "alpha times gate")                                                  \
+    P(M8_EXP, "M8.exp", "exponential of its size, where the sigmoid is made of that")              \
     P(M8_SIGMOID, "M8.sigmoid", "sigmoid of alpha times gate")                                     \
     P(M8_SWISH, "M8.swish", "gate times sigmoid")                                                  \
     P(M8_UP, "M8.up", "up plus one")                                                               \

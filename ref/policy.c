@@ -111,8 +111,9 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 // mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
 //                concentration meets the vector, rounded, and the table has none of it. Every
 //                operation of the rotation, the scores and the mixture leaves bf16, but the sum
-//                over experts. Its exp is 2^(x log2 e) with that product rounded. A concentration
-//                rounded to bf16 (A4.conc=bf16) is a mistake, as a rounded 1.702 is.
+//                over experts. Its exp is 2^(x log2 e) with that product rounded; inside the
+//                sigmoid that of |t| is rounded to bf16 (M8.exp). A concentration rounded to bf16
+//                (A4.conc=bf16) is a mistake, as a rounded 1.702 is.
 // vllm-bf16      vLLM on a processor. One kernel adds the residual and takes the norm: the mean
 //                square is of the sum before it is rounded. Attention is one pass with a running
 //                maximum; its exponentials are rounded where the matrix unit takes bf16. Norms may
@@ -123,7 +124,8 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 static const char mlx[] =
     "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
     "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
-    "M4=bf16,M6=bf16,M10=bf16,M11.prod=bf16,M11.sum=real,M11=bf16,F2=bf16,exp=3ulp+0.62|x|";
+    "M4=bf16,M6=bf16,M8.scaled=bf16,M8.exp=bf16,M8.sigmoid=bf16,M8.swish=bf16,M8.up=bf16,M10=bf16,"
+    "M11.prod=bf16,M11.sum=real,M11=bf16,F2=bf16,exp=3ulp+0.62|x|";
 static const char vllm_bf16[] =
     "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
     "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";

@@ -8,6 +8,16 @@
 
 #include <math.h>
 
+//> swiglu.clamped
+// Where e^|t| is rounded (M8.exp) it is what the sigmoid is made of: 1 / (1 + e^|t|) is sigmoid(t)
+// of a negative t and 1 - sigmoid(t) of others.
+static double sigmoid_of(const sinkproof_policy *policy, double t) {
+    if (policy->at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_REAL) return 1 / (1 + exp(-t));
+    double y = 1 / (1 + sinkproof_round_at(policy, SINKPROOF_AT_M8_EXP, exp(fabs(t))));
+    return t < 0 ? y : 1 - y;
+}
+//< swiglu.clamped
+
 double sinkproof_swiglu_one(const sinkproof_policy *policy, double alpha, double limit, double gate,
                             double up) {
     //> swiglu.clamped
@@ -15,7 +25,8 @@ double sinkproof_swiglu_one(const sinkproof_policy *policy, double alpha, double
     double u = up > limit ? limit : up < -limit ? -limit : up;
     double a = sinkproof_round_at(policy, SINKPROOF_AT_M8_ALPHA, alpha);
     double scaled = sinkproof_round_at(policy, SINKPROOF_AT_M8_SCALED, a * g);
-    double sigmoid = sinkproof_round_at(policy, SINKPROOF_AT_M8_SIGMOID, 1 / (1 + exp(-scaled)));
+    double sigmoid =
+        sinkproof_round_at(policy, SINKPROOF_AT_M8_SIGMOID, sigmoid_of(policy, scaled));
     double swish = sinkproof_round_at(policy, SINKPROOF_AT_M8_SWISH, g * sigmoid);
     double up_one = sinkproof_round_at(policy, SINKPROOF_AT_M8_UP, u + 1);
     return sinkproof_round_at(policy, SINKPROOF_AT_M8, swish * up_one);

@@ -84,6 +84,7 @@ void sinkproof_verify_form_running_max(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_router(verify_measure *result, uint64_t seed);
 void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed);
+void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed);
 void sinkproof_verify_unnormalised(verify_measure *result, uint64_t seed);
 void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed);

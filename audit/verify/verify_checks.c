@@ -47,6 +47,7 @@ static const verify_check checks[] = {
     {"bound.form-lse", 'B', "bound.form-lse", sinkproof_verify_form_lse},
     {"bound.form-router", 'B', "bound.form-router", sinkproof_verify_form_router},
     {"bound.form-tanh", 'B', "bound.form-tanh", sinkproof_verify_form_tanh},
+    {"bound.sigmoid-exp", 'B', "bound.sigmoid-exp", sinkproof_verify_sigmoid_exp},
     {"bound.form-running-angle", 'B', "bound.form-running-angle", sinkproof_verify_running_angle},
     {"bound.form-scaled-first", 'B', "bound.form-scaled-first", sinkproof_verify_scaled_first},
     {"bound.norm-rounded", 'B', "bound.norm-rounded", sinkproof_verify_norm_rounded},

@@ -168,6 +168,28 @@ void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
     }
 }
 
+// Made of e^|t|, which is rounded to bfloat16 or not.
+void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32,M8.form=sigmoid,M8.exp=bf16?");
+    sinkproof_config config;
+    if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
+    for (int k = 0; k < 400; k++) {
+        float gate = (float)between(&seed, -12, 12), up = (float)between(&seed, -12, 12);
+        float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up, t = 1.702f * g;
+        double size = expf(fabsf(t));
+        float e = (float)(k % 2 ? sinkproof_round(SINKPROOF_BF16, size) : size), part = 1 / (1 + e);
+        double u[2] = {gate, up}, value = g * (t < 0 ? part : 1 - part) * (l + 1);
+        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
+        sinkproof_honest set =
+            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        _arb_vec_clear(in, 2);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
 // ---- subnormal numbers read as zero, results flushed --------------------------------------------
 
 static float flushed(float x) {

@@ -194,8 +194,8 @@ class Chapter:
             return self.on_slide(*DECK.match(marker).groups(), at, out)
         named = doc_pages.EXERCISE.match(marker) or doc_pages.OUTPUT.match(marker)
         if named and following is not None and following["t"] == "CodeBlock":
-            kind = "exercise" if doc_pages.EXERCISE.match(marker) else "output"
-            run = "" if kind == "exercise" or self.book.run.ran else ": as recorded, not run"
+            kind = marker.split()[1]
+            run = "" if kind != "output" or self.book.run.ran else ": as recorded, not run"
             shown = div(["snippet"], [raw(f'<p class="path">{kind} {named[1]}{run}</p>'), following], f"{kind}-{named[1]}")
             out.append(shown)
             return at + 1

@@ -6,7 +6,8 @@
 //
 // sigmoid(t) = 1 / (1 + E), E = exp(-t): an error eps of E moves it by E / (1 + E) eps at most
 // 1 / (1 - eps) times, and the sum and the quotient round once each. As (1 + tanh(t / 2)) / 2 it is
-// one form more that a policy may admit (bound.form-tanh).
+// one form more that a policy may admit (bound.form-tanh). Where a policy rounds an exponential, it
+// is that of |t| (bound.sigmoid-exp).
 #include "proofs/bounds/bounds.h"
 
 static double sigmoid(double t) {
@@ -29,14 +30,80 @@ static sinkproof_honest real_sigmoid(sinkproof_honest t) {
                               .order = t.order * slope * slope};
 }
 
+// What the quotient loses where it underflows.
+static double flush_of(const sinkproof_setting *s) {
+    return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+}
+
+static double declared_of(const sinkproof_setting *s, sinkproof_honest t) {
+    double size = fmin(fmax(fabs(t.lo), fabs(t.hi)), 800); // beyond, exp is 0 or infinite
+    return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
+}
+
 static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, sinkproof_honest y) {
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
-    double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
-    double size = fmin(fmax(fabs(t.lo), fabs(t.hi)), 800); // beyond, exp is 0 or infinite
-    double declared = (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
-    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm), flush);
+    double declared = declared_of(s, t);
+    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm), flush_of(s));
     return sinkproof_honest_roundings(s, y, 2);
 }
+
+//> bound.sigmoid-exp
+// e^|t|, rounded at M8.exp. Beyond 709 it is as good as infinite: the quotient underflows.
+static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest t) {
+    sinkproof_honest x = t;
+    x.lo = t.lo > 0 ? t.lo : t.hi < 0 ? -t.hi : 0, x.hi = fmax(-t.lo, t.hi);
+    x.likely_lo = t.likely_lo > 0 ? t.likely_lo : t.likely_hi < 0 ? -t.likely_hi : 0;
+    x.likely_hi = fmax(-t.likely_lo, t.likely_hi), x.mid = fabs(t.mid);
+    x = sinkproof_honest_clamp(x, 0, 709);
+    double slope = exp(fmin(x.mid, 300)); // its square is a number; what lies beyond has no share
+    sinkproof_honest e = {.lo = exp(x.lo) * (1 - libm),
+                          .hi = exp(x.hi) * (1 + libm),
+                          .likely_lo = exp(x.likely_lo) * (1 - libm),
+                          .likely_hi = exp(x.likely_hi) * (1 + libm),
+                          .mid = exp(x.mid),
+                          .var = x.var * slope * slope,
+                          .spread = x.var * slope * slope,
+                          .bias = x.bias * slope,
+                          .order = x.order * slope * slope};
+    e = sinkproof_honest_declared(e, declared_of(s, t) * (1 + libm), 0);
+    return sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, e);
+}
+
+// 1 / (1 + e): the sum and the quotient round once each.
+static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e) {
+    double mid = 1 / (1 + e.mid), slope = mid * mid;
+    double share = e.mid < INFINITY ? slope * slope : 0;
+    sinkproof_honest y = {.lo = 1 / (1 + e.hi) * (1 - libm),
+                          .hi = 1 / (1 + e.lo) * (1 + libm),
+                          .likely_lo = 1 / (1 + e.likely_hi) * (1 - libm),
+                          .likely_hi = 1 / (1 + e.likely_lo) * (1 + libm),
+                          .mid = mid,
+                          .var = share > 0 ? e.var * share : 0,
+                          .spread = share > 0 ? e.var * share : 0,
+                          .bias = share > 0 ? e.bias * slope : 0,
+                          .order = share > 0 ? e.order * share : 0};
+    return sinkproof_honest_roundings(s, sinkproof_honest_declared(y, 0, flush_of(s)), 2);
+}
+
+// Of t below 0 it is the sigmoid, of others what is left of 1.
+static sinkproof_honest by_size(const sinkproof_setting *s, sinkproof_honest t) {
+    sinkproof_honest y = one_over(s, exp_of_size(s, t));
+    sinkproof_honest rest = sinkproof_honest_sub(sinkproof_known(1), y);
+    if (t.hi < 0) return y;
+    if (t.lo >= 0) return rest;
+    return t.mid < 0 ? sinkproof_honest_hull(y, rest) : sinkproof_honest_hull(rest, y);
+}
+
+// Where the rounding is optional the exponential may be that of the definition too; without one it
+// is no wider than that.
+static sinkproof_honest by_exponential(const sinkproof_setting *s, sinkproof_honest t,
+                                       sinkproof_honest y) {
+    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_M8_EXP];
+    if (at.format == SINKPROOF_REAL) return by_exp(s, t, y);
+    if (!at.optional) return by_size(s, t);
+    return sinkproof_honest_hull(by_exp(s, t, y), by_size(s, t));
+}
+//< bound.sigmoid-exp
 
 //> bound.form-tanh
 // tanh errs by its declared error, half the gate times tanh may round, and the sum rounds once:
@@ -57,10 +124,10 @@ static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
 static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest y = real_sigmoid(t);
     if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_M8_TANH))
-        return by_exp(s, t, y);
+        return by_exponential(s, t, y);
     if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_FORM_DEFINITION))
         return by_tanh(s, t, y);
-    return sinkproof_honest_hull(by_exp(s, t, y), by_tanh(s, t, y));
+    return sinkproof_honest_hull(by_exponential(s, t, y), by_tanh(s, t, y));
 }
 
 static sinkproof_honest at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest x) {

@@ -250,3 +250,49 @@ Proof.
   rewrite Ay in *. lra.
 Qed.
 (*< bound.swiglu *)
+
+(* ---- a sigmoid by the exponential of the size ---- *)
+
+(* e^|t'| errs by e, relatively, its rounding included, and by η; 1 + that by v, the quotient y' by w;
+   where t' is not negative the sigmoid is 1 - y', off by r. With nothing rounded it is the sigmoid. *)
+(*> bound.sigmoid-exp *)
+Theorem bound_sigmoid_exp_of_size t :
+  let y := 1 / (1 + exp (Rabs t)) in (t < 0 -> sigmoid t = y) /\ (0 <= t -> sigmoid t = 1 - y).
+Proof.
+  intros y. unfold y, sigmoid. pose proof (exp_pos t). split; intros Ht.
+  - rewrite Rabs_left by exact Ht. reflexivity.
+  - rewrite Rabs_pos_eq, exp_Ropp by exact Ht. field. lra.
+Qed.
+
+Theorem bound_sigmoid_exp (t t' E' s' y' σ' d e η v w r : R) :
+  let E := exp (Rabs t') in let tail := E / (1 + E) in let κ := e * tail + η in
+  let K := exp d * ((1 + w) / ((1 - v) * (1 - κ))) - 1 in
+  0 <= e -> 0 <= η -> κ < 1 -> 0 <= v < 1 -> 0 <= w <= 1 -> 0 <= r ->
+  Rabs (t' - t) <= d -> Rabs (E' - E) <= e * E + η ->
+  Rabs (s' - (1 + E')) <= v * (1 + E') -> Rabs (y' - 1 / s') <= w * (1 / s') ->
+  (t' < 0 -> σ' = y' -> Rabs (σ' - sigmoid t) <= K * sigmoid t) /\
+  (0 <= t' -> Rabs (σ' - (1 - y')) <= r * Rabs (1 - y') ->
+   Rabs (σ' - sigmoid t) <= (r + (1 + r) * (K * exp (- t))) * sigmoid t).
+Proof.
+  intros E tail κ K He Hη Hκ Hv Hw Hr Ht HE Hs Hy. split; intros sign Hσ.
+  - subst σ'. assert (A : Rabs t' = - t') by (apply Rabs_left; exact sign).
+    unfold K, κ, tail, E in *. rewrite A in *.
+    apply bound_swiglu_sigmoid with (t' := t') (E' := E') (s' := s'); assumption.
+  - assert (A : Rabs t' = - - t') by (rewrite Rabs_pos_eq by exact sign; ring).
+    assert (B : Rabs (y' - sigmoid (- t)) <= K * sigmoid (- t)).
+    { unfold K, κ, tail, E in *. rewrite A in *.
+      apply bound_swiglu_sigmoid with (t' := - t') (E' := E') (s' := s'); try assumption.
+      replace (- t' - - t) with (- (t' - t)) by ring. rewrite Rabs_Ropp. exact Ht. }
+    pose proof (exp_pos t). pose proof (exp_pos (- t)).
+    assert (S : sigmoid (- t) = exp (- t) * sigmoid t).
+    { unfold sigmoid. rewrite Ropp_involutive, exp_Ropp. field. lra. }
+    assert (O : sigmoid t = 1 - sigmoid (- t)).
+    { unfold sigmoid. rewrite Ropp_involutive, exp_Ropp. field. lra. }
+    assert (P : 0 < sigmoid t) by apply sigmoid_pos.
+    assert (D : Rabs (1 - y' - sigmoid t) <= K * (exp (- t) * sigmoid t)).
+    { replace (1 - y' - sigmoid t) with (- (y' - sigmoid (- t))) by lra.
+      rewrite Rabs_Ropp, <- S. exact B. }
+    pose proof (operation_step _ _ (sigmoid t) (sigmoid t) _ r 0 Hr ltac:(rewrite Rplus_0_r; exact Hσ)
+      ltac:(rewrite Rabs_pos_eq; lra) D). lra.
+Qed.
+(*< bound.sigmoid-exp *)

@@ -9,13 +9,17 @@ numbers left out. ANSWER is a C program, which is compiled against rooms.a, or f
 commands a shell script. It is right (exit 0) when it prints the solution's lines: the same words, and
 numbers that are the solution's when they are rounded to the digits that it prints. Otherwise the answer
 is another (exit 1), which need not be wrong where a question leaves the input open. --show prints the
-expected lines. What is no exercise, or has no program, is exit 2; a program that does not compile or
-run, exit 3.
+expected lines. What is no exercise is exit 2; a program that does not compile or run, exit 3.
+
+An exercise may ask for a proof: its page shows a file of Coq up to "Proof.", and ANSWER is the whole
+file. It is right when coqc accepts it, its lemma is the one that was asked, and that rests on nothing but
+the axioms of Coq's real numbers. Where there is no coqc nothing is decided: exit 4.
 """
 import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,15 +27,19 @@ from collections import namedtuple
 from decimal import Decimal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/gates"))
+import check_formal  # noqa: E402
+
 BUILD = ROOT / os.environ.get("SINKPROOF_BUILD", "build/release")
 COMMAND = ROOT / os.environ.get("SINKPROOF", BUILD / "sinkproof")
 SECONDS = 60
 QUESTION = re.compile(r"^(\d+)\. (★{1,3}) (.*?)(?=^\d+\. |\Z)", re.MULTILINE | re.DOTALL)
-PROGRAM = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->\n```(c|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAM = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->\n```(c|sh|coq)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = r"^<!-- output %s -->\n```text\n(.*?)^```$"
+LEMMA = re.compile(r"^Lemma (\w+) :(.*?)\.\nProof\.", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 LIBRARIES = ["-lflint", "-lmpfr", "-lgmp", "-lopenblas", "-ljansson", "-lm"]
-Exercise = namedtuple("Exercise", "number page grade question name language expected")
+Exercise = namedtuple("Exercise", "number page grade question name language solution expected")
 
 
 def exercises(root):
@@ -42,8 +50,45 @@ def exercises(root):
             program = PROGRAM.search(asked[3])
             printed = re.search(OUTPUT % program[1], asked[3], re.MULTILINE | re.DOTALL) if program else None
             yield Exercise(f"{int(page.name[:2])}.{asked[1]}", f"doc/{page.name}", asked[2],
-                           asked[3].split("<details>")[0].strip(), *(program.groups()[:2] if program else ("", "")),
+                           asked[3].split("<details>")[0].strip(), *(program.groups() if program else ("", "", "")),
                            printed[1].splitlines() if printed else [])
+
+
+def asked_proof(solution):
+    """Of a file of Coq that ends in a proof: what stands before "Proof.", and the lemma's name."""
+    return solution[:solution.index("\nProof.") + 1], LEMMA.search(solution)[1]
+
+
+def prove(file, folder):
+    """None, or the lines in which coqc objects; what a file there requires is compiled before it."""
+    ran = subprocess.run(["coqc", *check_formal.COQ[:3], "-R", ".", "Exercise", file], cwd=folder, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    (folder / "said").write_text(ran.stdout, encoding="utf-8")
+    return ran.stdout.splitlines() if ran.returncode else None
+
+
+def grade_proof(exercise, answer, folder):
+    """Whether a file of Coq proves what was asked: the lemma is compared with the page's, in a file of its own."""
+    if shutil.which("coqc") is None:
+        print("Not checked here: there is no coqc (sh tests/install.sh --with formal).")
+        return 4
+    head, lemma = asked_proof(exercise.solution)
+    (folder / "Answer.v").write_text(answer.read_text(encoding="utf-8"), encoding="utf-8")
+    faults = prove("Answer.v", folder)
+    if faults is not None:
+        print("\n".join([*faults, f"{answer} does not compile"]))
+        return 3
+    asked = head.replace(f"Lemma {lemma} :", f"Definition {lemma} : Prop :=")
+    (folder / "Asked.v").write_text(f"From Exercise Require Answer.\n{asked}Definition held : {lemma} := Answer.{lemma}.\n"
+                                    "Print Assumptions held.\n", encoding="utf-8")
+    if prove("Asked.v", folder) is not None:
+        print(f"Exercise {exercise.number} asks for another lemma than the {lemma} of {answer}.")
+        return 1
+    rests = check_formal.axioms_of((folder / "said").read_text(encoding="utf-8").splitlines())
+    unproved = rests - check_formal.AXIOMS - {""} if "" in rests else {"what coqc did not say"}
+    print(f"Exercise {exercise.number} is not proved: {lemma} rests on {', '.join(sorted(unproved))}." if unproved else
+          f"Right: exercise {exercise.number}, proved.")
+    return 1 if unproved else 0
 
 
 def links(flags, libraries):
@@ -125,6 +170,8 @@ def answered(exercise, answer, folder):
 
 def grade(exercise, answer):
     with tempfile.TemporaryDirectory() as folder:
+        if exercise.language == "coq":
+            return grade_proof(exercise, answer, pathlib.Path(folder))
         status, printed = answered(exercise, answer, pathlib.Path(folder))
     print("\n".join(printed))
     if status:
@@ -145,6 +192,9 @@ def count(lines):
 
 def ask(exercise):
     print(f"{exercise.number} {exercise.grade} {exercise.page}\n\n{exercise.question}\n")
+    if exercise.language == "coq":
+        print("The answer is that file of Coq with its proof.")
+        return
     kind = "commands" if exercise.language == "sh" else "a C program"
     print(f"The answer is {kind} that prints {count(exercise.expected)}" +
           (":" if exercise.language == "c" else "."))
@@ -163,9 +213,8 @@ def main():
         print("\n".join(f"{e.number:5} {e.grade:3} {e.question.splitlines()[0]}" for e in every.values()))
         return 0
     exercise = every.get(options.number)
-    if exercise is None or not exercise.expected:
-        print(f"exercise {options.number}: " + ("there is none; without N they are listed" if exercise is None else
-                                                f"its solution is words, not a program: {exercise.page}"))
+    if exercise is None:
+        print(f"exercise {options.number}: there is none; without N they are listed")
         return 2
     status = 0
     if options.answer is None:
@@ -176,7 +225,8 @@ def main():
     else:
         status = grade(exercise, options.answer)
     if options.show:
-        print("\n".join(["Expected:", *(f"    {line}" for line in exercise.expected)]))
+        lines = exercise.expected or exercise.solution.splitlines()
+        print("\n".join(["Expected:", *(f"    {line}" for line in lines)]))
     return status
 
 

@@ -7,7 +7,9 @@ own flags against rooms.a; its lines go to the log as "# output NAME| line", fro
 tests/gates/check_doc.py shows them. A program that does not compile or exits with another status than 0
 fails: a counterexample returns 1 when the two sides agree after all. A question has a grade, its
 solution is hidden until it is asked for. A fence of sh holds commands:
-the shell runs them in an empty folder with `sinkproof` on its PATH.
+the shell runs them in an empty folder with `sinkproof` on its PATH. A fence of coq is a proof of the lemma that the
+question shows; tests/doc/test_exercise.py grades it. Every question has one of the three, or says why not: its answer
+"is not graded".
 """
 import pathlib
 import re
@@ -40,6 +42,11 @@ def ungraded(page):
     _, _, section = page.read_text(encoding="utf-8").partition("\n## Exercises\n")
     questions = re.findall(r"^\d+\. (.*)$", section, re.MULTILINE)
     wrong = [q[:60] for q in questions if not re.match("★{1,3} ", q)]
+    wrong += [f"nothing grades {q[1]} and it does not say so" for q in exercise.QUESTION.finditer(section)
+              if not exercise.PROGRAM.search(q[3]) and "is not graded" not in q[3]]
+    wrong += [f"the question {q[1]} does not show the lemma of its solution" for q in exercise.QUESTION.finditer(section)
+              for name, language, text in exercise.PROGRAM.findall(q[3])
+              if language == "coq" and f"```coq\n{exercise.asked_proof(text)[0]}```" not in q[3]]
     for marker in exercise.PROGRAM.finditer(section):
         before = section[:marker.start()]
         if before.count("<details>") != before.count("</details>") + 1:
@@ -54,6 +61,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for page in pages:
             for name, language, text in exercise.PROGRAM.findall(page.read_text(encoding="utf-8")):
+                if language == "coq":
+                    continue
                 passed, notes, what = run(name, language, text, command, pathlib.Path(folder))
                 tap.report(passed and name not in names, f"exercise {name} of doc/{page.name} {what}", notes)
                 names.add(name)

@@ -70,6 +70,17 @@ def compile_all(folder, build, names, fail):
     return made.returncode == 0
 
 
+def axioms_of(lines):
+    """What stands in answers to Print Assumptions; "" when Coq did answer."""
+    found = set()
+    for line in lines:
+        if line in ("Closed under the global context", "Axioms:"):
+            found.add("")
+        elif line and not line[0].isspace():
+            found.add(line.split(":")[0].split()[0])
+    return found
+
+
 def print_assumptions(build, names, questions, fail):
     """{question: set of axioms}, as Coq prints them for the term of each question."""
     text = "".join(f"From Sinkproof Require {name}.\n" for name in names)
@@ -86,10 +97,8 @@ def print_assumptions(build, names, questions, fail):
     for line in run.stdout.splitlines():
         if line.startswith("== "):
             current = found.setdefault(line[3:], set())
-        elif line in ("Closed under the global context", "Axioms:"):
-            current.add("")  # Coq did answer
-        elif line and not line[0].isspace():
-            current.add(line.split(":")[0].split()[0])
+        else:
+            current |= axioms_of([line])
     return found
 
 

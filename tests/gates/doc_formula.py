@@ -353,7 +353,7 @@ def pieces_of(statement):
     open_, found = [statement], []
     while open_:
         parts = split_outside(open_.pop(), PIECES)
-        for part in (p.strip() for p in parts[::2]):
+        for part in (re.sub(r"\)%\w+$", ")", p.strip()) for p in parts[::2]):
             enclosed = part[:1] == "(" and split_outside(part[1:], re.compile(r"\)"))
             if enclosed and enclosed[2:] == [""]:
                 open_.append(enclosed[0])

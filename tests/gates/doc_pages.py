@@ -16,10 +16,10 @@ ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
 MEASURED = re.compile(rf"^<!-- measured ({ID}) -->$")
 OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
-EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
+EXERCISE = re.compile(r"^<!-- (?:exercise|asked) ([a-z0-9-]+) -->$")  # asked: the file of Coq without its proof
 TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
 PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
-NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table|program|engines)\b")
+NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|asked|table|program|engines)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
 

@@ -51,6 +51,9 @@ static void activation(double *out, double *formula) {
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
         double x = at(SINKPROOF_AT_M8_SCALED, at(SINKPROOF_AT_M8_ALPHA, 1.702) * g);
         double sigmoid = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
+        double part = 1 / (1 + at(SINKPROOF_AT_M8_EXP, exp(fabs(x))));
+        if (policy.at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_BF16)
+            sigmoid = x < 0 ? part : 1 - part;
         double swish = at(SINKPROOF_AT_M8_SWISH, g * at(SINKPROOF_AT_M8_SIGMOID, sigmoid));
         formula[t] = at(SINKPROOF_AT_M8, swish * at(SINKPROOF_AT_M8_UP, u + 1));
     }
@@ -110,7 +113,7 @@ static void one_minus(void) {
 
 int main(void) {
     check("bound.rope", rotate, 2);
-    check("bound.swiglu", activation, 6);
+    check("bound.swiglu bound.sigmoid-exp", activation, 7);
     width();
     one_minus();
     return tap_done();

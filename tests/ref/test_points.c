@@ -231,7 +231,10 @@ static void swiglu(double *out, double *formula) {
         out[i] = sinkproof_swiglu_one(&policy, 1.702, 7, gate, up);
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
         double scaled = at(SINKPROOF_AT_M8_SCALED, at(SINKPROOF_AT_M8_ALPHA, 1.702) * g);
-        double sigmoid = at(SINKPROOF_AT_M8_SIGMOID, 1 / (1 + exp(-scaled)));
+        double part = 1 / (1 + at(SINKPROOF_AT_M8_EXP, exp(fabs(scaled))));
+        bool of_size = policy.at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_BF16;
+        double made = of_size ? (scaled < 0 ? part : 1 - part) : 1 / (1 + exp(-scaled));
+        double sigmoid = at(SINKPROOF_AT_M8_SIGMOID, made);
         double swish = at(SINKPROOF_AT_M8_SWISH, g * sigmoid);
         formula[i] = at(SINKPROOF_AT_M8, swish * at(SINKPROOF_AT_M8_UP, u + 1));
     }
@@ -267,7 +270,7 @@ int main(void) {
     check("sink.attn-values bound.operands bound.accumulator", values, 4);
     check("sink.attn-concat bound.operands bound.accumulator", output, 5);
     check("router.softmax-after router.topk bound.operands", router, 6);
-    check("swiglu.clamped", swiglu, 6);
+    check("swiglu.clamped", swiglu, 7);
     check("moe.sum", mixture, 3);
     return tap_done();
 }
