@@ -8,7 +8,6 @@ say how each is run, where it can act first, and which mistakes of the catalogue
 import collections
 import contextlib
 import functools
-import math
 import sys
 
 import torch
@@ -192,26 +191,14 @@ def plain_rope(model):
     return together(changed(embedding, "inv_freq", frequencies), changed(embedding, "attention_scaling", factor))
 
 
-def activation(gate=lambda g, limit: g.clamp(max=limit), up=lambda u, limit: u.clamp(-limit, limit), one=1, alpha=None,
+def activation(gate=lambda g, limit: g.clamp(max=limit), up=lambda u, limit: u.clamp(-limit, limit), one=1,
                split=lambda both: (both[..., ::2], both[..., 1::2])):
     def plant(model):
         def wrong(self, both):
             g, u = split(both)
             g, u = gate(g, self.limit), up(u, self.limit)
-            return (u + one) * (g * torch.sigmoid(g * (alpha or self.alpha)))
+            return (u + one) * (g * torch.sigmoid(g * self.alpha))
         return changed(type(model.model.layers[0].mlp.experts), "_apply_gate", wrong)
-    return plant
-
-
-def router(choose=lambda logits, k: torch.topk(logits, k), share=lambda top, logits, chosen: torch.softmax(top, 1)):
-    """The choice of experts and their weights."""
-    def plant(model):
-        def wrong(self, x):
-            logits = torch.nn.functional.linear(x, self.weight, self.bias)
-            top, chosen = choose(logits, self.top_k)
-            torch.softmax(top, 1)  # seen first; `share` calls another where it gives something else
-            return logits, share(top, logits, chosen), chosen
-        return changed(type(model.model.layers[0].mlp.router), "forward", wrong)
     return plant
 
 
@@ -222,8 +209,16 @@ def shares(wrong):
                           for owner in modules(model, "mlp.router")))
 
     def shared(logits, weight, chosen, wrong):
-        return logits, wrong(weight, logits.gather(1, chosen), logits, chosen), chosen
+        return logits, as_softmax(wrong(weight, logits.gather(1, chosen), logits, chosen)), chosen
     return plant
+
+
+def as_softmax(values):
+    """The watcher takes what softmax gives for the weights: a function of that name gives these."""
+    def softmax(x):
+        return x
+    watched = torch.overrides._is_torch_function_mode_enabled()
+    return torch.overrides.handle_torch_function(softmax, (values,), values) if watched else values
 
 
 def norm(wrong):
@@ -349,19 +344,14 @@ def narrow_sums(right, module, query, key, value, mask, **more):
     return total.to(out.dtype).transpose(1, 2).contiguous(), shares
 
 
-def weights_then(wrong):
-    """wrong(weights) weigh the values."""
-    def attend(right, module, query, key, value, mask, **more):
-        shares = wrong(right(module, query, key, value, mask, **more)[1])
-        values = value.repeat_interleave(module.num_key_value_groups, dim=1)
-        return (shares @ values).transpose(1, 2).contiguous(), shares
-    return attention(attend)
-
-
-def sink_has_value(right, module, query, key, value, mask, **more):
-    out, shares = right(module, query, key, value, mask, **more)
-    first = value.repeat_interleave(module.num_key_value_groups, dim=1)[:, :, :1]
-    return out + ((1 - shares.sum(-1, keepdim=True)) * first).transpose(1, 2), shares
+def sink_has_value(right, module, query, key, value, mask, scaling, **more):
+    """The column of the sink stays, and stands before the value of key 0."""
+    shares = right(module, query, key, value, mask, scaling, **more)[1]
+    keys, values = (x.repeat_interleave(module.num_key_value_groups, dim=1) for x in (key, value))
+    scores = query @ keys.transpose(2, 3) * scaling + mask
+    column = module.sinks.reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+    of_sink = torch.log_softmax(torch.cat([scores, column], -1), -1)[..., -1:].exp()
+    return (torch.cat([shares, of_sink], -1) @ torch.cat([values, values[:, :, :1]], 2)).transpose(1, 2).contiguous(), shares
 
 
 # ---- weights of attention of one's own
@@ -383,7 +373,8 @@ def by_parts(scores, b, of=16, sink_in_each=False):
     top = torch.maximum(scores.amax(-1, keepdim=True), b)
     parts = [torch.exp(part - top) for part in scores.split(of, dim=-1)]
     total = sum(part.sum(-1, keepdim=True) for part in parts)
-    return torch.cat(parts, -1) / (total + torch.exp(b - top) * (len(parts) if sink_in_each else 1))
+    times = sum((part > 0).any(-1, keepdim=True) for part in parts) if sink_in_each else 1
+    return torch.cat(parts, -1) / (total + torch.exp(b - top) * times)
 
 
 def sink_unshifted(scores, b):

@@ -8,9 +8,9 @@ from interop_hf_bugs import (FULL, Bug, activation, at_positions, attention, att
                              cached_keys_narrow, changed, complex_turn, eps, exchanged_norms, experts_of_the_input,
                              first_head_alone, function, gone, gone_in_prefill, gone_in_steps, halves, heads_by_modulus,
                              kernel, layer_as, layers, mixture, narrow_sums, neighbours, norm, oldest_hidden_in_steps,
-                             oldest_slot_overwritten, padding_seen, plain_rope, result, rotary, rotary_attribute, rounded,
-                             seen, shares, sink_has_value, sink_on_every_score, sink_unshifted, sinks, together, weights,
-                             weights_then, window, yarn)
+                             oldest_slot_overwritten, padding_seen, plain_rope, renormalised, result, rotary, rotary_attribute, rounded,
+                             seen, shares, sink_has_value, sink_on_every_score, sink_unshifted, sinks, together, weights, window,
+                             yarn)
 
 A9, QK, NORMS = ("A9",), ("A4.q", "A4.k"), ("A1", "M1")
 HALF, BRAIN = torch.float16, torch.bfloat16
@@ -62,8 +62,8 @@ SINKS = [
     bug("sink-previous-head", sinks(lambda b, *_: b.roll(1)), A9),
     bug("sink-by-group", sinks(lambda b, module, q: b[torch.arange(len(b)) // module.num_key_value_groups]), A9),
     bug("sink-next-layer", weights("self_attn", "sinks", of_next_layer), A9),
-    bug("sink-renormalised", weights_then(lambda a: a / a.sum(-1, keepdim=True)), ("A10",)),
-    bug("sink-has-value", attention(sink_has_value), ("A11",)),
+    bug("sink-renormalised", kernel(renormalised), ("A11",)),
+    bug("sink-has-value", attention(sink_has_value), ("A11",), under=FULL),
     bug("sink-per-part-16", kernel(lambda scores, b: by_parts(scores, b, 16, True)), ("A11",)),
     bug("sink-unshifted", kernel(sink_unshifted), ("A11",)),
     unnamed("sink-of-first-heads-alone", sinks(first_head_alone), A9),
@@ -74,7 +74,7 @@ SCORES = [
     bug("score-unscaled", attribute("self_attn", "scaling", 1.0), ("A6",)),
     bug("score-scaled-twice", attribute("self_attn", "scaling", 1 / 16), ("A6",)),
     bug("heads-by-modulus", function("repeat_kv", heads_by_modulus), ("A6",)),
-    bug("A9-bf16", weights_then(lambda a: a.bfloat16().to(a.dtype)), ("A10",), under=FULL),
+    bug("A9-bf16", kernel(lambda scores, b: by_definition(scores, b).bfloat16().to(scores.dtype)), ("A11",), under=FULL),
     bug("A11-f16", attention(lambda right, *rest, **more: (lambda out, a: (out.half().to(out.dtype), a))(*right(*rest, **more))),
         ("A11",), under=FULL),
     unnamed("values-summed-in-bf16", attention(narrow_sums), ("A11",)),
@@ -83,7 +83,7 @@ ROTATIONS = [
     bug("rope-neighbours", rotary(neighbours), QK),
     bug("rope-neighbours-k", rotary(neighbours, "k"), ("A4.k",)),
     bug("rope-backwards", rotary(lambda x, c, s: halves(x, c, -s)), QK),
-    bug("rope-missing", rotary(lambda x, c, s: halves(x, (c * c + s * s).sqrt(), 0 * s)), QK),
+    bug("rope-missing", rotary(lambda x, c, s: x), QK),
     bug("positions-late", at_positions(lambda p: p + 1), QK),
     bug("positions-early-q", at_positions(lambda p: p - 1, "q"), ("A4.q",)),
     bug("positions-late-k", at_positions(lambda p: p + 1, "k"), ("A4.k",)),
@@ -97,7 +97,7 @@ ROTATIONS = [
     bug("concentration-missing-k", rotary(lambda x, c, s: halves(x, c / (0.1 * math.log(32) + 1), s / (0.1 * math.log(32) + 1)),
                                           "k"), ("A4.k",)),
     bug("concentration-twice", rotary_attribute("attention_scaling", lambda c: c * c), QK),
-    bug("A4.freq-bf16", rotary_attribute("inv_freq", lambda f: f.bfloat16().float()), QK),
+    unnamed("frequencies-in-bf16", rotary_attribute("inv_freq", lambda f: f.bfloat16().float()), QK),
     unnamed("positions-late-in-steps", at_positions(lambda p: p + (p.shape[1] == 1)), QK, run="steps"),
     unnamed("positions-restart-in-steps", at_positions(lambda p: p - p * (p.shape[1] == 1)), QK, run="steps"),
 ]
@@ -108,11 +108,8 @@ CACHES = [
     unnamed("padding-seen", padding_seen, A9, run="padded"),
 ]
 PROJECTIONS = [
-    bug(f"bias-dropped-{x}", weights("self_attn", f"{x}_proj.bias".split(".")[0], None), (f"A2.{x}",)) for x in ()
-]
-for x, point in (("q", "A2.q"), ("k", "A2.k"), ("v", "A2.v"), ("o", "A12")):
-    PROJECTIONS.append(bug(f"bias-dropped-{x}", weights(f"self_attn.{x}_proj", "bias", dropped), (point,)))
-PROJECTIONS += [
+    *(bug(f"bias-dropped-{x}", weights(f"self_attn.{x}_proj", "bias", dropped), (point,))
+      for x, point in (("q", "A2.q"), ("k", "A2.k"), ("v", "A2.v"), ("o", "A12"))),
     bug("bias-twice-o", weights("self_attn.o_proj", "bias", scaled(2)), ("A12",)),
     bug("weights-next-layer-v", lambda model: together(weights("self_attn.v_proj", "weight", of_next_layer)(model),
                                                        weights("self_attn.v_proj", "bias", of_next_layer)(model)), ("A2.v",)),
@@ -134,7 +131,6 @@ NORMS_AND_RESIDUALS = [
 ]
 ROUTERS = [
     bug("bias-dropped-router", weights("mlp.router", "bias", dropped), ("M2",)),
-    bug("M2-f16", result("mlp.router", lambda out, x: out), ("M2",), under=()),
     bug("shares-softmax-before", shares(lambda w, top, logits, chosen: torch.softmax(logits, 1).gather(1, chosen)), ("M4",)),
     bug("shares-sigmoid", shares(lambda w, top, *_: torch.sigmoid(top)), ("M4",)),
     bug("shares-even", shares(lambda w, *_: torch.full_like(w, 1 / w.shape[1])), ("M4",)),
@@ -143,10 +139,10 @@ ROUTERS = [
     bug("mixture-twice", mixture(lambda w: 2 * w), ("M11",)),
 ]
 EXPERTS = [
-    bug("alpha-1", activation(alpha=1.0), ("M8",)),
-    bug("alpha-1.7", activation(alpha=1.7), ("M8",)),
-    bug("alpha-bf16", activation(alpha=1.703125), ("M8",)),
-    bug("limit-off", activation(gate=lambda g, limit: g, up=lambda u, limit: u), ("M8",)),
+    bug("alpha-1", attribute("mlp.experts", "alpha", 1.0), ("M8",)),
+    bug("alpha-1.7", attribute("mlp.experts", "alpha", 1.7), ("M8",)),
+    bug("alpha-bf16", attribute("mlp.experts", "alpha", 1.703125), ("M8",)),
+    bug("limit-off", attribute("mlp.experts", "limit", math.inf), ("M8",)),
     bug("limit-6", attribute("mlp.experts", "limit", 6.0), ("M8",)),
     bug("limit-0", attribute("mlp.experts", "limit", 0.0), ("M8",)),
     bug("gate-both", activation(gate=lambda g, limit: g.clamp(-limit, limit)), ("M8",)),

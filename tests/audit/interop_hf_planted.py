@@ -54,12 +54,6 @@ def traced(model, bug):
     return trace.sequences
 
 
-def differing(honest, wrong):
-    """How many elements of all points are other bits than those of the honest run."""
-    return sum(int((a.view("u1") != b.view("u1")).reshape(a.size, -1).any(axis=1).sum()) for name in wrong
-               if name in honest for a, b in [(honest[name], wrong[name])] if a.shape == b.shape)
-
-
 class Bench:
     """A model in one format, and the honest runs to compare with."""
 
@@ -76,12 +70,12 @@ class Bench:
     def row(self, name, bug):
         """The sequence that is convicted first stands for all; the honest ones beside it must hold."""
         sequences, honest = traced(self.model, bug), self.honest_of(bug.run)
-        judged = [sinkproof.judge(self.opened, one, self.policy, local=True, hint=False) for one in sequences]
+        names = [mistakes.BUGS[each].named for each in name.split("+")] if name in mistakes.PAIRS else \
+            [bug.named] if bug.named else []
+        asks = bool(names) or self.dtype == "float32"  # what is in no catalogue is described once
+        judged = [sinkproof.judge(self.opened, one, self.policy, local=True, hint=False, diagnosis=asks) for one in sequences]
         at = next((i for i, one in enumerate(judged) if one.verdict == "bug"), 0)
-        names = [[each] for each in name.split("+")] if name in mistakes.PAIRS else [bug.named] if bug.named else []
-        if name in mistakes.PAIRS:
-            names = [mistakes.BUGS[each].named for each in name.split("+")]
-        return planted.row(name, self.policy, json.loads(judged[at].to_json()), names, differing(honest[at], sequences[at]),
+        return planted.row(name, self.policy, json.loads(judged[at].to_json()), names, planted.differing(honest[at], sequences[at]),
                            run=bug.run, convicted=[i for i, one in enumerate(judged) if one.verdict == "bug"])
 
 

@@ -69,7 +69,14 @@ def row(name, policy, results, names, changed, **more):
     first = whole.get("first_divergence") if whole["verdict"] == "bug" else None
     found = {"mistake": name, "policy": policy, **more, "changed": changed, "verdict": whole["verdict"], "first": first,
              "points": len(outside), "ulp": max((p.get("excess_ulp") or 0 for p in outside), default=0)}
-    return {**found, **(naming(whole.get("diagnosis", []), first, names) if first else {"named": None})}
+    asked = first and whole.get("diagnosis")
+    return {**found, **(naming(whole["diagnosis"], first, names) if asked else {"named": None})}
+
+
+def differing(honest, wrong):
+    """How many elements of all points are other bits than those of the honest run."""
+    return sum(int((a.view("u1") != b.view("u1")).reshape(a.size, -1).any(axis=1).sum()) for name in wrong
+               if name in honest for a, b in [(honest[name], wrong[name])] if a.shape == b.shape)
 
 
 def is_right(found, points):
