@@ -10,6 +10,7 @@ import re
 import sys
 
 import doc_engines
+import doc_planted
 
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
@@ -18,7 +19,7 @@ OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- exercise ([a-z0-9-]+) -->$")
 TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
 PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
-NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table|program|engines)\b")
+NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|table|program|engines|planted|honest)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
 
@@ -140,7 +141,7 @@ def check_page(page, name, regions, run, here, write, problems):
         out.append(line)
         place = f"{name}:{at}"
         shown, figure, output, table, whole = (k.match(line) for k in (SHOWN, MEASURED, OUTPUT, TABLE, PROGRAM))
-        judged = doc_engines.MARKER.match(line)
+        judged, planted = doc_engines.MARKER.match(line), doc_planted.MARKER.match(line)
         if not run.ran and (output or figure):
             continue  # the book of a tree that nobody tested: its pages say so
         if shown:
@@ -163,9 +164,10 @@ def check_page(page, name, regions, run, here, write, problems):
                 problems.add(place, f"{what} is no file")
                 continue
             end, want = fence_end(lines, at, text[0]), ["```" + text[0], *text[1], "```"]
-        elif table or judged:
+        elif table or judged or planted:
             kind, what, want = ("table", f"doc/book/data/{table[1]}.txt", speeds(page.parent.parent, table[1])) if table \
-                else ("table", f"doc/engines/{judged[1]}.json", doc_engines.table(page.parent.parent, judged[1]))
+                else ("table", f"doc/engines/{judged[1]}.json", doc_engines.table(page.parent.parent, judged[1])) if judged \
+                else ("table", f"doc/engines/{planted[1]}", doc_planted.table(page.parent.parent, *planted.groups()))
             if want is None:
                 problems.add(place, f"{what} is missing")
                 continue
