@@ -44,7 +44,8 @@ class Room:
         return "hf-bf16,M11.sum=" + ("bf16" if experts == "eager" else "real")
 
     def judged(self, trace, policy):
-        return [sinkproof.judge(self.opened, one, policy, local=True, hint=False) for one in trace.sequences]
+        return [sinkproof.judge(self.opened, one, policy, local=True, hint=False, diagnosis=False)
+                for one in trace.sequences]
 
     def honest(self, text, model, trace, count, points, policy=None):
         """So many sequences, each with so many points (2 layers of 23, T0, F1, F2), and all hold."""
@@ -292,7 +293,7 @@ def attention(room):
             model(input_ids=torch.tensor([random_tokens(40, 1, 211)]))
         said = f"{dtype}: the sink put behind flex_attention, {' and '.join(kept) or 'nothing'} kept in float32"
         room.convicted(said, model, trace, (first,), policy)
-        one = sinkproof.judge(room.opened, trace, policy, local=True, hint=False)["00.A11"]
+        one = sinkproof.judge(room.opened, trace, policy, local=True, hint=False, diagnosis=False)["00.A11"]
         least, most = (0, 0) if first is None else (1, 1) if kept else (4, 300)
         room.tap.report(least <= one.excess_ulp <= most, f"  A11 is outside by {least} to {most} ulp",
                         [f"{one.outside} of {one.elements} outside, up to {one.excess_ulp:.3g} ulp"])

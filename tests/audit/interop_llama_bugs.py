@@ -3,7 +3,7 @@
 # Copyright 2026 the sinkproof authors
 """Mistakes planted in llama.cpp's graph while it runs, and what no trace shows of its library.
 
-    interop_llama_bugs.py TINY.gguf DIR                a trace DIR/NAME.safetensors for each of BUGS
+    interop_llama_bugs.py TINY.gguf DIR                a trace DIR/NAME.safetensors for each of BUGS; what they are as JSON
     interop_llama_bugs.py --facts TINY.gguf MID.gguf   facts as JSON
 
 The files: `sinkproof synth synthetic:tiny --layout gguf --dense f32 --dequantize --out TINY.gguf`, and the
@@ -21,6 +21,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "audit", "python"))
+import planted  # noqa: E402
 import sinkproof  # noqa: E402
 from sinkproof.adapters import Record, llama  # noqa: E402
 from sinkproof.adapters._command import parser_of_all  # noqa: E402
@@ -136,11 +137,12 @@ def without_bias(point_of_bias, name):
     return bug
 
 
-def norm(point_of_norm, source, eps):
+def norms(eps):
     def bug(seen, point, layer, value):
-        if point == point_of_norm:
-            x = seen.rows(source, layer)
-            weight = seen.weight("mlp_norm", layer)
+        if point in ("A1", "M1"):
+            source = ("A13", layer) if point == "M1" else ("M12", layer - 1) if layer else ("T0", 0)
+            x = seen.rows(*source)
+            weight = seen.weight("mlp_norm" if point == "M1" else "attn_norm", layer)
             value[0, 0] = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + eps) * weight
     return bug
 
@@ -183,37 +185,38 @@ def off_by_a_head(b):
     return np.roll(b, 1)
 
 
-# name -> (the mistake, the points of which one must be the first divergence, in whichever layer it acts first)
+# name -> (the mistake, the points of which one must be the first divergence, in whichever layer it acts first,
+# and what the catalogue of the diagnosis calls it; nothing where it has none)
 BUGS = {
-    "window-one-wider": (attention(window=1), ["A10"]),
-    "window-one-narrower": (attention(window=-1), ["A10"]),
-    "window-on-odd-layers": (attention(of_layer=lambda layer: layer + 1), ["A10"]),
-    "sink-dropped": (attention(sink=no_sink), ["A10"]),
-    "sink-scaled": (attention(sink=lambda b: b / 4), ["A10"]),
-    "sink-off-by-a-head": (attention(sink=off_by_a_head), ["A10"]),
+    "window-one-wider": (attention(window=1), ["A10"], "window-wide"),
+    "window-one-narrower": (attention(window=-1), ["A10"], "window-narrow"),
+    "window-on-odd-layers": (attention(of_layer=lambda layer: layer + 1), ["A10"], "window-parity"),
+    "sink-dropped": (attention(sink=no_sink), ["A10"], "sink-dropped"),
+    "sink-scaled": (attention(sink=lambda b: b / 4), ["A10"], "sink-scaled"),
+    "sink-off-by-a-head": (attention(sink=off_by_a_head), ["A10"], "sink-previous-head"),
     "sink-twice": (attention(sink=lambda b: b + np.log(2)), ["A10"]),
-    "heads-by-modulus": (attention(modulus=True), ["A10"]),
-    "scores-unscaled": (attention(scale=4.0), ["A10"]),
+    "heads-by-modulus": (attention(modulus=True), ["A10"]),  # in the scores, and not in the values
+    "scores-unscaled": (attention(scale=4.0), ["A10"], "score-unscaled"),
     "future-seen": (attention(future=1), ["A10"]),
-    "positions-off-by-one": (rotation(which="q", shift=1), ["A4.q"]),
-    "keys-without-concentration": (rotation(which="k", concentration=False), ["A4.k"]),
-    "rope-interleaved": (rotation(interleaved=True), ["A4.q"]),
-    "yarn-inverted": (rotation(inverted=True), ["A4.q"]),
+    "positions-off-by-one": (rotation(which="q", shift=1), ["A4.q"], "positions-late-q"),
+    "keys-without-concentration": (rotation(which="k", concentration=False), ["A4.k"], "concentration-missing-k"),
+    "rope-interleaved": (rotation(interleaved=True), ["A4.q"], "rope-neighbours"),
+    "yarn-inverted": (rotation(inverted=True), ["A4.q"]),  # a ramp with whole ends, read the wrong way
     "heads-reversed": (change("A11", lambda value: value.reshape(*value.shape[:-1], -1, 16)[..., ::-1, :].reshape(
         value.shape)), ["A11"]),
-    "query-without-bias": (without_bias("A2.q", "b_q"), ["A2.q"]),
-    "value-without-bias": (without_bias("A2.v", "b_v"), ["A2.v"]),
-    "output-without-bias": (without_bias("A12", "b_o"), ["A12"]),
-    "router-without-bias": (without_bias("M2", "b_router"), ["M2"]),
-    "eps-1e-6": (norm("M1", "A13", 1e-6), ["M1"]),
-    "eps-1e-4": (norm("M1", "A13", 1e-4), ["M1"]),
-    "next-best-expert": (chosen(next_best), ["M3"]),
-    "softmax-before-top-k": (weights_before_top_k, ["M4"]),
-    "gate-and-up-swapped": (swapped_halves, ["M6"]),
-    "alpha-1.7": (activation(alpha=1.7), ["M8"]),
-    "limit-6": (activation(limit=6.0), ["M8"]),
-    "clamp-one-sided": (activation(one_sided=True), ["M8"]),
-    "one-missing": (activation(one=0.0), ["M8"]),
+    "query-without-bias": (without_bias("A2.q", "b_q"), ["A2.q"], "bias-dropped-q"),
+    "value-without-bias": (without_bias("A2.v", "b_v"), ["A2.v"], "bias-dropped-v"),
+    "output-without-bias": (without_bias("A12", "b_o"), ["A12"], "bias-dropped-o"),
+    "router-without-bias": (without_bias("M2", "b_router"), ["M2"], "bias-dropped-router"),
+    "eps-1e-6": (norms(1e-6), ["A1", "M1"], "eps-1e-6"),
+    "eps-1e-4": (norms(1e-4), ["A1", "M1"], "eps-1e-4"),
+    "next-best-expert": (chosen(next_best), ["M3"], "select-runner-up"),
+    "softmax-before-top-k": (weights_before_top_k, ["M4"], "shares-softmax-before"),
+    "gate-and-up-swapped": (swapped_halves, ["M6"]),  # behind the biases, M5 as it was
+    "alpha-1.7": (activation(alpha=1.7), ["M8"], "alpha-1.7"),
+    "limit-6": (activation(limit=6.0), ["M8"], "limit-6"),
+    "clamp-one-sided": (activation(one_sided=True), ["M8"], "up-above"),
+    "one-missing": (activation(one=0.0), ["M8"], "up-plus-missing"),
     "mixture-scaled": (change("M11", lambda value: value * np.float32(1 + 2**-10)), ["M11"]),
     "logits-scaled": (change("F2", lambda value: value * np.float32(1 + 2**-12)), ["F2"]),
 }
@@ -382,10 +385,19 @@ def main():
     if asked.facts:
         print(json.dumps(facts(asked.model, asked.other)))
         return
-    model, engine = sinkproof.Model(asked.model), llama.Engine(asked.model, options_of(asked.model))
-    for name, bug in [*((name, bug) for name, (bug, _) in BUGS.items()), *EQUIVALENT.items()]:
-        run(engine, model, bug).trace({"engine": "llama.cpp", "planted": name}).save(
-            os.path.join(asked.other, f"{name}.safetensors"))
+    plant_all(asked.model, asked.other)
+
+
+def plant_all(path, folder):
+    """A trace of each mistake and of each equivalent; prints where it acts, what names it, what it changed."""
+    model, engine = sinkproof.Model(path), llama.Engine(path, options_of(path))
+    honest, found = run(engine, model, EQUIVALENT["untouched"]).trace({}), {}
+    for name, (bug, *said) in {**BUGS, **{name: (bug,) for name, bug in EQUIVALENT.items()}}.items():
+        trace = run(engine, model, bug).trace({"engine": "llama.cpp", "planted": name})
+        trace.save(os.path.join(folder, f"{name}.safetensors"))
+        found[name] = {"points": said[0] if said else [], "named": said[1:], "equivalent": name in EQUIVALENT,
+                       "changed": planted.differing(honest, trace)}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import re
 import sys
 
 import doc_engines
+import doc_planted
 import doc_variants
 
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
@@ -19,7 +20,7 @@ OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- (?:exercise|asked) ([a-z0-9-]+) -->$")  # asked: the file of Coq without its proof
 TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
 PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
-NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|asked|table|program|engines)\b")
+NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|asked|table|program|engines|planted|honest)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
 
@@ -133,6 +134,17 @@ def program(root, name):
     return language, lines[bare:]
 
 
+def made_table(root, table, judged, planted):
+    """(where it is made from, its lines or None) of a table that a marker announces."""
+    if judged:
+        return f"doc/engines/{judged[1]}.json", doc_engines.table(root, judged[1])
+    if planted:
+        return f"doc/engines/{planted[1]}", doc_planted.table(root, *planted.groups())
+    if table[1] in doc_variants.FILES:
+        return doc_variants.FILES[table[1]], doc_variants.table(root, table[1])
+    return f"doc/book/data/{table[1]}.txt", speeds(root, table[1])
+
+
 def check_page(page, name, regions, run, here, write, problems):
     lines, out, at = page.read_text(encoding="utf-8").splitlines(), [], 0
     while at < len(lines):
@@ -141,7 +153,7 @@ def check_page(page, name, regions, run, here, write, problems):
         out.append(line)
         place = f"{name}:{at}"
         shown, figure, output, table, whole = (k.match(line) for k in (SHOWN, MEASURED, OUTPUT, TABLE, PROGRAM))
-        judged = doc_engines.MARKER.match(line)
+        judged, planted = doc_engines.MARKER.match(line), doc_planted.MARKER.match(line)
         if not run.ran and (output or figure):
             continue  # the book of a tree that nobody tested: its pages say so
         if shown:
@@ -164,10 +176,8 @@ def check_page(page, name, regions, run, here, write, problems):
                 problems.add(place, f"{what} is no file")
                 continue
             end, want = fence_end(lines, at, text[0]), ["```" + text[0], *text[1], "```"]
-        elif table or judged:
-            kind, what, want = ("table", doc_variants.FILES.get(table[1]) or f"doc/book/data/{table[1]}.txt",
-                                doc_variants.table(page.parent.parent, table[1]) or speeds(page.parent.parent, table[1])) if table \
-                else ("table", f"doc/engines/{judged[1]}.json", doc_engines.table(page.parent.parent, judged[1]))
+        elif table or judged or planted:
+            kind, what, want = "table", *made_table(page.parent.parent, table, judged, planted)
             if want is None:
                 problems.add(place, f"{what} is missing")
                 continue

@@ -184,8 +184,8 @@ def callback_of(progress: Progress | None, raised: list[BaseException]) -> Any:
 
 def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any] | str | os.PathLike[str],
           policy: str = "auto", *, name: str | None = None, rate: float = 0.0, strict: bool = False,
-          local: bool = False, hint: bool = True, forms: bool = False, all_layers: bool = False,
-          progress: Progress | None = None) -> Judgement:
+          local: bool = False, hint: bool = True, diagnosis: bool = True, forms: bool = False,
+          all_layers: bool = False, progress: Progress | None = None) -> Judgement:
     """Judges every point of a trace from the trace's own inputs to it.
 
     `model` is a Model, or what opens one. `trace` is a Trace, the path of a file, or arrays by
@@ -196,7 +196,7 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     `name` is the trace's in the report. `rate` is the odds of a false alarm per tensor of the
     likely set and of drift, 0 for 1e-9. `strict` gives a suspicious trace exit code 1. `local`
     leaves out the comparison with the truth end to end, `hint=False` the look for one override
-    that would explain a bug; `forms` names the form of each stage that the trace fits; `all_layers`
+    that would explain a bug, `diagnosis=False` the look for known mistakes that do; `forms` names the form of each stage that the trace fits; `all_layers`
     gives the report a line per layer. `progress` is called with (what, share done).
 
     Raises Error on a model, trace or policy that cannot be judged. A NaN of the engine's is not an
@@ -213,7 +213,7 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     raised: list[BaseException] = []
     options = TrialOptions(policy=encoded(policy), name=None if name is None else encoded(name), rate=rate,
                            strict=strict, all=all_layers, local=local, no_hint=not hint, forms=forms,
-                           progress=callback_of(progress, raised))
+                           progress=callback_of(progress, raised), no_diagnosis=not diagnosis)
     with raising(raised):
         ruling = made(lambda place: attempt("judge_trace", opened_model.handle.pointer, given.pointer,
                                             ctypes.byref(options), place), "ruling_free", opened_model.handle, given)
