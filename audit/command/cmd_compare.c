@@ -5,6 +5,7 @@
 // the truth, and whether they are further apart than they were.
 #include "audit/command/command.h"
 #include "audit/compare/compare.h"
+#include "audit/trace/trace_points.h"
 #include "ref/model/bytes.h"
 
 #include <argp.h>
@@ -92,11 +93,9 @@ static void print_point(const sinkproof_difference *d, bool truth) {
 }
 
 static void print_first(const sinkproof_difference *d) {
-    size_t index[SINKPROOF_MAX_RANK], at = d->first;
-    for (size_t k = d->rank; k-- > 0; at /= d->shape[k]) index[k] = at % d->shape[k];
-    printf("\nFirst difference: %s at (", d->name);
-    for (size_t k = 0; k < d->rank; k++) printf("%s%zu", k > 0 ? ", " : "", index[k]);
-    printf(")\n  A  %-24a %.9g\n  B  %-24a %.9g\n", d->a, d->a, d->b, d->b);
+    printf("\nFirst difference: %s at (%s)\n", d->name,
+           sinkproof_trace_index_text(d->rank, d->shape, d->first).text);
+    printf("  A  %-24a %.9g\n  B  %-24a %.9g\n", d->a, d->a, d->b, d->b);
 }
 
 static const sinkproof_difference *first_of(const sinkproof_comparison *c) {

@@ -95,7 +95,7 @@ static void print_points(const truth_study *study) {
     for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->elements == 0) continue;
-        char radius[32], relative[32], where[96];
+        char radius[32], relative[32], where[TRUTH_PLACE];
         power_of_two(radius, s->radius_log2);
         power_of_two(relative, s->relative_log2);
         sinkproof_study_where(study, point, s->relative_layer, s->relative_at, where);
@@ -112,7 +112,7 @@ static void print_distances(const truth_study *study) {
     for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->compared == 0) continue;
-        char radius[32], where[96];
+        char radius[32], where[TRUTH_PLACE];
         power_of_two(radius, s->radius_log2);
         sinkproof_study_where(study, point, s->ulp_layer, s->ulp_at, where);
         printf("%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",

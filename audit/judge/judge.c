@@ -495,12 +495,3 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
     free(judgement->chosen);
     *judgement = (sinkproof_judgement){0};
 }
-
-double sinkproof_judgement_misfit(const sinkproof_judgement *j) {
-    double misfit = 0;
-    for (size_t i = 0; i < j->n_reports; i++) {
-        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_BUG ? 1e6 : 0;
-        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_SUSPICIOUS ? 1 : 0;
-    }
-    return misfit;
-}
