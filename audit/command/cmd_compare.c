@@ -33,18 +33,15 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
+static const sinkproof_text_option texts[] = {{KEY_BASELINE, offsetof(options, baseline)},
+                                              {KEY_MODEL, offsetof(options, model)},
+                                              {'j', offsetof(options, json)},
+                                              {0, 0}};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
     switch (key) {
-    case KEY_BASELINE:
-        o->baseline = argument;
-        return 0;
-    case KEY_MODEL:
-        o->model = argument;
-        return 0;
-    case 'j':
-        o->json = argument;
-        return 0;
     case ARGP_KEY_ARG:
         if (o->n_words == 2) argp_error(state, "two traces, not also \"%s\"", argument);
         o->words[o->n_words++] = argument;
@@ -240,8 +237,7 @@ int sinkproof_cmd_compare(int argc, char **argv) {
     sinkproof_error error;
     sinkproof_comparison comparison;
     json_t *baseline = NULL;
-    argp_err_exit_status = SINKPROOF_USAGE;
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    sinkproof_parse_line(&parser, argc, argv, &o);
     if (o.baseline != NULL && (baseline = read_baseline(o.baseline, &error)) == NULL)
         return sinkproof_bad_input("compare", &error);
     if (!sinkproof_compare_traces(o.words[0], o.words[1], &comparison, &error)) {
