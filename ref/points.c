@@ -22,25 +22,30 @@ const char *sinkproof_point_what(sinkproof_point point) {
     return point_texts[point].what;
 }
 
+#define AT(id) SINKPROOF_AT_##id
+static const struct norm_row {
+    sinkproof_point result, before_weight;
+} norm_rows[] = {{AT(A1), AT(A1_NORM)}, {AT(M1), AT(M1_NORM)}, {AT(F1), AT(F1_NORM)}};
+enum { NORMS = sizeof norm_rows / sizeof norm_rows[0] };
+
 sinkproof_point sinkproof_point_before_weight(sinkproof_point norm) {
-    return norm == SINKPROOF_AT_A1   ? SINKPROOF_AT_A1_NORM
-           : norm == SINKPROOF_AT_M1 ? SINKPROOF_AT_M1_NORM
-                                     : SINKPROOF_AT_F1_NORM;
+    size_t row = 0;
+    while (row + 1 < NORMS && norm_rows[row].result != norm) row++;
+    return norm_rows[row].before_weight;
 }
 
 static const struct product_row {
     sinkproof_point result;
     sinkproof_product_points at;
 } product_rows[] = {
-#define AT(id) SINKPROOF_AT_##id
     {AT(A2), {AT(A2_IN), AT(A2_TERM), AT(A2_ACC), AT(A2_PRODUCT)}},
     {AT(A12), {AT(A12_IN), AT(A12_TERM), AT(A12_ACC), AT(A12_PRODUCT)}},
     {AT(M2), {AT(M2_IN), AT(M2_TERM), AT(M2_ACC), AT(M2_PRODUCT)}},
     {AT(M5), {AT(M5_IN), AT(M5_TERM), AT(M5_ACC), AT(M5)}},
     {AT(M9), {AT(M9_IN), AT(M9_TERM), AT(M9_ACC), AT(M9)}},
     {AT(F2), {AT(F2_IN), AT(F2_TERM), AT(F2_ACC), AT(F2)}},
-#undef AT
 };
+#undef AT
 enum { PRODUCTS = sizeof product_rows / sizeof product_rows[0] };
 
 sinkproof_product_points sinkproof_points_of_product(sinkproof_point result) {
@@ -115,6 +120,13 @@ bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t layer) {
     return layer < (rows[point].layered ? config->n_layers : 1);
+}
+
+bool sinkproof_trace_point_is_norm(sinkproof_trace_point point) {
+    bool is = false;
+    for (size_t row = 0; row < NORMS; row++)
+        is = is || rows[point].rounding == (int)norm_rows[row].result;
+    return is;
 }
 
 bool sinkproof_trace_point_is_stream(sinkproof_trace_point point) {

@@ -175,6 +175,9 @@ bool sinkproof_trace_point_is_index(sinkproof_trace_point point);    // whole nu
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t layer);
 
+// Whether it is a norm's result: one that may be rounded before its weight, too.
+bool sinkproof_trace_point_is_norm(sinkproof_trace_point point);
+
 // What it is to the model: a sum of the residual stream, or what meets a weight, a key or a value.
 bool sinkproof_trace_point_is_stream(sinkproof_trace_point point);
 bool sinkproof_trace_point_is_operand(sinkproof_trace_point point);

@@ -33,23 +33,20 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
+static const sinkproof_text_option texts[] = {{KEY_TOKENS, offsetof(options, tokens)},
+                                              {KEY_HTML, offsetof(options, html)},
+                                              {'j', offsetof(options, json)},
+                                              {0, 0}};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
     switch (key) {
     case 'p':
         o->policies = argument;
         return 0;
-    case KEY_TOKENS:
-        o->tokens = argument;
-        return 0;
     case KEY_NO_BUDGET:
         o->no_budget = true;
-        return 0;
-    case KEY_HTML:
-        o->html = argument;
-        return 0;
-    case 'j':
-        o->json = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);
@@ -146,8 +143,7 @@ int sinkproof_cmd_audit(int argc, char **argv) {
     size_t n_policies;
     sinkproof_error error;
     sinkproof_model *model;
-    argp_err_exit_status = SINKPROOF_USAGE;
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    sinkproof_parse_line(&parser, argc, argv, &o);
     if (!parse_policies(o.policies, policies, &n_policies, &error)) {
         fprintf(stderr, "sinkproof audit: %s\n", error.text);
         return SINKPROOF_USAGE;

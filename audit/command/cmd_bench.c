@@ -269,8 +269,7 @@ int sinkproof_cmd_bench(int argc, char **argv) {
     sinkproof_bench *b = &in.bench;
     b->progress = show;
     sinkproof_error error;
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&argp, argc, argv, &in);
     fill_defaults(&in);
     if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return refuse_usage(&error);
     b->table = sinkproof_isa_choose(in.isa, &error);

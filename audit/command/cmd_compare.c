@@ -5,6 +5,7 @@
 // the truth, and whether they are further apart than they were.
 #include "audit/command/command.h"
 #include "audit/compare/compare.h"
+#include "audit/trace/trace_points.h"
 #include "ref/model/bytes.h"
 
 #include <argp.h>
@@ -32,18 +33,15 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
+static const sinkproof_text_option texts[] = {{KEY_BASELINE, offsetof(options, baseline)},
+                                              {KEY_MODEL, offsetof(options, model)},
+                                              {'j', offsetof(options, json)},
+                                              {0, 0}};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
     switch (key) {
-    case KEY_BASELINE:
-        o->baseline = argument;
-        return 0;
-    case KEY_MODEL:
-        o->model = argument;
-        return 0;
-    case 'j':
-        o->json = argument;
-        return 0;
     case ARGP_KEY_ARG:
         if (o->n_words == 2) argp_error(state, "two traces, not also \"%s\"", argument);
         o->words[o->n_words++] = argument;
@@ -92,11 +90,9 @@ static void print_point(const sinkproof_difference *d, bool truth) {
 }
 
 static void print_first(const sinkproof_difference *d) {
-    size_t index[SINKPROOF_MAX_RANK], at = d->first;
-    for (size_t k = d->rank; k-- > 0; at /= d->shape[k]) index[k] = at % d->shape[k];
-    printf("\nFirst difference: %s at (", d->name);
-    for (size_t k = 0; k < d->rank; k++) printf("%s%zu", k > 0 ? ", " : "", index[k]);
-    printf(")\n  A  %-24a %.9g\n  B  %-24a %.9g\n", d->a, d->a, d->b, d->b);
+    printf("\nFirst difference: %s at (%s)\n", d->name,
+           sinkproof_trace_index_text(d->rank, d->shape, d->first).text);
+    printf("  A  %-24a %.9g\n  B  %-24a %.9g\n", d->a, d->a, d->b, d->b);
 }
 
 static const sinkproof_difference *first_of(const sinkproof_comparison *c) {
@@ -241,8 +237,7 @@ int sinkproof_cmd_compare(int argc, char **argv) {
     sinkproof_error error;
     sinkproof_comparison comparison;
     json_t *baseline = NULL;
-    argp_err_exit_status = SINKPROOF_USAGE;
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    sinkproof_parse_line(&parser, argc, argv, &o);
     if (o.baseline != NULL && (baseline = read_baseline(o.baseline, &error)) == NULL)
         return sinkproof_bad_input("compare", &error);
     if (!sinkproof_compare_traces(o.words[0], o.words[1], &comparison, &error)) {

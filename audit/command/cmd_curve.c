@@ -365,8 +365,7 @@ int sinkproof_cmd_curve(int argc, char **argv) {
         "Without an ID, list the equations that have a curve.";
     const struct argp argp = {options, parse, "[ID]", document, NULL, NULL, NULL};
     arguments in = {NULL, NULL};
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&argp, argc, argv, &in);
     for (size_t c = 0; c < CURVES; c++) {
         if (in.id == NULL) printf("%-20s %s\n", curves[c].id, curves[c].what);
         if (in.id == NULL || strcmp(in.id, curves[c].id) != 0) continue;

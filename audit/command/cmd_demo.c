@@ -217,8 +217,7 @@ static bool show_bugs(tour *t, sinkproof_error *error) {
 }
 
 int sinkproof_cmd_demo(int argc, char **argv) {
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&parser, argc, argv, 0, NULL, NULL) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&parser, argc, argv, NULL);
     sinkproof_error error = {{0}};
     sinkproof_model *model = NULL;
     if (!sinkproof_model_open("synthetic:tiny", &model, &error))

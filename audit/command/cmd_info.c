@@ -431,8 +431,7 @@ int sinkproof_cmd_info(int argc, char **argv) {
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
                               NULL,    NULL};
     arguments in = {NULL, NULL, NULL, false};
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&argp, argc, argv, &in);
     if (in.policy != NULL) return print_policy(in.policy);
     if (in.cpu) return sinkproof_info_cpu(in.json);
     sinkproof_error error;

@@ -106,23 +106,17 @@ static double parse_rate(struct argp_state *state, const char *text) {
     return rate;
 }
 
-// The text that an option of a plug-in gives, or NULL.
-static const char **text_of(options *o, int key) {
-    switch (key) {
-    case PLUGIN:
-        return &o->plugin.path;
-    case STAGES:
-        return &o->plugin.stages;
-    case CASE:
-        return &o->plugin.only;
-    case EMIT:
-        return &o->plugin.emit;
-    case COLLECT:
-        return &o->plugin.collect;
-    default:
-        return NULL;
-    }
-}
+static const sinkproof_text_option texts[] = {{'p', offsetof(options, policy)},
+                                              {'j', offsetof(options, json)},
+                                              {HTML, offsetof(options, html)},
+                                              {BISECT, offsetof(options, bisect)},
+                                              {TOKENS, offsetof(options, tokens)},
+                                              {PLUGIN, offsetof(options, plugin.path)},
+                                              {STAGES, offsetof(options, plugin.stages)},
+                                              {CASE, offsetof(options, plugin.only)},
+                                              {EMIT, offsetof(options, plugin.emit)},
+                                              {COLLECT, offsetof(options, plugin.collect)},
+                                              {0, 0}};
 
 static bool is_plugin(const options *o) {
     return o->plugin.path != NULL || o->plugin.emit != NULL || o->plugin.collect != NULL;
@@ -159,23 +153,11 @@ static void check_words(struct argp_state *state, const options *o) {
 static error_t parse(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     bool *flag = flag_of(o, key);
-    const char **text = text_of(o, key);
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
     if (flag != NULL)
         *flag = true;
-    else if (text != NULL)
-        *text = argument;
     else if (key == SECONDS || key == SEED)
         parse_number(state, o, key, argument);
-    else if (key == 'p')
-        o->policy = argument;
-    else if (key == 'j')
-        o->json = argument;
-    else if (key == HTML)
-        o->html = argument;
-    else if (key == BISECT)
-        o->bisect = argument;
-    else if (key == TOKENS)
-        o->tokens = argument;
     else if (key == RATE)
         o->rate = parse_rate(state, argument);
     else if (key == ARGP_KEY_ARG && o->model == NULL)
@@ -363,8 +345,7 @@ int sinkproof_cmd_judge(int argc, char **argv) {
     options o = {.policy = "auto", .rate = 1e-9, .plugin = {.seconds = 30, .seed = 1}};
     o.traces = calloc((size_t)argc, sizeof *o.traces);
     if (o.traces == NULL) abort();
-    argp_err_exit_status = SINKPROOF_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    sinkproof_parse_line(&argp, argc, argv, &o);
     keep_memory();
     int code = is_plugin(&o) ? judge_plugin(&o) : judge_all(&o);
     free(o.traces);

@@ -132,34 +132,16 @@ static void check_options(const options *o, struct argp_state *state) {
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
-// Where the text of an option is kept as it was given, or NULL.
-static const char **text_option(options *o, int key) {
-    switch (key) {
-    case KEY_TOKENS:
-        return &o->tokens;
-    case KEY_ENGINE:
-        return &o->engine;
-    case KEY_POLICY:
-        return &o->policy;
-    case KEY_TRACE:
-        return &o->trace;
-    case KEY_POINTS:
-        return &o->points;
-    case KEY_JSON:
-        return &o->json;
-    case KEY_PACKED:
-        return &o->packed;
-    default:
-        return NULL;
-    }
-}
+static const sinkproof_text_option texts[] = {
+    {KEY_TOKENS, offsetof(options, tokens)}, {KEY_ENGINE, offsetof(options, engine)},
+    {KEY_POLICY, offsetof(options, policy)}, {KEY_TRACE, offsetof(options, trace)},
+    {KEY_POINTS, offsetof(options, points)}, {KEY_JSON, offsetof(options, json)},
+    {KEY_PACKED, offsetof(options, packed)}, {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    const char **text = text_option(o, key);
-    if (text != NULL)
-        *text = argument;
-    else if (key == KEY_CHUNK)
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (key == KEY_CHUNK)
         o->chunk = parse_count(state, "chunk", argument, MAX_CHUNK);
     else if (key == KEY_GENERATE)
         o->generate = parse_count(state, "generate", argument, MAX_CHUNK);
@@ -451,8 +433,7 @@ static bool execute(run *r, sinkproof_error *error) {
 int sinkproof_cmd_run(int argc, char **argv) {
     options o = {.engine = sinkproof_runner_names()[0]};
     sinkproof_runner_list whole;
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {{0}};
     run r = {.o = &o};
     if (o.policy == NULL) o.policy = sinkproof_runner_policy(o.engine);

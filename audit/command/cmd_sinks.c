@@ -109,8 +109,7 @@ int sinkproof_cmd_sinks(int argc, char **argv) {
     const struct argp argp = {options, parse, "", document, NULL, NULL, NULL};
     arguments in = {.seed = 1};
     sinkproof_error error = {{0}};
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&argp, argc, argv, &in);
     bool print = in.json == NULL || strcmp(in.json, "-") != 0;
     json_t *results = json_array();
     size_t broken = 0;

@@ -157,7 +157,6 @@ int sinkproof_cmd_synth(int argc, char **argv) {
     const struct argp argp = {options, parse, "MODEL", document, NULL, NULL, NULL};
     arguments in = {0};
     sinkproof_error error;
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &in) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&argp, argc, argv, &in);
     return write_model(&in, &error) ? SINKPROOF_HOLDS : sinkproof_bad_input("synth", &error);
 }

@@ -30,25 +30,16 @@ static const struct argp_option option_table[] = {
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
+static const sinkproof_text_option texts[] = {
+    {KEY_TOKENS, offsetof(options, tokens)}, {KEY_LOCAL, offsetof(options, local)},
+    {KEY_ROUTE, offsetof(options, route)},   {KEY_TRACE, offsetof(options, trace)},
+    {KEY_JSON, offsetof(options, json)},     {0, 0}};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
     char *end;
     switch (key) {
-    case KEY_TOKENS:
-        o->tokens = argument;
-        return 0;
-    case KEY_LOCAL:
-        o->local = argument;
-        return 0;
-    case KEY_ROUTE:
-        o->route = argument;
-        return 0;
-    case KEY_TRACE:
-        o->trace = argument;
-        return 0;
-    case KEY_JSON:
-        o->json = argument;
-        return 0;
     case KEY_BITS:
         o->bits = strtol(argument, &end, 10);
         if (end == argument || *end != '\0' || o->bits < 32 || o->bits > 1 << 20)
@@ -95,7 +86,7 @@ static void print_points(const truth_study *study) {
     for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->elements == 0) continue;
-        char radius[32], relative[32], where[96];
+        char radius[32], relative[32], where[TRUTH_PLACE];
         power_of_two(radius, s->radius_log2);
         power_of_two(relative, s->relative_log2);
         sinkproof_study_where(study, point, s->relative_layer, s->relative_at, where);
@@ -112,7 +103,7 @@ static void print_distances(const truth_study *study) {
     for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->compared == 0) continue;
-        char radius[32], where[96];
+        char radius[32], where[TRUTH_PLACE];
         power_of_two(radius, s->radius_log2);
         sinkproof_study_where(study, point, s->ulp_layer, s->ulp_at, where);
         printf("%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",
@@ -334,8 +325,7 @@ static __attribute__((noreturn)) void out_of_memory(void) {
 int sinkproof_cmd_truth(int argc, char **argv) {
     flint_set_abort(out_of_memory);
     options o = {.bits = 256};
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(&parser, argc, argv, 0, NULL, &o) != 0) return SINKPROOF_USAGE;
+    sinkproof_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {""};
     sinkproof_model *model = NULL;
     sinkproof_trace *trace = NULL;

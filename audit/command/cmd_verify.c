@@ -438,10 +438,8 @@ int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
     options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
     o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
     if (o.ids == NULL) abort();
-    argp_err_exit_status = SINKPROOF_USAGE;
-    int code = SINKPROOF_USAGE;
-    if (argp_parse(&parser, argc, argv, 0, NULL, &o) == 0)
-        code = o.list ? list_statements() : check_statements(&o, plant);
+    sinkproof_parse_line(&parser, argc, argv, &o);
+    int code = o.list ? list_statements() : check_statements(&o, plant);
     free(o.ids);
     return code;
 }

@@ -7,6 +7,7 @@
 #include "ref/model/bytes.h"
 #include "ref/splitmix.h"
 
+#include <argp.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -15,6 +16,19 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+
+void sinkproof_parse_line(const struct argp *parser, int argc, char **argv, void *options) {
+    argp_err_exit_status = SINKPROOF_USAGE;
+    if (argp_parse(parser, argc, argv, 0, NULL, options) != 0) exit(SINKPROOF_USAGE);
+}
+
+bool sinkproof_keep_text(const sinkproof_text_option *list, void *options, int key,
+                         const char *argument) {
+    while (list->key != 0 && list->key != key) list++;
+    if (list->key == 0) return false;
+    *(const char **)(void *)((char *)options + list->offset) = argument;
+    return true;
+}
 
 int sinkproof_bad_input(const char *command, const sinkproof_error *error) {
     fprintf(stderr, "sinkproof %s: %s\n", command, error->text);

@@ -40,6 +40,21 @@ int sinkproof_cmd_curve(int argc, char **argv);
 int sinkproof_cmd_sinks(int argc, char **argv);
 int sinkproof_cmd_bench(int argc, char **argv);
 
+// The command line into `options`, by its parser; a wrong one ends the program with
+// SINKPROOF_USAGE.
+struct argp;
+void sinkproof_parse_line(const struct argp *parser, int argc, char **argv, void *options);
+
+// An option whose argument is kept as it stands: its key, and where it is kept in the options. A
+// list ends with key 0.
+typedef struct sinkproof_text_option {
+    int key;
+    size_t offset; // of a const char *
+} sinkproof_text_option;
+// Whether the key is in the list; the argument is kept then.
+bool sinkproof_keep_text(const sinkproof_text_option *list, void *options, int key,
+                         const char *argument);
+
 // Prints "sinkproof COMMAND: SENTENCE" on stderr and returns SINKPROOF_BAD_INPUT.
 int sinkproof_bad_input(const char *command, const sinkproof_error *error);
 

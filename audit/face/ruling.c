@@ -8,6 +8,7 @@
 #include "audit/judge/judge_candidates.h"
 #include "audit/judge/judge_cause.h"
 #include "audit/judge/judge_report.h"
+#include "audit/trace/trace_points.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -295,10 +296,6 @@ size_t sinkproof_ruling_count(const sinkproof_ruling *ruling) {
 
 // ---- findings --------------------------------------------------------------------------------
 
-static double relative(double square, const sinkproof_point_report *r) {
-    return r->errors.truth > 0 ? sqrt(square / r->errors.truth) : NAN;
-}
-
 static sinkproof_finding finding_of(const sinkproof_point_report *r) {
     sinkproof_finding f = {.name = r->name,
                            .layer = r->layer,
@@ -323,14 +320,11 @@ static sinkproof_finding finding_of(const sinkproof_point_report *r) {
                            .drift_limit = r->drift.limit,
                            .spread = r->drift.spread.mean,
                            .spread_limit = r->drift.spread.limit,
-                           .error = relative(r->errors.error, r),
-                           .local = relative(r->errors.local, r),
-                           .inherited = relative(r->errors.inherited, r)};
-    size_t at = r->worst_at;
-    for (size_t d = r->rank; d-- > 0; at /= r->shape[d]) {
-        f.shape[d] = r->shape[d];
-        f.worst_index[d] = at % r->shape[d];
-    }
+                           .error = sinkproof_relative(r->errors.error, r),
+                           .local = sinkproof_relative(r->errors.local, r),
+                           .inherited = sinkproof_relative(r->errors.inherited, r)};
+    sinkproof_trace_index(r->rank, r->shape, r->worst_at, f.worst_index);
+    memcpy(f.shape, r->shape, r->rank * sizeof *f.shape);
     return f;
 }
 

@@ -60,29 +60,34 @@ static void embed_token(sinkproof_part *part, size_t i, void *of) {
 
 typedef struct norm_work {
     sinkproof_trace_point point;
+    size_t rows, d; // of a token, and numbers of a row
     const double *scale_d;
     const sinkproof_honest *x_nd;
     sinkproof_honest *y_nd;
 } norm_work;
 
-static void norm_token(sinkproof_part *part, size_t i, void *of) {
-    const norm_work *w = of;
+static void norm_row(sinkproof_part *part, const norm_work *w, size_t row) {
     const sinkproof_judge_pass *pass = part->pass;
-    size_t d = pass->config->hidden;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
+    size_t d = w->d;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * w->rows * d);
     sinkproof_point at;
-    sinkproof_honest *y_d = &w->y_nd[i * d];
+    sinkproof_honest *y_d = &w->y_nd[row * d];
     sinkproof_honest *x_d = sinkproof_part_allocate(part, d, sizeof *x_d);
     double common;
     if (x_d == NULL) return;
-    memcpy(x_d, &w->x_nd[i * d], d * sizeof *x_d);
-    double eps = sinkproof_meant_norm(pass, &s, x_d);
+    memcpy(x_d, &w->x_nd[row * d], d * sizeof *x_d);
+    double eps = sinkproof_meant_norm(pass, &s, d, x_d);
     sinkproof_trace_rounding(w->point, &at);
     sinkproof_honest_rmsnorm(&s, at, &(sinkproof_norm){d, w->scale_d, eps}, x_d, y_d, &common);
     free(x_d);
     const sinkproof_piece piece = {
-        .point = w->point, .offset = i * d, .count = d, .token = i, .common = common};
+        .point = w->point, .offset = row * d, .count = d, .token = row / w->rows, .common = common};
     sinkproof_compare(part, &piece, y_d);
+}
+
+static void norm_token(sinkproof_part *part, size_t i, void *of) {
+    const norm_work *w = of;
+    for (size_t row = i * w->rows; row < (i + 1) * w->rows; row++) norm_row(part, w, row);
 }
 
 bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
@@ -90,7 +95,8 @@ bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_tr
                           sinkproof_honest *y_nd) {
     if (sinkproof_need_not(pass, point, layer, y_nd)) return true;
     double *scale_d = sinkproof_decoded(scale);
-    norm_work w = {point, scale_d, x_nd, y_nd};
+    size_t shape[3], rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
+    norm_work w = {point, rank > 2 ? shape[1] : 1, scale->cols, scale_d, x_nd, y_nd};
     bool fine = scale_d != NULL && sinkproof_each_token(pass, layer, NORMS, norm_token, &w);
     free(scale_d);
     return fine;
@@ -488,13 +494,4 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
     free(judgement->open);
     free(judgement->chosen);
     *judgement = (sinkproof_judgement){0};
-}
-
-double sinkproof_judgement_misfit(const sinkproof_judgement *j) {
-    double misfit = 0;
-    for (size_t i = 0; i < j->n_reports; i++) {
-        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_BUG ? 1e6 : 0;
-        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_SUSPICIOUS ? 1 : 0;
-    }
-    return misfit;
 }

@@ -64,6 +64,9 @@ typedef struct sinkproof_point_report {
     sinkproof_errors errors; // end to end, when asked for
 } sinkproof_point_report;
 
+// One of its errors over the truth, as norms; NAN where that is 0 or was not asked for.
+double sinkproof_relative(double square, const sinkproof_point_report *report);
+
 typedef struct sinkproof_judgement {
     sinkproof_policy policy;
     double rate; // false alarms per tensor, as asked

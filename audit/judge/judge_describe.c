@@ -69,11 +69,11 @@ static bool describe_weight(const sinkproof_judge_pass *pass, const sinkproof_po
     return true;
 }
 
-// A1, M1, F1: the element and its row's mean square.
+// A norm: the element and its row's mean square.
 static void describe_norm(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
                           char *out, size_t size) {
     sinkproof_input in[SINKPROOF_MAX_INPUTS];
-    size_t last = r->shape[1], row = r->worst_at / last;
+    size_t last = r->shape[r->rank - 1], row = r->worst_at / last;
     double square = 0;
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     for (size_t d = 0; d < last; d++) {
@@ -111,12 +111,11 @@ static void describe_sum(const sinkproof_judge_pass *pass, const sinkproof_point
 bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *r) {
     char *out = r->worst_inputs;
     size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
-    switch (r->point) {
-    case SINKPROOF_TRACE_A1:
-    case SINKPROOF_TRACE_M1:
-    case SINKPROOF_TRACE_F1:
+    if (sinkproof_trace_point_is_norm(r->point)) {
         describe_norm(pass, r, out, size);
         return true;
+    }
+    switch (r->point) {
     case SINKPROOF_TRACE_A4_Q:
     case SINKPROOF_TRACE_A4_K:
         describe_pair(pass, r, out, size);

@@ -113,8 +113,8 @@ bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point 
 
 // ---- operations as they are meant (judge_meaning.c)
 
-// The norm's epsilon for the row x_d, which may be changed.
-double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+// The norm's epsilon for the row x_d of d numbers, which may be changed.
+double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s, size_t d,
                             sinkproof_honest *x_d);
 // scaled: the concentration is in the table.
 void sinkproof_meant_table(const sinkproof_judge_pass *pass, const sinkproof_turning *turning,
@@ -155,7 +155,7 @@ size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t 
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix); // a whole vector [1, cols], or NULL
 
-// y_nd = norm of x_nd (A1, M1, F1), compared.
+// y_nd = norm of x_nd (A1, M1, F1), compared. Each row that the scale is as long as has its own.
 bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
                           const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
                           sinkproof_honest *y_nd);

@@ -54,9 +54,8 @@ static sinkproof_honest inverse(sinkproof_honest x) {
 
 // ---- norms
 
-double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s, size_t d,
                             sinkproof_honest *x_d) {
-    size_t d = pass->config->hidden;
     double eps = pass->config->rms_eps, mean = 0, size = 0, square = 0;
     for (size_t i = 0; pass->meaning->centred && i < d; i++)
         mean += x_d[i].mid / (double)d, size += fabs(x_d[i].mid) / (double)d;

@@ -5,6 +5,8 @@
 // are exact quotients, medians and errors against the truth are estimated.
 #include "audit/judge/judge_report.h"
 
+#include "audit/trace/trace_points.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -85,10 +87,7 @@ static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
 
 // "(3, 1, 17)"
 static void print_index(FILE *out, const sinkproof_point_report *r) {
-    size_t index[SINKPROOF_MAX_RANK], at = r->worst_at;
-    for (size_t d = r->rank; d-- > 0;) index[d] = at % r->shape[d], at /= r->shape[d];
-    for (size_t d = 0; d < r->rank; d++) fprintf(out, "%s%zu", d == 0 ? "(" : ", ", index[d]);
-    fprintf(out, ")");
+    fprintf(out, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
 // The worst element that is no number: how many there are, where the first is, and its set.
@@ -197,8 +196,8 @@ static void print_fitting(FILE *out, const sinkproof_judgement *j, bool all) {
     }
 }
 
-static double relative(double square, const sinkproof_point_report *r) {
-    return sqrt(square / r->errors.truth);
+double sinkproof_relative(double square, const sinkproof_point_report *r) {
+    return r->errors.truth > 0 ? sqrt(square / r->errors.truth) : NAN;
 }
 
 // The last traced point against the truth, and the operation that adds most.
@@ -209,21 +208,23 @@ static void print_inherited(FILE *out, const sinkproof_judgement *j) {
         if (!(r->errors.truth > 0) || !isfinite(r->errors.error)) continue;
         last = r;
         if (r->bridged) continue;
-        if (most == NULL || relative(r->errors.local, r) > relative(most->errors.local, most))
+        if (most == NULL ||
+            sinkproof_relative(r->errors.local, r) > sinkproof_relative(most->errors.local, most))
             most = r;
     }
     if (last == NULL) return;
     fprintf(out,
             "\nAgainst the truth end to end, relative in the 2-norm (estimated in binary64):\n");
-    fprintf(out, "%s is off by %.3g; ", last->name, relative(last->errors.error, last));
+    fprintf(out, "%s is off by %.3g; ", last->name, sinkproof_relative(last->errors.error, last));
     if (last->bridged)
         fprintf(out, "where that arose is not told: its inputs are not traced.\n");
     else
         fprintf(out, "%.3g arose in this operation, %.3g is inherited from its inputs.\n",
-                relative(last->errors.local, last), relative(last->errors.inherited, last));
+                sinkproof_relative(last->errors.local, last),
+                sinkproof_relative(last->errors.inherited, last));
     if (most != NULL)
         fprintf(out, "Of the operations whose inputs are traced %s adds most: %.3g.\n", most->name,
-                relative(most->errors.local, most));
+                sinkproof_relative(most->errors.local, most));
 }
 
 void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
@@ -275,9 +276,10 @@ static void add_counts(json_t *o, const sinkproof_point_report *r) {
 
 static void add_worst(json_t *o, const sinkproof_point_report *r) {
     json_t *index = json_array();
-    size_t at = r->worst_at;
-    for (size_t d = r->rank; d-- > 0; at /= r->shape[d])
-        json_array_insert_new(index, 0, json_integer((json_int_t)(at % r->shape[d])));
+    size_t index_d[SINKPROOF_MAX_RANK];
+    sinkproof_trace_index(r->rank, r->shape, r->worst_at, index_d);
+    for (size_t d = 0; d < r->rank; d++)
+        json_array_append_new(index, json_integer((json_int_t)index_d[d]));
     json_object_set_new(o, "excess_ulp", number(r->excess_ulp));
     json_object_set_new(o, "worst_index", index);
     json_object_set_new(o, "engine", hex(r->worst_value));
@@ -317,9 +319,9 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "power_single_or_more",
                         json_boolean(r->power_single >= SINKPROOF_HISTOGRAM_TOP));
     if (r->errors.truth > 0) {
-        json_object_set_new(o, "error", number(relative(r->errors.error, r)));
-        json_object_set_new(o, "inherited", number(relative(r->errors.inherited, r)));
-        json_object_set_new(o, "local", number(relative(r->errors.local, r)));
+        json_object_set_new(o, "error", number(sinkproof_relative(r->errors.error, r)));
+        json_object_set_new(o, "inherited", number(sinkproof_relative(r->errors.inherited, r)));
+        json_object_set_new(o, "local", number(sinkproof_relative(r->errors.local, r)));
     }
     return o;
 }

@@ -379,3 +379,12 @@ bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,
     token_work w = {work, of, each};
     return sinkproof_in_parts(pass, layer, (pass->n + each - 1) / each, do_tokens, &w);
 }
+
+double sinkproof_judgement_misfit(const sinkproof_judgement *j) {
+    double misfit = 0;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_BUG ? 1e6 : 0;
+        misfit += j->reports[i].verdict == SINKPROOF_VERDICT_SUSPICIOUS ? 1 : 0;
+    }
+    return misfit;
+}

@@ -70,16 +70,12 @@ static sinkproof_trace *trace_of(const sinkproof_model *model, const sinkproof_c
 // ---- words
 
 static void name_element(const sinkproof_point_report *r, char *text, size_t size) {
-    size_t index[SINKPROOF_MAX_RANK], at = r->worst_at;
-    for (size_t d = r->rank; d-- > 0; at /= r->shape[d]) index[d] = at % r->shape[d];
-    int used = snprintf(text, size, "%s[", sinkproof_trace_point_name(r->point));
-    for (size_t d = 0; d < r->rank && used > 0 && (size_t)used < size; d++)
-        used += snprintf(text + used, size - (size_t)used, "%s%zu", d > 0 ? ", " : "", index[d]);
-    if (used > 0 && (size_t)used < size) snprintf(text + used, size - (size_t)used, "]");
+    snprintf(text, size, "%s[%s]", sinkproof_trace_point_name(r->point),
+             sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
 static void say_outside(const sinkproof_point_report *r, char *why, size_t size) {
-    char element[96];
+    char element[16 + sizeof(sinkproof_index_text)];
     name_element(r, element, sizeof element);
     const sinkproof_honest *set = &r->worst_set;
     int used = isnan(r->worst_value) ? snprintf(why, size, "%s is NaN, ", element)

@@ -175,9 +175,12 @@ static bool run(const sinkproof_model *model, const sinkproof_policy *policy, si
     return good;
 }
 
+double sinkproof_precision_error(const sinkproof_precision_point *point) {
+    return point->truth > 0 ? sqrt(point->error / point->truth) : NAN;
+}
+
 static double relative(const beside *b, sinkproof_trace_point point) {
-    const sinkproof_precision_point *p = &b->points[slot_of(b->real, point, 0)];
-    return p->truth > 0 ? sqrt(p->error / p->truth) : NAN;
+    return sinkproof_precision_error(&b->points[slot_of(b->real, point, 0)]);
 }
 
 // ---- all runs --------------------------------------------------------------------------------

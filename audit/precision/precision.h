@@ -24,6 +24,9 @@ typedef struct sinkproof_precision_point {
     double largest;      // |value| of the real model, at most
 } sinkproof_precision_point;
 
+// The error over the truth, as norms; NAN where that is 0.
+double sinkproof_precision_error(const sinkproof_precision_point *point);
+
 // One rounding alone, all else over the reals.
 typedef struct sinkproof_precision_part {
     char name[48];    // "A13", or "weights" for what is no rounding point

@@ -10,10 +10,6 @@
 
 #include <math.h>
 
-static double relative(const sinkproof_precision_point *p) {
-    return p->truth > 0 ? sqrt(p->error / p->truth) : NAN;
-}
-
 static void cell(FILE *page, const char *format, double value) {
     char text[64] = "";
     if (isfinite(value)) snprintf(text, sizeof text, format, value);
@@ -68,7 +64,7 @@ static const sinkproof_precision_point *point_at(const sinkproof_precision *r, i
 // A decade of error is a shade: from 1e-9 on.
 static void write_cell(FILE *page, const sinkproof_precision *r,
                        const sinkproof_precision_point *p) {
-    double error = p != NULL ? relative(p) : NAN;
+    double error = p != NULL ? sinkproof_precision_error(p) : NAN;
     if (!isfinite(error)) {
         fputs("<td></td>", page);
         return;

@@ -9,10 +9,6 @@
 
 // ---- text ------------------------------------------------------------------------------------
 
-static double relative(const sinkproof_precision_point *p) {
-    return p->truth > 0 ? sqrt(p->error / p->truth) : NAN;
-}
-
 static void print_policies(FILE *out, const sinkproof_precision_study *study) {
     fprintf(out, "%-34s %10s %10s %12s %14s\n", "policy", "error, F1", "error, F2", "experts flip",
             "KiB a token");
@@ -37,14 +33,17 @@ static void print_points(FILE *out, const sinkproof_precision *r) {
             if ((int)p->point != point || sinkproof_trace_point_is_index(p->point)) continue;
             if (first == NULL) first = p;
             // The first NaN stands for all: it is larger than every number, and nothing than it.
-            if (most == NULL || !(isnan(relative(most)) || relative(p) <= relative(most))) most = p;
+            if (most == NULL || !(isnan(sinkproof_precision_error(most)) ||
+                                  sinkproof_precision_error(p) <= sinkproof_precision_error(most)))
+                most = p;
             last = p;
             headroom = fmin(headroom, sinkproof_precision_headroom(&r->policy, p));
         }
         if (first == NULL) continue;
         fprintf(out, "%-8s %12.3g %12.3g %12.3g %8zu ",
-                sinkproof_trace_point_name((sinkproof_trace_point)point), relative(first),
-                relative(last), relative(most), most->layer);
+                sinkproof_trace_point_name((sinkproof_trace_point)point),
+                sinkproof_precision_error(first), sinkproof_precision_error(last),
+                sinkproof_precision_error(most), most->layer);
         if (isfinite(headroom))
             fprintf(out, "%16.1f\n", headroom);
         else
@@ -145,7 +144,7 @@ static json_t *points_json(const sinkproof_precision *r) {
         json_t *o = json_object();
         json_object_set_new(o, "point", json_string(sinkproof_trace_point_name(p->point)));
         json_object_set_new(o, "layer", count(p->layer));
-        json_object_set_new(o, "error", number(relative(p)));
+        json_object_set_new(o, "error", number(sinkproof_precision_error(p)));
         json_object_set_new(o, "largest", number(p->largest));
         json_object_set_new(o, "headroom_bits",
                             number(sinkproof_precision_headroom(&r->policy, p)));

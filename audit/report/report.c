@@ -6,6 +6,7 @@
 
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
+#include "audit/trace/trace_points.h"
 #include "audit/version.h"
 #include "ref/model/bytes.h"
 
@@ -38,10 +39,7 @@ static const char *class_of(sinkproof_verdict verdict) {
 }
 
 static void say_index(FILE *page, const sinkproof_point_report *r) {
-    size_t index[SINKPROOF_MAX_RANK], at = r->worst_at;
-    for (size_t d = r->rank; d-- > 0; at /= r->shape[d]) index[d] = at % r->shape[d];
-    for (size_t d = 0; d < r->rank; d++) fprintf(page, "%s%zu", d == 0 ? "(" : ", ", index[d]);
-    fputs(")", page);
+    fprintf(page, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
 static void write_sentence(const part *p) {
@@ -100,7 +98,7 @@ static void cell_of_drift(FILE *page, const sinkproof_point_report *r) {
 }
 
 static void cell_of_local(FILE *page, const sinkproof_point_report *r) {
-    double local = r->errors.truth > 0 ? sqrt(r->errors.local / r->errors.truth) : NAN;
+    double local = sinkproof_relative(r->errors.local, r);
     if (isfinite(local))
         fprintf(page, "%.0e", local);
     else
@@ -240,10 +238,9 @@ static bool write_growth(const part *p) {
         sinkproof_chart_place *place = &places[n];
         if (!(r->errors.truth > 0) || !place_of(r, p->j->n_layers, &place->at)) continue;
         snprintf(place->name, sizeof place->name, "%s", r->name);
-        double truth = r->errors.truth;
-        place->value[0] = sqrt(r->errors.error / truth);
-        place->value[1] = r->bridged ? NAN : sqrt(r->errors.local / truth);
-        place->value[2] = r->bridged ? NAN : sqrt(r->errors.inherited / truth);
+        place->value[0] = sinkproof_relative(r->errors.error, r);
+        place->value[1] = r->bridged ? NAN : sinkproof_relative(r->errors.local, r);
+        place->value[2] = r->bridged ? NAN : sinkproof_relative(r->errors.inherited, r);
         n++;
     }
     fputs("<h2>Growth along the residual stream</h2>\n<figure>", p->page);

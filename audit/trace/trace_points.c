@@ -36,6 +36,20 @@ void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name)
         snprintf(name, SINKPROOF_TRACE_NAME, "%s", sinkproof_trace_point_name(point));
 }
 
+void sinkproof_trace_index(size_t rank, const size_t *shape, size_t at, size_t *index) {
+    for (size_t d = rank; d-- > 0; at /= shape[d]) index[d] = at % shape[d];
+}
+
+sinkproof_index_text sinkproof_trace_index_text(size_t rank, const size_t *shape, size_t at) {
+    sinkproof_index_text is = {""};
+    size_t index[SINKPROOF_MAX_RANK], used = 0;
+    sinkproof_trace_index(rank, shape, at, index);
+    for (size_t d = 0; d < rank; d++)
+        used += (size_t)snprintf(is.text + used, sizeof is.text - used, "%s%zu", d > 0 ? ", " : "",
+                                 index[d]);
+    return is;
+}
+
 size_t sinkproof_edits(const char *a, const char *b) {
     size_t row[SINKPROOF_TRACE_NAME + 1], length = strlen(b);
     for (size_t j = 0; j <= length; j++) row[j] = j;

@@ -19,6 +19,13 @@ bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, 
 enum { SINKPROOF_TRACE_NAME = 40 };
 void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name);
 
+// The indices of element `at` of a tensor, and the same as "1, 2, 15".
+void sinkproof_trace_index(size_t rank, const size_t *shape, size_t at, size_t *index);
+typedef struct sinkproof_index_text {
+    char text[22 * SINKPROOF_MAX_RANK];
+} sinkproof_index_text;
+sinkproof_index_text sinkproof_trace_index_text(size_t rank, const size_t *shape, size_t at);
+
 // Does a word of a list of points name this one? "A9", "03.A9", or "A4" for A4.q.
 bool sinkproof_trace_word_names(const char *word, size_t length, sinkproof_trace_point point,
                                 size_t layer);

@@ -159,19 +159,12 @@ sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study) {
 }
 
 void sinkproof_study_where(const truth_study *study, size_t point, size_t layer, size_t at,
-                           char text[96]) {
+                           char text[TRUTH_PLACE]) {
     const truth_summary *s = &study->points[point];
-    size_t index[3] = {0, 0, 0};
-    for (size_t d = s->rank; d-- > 0;) {
-        index[d] = at % s->shape[d];
-        at /= s->shape[d];
-    }
     char name[SINKPROOF_TRACE_NAME];
     sinkproof_trace_name((sinkproof_trace_point)point, layer, name);
-    if (s->rank == 3)
-        snprintf(text, 96, "%s[%zu, %zu, %zu]", name, index[0], index[1], index[2]);
-    else
-        snprintf(text, 96, "%s[%zu, %zu]", name, index[0], index[1]);
+    snprintf(text, TRUTH_PLACE, "%s[%s]", name,
+             sinkproof_trace_index_text(s->rank, s->shape, at).text);
 }
 
 static void declare(sinkproof_safetensors_writer *writer, const truth_kept *k) {

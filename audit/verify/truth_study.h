@@ -6,7 +6,7 @@
 #ifndef SINKPROOF_TRUTH_STUDY_H
 #define SINKPROOF_TRUTH_STUDY_H
 
-#include "audit/trace/trace.h"
+#include "audit/trace/trace_points.h"
 #include "proofs/truth/forward.h"
 #include "ref/round.h"
 
@@ -47,8 +47,9 @@ void sinkproof_study_clear(truth_study *study);
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study);
 
 // "03.A4.q[7, 2, 15]"
+enum { TRUTH_PLACE = SINKPROOF_TRACE_NAME + sizeof(sinkproof_index_text) + 2 };
 void sinkproof_study_where(const truth_study *study, size_t point, size_t layer, size_t at,
-                           char text[96]);
+                           char text[TRUTH_PLACE]);
 
 // Midpoints rounded to F64 under the names of the trace format, and NAME.radius: an upper bound of
 // |truth - written midpoint|. Nothing is left under `path` when it fails.

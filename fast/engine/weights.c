@@ -6,18 +6,17 @@
 #include "fast/engine/weights.h"
 
 #include "ref/model/sinks.h"
+#include "ref/model/slots.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    UNIT_PANELS = 16,      // of a unit of work
-    TENSORS_OF_LAYER = 13, // norms, sinks, five matrices and their biases
-};
+enum { UNIT_PANELS = 16 }; // of a unit of work
 
 bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
                              sinkproof_error *error) {
-    *list = (sinkproof_pack_list){.room = TENSORS_OF_LAYER + 4 * config->n_experts,
+    // a tensor for each slot, or for each expert of the four stacks
+    *list = (sinkproof_pack_list){.room = SINKPROOF_LAYER_SLOTS + 4 * config->n_experts,
                                   .sink = (float)sinkproof_sinks_constant(config)};
     list->jobs = calloc(list->room, sizeof *list->jobs);
     return list->jobs != NULL || sinkproof_fail(error, "no memory for a list of weights");

@@ -90,16 +90,21 @@ sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l) {
     return model->layers[l];
 }
 
+sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot) {
+    return slot < SINKPROOF_LAYER_SLOTS ? *sinkproof_slot_of(&model->layers[l], slot)
+                                        : model->outside[slot - SINKPROOF_LAYER_SLOTS];
+}
+
 sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model) {
-    return model->outside[0];
+    return sinkproof_model_slot(model, 0, SINKPROOF_EMBEDDING);
 }
 
 sinkproof_matrix sinkproof_model_final_norm(const sinkproof_model *model) {
-    return model->outside[1];
+    return sinkproof_model_slot(model, 0, SINKPROOF_FINAL_NORM);
 }
 
 sinkproof_matrix sinkproof_model_unembedding(const sinkproof_model *model) {
-    return model->outside[2];
+    return sinkproof_model_slot(model, 0, SINKPROOF_UNEMBEDDING);
 }
 
 const char *sinkproof_model_layout(const sinkproof_model *model) {

@@ -16,7 +16,7 @@
 // Only + - * / of binary64 are used, which IEEE 754 fixes to the bit.
 #include "ref/model/synthetic.h"
 
-// Spreads in thousandths, so that they are exact.
+// Spreads in thousandths, so that they are exact. What has none is a norm's scale, or the sinks.
 static const int targets[SINKPROOF_SLOTS] = {
     [SINKPROOF_W_Q] = 1050,         [SINKPROOF_B_Q] = 250,    [SINKPROOF_W_K] = 1050,
     [SINKPROOF_B_K] = 250,          [SINKPROOF_W_V] = 1000,   [SINKPROOF_B_V] = 200,
@@ -53,6 +53,10 @@ static sinkproof_recipe *recipe_of(sinkproof_synthetic *synthetic, sinkproof_slo
 
 void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
                               uint64_t seed) {
+    // 1 + t / 2^17; and 10 t / 2^16.
+    static const sinkproof_recipe norm = {
+        .uniform = true, .offset = 1 << 17, .gain = 1, .exponent = -17};
+    static const sinkproof_recipe sinks = {.uniform = true, .gain = 10, .exponent = -16};
     *synthetic = (sinkproof_synthetic){.seed = seed};
     for (int i = 0; i < SINKPROOF_SLOTS; i++) {
         sinkproof_slot slot = (sinkproof_slot)i;
@@ -67,12 +71,7 @@ void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_co
             scale_mxfp4(recipe, variance);
         else if (targets[i] > 0)
             scale_bf16(recipe, variance);
+        else
+            *recipe = slot == SINKPROOF_SINKS ? sinks : norm;
     }
-    // 1 + t / 2^17; and 10 t / 2^16.
-    sinkproof_recipe norm = {.uniform = true, .offset = 1 << 17, .gain = 1, .exponent = -17};
-    sinkproof_recipe sinks = {.uniform = true, .gain = 10, .exponent = -16};
-    *recipe_of(synthetic, SINKPROOF_ATTN_NORM) = norm;
-    *recipe_of(synthetic, SINKPROOF_MLP_NORM) = norm;
-    *recipe_of(synthetic, SINKPROOF_FINAL_NORM) = norm;
-    *recipe_of(synthetic, SINKPROOF_SINKS) = sinks;
 }

@@ -108,11 +108,3 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
 sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot) {
     return (sinkproof_matrix *)(void *)((char *)layer + slots[slot].offset);
 }
-
-sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot) {
-    if (slot == SINKPROOF_EMBEDDING) return sinkproof_model_embedding(model);
-    if (slot == SINKPROOF_FINAL_NORM) return sinkproof_model_final_norm(model);
-    if (slot == SINKPROOF_UNEMBEDDING) return sinkproof_model_unembedding(model);
-    sinkproof_layer layer = sinkproof_model_layer(model, l);
-    return *sinkproof_slot_of(&layer, slot);
-}

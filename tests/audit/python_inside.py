@@ -92,6 +92,9 @@ def check_vectors(room):
             and not low <= point.worst_value <= high and point.worst_index == (1, 2, 15)
             and "gate -0x" in point.worst_inputs,
             "a point has its worst element, the set there and the inputs", point)
+    norms = [p.worst_inputs for p in bug.points if p.name.split(".")[-1] in ("A1", "M1", "F1")]
+    room.ok(norms and all(re.fullmatch("x -?0x.*, mean square 0x.*", text) for text in norms),
+            "a norm's inputs are its element and its row", norms)
     room.ok("ambiguous" in (raised(TypeError, lambda: bool(bug)) or ""), "a judgement has no truth value")
     room.ok(raised(KeyError, lambda: bug["00.A99"]) == "'00.A99'", "and no point that the trace has not")
 

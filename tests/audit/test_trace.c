@@ -216,6 +216,27 @@ static void test_names(void) {
     ok(wrong == 0, "trace names there and back worst=%zu bound=0", wrong);
 }
 
+// A norm's result is one whose own rounding point has another before it: "A1" has "A1.norm".
+static void test_norms(void) {
+    size_t wrong = 0, norms = 0;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        sinkproof_point at, before = SINKPROOF_POINT_COUNT;
+        char name[SINKPROOF_TRACE_NAME];
+        bool rounds = sinkproof_trace_rounding(point, &at);
+        snprintf(name, sizeof name, "%s.norm", rounds ? sinkproof_point_name(at) : "");
+        for (int q = 0; q < SINKPROOF_POINT_COUNT; q++)
+            if (strcmp(sinkproof_point_name((sinkproof_point)q), name) == 0)
+                before = (sinkproof_point)q;
+        bool has = before != SINKPROOF_POINT_COUNT;
+        wrong += sinkproof_trace_point_is_norm(point) != has;
+        wrong += has && sinkproof_point_before_weight(at) != before;
+        norms += has;
+    }
+    ok(wrong == 0 && norms == 3, "A1, M1 and F1 are norms: %zu of them, worst=%zu bound=0", norms,
+       wrong);
+}
+
 static void test_refused_points(void) {
     sinkproof_policy policy = policy_of("f32");
     sinkproof_error error = {{0}};
@@ -232,6 +253,7 @@ int main(void) {
     if (!sinkproof_model_open("synthetic:tiny", &model, &error)) fail(&error);
     config = sinkproof_model_config(model);
     test_names();
+    test_norms();
     test_chunked("real-f64");
     test_chunked("openai-bf16");
     test_chunked("f16");
