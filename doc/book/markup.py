@@ -11,6 +11,7 @@ import subprocess
 import check_doc
 import doc_engines
 import doc_pages
+import doc_planted
 import evidence
 
 STATEMENT = re.compile(rf"^eq\[({check_doc.ID})\]$")
@@ -188,7 +189,8 @@ class Chapter:
             said = self.block(following) if self.book.run.ran else raw("<p>Measured: not run.</p>")
             out.append(div(["measured"], [said]))
             return at + 1
-        if doc_pages.TABLE.match(marker) or doc_engines.MARKER.match(marker):
+        if doc_pages.TABLE.match(marker) or doc_engines.MARKER.match(marker) or \
+                doc_planted.MARKER.match(marker):
             return at
         if DECK.match(marker):
             return self.on_slide(*DECK.match(marker).groups(), at, out)
