@@ -270,7 +270,8 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     double common_i[QUERIES];
     if (!part->failed) block_products(part, &b, a, z, b_i);
     if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
-    if (!part->failed && !sinkproof_refused(pass) && !sinkproof_left_out(part, SINKPROOF_TRACE_A11))
+    if (!part->failed && !sinkproof_refused(pass) &&
+        !sinkproof_part_leaves_out(part, SINKPROOF_TRACE_A11))
         block_values(part, &b, a, p, z, b_i, common_i);
     free(z);
     free(p);

@@ -425,7 +425,7 @@ static void weigh_token(sinkproof_part *part, size_t i, void *of) {
 static void mix_token(sinkproof_part *part, size_t i, void *of) {
     const mixture *m = of;
     size_t hidden = part->pass->config->hidden, choices = m->routing_n[i].choices;
-    if (choices == 1 && sinkproof_left_out(part, SINKPROOF_TRACE_M11)) return;
+    if (choices == 1 && sinkproof_part_leaves_out(part, SINKPROOF_TRACE_M11)) return;
     if (choices == 1)
         mix_known(part, i, m);
     else if (choices == 0)

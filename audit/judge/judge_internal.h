@@ -106,7 +106,7 @@ bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
 // The same in whatever layer.
 bool sinkproof_any_judged_at_all(const sinkproof_judge_pass *pass, sinkproof_trace_point first,
                                  sinkproof_trace_point last);
-bool sinkproof_left_out(const sinkproof_part *part, sinkproof_trace_point point);
+bool sinkproof_part_leaves_out(const sinkproof_part *part, sinkproof_trace_point point);
 // True: the point need not be computed, and where it is given x holds the trace's values.
 bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
                         sinkproof_honest *x);

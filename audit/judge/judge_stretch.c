@@ -63,7 +63,7 @@ bool sinkproof_any_judged_at_all(const sinkproof_judge_pass *pass, sinkproof_tra
     return any;
 }
 
-bool sinkproof_left_out(const sinkproof_part *part, sinkproof_trace_point point) {
+bool sinkproof_part_leaves_out(const sinkproof_part *part, sinkproof_trace_point point) {
     return sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_LEFT_OUT;
 }
 
