@@ -189,8 +189,6 @@ EQUIVALENT = {
     "heads-expanded": Bug(function("repeat_kv", lambda right, x, n: x.repeat_interleave(n, dim=1)), ()),
     "masked-by-minus-infinity": Bug(attention(lambda right, module, q, k, v, mask, **more: right(
         module, q, k, v, mask.masked_fill(mask != 0, -math.inf), **more)), ()),
-    "scores-shifted-by-their-sink": Bug(attention(lambda right, module, q, k, v, mask, **more: right(
-        module, q, k, v, mask.clone(), **more)), ()),
     "window-of-a-short-prompt": Bug(window(lambda w: w + 1), (), run="short"),
     "one-token-at-a-time": Bug(lambda model: together(), (), run="single"),
     "activation-again": Bug(activation(), ()),

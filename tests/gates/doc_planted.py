@@ -90,8 +90,8 @@ def summary(root):
 
 
 def upper(n):
-    """The rate of alarms that 0 in n rules out with 95 %."""
-    return f"{100 * (1 - 0.05 ** (1 / n)):.2g} %"
+    """The highest rate of alarms under which none in n runs is seen once in twenty times."""
+    return f"{100 * (1 - 0.05 ** (1 / n)):.2g} %" if n else "—"
 
 
 def honest(root):
@@ -103,10 +103,11 @@ def honest(root):
 
 
 def honest_row(engine, found):
+    """A run in which nothing was decided could raise no alarm, and bounds nothing."""
     runs = [one for _, one in found]
-    alarms = sum(one["verdict"] in ALARMS for one in runs)
-    return (f"| {engine} | {found[0][0]} | {len(runs)} | {len({one['policy'] for one in runs})} | {alarms} | "
-            f"{sum(one['verdict'] == 'undecided' for one in runs)} | {'—' if alarms else upper(len(runs))} |")
+    alarms, silent = (sum(one["verdict"] in verdicts for one in runs) for verdicts in (ALARMS, ("undecided",)))
+    return (f"| {engine} | {found[0][0]} | {len(runs)} | {len({one['policy'] for one in runs})} | {alarms} | {silent} | "
+            f"{'—' if alarms else upper(len(runs) - silent)} |")
 
 
 def table(root, kind, which):
