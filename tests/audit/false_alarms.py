@@ -5,6 +5,7 @@ suspicious; undecided only where no point at all is decided.
 
     RUNS=300 SEED=1 python3 tests/audit/false_alarms.py     as many runs of that seed
     RUN=17 SEED=1 python3 tests/audit/false_alarms.py       one of them again
+    python3 tests/audit/false_alarms.py --write             keep them in doc/engines/honest/own.json
 
 Each run draws a model (five variants in turn), an engine with a policy that it serves, a prompt, the
 points of the trace, how the prompt is split, and the policy that judges. In each variant two runs
@@ -26,8 +27,9 @@ import struct
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 import checkpoints  # noqa: E402
+import honest  # noqa: E402
 from checkpoints import report, sinkproof  # noqa: E402
 
 KEPT = pathlib.Path("build/alarms")
@@ -165,6 +167,16 @@ class Run:
         if self.engine == "fast":
             self.variables["SINKPROOF_ISA"] = draw.choice(known.sets[self.policy])
 
+    def row(self, verdict, reason):
+        """What is kept of it."""
+        isa = self.variables.get("SINKPROOF_ISA")
+        ids, chunk = self.words[1].split(","), "--chunk" in self.words
+        words = [f"RUN={self.number} SEED={self.seed}: {self.variant}", f"window {self.config['sliding_window']}",
+                 f"{len(ids)} tokens", f"run under {self.policy}{self.kept}", *(["in chunks"] if chunk else []),
+                 *(["some points"] if "--points" in self.words else []), *([f"saved in {self.wider}"] if self.wider else [])]
+        return {"engine": {"ref": "the reference"}.get(self.engine, self.engine) + (f", {isa}" if isa else ""),
+                "run": ", ".join(words), "policy": self.judge, "verdict": "refused" if reason and verdict == "within" else verdict}
+
     def commands(self, folder):
         """The two commands on the files in a folder."""
         policy = self.policy + self.kept + (",M8.alpha=bf16" if self.control else "")
@@ -240,6 +252,10 @@ def main():
         mine = [r for r in runs if r.variant == variant]
         if mine:
             alarms += show(variant, mine, [r for r in controls if r.variant == variant], outcomes)
+    if "--write" in sys.argv:
+        version = sinkproof("--version")[1].split()[1].rstrip(",")
+        honest.write("own", "our engines", version, f"RUNS={len(runs)} SEED={seed} make false-alarms",
+                     [r.row(*outcomes[r]) for r in runs])
     print(f"# {alarms} false alarms in {len(runs)} honest runs, SEED={seed}")
     return checkpoints.TAP.done()
 

@@ -62,10 +62,10 @@ SINKS = [
     bug("sink-previous-head", sinks(lambda b, *_: b.roll(1)), A9),
     bug("sink-by-group", sinks(lambda b, module, q: b[torch.arange(len(b)) // module.num_key_value_groups]), A9),
     bug("sink-next-layer", weights("self_attn", "sinks", of_next_layer), A9),
-    bug("sink-renormalised", kernel(renormalised), ("A11",)),
+    bug("sink-renormalised", kernel(renormalised), ("A11",), under=FULL),
     bug("sink-has-value", attention(sink_has_value), ("A11",), under=FULL),
-    bug("sink-per-part-16", kernel(lambda scores, b: by_parts(scores, b, 16, True)), ("A11",)),
-    bug("sink-unshifted", kernel(sink_unshifted), ("A11",)),
+    bug("sink-per-part-16", kernel(lambda scores, b: by_parts(scores, b, 16, True)), ("A11",), under=FULL),
+    bug("sink-unshifted", kernel(sink_unshifted), ("A11",), under=FULL),
     unnamed("sink-of-first-heads-alone", sinks(first_head_alone), A9),
     unnamed("sink-gone-in-steps", sinks(gone_in_steps), A9, run="steps"),
     unnamed("sink-gone-in-prefill", sinks(gone_in_prefill), A9, run="steps"),
@@ -189,8 +189,6 @@ EQUIVALENT = {
     "heads-expanded": Bug(function("repeat_kv", lambda right, x, n: x.repeat_interleave(n, dim=1)), ()),
     "masked-by-minus-infinity": Bug(attention(lambda right, module, q, k, v, mask, **more: right(
         module, q, k, v, mask.masked_fill(mask != 0, -math.inf), **more)), ()),
-    "scores-shifted-by-their-sink": Bug(attention(lambda right, module, q, k, v, mask, **more: right(
-        module, q, k, v, mask.clone(), **more)), ()),
     "window-of-a-short-prompt": Bug(window(lambda w: w + 1), (), run="short"),
     "one-token-at-a-time": Bug(lambda model: together(), (), run="single"),
     "activation-again": Bug(activation(), ()),

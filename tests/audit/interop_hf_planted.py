@@ -99,6 +99,23 @@ def heard(tap, bench, name, bug):
     return {**found, "kind": "equivalent" if name in mistakes.EQUIVALENT else "pair" if name in mistakes.PAIRS else "mistake"}
 
 
+def overrides(tap, bench, name, override):
+    """The override that names the mistake is found, and under it nothing is held against the run."""
+    trace = traced(bench.model, mistakes.BUGS[name])[0]
+    said = sinkproof.judge(bench.opened, trace, bench.policy, local=True, diagnosis=False)
+    cleared = sinkproof.judge(bench.opened, trace, f"{bench.policy},{override}", local=True, hint=False, diagnosis=False)
+    tap.report(said.explained_by == override and cleared.ok, f"{name} {bench.dtype}: {override} explains and clears it",
+               [said.explained_by, cleared.first])
+
+
+def overflow(tap, bench):
+    """A sink logit of infinity: inf - inf, and everything behind it is NaN."""
+    bug = mistakes.Bug(mistakes.sinks(lambda b, *_: b.masked_fill(torch.arange(len(b)) == 0, torch.inf)), ("A9",))
+    said = sinkproof.judge(bench.opened, traced(bench.model, bug)[0], bench.policy, local=True, hint=False, diagnosis=False)
+    tap.report(said.first == "00.A9" and said["00.A9"].nans > 0, f"a sink of infinity {bench.dtype}: its NaN are convicted",
+               [said.verdict, said.first])
+
+
 def main():
     words, tap, rows = sys.argv[1:], Tap(), []
     writes = "--write" in words
@@ -111,6 +128,9 @@ def main():
         subprocess.run([SINKPROOF, "synth", "synthetic:tiny", "--layout", "hf", "--out", directory], check=True)
         for dtype in POLICIES:
             bench = Bench(directory, dtype)
+            overrides(tap, bench, "alpha-bf16", "M8.alpha=bf16")
+            overrides(tap, bench, "yarn-truncate", "yarn=truncate")
+            overflow(tap, bench)
             rows += [heard(tap, bench, name, bug) for name, bug in asked.items() if dtype in bug.under]
     if writes:
         planted.write("transformers", "transformers", hf_version(), rows, model="synthetic:tiny", tokens=f"random:{LENGTH},seed=7")

@@ -190,7 +190,7 @@ def off_by_a_head(b):
 BUGS = {
     "window-one-wider": (attention(window=1), ["A10"], "window-wide"),
     "window-one-narrower": (attention(window=-1), ["A10"], "window-narrow"),
-    "window-on-odd-layers": (attention(of_layer=lambda layer: layer + 1), ["A10"], "window-parity"),
+    "window-on-odd-layers": (attention(of_layer=lambda layer: layer ^ 1), ["A10"], "window-parity"),
     "sink-dropped": (attention(sink=no_sink), ["A10"], "sink-dropped"),
     "sink-scaled": (attention(sink=lambda b: b / 4), ["A10"], "sink-scaled"),
     "sink-off-by-a-head": (attention(sink=off_by_a_head), ["A10"], "sink-previous-head"),

@@ -10,8 +10,8 @@ convicted it, and what the diagnosis called it:
     described   nothing known explains it; the pattern is described instead
     otherwise   other mistakes explain it here, and not the one that was planted
 
-A row with verdict "within" or "exact" is a mistake that nobody can see in this trace: every element lies in its
-honest set, so that an honest engine may write the same file.
+A row with verdict "within" or "exact" is a mistake that no bound shows in this trace: every element lies in its
+honest set.
 """
 import json
 import pathlib

@@ -208,6 +208,8 @@ def check_page(page, name, regions, run, here, write, problems):
 
 
 def check_shown(root, regions, run, write, problems):
+    for problem in doc_planted.broken(root):
+        problems.add("doc/engines", problem)
     lock = root / "doc/TRACE.lock"
     here = machine_of(lock.read_text() if lock.is_file() else "") == run.machine
     for page in pages(root):

@@ -6,6 +6,7 @@
 each engine and policy, the reference's from its own table in that chapter; `<!-- honest all -->` shows
 doc/engines/honest/*.json. tests/audit/planted.py and honest.py say what the files hold.
 """
+import collections
 import json
 import re
 
@@ -36,7 +37,6 @@ def called(row):
 
 
 def row_of(engine, row):
-    # The judge looks where its sets end; a mistake inside them is one that nobody can see in this trace.
     kind = {"equivalent": " (equivalent)"}.get(row["kind"], "")
     seen = row["verdict"] in SEEN
     cells = [engine, f"`{row['mistake']}`{kind}", f"`{row['policy']}`", f"{row['changed']:,}",
@@ -90,8 +90,8 @@ def summary(root):
 
 
 def upper(n):
-    """The rate of alarms that 0 in n rules out with 95 %."""
-    return f"{100 * (1 - 0.05 ** (1 / n)):.2g} %"
+    """The highest rate of alarms under which none in n runs is seen once in twenty times."""
+    return f"{100 * (1 - 0.05 ** (1 / n)):.2g} %" if n else "—"
 
 
 def honest(root):
@@ -103,10 +103,28 @@ def honest(root):
 
 
 def honest_row(engine, found):
+    """A run in which nothing was decided could raise no alarm, and bounds nothing."""
     runs = [one for _, one in found]
-    alarms = sum(one["verdict"] in ALARMS for one in runs)
-    return (f"| {engine} | {found[0][0]} | {len(runs)} | {len({one['policy'] for one in runs})} | {alarms} | "
-            f"{sum(one['verdict'] == 'undecided' for one in runs)} | {'—' if alarms else upper(len(runs))} |")
+    alarms, silent = (sum(one["verdict"] in verdicts for one in runs) for verdicts in (ALARMS, ("undecided",)))
+    return (f"| {engine} | {found[0][0]} | {len(runs)} | {len({one['policy'] for one in runs})} | {alarms} | {silent} | "
+            f"{'—' if alarms else upper(len(runs) - silent)} |")
+
+
+def broken(root):
+    """What the chapter says in words and the files deny."""
+    for told in kept(root, "planted"):
+        for row in told["rows"]:
+            text = f"{told['engine']} {row['mistake']} {row['policy']}"
+            if row["kind"] == "equivalent" and row["verdict"] not in UNSEEN:
+                yield f"{text}: computes the same and is called {row['verdict']}"
+            if row["kind"] != "equivalent" and not row["changed"]:
+                yield f"{text}: changed nothing in the trace"
+            if row["named"] is None and row["verdict"] in SEEN and "f32" in row["policy"]:
+                yield f"{text}: convicted and not asked for its cause"
+    runs = [(one.get("engine", told["engine"]), one["run"], one["policy"]) for told in kept(root, "honest") for one in told["runs"]]
+    for run, times in collections.Counter(runs).items():
+        if times > 1:
+            yield f"{' '.join(run)}: counted {times} times"
 
 
 def table(root, kind, which):
