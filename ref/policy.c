@@ -116,8 +116,8 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 //                (A4.conc=bf16) is a mistake, as a rounded 1.702 is.
 // vllm-bf16      vLLM on a processor. One kernel adds the residual and takes the norm: the mean
 //                square is of the sum before it is rounded. Attention is one pass with a running
-//                maximum; its exponentials are rounded where the matrix unit takes bf16. Norms may
-//                round before their weight.
+//                maximum, in parts or not; its exponentials are rounded where the matrix unit takes
+//                bf16. Norms may round before their weight.
 // onnxruntime    ONNX Runtime GenAI's float16 graph (in float32 it is f32). One kernel adds the
 //                residual and takes the norm, of the sum before it is rounded; a product's bias
 //                joins its sum; the rotation's products stay in float32.

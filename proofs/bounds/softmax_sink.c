@@ -80,13 +80,21 @@ static double exponent_error(const softmax_row *row, double far, double size) {
     double error = before + after + maxima;
     return error + grown_error(row, far + error);
 }
+
+// A vectorised exp may flush what would be subnormal. In base 2 the engine's maximum is off by M,
+// which all terms share: what is flushed is e^M times as large beside e^(z - m).
+static double flushed_of(const softmax_row *row) {
+    double least = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    if (!row->base_2) return least;
+    double kappa = sinkproof_gamma(2, row->s->u), delta = sinkproof_gamma(2, row->s->u);
+    return least * exp((1 + kappa) * delta * row->top) * (1 + 0x1p-50);
+}
 //< bound.form-base2
 
 //> bound.exp
 // z [j] of the row, shifted by m; m_lo <= the engine's maximum <= m_hi.
 static numerator numerator_of(const softmax_row *row, size_t j) {
     const double libm = 0x1p-50; // binary64 exp here: a few ulp, checked against Arb by the tests
-    const sinkproof_setting *s = row->s;
     sinkproof_honest z = row->t_j[j];
     numerator e = {.mid = exp(z.mid - row->m), .own = 1};
     e.lo = e.hi = e.likely_lo = e.likely_hi = e.mid;
@@ -97,8 +105,7 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
     double size = row->base_2 ? size_of(j < row->n ? row->z_j[j] : row->b) : 0;
     double eta = expm1(exponent_error(row, far, size)) * (1 + row->declared) + row->declared + libm;
     e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
-    // A vectorised exp may flush what would be subnormal.
-    double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    double flush = flushed_of(row);
     if (z.lo != z.hi) {
         e.lo = exp(z.lo - row->m), e.hi = exp(z.hi - row->m);
         e.likely_lo = exp(z.likely_lo - row->m), e.likely_hi = exp(z.likely_hi - row->m);
