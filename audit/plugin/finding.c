@@ -122,13 +122,19 @@ static void weigh_point(const sinkproof_case *c, const sinkproof_point_report *r
                  " (small whole numbers: no order of summation rounds here)");
 }
 
-// Judges the outputs of the mask under a policy.
+// Judges the outputs of the mask under a policy: those of the stage, and nothing else of the model.
 static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
                         const sinkproof_case *c, const sinkproof_policy *policy, double rate,
                         unsigned outputs, bool exactly, sinkproof_outcome *out,
                         sinkproof_error *error) {
     sinkproof_judgement j;
-    if (!sinkproof_judge(model, trace, policy, &(sinkproof_judge_options){.rate = rate}, &j, error))
+    sinkproof_stretch stretch;
+    const sinkproof_judge_options how = {.rate = rate, .stretch = &stretch};
+    for (size_t t = 0; t < c->stage->n_to; t++)
+        sinkproof_stretch_to(&stretch, sinkproof_model_config(model), trace, c->stage->to[t], 0,
+                             t == 0);
+    if (!sinkproof_model_fits(model, policy->weights, error) ||
+        !sinkproof_judge(model, trace, policy, &how, &j, error))
         return false;
     for (size_t i = 0; i < j.n_reports; i++)
         for (size_t t = 0; t < c->stage->n_to; t++)

@@ -62,6 +62,11 @@ exits 0 "an engine whose name would clear a terminal" judge synthetic:tiny "$wor
 contains out "engine ?[2J??2Jmine"
 exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
 contains out "First divergence: T0"
+contains out "T0: unknown: no known mistake explains it, and no pair"
+contains out "(no pairs: none was found where they were tried before)"
+grep -q 'of layers 1-2: undecided:' "$work/out"
+report $? "and later layers are not searched in pairs again"
+contains out "of layer 3: not looked into; what explains the layers before does not explain it"
 fits_100
 cat >"$work/nudge.py" <<'PY'
 # The logits of a float32 trace, changed in the way that is named.
@@ -158,6 +163,9 @@ PY
 exits 1 "an engine that yields NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32
 contains out "First divergence: 00.A13."
 contains out "1 NaN, the first at (0, 0); the set is finite"
+contains out "A13 of layer 0: undecided: searched 14 of 10878 suppositions, none explains it"
+contains out "(of what reaches a NaN or an infinity, only what may overflow was tried)"
+contains out "M12 of layer 0: not looked into; the honest set of its worst element is not finite"
 "$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy openai-bf16 \
     --trace "$work/narrow.safetensors" >"$work/out" 2>&1
 cat >"$work/widen.py" <<'PY'
