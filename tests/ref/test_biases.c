@@ -84,7 +84,21 @@ static void shares(const char *name) {
        name, biases, all / biases);
 }
 
+// Two slots of one stream would be given the same weights.
+static void streams(void) {
+    bool taken[256] = {false};
+    size_t own = 0;
+    for (int slot = 0; slot < SINKPROOF_SLOTS; slot++) {
+        unsigned stream = sinkproof_slot_stream((sinkproof_slot)slot);
+        own += stream < 256 && !taken[stream];
+        taken[stream % 256] = true;
+    }
+    ok(own == SINKPROOF_SLOTS, "model.biases every weight has a stream of its own: %zu of %d", own,
+       SINKPROOF_SLOTS);
+}
+
 int main(void) {
+    streams();
     char command[] = "sinkproof synth", model[] = "synthetic:tiny", out[] = "--out",
          layout_flag[] = "--layout", openai[] = "openai", path[96], file_name[128];
     if (mkdtemp(folder) == NULL) return 1;
