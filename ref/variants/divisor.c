@@ -38,14 +38,16 @@ static double divisor_of(const sinkproof_variant *variant, size_t count, const b
     //< norm.scaled
     case SINKPROOF_DIVISOR_POWER:
         return pow(sum, 1 / p);
-    //> norm.max-one
+    //> norm.max-one kernel.identity-max kernel.mlp-max
     case SINKPROOF_DIVISOR_AT_LEAST_1:
         return fmax(fabs(sum), 1);
-    //< norm.max-one
+    //< norm.max-one kernel.identity-max kernel.mlp-max
     case SINKPROOF_DIVISOR_SUM:
         break;
     }
+    //> kernel.sigmoid-norm kernel.elu-norm
     return sum;
+    //< kernel.sigmoid-norm kernel.elu-norm
 }
 
 void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,

@@ -37,6 +37,7 @@ static double angle(double base, size_t i, size_t k, size_t width) {
 
 void sinkproof_variant_place_input(const sinkproof_variant *variant,
                                    const sinkproof_variant_head *head, size_t i, double *x_c) {
+    //> place.added
     if (variant->places == SINKPROOF_PLACES_LEARNED)
         for (size_t c = 0; c < head->hidden; c++) x_c[c] += head->place_nc[i * head->hidden + c];
     if (variant->places == SINKPROOF_PLACES_ABSOLUTE)
@@ -44,6 +45,7 @@ void sinkproof_variant_place_input(const sinkproof_variant *variant,
             double a = angle(10000, i, c / 2, head->hidden);
             x_c[c] += c % 2 == 0 ? sin(a) : cos(a);
         }
+    //< place.added
 }
 
 // Halves: coordinate k turns with coordinate k + dim / 2, as in ref/rope.c.

@@ -16,18 +16,20 @@ double sinkproof_variant_similarity(sinkproof_similarity similarity, double s) {
     switch (similarity) {
     case SINKPROOF_SIMILARITY_EXP:
         return exp(s);
-    //> kernel.sigmoid
+    //> kernel.sigmoid kernel.sigmoid-norm
     case SINKPROOF_SIMILARITY_SIGMOID:
         return 1 / (1 + exp(-s));
-    //< kernel.sigmoid
-    //> kernel.elu
+    //< kernel.sigmoid kernel.sigmoid-norm
+    //> kernel.elu kernel.elu-norm
     case SINKPROOF_SIMILARITY_ELU_PLUS_ONE:
         return sinkproof_elu_plus_one(s);
-    //< kernel.elu
+    //< kernel.elu kernel.elu-norm
     case SINKPROOF_SIMILARITY_SCORE:
         break;
     }
+    //> kernel.identity kernel.identity-max
     return s;
+    //< kernel.identity kernel.identity-max
 }
 
 // y_r = sum_d W_rd x_d
@@ -43,17 +45,17 @@ void sinkproof_variant_feature(const sinkproof_policy *policy, const sinkproof_v
     size_t dim = head->dim;
     if (variant->feature == SINKPROOF_FEATURE_SELF) return;
     if (variant->feature == SINKPROOF_FEATURE_MLP) {
-        //> kernel.mlp
+        //> kernel.mlp kernel.mlp-max
         double *inner_d = work;
         times(dim, head->mlp_1_dd, x_d, inner_d);
         for (size_t d = 0; d < dim; d++)
             inner_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A4, fmax(inner_d[d], 0));
         times(dim, head->mlp_2_dd, inner_d, x_d);
-        //< kernel.mlp
+        //< kernel.mlp kernel.mlp-max
     } else {
-        //> kernel.elu-linear
+        //> kernel.elu-linear kernel.elu-linear-raw
         for (size_t d = 0; d < dim; d++) x_d[d] = sinkproof_elu_plus_one(x_d[d]);
-        //< kernel.elu-linear
+        //< kernel.elu-linear kernel.elu-linear-raw
     }
     for (size_t d = 0; d < dim; d++) x_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A4, x_d[d]);
 }

@@ -45,6 +45,7 @@ def samples(work):
         "truth": said("truth", TINY, "--tokens", "1,2,3"), "truth --local": said("truth", SMALL, "--local", TRACE),
         "verify": said("verify"),
         "curve": said("curve", "sink.alpha-sink"),
+        "sinks": said("sinks", "--list"), "sinks --edges": said("sinks", "--edges"),
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
         "compare": said("compare", a, b, "--model", TINY),
