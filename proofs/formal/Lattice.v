@@ -42,7 +42,7 @@ Definition packed (document : nat -> nat) (i j : nat) : Prop := (j <= i)%nat /\ 
 Definition first_recent (p w i j : nat) : Prop := window w i j \/ ((j <= i)%nat /\ (j < p)%nat).
 
 (*> lattice.edges *)
-Theorem lattice_masks i j n w p document : (i < n)%nat ->
+Theorem lattice_edges_masks i j n w p document : (i < n)%nat ->
   ((n <= w)%nat -> (window w i j <-> causal i j)) /\
   ((p <= 1)%nat -> (prefix p i j <-> causal i j)) /\
   ((forall a b, document a = document b) -> (packed document i j <-> causal i j)) /\
@@ -57,7 +57,7 @@ Section Row.
   Context {key : Type}.
   Implicit Types (J : list key) (s v : key -> R).
 
-  Theorem lattice_divisors J s j : J <> [] ->
+  Theorem lattice_edges J s j : J <> [] ->
     exp (s j) / ((∑ k ∈ J, exp (s k)) / 1) = softmax J s j /\
     exp (s j) / Rpower (∑ k ∈ J, Rpower (exp (s k)) 1) (/ 1) = softmax J s j /\
     ((forall k, In k J -> s k <= 0) -> In j J ->
@@ -79,7 +79,7 @@ Section Row.
     - intros Hsum. unfold at_least_one. rewrite Rmax_right by exact Hsum. reflexivity.
   Qed.
 
-  Theorem lattice_positions J s (place : key -> R) c slope (distance : key -> R) j : J <> [] ->
+  Theorem lattice_edges_positions J s (place : key -> R) c slope (distance : key -> R) j : J <> [] ->
     ((forall k, place k = c) -> softmax J (fun k => s k + place k) j = softmax J s j) /\
     (softmax J (fun k => s k + - 0 * distance k) j = softmax J s j) /\
     ((forall k, place k = - slope * distance k) ->
@@ -98,7 +98,7 @@ Section Row.
       + intros k. rewrite Hp. reflexivity.
   Qed.
 
-  Theorem lattice_gates J s v : J <> [] ->
+  Theorem lattice_edges_gates J s v : J <> [] ->
     sigmoid 0 * (∑ j ∈ J, softmax J s j * v j) =
       ∑ j ∈ J, exp (s j) / ((∑ k ∈ J, exp (s k)) / (1 / 2)) * v j.
   Proof.
@@ -106,21 +106,21 @@ Section Row.
     rewrite Ropp_0, exp_0, <- Sum_scal_l. apply Sum_ext. intros j. field. lra.
   Qed.
 
-  Theorem lattice_one_key s j : softmax1 [j] s j = sigmoid (s j).
+  Theorem lattice_edges_one_key s j : softmax1 [j] s j = sigmoid (s j).
   Proof.
     unfold softmax1, sigmoid. simpl. rewrite Rplus_0_r, exp_Ropp.
     pose proof (exp_pos (s j)). field. lra.
   Qed.
 End Row.
 
-Theorem lattice_inputs n (x p : nat -> R) (W : nat -> nat -> R) (g : nat -> R) d :
+Theorem lattice_edges_inputs n (x p : nat -> R) (W : nat -> nat -> R) (g : nat -> R) d :
   ((forall c, p c = 0) -> ∑ c < n, (x c + p c) * W c d = ∑ c < n, x c * W c d) /\
   ((forall c, W c d = g c) -> ∑ c < n, x c * W c d = ∑ c < n, x c * g c).
 Proof.
   split; intros H; apply Sum_ext; intros c; rewrite H; ring.
 Qed.
 
-Theorem lattice_features d q r : (r < d)%nat -> (forall c, 0 <= q c) ->
+Theorem lattice_edges_features d q r : (r < d)%nat -> (forall c, 0 <= q c) ->
   mlp d identity identity q r = q r.
 Proof.
   intros Hr Hq. unfold mlp.
