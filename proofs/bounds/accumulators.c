@@ -103,9 +103,11 @@ sinkproof_honest sinkproof_running_set(sinkproof_span sum) {
     return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
 }
 
-// What a sum meets: x_k and y_k, each within its radius (NULL: known).
+// What a sum meets: x_k and y_k, each within its radius (NULL: known); scale_b of the sums of its
+// blocks (NULL: the y_k have it).
 typedef struct factors {
     const double *x, *x_off, *y, *y_off;
+    const float *scale_b;
     size_t n;
 } factors;
 
@@ -124,6 +126,10 @@ static sinkproof_honest run(const sinkproof_accumulator *a, const sinkproof_sett
             sinkproof_span x = factor(f->x, f->x_off, k), y = factor(f->y, f->y_off, k);
             part = sinkproof_running_plus(s, a, part, sinkproof_running_product(s, a, x, y));
         }
+        if (f->scale_b != NULL) {
+            double scale = (double)f->scale_b[first / together];
+            part = sinkproof_running_scaled(s, a, part, (sinkproof_span){scale, scale, scale});
+        }
         sum = together < f->n ? sinkproof_running_plus(s, a, sum, part) : part;
     }
     return sinkproof_running_set(sum);
@@ -133,26 +139,47 @@ static const double *row_of(const double *plane, size_t row, size_t cols) {
     return plane != NULL ? plane + row * cols : NULL;
 }
 
+// A scale is a power of two: whether a product has it, or the block's sum is multiplied by it,
+// shows only where the format's numbers end, in float16.
+static bool scale_shows(const sinkproof_accumulator *a) {
+    return sinkproof_underflow(a->acc.format) > sinkproof_underflow(SINKPROOF_F32) ||
+           sinkproof_underflow(a->term.format) > sinkproof_underflow(SINKPROOF_F32);
+}
+
+// The hull of both, for the rows of x and one row of a weight.
+static void run_row(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                    const sinkproof_planes *x, const float *scale_b, double *w_c,
+                    sinkproof_honest *out, size_t out_stride) {
+    size_t cols = x->cols;
+    for (size_t i = 0; i < x->rows; i++) {
+        factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols), w_c, NULL, NULL, cols};
+        out[i * out_stride] = run(a, s, &f);
+    }
+    if (scale_b == NULL) return;
+    for (size_t c = 0; c < cols; c++) w_c[c] /= (double)scale_b[c / a->together];
+    for (size_t i = 0; i < x->rows; i++) {
+        factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols), w_c, NULL, scale_b, cols};
+        out[i * out_stride] = sinkproof_honest_hull(out[i * out_stride], run(a, s, &f));
+    }
+}
+
 bool sinkproof_honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
                               const sinkproof_planes *x, const sinkproof_weight_rows *w,
                               sinkproof_honest *out) {
     size_t cols = x->cols;
     sinkproof_accumulator stored = *a;
     stored.together = sinkproof_terms_together(w->w);
+    bool apart = stored.together < cols && scale_shows(a);
     double *w_c = malloc((cols + 1) * sizeof *w_c);
-    if (x->mid == NULL) {
-        free(w_c);
-        return false;
-    }
-    for (size_t r = 0; w_c != NULL && r < w->rows; r++) {
+    float *scale_b = malloc((cols + 1) * sizeof *scale_b);
+    bool fine = x->mid != NULL && w_c != NULL && scale_b != NULL;
+    for (size_t r = 0; fine && r < w->rows; r++) {
         sinkproof_matrix_row(w->w, w->first + r, w_c);
-        for (size_t i = 0; i < x->rows; i++) {
-            factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols), w_c, NULL, cols};
-            out[i * w->rows + r] = run(&stored, s, &f);
-        }
+        bool scaled = apart && sinkproof_matrix_scales(w->w, w->first + r, scale_b);
+        run_row(s, &stored, x, scaled ? scale_b : NULL, w_c, out + r, w->rows);
     }
-    free(w_c);
-    return w_c != NULL;
+    free(w_c), free(scale_b);
+    return fine;
 }
 
 // ---- products of two rows of planes
@@ -163,8 +190,12 @@ static void run_products(const sinkproof_setting *s, const sinkproof_accumulator
     size_t cols = x->cols;
     for (size_t i = 0; i < x->rows; i++)
         for (size_t r = 0; r < y->rows; r++) {
-            factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols),
-                         row_of(y->mid, r, cols), row_of(y->worst, r, cols), cols};
+            factors f = {row_of(x->mid, i, cols),
+                         row_of(x->worst, i, cols),
+                         row_of(y->mid, r, cols),
+                         row_of(y->worst, r, cols),
+                         NULL,
+                         cols};
             out[i * out_stride + r] = run(a, s, &f);
         }
 }

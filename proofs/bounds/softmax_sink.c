@@ -316,8 +316,7 @@ static range by_gate(const softmax_row *row, size_t j, const summed *w) {
 }
 
 // An error xi of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two,
-// 1
-// + E, the sigmoid's quotient, the product.
+// 1 + E, the sigmoid's quotient, the product.
 static void find_gate(const softmax_row *row, double sum, double rho, summed *w) {
     double roundings = sinkproof_gamma(5, row->s->u);
     range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};

@@ -89,17 +89,16 @@ static tally met(const char *computed, const char *judged, const engine *e, size
     return t;
 }
 
-#define F16_STEPS "M8.scaled=f16,M8.sigmoid=f16,M8.swish=f16,M8.up=f16"
-
 static void engines_inside(void) {
-    static const char *const policies[] = {"mlx",
-                                           "mlx,M8.alpha=bf16",
-                                           "f16,M8.exp=f16," F16_STEPS,
-                                           "f32,M8.form=sigmoid,M8.exp=bf16",
-                                           "f32,M8.form=sigmoid,M8.exp=f16",
-                                           "f32,M8.form=sigmoid,M8.exp=f32",
-                                           "f32,M8.form=sigmoid,M8.exp=bf16?",
-                                           "f32,M8.exp=bf16"};
+    static const char *const policies[] = {
+        "mlx",
+        "mlx,M8.alpha=bf16",
+        "f16,M8.exp=f16,M8.scaled=f16,M8.sigmoid=f16,M8.swish=f16,M8.up=f16",
+        "f32,M8.form=sigmoid,M8.exp=bf16",
+        "f32,M8.form=sigmoid,M8.exp=f16",
+        "f32,M8.form=sigmoid,M8.exp=f32",
+        "f32,M8.form=sigmoid,M8.exp=bf16?",
+        "f32,M8.exp=bf16"};
     const engine honest = {.name = "honest"};
     for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
         tally t = met(policies[p], policies[p], &honest, 12000);
