@@ -135,7 +135,7 @@ static bool find_next(search *s, size_t place, sinkproof_finding_of *f) {
     bool fine = true, possible;
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
-        sinkproof_trial t = {.what = c->what};
+        sinkproof_trial t = {.what = c->what, .rows = f->rows};
         if (!c->tried || c->fits || (c->reached & f->points) == 0) continue;
         fine = sinkproof_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible);
         if (fine && possible) consider_next(f, &t);
@@ -164,6 +164,56 @@ static bool explain_by_singles(search *s, size_t place, unsigned *left) {
             else
                 consider_next(f, &s->fitting[i]);
         if (!find_next(s, place, f)) return false;
+    }
+    return true;
+}
+
+// ---- single mistakes of some rows: of a kernel for prompts, or for single tokens
+
+static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, sinkproof_rows rows,
+                         unsigned *left) {
+    size_t at = s->out->n;
+    bool fine = true, possible;
+    for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
+        const candidate *c = &s->of[i];
+        sinkproof_trial t = {.what = c->what, .rows = rows};
+        unsigned points = s->out->n > at ? s->out->findings[at].points : bit(point);
+        if (!c->tried || (c->reached & bit(point)) == 0) continue;
+        fine = sinkproof_try_whether(&s->trials, place, &t, &possible);
+        if (!fine || !possible || !explains(&t, points)) continue;
+        if (s->out->n == at && add_finding(s, place, t.inside & *left) == NULL) return false;
+        s->out->findings[at].rows = rows;
+        tell(&s->out->findings[at], &t.what);
+    }
+    if (!fine || s->out->n == at) return fine;
+    *left &= ~s->out->findings[at].points;
+    return find_next(s, place, &s->out->findings[at]);
+}
+
+static bool explain_by_rows(search *s, size_t place, unsigned *left) {
+    size_t n = s->trials.j->n_tokens;
+    bool fine = true;
+    for (int p = 0; fine && p < SINKPROOF_TRACE_POINTS; p++) {
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        sinkproof_rows rows;
+        if ((*left & bit(point)) == 0) continue;
+        fine = sinkproof_failing_rows(&s->trials, place, point, &rows);
+        if (fine && (rows.first > 0 || rows.end < n))
+            fine = explain_rows(s, place, point, rows, left);
+    }
+    return fine;
+}
+
+// Are the points inside but for those rows?
+static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_rows rows,
+                         bool *within) {
+    *within = true;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS && rows.end > 0; p++) {
+        sinkproof_rows here;
+        if ((points >> p & 1) == 0) continue;
+        if (!sinkproof_failing_rows(&s->trials, place, (sinkproof_trace_point)p, &here))
+            return false;
+        *within = *within && here.first >= rows.first && here.end <= rows.end;
     }
     return true;
 }
@@ -266,21 +316,8 @@ static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
 
 static bool describe(search *s, sinkproof_finding_of *f) {
     const sinkproof_point_report *r = sinkproof_report_at(&s->trials, f->point, f->layer);
-    sinkproof_judgement again;
-    size_t elements = 1;
-    for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
-    uint8_t *marks = calloc(elements, 1);
-    if (marks == NULL) return no_memory(s);
-    sinkproof_stretch_to(s->trials.stretch, s->trials.config, s->trials.suspect.trace, r->point,
-                         r->layer, true);
-    const sinkproof_judge_options how = {.rate = s->trials.suspect.rate,
-                                         .stretch = s->trials.stretch,
-                                         .marks = marks,
-                                         .marked = r->point,
-                                         .marked_layer = r->layer};
-    bool fine = sinkproof_judge(s->trials.suspect.model, s->trials.suspect.trace,
-                                s->trials.suspect.policy, &how, &again, s->trials.error);
-    if (fine) sinkproof_judgement_free(&again);
+    uint8_t *marks = sinkproof_marks_of(&s->trials, r);
+    bool fine = marks != NULL;
     if (fine && !sinkproof_describe_pattern(r, marks, f->pattern, sizeof f->pattern))
         fine = no_memory(s);
     free(marks);
@@ -296,7 +333,7 @@ static bool breaks_others(search *s, const sinkproof_finding_of *f,
     size_t asked = 0;
     *breaks = false;
     for (size_t l = 0; l < s->trials.config->n_layers && asked < LAYERS && !*breaks; l++) {
-        sinkproof_trial t = {.what = *what};
+        sinkproof_trial t = {.what = *what, .rows = f->rows};
         unsigned inside = ~sinkproof_failing(&s->trials, l);
         bool possible;
         if (f->layers[l] || f->layer == s->trials.config->n_layers) continue;
@@ -331,10 +368,12 @@ static bool explain_as_before(search *s, size_t place, unsigned *left) {
         sinkproof_finding_of *f = &s->out->findings[i];
         if (f->n_alike == 0 || (f->points & ~*left) != 0) continue;
         size_t kept = 0;
-        bool possible;
+        bool possible, within;
         sinkproof_explanation still[SINKPROOF_ALIKE];
+        if (!fail_in_rows(s, place, f->points, f->rows, &within)) return false;
+        if (!within) continue;
         for (size_t a = 0; a < f->n_alike; a++) {
-            sinkproof_trial t = {.what = f->alike[a]};
+            sinkproof_trial t = {.what = f->alike[a], .rows = f->rows};
             if (!sinkproof_try_whether(&s->trials, place, &t, &possible)) return false;
             sinkproof_trials_show(&s->trials, 1);
             if (possible && explains(&t, f->points)) still[kept++] = f->alike[a];
@@ -370,7 +409,9 @@ static bool leave_pairs_out(search *s, size_t place, unsigned points) {
 }
 
 static bool explain_anew(search *s, size_t place, unsigned left) {
-    if (!try_singles(s, place) || !explain_by_singles(s, place, &left)) return false;
+    if (!try_singles(s, place) || !explain_by_singles(s, place, &left) ||
+        !explain_by_rows(s, place, &left))
+        return false;
     unsigned before = in_vain_before(s), some;
     while ((some = left & ~before) != 0 && in_vain_before(s) != ~0u) {
         unsigned rest = left & before;
@@ -423,7 +464,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     if (o.pairs == 0) o.pairs = 400;
     if (o.patience == 0) o.patience = 4;
     if (o.budget == 0) o.budget = 4000;
-    *diagnosis = (sinkproof_diagnosis){.budget = o.budget};
+    *diagnosis = (sinkproof_diagnosis){.budget = o.budget, .tokens = judgement->n_tokens};
     if (judgement->first == NULL) return true;
     search s = {.trials = {.suspect = {model, trace, &judgement->policy, o.rate},
                            .config = sinkproof_model_config(model),

@@ -43,6 +43,7 @@ typedef struct sinkproof_finding_of {
     // Everything that explains them: no element of these points, nor of those that the mistakes
     // reach too, is outside. None, and no limit: unknown; none, and a limit: undecided.
     size_t n_alike, more_alike; // told, and further ones
+    sinkproof_rows rows; // tokens at which they act: at the others it is right. end 0: at all
     sinkproof_explanation alike[SINKPROOF_ALIKE];
     // The nearest of those that do not, and how far its farthest element is outside: in half-widths
     // of its set, each at least half a unit in the last place of the traced format. n 0: there is
@@ -60,6 +61,7 @@ typedef struct sinkproof_diagnosis {
     size_t n;
     sinkproof_finding_of *findings; // in the order of the forward pass
     size_t tried, budget;           // judgements of stretches
+    size_t tokens;
 } sinkproof_diagnosis;
 
 typedef struct sinkproof_diagnose_options {

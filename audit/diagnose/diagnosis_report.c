@@ -72,8 +72,21 @@ static void print_next(FILE *out, const sinkproof_finding_of *f) {
     print_what(out, "-", &f->next);
 }
 
+static void print_explained_head(FILE *out, size_t tokens, const sinkproof_finding_of *f) {
+    const sinkproof_rows *at = &f->rows;
+    fprintf(out, "explained%s", f->alike[0].n > 1 ? " by two mistakes together" : "");
+    if (at->end > 0 && at->end == tokens)
+        fprintf(out, " from position %zu on", at->first);
+    else if (at->end == at->first + 1)
+        fprintf(out, " at position %zu alone", at->first);
+    else if (at->end > 0)
+        fprintf(out, " at positions %zu-%zu alone", at->first, at->end - 1);
+    fputs(", every element is inside", out);
+}
+
 // "  M8 of layers 0-3: explained, every element is inside"
-static void print_head(FILE *out, const sinkproof_config *config, const sinkproof_finding_of *f) {
+static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
+                       const sinkproof_finding_of *f) {
     char *text = NULL;
     size_t length;
     FILE *line = open_memstream(&text, &length);
@@ -81,8 +94,7 @@ static void print_head(FILE *out, const sinkproof_config *config, const sinkproo
     print_points(to, config, f);
     fputs(": ", to);
     if (f->n_alike > 0)
-        fprintf(to, "explained%s, every element is inside",
-                f->alike[0].n > 1 ? " by two mistakes together" : "");
+        print_explained_head(to, tokens, f);
     else if (f->limit == SINKPROOF_LIMIT_NONE)
         fputs("unknown: no known mistake explains it, and no pair", to);
     else if (f->limit == SINKPROOF_LIMIT_PLACES)
@@ -138,7 +150,7 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
     if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
     for (size_t i = 0; i < d->n; i++) {
         const sinkproof_finding_of *f = &d->findings[i];
-        print_head(out, config, f);
+        print_head(out, config, d->tokens, f);
         if (f->n_alike > 0)
             print_explained(out, f);
         else
@@ -190,6 +202,10 @@ static json_t *finding_json(const sinkproof_config *config, const sinkproof_find
     json_object_set_new(o, "next", f->next.n > 0 ? ids_of(&f->next) : json_null());
     json_object_set_new(o, "next_bounds",
                         isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());
+    json_object_set_new(o, "positions",
+                        f->rows.end > 0 ? json_pack("[I, I]", (json_int_t)f->rows.first,
+                                                    (json_int_t)f->rows.end - 1)
+                                        : json_null());
     json_object_set_new(o, "suppositions", json_integer((json_int_t)f->suppositions));
     json_object_set_new(o, "searched", json_integer((json_int_t)f->searched));
     json_object_set_new(o, "pattern",

@@ -89,11 +89,11 @@ static void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_
 }
 
 static bool judge_supposed(const sinkproof_suspect *suspect, const sinkproof_supposition *s,
-                           const sinkproof_stretch *stretch, sinkproof_refusal *refusal,
-                           sinkproof_judgement *judgement, sinkproof_error *error) {
+                           const sinkproof_judge_options *asked, sinkproof_judgement *judgement,
+                           sinkproof_error *error) {
     editing e = {.s = s};
-    const sinkproof_judge_options how = {
-        .rate = suspect->rate, .meaning = &s->meaning, .stretch = stretch, .refusal = refusal};
+    sinkproof_judge_options how = *asked;
+    how.rate = suspect->rate, how.meaning = &s->meaning;
     sinkproof_model *view = sinkproof_model_edited(s->model, &s->config, edit_weight, &e);
     bool fine = view != NULL && !e.failed;
     if (!fine) sinkproof_fail(error, "no memory for a view of the model");
@@ -118,10 +118,10 @@ bool sinkproof_can_suppose(const sinkproof_suspect *suspect, const sinkproof_mis
 
 bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
                            const sinkproof_mistake *const *mistakes,
-                           const sinkproof_stretch *stretch, sinkproof_refusal *refusal,
-                           sinkproof_judgement *judgement, bool *possible, sinkproof_error *error) {
+                           const sinkproof_judge_options *how, sinkproof_judgement *judgement,
+                           bool *possible, sinkproof_error *error) {
     sinkproof_supposition s = none(suspect);
     *possible = true;
     for (size_t i = 0; i < n && *possible; i++) *possible = mistakes[i]->suppose(&s, mistakes[i]);
-    return !*possible || judge_supposed(suspect, &s, stretch, refusal, judgement, error);
+    return !*possible || judge_supposed(suspect, &s, how, judgement, error);
 }

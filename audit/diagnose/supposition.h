@@ -16,12 +16,13 @@ typedef struct sinkproof_suspect {
     double rate;
 } sinkproof_suspect;
 
-// Judges the points of `stretch` as an engine's with all of the mistakes. *possible: the model and
-// the policy have a place for each, else nothing is judged. refusal: or NULL. False: an error.
+// Judges as `how` says, but for its meaning, an engine's trace as one's with all of the mistakes.
+// *possible: the model and the policy have a place for each, else nothing is judged. False: an
+// error.
 bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
                            const sinkproof_mistake *const *mistakes,
-                           const sinkproof_stretch *stretch, sinkproof_refusal *refusal,
-                           sinkproof_judgement *judgement, bool *possible, sinkproof_error *error);
+                           const sinkproof_judge_options *how, sinkproof_judgement *judgement,
+                           bool *possible, sinkproof_error *error);
 
 // Have the model and the policy a place for the mistake?
 bool sinkproof_can_suppose(const sinkproof_suspect *suspect, const sinkproof_mistake *mistake);

@@ -8,6 +8,7 @@
 #include "audit/trace/trace_points.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static unsigned bit(sinkproof_trace_point point) {
     return 1u << point;
@@ -71,6 +72,49 @@ unsigned sinkproof_failing_not_finite(const sinkproof_trials *s, size_t place) {
 
 unsigned sinkproof_failing_unbounded(const sinkproof_trials *s, size_t place) {
     return failing_as(s, place, is_unbounded);
+}
+
+uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
+    sinkproof_judgement again;
+    size_t elements = 1;
+    for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
+    uint8_t *marks = calloc(elements, 1);
+    if (marks == NULL) {
+        sinkproof_fail(s->error, "no memory for a diagnosis");
+        return NULL;
+    }
+    sinkproof_stretch_to(s->stretch, s->config, s->suspect.trace, r->point, r->layer, true);
+    const sinkproof_judge_options how = {.rate = s->suspect.rate,
+                                         .stretch = s->stretch,
+                                         .marks = marks,
+                                         .marked = r->point,
+                                         .marked_layer = r->layer};
+    if (sinkproof_judge(s->suspect.model, s->suspect.trace, s->suspect.policy, &how, &again,
+                        s->error)) {
+        sinkproof_judgement_free(&again);
+        return marks;
+    }
+    free(marks);
+    return NULL;
+}
+
+bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_trace_point point,
+                            sinkproof_rows *rows) {
+    const sinkproof_point_report *r = sinkproof_report_at(s, point, place);
+    uint8_t *marks = sinkproof_marks_of(s, r);
+    bool by_head = sinkproof_trace_point_is_by_head(point);
+    size_t elements = 1, each = 1, n = r->shape[by_head];
+    for (size_t d = 0; d < r->rank; d++)
+        elements *= r->shape[d], each *= d > by_head ? r->shape[d] : 1;
+    *rows = (sinkproof_rows){n, 0};
+    for (size_t i = 0; marks != NULL && i < elements; i++) {
+        size_t row = i / each % n;
+        if (!marks[i]) continue;
+        rows->first = row < rows->first ? row : rows->first;
+        rows->end = row >= rows->end ? row + 1 : rows->end;
+    }
+    free(marks);
+    return marks != NULL;
 }
 
 // ---- what a mistake reaches
@@ -146,12 +190,14 @@ static void read_trial(const sinkproof_trials *s, const sinkproof_judgement *und
 static bool try(sinkproof_trials *s, size_t place, unsigned points, sinkproof_refusal *refusal,
                 sinkproof_trial *t, bool *possible) {
     sinkproof_judgement under;
-    *t = (sinkproof_trial){.what = t->what};
+    *t = (sinkproof_trial){.what = t->what, .rows = t->rows};
     *possible = stretch_for(s, place, points, t);
     if (!*possible) return true;
     read_unchanged(s, place, t);
-    if (!sinkproof_suppose_all(&s->suspect, t->what.n, t->what.mistakes, s->stretch, refusal,
-                               &under, possible, s->error))
+    const sinkproof_judge_options how = {
+        .stretch = s->stretch, .refusal = refusal, .rows = t->rows.end > 0 ? &t->rows : NULL};
+    if (!sinkproof_suppose_all(&s->suspect, t->what.n, t->what.mistakes, &how, &under, possible,
+                               s->error))
         return false;
     if (!*possible) return true;
     s->tried++;

@@ -11,10 +11,11 @@
 // What a supposition does to the points of a place.
 typedef struct sinkproof_trial {
     sinkproof_explanation what;
-    unsigned reached; // failing points that the mistakes reach
-    unsigned inside;  // of these: every element is inside, and nothing is suspicious
-    bool refused;     // left before its end
-    bool breaks;      // a point that was inside is not
+    sinkproof_rows rows; // that are compared; end 0: all
+    unsigned reached;    // failing points that the mistakes reach
+    unsigned inside;     // of these: every element is inside, and nothing is suspicious
+    bool refused;        // left before its end
+    bool breaks;         // a point that was inside is not
     double bounds[SINKPROOF_TRACE_POINTS]; // of failing points: how far the farthest element is
     size_t outside[SINKPROOF_TRACE_POINTS];
 } sinkproof_trial;
@@ -41,6 +42,12 @@ void sinkproof_trials_show(sinkproof_trials *s, double work);
 unsigned sinkproof_failing(const sinkproof_trials *s, size_t place);
 unsigned sinkproof_failing_not_finite(const sinkproof_trials *s, size_t place);
 unsigned sinkproof_failing_unbounded(const sinkproof_trials *s, size_t place);
+
+// 1 for each element of a failing point that is outside; to be freed. NULL: an error.
+uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_report *report);
+// The rows of a failing point from the first that has one to the last. False: an error.
+bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_trace_point point,
+                            sinkproof_rows *rows);
 
 // The failing points of a place that the mistakes reach.
 unsigned sinkproof_reached(const sinkproof_trials *s, size_t place,

@@ -99,6 +99,11 @@ typedef struct sinkproof_stretch {
     uint8_t doing[SINKPROOF_MAX_LAYERS + 1][SINKPROOF_TRACE_POINTS];
 } sinkproof_stretch;
 
+// Rows of a trace, its tokens: [first, end).
+typedef struct sinkproof_rows {
+    size_t first, end;
+} sinkproof_rows;
+
 // A pass that ends at the first element of one of `points` that is `beyond` half-widths of its set
 // outside, or more. One that has ended leaves a judgement without reports.
 typedef struct sinkproof_refusal {
@@ -116,6 +121,7 @@ typedef struct sinkproof_judge_options {
     const sinkproof_meaning *meaning; // NULL: the definition
     const sinkproof_stretch *stretch; // NULL: every point is judged
     sinkproof_refusal *refusal;       // NULL: the pass goes to its end
+    const sinkproof_rows *rows;       // NULL: all are compared
     // Of one point the elements that are outside, 1 each; NULL: not asked for.
     uint8_t *marks;
     sinkproof_trace_point marked;

@@ -219,6 +219,12 @@ static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
                             (double)piece->token / (double)pass->n);
 }
 
+static bool is_compared(const sinkproof_part *part, sinkproof_trace_point point, size_t token) {
+    const sinkproof_rows *rows = part->pass->options->rows;
+    return sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_JUDGED &&
+           (rows == NULL || (token >= rows->first && token < rows->end));
+}
+
 bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
@@ -226,7 +232,7 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
     for (size_t i = 0; open && tensor == NULL && i < piece->count; i++)
         x[i] = sinkproof_read_of_untraced(pass, piece->point, x[i]);
     if (tensor == NULL || piece->count == 0) return false;
-    bool judged = sinkproof_doing_of(pass, piece->point, part->layer) == SINKPROOF_JUDGED;
+    bool judged = is_compared(part, piece->point, piece->token);
     sinkproof_point_report *report = judged ? report_of(part, piece->point) : NULL;
     double *v = sinkproof_part_allocate(part, piece->count, sizeof *v);
     sinkproof_honest *unrounded =
@@ -255,7 +261,7 @@ void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, 
                              size_t count) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
     if (tensor == NULL || count == 0) return;
-    if (sinkproof_doing_of(part->pass, point, part->layer) != SINKPROOF_JUDGED) return;
+    if (!is_compared(part, point, offset / tensor->shape[2] % part->pass->n)) return;
     sinkproof_point_report *report = report_of(part, point);
     enum { AT_ONCE = 256 };
     double v[AT_ONCE];

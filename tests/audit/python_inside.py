@@ -82,6 +82,12 @@ def check_vectors(room):
     room.ok((bug.verdict, bug.first, bug.explained_by, bug.policy, bug.ok, bug.exit_code)
             == ("bug", "00.M8", "M8.alpha=bf16", "openai-bf16", False, 1), "the verdict, its first point and its cause",
             bug)
+    named = bug.diagnosis[0]
+    room.ok(len(bug.diagnosis) == 1 and named.status == "explained" and named.mistakes == ("alpha-bf16",)
+            and named.points == ("00.M8", "01.M8", "02.M8", "03.M8") and named.because[0].startswith("alpha is rounded")
+            and named.positions is None and named.indistinguishable == () and named.next and named.next_bounds > 0
+            and not sinkproof.judge(VECTORS, VECTORS / "trace-bf16.safetensors", "openai-bf16", diagnosis=False, **FAST).diagnosis,
+            "the diagnosis names the mistake; and is left out when it is not asked for", named)
     results = json.loads(bug.to_json())
     room.ok([r["id"] for r in results[1:]] == [p.name for p in bug.points]
             and [r["outside"] for r in results[1:]] == [p.outside for p in bug.points],

@@ -20,7 +20,7 @@ torch is needed where a torch module is traced, and nowhere else. What is refuse
 from __future__ import annotations
 
 from sinkproof import testing
-from sinkproof._judgement import Judgement, Point, Verdict, judge
+from sinkproof._judgement import Diagnosis, Judgement, Point, Verdict, judge
 from sinkproof._library import VERSION as __version__
 from sinkproof._library import Error, names
 from sinkproof._model import Model
@@ -29,7 +29,7 @@ from sinkproof._trace import Trace, TraceError
 from sinkproof._watch import trace
 from sinkproof.adapters.dump import from_dump
 
-__all__ = ["Call", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
+__all__ = ["Call", "Diagnosis", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
            "engines", "from_dump", "judge", "points", "policies", "run", "testing", "trace"]
 
 

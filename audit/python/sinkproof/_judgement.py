@@ -7,6 +7,8 @@ import ctypes
 import dataclasses
 import enum
 import html
+import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -69,6 +71,23 @@ class Point:
 
 
 @dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """What is known of points that are outside: the known mistakes under which every element is inside."""
+
+    points: tuple[str, ...]        # "03.A11"
+    status: str                    # "explained", "unknown", "undecided" or "not looked into"
+    mistakes: tuple[str, ...]      # together: "sink-dropped"; () when none explains it
+    because: tuple[str, ...]       # the same as sentences
+    indistinguishable: tuple[tuple[str, ...], ...]  # others that explain it, too
+    positions: tuple[int, int] | None  # the first and the last at which they act; None: at all
+    next: tuple[str, ...]          # the nearest that does not explain it
+    next_bounds: float             # how far that is outside, in half-widths of its set
+    suppositions: int              # of what nothing explains: those that reach the points,
+    searched: int                  # and of these those that were tried
+    pattern: str                   # where its elements are, in words
+
+
+@dataclasses.dataclass(frozen=True)
 class Judgement:
     """The verdict on a trace, and its reasons. `str()` is the report of `sinkproof judge`.
 
@@ -80,6 +99,7 @@ class Judgement:
     points: tuple[Point, ...]  # in the order of the forward pass
     first: str | None         # the first bug, "03.A11"
     explained_by: str | None  # the one override, or other policy, that would explain all that fails
+    diagnosis: tuple[Diagnosis, ...]  # of what is outside, in the order of the forward pass
     exit_code: int            # of `sinkproof judge`
     report: str = dataclasses.field(repr=False)
     json: str = dataclasses.field(repr=False)
@@ -154,18 +174,30 @@ def said(function: str, ruling: Handle) -> str:
     return text(call(function, ruling.pointer))
 
 
+def diagnosis_of(found: Mapping[str, Any]) -> Diagnosis:
+    """A finding as the library writes it, null where there is nothing to say."""
+    bounds = found["next_bounds"]
+    return Diagnosis(points=tuple(found["points"]), status=found["status"], mistakes=tuple(found["mistakes"] or ()),
+                     because=tuple(found["because"] or ()),
+                     indistinguishable=tuple(tuple(also) for also in found["indistinguishable"]),
+                     positions=None if found["positions"] is None else (found["positions"][0], found["positions"][1]),
+                     next=tuple(found["next"] or ()), next_bounds=math.inf if bounds is None else bounds,
+                     suppositions=found["suppositions"], searched=found["searched"], pattern=found["pattern"] or "")
+
+
 def judgement_of(ruling: Handle) -> Judgement:
     """A copy of what the library found."""
     found, points = Finding(), []
     for i in range(call("ruling_count", ruling.pointer)):
         call("ruling_at", ruling.pointer, i, ctypes.byref(found))
         points.append(point_of(found))
+    written = said("ruling_json", ruling)
     return Judgement(verdict=verdict_of(call("ruling_verdict", ruling.pointer)),
                      policy=said("ruling_policy", ruling), points=tuple(points),
                      first=said("ruling_first", ruling) or None,
                      explained_by=said("ruling_explained_by", ruling) or None,
                      exit_code=call("ruling_exit", ruling.pointer), report=said("ruling_text", ruling),
-                     json=said("ruling_json", ruling))
+                     diagnosis=tuple(map(diagnosis_of, json.loads(written)[0]["diagnosis"])), json=written)
 
 
 Progress = Callable[[str, float], object]
@@ -196,8 +228,9 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     `name` is the trace's in the report. `rate` is the odds of a false alarm per tensor of the
     likely set and of drift, 0 for 1e-9. `strict` gives a suspicious trace exit code 1. `local`
     leaves out the comparison with the truth end to end, `hint=False` the look for one override
-    that would explain a bug, `diagnosis=False` the look for known mistakes that do; `forms` names the form of each stage that the trace fits; `all_layers`
-    gives the report a line per layer. `progress` is called with (what, share done).
+    that would explain a bug, `diagnosis=False` that for known mistakes; `forms` names the form of
+    each stage that the trace fits; `all_layers` gives the report a line per layer. `progress` is
+    called with (what, share done).
 
     Raises Error on a model, trace or policy that cannot be judged. A NaN of the engine's is not an
     error but a finding.
@@ -213,7 +246,7 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     raised: list[BaseException] = []
     options = TrialOptions(policy=encoded(policy), name=None if name is None else encoded(name), rate=rate,
                            strict=strict, all=all_layers, local=local, no_hint=not hint, forms=forms,
-                           progress=callback_of(progress, raised), no_diagnosis=not diagnosis)
+                           no_diagnosis=not diagnosis, progress=callback_of(progress, raised))
     with raising(raised):
         ruling = made(lambda place: attempt("judge_trace", opened_model.handle.pointer, given.pointer,
                                             ctypes.byref(options), place), "ruling_free", opened_model.handle, given)
