@@ -260,15 +260,15 @@ def rounded(format):
 
 
 def exchanged_norms(model):
-    kept = [(layer.input_layernorm.weight.data, layer.post_attention_layernorm.weight.data) for layer in model.model.layers]
-    return together(*(changed(getattr(layer, name).weight, "data", kept[i][1 - which]) for i, layer in enumerate(model.model.layers)
-                      for which, name in enumerate(("input_layernorm", "post_attention_layernorm"))))
+    pairs = [(layer.input_layernorm.weight, layer.post_attention_layernorm.weight) for layer in model.model.layers]
+    kept = [(one.data, other.data) for one, other in pairs]
+    return together(*(changed(pair[i], "data", data[1 - i]) for pair, data in zip(pairs, kept) for i in (0, 1)))
 
 
 def mixture(wrong):
     """The experts are given wrong(weights)."""
     def plant(model):
-        return together(*(changed(owner, "forward", lambda x, chosen, weight, right=owner.forward: right(x, chosen, wrong(weight)))
+        return together(*(changed(owner, "forward", lambda x, e, weight, right=owner.forward: right(x, e, wrong(weight)))
                           for owner in modules(model, "mlp.experts")))
     return plant
 
@@ -331,7 +331,9 @@ def cached_keys_narrow(right, module, query, key, value, mask, **more):
 
 def padding_seen(model):
     modeling = modeling_of(model)
-    return together(*(changed(modeling, name, lambda make=getattr(modeling, name), **more: make(**{**more, "attention_mask": None}))
+    def without(right):
+        return lambda **more: right(**{**more, "attention_mask": None})
+    return together(*(changed(modeling, name, without(getattr(modeling, name)))
                       for name in ("create_causal_mask", "create_sliding_window_causal_mask")))
 
 

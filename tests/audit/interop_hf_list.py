@@ -4,16 +4,16 @@
 import math
 
 import torch
-from interop_hf_bugs import (FULL, Bug, activation, at_positions, attention, attribute, by_definition, by_parts, by_sigmoid,
+from interop_hf_bugs import (activation, at_positions, attention, attribute, Bug, by_definition, by_parts, by_sigmoid,
                              cached_keys_narrow, changed, complex_turn, eps, exchanged_norms, experts_of_the_input,
-                             first_head_alone, function, gone, gone_in_prefill, gone_in_steps, halves, heads_by_modulus,
-                             kernel, layer_as, layers, mixture, narrow_sums, neighbours, norm, oldest_hidden_in_steps,
-                             oldest_slot_overwritten, padding_seen, plain_rope, renormalised, result, rotary, rotary_attribute, rounded,
-                             seen, shares, sink_has_value, sink_on_every_score, sink_unshifted, sinks, together, weights, window,
-                             yarn)
+                             first_head_alone, FULL, function, gone, gone_in_prefill, gone_in_steps, halves,
+                             heads_by_modulus, kernel, layer_as, layers, mixture, narrow_sums, neighbours, norm,
+                             oldest_hidden_in_steps, oldest_slot_overwritten, padding_seen, plain_rope, renormalised,
+                             result, rotary, rotary_attribute, rounded, seen, shares, sink_has_value,
+                             sink_on_every_score, sink_unshifted, sinks, together, weights, window, yarn)
 
 A9, QK, NORMS = ("A9",), ("A4.q", "A4.k"), ("A1", "M1")
-HALF, BRAIN = torch.float16, torch.bfloat16
+BRAIN = torch.bfloat16
 
 
 def scaled(factor):
@@ -95,7 +95,7 @@ ROTATIONS = [
     bug("theta-10000", yarn(rope_theta=10000.0), QK),
     bug("concentration-missing", rotary_attribute("attention_scaling", lambda c: 1.0), QK),
     bug("concentration-missing-k", rotary(lambda x, c, s: halves(x, c / (0.1 * math.log(32) + 1), s / (0.1 * math.log(32) + 1)),
-                                          "k"), ("A4.k",)),
+                                          "k"), ("A4.k",), under=FULL),
     bug("concentration-twice", rotary_attribute("attention_scaling", lambda c: c * c), QK),
     unnamed("frequencies-in-bf16", rotary_attribute("inv_freq", lambda f: f.bfloat16().float()), QK),
     unnamed("positions-late-in-steps", at_positions(lambda p: p + (p.shape[1] == 1)), QK, run="steps"),
@@ -172,7 +172,7 @@ def pair(one, other):
 
 PAIRS = dict([
     pair("alpha-bf16", "limit-off"), pair("alpha-1.7", "up-plus-missing"), pair("yarn-truncate", "rope-neighbours"),
-    pair("concentration-missing", "theta-10000"), pair("score-unscaled", "window-wide"), pair("yarn-factor-16", "alpha-1"),
+    pair("theta-10000", "concentration-missing"), pair("score-unscaled", "window-wide"), pair("yarn-factor-16", "alpha-1"),
     pair("bias-dropped-q", "positions-late-k"), pair("eps-1e-3", "bias-dropped-router"),
     pair("residual-twice-experts", "up-above"), pair("shares-sigmoid", "mixture-twice"),
 ])

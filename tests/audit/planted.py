@@ -10,6 +10,7 @@ convicted it, and what the diagnosis called it:
     described   nothing known explains it; the pattern is described instead
     otherwise   other mistakes explain it here, and not the one that was planted
 
+"first" is where it is convicted, or suspected first: no element outside, and more lean than chance has.
 A row with verdict "within" or "exact" is a mistake that no bound shows in this trace: every element lies in its
 honest set.
 """
@@ -66,10 +67,10 @@ def row(name, policy, results, names, changed, **more):
     """What was found of one trace, from `sinkproof judge --json`. A mistake that is convicted has what names it."""
     whole, *points = results
     outside = [p for p in points if p["verdict"] == "bug"]
-    first = whole.get("first_divergence") if whole["verdict"] == "bug" else None
+    first = {"bug": whole.get("first_divergence"), "suspicious": whole.get("first_suspicion")}.get(whole["verdict"])
     found = {"mistake": name, "policy": policy, **more, "changed": changed, "verdict": whole["verdict"], "first": first,
              "points": len(outside), "ulp": max((p.get("excess_ulp") or 0 for p in outside), default=0)}
-    asked = first and whole.get("diagnosis")
+    asked = whole["verdict"] == "bug" and whole.get("diagnosis")
     return {**found, **(naming(whole["diagnosis"], first, names) if asked else {"named": None})}
 
 
@@ -80,8 +81,8 @@ def differing(honest, wrong):
 
 
 def is_right(found, points):
-    """Convicted at one of its points, or inside its honest sets at every one: never called anything between."""
-    if found["verdict"] == "bug":
+    """Convicted or suspected at one of its points first, or inside its honest sets at every one."""
+    if found["verdict"] in ("bug", "suspicious"):
         return re.sub(r"^\d+\.", "", found["first"]) in points
     return found["verdict"] in ("within", "exact")
 

@@ -40,7 +40,7 @@ def row_of(engine, row):
     kind = {"equivalent": " (equivalent)"}.get(row["kind"], "")
     seen = row["verdict"] in SEEN
     cells = [engine, f"`{row['mistake']}`{kind}", f"`{row['policy']}`", f"{row['changed']:,}",
-             row["first"] if seen else f"*{row['verdict']}*", str(row["points"]) if seen else "—", short(row["ulp"]),
+             row["first"] or "—" if seen else f"*{row['verdict']}* {row['first'] or ''}".strip(), str(row["points"]) if seen else "—", short(row["ulp"]),
              called(row) if seen else "—", short(row.get("bounds")) if seen else "—"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

@@ -160,6 +160,30 @@ fresh; : >"$work/tree/log"; refuses 'log is empty' "an empty log"
 fresh; drop log; refuses 'log is empty or missing' "a missing log"
 
 # What the pages show.
+# Tables of planted mistakes and of honest runs.
+kept() {
+    fresh
+    mkdir -p doc/engines/planted doc/engines/honest
+    printf '%s\n' '{"engine": "e", "rows": [' '{"mistake": "m", "policy": "f32", "kind": "mistake", "changed": 7, "verdict": "bug",
+"first": "00.A9", "points": 1, "ulp": 2.0, "named": "exactly", "as": "m", "bounds": 3.0},' '{"mistake": "n", "policy": "f32",
+"kind": "equivalent", "changed": 0, "verdict": "within", "first": null, "points": 0, "ulp": 0, "named": null}]}' \
+        >doc/engines/planted/e.json
+    printf '%s\n' '{"engine": "e", "version": "1", "runs": [' '{"run": "a", "policy": "f32", "verdict": "within"},' \
+        '{"run": "b", "policy": "f32", "verdict": "undecided"}]}' >doc/engines/honest/e.json
+    printf '%s\n' '# 21' '- f32: 4 planted, 3 seen and convicted, 3 named, 2 of these alone.' '' '<!-- planted all -->' '' \
+        '<!-- planted rows -->' '' '<!-- honest all -->' >doc/21-diagnosis.md
+    $check --write --log log . >/dev/null
+}
+kept; accepts "tables of planted mistakes and honest runs"
+grep -q '^| all but equivalents | | 5 | 1 | 0 | 4 | 3 | 1 | 0 | 0 | 0 |$' doc/21-diagnosis.md &&
+    grep -q '^| all |  | 2 | 1 | 0 | 1 | 95 % |$' doc/21-diagnosis.md
+report $? "their sums are those of the rows, and what decides nothing bounds nothing"
+kept; edit doc/21-diagnosis.md 's/4 | 3 | 1/5 | 3 | 1/'; refuses 'shown table differs' "another sum"
+kept; edit doc/engines/planted/e.json 's/"within"/"bug"/'; refuses 'computes the same and is called bug' "a convicted equivalent"
+kept; edit doc/engines/planted/e.json 's/"changed": 7/"changed": 0/'; refuses 'changed nothing' "a mistake that is none"
+kept; edit doc/engines/planted/e.json 's/"exactly"/null/'; refuses 'not asked for its cause' "a conviction without a cause"
+kept; edit doc/engines/honest/e.json 's/"b"/"a"/'; refuses 'counted 2 times' "an honest run counted twice"
+
 fresh; edit ref/a.c 's/double mass/double more/'; refuses 'sink.mass is stale: its code' "edited code"
 fresh; edit doc/01-a.md 's/double mass/float mass/'; refuses 'shown code differs' "shown code that differs"
 fresh; edit doc/01-a.md 's/code ref\/a.c sink.mass/code ref\/b.c sink.mass/'; refuses 'has no region' "shown code of no region"
