@@ -461,9 +461,9 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                         sinkproof_error *error) {
     sinkproof_diagnose_options o = *options;
     if (o.places == 0) o.places = 3;
-    if (o.pairs == 0) o.pairs = 400;
+    if (o.pairs == 0) o.pairs = 200;
     if (o.patience == 0) o.patience = 4;
-    if (o.budget == 0) o.budget = 4000;
+    if (o.budget == 0) o.budget = 2000;
     *diagnosis = (sinkproof_diagnosis){.budget = o.budget, .tokens = judgement->n_tokens};
     if (judgement->first == NULL) return true;
     search s = {.trials = {.suspect = {model, trace, &judgement->policy, o.rate},

@@ -67,9 +67,9 @@ typedef struct sinkproof_diagnosis {
 typedef struct sinkproof_diagnose_options {
     double rate;   // of the judgement
     size_t places; // layers that are searched in full: others are held against what was found. 0: 3
-    size_t pairs;  // tried at one point; 0: 400
+    size_t pairs;  // tried at one point; 0: 200
     size_t patience; // points for which pairs are tried in vain before no more are; 0: 4
-    size_t budget;   // judgements of a stretch, of whatever size; 0: 4000
+    size_t budget;   // judgements of a stretch, of whatever size; 0: 2000
     // Called with the share of the work that is done. May be NULL.
     void (*progress)(void *context, double share);
     void *context;

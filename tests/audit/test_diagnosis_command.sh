@@ -38,6 +38,42 @@ exits 0 "is judged" judge synthetic:tiny "$work/honest.safetensors" --policy f32
 grep -q '"diagnosis": \[\]' "$work/out"
 report $? "and has nothing to diagnose"
 
+# A kernel for single tokens that leaves out the sink, behind a prompt of nine: A11 over the weights' sum.
+exits 0 "a run with weights" run synthetic:tiny --policy f32 --tokens random:12,seed=3 --points 00.A2.v,00.A4.q,00.A4.k,00.A9,00.A11 \
+    --trace "$work/weights.safetensors"
+cat >"$work/forget.py" <<'END'
+# The trace without A9, and A11 without the sink at the positions [first, end).
+import json, struct, sys
+source, out, first, end = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+data = open(source, "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header, kept, body = json.loads(data[8:8 + size]), {}, bytearray()
+values = {name: bytearray(data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+          for name, t in header.items() if name != "__metadata__"}
+for name, t in header.items():
+    if name.endswith(".A11"):
+        n, heads, dim = t["shape"]
+        for i, h in ((i, h) for i in range(first, end) for h in range(heads)):
+            total = sum(struct.unpack_from(f"<{n}f", values[name.replace("A11", "A9")], 4 * (h * n + i) * (n + 1)))
+            row = f"<{dim}f", 4 * (i * heads + h) * dim
+            struct.pack_into(row[0], values[name], row[1],
+                             *(x / total for x in struct.unpack_from(row[0], values[name], row[1])))
+for name, t in header.items():
+    if name == "__metadata__" or not name.endswith(".A9"):
+        kept[name] = t
+    if name in values and name in kept:
+        t["data_offsets"] = [len(body), len(body) + len(values[name])]
+        body += values[name]
+text = json.dumps(kept).encode()
+open(out, "wb").write(struct.pack("<Q", len(text)) + text + body)
+END
+for rows in "9 12,from position 9 on" "0 9,at positions 0-8 alone" "4 5,at position 4 alone"; do
+    python3 "$work/forget.py" "$work/weights.safetensors" "$work/decode.safetensors" ${rows%%,*}
+    exits 1 "the sink left out ${rows#*,}" judge synthetic:tiny "$work/decode.safetensors" --policy f32 --local --no-hint
+    contains out "A11 of layer 0: explained ${rows#*,}, every element is inside"
+    contains out "the sink is left out [sink-dropped]"
+done
+
 # An engine whose window is one key too wide shows it with nine tokens.
 exits 0 "the tiny model as files" synth synthetic:tiny --out "$work/right"
 cp -r "$work/right" "$work/wide"
