@@ -110,6 +110,28 @@ static const marked boxes[] = {
      {3, 3, 5},
      {1, 1, 1},
      "4 of 576 elements: every head, position 3, key 5, all of these; 4 of keys after their query"},
+    {AT(A6),
+     3,
+     {2, 12, 12},
+     {1, 11, 10},
+     {1, 11, 11},
+     {1, 1, 1},
+     "2 of 288 elements: head 1, position 11, keys from 10 on, all of these; 2 of keys 0 to 1 "
+     "before their query"},
+    {AT(A6),
+     3,
+     {2, 12, 12},
+     {1, 3, 4},
+     {1, 3, 4},
+     {1, 1, 1},
+     "1 of 288 elements: head 1, position 3, key 4, all of these; 1 of keys after their query"},
+    {AT(M6),
+     3,
+     {4, 1, 8},
+     {0, 0, 0},
+     {3, 0, 4},
+     {1, 1, 2},
+     "12 of 32 elements: every position, slot 0, coordinates 0 to 4 in steps of 2, all of these"},
 };
 
 int main(void) {
@@ -142,5 +164,16 @@ int main(void) {
     memset(marks, 0, sizeof marks);
     marks[1] = marks[8 + 2] = marks[4 * 8 + 3] = 1;
     hold(&some, marks);
+    marked uneven = {
+        AT(A13),
+        2,
+        {6, 8},
+        {0},
+        {0},
+        {0},
+        "3 of 48 elements: position 2, 3 of 8 coordinates, the first 0, the last 4, all of these"};
+    memset(marks, 0, sizeof marks);
+    marks[2 * 8] = marks[2 * 8 + 3] = marks[2 * 8 + 4] = 1;
+    hold(&uneven, marks);
     return tap_done();
 }
