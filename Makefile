@@ -323,7 +323,7 @@ EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
 
-kill-table: $(BUILD)/tests/test_diagnosis  ## every planted mistake, and the table of doc/21 from what is found: five CPU minutes
+kill-table: $(BUILD)/tests/test_diagnosis  ## every planted mistake, and the table of doc/21 from what is found: a CPU minute
 	@WHOLE=1 $(BUILD)/tests/test_diagnosis > $(BUILD)/kill-table.log; status=$$?; grep '^not ok' $(BUILD)/kill-table.log; \
 	    [ $$status -eq 0 ] && python3 tests/audit/kill_table.py $(BUILD)/kill-table.log
 
