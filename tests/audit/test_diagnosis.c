@@ -199,7 +199,7 @@ int main(int argc, char **argv) {
         printf("Bail out! %s\n", error.text);
         return 1;
     }
-    // All of them take five minutes of a processor (make kill-table); every landing takes a sample.
+    // All of them take a minute of a processor (make kill-table); every landing takes a sample.
     bool whole = argc > 1 || getenv("WHOLE") != NULL;
     size_t step = whole ? 1 : 9, far = whole ? 4 : 44;
     for (size_t i = 0; i < MISTAKES; i += step)
