@@ -67,8 +67,8 @@ SINKS = [
     bug("sink-per-part-16", kernel(lambda scores, b: by_parts(scores, b, 16, True)), ("A11",), under=FULL),
     bug("sink-unshifted", kernel(sink_unshifted), ("A11",), under=FULL),
     unnamed("sink-of-first-heads-alone", sinks(first_head_alone), A9),
-    unnamed("sink-gone-in-steps", sinks(gone_in_steps), A9, run="steps"),
-    unnamed("sink-gone-in-prefill", sinks(gone_in_prefill), A9, run="steps"),
+    bug("sink-gone-in-steps", sinks(gone_in_steps), A9, "sink-dropped", run="steps"),
+    bug("sink-gone-in-prefill", sinks(gone_in_prefill), A9, "sink-dropped", run="steps"),
 ]
 SCORES = [
     bug("score-unscaled", attribute("self_attn", "scaling", 1.0), ("A6",)),
@@ -98,12 +98,12 @@ ROTATIONS = [
                                           "k"), ("A4.k",), under=FULL),
     bug("concentration-twice", rotary_attribute("attention_scaling", lambda c: c * c), QK),
     unnamed("frequencies-in-bf16", rotary_attribute("inv_freq", lambda f: f.bfloat16().float()), QK),
-    unnamed("positions-late-in-steps", at_positions(lambda p: p + (p.shape[1] == 1)), QK, run="steps"),
+    bug("positions-late-in-steps", at_positions(lambda p: p + (p.shape[1] == 1)), QK, "positions-late", run="steps"),
     unnamed("positions-restart-in-steps", at_positions(lambda p: p - p * (p.shape[1] == 1)), QK, run="steps"),
 ]
 CACHES = [
     unnamed("ring-one-slot-short", attention(oldest_slot_overwritten), ("A6",), run="steps"),
-    unnamed("one-key-too-many-evicted", attention(oldest_hidden_in_steps), A9, run="steps"),
+    bug("one-key-too-many-evicted", attention(oldest_hidden_in_steps), A9, "window-narrow", run="steps"),
     unnamed("cache-of-eight-bits", attention(cached_keys_narrow), ("A6",), run="steps"),
     unnamed("padding-seen", padding_seen, A9, run="padded"),
 ]
