@@ -14,20 +14,11 @@ import sys
 import engines
 import honest
 import planted
+from engines import changed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "audit" / "python"))
 LENGTHS = (1, 2, 7, 8, 9, 40)  # around the window of 8
-
-
-@contextlib.contextmanager
-def changed(owner, name, value):
-    kept = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, kept)
 
 
 def no_sink(modeling, model):
@@ -139,7 +130,7 @@ def plant(tap, opened, modeling, model, tokens):
     for i, (name, (bug, points, *named)) in enumerate({"untouched": (None, ()), **BUGS}.items()):
         with bug(modeling, model) if bug else contextlib.nullcontext(), torch.no_grad(), sinkproof.trace(model) as trace:
             model(torch.tensor(tokens))
-        honest, asks = honest or trace, bool(whole or writes or i % 4 == 0)
+        honest, asks = honest or trace, bool(whole or writes or i % (16 if engines.FEW else 4) == 0)
         said = sinkproof.judge(opened, trace, "openai-bf16", local=True, hint=False, diagnosis=asks)
         found = planted.row(name, "openai-bf16", json.loads(said.to_json()), [named] if named else [],
                             planted.differing(honest, trace), kind="mistake" if bug else "equivalent")

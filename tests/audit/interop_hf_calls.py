@@ -20,6 +20,7 @@ sys.path[:0] = [os.path.join(ROOT, "audit", "python"), os.path.join(ROOT, "tests
 import interop_hf_models as models  # noqa: E402
 import sinkproof  # noqa: E402
 import torch  # noqa: E402
+from engines import changed  # noqa: E402
 from sinkproof.adapters import transformers as hf  # noqa: E402
 from sinkproof.adapters._tokens import random_tokens  # noqa: E402
 from tap import Tap  # noqa: E402
@@ -167,16 +168,6 @@ def generation(room):
 
 # ------------------------------------------------------------------------------------------
 # Mistakes
-
-
-@contextlib.contextmanager
-def changed(owner, name, value):
-    kept = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, kept)
 
 
 def sinks_gone(modeling, steps_alone):

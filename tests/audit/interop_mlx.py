@@ -21,4 +21,4 @@ def in_half(tap, python, work):
 
 
 if __name__ == "__main__":
-    sys.exit(engines.interop("mlx", in_half))
+    sys.exit(engines.interop("mlx", None if engines.FEW else in_half))

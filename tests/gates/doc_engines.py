@@ -46,7 +46,7 @@ def cleared(run):
     parts = [f"{code(run['override'])}{' on the model as it computes it' if run.get('as') else ''}: "
              f"exit {run['override_exit']}"] if run.get("override") else []
     if run.get("instead"):
-        options = " ".join(word for word in run["instead"] if "{model}" not in word and word != "--ir")
+        options = " ".join(word for word in run["instead"] if "{model}" not in word and word not in ("--ir", "--graph"))
         parts.append(f"options {code(options)}: exit {run['instead_exit']}")
     return "; ".join(parts) or "—"
 
@@ -63,7 +63,7 @@ def rows_of(told):
     rows = ["", "| run | model, tokens, options | policy | verdict: where | cause | cleared by |",
             "|---|---|---|---|---|---|"]
     for run in told["runs"]:
-        options = " ".join(word for word in run["options"] if "{model}" not in word and word != "--ir")
+        options = " ".join(word for word in run["options"] if "{model}" not in word and word not in ("--ir", "--graph"))
         how = ", ".join(part for part in (shown_model(run), code(run["tokens"]), code(options)) if part != "—")
         verdict = f"**{SAID[run['verdict']]}** ({run['exit']}): {what(run)}".replace(": —", "")
         rows.append(f"| {run['name']} | {how} | {code(run['policy'])} | {verdict} | {cell(run['cause'])} | "

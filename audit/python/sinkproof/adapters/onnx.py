@@ -22,13 +22,12 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from sinkproof.adapters import Adapter, Record, TraceError
+from sinkproof.adapters import Record, TraceError
+from sinkproof.adapters._graph import GraphAdapter, Place
 
 PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int4": "int4"}
 LAYER = re.compile(r"/layers\.(\d+)/")
@@ -62,7 +61,7 @@ def folder_with_tokenizer(checkpoint: str, folder: str) -> None:
                 json.dump(what, file)
 
 
-class Engine(Adapter):
+class Engine(GraphAdapter):
     title = "ONNX Runtime, graph by ONNX Runtime GenAI"
     install = "pip install onnxruntime onnxruntime-genai onnx onnx-ir torch transformers accelerate"
     packages = ("onnxruntime", "onnxruntime-genai")
@@ -84,15 +83,12 @@ class Engine(Adapter):
         super().__init__(model, options)
         import onnx
         import onnxruntime
-        self.work = tempfile.TemporaryDirectory()
-        folder = options.graph or os.path.join(self.work.name, "graph")
-        if not os.path.isfile(os.path.join(folder, "model.onnx")):
-            self.build(folder)
-        graph = onnx.load(os.path.join(folder, "model.onnx"), load_external_data=False)
+        written = self.exported(options.graph, "model.onnx")
+        graph = onnx.load(written, load_external_data=False)
         self.sliding = {int(layer[1]) for node in graph.graph.node if (layer := LAYER.search(node.name))
                         and any(own.name == "sliding_window_cache" and own.i for own in node.attribute)}
         self.names = self.tap(graph.graph)
-        path = os.path.join(folder, "watched.onnx")
+        path = os.path.join(os.path.dirname(written), "watched.onnx")
         onnx.save(graph, path)
         how = onnxruntime.SessionOptions()
         how.log_severity_level = 3
@@ -101,9 +97,8 @@ class Engine(Adapter):
             "none": "ORT_DISABLE_ALL"}[options.optimize])
         self.session = onnxruntime.InferenceSession(path, how, providers=["CPUExecutionProvider"])
         self.past: dict[str, Any] = {}
-        self.seen = 0
 
-    def build(self, folder: str) -> None:
+    def export(self, folder: str) -> None:
         """The builder's own command."""
         source = os.path.join(self.work.name, "source")
         os.makedirs(source)
@@ -121,10 +116,10 @@ class Engine(Adapter):
 
     # -- the graph
 
-    def tap(self, graph: Any) -> dict[str, tuple[str, int | None]]:
+    def tap(self, graph: Any) -> dict[str, Place]:
         """{tensor: (point, layer)}; the tensors are outputs of the graph from now on."""
         import onnx
-        found: dict[str, tuple[str, int | None]] = {"logits": ("F2", None)}
+        found: dict[str, Place] = {"logits": ("F2", None)}
         for node in graph.node:
             layer = LAYER.search(node.name)
             for at, point, number in self.points_of(node, int(layer[1]) if layer else None):
@@ -148,17 +143,9 @@ class Engine(Adapter):
             return here + [(3, "M12", layer - 1)] * ("Skip" in node.name)
         return [(at, point, layer) for end, at, point in NODES if re.search(end, node.name) and layer is not None]
 
-    def config(self, key: str) -> Any:
-        with open(os.path.join(self.model, "config.json"), encoding="utf-8") as file:
-            return json.load(file)[key]
-
     # -- the run
 
-    def feed(self, tokens: Sequence[int], record: Record) -> None:
-        record.begin(tokens)
-        end = self.seen + len(tokens)
-        given = {"input_ids": np.array([list(tokens)], np.int64), "attention_mask": np.ones((1, end), np.int64),
-                 "position_ids": np.arange(self.seen, end)[None]}
+    def infer(self, given: dict[str, Any]) -> dict[Place, Any]:
         feeds = {}
         for tensor in self.session.get_inputs():
             feeds[tensor.name] = given.get(tensor.name, self.past.get(tensor.name))
@@ -168,9 +155,7 @@ class Engine(Adapter):
         values = dict(zip(names, self.session.run(names, feeds)))
         self.past = {name.replace("present", "past_key_values"): value for name, value in values.items()
                      if name.startswith("present")}
-        self.seen = end
-        for name, (point, layer) in self.names.items():
-            self.keep(record, point, layer, values[name], len(tokens))
+        return {place: values[name] for name, place in self.names.items()}
 
     def empty_cache(self, tensor: Any) -> Any:
         """What a layer has cached before the first token; one that slides has its room from the start."""
@@ -180,24 +165,20 @@ class Engine(Adapter):
         return np.zeros([1, self.config("num_key_value_heads"), room, self.config("head_dim")],
                         np.float16 if "float16" in tensor.type else np.float32)
 
-    def keep(self, record: Record, point: str, layer: int | None, value: Any, n: int) -> None:
+    def keep(self, record: Record, place: Place, values: dict[Place, Any], n: int) -> None:
+        (point, layer), value = place, values[place]
         if point == "present":
             # Keys of a fused node, rotated: the new rows, where the room of a layer that slides held all until now.
-            if ("A4.k", layer) not in self.names.values() and value.shape[2] >= self.seen:
+            if ("A4.k", layer) not in values and value.shape[2] >= self.seen:
                 record.keep("A4.k", value[0][:, self.seen - n:self.seen].transpose(1, 0, 2), layer)
         elif point == "A2":
             q = self.config("num_attention_heads") * self.config("head_dim")
             k = self.config("num_key_value_heads") * self.config("head_dim")
             for part, begin, stop in (("q", 0, q), ("k", q, q + k), ("v", q + k, q + 2 * k)):
                 record.keep(f"A2.{part}", value[0][:, begin:stop], layer)
-        elif point == "M3":
-            record.keep(point, value[0].astype(np.int32), layer)
         else:
-            record.keep(point, value.reshape(n, -1), layer)
+            super().keep(record, place, values, n)
 
     def metadata(self) -> dict[str, str]:
         return {"built_for": self.options.build_for, "provider": "CPUExecutionProvider",
                 "optimize": self.options.optimize, "extra_options": " ".join(self.options.extra)}
-
-    def close(self) -> None:
-        self.work.cleanup()

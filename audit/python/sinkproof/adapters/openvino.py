@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import re
-import tempfile
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from sinkproof.adapters import Adapter, Record, TraceError
+from sinkproof.adapters import Record, TraceError
+from sinkproof.adapters._graph import GraphAdapter, Place
 
 # The name of an operation without "__module.model.layers.L", and the point that it computes.
 LAYERS = [(r"\.input_layernorm/aten::mul/Multiply_1$", "A1"),
@@ -39,7 +37,7 @@ BY_HEAD = ("A4.q", "A4.k")         # [1, heads, n, head_dim]
 BY_EXPERT = ("M6", "M8", "M10")    # [experts, n, width]
 
 
-class Engine(Adapter):
+class Engine(GraphAdapter):
     title = "OpenVINO, model by optimum-intel"
     install = "pip install openvino optimum-intel torch; pip uninstall torchvision, where it is of another build"
     packages = ("openvino", "optimum-intel", "transformers")
@@ -59,21 +57,14 @@ class Engine(Adapter):
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
         import openvino
-        self.work = tempfile.TemporaryDirectory()
-        folder = options.ir or os.path.join(self.work.name, "ir")
-        if not os.path.isfile(os.path.join(folder, "openvino_model.xml")):
-            self.export(folder)
-        with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
-            self.n_heads = json.load(file)["num_attention_heads"]
         core = openvino.Core()
-        network = core.read_model(os.path.join(folder, "openvino_model.xml"))
+        network = core.read_model(self.exported(options.ir, "openvino_model.xml"))
         self.names = self.tap(network)
         hints = {"INFERENCE_PRECISION_HINT": options.precision, "KV_CACHE_PRECISION": options.cache_precision,
                  "EXECUTION_MODE_HINT": options.mode.upper()}
         self.compiled = core.compile_model(network, "CPU", {key: value for key, value in hints.items()
                                                             if value.lower() != "default"})
         self.request = self.compiled.create_infer_request()
-        self.seen = 0
 
     def export(self, folder: str) -> None:
         """As optimum-intel does it; what it and its libraries print is no part of the result."""
@@ -86,15 +77,16 @@ class Engine(Adapter):
             network = OVModelForCausalLM.from_pretrained(self.model, export=True, compile=False, **how)
             network.save_pretrained(folder)
 
-    def tap(self, network: Any) -> list[tuple[str, int | None]]:
+    def tap(self, network: Any) -> list[Place]:
         """(point, layer) of each result, in the order of the results; None is not a point."""
         found: list[tuple[Any, str, int | None]] = []
+        n_heads = self.config("num_attention_heads")
         for operation in network.get_ordered_ops():
             name = operation.get_friendly_name()
             layer = re.match(r"__module\.model\.layers\.(\d+)(.*)$", name)
             if layer and self.joins_halves(operation):
                 heads = operation.get_output_partial_shape(0)[1].get_length()
-                found.append((operation.output(0), "A4.q" if heads == self.n_heads else "A4.k", int(layer[1])))
+                found.append((operation.output(0), "A4.q" if heads == n_heads else "A4.k", int(layer[1])))
             places = LAYERS if layer else WHOLE
             for pattern, point in places:
                 if re.match(pattern, layer[2] if layer else name):
@@ -112,34 +104,23 @@ class Engine(Adapter):
             operation.input_value(at).get_node().get_type_name() for at in range(operation.get_input_size())
         ] == ["Subtract", "Add"]
 
-    def feed(self, tokens: Sequence[int], record: Record) -> None:
-        record.begin(tokens)
-        n, end = len(tokens), self.seen + len(tokens)
-        given = {"input_ids": np.array([list(tokens)]), "attention_mask": np.ones((1, end), np.int64),
-                 "position_ids": np.arange(self.seen, end)[None], "beam_idx": np.zeros(1, np.int32)}
+    def infer(self, given: dict[str, Any]) -> dict[Place, Any]:
         known = {name for tensor in self.compiled.inputs for name in tensor.get_names()}
+        given["beam_idx"] = np.zeros(1, np.int32)
         self.request.infer({name: value for name, value in given.items() if name in known})
-        self.seen = end
-        values = {place: np.array(self.request.get_output_tensor(at).data) for at, place in enumerate(self.names)}
-        for (point, layer), value in values.items():
-            self.keep(record, point, layer, value, values, n)
+        return {place: np.array(self.request.get_output_tensor(at).data) for at, place in enumerate(self.names)}
 
-    def keep(self, record: Record, point: str, layer: int | None, value: Any, values: Any, n: int) -> None:
+    def keep(self, record: Record, place: Place, values: dict[Place, Any], n: int) -> None:
+        (point, layer), value = place, values[place]
         if point in BY_HEAD:
-            value = value[0].transpose(1, 0, 2)
+            record.keep(point, value[0].transpose(1, 0, 2), layer)
         elif point in BY_EXPERT:
             chosen = values["M3", layer].reshape(n, -1)
-            value = value.reshape(-1, n, value.shape[-1])[chosen, np.arange(n)[:, None]]
-        elif point == "M3":
-            value = value.reshape(n, -1).astype(np.int32)
+            record.keep(point, value.reshape(-1, n, value.shape[-1])[chosen, np.arange(n)[:, None]], layer)
         else:
-            value = value.reshape(n, -1)
-        record.keep(point, value, layer)
+            super().keep(record, place, values, n)
 
     def metadata(self) -> dict[str, str]:
         hints = [f"{key}={self.compiled.get_property(key)}" for key in
                  ("INFERENCE_PRECISION_HINT", "KV_CACHE_PRECISION", "EXECUTION_MODE_HINT")]
         return {"dtype": "float32 between operations", "hints": ", ".join(hints), "weights": self.options.weights}
-
-    def close(self) -> None:
-        self.work.cleanup()
