@@ -154,8 +154,9 @@ static void compute(const sinkproof_policy *policy, const sinkproof_variant *var
 static void report(const char *who, const sinkproof_variant *variant, const counts *c,
                    bool rounded) {
     ok(c->elements > 0 && c->outside == 0 && (rounded || c->untrue == 0) && c->worst <= 1,
-       "%s bound.similarity %s of %s: elements=%zu outside=%zu%s worst=%.3g bound=1", variant->id,
-       who, variant->name, c->elements, c->outside, rounded ? "" : " around the truth", c->worst);
+       "%s%s bound.similarity %s of %s: elements=%zu outside=%zu%s worst=%.3g bound=1", variant->id,
+       variant->divisor == SINKPROOF_DIVISOR_AT_LEAST_1 ? " norm.max-one" : "", who, variant->name,
+       c->elements, c->outside, rounded ? "" : " around the truth", c->worst);
 }
 
 // What the design before in the table computes is outside, unless that design has the same weights
