@@ -9,6 +9,7 @@
 // Allocations of our own objects are counted, by the linker's --wrap (Makefile). What OpenBLAS, the
 // OpenMP runtime, Jansson and libc take for themselves is not ours: they answer for it, some of
 // them by ending the process.
+#include "audit/diagnose/diagnose.h"
 #include "fast/engine/engine.h"
 #include "tests/shared/judged.h"
 
@@ -129,6 +130,7 @@ typedef struct way {
     bool (*run)(const struct way *way, char *out, sinkproof_error *error);
     const char *points;     // of the trace; NULL: all
     bool end_to_end, forms; // of the judge
+    const char *traced;     // the policy of an engine that is judged; NULL: the same
 } way;
 
 static const int32_t tokens[TOKENS] = {3, 1, 4};
@@ -146,7 +148,8 @@ static bool open_model(const way *w, char *out, sinkproof_error *error) {
 static bool write_trace(const way *w, const sinkproof_model *model, sinkproof_error *error) {
     sinkproof_policy policy;
     sinkproof_trace_writer *writer = NULL;
-    if (!sinkproof_policy_parse(w->policy, &policy, error)) return false;
+    if (!sinkproof_policy_parse(w->traced != NULL ? w->traced : w->policy, &policy, error))
+        return false;
     sinkproof_session *session = sinkproof_session_new(model, &policy);
     bool good = session != NULL || sinkproof_fail(error, "no memory for a session");
     good = good &&
@@ -199,6 +202,19 @@ static bool run_fast(const way *w, char *out, sinkproof_error *error) {
     return good;
 }
 
+// What explains the trace, as one line: it has one finding.
+static bool diagnose(const sinkproof_model *model, const sinkproof_trace *trace,
+                     const sinkproof_judgement *j, char *out, sinkproof_error *error) {
+    const sinkproof_diagnose_options options = {.rate = 1e-9};
+    sinkproof_diagnosis d;
+    if (!sinkproof_diagnose(model, trace, j, &options, &d, error)) return false;
+    snprintf(out, ROOM, "%zu %zu %s %a", d.n, d.tried,
+             d.n > 0 && d.findings[0].n_alike > 0 ? d.findings[0].alike[0].mistakes[0]->id : "",
+             d.n > 0 ? d.findings[0].next_bounds : 0);
+    sinkproof_diagnosis_free(&d);
+    return true;
+}
+
 static bool run_judge(const way *w, char *out, sinkproof_error *error) {
     sinkproof_policy policy;
     sinkproof_model *model;
@@ -210,7 +226,10 @@ static bool run_judge(const way *w, char *out, sinkproof_error *error) {
                 sinkproof_trace_open(trace_path, sinkproof_model_config(model), &trace, error) &&
                 sinkproof_judge(model, trace, &policy, &options, &j, error) &&
                 (!w->forms || sinkproof_judge_forms(model, trace, &options, &j, error));
-    if (good) report_as_text(sinkproof_model_config(model), &j, out);
+    if (good && w->traced != NULL)
+        good = diagnose(model, trace, &j, out, error);
+    else if (good)
+        report_as_text(sinkproof_model_config(model), &j, out);
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);
     sinkproof_model_close(model);
@@ -288,11 +307,11 @@ int main(void) {
     snprintf(packed_path, sizeof packed_path, "/tmp/sinkproof-memory-%ld.packed", (long)getpid());
     const way opened = {.what = "opening a model", .model = two, .run = open_model};
     const way traced[] = {
-        {"the reference and its trace", one, "f32", run_reference, NULL, false, false},
-        {"the reference under f16", two, "f16", run_reference, NULL, false, false}};
+        {"the reference and its trace", one, "f32", run_reference, NULL, false, false, NULL},
+        {"the reference under f16", two, "f16", run_reference, NULL, false, false, NULL}};
     const way fast[] = {
-        {"the fast path, 1 layer", one, "f32", run_fast, NULL, false, false},
-        {"the fast path, 2 layers", two, "bf16-operands", run_fast, NULL, false, false}};
+        {"the fast path, 1 layer", one, "f32", run_fast, NULL, false, false, NULL},
+        {"the fast path, 2 layers", two, "bf16-operands", run_fast, NULL, false, false, NULL}};
     fail_each(&opened, false, false);
     fail_each(&opened, false, true);
     for (size_t i = 0; i < 2; i++) {
@@ -301,14 +320,18 @@ int main(void) {
         fail_each(&fast[i], false, false);
         fail_each(&fast[i], false, true);
     }
-    judge_each((way){"judging", one, "f32", NULL, NULL, false, false}, false);
-    judge_each((way){"judging", one, "f32", NULL, NULL, false, false}, true);
-    judge_each((way){"judging forms and end to end", one, "f32", NULL, NULL, true, true}, false);
+    judge_each((way){"judging", one, "f32", NULL, NULL, false, false, NULL}, false);
+    judge_each((way){"judging", one, "f32", NULL, NULL, false, false, NULL}, true);
+    judge_each((way){"judging forms and end to end", one, "f32", NULL, NULL, true, true, NULL},
+               false);
     judge_each((way){"judging a trace without the selection", one, "bf16", NULL, "T0,A13,M6,M12,F2",
-                     false, false},
+                     false, false, NULL},
                false);
     judge_each((way){"judging a trace of few points, end to end", two, "f16", NULL, "T0,A11,M4,M12",
-                     true, false},
+                     true, false, NULL},
+               false);
+    judge_each((way){"diagnosing a rounded constant", one, "f32", NULL, NULL, false, false,
+                     "f32,M8.alpha=bf16"},
                false);
     return tap_done();
 }
