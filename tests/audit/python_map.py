@@ -2,6 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Maps: audit/examples/fused_engine.py watched by its map, dumps with foreign names; run by python_inside.py."""
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -219,7 +220,40 @@ def hostile():
         yield what, file({"logits": {**of, **change}})
 
 
-def check_hostile(tap, tries=300):
+def wounded(text, generator):
+    """A map with words lost, doubled or exchanged, or a character changed."""
+    words = text.replace("\n", " \n ").split(" ")
+    for _ in range(generator.choice((1, 2, 6))):
+        a, b = generator.randrange(len(words)), generator.randrange(len(words))
+        change = generator.randrange(5)
+        if change == 0:
+            words[a] = ""
+        elif change == 1:
+            words.insert(a, words[b])
+        elif change == 2:
+            words[a], words[b] = words[b], words[a]
+        elif change == 3:
+            words[a] = generator.choice(("-1", "0", "99999999999999999999", "{L}", "{L+9}", "|", "&", "=", "n*n", "*", "\0", "1e9"))
+        elif words[a]:
+            at = generator.randrange(len(words[a]))
+            words[a] = words[a][:at] + chr(generator.randrange(32, 1000)) + words[a][at + 1:]
+    return " ".join(words)
+
+
+def check_hostile_maps(tap, generator, tries):
+    ends = {"read": 0, "refused": 0}
+    for _ in range(tries):
+        pathlib.Path("mutant.map").write_text(wounded(DUMP_MAP, generator), encoding="utf-8")
+        try:
+            sinkproof.from_dump("wide.safetensors", "mutant.map", TINY)
+            ends["read"] += 1
+        except sinkproof.Error as error:
+            ends["refused"] += "\n" not in str(error)
+    tap.report(sum(ends.values()) == tries and min(ends.values()) > 0,
+               f"{tries} maps with words changed are read or refused in a sentence", [ends])
+
+
+def check_hostile(tap, tries=int(os.environ.get("TRIES", "300"))):
     pathlib.Path("one.map").write_text("F2 = logits\n", encoding="utf-8")
     for what, data in hostile():
         pathlib.Path("lies.safetensors").write_bytes(data)
@@ -249,6 +283,7 @@ def check_hostile(tap, tries=300):
             ends["refused"] += 1
     tap.report(sum(ends.values()) == tries and min(ends.values()) > 0,
                f"{tries} dumps with bytes changed are read or refused in a sentence", [ends])
+    check_hostile_maps(tap, generator, tries // 2)
 
 
 def main():
