@@ -195,6 +195,7 @@ def check_dumps(tap):
             ("bits without a name", "raw.npz", DUMP_MAP, "expected an array of bfloat16"),
             ("arrays that do not lie side by side", "wide.safetensors", DUMP_MAP.replace("& blk.{L}.up", "& blk.{LL}.qk"),
              "expected tensors that lie side by side, found float32 [12, 3, 128] and float32 [12, 192]"),
+            ("tokens beside a point", "wide.safetensors", DUMP_MAP.replace("tokens  ", "A13 tokens"), "stand alone on a line"),
             ("another kind of file", "dump.map", DUMP_MAP, "expected a file .npz or .safetensors"),
             ("no file", "absent.npz", DUMP_MAP, "absent.npz: No such file or directory")):
         pathlib.Path("case.map").write_text(map, encoding="utf-8")

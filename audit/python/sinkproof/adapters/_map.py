@@ -62,6 +62,8 @@ def parsed_line(text: str, where: str) -> Line:
     for name in names:
         if without_layer(name) not in kinds() and name not in BESIDE:
             raise TraceError(f"{where}: '{name}' is not a point: known are {', '.join(kinds())}, tokens and positions")
+    if len(names) > 1 and not set(names).isdisjoint(BESIDE):
+        raise TraceError(f"{where}: tokens and positions stand alone on a line, found {' '.join(names)}")
     layers = {int(name.split(".")[0]) if name[0].isdigit() else None for name in names}
     if len(layers) > 1:
         raise TraceError(f"{where}: expected points of one layer, found {' '.join(names)}")
