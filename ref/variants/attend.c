@@ -71,9 +71,11 @@ static void scores(const sinkproof_policy *policy, const sinkproof_variant *vari
         double dot = 0;
         s_j[j] = 0;
         if (!seen_j[j]) continue;
+        //> kernel.identity kernel.identity-max
         for (size_t d = 0; d < dim; d++) dot += q_d[d] * out->k_jd[j * dim + d];
         dot = sinkproof_round_at(policy, SINKPROOF_AT_A5, dot) * scale;
         s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, dot);
+        //< kernel.identity kernel.identity-max
         s_j[j] += sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
         s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, s_j[j]);
     }

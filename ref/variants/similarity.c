@@ -9,7 +9,9 @@
 
 // elu(x) + 1: e^x below 0, x + 1 above; positive everywhere.
 double sinkproof_elu_plus_one(double x) {
+    //> kernel.elu kernel.elu-norm kernel.elu-linear kernel.elu-linear-raw
     return x < 0 ? exp(x) : x + 1;
+    //< kernel.elu kernel.elu-norm kernel.elu-linear kernel.elu-linear-raw
 }
 
 double sinkproof_variant_similarity(sinkproof_similarity similarity, double s) {
@@ -20,16 +22,12 @@ double sinkproof_variant_similarity(sinkproof_similarity similarity, double s) {
     case SINKPROOF_SIMILARITY_SIGMOID:
         return 1 / (1 + exp(-s));
     //< kernel.sigmoid kernel.sigmoid-norm
-    //> kernel.elu kernel.elu-norm
     case SINKPROOF_SIMILARITY_ELU_PLUS_ONE:
         return sinkproof_elu_plus_one(s);
-    //< kernel.elu kernel.elu-norm
     case SINKPROOF_SIMILARITY_SCORE:
         break;
     }
-    //> kernel.identity kernel.identity-max
     return s;
-    //< kernel.identity kernel.identity-max
 }
 
 // y_r = sum_d W_rd x_d

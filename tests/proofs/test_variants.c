@@ -38,7 +38,7 @@ static bool surrounds(const sinkproof_honest *x, const arb_t truth) {
 
 static void count(counts *c, double v, const sinkproof_honest *x, const arb_t truth) {
     c->elements++;
-    c->outside += !(v >= x->lo && v <= x->hi);
+    c->outside += !(v >= x->lo && v <= x->hi && x->hi - x->lo < INFINITY); // no set is without ends
     c->untrue += !surrounds(x, truth);
     c->worst = sinkproof_worst(c->worst, largest_of(x, fabs(v - x->mid)));
 }
@@ -180,6 +180,100 @@ static void told_apart(const sinkproof_policy *policy, const sinkproof_variant *
     sinkproof_variant_result_free(&r);
 }
 
+// ---- features and places, by themselves
+
+// Numbers of few bits: every product and sum of the features is exact in binary64, and what is
+// rounded to bfloat16 is rounded where the policy says.
+static void features(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                     const sinkproof_variant_head *head) {
+    const sinkproof_variant elu = *sinkproof_variant_find("elu");
+    sinkproof_setting s = sinkproof_setting_for(policy, DIM, 1e-9);
+    sinkproof_honest known[DIM], set[DIM];
+    double x[DIM], f[DIM], inner[DIM], expected[DIM], work[2 * DIM];
+    bool seen[DIM], plain = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_REAL;
+    size_t wrong = 0;
+    arb_ptr in = _arb_vec_init(DIM), truth = _arb_vec_init(DIM);
+    for (size_t d = 0; d < DIM; d++) {
+        x[d] = f[d] = head->key_d[d] * 2;
+        known[d] = sinkproof_known(x[d]);
+        seen[d] = true;
+    }
+    exact(in, x, DIM);
+    sinkproof_variant_feature(policy, variant, head, f, work);
+    sinkproof_truth_variant_feature(truth, variant, head, in, BITS);
+    if (variant->feature == SINKPROOF_FEATURE_ELU_PLUS_ONE) { // the weights of the design "elu"
+        must(sinkproof_honest_variant_weights(&s, &elu, DIM, seen, known, set));
+        for (size_t d = 0; d < DIM; d++) {
+            sinkproof_honest y = sinkproof_honest_at(&s, SINKPROOF_AT_A4, set[d]);
+            wrong += !(f[d] >= y.lo && f[d] <= y.hi);
+            wrong += plain && !surrounds(&set[d], truth + d);
+        }
+    } else {
+        for (size_t r = 0; r < DIM; r++) {
+            inner[r] = 0;
+            for (size_t d = DIM; d-- > 0;) inner[r] += head->mlp_1_dd[r * DIM + d] * x[d];
+            inner[r] = inner[r] > 0 ? sinkproof_round_at(policy, SINKPROOF_AT_A4, inner[r]) : 0;
+        }
+        for (size_t r = 0; r < DIM; r++) {
+            expected[r] = 0;
+            for (size_t d = DIM; d-- > 0;) expected[r] += head->mlp_2_dd[r * DIM + d] * inner[d];
+            expected[r] = sinkproof_round_at(policy, SINKPROOF_AT_A4, expected[r]);
+            wrong += f[r] != expected[r];
+            wrong += plain &&
+                     !(arb_is_exact(truth + r) && arf_equal_d(arb_midref(truth + r), expected[r]));
+        }
+    }
+    ok(wrong == 0, "%s: the features of %d numbers, %s: wrong=%zu", variant->id, DIM,
+       plain ? "exactly" : "rounded to bfloat16", wrong);
+    _arb_vec_clear(in, DIM);
+    _arb_vec_clear(truth, DIM);
+}
+
+// With W_V that copies, a value is the input with its position. The angle has three roundings and
+// the power's, at most 4 u of it; sine and cosine err by 2 u then, the sum by u of itself.
+static void places(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                   sinkproof_drawn_head drawn) {
+    enum { HIDDEN = SINKPROOF_EDGE_HIDDEN };
+    double worst = 0;
+    arb_t angle, p;
+    arb_init(angle);
+    arb_init(p);
+    for (size_t w = 0; w < HIDDEN * DIM; w++) drawn.wv_cd[w] = w / DIM == w % DIM;
+    sinkproof_variant_head head = sinkproof_head_of(&drawn);
+    sinkproof_variant_result r;
+    compute(policy, variant, &head, &r);
+    for (size_t i = 0; i < N; i++)
+        for (size_t c = 0; c < HIDDEN; c++) {
+            double x = drawn.x_nc[i * HIDDEN + c], v = r.v_jd[i * DIM + c], bound = 0;
+            if (variant->places == SINKPROOF_PLACES_LEARNED) {
+                arb_set_d(p, drawn.place_nc[i * HIDDEN + c]);
+            } else {
+                arb_set_si(p, -2 * (slong)(c / 2));
+                arb_div_ui(p, p, HIDDEN, BITS);
+                arb_set_ui(angle, 10000);
+                arb_pow(angle, angle, p, BITS);
+                arb_mul_ui(angle, angle, i, BITS);
+                if (c % 2 == 0)
+                    arb_sin(p, angle, BITS);
+                else
+                    arb_cos(p, angle, BITS);
+                double a = arf_get_d(arb_midref(angle), ARF_RND_UP);
+                bound = (4 * a + 2 + fabs(x) + 1) * 0x1p-53 * (1 + 0x1p-40);
+            }
+            arb_set_d(angle, x);
+            arb_add(p, p, angle, BITS);
+            double off = arb_is_exact(p) && arf_equal_d(arb_midref(p), v)
+                             ? 0
+                             : sinkproof_truth_distance(p, v);
+            worst = sinkproof_worst(worst, off <= bound ? (bound > 0 ? off / bound : 0) : INFINITY);
+        }
+    ok(worst <= 1, "%s: positions of %s added to the input, worst=%.2g bound=1", variant->id,
+       variant->name, worst);
+    sinkproof_variant_result_free(&r);
+    arb_clear(angle);
+    arb_clear(p);
+}
+
 int main(void) {
     static sinkproof_drawn_head drawn;
     sinkproof_policy policy[3];
@@ -203,6 +297,9 @@ int main(void) {
             }
             sinkproof_variant_result_free(&r);
         }
+        for (int p = 0; p < 3; p += 2)
+            if (variant.feature != SINKPROOF_FEATURE_SELF) features(&policy[p], &variant, &head);
+        if (strcmp(variant.id, "place.added") == 0) places(&policy[0], &variant, drawn);
         if (k > 0) told_apart(&policy[1], &variant, &before, &head);
         before = variant;
     }
