@@ -98,4 +98,6 @@ def main(build, tests):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -147,6 +147,20 @@ void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
     }
 }
 
+// An activation that was computed from gate and up, against the truth and its set.
+static void compare_activation(verify_measure *result, const sinkproof_setting *s,
+                               const sinkproof_config *config, double gate, double up,
+                               double value) {
+    double u[2] = {gate, up};
+    arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+    sinkproof_truth_swiglu(truth, in, 1, config->swiglu_alpha, config->swiglu_limit, VERIFY_BITS);
+    sinkproof_honest set =
+        sinkproof_honest_swiglu(s, config, sinkproof_known(gate), sinkproof_known(up));
+    sinkproof_verify_compare(result, truth, &set, &value, 1);
+    _arb_vec_clear(in, 2);
+    _arb_vec_clear(truth, 1);
+}
+
 // sigmoid(t) = (1 + tanh(t / 2)) / 2
 void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M8.form=tanh");
@@ -157,14 +171,7 @@ void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
         float gate = (float)between(&seed, -12, 12), up = (float)between(&seed, -12, 12);
         float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up;
         float y = g * (0.5f * (1 + tanhf(0.5f * (1.702f * g)))) * (l + 1);
-        double u[2] = {gate, up}, value = y;
-        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
-        sinkproof_honest set =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
-        sinkproof_verify_compare(result, truth, &set, &value, 1);
-        _arb_vec_clear(in, 2);
-        _arb_vec_clear(truth, 1);
+        compare_activation(result, &s, &config, gate, up, y);
     }
 }
 
@@ -179,14 +186,8 @@ void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed) {
         float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up, t = 1.702f * g;
         double size = expf(fabsf(t));
         float e = (float)(k % 2 ? sinkproof_round(SINKPROOF_BF16, size) : size), part = 1 / (1 + e);
-        double u[2] = {gate, up}, value = g * (t < 0 ? part : 1 - part) * (l + 1);
-        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
-        sinkproof_honest set =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
-        sinkproof_verify_compare(result, truth, &set, &value, 1);
-        _arb_vec_clear(in, 2);
-        _arb_vec_clear(truth, 1);
+        float y = g * (t < 0 ? part : 1 - part) * (l + 1);
+        compare_activation(result, &s, &config, gate, up, y);
     }
 }
 

@@ -12,20 +12,12 @@ import sys
 
 import torch
 
+from engines import changed
+
 # plant: model -> context manager; points: where it acts first, without the layer; named: what the diagnosis may
 # call it, nothing when no catalogue has it; run: how the model is called; under: the formats it is planted in.
 Bug = collections.namedtuple("Bug", "plant points named run under", defaults=((), "prompt", ("float32", "bfloat16")))
 FULL = ("float32",)  # in bfloat16 the policy states that rounding itself, or another than this kernel's
-
-
-@contextlib.contextmanager
-def changed(owner, name, value):
-    kept = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, kept)
 
 
 @contextlib.contextmanager
