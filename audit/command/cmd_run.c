@@ -5,7 +5,7 @@
 // by the fast path. Standard output holds the result and nothing else; time and memory go to
 // standard error; a failed run leaves no trace behind.
 #include "audit/command/command.h"
-#include "audit/engine/runner.h"
+#include "audit/command/engine_options.h"
 #include "audit/trace/trace_write.h"
 #include "fast/engine/engine.h"
 
@@ -18,39 +18,29 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24, MAX_THREADS = 1024 };
+enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24 };
 
 typedef struct options {
-    const char *model, *tokens, *engine, *policy, *trace, *points, *json, *packed;
-    size_t chunk, generate, threads; // 0: not given
+    sinkproof_engine_choice how;
+    const char *model, *tokens, *trace, *points, *json;
+    size_t chunk, generate; // 0: not given
     double temperature;
     uint64_t seed;
-    bool streamed;
 } options;
 
 enum {
     KEY_TOKENS = 256,
-    KEY_ENGINE,
-    KEY_POLICY,
     KEY_TRACE,
     KEY_POINTS,
     KEY_CHUNK,
     KEY_GENERATE,
     KEY_TEMPERATURE,
     KEY_SEED,
-    KEY_THREADS,
-    KEY_STREAMED,
-    KEY_PACKED,
     KEY_JSON
 };
 
 static const struct argp_option argp_options[] = {
     {"tokens", KEY_TOKENS, "IDS", 0, "Ids separated by commas, @FILE, or random:N[,seed=S]", 0},
-    {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
-    {"policy", KEY_POLICY, "P", 0,
-     "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
-     "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
-     0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
     {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},
     {"chunk", KEY_CHUNK, "N", 0, "Feed the prompt N tokens at a time: the same bits", 0},
@@ -59,23 +49,9 @@ static const struct argp_option argp_options[] = {
     {"temperature", KEY_TEMPERATURE, "T", 0,
      "Draw generated tokens from the softmax of the logits over T instead; 0: the largest", 0},
     {"seed", KEY_SEED, "S", 0, "Of the draws (0 unless given): the same seed, the same text", 0},
-    {"threads", KEY_THREADS, "N", 0, "fast: threads (as many as processors); the same bits", 0},
-    {"streamed", KEY_STREAMED, 0, 0,
-     "fast: keep one layer's weights in memory at a time, for models larger than it", 0},
-    {"packed", KEY_PACKED, "FILE", 0,
-     "fast: keep the packed weights in FILE: written the first time, mapped afterwards", 0},
     {"json", KEY_JSON, "FILE", 0, "The result as JSON; - is standard output", 0},
     {0},
 };
-
-static size_t parse_count(struct argp_state *state, const char *name, const char *text,
-                          unsigned long long most) {
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || n == 0 || n > most)
-        argp_error(state, "--%s %s: expected a number from 1 to %llu", name, text, most);
-    return (size_t)n;
-}
 
 static uint64_t parse_seed(struct argp_state *state, const char *text) {
     char *end;
@@ -94,65 +70,33 @@ static double parse_temperature(struct argp_state *state, const char *text) {
     return t;
 }
 
-// The first engine of the list is the default.
-static char *complete_help(int key, const char *text, void *input) {
-    (void)input;
-    if (key != KEY_ENGINE) return (char *)(uintptr_t)text;
-    char list[512] = "";
-    size_t used = 0;
-    const char *const *names = sinkproof_runner_names();
-    for (size_t i = 0; names[i] != NULL && used < sizeof list; i++) {
-        const char *about = i == 0 ? "the default" : sinkproof_runner_about(names[i]);
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s%s", i == 0 ? "" : ", ",
-                                 names[i], about != NULL ? " (" : "", about != NULL ? about : "",
-                                 about != NULL ? ")" : "");
-    }
-    return strdup(list); // argp frees it
-}
-
-static void check_tuning(const options *o, struct argp_state *state) {
-    const char *needing = o->threads > 0 ? "threads" : o->streamed ? "streamed" : "packed";
-    bool tuned = o->threads > 0 || o->streamed || o->packed != NULL;
-    if (tuned && !sinkproof_runner_tuned(o->engine))
-        argp_error(state, "--%s needs --engine %s", needing,
-                   sinkproof_runner_listed(true, " or ").text);
-    if (o->packed != NULL && o->streamed)
-        argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
-}
-
 // What only makes sense with something else.
 static void check_options(const options *o, struct argp_state *state) {
     if (o->model == NULL) argp_error(state, "expected a MODEL");
     if (o->tokens == NULL) argp_error(state, "expected --tokens");
-    if (!sinkproof_runner_known(o->engine))
-        argp_error(state, "unknown engine '%s': known are %s", o->engine,
-                   sinkproof_runner_listed(false, " and ").text);
     if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
-    check_tuning(o, state);
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
-static const sinkproof_text_option texts[] = {
-    {KEY_TOKENS, offsetof(options, tokens)}, {KEY_ENGINE, offsetof(options, engine)},
-    {KEY_POLICY, offsetof(options, policy)}, {KEY_TRACE, offsetof(options, trace)},
-    {KEY_POINTS, offsetof(options, points)}, {KEY_JSON, offsetof(options, json)},
-    {KEY_PACKED, offsetof(options, packed)}, {0, 0}};
+static const sinkproof_text_option texts[] = {{KEY_TOKENS, offsetof(options, tokens)},
+                                              {KEY_TRACE, offsetof(options, trace)},
+                                              {KEY_POINTS, offsetof(options, points)},
+                                              {KEY_JSON, offsetof(options, json)},
+                                              {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     if (sinkproof_keep_text(texts, o, key, argument)) return 0;
-    if (key == KEY_CHUNK)
-        o->chunk = parse_count(state, "chunk", argument, MAX_CHUNK);
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = &o->how;
+    else if (key == KEY_CHUNK)
+        o->chunk = sinkproof_parse_count(state, "chunk", argument, MAX_CHUNK);
     else if (key == KEY_GENERATE)
-        o->generate = parse_count(state, "generate", argument, MAX_CHUNK);
+        o->generate = sinkproof_parse_count(state, "generate", argument, MAX_CHUNK);
     else if (key == KEY_TEMPERATURE)
         o->temperature = parse_temperature(state, argument);
     else if (key == KEY_SEED)
         o->seed = parse_seed(state, argument);
-    else if (key == KEY_THREADS)
-        o->threads = parse_count(state, "threads", argument, MAX_THREADS);
-    else if (key == KEY_STREAMED)
-        o->streamed = true;
     else if (key == ARGP_KEY_ARG && o->model != NULL)
         argp_error(state, "one MODEL, not also '%s'", argument);
     else if (key == ARGP_KEY_ARG)
@@ -167,7 +111,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 static const struct argp parser = {
     .options = argp_options,
     .parser = parse_option,
-    .help_filter = complete_help,
+    .children = (const struct argp_child[]){{&sinkproof_engine_parser, 0, NULL, 0}, {0}},
     .args_doc = "MODEL --tokens IDS",
     .doc = "Runs the model on the tokens and prints the largest logits after the last one."
            "\vMODEL is a directory, a .gguf file or "
@@ -188,7 +132,7 @@ typedef struct run {
     size_t n_prompt, n;             // n: tokens so far
     double *logits_v;               // after the last token that went through
     float *narrow_v;                // the same, for drawing
-    double open_seconds, prompt_seconds, decode_seconds;
+    double prompt_seconds, decode_seconds;
 } run;
 
 static double seconds_now(void) {
@@ -212,33 +156,6 @@ static void show_progress(const char *what, size_t done, size_t total, double se
     fflush(stderr);
 }
 
-static void show_loading(void *context, const char *what, size_t done, size_t total) {
-    (void)context;
-    sinkproof_progress("run", what, done, total);
-}
-
-static bool open_engine(run *r, size_t total, sinkproof_error *error) {
-    sinkproof_runner_options how = {.engine = r->o->engine,
-                                    .threads = (int)r->o->threads,
-                                    .streamed = r->o->streamed,
-                                    .packed = r->o->packed,
-                                    .max_tokens = total,
-                                    .progress = show_loading};
-    double start = seconds_now();
-    if (!sinkproof_runner_new(r->model, &r->policy, &how, &r->runner, error)) return false;
-    r->open_seconds = seconds_now() - start;
-    if (sinkproof_runner_isa(r->runner) != NULL)
-        fprintf(stderr,
-                "sinkproof run: engine %s, %s, threads %d, %zu MiB of weights %s in %.2f s\n",
-                r->o->engine, sinkproof_runner_isa(r->runner), sinkproof_runner_threads(r->runner),
-                sinkproof_runner_weight_bytes(r->runner) >> 20,
-                r->o->streamed         ? "to stream, ready"
-                : r->o->packed != NULL ? "ready"
-                                       : "packed",
-                r->open_seconds);
-    return true;
-}
-
 static bool open_run(run *r, sinkproof_error *error) {
     const options *o = r->o;
     char engine[32];
@@ -259,11 +176,11 @@ static bool open_run(run *r, sinkproof_error *error) {
     r->narrow_v = calloc(vocab_of(r), sizeof *r->narrow_v);
     if (r->logits_v == NULL || r->narrow_v == NULL)
         return sinkproof_fail(error, "no memory for the logits");
-    snprintf(engine, sizeof engine, "sinkproof %s", o->engine);
+    snprintf(engine, sizeof engine, "sinkproof %s", o->how.engine);
     if (o->trace != NULL && !sinkproof_trace_writer_new(o->trace, r->model, &r->policy, engine,
                                                         o->points, fed, &r->writer, error))
         return false;
-    return open_engine(r, fed, error);
+    return sinkproof_engine_start("run", &o->how, r->model, &r->policy, fed, &r->runner, error);
 }
 
 static void close_run(run *r) {
@@ -283,7 +200,7 @@ static const sinkproof_observer *observer_of(const run *r) {
 // progress can be seen.
 static size_t piece_of(const run *r) {
     if (r->o->chunk > 0) return r->o->chunk;
-    return sinkproof_runner_tuned(r->o->engine) && r->writer == NULL && !r->o->streamed
+    return sinkproof_runner_tuned(r->o->how.engine) && r->writer == NULL && !r->o->how.streamed
                ? PIECE
                : r->n_prompt;
 }
@@ -360,7 +277,7 @@ static void print_generated(const run *r) {
 // What ran, and with what.
 static void describe(const run *r, json_t *result) {
     json_object_set_new(result, "policy", json_string(r->policy.name));
-    json_object_set_new(result, "engine", json_string(r->o->engine));
+    json_object_set_new(result, "engine", json_string(r->o->how.engine));
     if (sinkproof_runner_isa(r->runner) != NULL) {
         json_object_set_new(result, "isa", json_string(sinkproof_runner_isa(r->runner)));
         json_object_set_new(result, "threads", json_integer(sinkproof_runner_threads(r->runner)));
@@ -431,16 +348,14 @@ static bool execute(run *r, sinkproof_error *error) {
 }
 
 int sinkproof_cmd_run(int argc, char **argv) {
-    options o = {.engine = sinkproof_runner_names()[0]};
+    options o = {.model = NULL};
     sinkproof_runner_list whole;
     sinkproof_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {{0}};
     run r = {.o = &o};
-    if (o.policy == NULL) o.policy = sinkproof_runner_policy(o.engine);
-    if (o.points == NULL) o.points = sinkproof_runner_points(o.engine, &whole);
-    if ((o.points != NULL && !sinkproof_runner_shows(o.engine, o.points, &error)) ||
-        !sinkproof_policy_parse(o.policy, &r.policy, &error) ||
-        !sinkproof_runner_serves(o.engine, &r.policy, &error)) {
+    if (o.points == NULL) o.points = sinkproof_runner_points(o.how.engine, &whole);
+    if ((o.points != NULL && !sinkproof_runner_shows(o.how.engine, o.points, &error)) ||
+        !sinkproof_engine_settle(&o.how, &r.policy, &error)) {
         fprintf(stderr, "sinkproof run: %s\n", error.text);
         return SINKPROOF_USAGE;
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof sinks`: the designs of attention that the book compares, and which of them is which
-// other one, checked as it is printed.
-#include "audit/command/command.h"
+// `sinkproof sinks`: sinks measured on a model's run or on a trace (cmd_sinks_model.c); the designs
+// of attention that the book compares, and which of them is which other one, checked as it is
+// printed.
+#include "audit/command/cmd_sinks.h"
 #include "proofs/truth/lattice.h"
 
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@ typedef struct arguments {
     bool list, edges;
     uint64_t seed;
     const char *json;
+    sinkproof_sinks_options model;
 } arguments;
 
 static json_t *design_json(const sinkproof_variant *v) {
@@ -81,16 +82,37 @@ static error_t parse(int key, char *value, struct argp_state *state) {
         if (*value < '0' || *value > '9' || *end != '\0')
             argp_error(state, "--seed: expected a whole number, found \"%s\"", value);
         break;
-    case ARGP_KEY_ARG:
-        argp_error(state, "expected options only, found \"%s\"", value);
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &in->model;
         break;
     case ARGP_KEY_END:
-        if (in->list == in->edges) argp_error(state, "expected one of --list and --edges");
+        if ((in->list ? 1 : 0) + (in->edges ? 1 : 0) + (in->model.model != NULL ? 1 : 0) != 1)
+            argp_error(state, "expected one of MODEL, --list and --edges");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
     }
     return 0;
+}
+
+static int designs(const arguments *in) {
+    sinkproof_error error = {{0}};
+    bool print = in->json == NULL || strcmp(in->json, "-") != 0;
+    json_t *results = json_array();
+    size_t broken = 0;
+    if (in->list)
+        list_designs(print, results);
+    else if (!check_edges(print, in->seed, results, &broken)) {
+        json_decref(results);
+        sinkproof_fail(&error, "no memory for an edge");
+        return sinkproof_bad_input("sinks", &error);
+    }
+    int exit_code = broken == 0 ? SINKPROOF_HOLDS : SINKPROOF_BUG;
+    if (in->json == NULL)
+        json_decref(results);
+    else if (!sinkproof_write_json(in->json, "sinks", exit_code, results, &error))
+        return sinkproof_bad_input("sinks", &error);
+    return exit_code;
 }
 
 int sinkproof_cmd_sinks(int argc, char **argv) {
@@ -103,27 +125,18 @@ int sinkproof_cmd_sinks(int argc, char **argv) {
         {"json", 'j', "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
         {0}};
     static const char document[] =
-        "The designs of attention that the book compares (chapter 24): with sinks and without, "
-        "other similarities, normalisers, positions, masks and gates. --edges encloses both sides "
-        "of each pair over the reals.\vExit codes: 0 holds, 1 an edge is not what the book says.";
-    const struct argp argp = {options, parse, "", document, NULL, NULL, NULL};
+        "Attention sinks measured (chapter 25), on a run of the model or on a trace of any engine: "
+        "weights of the sink and of the first token, what is left of the value bias, massive "
+        "activations, value drains, directions of keys. Or the designs of attention that the book "
+        "compares (chapter 24): --edges encloses both sides of each pair over the reals."
+        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. "
+        "Measured numbers are estimated: in binary64, from the numbers that the engine holds.\n\n"
+        "Exit codes: 0 holds, 1 an edge is not what the book says, 2 usage, 3 bad input.";
+    const struct argp_child children[] = {{sinkproof_sinks_parser(), 0, NULL, 0}, {0}};
+    const struct argp argp = {
+        options, parse, "MODEL --tokens IDS\nMODEL TRACE\n--list\n--edges", document, children,
+        NULL,    NULL};
     arguments in = {.seed = 1};
-    sinkproof_error error = {{0}};
     sinkproof_parse_line(&argp, argc, argv, &in);
-    bool print = in.json == NULL || strcmp(in.json, "-") != 0;
-    json_t *results = json_array();
-    size_t broken = 0;
-    if (in.list)
-        list_designs(print, results);
-    else if (!check_edges(print, in.seed, results, &broken)) {
-        json_decref(results);
-        sinkproof_fail(&error, "no memory for an edge");
-        return sinkproof_bad_input("sinks", &error);
-    }
-    int exit_code = broken == 0 ? SINKPROOF_HOLDS : SINKPROOF_BUG;
-    if (in.json == NULL)
-        json_decref(results);
-    else if (!sinkproof_write_json(in.json, "sinks", exit_code, results, &error))
-        return sinkproof_bad_input("sinks", &error);
-    return exit_code;
+    return in.model.model != NULL ? sinkproof_sinks_of_model(&in.model, in.json) : designs(&in);
 }

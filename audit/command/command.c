@@ -98,9 +98,11 @@ static bool parse_file(const char *path, size_t vocab, token_list *list, sinkpro
     return good;
 }
 
-// "N" or "N,seed=S" after "random:".
-static bool parse_random(const char *text, size_t vocab, token_list *list, sinkproof_error *error) {
+// "N" or "N,seed=S" after "random:" or "repeat:".
+static bool parse_drawn(const char *kind, const char *text, size_t vocab, token_list *list,
+                        sinkproof_error *error) {
     unsigned long long n = 0, seed = 0;
+    bool repeated = strcmp(kind, "repeat") == 0;
     char *end;
     errno = 0;
     n = strtoull(text, &end, 10);
@@ -108,10 +110,11 @@ static bool parse_random(const char *text, size_t vocab, token_list *list, sinkp
     if (good && strncmp(end, ",seed=", 6) == 0 && isdigit((unsigned char)end[6]))
         seed = strtoull(end + 6, &end, 10);
     if (!good || *end != '\0' || errno != 0)
-        return sinkproof_fail(error, "'random:%.100s': expected random:N[,seed=S], N from 1 to %u",
-                              text, 1u << 24);
+        return sinkproof_fail(error, "'%s:%.100s': expected %s:N[,seed=S], N from 1 to %u", kind,
+                              text, kind, 1u << 24);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t high = sinkproof_mixed(seed, i) >> 32; // high * vocab / 2^32 < vocab
+        uint64_t high = sinkproof_mixed(seed, repeated ? 0 : i) >> 32;
+        // high * vocab / 2^32 < vocab
         if (!append(list, (int32_t)(high * (uint64_t)vocab >> 32), error)) return false;
     }
     return true;
@@ -126,7 +129,9 @@ bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, 
     else if (text[0] == '@')
         good = parse_file(text + 1, vocab, &list, error);
     else if (strncmp(text, "random:", 7) == 0)
-        good = parse_random(text + 7, vocab, &list, error);
+        good = parse_drawn("random", text + 7, vocab, &list, error);
+    else if (strncmp(text, "repeat:", 7) == 0)
+        good = parse_drawn("repeat", text + 7, vocab, &list, error);
     else
         good = parse_ids(text, "--tokens", false, vocab, &list, error);
     if (!good) {

@@ -59,7 +59,8 @@ bool sinkproof_keep_text(const sinkproof_text_option *list, void *options, int k
 int sinkproof_bad_input(const char *command, const sinkproof_error *error);
 
 // "--tokens" takes ids separated by commas, "@FILE" with ids separated by commas or white
-// space, or "random:N[,seed=S]". Fills a malloc'ed array. Ids must be below vocab.
+// space, "random:N[,seed=S]", or "repeat:N[,seed=S]": the first token of random:N,seed=S, N times.
+// Fills a malloc'ed array. Ids must be below vocab.
 bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
                             sinkproof_error *error);
 

@@ -54,6 +54,8 @@ MAY = {
                     lambda h: h in C | POSIX | JANSSON),
     "audit/compare": ({"ref", "audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
     "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/sinks": ({"ref", "proofs", "audit/engine", "audit/report", "audit/sinks", "audit/trace", "audit/version.h"},
+                    lambda h: h in C | POSIX | JANSSON),
     "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/face", "audit/report"},
                      lambda h: h in C | POSIX | {"sys/utsname.h"}),
     # A plug-in runs in a process of its own; fast/ comes in by the same door.

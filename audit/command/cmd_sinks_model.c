@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof sinks MODEL --tokens IDS` and `sinkproof sinks MODEL TRACE`: runs the model on each
+// input, or reads the trace, and lets every part that was asked for look at it. The parts are the
+// list below; what a part is says audit/sinks/part.h.
+#include "audit/command/cmd_sinks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const sinkproof_sinks_part *const parts[] = {&sinkproof_part_census};
+enum { PARTS = sizeof parts / sizeof *parts, KEY_TOKENS = 256, KEY_EPSILON, KEY_HEADS, KEY_PART };
+_Static_assert((int)PARTS <= (int)SINKPROOF_SINKS_PARTS, "the options have room for every part");
+
+// ---- the command line --------------------------------------------------------------------------
+
+static double parse_epsilon(struct argp_state *state, const char *text) {
+    char *end;
+    double epsilon = strtod(text, &end);
+    if (end == text || *end != '\0' || !(epsilon >= 0 && epsilon < 1))
+        argp_error(state, "--epsilon %s: expected a number from 0 to less than 1", text);
+    return epsilon;
+}
+
+static void take_input(sinkproof_sinks_options *o, struct argp_state *state, const char *text) {
+    if (o->n_inputs == SINKPROOF_SINKS_INPUTS)
+        argp_error(state, "expected --tokens at most %d times", SINKPROOF_SINKS_INPUTS);
+    o->tokens[o->n_inputs++] = text;
+}
+
+static void take_word(sinkproof_sinks_options *o, struct argp_state *state, const char *text) {
+    if (o->trace != NULL) argp_error(state, "expected MODEL and one TRACE, found \"%s\" too", text);
+    *(o->model == NULL ? &o->model : &o->trace) = text;
+}
+
+// Without a MODEL none of these options has a meaning; the designs say what is missing.
+static void check(const sinkproof_sinks_options *o, struct argp_state *state) {
+    const sinkproof_engine_choice *how = &o->how;
+    bool ran = how->policy != NULL || how->threads > 0 || how->streamed || how->packed != NULL ||
+               how->engine != sinkproof_runner_names()[0];
+    if (o->model == NULL && (o->n_inputs > 0 || ran || o->epsilon_given || o->heads))
+        argp_error(state, "expected a MODEL to measure");
+    if (o->model == NULL) return;
+    if (o->trace == NULL && o->n_inputs == 0)
+        argp_error(state, "expected --tokens, or a TRACE after MODEL");
+    if (o->trace != NULL && (o->n_inputs > 0 || ran))
+        argp_error(state, "a TRACE has its tokens, and its engine ran: expected no --tokens, "
+                          "--engine, --policy, --threads, --streamed and --packed");
+    for (size_t p = 0; p < PARTS; p++)
+        if (o->asked[p] && o->trace != NULL && parts[p]->needs_run)
+            argp_error(state, "--%s runs the model: expected --tokens, not a TRACE",
+                       parts[p]->name);
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    sinkproof_sinks_options *o = state->input;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = &o->how;
+        o->epsilon = 0.3;
+    } else if (key == KEY_TOKENS)
+        take_input(o, state, argument);
+    else if (key == KEY_EPSILON) {
+        o->epsilon = parse_epsilon(state, argument);
+        o->epsilon_given = true;
+    } else if (key == KEY_HEADS)
+        o->heads = true;
+    else if (key == ARGP_KEY_ARG)
+        take_word(o, state, argument);
+    else if (key == ARGP_KEY_END)
+        check(o, state);
+    else if (key >= KEY_PART && key < KEY_PART + PARTS) {
+        o->asked[key - KEY_PART] = true;
+        o->words[key - KEY_PART] = argument;
+    } else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static const struct argp_option base[] = {
+    {"tokens", KEY_TOKENS, "IDS", 0,
+     "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S] (one token N times); "
+     "given several times, each is an input of its own",
+     0},
+    {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
+     0},
+    {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0}};
+enum { BASE = sizeof base / sizeof *base };
+
+// The options of this file, and one of each part but the census.
+const struct argp *sinkproof_sinks_parser(void) {
+    static struct argp_option options[BASE + PARTS + 1];
+    static const struct argp_child children[] = {{&sinkproof_engine_parser, 0, NULL, 0}, {0}};
+    static struct argp parser = {.options = options, .parser = parse_option, .children = children};
+    size_t n = 0;
+    for (size_t i = 0; i < BASE; i++) options[n++] = base[i];
+    for (size_t p = 0; p < PARTS; p++)
+        if (parts[p] != &sinkproof_part_census)
+            options[n++] = (struct argp_option){
+                parts[p]->name, KEY_PART + (int)p, parts[p]->takes, 0, parts[p]->help, 0};
+    options[n] = (struct argp_option){0};
+    return &parser;
+}
+
+// ---- inputs ------------------------------------------------------------------------------------
+
+typedef struct work {
+    const sinkproof_sinks_options *o;
+    sinkproof_sinks_job job;
+    sinkproof_model *model;
+    sinkproof_trace *trace;
+    sinkproof_policy policy;
+    sinkproof_engine_choice how;
+    sinkproof_sinks_input inputs[SINKPROOF_SINKS_INPUTS];
+    void *states[PARTS];
+    sinkproof_stopwatch watch;
+    size_t done; // inputs that are measured
+} work;
+
+static void show_share(void *context, double share) {
+    work *w = context;
+    double all = ((double)w->done + share) / (double)w->job.n_inputs;
+    sinkproof_progress_share(&w->watch, all);
+}
+
+static void show_part(void *context, double share) {
+    sinkproof_progress_share(context, share);
+}
+
+static bool open_trace(work *w, sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(w->model);
+    if (!sinkproof_trace_open(w->o->trace, config, &w->trace, error)) return false;
+    w->job.trace = w->trace;
+    w->job.n_inputs = 1;
+    w->inputs[0].text = w->o->trace;
+    w->inputs[0].n = sinkproof_trace_length(w->trace);
+    w->inputs[0].tokens_n = malloc(w->inputs[0].n * sizeof(int32_t));
+    if (w->inputs[0].tokens_n == NULL) return sinkproof_fail(error, "no memory for the tokens");
+    memcpy(w->inputs[0].tokens_n, sinkproof_trace_tokens(w->trace),
+           w->inputs[0].n * sizeof(int32_t));
+    return true;
+}
+
+static bool open_inputs(work *w, sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(w->model);
+    size_t most = 0;
+    w->job.n_inputs = w->o->n_inputs;
+    for (size_t i = 0; i < w->o->n_inputs; i++) {
+        sinkproof_sinks_input *input = &w->inputs[i];
+        input->text = w->o->tokens[i];
+        if (!sinkproof_parse_tokens(input->text, config->vocab, &input->tokens_n, &input->n, error))
+            return false;
+        if (input->n > config->max_context)
+            return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", input->n,
+                                  config->max_context);
+        most = input->n > most ? input->n : most;
+    }
+    w->job.policy = &w->policy;
+    w->job.how = sinkproof_engine_how(&w->how, most);
+    return sinkproof_engine_start("sinks", &w->how, w->model, &w->policy, most, &w->job.runner,
+                                  error);
+}
+
+static bool wanted(const work *w, size_t p) {
+    return parts[p] == &sinkproof_part_census || w->o->asked[p];
+}
+
+static void show_map(void *context, const sinkproof_map_rows *rows) {
+    work *w = context;
+    for (size_t p = 0; p < PARTS; p++)
+        if (wanted(w, p) && parts[p]->map != NULL) parts[p]->map(w->states[p], w->done, rows);
+}
+
+static bool measure(work *w, sinkproof_error *error) {
+    sinkproof_census_options options = {
+        .epsilon = w->o->epsilon, .progress = show_share, .progress_context = w};
+    for (size_t p = 0; p < PARTS; p++) {
+        if (!wanted(w, p)) continue;
+        if (parts[p]->prepare != NULL &&
+            !parts[p]->prepare(&w->job, w->o->words[p], &w->states[p], error))
+            return false;
+        if (parts[p]->map != NULL) options.map = show_map;
+    }
+    options.map_context = w;
+    w->watch = (sinkproof_stopwatch){.command = "sinks", .what = "layers"};
+    for (w->done = 0; w->done < w->job.n_inputs; w->done++) {
+        sinkproof_sinks_input *input = &w->inputs[w->done];
+        if (w->trace != NULL) {
+            if (!sinkproof_census_trace(w->model, w->trace, &options, &input->census, error))
+                return false;
+            continue;
+        }
+        sinkproof_runner_reset(w->job.runner);
+        if (!sinkproof_census_run(w->model, w->job.runner, input->n, input->tokens_n, &options,
+                                  &input->census, error))
+            return false;
+    }
+    return true;
+}
+
+// ---- parts -------------------------------------------------------------------------------------
+
+static bool run_parts(work *w, sinkproof_error *error) {
+    bool good = true;
+    for (size_t p = 0; good && p < PARTS; p++) {
+        if (!wanted(w, p) || parts[p]->run == NULL) continue;
+        w->watch = (sinkproof_stopwatch){.command = "sinks", .what = parts[p]->name};
+        w->job.progress = show_part;
+        w->job.progress_context = &w->watch;
+        good = parts[p]->run(&w->job, w->o->words[p], &w->states[p], error);
+        sinkproof_progress_share(&w->watch, 1);
+    }
+    return good;
+}
+
+static bool write_out(const work *w, const char *json, sinkproof_error *error) {
+    bool print = json == NULL || strcmp(json, "-") != 0;
+    json_t *results = json_array();
+    for (size_t p = 0; p < PARTS; p++) {
+        if (!wanted(w, p)) continue;
+        if (print) parts[p]->print(w->states[p], &w->job, stdout);
+        parts[p]->json(w->states[p], &w->job, results);
+    }
+    if (json != NULL) return sinkproof_write_json(json, "sinks", SINKPROOF_HOLDS, results, error);
+    json_decref(results);
+    return true;
+}
+
+static void close_work(work *w) {
+    for (size_t p = 0; p < PARTS; p++)
+        if (parts[p]->free != NULL) parts[p]->free(w->states[p]);
+    for (size_t i = 0; i < SINKPROOF_SINKS_INPUTS; i++) {
+        sinkproof_census_free(&w->inputs[i].census);
+        free(w->inputs[i].tokens_n);
+    }
+    sinkproof_runner_free(w->job.runner);
+    sinkproof_trace_close(w->trace);
+    sinkproof_model_close(w->model);
+}
+
+int sinkproof_sinks_of_model(const sinkproof_sinks_options *o, const char *json) {
+    sinkproof_error error = {{0}};
+    work w = {.o = o, .how = o->how};
+    if (o->trace == NULL && !sinkproof_engine_settle(&w.how, &w.policy, &error)) {
+        fprintf(stderr, "sinkproof sinks: %s\n", error.text);
+        return SINKPROOF_USAGE;
+    }
+    bool good = sinkproof_model_open(o->model, &w.model, &error);
+    w.job = (sinkproof_sinks_job){.model_name = o->model,
+                                  .model = w.model,
+                                  .inputs = w.inputs,
+                                  .epsilon = o->epsilon,
+                                  .every_head = o->heads};
+    good = good && (o->trace != NULL ? open_trace(&w, &error) : open_inputs(&w, &error));
+    good = good && measure(&w, &error) && run_parts(&w, &error) && write_out(&w, json, &error);
+    close_work(&w);
+    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("sinks", &error);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// --engine, --policy, --threads, --streamed, --packed.
+#include "audit/command/engine_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_THREADS = 1024, KEY_ENGINE = 512, KEY_POLICY, KEY_THREADS, KEY_STREAMED, KEY_PACKED };
+
+static const struct argp_option options[] = {
+    {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
+    {"policy", KEY_POLICY, "P", 0,
+     "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
+     "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
+     0},
+    {"threads", KEY_THREADS, "N", 0, "fast: threads (as many as processors); the same bits", 0},
+    {"streamed", KEY_STREAMED, 0, 0,
+     "fast: keep one layer's weights in memory at a time, for models larger than it", 0},
+    {"packed", KEY_PACKED, "FILE", 0,
+     "fast: keep the packed weights in FILE: written the first time, mapped afterwards", 0},
+    {0}};
+
+size_t sinkproof_parse_count(struct argp_state *state, const char *name, const char *text,
+                             unsigned long long most) {
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || n == 0 || n > most)
+        argp_error(state, "--%s %s: expected a number from 1 to %llu", name, text, most);
+    return (size_t)n;
+}
+
+// The first engine of the list is the default.
+static char *complete_help(int key, const char *text, void *input) {
+    (void)input;
+    if (key != KEY_ENGINE) return (char *)(uintptr_t)text;
+    char list[512] = "";
+    size_t used = 0;
+    const char *const *names = sinkproof_runner_names();
+    for (size_t i = 0; names[i] != NULL && used < sizeof list; i++) {
+        const char *about = i == 0 ? "the default" : sinkproof_runner_about(names[i]);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s%s", i == 0 ? "" : ", ",
+                                 names[i], about != NULL ? " (" : "", about != NULL ? about : "",
+                                 about != NULL ? ")" : "");
+    }
+    return strdup(list); // argp frees it
+}
+
+// What only makes sense with something else.
+static void check(sinkproof_engine_choice *o, struct argp_state *state) {
+    const char *needing = o->threads > 0 ? "threads" : o->streamed ? "streamed" : "packed";
+    bool tuned = o->threads > 0 || o->streamed || o->packed != NULL;
+    if (o->engine == NULL) o->engine = sinkproof_runner_names()[0];
+    if (!sinkproof_runner_known(o->engine))
+        argp_error(state, "unknown engine '%s': known are %s", o->engine,
+                   sinkproof_runner_listed(false, " and ").text);
+    if (tuned && !sinkproof_runner_tuned(o->engine))
+        argp_error(state, "--%s needs --engine %s", needing,
+                   sinkproof_runner_listed(true, " or ").text);
+    if (o->packed != NULL && o->streamed)
+        argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
+}
+
+static const sinkproof_text_option texts[] = {
+    {KEY_ENGINE, offsetof(sinkproof_engine_choice, engine)},
+    {KEY_POLICY, offsetof(sinkproof_engine_choice, policy)},
+    {KEY_PACKED, offsetof(sinkproof_engine_choice, packed)},
+    {0, 0}};
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    sinkproof_engine_choice *o = state->input;
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (key == KEY_THREADS)
+        o->threads = sinkproof_parse_count(state, "threads", argument, MAX_THREADS);
+    else if (key == KEY_STREAMED)
+        o->streamed = true;
+    else if (key == ARGP_KEY_END)
+        check(o, state);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+const struct argp sinkproof_engine_parser = {
+    .options = options, .parser = parse, .help_filter = complete_help};
+
+bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
+                             sinkproof_error *error) {
+    if (o->policy == NULL) o->policy = sinkproof_runner_policy(o->engine);
+    return sinkproof_policy_parse(o->policy, policy, error) &&
+           sinkproof_runner_serves(o->engine, policy, error);
+}
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *loading; // the command that waits: one at a time
+
+static void show_loading(void *context, const char *what, size_t done, size_t total) {
+    (void)context;
+    sinkproof_progress(loading, what, done, total);
+}
+
+sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, size_t max_tokens) {
+    return (sinkproof_runner_options){.engine = o->engine,
+                                      .threads = (int)o->threads,
+                                      .streamed = o->streamed,
+                                      .packed = o->packed,
+                                      .max_tokens = max_tokens,
+                                      .progress = show_loading};
+}
+
+bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *o,
+                            const sinkproof_model *model, const sinkproof_policy *policy,
+                            size_t max_tokens, sinkproof_runner **runner, sinkproof_error *error) {
+    sinkproof_runner_options how = sinkproof_engine_how(o, max_tokens);
+    double start = seconds_now();
+    loading = command;
+    if (!sinkproof_runner_new(model, policy, &how, runner, error)) return false;
+    if (sinkproof_runner_isa(*runner) == NULL) return true;
+    fprintf(stderr, "sinkproof %s: engine %s, %s, threads %d, %zu MiB of weights %s in %.2f s\n",
+            command, o->engine, sinkproof_runner_isa(*runner), sinkproof_runner_threads(*runner),
+            sinkproof_runner_weight_bytes(*runner) >> 20,
+            o->streamed         ? "to stream, ready"
+            : o->packed != NULL ? "ready"
+                                : "packed",
+            seconds_now() - start);
+    return true;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The options of a command that runs one of this project's engines: which, under which policy, and
+// how its weights are kept. A child of the command's own parser.
+#ifndef SINKPROOF_ENGINE_OPTIONS_H
+#define SINKPROOF_ENGINE_OPTIONS_H
+
+#include "audit/command/command.h"
+#include "audit/engine/runner.h"
+
+#include <argp.h>
+
+typedef struct sinkproof_engine_choice {
+    const char *engine, *policy, *packed; // engine NULL: the first of the list
+    size_t threads;                       // 0: not given
+    bool streamed;
+} sinkproof_engine_choice;
+
+// Its input is a sinkproof_engine_choice; after the line an engine is named, and known.
+extern const struct argp sinkproof_engine_parser;
+
+// The policy, by default the engine's, which must serve it.
+bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
+                             sinkproof_error *error);
+
+// The engine over a model, ready for max_tokens; what runs goes to standard error.
+bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *o,
+                            const sinkproof_model *model, const sinkproof_policy *policy,
+                            size_t max_tokens, sinkproof_runner **runner, sinkproof_error *error);
+// How sinkproof_engine_start would have it run.
+sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, size_t max_tokens);
+
+// A whole number from 1 to `most`, or a usage error.
+size_t sinkproof_parse_count(struct argp_state *state, const char *name, const char *text,
+                             unsigned long long most);
+
+#endif

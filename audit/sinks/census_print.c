@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The census as text of 100 columns: a line for each input, then for each input its layers, the
+// heads summarised or one by one. A dash: the points do not say it.
+#include "audit/sinks/census_json.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SHOWN = 60 }; // characters of an input's text
+
+// A number of a table, or a dash; and a share of two integers in percent.
+typedef struct cell {
+    char text[24];
+} cell;
+
+static cell number(const char *format, double x) {
+    cell c = {"-"};
+    if (isnan(x)) return c;
+    if (isinf(x))
+        snprintf(c.text, sizeof c.text, "inf");
+    else
+        snprintf(c.text, sizeof c.text, format, x);
+    return c;
+}
+
+static cell percent(size_t part, size_t whole) {
+    cell c = {"-"};
+    if (whole > 0) snprintf(c.text, sizeof c.text, "%.2f %%", 100 * (double)part / (double)whole);
+    return c;
+}
+
+// ---- inputs ------------------------------------------------------------------------------------
+
+static void print_share(FILE *out, const char *name, size_t n, size_t known, const size_t *passing,
+                        size_t sequences) {
+    cell first = percent(passing[0], known), star = percent(passing[1], known);
+    cell published = percent(passing[2], known);
+    fprintf(out, "%-44.44s %6zu %6zu %9s %9s %19s\n", name, n, sequences, first.text, star.text,
+            published.text);
+}
+
+static void print_inputs(FILE *out, const sinkproof_sinks_job *job) {
+    fprintf(out, "%-44s %6s %6s %9s %9s %19s\n", "input", "T", "runs", "Sink_1", "Sink_*",
+            "Sink_* as published");
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        const sinkproof_census *c = &job->inputs[i].census;
+        size_t passing[] = {sinkproof_census_passing(c, 0),
+                            sinkproof_census_passing(c, SINKPROOF_STAR),
+                            sinkproof_census_passing(c, SINKPROOF_STAR_PUBLISHED)};
+        print_share(out, job->inputs[i].text, c->n, sinkproof_census_known(c), passing, 1);
+    }
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        sinkproof_census_kind kind = sinkproof_census_kind_of(job, i);
+        if (kind.first != i || kind.sequences < 2) continue;
+        char name[64];
+        snprintf(name, sizeof name, "all of %s", kind.name);
+        print_share(out, name, kind.n, kind.known, kind.passing, kind.sequences);
+    }
+}
+
+static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
+    const sinkproof_config *config = sinkproof_model_config(job->model);
+    fprintf(out, "%.90s: %zu layers of %zu heads over %zu keys and values\n", job->model_name,
+            config->n_layers, config->n_heads, config->n_kv_heads);
+    if (job->trace != NULL)
+        fprintf(out, "A trace; ");
+    else
+        fprintf(out, "Engine %s, policy %.40s; ", job->how.engine, job->policy->name);
+    fprintf(out, "every number is estimated, in binary64, from what the points hold.\n\n");
+}
+
+// What every share needs to be read: epsilon and T.
+static void print_trap(FILE *out, const sinkproof_sinks_job *job) {
+    size_t least = job->inputs[0].n, most = least;
+    for (size_t i = 1; i < job->n_inputs; i++) {
+        least = job->inputs[i].n < least ? job->inputs[i].n : least;
+        most = job->inputs[i].n > most ? job->inputs[i].n : most;
+    }
+    fprintf(out,
+            "Sink_k: the share of the heads whose mean weight of key k, over rows k to T, is above "
+            "%g;\nSink_*: of the sink's column, over all T rows. ",
+            job->epsilon);
+    double uniform = sinkproof_metric_uniform(least);
+    fprintf(out, "At T = %zu equal weights alone have alpha_1 = %.4f%s\n", least, uniform,
+            sinkproof_metric_is_sink(uniform, job->epsilon)
+                ? ":\na head that attends to nothing in "
+                  "particular counts as a sink there."
+                : ".");
+    if (most > least) fprintf(out, "Shares at different T do not compare.\n");
+}
+
+// ---- layers ------------------------------------------------------------------------------------
+
+// A head's number, by its place in the struct; of a layer the mean over the heads.
+static double over_heads(const sinkproof_census *c, const sinkproof_census_layer *layer,
+                         size_t offset) {
+    double sum = 0;
+    for (size_t h = 0; h < c->config->n_heads; h++)
+        sum += *(const double *)(const void *)((const char *)&layer->heads[h] + offset);
+    return sum / (double)c->config->n_heads;
+}
+#define OVER(c, layer, member) over_heads(c, layer, offsetof(sinkproof_census_head, member))
+
+// The least (sign -1) or the largest (1) of the heads' numbers; NaN where one is.
+static double end_of_heads(const sinkproof_census *c, const sinkproof_census_layer *layer,
+                           double sign, size_t offset) {
+    double end = -INFINITY;
+    for (size_t h = 0; h < c->config->n_heads; h++) {
+        double x = *(const double *)(const void *)((const char *)&layer->heads[h] + offset);
+        if (!(sign * x <= end)) end = sign * x;
+        if (isnan(x)) return NAN;
+    }
+    return sign * end;
+}
+#define END_OF(c, layer, sign, member)                                                             \
+    end_of_heads(c, layer, sign, offsetof(sinkproof_census_head, member))
+
+static void print_weight_row(FILE *out, const char *name, const char *keys, const double *x) {
+    fprintf(out, "%-7s %6s %7s %7s %7s %8s %8s %8s %8s %9s %9s\n", name, keys,
+            number("%.4f", x[0]).text, number("%.4f", x[1]).text, number("%.4f", x[2]).text,
+            number("%.4f", x[3]).text, number("%.4f", x[4]).text, number("%.4f", x[5]).text,
+            number("%.4f", x[6]).text, number("%.3g", x[7]).text, number("%.3g", x[8]).text);
+}
+
+static void print_head(FILE *out, const sinkproof_census_head *head, size_t h) {
+    char name[24];
+    snprintf(name, sizeof name, "  .%zu", h);
+    print_weight_row(out, name, "",
+                     (double[]){head->sink.mean, head->sink.least, head->sink.most, head->mass.mean,
+                                head->first, head->first, head->first_seen, head->intensity,
+                                head->share});
+}
+
+static void print_weights(FILE *out, const sinkproof_census *c, bool every_head) {
+    fprintf(out, "\n%-7s %6s %23s %8s %26s %19s\n%-7s %6s %7s %7s %7s %8s %8s %8s %8s %9s %9s\n",
+            "weights", "", "alpha_s of the sink", "mass of", "alpha_1 of the first key",
+            "value bias behind W_O", "layer", "keys", "mean", "least", "most", "keys", "mean",
+            "most", "seen", "length", "share");
+    for (size_t l = 0; l < c->config->n_layers; l++) {
+        const sinkproof_census_layer *layer = &c->layers[l];
+        char name[24], keys[24] = "all";
+        snprintf(name, sizeof name, "%zu", l);
+        if (layer->window > 0) snprintf(keys, sizeof keys, "%zu", layer->window);
+        print_weight_row(out, name, keys,
+                         (double[]){OVER(c, layer, sink.mean), END_OF(c, layer, -1, sink.least),
+                                    END_OF(c, layer, 1, sink.most), OVER(c, layer, mass.mean),
+                                    OVER(c, layer, first), END_OF(c, layer, 1, first),
+                                    OVER(c, layer, first_seen), OVER(c, layer, intensity),
+                                    OVER(c, layer, share)});
+        for (size_t h = 0; every_head && h < c->config->n_heads; h++)
+            print_head(out, &layer->heads[h], h);
+    }
+}
+
+static double drain_ratio(const sinkproof_census *c, const sinkproof_census_layer *layer,
+                          bool keys) {
+    double sum = 0;
+    for (size_t g = 0; g < c->config->n_kv_heads; g++) {
+        const sinkproof_drain *drain = keys ? &layer->groups[g].keys : &layer->groups[g].values;
+        sum += drain->first / drain->median;
+    }
+    return sum / (double)c->config->n_kv_heads;
+}
+
+static void print_state_row(FILE *out, const char *name, const char *ratios,
+                            const sinkproof_massive *m, const sinkproof_census_norm *norm) {
+    char at[48] = "-";
+    if (!isnan(m->largest)) snprintf(at, sizeof at, "%zu, %zu", m->position, m->coordinate);
+    fprintf(out, "%-7s %s %9s %12s %8s %9s %8s %8s\n", name, ratios,
+            number("%.4g", m->largest).text, at, number("%.1f", m->ratio).text,
+            number("%.3f", m->first / m->others).text, number("%.4f", norm->before).text,
+            number("%.4f", norm->after).text);
+}
+
+static void print_states(FILE *out, const sinkproof_census *c) {
+    static const char none[] = "                                  ";
+    fprintf(out, "\n%-7s %15s %17s %40s %17s\n%-7s %7s %7s %8s %9s %9s %12s %8s %9s %8s %8s\n",
+            "states", "first / median", "mean cosine with", "largest activation of the stream",
+            "three spikes", "layer", "value", "key", "key 1", "the others", "size", "token, place",
+            "/median", "|x_1|/|x|", "before", "in norm");
+    print_state_row(out, "T0", none, &c->embedding, &c->layers[0].attention);
+    for (size_t l = 0; l < c->config->n_layers; l++) {
+        const sinkproof_census_layer *layer = &c->layers[l];
+        const sinkproof_census_norm *next =
+            l + 1 < c->config->n_layers ? &c->layers[l + 1].attention : &c->last;
+        char name[24], ratios[128];
+        snprintf(name, sizeof name, "%zu", l);
+        snprintf(ratios, sizeof ratios, "%7s %7s %8s %9s",
+                 number("%.3f", drain_ratio(c, layer, false)).text,
+                 number("%.3f", drain_ratio(c, layer, true)).text,
+                 number("%.4f", OVER(c, layer, cosines.first)).text,
+                 number("%.4f", OVER(c, layer, cosines.others)).text);
+        print_state_row(out, name, ratios, &layer->end, next);
+    }
+}
+
+static void print_notes(FILE *out, const sinkproof_census *c) {
+    size_t computed = 0, shown = 0;
+    double bias = 0;
+    for (size_t l = 0; l < c->config->n_layers; l++) {
+        computed += c->layers[l].source == SINKPROOF_WEIGHTS_COMPUTED;
+        shown += c->layers[l].source == SINKPROOF_WEIGHTS_SHOWN;
+        for (size_t h = 0; h < c->config->n_heads; h++) bias += c->layers[l].heads[h].bias;
+    }
+    fprintf(out, "\nWeights: ");
+    if (shown > 0) fprintf(out, "%zu layers as the engine holds them (A9)", shown);
+    if (computed > 0)
+        fprintf(out, "%s%zu layers computed from its rotated queries and keys (A4)",
+                shown > 0 ? ", " : "", computed);
+    if (shown + computed == 0) fprintf(out, "in no layer, for want of A9, and of A4.q and A4.k");
+    fprintf(out, ".\n");
+    if (bias == 0)
+        fprintf(out, "The value biases are 0 in every layer: nothing of them is left.\n");
+    if (c->missing[0] != '\0') fprintf(out, "No layer shows %s.\n", c->missing);
+}
+
+// ---- the part ----------------------------------------------------------------------------------
+
+static void print_census(const void *state, const sinkproof_sinks_job *job, FILE *out) {
+    (void)state;
+    print_head_line(out, job);
+    print_inputs(out, job);
+    print_trap(out, job);
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        const sinkproof_census *c = &job->inputs[i].census;
+        fprintf(out, "\n%.*s, T = %zu\n", SHOWN, job->inputs[i].text, c->n);
+        print_weights(out, c, job->every_head);
+        print_states(out, c);
+        print_notes(out, c);
+    }
+}
+
+const sinkproof_sinks_part sinkproof_part_census = {
+    .name = "census", .print = print_census, .json = sinkproof_census_json};
