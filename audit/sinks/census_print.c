@@ -168,7 +168,7 @@ static void print_state_row(FILE *out, const char *name, const char *ratios,
                             const sinkproof_massive *m, const sinkproof_census_norm *norm) {
     char at[48] = "-";
     if (!isnan(m->largest)) snprintf(at, sizeof at, "%zu, %zu", m->position, m->coordinate);
-    fprintf(out, "%-7s %s %9s %12s %8s %9s %8s %8s\n", name, ratios,
+    fprintf(out, "%-7s %s %8s %11s %8s %9s %8s %8s\n", name, ratios,
             number("%.4g", m->largest).text, at, number("%.1f", m->ratio).text,
             number("%.3f", m->first / m->others).text, number("%.4f", norm->before).text,
             number("%.4f", norm->after).text);
@@ -176,7 +176,7 @@ static void print_state_row(FILE *out, const char *name, const char *ratios,
 
 static void print_states(FILE *out, const sinkproof_census *c) {
     static const char none[] = "                                  ";
-    fprintf(out, "\n%-7s %15s %17s %40s %17s\n%-7s %7s %7s %8s %9s %9s %12s %8s %9s %8s %8s\n",
+    fprintf(out, "\n%-7s %15s %18s %39s %17s\n%-7s %7s %7s %8s %9s %8s %11s %8s %9s %8s %8s\n",
             "states", "first / median", "mean cosine with", "largest activation of the stream",
             "three spikes", "layer", "value", "key", "key 1", "the others", "size", "token, place",
             "/median", "|x_1|/|x|", "before", "in norm");
@@ -205,9 +205,9 @@ static void print_notes(FILE *out, const sinkproof_census *c) {
         for (size_t h = 0; h < c->config->n_heads; h++) bias += c->layers[l].heads[h].bias;
     }
     fprintf(out, "\nWeights: ");
-    if (shown > 0) fprintf(out, "%zu layers as the engine holds them (A9)", shown);
+    if (shown > 0) fprintf(out, "of %zu of the layers as the engine holds them (A9)", shown);
     if (computed > 0)
-        fprintf(out, "%s%zu layers computed from its rotated queries and keys (A4)",
+        fprintf(out, "%sof %zu of the layers computed from its rotated queries and keys (A4)",
                 shown > 0 ? ", " : "", computed);
     if (shown + computed == 0) fprintf(out, "in no layer, for want of A9, and of A4.q and A4.k");
     fprintf(out, ".\n");

@@ -8,6 +8,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,8 @@ def samples(work):
         "verify": said("verify"),
         "curve": said("curve", "sink.alpha-sink"),
         "sinks": said("sinks", "--list"), "sinks --edges": said("sinks", "--edges"),
+        "sinks of a model": said("sinks", TINY, "--tokens", "random:5", "--tokens", "random:5,seed=2", "--tokens", "1"),
+        "sinks of a trace": said("sinks", SMALL, TRACE),
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
         "compare": said("compare", a, b, "--model", TINY),
@@ -96,7 +99,8 @@ def main():
     parts = [part for instance in taken.values() for r in instance["results"] for part in (r, *r.get("diagnosis", []))]
     used = {d for part in parts for d in schema["$defs"]
             if jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{d}"}).is_valid(part)}
-    unused = set(schema["$defs"]) - used - {"measure", "stage"}  # part of a statement; judge --plugin has its own test
+    within = set(re.findall(r"#/\$defs/(\w+)", json.dumps(schema["$defs"])))  # parts of other parts
+    unused = set(schema["$defs"]) - used - within - {"stage"}  # judge --plugin has its own test
     tap.report(not unused, f"schema has no part that nothing uses: {len(used)}", sorted(unused))
     for what, wounded in wounds(taken["judge a bug"]).items():
         tap.report(not checker.is_valid(wounded), f"schema refuses {what}", [])
