@@ -178,7 +178,7 @@ static void print_states(FILE *out, const sinkproof_census *c) {
     static const char none[] = "                                  ";
     fprintf(out, "\n%-7s %15s %18s %39s %17s\n%-7s %7s %7s %8s %9s %8s %11s %8s %9s %8s %8s\n",
             "states", "first / median", "mean cosine with", "largest activation of the stream",
-            "three spikes", "layer", "value", "key", "key 1", "others", "size", "token, place",
+            "three spikes", "layer", "value", "key", "key 1", "others", "size", "token, dim",
             "/median", "|x_1|/|x|", "before", "in norm");
     print_state_row(out, "T0", none, &c->embedding, &c->layers[0].attention);
     for (size_t l = 0; l < c->config->n_layers; l++) {
