@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The metrics of sinks as functions: on numbers whose sums are exact, so that every order of
+// summation agrees and equality is asked for; their edges; NaN. 0.1 CPU seconds.
+#include "audit/sinks/census.h"
+#include "tests/shared/reference.h"
+
+#include <math.h>
+
+enum { N = 23, D = 6, MOST = 400 };
+
+// A multiple of 1/64 in [0, 2): sums of a thousand of them are exact.
+static double next_share(uint64_t *state) {
+    return (double)(next_bits(state) >> 57) / 64;
+}
+
+static void columns(void) {
+    uint64_t state = 25;
+    double a_ij[N * N] = {0}, sum_k[N] = {0}, parts_k[N] = {0};
+    bool good = true;
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j <= i; j++) a_ij[i * N + j] = next_share(&state);
+    for (size_t i = 0; i < N; i++) {
+        size_t first = i > 4 ? i - 4 : 0; // and as a window has them: from `first` on
+        sinkproof_metric_add_row(0, i + 1, a_ij + i * N, sum_k);
+        sinkproof_metric_add_row(first, i + 1 - first, a_ij + i * N + first, parts_k);
+    }
+    for (size_t k = 0; k < N; k++) {
+        double whole = 0, part = 0;
+        for (size_t i = N; i-- > k;) whole += a_ij[i * N + k];
+        for (size_t i = k; i < N && i <= k + 4; i++) part += a_ij[i * N + k];
+        good = good && sum_k[k] == whole && parts_k[k] == part;
+        // The divisor is the number of rows from k on, k itself included.
+        good = good && sinkproof_metric_alpha(N, k, sum_k[k]) == whole / (double)(N - k);
+    }
+    ok(good, "metric.sink columns of a map over the rows from k on: keys=%d", N);
+}
+
+static void thresholds(void) {
+    double alpha_h[] = {0.3, nextafter(0.3, 1), nextafter(0.3, 0), 1, 0, NAN};
+    ok(!sinkproof_metric_is_sink(0.3, 0.3) && sinkproof_metric_is_sink(nextafter(0.3, 1), 0.3) &&
+           !sinkproof_metric_is_sink(NAN, 0.3) && sinkproof_metric_sinks(6, alpha_h, 0.3) == 2 &&
+           sinkproof_metric_sinks(0, alpha_h, 0.3) == 0,
+       "metric.sink is strict: 0.3 is none at 0.3, the next number is, NaN is none");
+    bool good = sinkproof_metric_uniform(1) == 1 && sinkproof_metric_uniform(2) == 0.75;
+    for (size_t n = 1; n <= MOST; n++)
+        good = good && sinkproof_metric_is_sink(sinkproof_metric_uniform(n), 0.3) == (n <= 9);
+    ok(good, "metric.sink equal weights pass 0.3 up to T = 9 and never after: T up to %d", MOST);
+}
+
+static void stars(void) {
+    uint64_t state = 7;
+    double sink_i[N], sum = 0;
+    for (size_t i = 0; i < N; i++) sum += sink_i[i] = next_share(&state);
+    ok(sinkproof_metric_star(N, sink_i) == sum / N &&
+           sinkproof_metric_star_published(N, sink_i) == (1 + sum) / (N + 1) &&
+           sinkproof_metric_star_published(1, (double[]){0}) == 0.5 &&
+           isnan(sinkproof_metric_star(2, (double[]){0.5, NAN})),
+       "metric.sink-star over all rows, and with the published row of the sink itself");
+}
+
+static void spans(void) {
+    double x_i[] = {3, -1, 2, 0};
+    sinkproof_span span = sinkproof_metric_span(4, x_i), none = sinkproof_metric_span(0, NULL);
+    x_i[2] = NAN;
+    sinkproof_span odd = sinkproof_metric_span(4, x_i);
+    ok(span.mean == 1 && span.least == -1 && span.most == 3 && isnan(none.mean) &&
+           isnan(odd.mean) && isnan(odd.least) && isnan(odd.most),
+       "metric.sink a mean with its ends; of nothing, and of a NaN, there is none");
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void medians(void) {
+    uint64_t state = 11;
+    double x_i[MOST], sorted_i[MOST];
+    bool good = isnan(sinkproof_metric_median(0, x_i));
+    for (size_t n = 1; n <= MOST; n++) {
+        // Few values, so that many are equal; or many.
+        for (size_t i = 0; i < n; i++)
+            x_i[i] = n % 2 ? next_share(&state) : (double)(next_bits(&state) >> 62);
+        memcpy(sorted_i, x_i, n * sizeof *x_i);
+        qsort(sorted_i, n, sizeof *sorted_i, ascending);
+        double middle = (sorted_i[(n - 1) / 2] + sorted_i[n / 2]) / 2;
+        good = good && sinkproof_metric_median(n, x_i) == middle;
+    }
+    ok(good, "metric.massive the median is that of the sorted numbers: n up to %d", MOST);
+    x_i[0] = 1, x_i[1] = NAN, x_i[2] = 2;
+    ok(isnan(sinkproof_metric_median(3, x_i)), "metric.massive of a NaN there is no median");
+}
+
+static void states(void) {
+    double x_nc[4 * 5] = {1, 1, 1, 1, 0, 0, -9, 0, 9, 0, 3, 0, 4, 0, 0, 0, 0, 0, 0, 6};
+    sinkproof_massive m;
+    bool got = sinkproof_metric_massive(4, 5, x_nc, &m);
+    ok(got && m.largest == 9 && m.position == 1 && m.coordinate == 1 && m.median == 0 &&
+           isinf(m.ratio) && m.first == 2 && m.others == (sqrt(162) + 5 + 6) / 3,
+       "metric.massive the first of equal sizes; a ratio to a median of 0 is infinite");
+    got = sinkproof_metric_massive(2, 2, (double[]){1, -2, 4, 3}, &m);
+    ok(got && m.largest == 4 && m.position == 1 && m.coordinate == 0 && m.median == 2.5 &&
+           m.ratio == 1.6,
+       "metric.massive the largest in absolute value over the median of all");
+    got = sinkproof_metric_massive(1, 2, (double[]){1, NAN}, &m);
+    ok(got && isnan(m.largest) && isnan(m.median) && isnan(m.ratio) && isnan(m.others),
+       "metric.massive a NaN stays one; one token has no others");
+}
+
+static void spikes(void) {
+    double x_c[] = {1, -5, 2, 5, 3, 0}, y_c[] = {1, 2, 0, 4, 2, 1}, zero_c[6] = {0};
+    sinkproof_spikes s = sinkproof_metric_spikes(6, x_c);
+    ok(s.n == 3 && s.at[0] == 1 && s.at[1] == 3 && s.at[2] == 4 && s.share == 59.0 / 64 &&
+           sinkproof_metric_spike_share(&s, 6, y_c) == 24.0 / 26 &&
+           isnan(sinkproof_metric_spike_share(&s, 6, zero_c)),
+       "metric.massive three spikes and their share before a norm and after it");
+    s = sinkproof_metric_spikes(2, x_c);
+    ok(s.n == 2 && s.share == 1, "metric.massive a state of two coordinates has two spikes");
+}
+
+static void drains(void) {
+    double x_nd[] = {0, 0, 7, 3, 4, 7, 0, 2, 7, 6, 8, 7, 0, 1, 7}; // pairs, three apart
+    sinkproof_drain drain;
+    bool got = sinkproof_metric_drain(5, 2, 3, x_nd, &drain);
+    ok(got && drain.first == 0 && drain.mean == 4.5 && drain.median == 3.5,
+       "metric.value-drain the first norm beside mean and median of the others");
+    got = sinkproof_metric_drain(1, 2, 3, x_nd + 3, &drain);
+    ok(got && drain.first == 5 && isnan(drain.mean) && isnan(drain.median),
+       "metric.value-drain one value has no others");
+}
+
+// Vectors along the axes, of lengths that are powers of two: every cosine is -1, 0 or 1.
+static void directions(void) {
+    enum { GROUPS = 2 };
+    uint64_t state = 3;
+    double q_nd[N * D], k_ngd[N * GROUPS * D], work[(N + 1) * (D + 1)];
+    bool good = true;
+    for (int time = 0; time < 40; time++) {
+        size_t window = (size_t)time % 8, n = 2 + (size_t)time % (N - 1);
+        memset(q_nd, 0, sizeof q_nd);
+        memset(k_ngd, 0, sizeof k_ngd);
+        for (size_t i = 0; i < n; i++) {
+            double size = i % 5 == 3 ? 0 : 0.25 * (double)(1 << next_bits(&state) % 5);
+            q_nd[i * D + next_bits(&state) % D] = i % 7 == 6 ? 0 : size;
+            k_ngd[i * GROUPS * D + D + next_bits(&state) % D] = i % 2 ? -size : size;
+        }
+        double first = 0, firsts = 0, others = 0, pairs = 0;
+        for (size_t i = 1; i < n; i++)
+            for (size_t j = 0; j <= i; j++) {
+                double dot = 0, qq = 0, kk = 0;
+                for (size_t d = 0; d < D; d++) {
+                    double q = q_nd[i * D + d], k = k_ngd[j * GROUPS * D + D + d];
+                    dot += q * k, qq += q * q, kk += k * k;
+                }
+                if (qq == 0 || kk == 0 || (window > 0 && i - j >= window)) continue;
+                double cosine = dot / (sqrt(qq) * sqrt(kk));
+                first += j == 0 ? cosine : 0, firsts += j == 0;
+                others += j > 0 ? cosine : 0, pairs += j > 0;
+            }
+        sinkproof_geometry g =
+            sinkproof_metric_geometry(n, D, window, D, q_nd, GROUPS * D, k_ngd + D, work);
+        good = good && (firsts > 0 ? g.first == first / firsts : isnan(g.first));
+        good = good && (pairs > 0 ? g.others == others / pairs : isnan(g.others));
+    }
+    ok(good, "metric.key-geometry every pair that a window shows, zeros left out: 40 draws");
+    q_nd[D] = NAN;
+    sinkproof_geometry g = sinkproof_metric_geometry(3, D, 0, D, q_nd, D, q_nd + 3 * D, work);
+    ok(isnan(g.first) && isnan(g.others), "metric.key-geometry a NaN stays one");
+}
+
+static void squares(void) {
+    uint64_t state = 19;
+    double w_dc[3 * 4], g_dd[9] = {0}, x_d[3], through_c[4] = {0}, square = 0;
+    for (size_t at = 0; at < 12; at++) w_dc[at] = (double)(next_bits(&state) % 17) - 8;
+    for (size_t d = 0; d < 3; d++) x_d[d] = (double)(next_bits(&state) % 9) - 4;
+    for (size_t a = 0; a < 3; a++)
+        for (size_t b = 0; b < 3; b++)
+            for (size_t c = 0; c < 4; c++) g_dd[a * 3 + b] += w_dc[a * 4 + c] * w_dc[b * 4 + c];
+    for (size_t d = 0; d < 3; d++)
+        for (size_t c = 0; c < 4; c++) through_c[c] += x_d[d] * w_dc[d * 4 + c];
+    for (size_t c = 0; c < 4; c++) square += through_c[c] * through_c[c];
+    ok(sinkproof_metric_square(3, g_dd, x_d) == square && square > 0,
+       "metric.value-bias the length of x W from W's products: %g", square);
+}
+
+// ---- a census of a run -------------------------------------------------------------------------
+
+typedef struct witness {
+    size_t rows_hl[10 * 4];
+    double first_hl[10 * 4];
+    bool good;
+} witness;
+
+// Rows ascend, keys end at their own query, and their weights with the sink's sum to 1 as closely
+// as binary64 adds them: gamma over the terms.
+static void watch(void *context, const sinkproof_map_rows *rows) {
+    witness *w = context;
+    size_t at = rows->layer * 10 + rows->head;
+    w->good = w->good && w->rows_hl[at] == rows->first;
+    w->rows_hl[at] += rows->rows;
+    for (size_t r = 0; r < rows->rows; r++) {
+        const double *alpha_j = rows->alpha_ij + r * rows->stride;
+        size_t keys = rows->first + r + 1 - rows->from;
+        double sum = rows->sink_i[r];
+        for (size_t j = 0; j < keys; j++) sum += alpha_j[j];
+        w->good = w->good && keys <= rows->keys && fabs(sum - 1) <= gamma53(2 * (double)keys + 4);
+        w->first_hl[at] += rows->from == 0 ? alpha_j[0] : 0;
+    }
+}
+
+static void census(const char *engine) {
+    enum { TOKENS = 150 };
+    sinkproof_model *model;
+    sinkproof_runner *runner = NULL;
+    sinkproof_error error = {{0}};
+    sinkproof_policy policy = policy_of("f32");
+    sinkproof_census c = {0};
+    witness w = {.good = true};
+    int32_t tokens_n[TOKENS];
+    for (size_t i = 0; i < TOKENS; i++) tokens_n[i] = (int32_t)(i * i % 101);
+    sinkproof_census_options options = {.epsilon = 0.3, .map = watch, .map_context = &w};
+    sinkproof_runner_options how = {.engine = engine, .threads = 2, .max_tokens = TOKENS};
+    bool good = sinkproof_model_open("synthetic:tiny", &model, &error) &&
+                sinkproof_runner_new(model, &policy, &how, &runner, &error) &&
+                sinkproof_census_run(model, runner, TOKENS, tokens_n, &options, &c, &error);
+    ok(good, "metric.sink a census of %s runs %s", engine, error.text);
+    if (!good) exit(1);
+    bool same = w.good, mine = true;
+    for (size_t l = 0; l < 4; l++)
+        for (size_t h = 0; h < 10; h++) {
+            const sinkproof_census_head *head = &c.layers[l].heads[h];
+            same = same && w.rows_hl[l * 10 + h] == TOKENS;
+            same = same && head->first == w.first_hl[l * 10 + h] / TOKENS;
+            mine = mine && head->group == h / 5 && head->star == head->sink.mean;
+            double rows = c.layers[l].window > 0 ? (double)c.layers[l].window : TOKENS;
+            mine = mine && head->first_seen == w.first_hl[l * 10 + h] / rows;
+        }
+    ok(same, "metric.sink %s: a map passes by once, in rows that sum to 1", engine);
+    ok(mine, "metric.sink %s: five heads share a key; rows that see key 1 are a window's", engine);
+    sinkproof_census_free(&c);
+    sinkproof_runner_free(runner);
+    sinkproof_model_close(model);
+}
+
+int main(void) {
+    columns();
+    thresholds();
+    stars();
+    spans();
+    medians();
+    states();
+    spikes();
+    drains();
+    directions();
+    squares();
+    census("lanes");
+    census("fast");
+    return tap_done();
+}
