@@ -56,7 +56,7 @@ static const struct argp_option argp_options[] = {
      "0 or 1; {n} is how many",
      0},
     {"tokens", TOKENS, "IDS", 0,
-     "of --bisect: ids separated by commas, @FILE, or random:N[,seed=S]", 0},
+     "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]", 0},
     {"forms", FORMS, 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",

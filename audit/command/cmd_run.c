@@ -40,7 +40,8 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-    {"tokens", KEY_TOKENS, "IDS", 0, "Ids separated by commas, @FILE, or random:N[,seed=S]", 0},
+    {"tokens", KEY_TOKENS, "IDS", 0,
+     "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]", 0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
     {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},
     {"chunk", KEY_CHUNK, "N", 0, "Feed the prompt N tokens at a time: the same bits", 0},

@@ -21,7 +21,8 @@ typedef struct options {
 } options;
 
 static const struct argp_option option_table[] = {
-    {"tokens", KEY_TOKENS, "IDS", 0, "ids separated by commas, @FILE, or random:N[,seed=S]", 0},
+    {"tokens", KEY_TOKENS, "IDS", 0,
+     "ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]", 0},
     {"bits", KEY_BITS, "N", 0, "working precision (default 256)", 0},
     {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
     {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",

@@ -21,7 +21,7 @@ static const sinkproof_command commands[] = {
      sinkproof_cmd_audit},
     {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
      sinkproof_cmd_curve},
-    {"sinks", "the designs of attention by name, and which is which other one",
+    {"sinks", "attention sinks measured, on a run or a trace; the designs of attention by name",
      sinkproof_cmd_sinks},
     {"bench", "how fast: kernels and the whole model against the machine's limits",
      sinkproof_cmd_bench},

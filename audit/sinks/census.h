@@ -13,8 +13,8 @@
 #define SINKPROOF_CENSUS_H
 
 #include "audit/engine/runner.h"
-#include "audit/sinks/metrics.h"
 #include "audit/trace/trace.h"
+#include "ref/metrics.h"
 
 // A query head.
 typedef struct sinkproof_census_head {

@@ -29,7 +29,7 @@ static json_t *numbers(size_t n, const double *x_i) {
 }
 
 static json_t *share(size_t part, size_t whole) {
-    return whole > 0 ? json_real((double)part / (double)whole) : json_null();
+    return number(sinkproof_metric_share(part, whole));
 }
 
 // ---- inputs of a kind --------------------------------------------------------------------------
@@ -50,13 +50,11 @@ sinkproof_census_kind sinkproof_census_kind_of(const sinkproof_sinks_job *job, s
         const sinkproof_census *c = &job->inputs[i].census;
         if (c->n != kind.n || strcmp(kind_name(job, i), kind.name) != 0) continue;
         if (i < kind.first) kind.first = i;
-        //> table.inputs
         kind.sequences++;
         kind.known += sinkproof_census_known(c);
         kind.passing[0] += sinkproof_census_passing(c, 0);
         kind.passing[1] += sinkproof_census_passing(c, SINKPROOF_STAR);
         kind.passing[2] += sinkproof_census_passing(c, SINKPROOF_STAR_PUBLISHED);
-        //< table.inputs
     }
     return kind;
 }

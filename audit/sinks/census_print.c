@@ -27,7 +27,8 @@ static cell number(const char *format, double x) {
 
 static cell percent(size_t part, size_t whole) {
     cell c = {"-"};
-    if (whole > 0) snprintf(c.text, sizeof c.text, "%.2f %%", 100 * (double)part / (double)whole);
+    if (whole > 0)
+        snprintf(c.text, sizeof c.text, "%.2f %%", 100 * sinkproof_metric_share(part, whole));
     return c;
 }
 

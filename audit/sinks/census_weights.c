@@ -184,22 +184,20 @@ static void weigh_bias(sinkproof_collector *c, size_t h, const double *g_dd, con
     size_t n = c->census->n, d = config->head_dim, outputs = 0;
     const double *sink_i = layer->sink_hi + h * n;
     double intensity = 0, output = 0, share = 0, heads = (double)config->n_heads;
-    //> metric.value-bias
-    head->bias = sqrt(sinkproof_metric_square(d, g_dd, b_gd + head->group * d));
+    head->bias = sinkproof_metric_length(d, g_dd, b_gd + head->group * d);
     for (size_t i = 0; i < n; i++) {
-        double left = (1 - sink_i[i]) * head->bias;
+        double left = sinkproof_metric_left(sink_i[i], head->bias);
         intensity += left;
         layer->intensity_i[i] += left / heads;
         if (!c->seen[SINKPROOF_TRACE_A11]) continue;
         const double *o_d = c->o_nhd + (i * config->n_heads + h) * d;
-        double size = sqrt(sinkproof_metric_square(d, g_dd, o_d));
+        double size = sinkproof_metric_length(d, g_dd, o_d);
         output += size;
         share += left / size;
         layer->share_i[i] += left / size / heads;
         outputs++;
     }
     head->intensity = intensity / (double)n;
-    //< metric.value-bias
     head->output = outputs > 0 ? output / (double)outputs : NAN;
     head->share = outputs > 0 ? share / (double)outputs : NAN;
 }

@@ -62,7 +62,7 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers error forward operands points policy policy_parse round session",
+    "reference": "buffers error forward metrics operands points policy policy_parse round session",
     "lanes": "amx exp stages sum16",
     "kernels": "elements exp kernels tile",
     "engine": "buffers cache engine memory observe packed_file pass sample team weights",

@@ -60,6 +60,12 @@ static void stars(void) {
        "metric.sink-star over all rows, and with the published row of the sink itself");
 }
 
+static void shares(void) {
+    ok(sinkproof_metric_share(3, 8) == 0.375 && sinkproof_metric_share(0, 8) == 0 &&
+           sinkproof_metric_share(8, 8) == 1 && isnan(sinkproof_metric_share(0, 0)),
+       "table.inputs a share of all heads of all sequences, and none of none");
+}
+
 static void spans(void) {
     double x_i[] = {3, -1, 2, 0};
     sinkproof_span span = sinkproof_metric_span(4, x_i), none = sinkproof_metric_span(0, NULL);
@@ -181,7 +187,9 @@ static void squares(void) {
     for (size_t d = 0; d < 3; d++)
         for (size_t c = 0; c < 4; c++) through_c[c] += x_d[d] * w_dc[d * 4 + c];
     for (size_t c = 0; c < 4; c++) square += through_c[c] * through_c[c];
-    ok(sinkproof_metric_square(3, g_dd, x_d) == square && square > 0,
+    ok(sinkproof_metric_length(3, g_dd, x_d) == sqrt(square) && square > 0 &&
+           sinkproof_metric_left(0.25, 8) == 6 && sinkproof_metric_left(1, 8) == 0 &&
+           isnan(sinkproof_metric_left(NAN, 8)),
        "metric.value-bias the length of x W from W's products: %g", square);
 }
 
@@ -248,6 +256,7 @@ int main(void) {
     columns();
     thresholds();
     stars();
+    shares();
     spans();
     medians();
     states();

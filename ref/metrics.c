@@ -3,7 +3,7 @@
 //
 // The metrics of attention sinks, each a few lines of its definition. Nothing is rounded but by the
 // operations of binary64, in the order in which they stand here.
-#include "audit/sinks/metrics.h"
+#include "ref/metrics.h"
 
 #include "ref/stages.h"
 
@@ -72,14 +72,28 @@ double sinkproof_metric_star_published(size_t n, const double *sink_i) {
     //< metric.sink-star
 }
 
-double sinkproof_metric_square(size_t d, const double *g_dd, const double *x_d) {
+double sinkproof_metric_share(size_t sinks, size_t heads) {
+    //> table.inputs
+    return heads > 0 ? (double)sinks / (double)heads : NAN;
+    //< table.inputs
+}
+
+double sinkproof_metric_length(size_t d, const double *g_dd, const double *x_d) {
+    //> metric.value-bias
     double square = 0;
     for (size_t a = 0; a < d; a++) {
         double row = 0;
         for (size_t b = 0; b < d; b++) row += g_dd[a * d + b] * x_d[b];
         square += row * x_d[a];
     }
-    return square;
+    return sqrt(square);
+    //< metric.value-bias
+}
+
+double sinkproof_metric_left(double alpha_sink, double length) {
+    //> metric.value-bias
+    return (1 - alpha_sink) * length;
+    //< metric.value-bias
 }
 
 // ---- medians -----------------------------------------------------------------------------------

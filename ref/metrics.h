@@ -29,13 +29,18 @@ size_t sinkproof_metric_sinks(size_t heads, const double *alpha_h, double epsilo
 // / T. From T = 10 on it is less than 0.3.
 double sinkproof_metric_uniform(size_t n);
 
+// table.inputs: the share of `heads` heads, of one sequence or of many, that are sinks; NAN of
+// none.
+double sinkproof_metric_share(size_t sinks, size_t heads);
+
 // metric.sink-star: the mean of the sink's column over all T rows; and as the published code
 // counts, which has a row of the sink itself before them, whose only weight is 1 and its own.
 double sinkproof_metric_star(size_t n, const double *sink_i);
 double sinkproof_metric_star_published(size_t n, const double *sink_i);
 
-// x G x for a symmetric G [d, d]: the squared norm of x W where G = W W^T.
-double sinkproof_metric_square(size_t d, const double *g_dd, const double *x_d);
+// metric.value-bias: |x W|, where g_dd = W W^T; and what a row's sink leaves of that length.
+double sinkproof_metric_length(size_t d, const double *g_dd, const double *x_d);
+double sinkproof_metric_left(double alpha_sink, double length);
 
 // metric.massive: of states x [n, width].
 typedef struct sinkproof_massive {
