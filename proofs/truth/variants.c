@@ -196,12 +196,14 @@ void sinkproof_truth_variant_weights(arb_ptr alpha_j, const sinkproof_variant *v
                                      size_t count, const bool *seen_j, arb_srcptr s_j, slong bits) {
     arb_t z;
     arb_init(z);
+    //> attn.softmax
     for (size_t j = 0; j < count; j++) {
         similarity(alpha_j + j, variant, s_j + j, bits);
         if (!seen_j[j]) arb_zero(alpha_j + j);
     }
     divisor(z, variant, count, seen_j, alpha_j, bits);
     for (size_t j = 0; j < count; j++) arb_div(alpha_j + j, alpha_j + j, z, bits);
+    //< attn.softmax
     arb_clear(z);
 }
 

@@ -71,11 +71,11 @@ static void scores(const sinkproof_policy *policy, const sinkproof_variant *vari
         double dot = 0;
         s_j[j] = 0;
         if (!seen_j[j]) continue;
-        //> kernel.identity kernel.identity-max
+        //> attn.softmax kernel.identity kernel.identity-max
         for (size_t d = 0; d < dim; d++) dot += q_d[d] * out->k_jd[j * dim + d];
         dot = sinkproof_round_at(policy, SINKPROOF_AT_A5, dot) * scale;
         s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, dot);
-        //< kernel.identity kernel.identity-max
+        //< attn.softmax kernel.identity kernel.identity-max
         s_j[j] += sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
         s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, s_j[j]);
     }
@@ -92,7 +92,9 @@ static void values(const sinkproof_policy *policy, const sinkproof_variant *vari
     sinkproof_variant_star_value(variant, head, star_d);
     for (size_t d = 0; d < dim; d++) {
         double sum = 0;
+        //> attn.softmax
         for (size_t j = 0; j < out->keys; j++) sum += alpha_j[j] * out->v_jd[j * dim + d];
+        //< attn.softmax
         sum += alpha_j[out->keys] * star_d[d];
         if (variant->value_bias) sum += head->value_d[d];
         o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, sum);

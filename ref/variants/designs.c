@@ -19,7 +19,7 @@
 // clang-format off
 static const sinkproof_variant designs[] = {
     // Biases of attention
-    {"softmax", "softmax over the keys", "biases", "sink.limit", ROTARY},
+    {"softmax", "softmax over the keys", "biases", "attn.softmax", ROTARY},
     {"sink-token", "a learned token before the text", "biases", "sink.sink-token", ROTARY, .star = SINKPROOF_STAR_TOKEN},
     {"kv-bias", "a learned key with a learned value, each head its own", "biases", "sink.kv-bias", VALUE(LEARNED, 0)},
     {"kv-bias-shared", "a learned key with a learned value, one for all heads", "biases", "sink.kv-bias", VALUE(LEARNED, 0), .shared_star = true},

@@ -54,6 +54,7 @@ void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_va
                               size_t count, const bool *seen_j, const double *s_j, double *sim_j,
                               double *z, double *alpha_j) {
     double m = shifts(variant) ? row_maximum(count, seen_j, s_j) : 0;
+    //> attn.softmax
     for (size_t j = 0; j < count; j++) {
         sim_j[j] = 0;
         if (!seen_j[j]) continue;
@@ -64,4 +65,5 @@ void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_va
     *z = divisor_of(variant, count, seen_j, sim_j);
     for (size_t j = 0; j < count; j++)
         alpha_j[j] = seen_j[j] ? sinkproof_round_at(policy, SINKPROOF_AT_A9, sim_j[j] / *z) : 0;
+    //< attn.softmax
 }
