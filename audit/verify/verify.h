@@ -91,6 +91,7 @@ void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed);
 void sinkproof_verify_exp_growing(verify_measure *result, uint64_t seed);
 void sinkproof_verify_running_angle(verify_measure *result, uint64_t seed);
 // Designs of attention by name (verify_variants.c), all of them, and the edges between them.
+void sinkproof_verify_plain(verify_measure *result, uint64_t seed);
 void sinkproof_verify_sigmoid(verify_measure *result, uint64_t seed);
 void sinkproof_verify_sigmoid_norm(verify_measure *result, uint64_t seed);
 void sinkproof_verify_elu(verify_measure *result, uint64_t seed);

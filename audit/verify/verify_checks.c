@@ -59,6 +59,7 @@ static const verify_check checks[] = {
     {"bound.operands", 'B', "bound.operands", sinkproof_verify_operands},
     {"bound.q8", 'B', "bound.q8", sinkproof_verify_q8},
     {"bound.accumulator", 'B', "bound.accumulator", sinkproof_verify_accumulator},
+    {"attn.softmax", 'B', "bound.similarity", sinkproof_verify_plain},
     {"kernel.sigmoid", 'B', "bound.similarity", sinkproof_verify_sigmoid},
     {"kernel.sigmoid-norm", 'B', "bound.similarity", sinkproof_verify_sigmoid_norm},
     {"kernel.elu", 'B', "bound.similarity", sinkproof_verify_elu},

@@ -67,6 +67,7 @@ static void measure(verify_measure *result, const char *name, uint64_t seed) {
     void sinkproof_verify_##function(verify_measure *result, uint64_t seed) {                      \
         measure(result, name, seed);                                                               \
     }
+DESIGN(plain, "softmax")
 DESIGN(sigmoid, "sigmoid")
 DESIGN(sigmoid_norm, "sigmoid-norm")
 DESIGN(elu, "elu")

@@ -70,6 +70,30 @@ static row split_sink_once(const instance *m) {
 }
 //< sink.split-kv
 
+//> sink.split-tree
+// Another tree: the last part is begun at the sink and merged with the first, both with the middle.
+static row begun_at_sink(const instance *m) {
+    state s = {m->e_sink.at[0], q_int(1), row_zero(m->head_dim)};
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        if (m->part[j] == 2) s = update(s, e_score(m, j, 0), value_of(m, j));
+    s = merge(part_state(m, 1), merge(s, part_state(m, 0)));
+    return row_scale(q_div(q_int(1), s.l), s.acc);
+}
+// Every part counts the sink in its own denominator's sum: it enters three times.
+static row sink_per_part(const instance *m) {
+    state s = empty(m);
+    for (size_t part = 0; part < 3; part++)
+        s = merge(s, update(part_state(m, part), m->e_sink.at[0], row_zero(m->head_dim)));
+    return row_scale(q_div(q_int(1), s.l), s.acc);
+}
+// A sink of logit b + ln 3, once.
+static row output_of_stronger(const instance *m) {
+    instance stronger = *m;
+    stronger.e_sink = row_one(q_mul(q_int(3), m->e_sink.at[0]));
+    return output(&stronger);
+}
+//< sink.split-tree
+
 #define ROW(id, left_text, right_text, left, right)                                                \
     { "sink." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
@@ -80,18 +104,15 @@ const sinkproof_exact_statement sinkproof_exact_merges[] = {
         online_sink_last, output),
     ROW("split-kv", "three parts merged, the sink once", "sum_j alpha_j v_j", split_sink_once,
         output),
+    ROW("split-tree", "parts merged along another tree, one begun at the sink", "sum_j alpha_j v_j",
+        begun_at_sink, output),
+    ROW("split-tree", "three parts merged, the sink in each", "sum_j alpha_j v_j at b + ln 3",
+        sink_per_part, output_of_stronger),
     {0},
 };
 
 // ---- wrong forms ----------------------------------------------------------------------------
 
-// Every part counts the sink in its own denominator's sum: it enters three times.
-static row sink_per_part(const instance *m) {
-    state s = empty(m);
-    for (size_t part = 0; part < 3; part++)
-        s = merge(s, update(part_state(m, part), m->e_sink.at[0], row_zero(m->head_dim)));
-    return row_scale(q_div(q_int(1), s.l), s.acc);
-}
 // Started at (b, 1, 0), and the sink added at the end as well.
 static row sink_first_and_last(const instance *m) {
     state s = {m->e_sink.at[0], q_int(1), row_zero(m->head_dim)};

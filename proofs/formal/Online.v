@@ -149,6 +149,57 @@ Section Rows.
     apply stands_merged.
   Qed.
   (*< sink.split-kv *)
+
+  (* A tree whose leaves are parts of the keys, begun empty or at the sink, or the sink itself: it may
+     enter anywhere, and more than once. *)
+  (*> sink.split-tree *)
+  Inductive tree := Keys (J : list key) | Begun (J : list key) | Sink | Node (l r : tree).
+  Fixpoint keys_of (t : tree) : list key :=
+    match t with Keys J | Begun J => J | Sink => [] | Node l r => keys_of l ++ keys_of r end.
+  Fixpoint sinks_of (t : tree) : nat :=
+    match t with Keys _ => 0 | Begun _ | Sink => 1 | Node l r => sinks_of l + sinks_of r end%nat.
+  Fixpoint state_of (b : R) (t : tree) : option state :=
+    match t with
+    | Keys J => run' J
+    | Begun J => Some (run (sink_state b) J)
+    | Sink => Some (sink_state b)
+    | Node l r => merge' (state_of b l) (state_of b r)
+    end.
+
+  Lemma stands_tree b t :
+    stands' (state_of b t) (INR (sinks_of t) * exp b + ∑ j ∈ keys_of t, exp (s j))
+      (∑ j ∈ keys_of t, exp (s j) * v j).
+  Proof.
+    induction t as [J | J | | l IHl r IHr]; cbn [state_of keys_of sinks_of].
+    - rewrite Rmult_0_l, Rplus_0_l. apply stands_run'.
+    - rewrite Rmult_1_l, <- (Rplus_0_l (∑ j ∈ J, exp (s j) * v j)). apply stands_run, stands_sink.
+    - simpl. rewrite Rmult_1_l, Rplus_0_r. apply stands_sink.
+    - rewrite !Sum_app, plus_INR.
+      replace ((INR (sinks_of l) + INR (sinks_of r)) * exp b +
+               (∑ j ∈ keys_of l, exp (s j) + ∑ j ∈ keys_of r, exp (s j)))
+        with (INR (sinks_of l) * exp b + ∑ j ∈ keys_of l, exp (s j) +
+              (INR (sinks_of r) * exp b + ∑ j ∈ keys_of r, exp (s j))) by ring.
+      apply stands_merge'; assumption.
+  Qed.
+
+  Theorem sink_split_tree (t : tree) (J : list key) b :
+    Permutation (keys_of t) J -> (0 < sinks_of t)%nat ->
+    exists whole, state_of b t = Some whole /\
+      acc whole / mass whole = ∑ j ∈ J, alpha J s (b + ln (INR (sinks_of t))) j * v j /\
+      (sinks_of t = 1%nat -> acc whole / mass whole = ∑ j ∈ J, alpha J s b j * v j).
+  Proof.
+    intros P N. apply lt_INR in N. simpl in N.
+    pose proof (stands_tree b t) as H.
+    rewrite (Sum_perm _ _ (fun j => exp (s j)) P), (Sum_perm _ _ (fun j => exp (s j) * v j) P) in H.
+    assert (E : INR (sinks_of t) * exp b = exp (b + ln (INR (sinks_of t)))).
+    { rewrite exp_plus, exp_ln by assumption. ring. }
+    rewrite E in H. destruct (state_of b t) as [whole|]; simpl in H.
+    - exists whole. split; [reflexivity|]. split; [apply output_alpha, H|].
+      intros O. rewrite O in H. simpl in H. rewrite ln_1, Rplus_0_r in H. apply output_alpha, H.
+    - destruct H as [H _]. pose proof (den_pos J s (b + ln (INR (sinks_of t)))) as D.
+      lra.
+  Qed.
+  (*< sink.split-tree *)
 End Rows.
 
 (* (≠) The sink once per part: two parts of one key each, scores 0, b = 0, values 1 give

@@ -310,6 +310,34 @@ static void split_kv(arb_ptr out, instance m, slong bits) {
 }
 //< sink.split-kv
 
+//> sink.split-tree
+// Leaves from ... to - 1, halved and merged: the keys, and among them the sink.
+static void merge_tree(state *out, instance m, size_t from, size_t to, slong bits) {
+    size_t sink = m->n / 2;
+    if (to - from == 1) {
+        if (from == sink)
+            set_sink(out, m);
+        else
+            set_key(out, m, from < sink ? from : from - 1);
+        return;
+    }
+    state right;
+    size_t middle = from + (to - from) / 2;
+    state_init(&right);
+    merge_tree(out, m, from, middle, bits);
+    merge_tree(&right, m, middle, to, bits);
+    merge(out, &right, m->dim, bits);
+    state_clear(&right);
+}
+static void split_tree(arb_ptr out, instance m, slong bits) {
+    state whole;
+    state_init(&whole);
+    merge_tree(&whole, m, 0, m->n + 1, bits);
+    read_output(out, &whole, m->dim, bits);
+    state_clear(&whole);
+}
+//< sink.split-tree
+
 //> sink.value-bias-only
 // softmax(s) V + v*, and v* inside the sum, whose weights sum to 1
 static void value_bias_outside(arb_ptr out, instance m, slong bits) {
@@ -435,6 +463,8 @@ const sinkproof_identity sinkproof_identities_sink[] = {
      online_sink_last, output, false, true, false},
     {"sink.split-kv", HEAD, "three parts merged, the sink once", "sum_j alpha_j v_j", split_kv,
      output, false, true, false},
+    {"sink.split-tree", HEAD, "a tree of single keys, the sink among them", "sum_j alpha_j v_j",
+     split_tree, output, false, true, false},
     {"sink.value-bias-only", HEAD, "softmax(s) V + v*", "sum_j softmax(s)_j (v_j + v*)",
      value_bias_outside, value_bias_inside, false, false, false},
     {"law.shift", KEYS, "alpha(s + t, b + t)", "alpha(s, b)", weights_shifted, weights, false,
