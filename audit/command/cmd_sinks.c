@@ -36,6 +36,23 @@ static void list_designs(bool print, json_t *results) {
     }
 }
 
+// The entry by which the two sides are told apart, as the book counts: from 1.
+static json_t *instance_json(const sinkproof_edge_outcome *o) {
+    return json_pack("{s:s, s:I, s:I, s:f, s:f}", "of", o->is_weight ? "weight" : "result", "row",
+                     (json_int_t)o->row + 1, "column", (json_int_t)o->column + 1, "from", o->from,
+                     "to", o->to);
+}
+
+static json_t *edge_json(const sinkproof_edge *edge, const sinkproof_edge_outcome *o) {
+    bool equal = o->apart == 0;
+    json_t *said = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I}", "from", edge->from, "to",
+                             edge->to, "when", edge->when, "statement", edge->id, "verdict",
+                             equal ? "overlap" : "apart", "expected", equal == edge->holds,
+                             "entries", (json_int_t)o->entries, "apart", (json_int_t)o->apart);
+    if (!equal) json_object_set_new(said, "instance", instance_json(o));
+    return said;
+}
+
 // False: no memory. *broken counts edges that are not what the table says.
 static bool check_edges(bool print, uint64_t seed, json_t *results, size_t *broken) {
     size_t holding = 0, all = 0;
@@ -47,14 +64,13 @@ static bool check_edges(bool print, uint64_t seed, json_t *results, size_t *brok
         const char *verdict = equal ? "overlap" : "apart";
         holding += equal;
         *broken += !as_said;
-        json_array_append_new(
-            results, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I}", "from", edge->from, "to",
-                               edge->to, "when", edge->when, "statement", edge->id, "verdict",
-                               verdict, "expected", as_said, "entries", (json_int_t)o.entries,
-                               "apart", (json_int_t)o.apart));
-        if (print)
-            printf("%-15s %-15s %-8s %-21s %s%s\n", edge->from, edge->to, verdict, edge->id,
-                   edge->when, as_said ? "" : "  UNEXPECTED");
+        json_array_append_new(results, edge_json(edge, &o));
+        if (!print) continue;
+        printf("%-15s %-15s %-8s %-21s %s%s\n", edge->from, edge->to, verdict, edge->id,
+               edge->when, as_said ? "" : "  UNEXPECTED");
+        if (!equal)
+            printf("%41s%s of row %zu, column %zu: %.6g, not %.6g\n", "",
+                   o.is_weight ? "weight" : "result", o.row + 1, o.column + 1, o.from, o.to);
     }
     if (print)
         printf("\n%zu pairs, enclosed on both sides at %d bits, on the head that seed %llu draws.\n"

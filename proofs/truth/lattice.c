@@ -75,11 +75,22 @@ static balls enclose(const sinkproof_edge_side *side, slong bits) {
     return b;
 }
 
-static void compare(sinkproof_edge_outcome *out, const arb_t x, const arb_t y) {
+static double middle(const arb_t x) {
+    return arf_get_d(arb_midref(x), ARF_RND_NEAR);
+}
+
+// `at` says which entry of the two sides it is.
+static void compare(sinkproof_edge_outcome *out, sinkproof_edge_outcome at, const arb_t x,
+                    const arb_t y) {
     out->entries++;
-    out->apart += !arb_overlaps(x, y);
     out->radius_log2 = fmax(out->radius_log2, sinkproof_truth_radius_log2(x));
     out->radius_log2 = fmax(out->radius_log2, sinkproof_truth_radius_log2(y));
+    if (arb_overlaps(x, y)) return;
+    at.from = middle(x), at.to = middle(y);
+    bool farther = out->apart++ == 0 || fabs(at.from - at.to) > fabs(out->from - out->to);
+    if (!farther) return;
+    out->is_weight = at.is_weight, out->row = at.row, out->column = at.column;
+    out->from = at.from, out->to = at.to;
 }
 
 bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, slong bits,
@@ -99,10 +110,14 @@ bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, s
         arb_ptr o_x = x.o_id + (i + x.before) * DIM, o_y = y.o_id + (i + y.before) * DIM;
         arb_ptr a_x = x.alpha_ij + (i + x.before) * x.columns + x.before;
         arb_ptr a_y = y.alpha_ij + (i + y.before) * y.columns + y.before;
-        for (size_t d = 0; edge->power == 0 && d < DIM; d++) compare(out, o_x + d, o_y + d);
+        sinkproof_edge_outcome at = {.row = i};
+        for (at.column = 0; edge->power == 0 && at.column < DIM; at.column++)
+            compare(out, at, o_x + at.column, o_y + at.column);
+        at.is_weight = true;
         for (size_t j = 0; !edge->values && j < N; j++) {
             if (edge->power != 0) arb_pow_ui(a_x + j, a_x + j, (ulong)edge->power, bits);
-            compare(out, a_x + j, a_y + j);
+            at.column = j;
+            compare(out, at, a_x + j, a_y + j);
         }
     }
     _arb_vec_clear(x.memory, x.count);

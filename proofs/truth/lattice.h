@@ -53,6 +53,10 @@ const sinkproof_edge *sinkproof_edge_at(size_t k); // NULL after the last
 typedef struct sinkproof_edge_outcome {
     size_t entries, apart; // compared; whose two balls are disjoint
     double radius_log2;    // the largest radius
+    // An instance: of the entries apart the one whose middles are farthest from each other.
+    bool is_weight;     // of a key; else of the result
+    size_t row, column; // the query; the key, or the coordinate of the result
+    double from, to;    // the middles of the two balls, which are narrower than these are rounded
 } sinkproof_edge_outcome;
 
 // Both sides of an edge on the head that `seed` draws. set: whether the condition is made to hold.
