@@ -39,6 +39,18 @@ class Canvas:
         style = ";".join(filter(None, [colour and f"fill:var(--{colour})", weight and f"font-weight:{weight}"]))
         self.add("text", words, x=x, y=y, style=style or None, text_anchor=anchor, class_=kind)
 
+    def plain(self, x, y, words, colour=None, anchor=None):
+        """Words as they stand: an underscore is one."""
+        self.add("text", escape(words), x=x, y=y, style=colour and f"fill:var(--{colour})", text_anchor=anchor, class_="small")
+
+    def opened(self, tag, **attributes):
+        """What follows stands in this element, until it is closed."""
+        named = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+        self.parts.append(f"<{tag}{named}>")
+
+    def closed(self, tag):
+        self.parts.append(f"</{tag}>")
+
     def rect(self, x, y, w, h, stroke="line", fill=None, opacity=None, round=4, width=1.2):
         style = f"fill:{f'var(--{fill})' if fill else 'none'};stroke:{f'var(--{stroke})' if stroke else 'none'};" \
                 f"stroke-width:{number(width)}"

@@ -254,7 +254,15 @@ class Chapter:
             self.problems.add(self.source, f"an image, {address!r}: expected an SVG that is there, and words for it")
             return raw("")
         svg = path.read_text(encoding="utf-8")
-        return raw(f'<figure id="fig-{path.stem}">{svg[svg.index("<svg"):]}</figure>')
+        svg = re.sub(r'(<a href=")([^"]*)(?=")', lambda m: m[1] + self.from_picture(address, m[2]), svg[svg.index("<svg"):])
+        return raw(f'<figure id="fig-{path.stem}">{svg}</figure>')
+
+    def from_picture(self, picture, target):
+        """A link of a picture, which its file says as seen from there, as a link of this page."""
+        path, _, fragment = target.partition("#")
+        if path.endswith(".svg"):  # another picture of the same page
+            return f"#{fragment}"
+        return self.address(f"{os.path.normpath(os.path.join(os.path.dirname(picture), path))}#{fragment}")
 
     def cells(self, part):
         """A table's parts hold blocks somewhere below."""

@@ -11,8 +11,10 @@ import pathlib
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), *(str(HERE.parents[1] / "tests" / folder) for folder in ("gates", "shared"))]
 import drawings  # noqa: E402
+import lattice  # noqa: E402
 import runs  # noqa: E402
 
 
@@ -20,6 +22,7 @@ def make(program, root, out):
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         made = {name: draw() for name, draw in drawings.DRAWINGS.items()}
+        made |= lattice.pictures(program, root)
         made |= runs.pictures(program, root, pathlib.Path(scratch))
     for name, canvas in made.items():
         (out / f"{name}.svg").write_text(canvas.svg(), encoding="utf-8")
