@@ -86,7 +86,7 @@ class Lattice:
             self.canvas.arrow(*points)
 
     def label(self, edge, x, y, room, anchor=None):
-        """The condition in lines that end above y; returns nothing: see height."""
+        """The condition in lines that end above y."""
         lines = self.lines(edge, room)
         self.canvas.opened("a", href=self.edges.address(edge))
         self.canvas.add("title", escape(says(edge)))
@@ -176,7 +176,10 @@ class Lattice:
         self.ends[name] = (top, bottom)
         colour = {"softmax": "c", "off-by-one": "d", "score-bias": "b"}.get(name)
         self.canvas.rect(BAR, top, end - BAR, bottom - top, colour or "line", colour or "line", 0.14)
-        self.canvas.text((BAR + end) / 2, (top + bottom) / 2 + 5, name, None, "middle", "code", "bold")
+        times = 1 + int((bottom - top) // 260)  # a tall one is named again
+        for k in range(times):
+            y = top + (bottom - top) * (2 * k + 1) / (2 * times) + 5
+            self.canvas.text((BAR + end) / 2, y, name, None, "middle", "code", "bold")
         self.y = bottom
 
     def below(self, edges, height=44):
