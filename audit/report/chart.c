@@ -194,32 +194,190 @@ void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_his
 
 // ---- heat map --------------------------------------------------------------------------------
 
-enum { LEVELS = 12, GAP = 2 };
+enum { LEVELS = 12, GAP = 2, UNKNOWN = LEVELS };
 
 // Weights fall over decades: level L is 2^-(LEVELS - 1 - L) and up to twice that; -1: less.
 static int level_of(double weight) {
+    if (isnan(weight)) return UNKNOWN;
     if (!(weight > 0)) return -1;
     int level = LEVELS - 1 + (int)floor(log2(weight));
     return level >= LEVELS ? LEVELS - 1 : level;
 }
 
-void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m) {
+static void draw_level(FILE *page, const sinkproof_chart_heat *m, int level) {
+    for (size_t q = 0; q < m->queries; q++) {
+        if (level_of(m->sink(m->context, q)) == level) fprintf(page, "M0 %zu.5h1", q);
+        for (size_t k = 0; k < m->keys; k++)
+            if (level_of(m->weight(m->context, q, m->first + k)) == level)
+                fprintf(page, "M%zu %zu.5h1", k + 1 + GAP, q);
+    }
+}
+
+void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
     size_t width = 1 + GAP + m->keys;
-    fputs("<figure><figcaption>", page);
-    sinkproof_page_text(page, name);
     fprintf(page,
-            "</figcaption><svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
+            "<svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
             "aria-label=\"attention weights\" shape-rendering=\"crispEdges\">",
-            width, m->queries, width * (m->keys > 60 ? 3 : 5));
+            width, m->queries, width * pixels);
     for (int level = 0; level < LEVELS; level++) {
         fprintf(page, "<path class=\"heat\" stroke-opacity=\"%.2f\" d=\"", (level + 1.0) / LEVELS);
-        for (size_t q = 0; q < m->queries; q++) {
-            if (level_of(m->sink(m->context, q)) == level) fprintf(page, "M0 %zu.5h1", q);
-            for (size_t k = 0; k < m->keys; k++)
-                if (level_of(m->weight(m->context, q, m->first + k)) == level)
-                    fprintf(page, "M%zu %zu.5h1", k + 1 + GAP, q);
-        }
+        draw_level(page, m, level);
         fputs("\"/>", page);
     }
-    fputs("</svg></figure>\n", page);
+    fputs("<path class=\"unknown\" d=\"", page);
+    draw_level(page, m, UNKNOWN);
+    fputs("\"/></svg>\n", page);
+}
+
+void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m) {
+    fputs("<figure><figcaption>", page);
+    sinkproof_page_text(page, name);
+    fputs("</figcaption>", page);
+    sinkproof_chart_heat_svg(page, m, m->keys > 60 ? 3 : 5);
+    fputs("</figure>\n", page);
+}
+
+// ---- grid ------------------------------------------------------------------------------------
+
+enum { CELL = 12, NAMES = 46, HEAD = 20 };
+
+static void draw_cell(FILE *page, const sinkproof_chart_grid *g, size_t row, size_t column) {
+    double value = g->value(g->context, row, column);
+    fprintf(page, "<rect class=\"%s\" x=\"%zu\" y=\"%zu\" width=\"11\" height=\"11\"",
+            isfinite(value) ? "cell" : "unknown", NAMES + CELL * column, HEAD + CELL * row);
+    if (isfinite(value)) fprintf(page, " fill-opacity=\"%.2f\"", fmin(1, fmax(0, value / g->most)));
+    fprintf(page, "><title>%zu.%zu: ", row, column);
+    isfinite(value) ? fprintf(page, "%.4g", value) : fputs("not known", page);
+    fputs("</title></rect>", page);
+}
+
+// From nothing to the full colour, and what that is.
+static void draw_scale(FILE *page, double most, const char *what, size_t y) {
+    for (int k = 0; k < 10; k++)
+        fprintf(page,
+                "<rect class=\"cell\" x=\"%d\" y=\"%zu\" width=\"12\" height=\"11\" "
+                "fill-opacity=\"%.2f\"/>",
+                NAMES + 30 + 12 * k, y, k / 9.0);
+    fprintf(page, "<text x=\"%d\" y=\"%zu\">0</text><text x=\"%d\" y=\"%zu\">", NAMES + 16, y + 10,
+            NAMES + 156, y + 10);
+    sinkproof_page_say(page, "%.4g: %s", most, what);
+    fputs("</text>", page);
+}
+
+void sinkproof_chart_grid_svg(FILE *page, const sinkproof_chart_grid *g) {
+    size_t width = NAMES + CELL * (g->columns < 40 ? 40 : g->columns) + 4,
+           bottom = HEAD + CELL * g->rows;
+    fprintf(page,
+            "<svg class=\"roomy\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
+            "aria-label=\"grid\">",
+            width, bottom + 34, width);
+    fprintf(page, "<text x=\"%d\" y=\"12\">%s</text>", NAMES, g->across);
+    fprintf(page, "<text x=\"%d\" y=\"12\" text-anchor=\"end\">%s</text>", NAMES - 6, g->down);
+    for (size_t c = 8; c < g->columns; c += 8)
+        fprintf(page, "<text x=\"%zu\" y=\"12\" text-anchor=\"middle\">%zu</text>",
+                NAMES + CELL * c + CELL / 2, c);
+    for (size_t r = 0; r < g->rows; r++) {
+        if (g->rows <= 12 || r % 2 == 0)
+            fprintf(page, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%zu</text>", NAMES - 6,
+                    HEAD + CELL * r + 10, r);
+        for (size_t c = 0; c < g->columns; c++) draw_cell(page, g, r, c);
+    }
+    draw_scale(page, g->most, g->what, bottom + 14);
+    fputs("</svg>\n", page);
+}
+
+// ---- curves ----------------------------------------------------------------------------------
+
+static double place_x(const sinkproof_chart_curves *c, size_t place) {
+    double share = c->places > 1 ? (double)place / (double)(c->places - 1) : 0.5;
+    return LEFT + share * (RIGHT - LEFT);
+}
+
+static double value_y(const sinkproof_chart_curves *c, double value) {
+    return BOTTOM - (value - c->low) / (c->high - c->low) * (BOTTOM - TOP);
+}
+
+static void draw_scales(FILE *page, const sinkproof_chart_curves *c) {
+    for (int k = 0; k <= 4; k++) {
+        double value = c->low + (c->high - c->low) * k / 4, y = value_y(c, value);
+        fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
+        fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>", LEFT - 6, y + 4,
+                value);
+        fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g</text>",
+                LEFT + (RIGHT - LEFT) * k / 4.0, BOTTOM + 18, c->from + (c->to - c->from) * k / 4);
+    }
+    fprintf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", RIGHT, BOTTOM + 36,
+            c->across);
+}
+
+static void draw_curve(FILE *page, const sinkproof_chart_curves *c, size_t curve) {
+    const sinkproof_chart_curve *how = &c->curve_n[curve];
+    bool open = false;
+    fprintf(page, "<path class=\"curve %s\" stroke-opacity=\"%.2f\" d=\"", how->class, how->opacity);
+    for (size_t p = 0; p < c->places; p++) {
+        double value = c->value(c->context, curve, p);
+        if (isfinite(value))
+            fprintf(page, "%c%.1f %.1f", open ? 'L' : 'M', place_x(c, p), value_y(c, value));
+        open = isfinite(value);
+    }
+    fputs("\"><title>", page);
+    sinkproof_page_text(page, how->name);
+    fputs("</title></path>\n", page);
+    for (size_t p = 0; c->places <= SINKPROOF_CHART_MARKS && p < c->places; p++) {
+        double value = c->value(c->context, curve, p), at = c->from;
+        if (!isfinite(value)) continue;
+        if (c->places > 1) at += (c->to - c->from) * (double)p / (double)(c->places - 1);
+        fprintf(page, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"><title>", how->class,
+                place_x(c, p), value_y(c, value));
+        sinkproof_page_say(page, "%s %.4g: %s %.4g", c->across, at, how->name, value);
+        fputs("</title></circle>", page);
+    }
+}
+
+void sinkproof_chart_curves_svg(FILE *page, const sinkproof_chart_curves *c) {
+    fprintf(page,
+            "<svg class=\"roomy\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
+            "aria-label=\"curves\">",
+            RIGHT + 20, BOTTOM + 44, RIGHT + 20);
+    draw_scales(page, c);
+    for (size_t k = 0; k < c->n; k++) draw_curve(page, c, k);
+    for (size_t k = 0; c->legend && k < c->n && k < SINKPROOF_CHART_LINES; k++) {
+        double x = LEFT + 8 + 200 * (double)k;
+        fprintf(page, "<path class=\"curve %s\" d=\"M%.0f %dh22\"/><text x=\"%.0f\" y=\"%d\">",
+                c->curve_n[k].class, x, BOTTOM + 32, x + 28, BOTTOM + 36);
+        sinkproof_page_text(page, c->curve_n[k].name);
+        fputs("</text>", page);
+    }
+    fputs("</svg>\n", page);
+}
+
+// ---- bars ------------------------------------------------------------------------------------
+
+void sinkproof_chart_bars_svg(FILE *page, size_t n, const sinkproof_chart_bar *bar_n) {
+    enum { STEP = 44, HEIGHT = 120 };
+    size_t width = LEFT + STEP * n + 10;
+    fprintf(page,
+            "<svg class=\"roomy\" viewBox=\"0 0 %zu %d\" width=\"%zu\" role=\"img\" "
+            "aria-label=\"bars\">",
+            width, HEIGHT + 44, width);
+    for (int k = 0; k <= 2; k++) {
+        int y = 14 + HEIGHT - HEIGHT * k / 2;
+        fprintf(page, "<path class=\"axis\" d=\"M%d %dH%zu\"/>", LEFT, y, width - 10);
+        fprintf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%d %%</text>", LEFT - 6, y + 4,
+                50 * k);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const sinkproof_chart_bar *bar = &bar_n[i];
+        bool known = isfinite(bar->share);
+        double height = known ? HEIGHT * bar->share : HEIGHT;
+        fprintf(page, "<rect class=\"%s\" x=\"%zu\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"><title>",
+                !known ? "unknown" : i + 1 < n ? "bar" : "star", LEFT + STEP * i + 4,
+                14 + HEIGHT - height, STEP - 8, height);
+        sinkproof_page_text(page, bar->title);
+        fprintf(page, "</title></rect><text x=\"%zu\" y=\"%d\" text-anchor=\"middle\">",
+                LEFT + STEP * i + STEP / 2, HEIGHT + 32);
+        sinkproof_page_text(page, bar->name);
+        fputs("</text>", page);
+    }
+    fputs("</svg>\n", page);
 }

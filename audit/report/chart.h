@@ -2,7 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // Pictures of a page, as SVG inside of it: lines over a logarithmic axis, a histogram of errors in
-// ulp, a heat map of attention weights with the sink in a column of its own.
+// ulp, a heat map of attention weights with the sink in a column of its own; numbers of rows and
+// columns as a grid, curves over a linear axis, bars. What is not a number is drawn as unknown, by
+// no colour that a number has.
 #ifndef SINKPROOF_CHART_H
 #define SINKPROOF_CHART_H
 
@@ -42,5 +44,44 @@ typedef struct sinkproof_chart_heat {
 } sinkproof_chart_heat;
 
 void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *map);
+// The same without figure and caption, `pixels` to a cell.
+void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *map, size_t pixels);
+
+// Numbers from 0 on, the more the more colour, up to `most`; each is the title of its cell.
+typedef struct sinkproof_chart_grid {
+    size_t rows, columns;
+    double most;
+    double (*value)(const void *context, size_t row, size_t column);
+    const void *context;
+    const char *down, *across, *what; // "layer", "head"; what the numbers are
+} sinkproof_chart_grid;
+void sinkproof_chart_grid_svg(FILE *page, const sinkproof_chart_grid *grid);
+
+// Curves from place 0 to places - 1 at `from` to `to`, values between low and high. A value that is
+// no number interrupts its curve. Few places (SINKPROOF_CHART_MARKS) are marked, each with its
+// number as a title; a curve's title is its name.
+typedef struct sinkproof_chart_curve {
+    char name[64];
+    const char *class; // one, two, three
+    double opacity;
+} sinkproof_chart_curve;
+typedef struct sinkproof_chart_curves {
+    size_t n, places;
+    double from, to, low, high;
+    double (*value)(const void *context, size_t curve, size_t place);
+    const void *context;
+    const sinkproof_chart_curve *curve_n;
+    const char *across;
+    bool legend; // the names beneath, of at most SINKPROOF_CHART_LINES curves
+} sinkproof_chart_curves;
+enum { SINKPROOF_CHART_MARKS = 64 };
+void sinkproof_chart_curves_svg(FILE *page, const sinkproof_chart_curves *curves);
+
+// Bars from 0 to 1, each with its name beneath and its title; of the last one the other colour.
+typedef struct sinkproof_chart_bar {
+    char name[24], title[96];
+    double share;
+} sinkproof_chart_bar;
+void sinkproof_chart_bars_svg(FILE *page, size_t n, const sinkproof_chart_bar *bar_n);
 
 #endif

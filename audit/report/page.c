@@ -42,6 +42,10 @@ static const char style[] =
     "svg polyline{fill:none;stroke-width:1.8}svg circle.one{fill:var(--one);stroke:none}"
     "svg circle.two{fill:var(--two);stroke:none}svg circle.three{fill:var(--three);stroke:none}"
     "svg .heat{stroke:var(--heat);fill:none;stroke-width:1}"
+    "svg .cell{fill:var(--heat)}svg rect.unknown{fill:none;stroke:var(--odd);"
+    "stroke-dasharray:2 2}svg path.unknown{fill:none;stroke:var(--odd)}svg .star{fill:var(--odd)}"
+    "svg .curve{fill:none;stroke-width:1.8}svg.roomy{min-width:42rem}"
+    "svg:root{background:var(--paper);min-width:0;padding:8px}"
     "@media print{main{max-width:none}details{display:block}}";
 
 void sinkproof_page_text(FILE *page, const char *text) {
@@ -72,6 +76,10 @@ void sinkproof_page_say(FILE *page, const char *format, ...) {
     sinkproof_page_text(page, text);
 }
 
+void sinkproof_page_style(FILE *page) {
+    fprintf(page, "<style>%s</style>", style);
+}
+
 void sinkproof_page_begin(FILE *page, const char *title) {
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -79,7 +87,9 @@ void sinkproof_page_begin(FILE *page, const char *title) {
           "style-src 'unsafe-inline'\">\n<title>",
           page);
     sinkproof_page_text(page, title);
-    fprintf(page, "</title>\n<style>%s</style></head>\n<body><main>\n", style);
+    fputs("</title>\n", page);
+    sinkproof_page_style(page);
+    fputs("</head>\n<body><main>\n", page);
 }
 
 void sinkproof_page_end(FILE *page) {

@@ -14,6 +14,9 @@
 void sinkproof_page_begin(FILE *page, const char *title);
 void sinkproof_page_end(FILE *page);
 
+// The style alone, for a picture that is a file of its own.
+void sinkproof_page_style(FILE *page);
+
 // Text as text: & < > " and control characters escaped.
 void sinkproof_page_text(FILE *page, const char *text);
 // printf whose result is text, at most 1,023 bytes of it.

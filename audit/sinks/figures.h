@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The figures of a census, each an SVG with a sentence that says what it shows and the statement of
+// the book that defines it. Numbers are those of the JSON.
+#ifndef SINKPROOF_SINKS_FIGURES_H
+#define SINKPROOF_SINKS_FIGURES_H
+
+#include "audit/sinks/part.h"
+
+typedef struct sinkproof_sinks_figure {
+    const char *name;  // of its file: "sink-weight"
+    const char *id;    // the statement that defines what is drawn
+    const char *title; // its heading
+    // False: the points for it are not known, and nothing was drawn.
+    bool (*draw)(FILE *out, const sinkproof_census *census);
+    void (*say)(FILE *out, const sinkproof_census *census); // the sentence, as text
+} sinkproof_sinks_figure;
+
+const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i); // NULL after the last
+
+#endif
