@@ -5,13 +5,22 @@
 // input, or reads the trace, and lets every part that was asked for look at it. The parts are the
 // list below; what a part is says audit/sinks/part.h.
 #include "audit/command/cmd_sinks.h"
+#include "audit/sinks/sinks_page.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const sinkproof_sinks_part *const parts[] = {&sinkproof_part_census};
-enum { PARTS = sizeof parts / sizeof *parts, KEY_TOKENS = 256, KEY_EPSILON, KEY_HEADS, KEY_PART };
+static const sinkproof_sinks_part *const parts[] = {&sinkproof_part_census, &sinkproof_part_maps};
+enum {
+    PARTS = sizeof parts / sizeof *parts,
+    KEY_TOKENS = 256,
+    KEY_EPSILON,
+    KEY_HEADS,
+    KEY_HTML,
+    KEY_SVG,
+    KEY_PART
+};
 _Static_assert((int)PARTS <= (int)SINKPROOF_SINKS_PARTS, "the options have room for every part");
 
 // ---- the command line --------------------------------------------------------------------------
@@ -35,14 +44,26 @@ static void take_word(sinkproof_sinks_options *o, struct argp_state *state, cons
     *(o->model == NULL ? &o->model : &o->trace) = text;
 }
 
+// Maps are shown on a page or as files; these show some in any case.
+static void check_maps(sinkproof_sinks_options *o, struct argp_state *state) {
+    bool shown = o->html != NULL || o->svg != NULL;
+    for (size_t p = 0; p < PARTS; p++) {
+        if (parts[p] != &sinkproof_part_maps) continue;
+        if (o->asked[p] && !shown) argp_error(state, "--maps: expected --html or --svg too");
+        o->asked[p] = shown;
+    }
+}
+
 // Without a MODEL none of these options has a meaning; the designs say what is missing.
-static void check(const sinkproof_sinks_options *o, struct argp_state *state) {
+static void check(sinkproof_sinks_options *o, struct argp_state *state) {
     const sinkproof_engine_choice *how = &o->how;
     bool ran = how->policy != NULL || how->threads > 0 || how->streamed || how->packed != NULL ||
                how->engine != sinkproof_runner_names()[0];
-    if (o->model == NULL && (o->n_inputs > 0 || ran || o->epsilon_given || o->heads))
+    if (o->model == NULL && (o->n_inputs > 0 || ran || o->epsilon_given || o->heads ||
+                             o->html != NULL || o->svg != NULL))
         argp_error(state, "expected a MODEL to measure");
     if (o->model == NULL) return;
+    check_maps(o, state);
     if (o->trace == NULL && o->n_inputs == 0)
         argp_error(state, "expected --tokens, or a TRACE after MODEL");
     if (o->trace != NULL && (o->n_inputs > 0 || ran))
@@ -66,6 +87,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         o->epsilon_given = true;
     } else if (key == KEY_HEADS)
         o->heads = true;
+    else if (key == KEY_HTML)
+        o->html = argument;
+    else if (key == KEY_SVG)
+        o->svg = argument;
     else if (key == ARGP_KEY_ARG)
         take_word(o, state, argument);
     else if (key == ARGP_KEY_END)
@@ -85,7 +110,9 @@ static const struct argp_option base[] = {
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
      0},
-    {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0}};
+    {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0},
+    {"html", KEY_HTML, "FILE", 0, "write a page with figures: one file, no script", 0},
+    {"svg", KEY_SVG, "DIR", 0, "write each figure as a file of its own", 0}};
 enum { BASE = sizeof base / sizeof *base };
 
 // The options of this file, and one of each part but the census.
@@ -184,6 +211,7 @@ static bool measure(work *w, sinkproof_error *error) {
     }
     options.map_context = w;
     w->watch = (sinkproof_stopwatch){.command = "sinks", .what = "layers"};
+    double began = sinkproof_seconds();
     for (w->done = 0; w->done < w->job.n_inputs; w->done++) {
         sinkproof_sinks_input *input = &w->inputs[w->done];
         if (w->trace != NULL) {
@@ -196,6 +224,7 @@ static bool measure(work *w, sinkproof_error *error) {
                                   &input->census, error))
             return false;
     }
+    w->job.seconds = sinkproof_seconds() - began;
     return true;
 }
 
@@ -214,13 +243,29 @@ static bool run_parts(work *w, sinkproof_error *error) {
     return good;
 }
 
+static bool write_pages(work *w, sinkproof_error *error) {
+    const sinkproof_sinks_part *shown[PARTS];
+    void *states[PARTS];
+    const void *maps = NULL;
+    size_t n = 0;
+    for (size_t p = 0; p < PARTS; p++) {
+        if (!wanted(w, p)) continue;
+        if (parts[p] == &sinkproof_part_maps) maps = w->states[p];
+        shown[n] = parts[p];
+        states[n++] = w->states[p];
+    }
+    if (w->o->html != NULL && !sinkproof_sinks_page(w->o->html, &w->job, n, shown, states, error))
+        return false;
+    return w->o->svg == NULL || sinkproof_sinks_svg(w->o->svg, &w->job, maps, error);
+}
+
 static bool write_out(const work *w, const char *json, sinkproof_error *error) {
     bool print = json == NULL || strcmp(json, "-") != 0;
     json_t *results = json_array();
     for (size_t p = 0; p < PARTS; p++) {
         if (!wanted(w, p)) continue;
-        if (print) parts[p]->print(w->states[p], &w->job, stdout);
-        parts[p]->json(w->states[p], &w->job, results);
+        if (print && parts[p]->print != NULL) parts[p]->print(w->states[p], &w->job, stdout);
+        if (parts[p]->json != NULL) parts[p]->json(w->states[p], &w->job, results);
     }
     if (json != NULL) return sinkproof_write_json(json, "sinks", SINKPROOF_HOLDS, results, error);
     json_decref(results);
@@ -253,7 +298,8 @@ int sinkproof_sinks_of_model(const sinkproof_sinks_options *o, const char *json)
                                   .epsilon = o->epsilon,
                                   .every_head = o->heads};
     good = good && (o->trace != NULL ? open_trace(&w, &error) : open_inputs(&w, &error));
-    good = good && measure(&w, &error) && run_parts(&w, &error) && write_out(&w, json, &error);
+    good = good && measure(&w, &error) && run_parts(&w, &error) && write_pages(&w, &error) &&
+           write_out(&w, json, &error);
     close_work(&w);
     return good ? SINKPROOF_HOLDS : sinkproof_bad_input("sinks", &error);
 }

@@ -152,7 +152,7 @@ void sinkproof_progress(const char *command, const char *what, size_t done, size
     fflush(stderr);
 }
 
-static double now(void) {
+double sinkproof_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -171,7 +171,7 @@ static void spell_seconds(double seconds, char out[32]) {
 
 void sinkproof_progress_share(sinkproof_stopwatch *watch, double share) {
     bool terminal = isatty(STDERR_FILENO) != 0;
-    double time = now();
+    double time = sinkproof_seconds();
     if (watch->began == 0) watch->began = watch->shown = time;
     if (share >= 1 && terminal) fprintf(stderr, "\r\033[K");
     if (share >= 1 || !(share > 0) || (!terminal && time - watch->shown < 10)) return;

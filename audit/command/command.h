@@ -67,6 +67,8 @@ bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, 
 // Progress on stderr, only when it is a terminal: "judge: layer 3 of 24". done == total ends it.
 void sinkproof_progress(const char *command, const char *what, size_t done, size_t total);
 
+double sinkproof_seconds(void); // of the monotonic clock
+
 // A long piece of work: how much is done and how much time is left. On a terminal one line that
 // rewrites itself, "judge: layers 34 %, 1 min 20 s left"; elsewhere a line every ten seconds, so
 // that work of less than ten says nothing. All zero but the names at the start; share 1 ends it.

@@ -4,6 +4,7 @@
 // The census as text of 100 columns: a line for each input, then for each input its layers, the
 // heads summarised or one by one. A dash: the points do not say it.
 #include "audit/sinks/census_json.h"
+#include "audit/sinks/figures.h"
 
 #include <math.h>
 #include <string.h>
@@ -234,4 +235,7 @@ static void print_census(const void *state, const sinkproof_sinks_job *job, FILE
 }
 
 const sinkproof_sinks_part sinkproof_part_census = {
-    .name = "census", .print = print_census, .json = sinkproof_census_json};
+    .name = "census",
+    .print = print_census,
+    .json = sinkproof_census_json,
+    .html = sinkproof_census_html};

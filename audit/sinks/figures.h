@@ -19,4 +19,7 @@ typedef struct sinkproof_sinks_figure {
 
 const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i); // NULL after the last
 
+// All of them, of every input: the census's part of a page.
+void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page);
+
 #endif

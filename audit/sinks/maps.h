@@ -7,7 +7,7 @@
 #ifndef SINKPROOF_SINKS_MAPS_H
 #define SINKPROOF_SINKS_MAPS_H
 
-#include "audit/sinks/census.h"
+#include "audit/sinks/part.h"
 
 enum { SINKPROOF_MAP_CELLS = 64 };
 
@@ -36,5 +36,10 @@ sinkproof_sinks_map sinkproof_sinks_maps_of(const sinkproof_sinks_maps *maps, si
                                             size_t head);
 double sinkproof_sinks_map_weight(const void *map, size_t row, size_t column);
 double sinkproof_sinks_map_sink(const void *map, size_t row);
+
+// The maps that the part `maps` shows of an input, one after the other; false after the last.
+bool sinkproof_sinks_maps_pick(const void *state, const sinkproof_sinks_job *job, size_t input,
+                               size_t i, sinkproof_sinks_map *map);
+void sinkproof_sinks_map_draw(FILE *out, const sinkproof_sinks_map *map); // as an SVG
 
 #endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The frame of the page, and the census's part of it.
+#include "audit/sinks/sinks_page.h"
+
+#include "audit/report/page.h"
+#include "audit/sinks/figures.h"
+#include "audit/version.h"
+#include "ref/model/bytes.h"
+
+static void write_figure(FILE *page, const sinkproof_sinks_figure *figure,
+                         const sinkproof_census *c) {
+    fprintf(page, "<h3>%s</h3>\n<figure><div class=\"wide\">", figure->title);
+    bool drawn = figure->draw(page, c);
+    fputs("</div><figcaption>", page);
+    if (drawn)
+        figure->say(page, c);
+    else
+        fputs("Not drawn: the points that it is made of are not known.", page);
+    fprintf(page, " Defined by <code>%s</code>.</figcaption></figure>\n", figure->id);
+}
+
+void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
+    (void)state;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        const sinkproof_sinks_input *input = &job->inputs[i];
+        fputs("<h2>", page);
+        sinkproof_page_say(page, "%.200s: %zu tokens", input->text, input->n);
+        fputs("</h2>\n", page);
+        if (input->census.missing[0] != '\0') {
+            fputs("<p class=\"odd\">", page);
+            sinkproof_page_say(page, "Not in this input, so that what needs it is not known: %s.",
+                               input->census.missing);
+            fputs("</p>\n", page);
+        }
+        const sinkproof_sinks_figure *figure;
+        for (size_t k = 0; (figure = sinkproof_sinks_figure_at(k)) != NULL; k++)
+            write_figure(page, figure, &input->census);
+    }
+}
+
+static void write_head(FILE *page, const sinkproof_sinks_job *job) {
+    const sinkproof_config *config = sinkproof_model_config(job->model);
+    fputs("<h1>Attention sinks</h1>\n<p>", page);
+    sinkproof_page_say(page, "Model %.300s: %zu layers of %zu heads. ", job->model_name,
+                       config->n_layers, config->n_heads);
+    if (job->trace == NULL)
+        sinkproof_page_say(page, "Engine %.40s, policy %.200s; %zu input%s in %.1f s. ",
+                           job->how.engine, job->policy->name, job->n_inputs,
+                           job->n_inputs == 1 ? "" : "s", job->seconds);
+    else {
+        const char *engine = sinkproof_trace_metadata(job->trace, "engine");
+        sinkproof_page_say(page, "A trace by %.200s. ", engine != NULL ? engine : "an engine that it "
+                                                                                  "does not name");
+    }
+    sinkproof_page_say(page,
+                       "A head has a sink at a key with a mean weight above %g. Every number is "
+                       "estimated: sums, roots and exponentials are those of binary64. Numbers are "
+                       "the titles of what they are drawn as. Layers and heads count from 0, "
+                       "tokens of the text from 1.",
+                       job->epsilon);
+    fputs("</p>\n", page);
+}
+
+bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size_t n,
+                          const sinkproof_sinks_part *const *parts, void *const *states,
+                          sinkproof_error *error) {
+    sinkproof_output output;
+    uint64_t fingerprint;
+    if (!sinkproof_model_fingerprint(job->model, &fingerprint, error)) return false;
+    if (!sinkproof_output_open(&output, path, error)) return false;
+    FILE *page = output.stream;
+    sinkproof_page_begin(page, "sinkproof: attention sinks");
+    write_head(page, job);
+    for (size_t p = 0; p < n; p++)
+        if (parts[p]->html != NULL) parts[p]->html(states[p], job, page);
+    fputs("<h2>Provenance</h2>\n<p>", page);
+    sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
+                       (unsigned long long)fingerprint);
+    fputs("</p>\n", page);
+    sinkproof_page_end(page);
+    return sinkproof_output_finish(&output, error);
+}
