@@ -66,8 +66,8 @@ static bool check_edges(bool print, uint64_t seed, json_t *results, size_t *brok
         *broken += !as_said;
         json_array_append_new(results, edge_json(edge, &o));
         if (!print) continue;
-        printf("%-15s %-15s %-8s %-21s %s%s\n", edge->from, edge->to, verdict, edge->id,
-               edge->when, as_said ? "" : "  UNEXPECTED");
+        printf("%-15s %-15s %-8s %-21s %s%s\n", edge->from, edge->to, verdict, edge->id, edge->when,
+               as_said ? "" : "  UNEXPECTED");
         if (!equal)
             printf("%41s%s of row %zu, column %zu: %.6g, not %.6g\n", "",
                    o.is_weight ? "weight" : "result", o.row + 1, o.column + 1, o.from, o.to);

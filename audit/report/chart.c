@@ -86,7 +86,9 @@ bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_L
                            const sinkproof_chart_place *places) {
     frame f;
     if (n == 0 || !frame_of(&f, n, places)) return false;
-    fprintf(page, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-label=\"lines\">",
+    fprintf(page,
+            "<svg class=\"roomy\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
+            "aria-label=\"lines\">",
             RIGHT + 20, BOTTOM + 44, RIGHT + 20);
     draw_axes(page, &f);
     for (size_t k = 0; k < SINKPROOF_CHART_LINES; k++) draw_line(page, &f, names[k], k, n, places);
@@ -120,7 +122,9 @@ bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
                              const sinkproof_chart_place *places) {
     frame f;
     if (!scatter_frame(&f, n, places)) return false;
-    fprintf(page, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-label=\"scatter\">",
+    fprintf(page,
+            "<svg class=\"roomy\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
+            "aria-label=\"scatter\">",
             RIGHT + 20, BOTTOM + 44, RIGHT + 20);
     for (int d = f.low; d <= f.high; d++) {
         double y = y_of(&f, pow(10, d));
@@ -226,7 +230,8 @@ void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t 
     }
     fputs("<path class=\"unknown\" d=\"", page);
     draw_level(page, m, UNKNOWN);
-    fputs("\"/></svg>\n", page);
+    fprintf(page, "\"/><path class=\"frame\" d=\"M%d 0V%zuH%zu\"/></svg>\n", 1 + GAP, m->queries,
+            width);
 }
 
 void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m) {
@@ -303,9 +308,12 @@ static void draw_scales(FILE *page, const sinkproof_chart_curves *c) {
         fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
         fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>", LEFT - 6, y + 4,
                 value);
-        fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g</text>",
-                LEFT + (RIGHT - LEFT) * k / 4.0, BOTTOM + 18, c->from + (c->to - c->from) * k / 4);
     }
+    double step = 1, range = c->to - c->from;
+    while (range > 12 * step) step *= 2;
+    for (double at = step * ceil(c->from / step); range > 0 && at <= c->to; at += step)
+        fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>",
+                LEFT + (at - c->from) / range * (RIGHT - LEFT), BOTTOM + 18, at);
     fprintf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", RIGHT, BOTTOM + 36,
             c->across);
 }
@@ -313,7 +321,8 @@ static void draw_scales(FILE *page, const sinkproof_chart_curves *c) {
 static void draw_curve(FILE *page, const sinkproof_chart_curves *c, size_t curve) {
     const sinkproof_chart_curve *how = &c->curve_n[curve];
     bool open = false;
-    fprintf(page, "<path class=\"curve %s\" stroke-opacity=\"%.2f\" d=\"", how->class, how->opacity);
+    fprintf(page, "<path class=\"curve %s\" stroke-opacity=\"%.2f\" d=\"", how->class,
+            how->opacity);
     for (size_t p = 0; p < c->places; p++) {
         double value = c->value(c->context, curve, p);
         if (isfinite(value))
@@ -323,7 +332,7 @@ static void draw_curve(FILE *page, const sinkproof_chart_curves *c, size_t curve
     fputs("\"><title>", page);
     sinkproof_page_text(page, how->name);
     fputs("</title></path>\n", page);
-    for (size_t p = 0; c->places <= SINKPROOF_CHART_MARKS && p < c->places; p++) {
+    for (size_t p = 0; c->legend && p < c->places; p++) {
         double value = c->value(c->context, curve, p), at = c->from;
         if (!isfinite(value)) continue;
         if (c->places > 1) at += (c->to - c->from) * (double)p / (double)(c->places - 1);
@@ -370,9 +379,12 @@ void sinkproof_chart_bars_svg(FILE *page, size_t n, const sinkproof_chart_bar *b
         const sinkproof_chart_bar *bar = &bar_n[i];
         bool known = isfinite(bar->share);
         double height = known ? HEIGHT * bar->share : HEIGHT;
-        fprintf(page, "<rect class=\"%s\" x=\"%zu\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"><title>",
-                !known ? "unknown" : i + 1 < n ? "bar" : "star", LEFT + STEP * i + 4,
-                14 + HEIGHT - height, STEP - 8, height);
+        fprintf(page,
+                "<rect class=\"%s\" x=\"%zu\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"><title>",
+                !known      ? "unknown"
+                : i + 1 < n ? "bar"
+                            : "star",
+                LEFT + STEP * i + 4, 14 + HEIGHT - height, STEP - 8, height);
         sinkproof_page_text(page, bar->title);
         fprintf(page, "</title></rect><text x=\"%zu\" y=\"%d\" text-anchor=\"middle\">",
                 LEFT + STEP * i + STEP / 2, HEIGHT + 32);

@@ -58,8 +58,7 @@ typedef struct sinkproof_chart_grid {
 void sinkproof_chart_grid_svg(FILE *page, const sinkproof_chart_grid *grid);
 
 // Curves from place 0 to places - 1 at `from` to `to`, values between low and high. A value that is
-// no number interrupts its curve. Few places (SINKPROOF_CHART_MARKS) are marked, each with its
-// number as a title; a curve's title is its name.
+// no number interrupts its curve. A curve's title is its name.
 typedef struct sinkproof_chart_curve {
     char name[64];
     const char *class; // one, two, three
@@ -72,9 +71,9 @@ typedef struct sinkproof_chart_curves {
     const void *context;
     const sinkproof_chart_curve *curve_n;
     const char *across;
-    bool legend; // the names beneath, of at most SINKPROOF_CHART_LINES curves
+    bool legend; // the names beneath, of at most SINKPROOF_CHART_LINES curves, and a mark with its
+                 // number as a title at each place
 } sinkproof_chart_curves;
-enum { SINKPROOF_CHART_MARKS = 64 };
 void sinkproof_chart_curves_svg(FILE *page, const sinkproof_chart_curves *curves);
 
 // Bars from 0 to 1, each with its name beneath and its title; of the last one the other colour.

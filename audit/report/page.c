@@ -34,7 +34,8 @@ static const char style[] =
     "td.suspicious{background:color-mix(in srgb,var(--odd) 40%,var(--paper))}"
     "td.bug{background:color-mix(in srgb,var(--bad) 45%,var(--paper));font-weight:600}"
     "details{margin:.6em 0}summary{cursor:pointer;color:var(--one)}"
-    "figure{margin:.6em 0}figcaption{color:var(--faint);font-size:.86rem;max-width:52rem}"
+    "figure{margin:.6em "
+    "0;overflow-x:auto}figcaption{color:var(--faint);font-size:.86rem;max-width:52rem}"
     ".many{display:flex;flex-wrap:wrap;gap:1rem 1.4rem}.many figure{margin:0}"
     "svg{max-width:100%;height:auto;display:block}svg text{fill:var(--ink);font-size:12px}"
     "svg .axis{stroke:var(--line);fill:none}svg .bar{fill:var(--one)}svg .zero{fill:var(--three)}"
@@ -44,7 +45,8 @@ static const char style[] =
     "svg .heat{stroke:var(--heat);fill:none;stroke-width:1}"
     "svg .cell{fill:var(--heat)}svg rect.unknown{fill:none;stroke:var(--odd);"
     "stroke-dasharray:2 2}svg path.unknown{fill:none;stroke:var(--odd)}svg .star{fill:var(--odd)}"
-    "svg .curve{fill:none;stroke-width:1.8}svg.roomy{min-width:42rem}"
+    "svg .frame{fill:none;stroke:var(--line);stroke-width:.2}svg "
+    ".curve{fill:none;stroke-width:1.8}svg.roomy{min-width:42rem}"
     "svg:root{background:var(--paper);min-width:0;padding:8px}"
     "@media print{main{max-width:none}details{display:block}}";
 

@@ -191,11 +191,12 @@ static bool draw_bars(FILE *out, const sinkproof_census *c) {
 
 static void say_bars(FILE *out, const sinkproof_census *c) {
     size_t known = sinkproof_census_known(c);
-    sinkproof_page_say(out,
-                       "The share of the %zu heads whose mean weight at a key is above %g, T = %zu; "
-                       "* is the sink's own column: %zu heads. At the first key: %zu.",
-                       known, c->epsilon, c->n, sinkproof_census_passing(c, SINKPROOF_STAR),
-                       sinkproof_census_passing(c, 0));
+    sinkproof_page_say(
+        out,
+        "The share of the %zu heads whose mean weight at a key is above %g, T = %zu; "
+        "* is the sink's own column: %zu heads. At the first key: %zu.",
+        known, c->epsilon, c->n, sinkproof_census_passing(c, SINKPROOF_STAR),
+        sinkproof_census_passing(c, 0));
 }
 
 // ---- states ------------------------------------------------------------------------------------

@@ -30,8 +30,7 @@ static bool read_place(const char **text, const sinkproof_config *config, place 
     out->head = good ? strtoul(end + 1, &end, 10) : 0;
     good = good && (*end == ',' || *end == '\0');
     if (!good || out->layer >= config->n_layers || out->head >= config->n_heads)
-        return sinkproof_fail(error,
-                              "maps: expected LAYER.HEAD below %zu.%zu, found \"%.40s\"",
+        return sinkproof_fail(error, "maps: expected LAYER.HEAD below %zu.%zu, found \"%.40s\"",
                               config->n_layers, config->n_heads, from);
     *text = *end == ',' ? end + 1 : end;
     return true;

@@ -97,14 +97,16 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
         size_t cell = sinkproof_sinks_maps_cell(maps);
         sinkproof_sinks_map one;
         fputs("<p>", page);
-        sinkproof_page_say(page, "%.200s: a row for each query, a column for each key, the sink in "
-                                 "the column apart on the left. A shade is a power of two of the "
-                                 "weight, from 1/2 to 1 down to 2^-12; what is not known has the "
-                                 "colour of a warning.",
+        sinkproof_page_say(page,
+                           "%.200s: a row for each query, a column for each key, the sink in "
+                           "the column apart on the left. A shade is a power of two of the "
+                           "weight, from 1/2 to 1 down to 2^-12; what is not known has the "
+                           "colour of a warning.",
                            job->inputs[input].text);
         if (cell > 1)
-            sinkproof_page_say(page, " A cell is the mean over %zu queries and %zu keys, of the "
-                                     "pairs whose key is not after the query.",
+            sinkproof_page_say(page,
+                               " A cell is the mean over %zu queries and %zu keys, of the "
+                               "pairs whose key is not after the query.",
                                cell, cell);
         if (sinkproof_sinks_maps_chosen(maps) == 0)
             sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "

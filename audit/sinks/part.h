@@ -34,7 +34,7 @@ typedef struct sinkproof_sinks_job {
     bool every_head; // in the table
     size_t n_inputs;
     sinkproof_sinks_input *inputs;
-    double seconds; // that all censuses took
+    double seconds;                                // that all censuses took
     void (*progress)(void *context, double share); // of the part that runs
     void *progress_context;
 } sinkproof_sinks_job;
@@ -55,8 +55,8 @@ typedef struct sinkproof_sinks_part {
     // In 100 columns; appends. Either may be NULL.
     void (*print)(const void *state, const sinkproof_sinks_job *job, FILE *out);
     void (*json)(const void *state, const sinkproof_sinks_job *job, json_t *results);
-    void (*html)(const void *state, const sinkproof_sinks_job *job, FILE *page);      // or NULL
-    void (*free)(void *state); // NULL is allowed
+    void (*html)(const void *state, const sinkproof_sinks_job *job, FILE *page); // or NULL
+    void (*free)(void *state);                                                   // NULL is allowed
 } sinkproof_sinks_part;
 
 extern const sinkproof_sinks_part sinkproof_part_census; // census_print.c

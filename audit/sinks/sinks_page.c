@@ -11,9 +11,9 @@
 
 static void write_figure(FILE *page, const sinkproof_sinks_figure *figure,
                          const sinkproof_census *c) {
-    fprintf(page, "<h3>%s</h3>\n<figure><div class=\"wide\">", figure->title);
+    fprintf(page, "<h3>%s</h3>\n<figure>", figure->title);
     bool drawn = figure->draw(page, c);
-    fputs("</div><figcaption>", page);
+    fputs("<figcaption>", page);
     if (drawn)
         figure->say(page, c);
     else
@@ -51,8 +51,10 @@ static void write_head(FILE *page, const sinkproof_sinks_job *job) {
                            job->n_inputs == 1 ? "" : "s", job->seconds);
     else {
         const char *engine = sinkproof_trace_metadata(job->trace, "engine");
-        sinkproof_page_say(page, "A trace by %.200s. ", engine != NULL ? engine : "an engine that it "
-                                                                                  "does not name");
+        sinkproof_page_say(page, "A trace by %.200s. ",
+                           engine != NULL ? engine
+                                          : "an engine that it "
+                                            "does not name");
     }
     sinkproof_page_say(page,
                        "A head has a sink at a key with a mean weight above %g. Every number is "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What `sinkproof sinks MODEL` writes for eyes: one HTML file, or a folder of SVG files. Neither has
-// a script or asks for anything; both follow the reader's setting of light and dark.
+// What `sinkproof sinks MODEL` writes for eyes: one HTML file, or a folder of SVG files. Neither
+// has a script or asks for anything; both follow the reader's setting of light and dark.
 #ifndef SINKPROOF_SINKS_PAGE_H
 #define SINKPROOF_SINKS_PAGE_H
 

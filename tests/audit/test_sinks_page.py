@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The page and the pictures of `sinks MODEL`: each number that is drawn is the JSON's, a map's shades are
+those of the traced weights, what is not known has no number's colour; a stranger's name stays text, and
+what cannot be written leaves nothing.
+"""
+import json
+import math
+import os
+import pathlib
+import re
+import struct
+import sys
+import xml.etree.ElementTree as tree
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("shared", "audit", "gates")]
+import checkpoints  # noqa: E402
+import inventory  # noqa: E402
+from checkpoints import report, sinkproof  # noqa: E402
+from test_report import Page, faults  # noqa: E402
+
+MODEL = "synthetic:tiny"
+FIGURES = {"sink-weight", "first-key", "sink-bars", "mass", "intensity", "massive", "spikes", "values", "keys", "cosines"}
+
+
+def measured(work, *words, name="page", exits=0):
+    """The page's text and the JSON's results."""
+    html, out = work / f"{name}.html", work / f"{name}.json"
+    status, _, wrong = sinkproof("sinks", *words, "--html", str(html), "--json", str(out))
+    if status != exits:
+        raise SystemExit(f"sinks {' '.join(words)}: exit {status}: {wrong}")
+    return html.read_text(encoding="utf-8"), json.loads(out.read_text())["results"]
+
+
+def figure(text, title):
+    """The titles inside of the figure under this heading, and its words."""
+    part = re.search(rf"<h3>{re.escape(title)}</h3>\n<figure>(.*?)</figure>", text, re.S)[1]
+    return re.findall(r"<title>(.*?)</title>", part), re.sub(r"<svg.*?</svg>", "", part, flags=re.S)
+
+
+def shown(x, form="%.4g"):
+    return "not known" if x is None else form % x
+
+
+def mean(numbers):
+    total = 0.0
+    for x in numbers:
+        if x is None:
+            return None
+        total += x
+    return total / len(numbers)
+
+
+def expected(result):
+    """{heading: titles}, from the JSON alone."""
+    layers = result["layers"]
+
+    def grid(value):
+        return [f"{l}.{h}: {shown(value(head))}" for l, layer in enumerate(layers) for h, head in enumerate(layer["heads"])]
+
+    def lines(names, places):
+        return sorted(f"{place}: {name} {x:.3g}" for place, values in places for name, x in zip(names, values)
+                      if x is not None and x > 0)
+
+    def curves(names, places):
+        return [t for k, name in enumerate(names) for t in
+                [name, *(f"layer {at:.4g}: {name} {values[k]:.4g}" for at, values in places if values[k] is not None)]]
+    states = [("T0", result["T0"])] + [(f"{l:02d}.{p}", layer[p]) for l, layer in enumerate(layers) for p in ("A13", "M12")]
+    drains = {key: [(f"layer {l}", [mean([g[part] for g in layer[key]]) for part in ("first", "mean", "median")])
+                    for l, layer in enumerate(layers)] for key in ("values", "keys")}
+    shares = [*result["sink"][:10], result["sink_star"]]
+    heads = result["heads"]
+    return {
+        "Sink weight by layer and head": grid(lambda head: head["sink"]["mean"]),
+        "Weight of the first token": grid(lambda head: head["alpha"] and head["alpha"][0]),
+        "Value-bias intensity": grid(lambda head: head["intensity"]),
+        "Heads with a sink": [f"Sink_{k}: {round(x * heads)} of {heads} heads"
+                              for k, x in zip([*range(1, len(shares)), "*"], shares)],
+        "Mass of the keys against position": [
+            f"layer {l}{', window' if layer['window'] else ''}: {layer['mass_by_position'][0]:.4g} to "
+            f"{layer['mass_by_position'][-1]:.4g}" for l, layer in enumerate(layers)],
+        "Massive activations": lines(("largest", "median", "norm of token 1"),
+                                     [(name, (s["largest"], s["median"], s["first_norm"])) for name, s in states]),
+        "Spikes through the norms": curves(("before the norm", "after the norm"),
+                                           [(l + half / 2, (n["before"], n["after"])) for l, layer in enumerate(layers)
+                                            for half, n in enumerate((layer["A1"], layer["M1"]))]),
+        "Value drains": lines(("the first", "mean of the others", "their median"), drains["values"]),
+        "Norms of the keys": lines(("the first", "mean of the others", "their median"), drains["keys"]),
+        "Key geometry": curves(("with the first key", "with the others"), [
+            (l, [mean([h[k] for h in layer["heads"]]) for k in ("cosine_1", "cosine_others")]) for l, layer in enumerate(layers)]),
+    }
+
+
+def compared(text, result):
+    wrong = []
+    for heading, titles in expected(result).items():
+        have, words = figure(text, heading)
+        if not re.search(r" Defined by <code>[a-z]+\.[a-z-]+</code>\.<", words):
+            wrong.append(f"{heading}: no definition")
+        have = sorted(have) if ": largest" in "".join(titles) or ": the first" in "".join(titles) else have
+        wrong += [f"{heading}: {a!r} where the JSON says {b!r}" for a, b in zip(have, titles) if a != b][:3]
+        if len(have) != len(titles):
+            wrong.append(f"{heading}: {len(have)} titles of {len(titles)}")
+    return wrong
+
+
+def numbers(work):
+    """Each number that is drawn beside the JSON's, of a run and of a trace."""
+    for what, words in (("a run", (MODEL, "--tokens", "random:40")), ("a longer one", (MODEL, "--tokens", "random:150", "--engine", "fast"))):
+        text, results = measured(work, *words)
+        page = Page(text)
+        wrong = faults(page) + compared(text, results[0])
+        report(not wrong, f"sinks.page {what}: figures={len(expected(results[0]))} numbers={text.count('<title>') - 1} bytes={len(text)}", wrong)
+    changed = re.sub(r"<title>2\.3: [\d.e+-]+<", "<title>2.3: 0.1234<", text, count=1)
+    report(changed != text and len(compared(changed, results[0])) == 1, "sinks.page a number of another run is seen")
+    stated = inventory.read_statements(ROOT, inventory.Problems())
+    unknown = [id for id in re.findall(r"Defined by <code>(.*?)</code>", text) if id not in stated]
+    report(not unknown, "sinks.page every definition that it names is stated", unknown)
+
+
+def tensor(path, name):
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    entry = json.loads(data[8:8 + size])[name]
+    first, last = entry["data_offsets"]
+    return entry["shape"], struct.unpack(f"<{(last - first) // 4}f", data[8 + size + first:8 + size + last])
+
+
+def level(x):
+    return max(-1, min(11, 11 + math.floor(math.log2(x)))) if x > 0 else -1
+
+
+def cells_of(weights, shape, head, cell):
+    """{(column of the picture, row): level} of a head's map whose cells are so many tokens wide."""
+    _, n, width = shape
+    at = lambda q, k: weights[(head * n + q) * width + k]  # noqa: E731
+    side, cells = -(-n // cell), {}
+    for r in range(side):
+        queries = range(r * cell, min(n, (r + 1) * cell))
+        cells[0, r] = level(sum(at(q, n) for q in queries) / len(queries))
+        for c in range(r + 1):
+            pairs = [at(q, k) for q in queries for k in range(c * cell, min(n, (c + 1) * cell)) if k <= q]
+            cells[c + 3, r] = level(sum(pairs) / len(pairs))
+    return {place: l for place, l in cells.items() if l >= 0}
+
+
+def maps(work):
+    """The shades of chosen heads beside the weights that the run traced."""
+    trace = work / "t.safetensors"
+    for n, cell in ((30, 1), (90, 2)):
+        sinkproof("run", MODEL, "--tokens", f"random:{n}", "--policy", "f32", "--trace", str(trace), "--points", "A9")
+        text, _ = measured(work, MODEL, str(trace), "--maps", "1.3,2.0", name="maps")
+        pictures = re.findall(r'<svg[^>]*aria-label="attention weights".*?</svg>', text, re.S)
+        wrong = []
+        for picture, (layer, head) in zip(pictures, ((1, 3), (2, 0))):
+            drawn = {(int(x), int(y)): round(float(o) * 12) - 1 for o, d in re.findall(r'class="heat" stroke-opacity="([\d.]+)" d="(.*?)"', picture)
+                     for x, y in re.findall(r"M(\d+) (\d+)\.5h1", d)}
+            shape, weights = tensor(trace, f"{layer:02d}.A9")
+            true = cells_of(weights, shape, head, cell)
+            wrong += [f"{layer}.{head} at {p}: {drawn.get(p)}, not {true.get(p)}" for p in drawn | true if drawn.get(p) != true.get(p)]
+        said = f"A cell is the mean over {cell} queries and {cell} keys" in text
+        report(len(pictures) == 2 and not wrong and said == (cell > 1),
+               f"sinks.map of {n} tokens, cells of {cell}: every shade is the traced weight's", wrong[:5])
+    text, results = measured(work, MODEL, "--tokens", "random:20")
+    sinks = {(l, h): head["sink"]["mean"] for l, layer in enumerate(results[0]["layers"]) for h, head in enumerate(layer["heads"])}
+    ends = [max(sinks, key=sinks.get), min(sinks, key=sinks.get)]
+    captions = [(int(l), int(h)) for l, h in re.findall(r"<figcaption>Layer (\d+), head (\d+)", text)]
+    report(captions == ends, f"sinks.map by default the strongest and the weakest sink: {captions}", [str(ends)])
+
+
+def unknown(work):
+    """A trace that shows the weights of two layers: the others are not known, and not drawn as numbers."""
+    trace = work / "t.safetensors"
+    sinkproof("run", MODEL, "--tokens", "random:20", "--policy", "f32", "--trace", str(trace), "--points", "00.A9,02.A9,M12")
+    text, results = measured(work, MODEL, str(trace), "--maps", "0.1,1.1", name="part")
+    part = re.search(r"<h3>Sink weight by layer and head</h3>.*?</svg>", text, re.S)[0]
+    cells = re.findall(r'<rect class="(\w+)"[^>]*?( fill-opacity="[\d.]+")?><title>(\d+)\.\d+: (.*?)</title>', part)
+    wrong = [str(c) for c in cells if (c[3] == "not known") != (c[2] in "13") or (c[0] == "unknown") != (c[3] == "not known")
+             or bool(c[1]) != (c[0] == "cell")]
+    report(len(cells) == 40 and not wrong, "sinks.page what is not known is no number and has no colour of one", wrong[:4])
+    pictures = re.findall(r'<svg[^>]*aria-label="attention weights".*?</svg>', text, re.S)
+    marks = [len(re.findall(r"h1", re.search(r'class="unknown" d="(.*?)"', p)[1])) for p in pictures]
+    shades = [sum(len(re.findall(r"h1", d)) for d in re.findall(r'class="heat"[^>]* d="(.*?)"', p)) for p in pictures]
+    report(marks == [0, 20 + 210] and shades[0] > 0 and shades[1] == 0, f"sinks.map of an untraced layer: unknown={marks}", [str(shades)])
+    words = figure(text, "Value drains")[1]
+    report("Not drawn: the points" in words and not re.search(r"\bnan\b", text, re.I),
+           "sinks.page a figure whose points are missing says so", [words])
+
+
+def strangers(work):
+    """Markup in the names of a trace and of its engine."""
+    trace = work / "<script>alert(1)<"
+    sinkproof("run", MODEL, "--tokens", "random:9", "--policy", "f32", "--trace", str(trace), "--points", "A9,M12")
+    data = trace.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    head = json.loads(data[8:8 + size])
+    head["__metadata__"]["engine"] = "<img src=x onerror=alert(2)>&\"'"
+    new = json.dumps(head).encode()
+    trace.write_bytes(len(new).to_bytes(8, "little") + new + data[8 + size:])
+    text, _ = measured(work, MODEL, str(trace), name="s")
+    page = Page(text)
+    report(not faults(page) and "alert(1)" in page.text and "alert(2)" in page.text and "<script" not in text,
+           "sinks.page names are shown and never run", faults(page))
+
+
+def pictures(work):
+    """Each figure as a file: well-formed, by itself, the page's own picture."""
+    folder = work / "svg"
+    text, _ = measured(work, MODEL, "--tokens", "random:30", "--svg", str(folder), "--maps", "0.0")
+    files, wrong = {p.stem: p.read_text(encoding="utf-8") for p in folder.iterdir()}, []
+    inline = [re.sub(r"^<svg[^>]*>", "", s) for s in re.findall(r"<svg.*?</svg>", text, re.S)]
+    for name, svg in files.items():
+        root = tree.fromstring(svg)
+        body = re.sub(r"^<svg[^>]*><style>.*?</style>", "", svg[svg.index("<svg"):], flags=re.S).strip()
+        if root.tag != "{http://www.w3.org/2000/svg}svg" or body not in inline or "prefers-color-scheme:dark" not in svg \
+                or re.search(r"(?:href|src)=|url\(|@import", svg):
+            wrong.append(name)
+    report(set(files) == FIGURES | {"map-0.0"} and not wrong, f"sinks.svg files={len(files)}, each stands alone", wrong)
+    status, _, said = sinkproof("sinks", MODEL, "--tokens", "1,2,3", "--tokens", "4,5", "--svg", str(work / "two"))
+    names = {p.name for p in (work / "two").iterdir()}
+    report(status == 0 and {"1-mass.svg", "2-mass.svg"} <= names and len(names) >= 22, f"sinks.svg two inputs: files={len(names)}", [said])
+
+
+def refused(work):
+    (work / "file").write_text("x")
+    for what, exits, words in (("a page in a folder that is not there", 3, ("--html", str(work / "no" / "page.html"))),
+                               ("pictures where a file is", 3, ("--svg", str(work / "file"))),
+                               ("a head that the model has not", 3, ("--html", str(work / "page.html"), "--maps", "0.99")),
+                               ("a map that is no head", 3, ("--svg", str(work / "page"), "--maps", "1,2")),
+                               ("maps that nobody would see", 2, ("--maps", "0.0"))):
+        status, _, wrong = sinkproof("sinks", MODEL, "--tokens", "1,2,3", *words)
+        left = [p.name for p in work.iterdir() if p.name != "file"]
+        report(status == exits and not left and (exits == 2 or wrong.strip().count("\n") <= 1),
+               f"sinks.refused {what}: exit {status}, nothing left", [wrong, *left])
+
+
+if __name__ == "__main__":
+    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, refused))
