@@ -81,7 +81,7 @@ static void say_sink(FILE *out, const sinkproof_census *c) {
 }
 
 static bool draw_first(FILE *out, const sinkproof_census *c) {
-    return draw_grid(out, c, first_at, 1, "alpha_1");
+    return draw_grid(out, c, first_at, NAN, "the mean weight, and the largest of all heads");
 }
 static void say_first(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
@@ -130,8 +130,12 @@ static double mass_at(const void *context, size_t l, size_t place) {
 static sinkproof_chart_curve layer_curve(const sinkproof_census *c, size_t l) {
     sinkproof_chart_curve curve = {.class = c->layers[l].window > 0 ? "one" : "two"};
     curve.opacity = 0.3 + 0.7 * (double)(l + 1) / (double)c->config->n_layers;
-    snprintf(curve.name, sizeof curve.name, "layer %zu%s: %.4g to %.4g", l,
-             c->layers[l].window > 0 ? ", window" : "", mass_of(c, l, 0), mass_of(c, l, c->n - 1));
+    double first = mass_of(c, l, 0), last = mass_of(c, l, c->n - 1);
+    char range[40] = "not known";
+    if (isfinite(first) && isfinite(last))
+        snprintf(range, sizeof range, "%.4g to %.4g", first, last);
+    snprintf(curve.name, sizeof curve.name, "layer %zu%s: %s", l,
+             c->layers[l].window > 0 ? ", window" : "", range);
     return curve;
 }
 
@@ -282,20 +286,48 @@ static const sinkproof_drain *keys_of(const sinkproof_census_group *group) {
     return &group->keys;
 }
 
-static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
-    static const char *const names[] = {"the first", "mean of the others", "their median"};
-    sinkproof_chart_place places[SINKPROOF_MAX_LAYERS];
-    for (size_t l = 0; l < c->config->n_layers; l++) {
-        double sum[3] = {0};
-        for (size_t g = 0; g < c->config->n_kv_heads; g++) {
-            const sinkproof_drain *d = of(&c->layers[l].groups[g]);
-            sum[0] += d->first, sum[1] += d->mean, sum[2] += d->median;
-        }
-        places[l] = (sinkproof_chart_place){.at = (double)l};
-        snprintf(places[l].name, sizeof places[l].name, "layer %zu", l);
-        for (int k = 0; k < 3; k++) places[l].value[k] = sum[k] / (double)c->config->n_kv_heads;
+typedef struct drains {
+    const sinkproof_census *census;
+    drain of;
+} drains;
+
+static double drain_at(const void *context, size_t curve, size_t l) {
+    const drains *all = context;
+    const sinkproof_config *config = all->census->config;
+    double sum = 0;
+    for (size_t g = 0; g < config->n_kv_heads; g++) {
+        const sinkproof_drain *d = all->of(&all->census->layers[l].groups[g]);
+        sum += curve == 0 ? d->first : curve == 1 ? d->mean : d->median;
     }
-    return sinkproof_chart_lines(out, names, c->config->n_layers, places);
+    return sum / (double)config->n_kv_heads;
+}
+
+// The next of 1, 2, 5, 10, 20, ... that is not below.
+static double rounded_up(double x) {
+    double decade = pow(10, floor(log10(x)));
+    return decade * (x <= decade ? 1 : x <= 2 * decade ? 2 : x <= 5 * decade ? 5 : 10);
+}
+
+static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
+    static const sinkproof_chart_curve curves[] = {{"the first", "one", 1},
+                                                   {"mean of the others", "two", 1},
+                                                   {"median of the others", "three", 1}};
+    drains all = {c, of};
+    double most = 0;
+    for (size_t l = 0; l < c->config->n_layers; l++)
+        for (size_t k = 0; k < 3; k++)
+            most = fmax(most, drain_at(&all, k, l)); // a NaN is passed by
+    sinkproof_chart_curves chart = {.n = 3,
+                                    .places = c->config->n_layers,
+                                    .to = (double)c->config->n_layers - 1,
+                                    .high = most > 0 ? rounded_up(most) : 1,
+                                    .value = drain_at,
+                                    .context = &all,
+                                    .curve_n = curves,
+                                    .across = "layer",
+                                    .legend = true};
+    if (most > 0) sinkproof_chart_curves_svg(out, &chart);
+    return most > 0;
 }
 
 static bool draw_values(FILE *out, const sinkproof_census *c) {

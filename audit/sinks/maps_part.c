@@ -111,7 +111,7 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
         if (sinkproof_sinks_maps_chosen(maps) == 0)
             sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
                                      "it least.");
-        fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many\">", page);
+        fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many maps\">", page);
         for (size_t i = 0; sinkproof_sinks_maps_pick(state, job, input, i, &one); i++) {
             fputs("<figure>", page);
             sinkproof_sinks_map_draw(page, &one);
