@@ -51,8 +51,29 @@ static sinkproof_output *new_file(folder *f, const char *name, sinkproof_error *
     return sinkproof_output_open(&f->file_n[f->n], path, error) ? &f->file_n[f->n++] : NULL;
 }
 
-// `drawn` begins with "<svg"; its style goes behind that element's first ">".
-static bool write_alone(folder *f, const char *name, const char *drawn, sinkproof_error *error) {
+// What is drawn: a figure of the census, or a map.
+typedef struct subject {
+    const sinkproof_sinks_figure *figure;
+    const sinkproof_sinks_map *map;
+    const sinkproof_census *census;
+} subject;
+
+// Title and words of a file of its own; those of a map are its name.
+static void describe(FILE *out, const subject *what) {
+    fputs("<title>", out);
+    if (what->map != NULL)
+        sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", what->map->layer,
+                           what->map->head);
+    else
+        sinkproof_page_say(out, "%s (%s)", what->figure->title, what->figure->id);
+    fputs("</title><desc>", out);
+    if (what->map == NULL) what->figure->say(out, what->census);
+    fputs("</desc>", out);
+}
+
+// `drawn` begins with "<svg"; style and words go behind that element's first ">".
+static bool write_alone(folder *f, const char *name, const char *drawn, const subject *what,
+                        sinkproof_error *error) {
     const char *inside = strchr(drawn, '>');
     sinkproof_output *file = inside != NULL ? new_file(f, name, error) : NULL;
     if (file == NULL) return false;
@@ -60,16 +81,10 @@ static bool write_alone(folder *f, const char *name, const char *drawn, sinkproo
           file->stream);
     fwrite(drawn + 4, 1, (size_t)(inside - drawn) - 3, file->stream);
     sinkproof_page_style(file->stream);
+    describe(file->stream, what);
     fputs(inside + 1, file->stream);
     return true;
 }
-
-// What is drawn: a figure of the census, or a map.
-typedef struct subject {
-    const sinkproof_sinks_figure *figure;
-    const sinkproof_sinks_map *map;
-    const sinkproof_census *census;
-} subject;
 
 static bool add(folder *f, const char *name, const subject *what, sinkproof_error *error) {
     char *drawn = NULL;
@@ -79,7 +94,7 @@ static bool add(folder *f, const char *name, const subject *what, sinkproof_erro
     bool there = what->map != NULL || what->figure->draw(memory.stream, what->census);
     if (what->map != NULL) sinkproof_sinks_map_draw(memory.stream, what->map);
     bool good = sinkproof_output_finish(&memory, error);
-    if (good && there) good = write_alone(f, name, drawn, error);
+    if (good && there) good = write_alone(f, name, drawn, what, error);
     free(drawn);
     return good;
 }

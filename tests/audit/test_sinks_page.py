@@ -214,7 +214,7 @@ def pictures(work):
     inline = [re.sub(r"^<svg[^>]*>", "", s) for s in re.findall(r"<svg.*?</svg>", text, re.S)]
     for name, svg in files.items():
         root = tree.fromstring(svg)
-        body = re.sub(r"^<svg[^>]*><style>.*?</style>", "", svg[svg.index("<svg"):], flags=re.S).strip()
+        body = re.sub(r"^<svg[^>]*><style>.*?</style><title>[^<]+\([a-z.-]+\)</title><desc>.*?</desc>", "", svg[svg.index("<svg"):], flags=re.S).strip()
         if root.tag != "{http://www.w3.org/2000/svg}svg" or body not in inline or "prefers-color-scheme:dark" not in svg \
                 or re.search(r"(?:href|src)=|url\(|@import", svg):
             wrong.append(name)
