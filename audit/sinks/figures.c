@@ -391,11 +391,11 @@ static const sinkproof_sinks_figure figures[] = {
     {"first-key", "metric.sink", "Weight of the first token", draw_first, say_first},
     {"sink-bars", "metric.sink", "Heads with a sink", draw_bars, say_bars},
     {"mass", "sink.mass", "Mass of the keys against position", draw_mass, say_mass},
-    {"intensity", "sink.bias-intensity", "Value-bias intensity", draw_intensity, say_intensity},
+    {"intensity", "metric.value-bias", "Value-bias intensity", draw_intensity, say_intensity},
     {"massive", "metric.massive", "Massive activations", draw_massive, say_massive},
-    {"spikes", "rmsnorm.spike", "Spikes through the norms", draw_spikes, say_spikes},
+    {"spikes", "metric.massive", "Spikes through the norms", draw_spikes, say_spikes},
     {"values", "metric.value-drain", "Value drains", draw_values, say_values},
-    {"keys", "metric.key-geometry", "Norms of the keys", draw_keys, say_keys},
+    {"keys", "metric.value-drain", "Norms of the keys", draw_keys, say_keys},
     {"cosines", "metric.key-geometry", "Key geometry", draw_cosines, say_cosines},
 };
 
