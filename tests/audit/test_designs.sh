@@ -23,8 +23,12 @@ import json, sys
 said = json.load(open(sys.argv[1]))
 assert said["command"] == "sinks" and len(said["results"]) == 53, said["command"]
 assert all(edge["expected"] and (edge["apart"] > 0) == (edge["verdict"] == "apart") for edge in said["results"])
+for edge in said["results"]:
+    at = edge.get("instance")
+    assert (at is None) == (edge["verdict"] == "overlap"), edge
+    assert at is None or (abs(at["from"] - at["to"]) > 0 and 1 <= at["row"] <= 15 and 1 <= at["column"] <= 16), edge
 END
-report $? "53 edges, each as the book says"
+report $? "53 edges, each as the book says, and an entry of both sides for each that is refuted"
 exits 2 "neither" sinks
 exits 2 "both" sinks --list --edges
 exits 2 "a seed that is no number" sinks --edges --seed many
