@@ -14,7 +14,7 @@ bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size
                           sinkproof_error *error);
 // DIRECTORY/NAME.svg for each figure of the census and each map; with several inputs NAME begins
 // with the number of the input. maps: the state of sinkproof_part_maps. The directory is made; no
-// file is written unless all are.
+// file gets its name before all are written.
 bool sinkproof_sinks_svg(const char *directory, const sinkproof_sinks_job *job, const void *maps,
                          sinkproof_error *error);
 

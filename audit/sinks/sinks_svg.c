@@ -118,12 +118,21 @@ static bool add_input(folder *f, const sinkproof_sinks_job *job, size_t input, c
     return true;
 }
 
+// To the disk, while none has its name.
+static bool flush(const folder *f, sinkproof_error *error) {
+    for (size_t i = 0; i < f->n; i++)
+        if (fflush(f->file_n[i].stream) != 0 || ferror(f->file_n[i].stream))
+            return sinkproof_fail(error, "%s: %s", f->file_n[i].path, strerror(errno));
+    return true;
+}
+
 bool sinkproof_sinks_svg(const char *directory, const sinkproof_sinks_job *job, const void *maps,
                          sinkproof_error *error) {
     folder f;
     if (!open_folder(&f, directory, error)) return false;
     bool good = true;
     for (size_t i = 0; good && i < job->n_inputs; i++) good = add_input(&f, job, i, maps, error);
+    good = good && flush(&f, error);
     for (size_t i = 0; i < f.n; i++)
         if (good)
             good = sinkproof_output_finish(&f.file_n[i], error);

@@ -9,7 +9,10 @@ import math
 import os
 import pathlib
 import re
+import resource
+import signal
 import struct
+import subprocess
 import sys
 import xml.etree.ElementTree as tree
 
@@ -107,7 +110,7 @@ def compared(text, result):
 
 def numbers(work):
     """Each number that is drawn beside the JSON's, of a run and of a trace."""
-    for what, words in (("a run", (MODEL, "--tokens", "random:40")), ("a longer one", (MODEL, "--tokens", "random:150", "--engine", "fast"))):
+    for what, words in (("a run", (MODEL, "--tokens", "random:40")), ("a longer one", (MODEL, "--tokens", "random:140"))):
         text, results = measured(work, *words)
         page = Page(text)
         wrong = faults(page) + compared(text, results[0])
@@ -154,7 +157,8 @@ def maps(work):
         pictures = re.findall(r'<svg[^>]*aria-label="attention weights".*?</svg>', text, re.S)
         wrong = []
         for picture, (layer, head) in zip(pictures, ((1, 3), (2, 0))):
-            drawn = {(int(x), int(y)): round(float(o) * 12) - 1 for o, d in re.findall(r'class="heat" stroke-opacity="([\d.]+)" d="(.*?)"', picture)
+            paths = re.findall(r'class="heat" stroke-opacity="([\d.]+)" d="(.*?)"', picture)
+            drawn = {(int(x), int(y)): round(float(o) * 12) - 1 for o, d in paths
                      for x, y in re.findall(r"M(\d+) (\d+)\.5h1", d)}
             shape, weights = tensor(trace, f"{layer:02d}.A9")
             true = cells_of(weights, shape, head, cell)
@@ -235,6 +239,18 @@ def refused(work):
         left = [p.name for p in work.iterdir() if p.name != "file"]
         report(status == exits and not left and (exits == 2 or wrong.strip().count("\n") <= 1),
                f"sinks.refused {what}: exit {status}, nothing left", [wrong, *left])
+    for option in ("--html", "--svg"):
+        done = subprocess.run([checkpoints.PROGRAM, "sinks", MODEL, "--tokens", "random:60", option, str(work / "out")],
+                              capture_output=True, text=True, preexec_fn=no_room)
+        left = [p.name for p in work.iterdir() if p.name != "file"]
+        report(done.returncode == 3 and not left and "File too large" in done.stderr,
+               f"sinks.refused {option} where there is no room: exit {done.returncode}, nothing left", [done.stderr, *left])
+
+
+def no_room():
+    """No file may exceed 4 KiB: as a full disk, an error and no signal."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
 if __name__ == "__main__":
