@@ -200,7 +200,8 @@ void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_his
 
 enum { LEVELS = 12, GAP = 2, UNKNOWN = LEVELS };
 
-// Weights fall over decades: level L is 2^-(LEVELS - 1 - L) and up to twice that; -1: less.
+// Weights fall over decades: level L is 2^-(LEVELS - 1 - L) and up to twice that; -1: less;
+// UNKNOWN: no number.
 static int level_of(double weight) {
     if (isnan(weight)) return UNKNOWN;
     if (!(weight > 0)) return -1;

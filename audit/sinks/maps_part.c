@@ -100,8 +100,8 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
         sinkproof_page_say(page,
                            "%.200s: a row for each query, a column for each key, the sink in "
                            "the column apart on the left. A shade is a power of two of the "
-                           "weight, from 1/2 to 1 down to 2^-12; what is not known has the "
-                           "colour of a warning.",
+                           "weight, and what is less than 2^-11 is not drawn; what is not known "
+                           "has the colour of a warning.",
                            job->inputs[input].text);
         if (cell > 1)
             sinkproof_page_say(page,
