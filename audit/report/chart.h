@@ -60,7 +60,7 @@ void sinkproof_chart_grid_svg(FILE *page, const sinkproof_chart_grid *grid);
 // Curves from place 0 to places - 1 at `from` to `to`, values between low and high. A value that is
 // no number interrupts its curve. A curve's title is its name.
 typedef struct sinkproof_chart_curve {
-    char name[64];
+    char name[96];
     const char *class; // one, two, three
     double opacity;
 } sinkproof_chart_curve;
