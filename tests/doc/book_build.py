@@ -60,6 +60,11 @@ b \to -\infty
 $$
 
 Unnumbered: $$\begin{aligned} x &= 1 \\ y &= 2 \end{aligned}$$
+
+![A line with two links, in words](book/figures/links.svg)
+"""
+PICTURE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 40"><g id="here"><path d="M0 20H200"/></g>
+<a href="../../01-a.md#sink.mass"><text>a</text></a><a href="links.svg#here"><text>b</text></a></svg>
 """
 FIGURE = """# after: sink.mass
 # curve: repeat.sink
@@ -70,6 +75,7 @@ FILES = {
     "doc/01-a.md": CHAPTER_1,
     "doc/02-b.md": CHAPTER_2,
     "doc/INDEX.md": "<!-- generated -->\n# Index\n\n| id |\n|---|\n| `sink.mass` |\n| [limit](02-b.md#sink.limit), `exact/a.c` |\n",
+    "doc/book/figures/links.svg": PICTURE,
     "ref/a.c": "//> sink.mass sink.limit\n    double mass;\n//< sink.limit sink.mass\n",
     "proofs/exact/a.c": "//> sink.mass sink.limit\ndouble exact;\n//< sink.limit sink.mass\n",
     "proofs/formal/A.v": "(*> sink.mass *)\nTheorem mass : True.\nProof. exact I. Qed.\n(*< sink.mass *)\n",
@@ -101,6 +107,9 @@ FAULTS = [
     ("a statement without its formula", "doc/02-b.md", "$$\nb \\to -\\infty\n$$\n", "", "not followed by"),
     ("a statement made twice", "doc/02-b.md", "eq[sink.limit]", "eq[sink.mass]", "second time"),
     ("an image from elsewhere", "doc/02-b.md", "Unnumbered:", "![x](https://example.org/x.png)", "an image"),
+    ("a picture's link to no chapter", "doc/book/figures/links.svg", "01-a.md", "03-c.md", "dead link"),
+    ("a picture's link to no statement", "doc/book/figures/links.svg", "#sink.mass", "#sink.none", "no such place"),
+    ("a picture's link to no place of a picture", "doc/book/figures/links.svg", "#here", "#there", "no such place"),
     ("a chapter without a title", "doc/02-b.md", "# 2. The limit", "", "without a heading"),
     ("a figure of no statement", "figures/one.gp", "after: sink.mass", "after: sink.none", "no chapter states"),
     ("a figure of no curve", "figures/one.gp", "curve: repeat.sink", "curve: repeat.none", "no curve of"),
@@ -127,7 +136,6 @@ def tree(folder, fault=None):
                 return False
             text = text.replace(fault[2], fault[3])
         path.write_text(text, encoding="utf-8")
-    (folder / "doc/book").mkdir()
     shutil.copy(BOOK / "title.md", folder / "doc/book")
     deck = FILES_SLIDES.replace(*fault[2:4]) if fault and fault[1] == "slides" else FILES_SLIDES
     (folder / "doc/book/slides.md").write_text(deck, encoding="utf-8")
@@ -167,6 +175,8 @@ def whole(out):
            "book.figures: drawn in the page from what the command printed")
     report('<figure id="fig-two"><svg' in first and (out / "data/two.txt").is_file() and "fig-three" not in first,
            "book.figures: one from a measurement that was kept; one that nobody measured is left out")
+    report('<a href="01-a.html#eq-sink.mass"><text>' in second and '<a href="#here"><text>' in second
+           and '<a href="#02-b:here"><text>' in everything, "book.pictures: their links lead to the pages")
     report('href="02-b.html"' in first and 'class="next"' in first and 'class="prev"' in second,
            "book.steps: from chapter to chapter")
     report('href="#02-b:eq-sink.limit"' in everything and 'href="01-a.html#eq-sink.mass"' in index
