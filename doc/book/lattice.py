@@ -176,7 +176,7 @@ class Lattice:
         self.ends[name] = (top, bottom)
         colour = {"softmax": "c", "off-by-one": "d", "score-bias": "b"}.get(name)
         self.canvas.rect(BAR, top, end - BAR, bottom - top, colour or "line", colour or "line", 0.14)
-        times = 1 + int((bottom - top) // 260)  # a tall one is named again
+        times = 1 + int((bottom - top) // 400)  # a tall one is named again
         for k in range(times):
             y = top + (bottom - top) * (2 * k + 1) / (2 * times) + 5
             self.canvas.text((BAR + end) / 2, y, name, None, "middle", "code", "bold")
