@@ -228,14 +228,15 @@ static bool draw_massive(FILE *out, const sinkproof_census *c) {
 static void say_massive(FILE *out, const sinkproof_census *c) {
     const sinkproof_massive *most = NULL;
     size_t at = 0;
-    for (size_t l = 0; l < c->config->n_layers; l++)
-        if (most == NULL || c->layers[l].end.ratio > most->ratio) {
-            most = &c->layers[l].end;
-            at = l;
-        }
+    for (size_t l = 0; l < c->config->n_layers; l++) {
+        const sinkproof_massive *end = &c->layers[l].end;
+        if (!isfinite(end->ratio) || (most != NULL && end->ratio <= most->ratio)) continue;
+        most = end;
+        at = l;
+    }
     sinkproof_page_say(out, "The residual stream through the layers: its largest activation, the "
                             "median of all, and the norm of the first token's state.");
-    if (isfinite(most->ratio))
+    if (most != NULL)
         sinkproof_page_say(out,
                            " The largest of layer %zu's end is %.4g, %.4g times the median, at "
                            "token %zu, coordinate %zu (from 0).",

@@ -177,7 +177,7 @@ def maps(work):
 def unknown(work):
     """A trace that shows the weights of two layers: the others are not known, and not drawn as numbers."""
     trace = work / "t.safetensors"
-    sinkproof("run", MODEL, "--tokens", "random:20", "--policy", "f32", "--trace", str(trace), "--points", "00.A9,02.A9,M12")
+    sinkproof("run", MODEL, "--tokens", "random:20", "--policy", "f32", "--trace", str(trace), "--points", "00.A9,02.A9,01.M12,03.M12")
     text, results = measured(work, MODEL, str(trace), "--maps", "0.1,1.1", name="part")
     part = re.search(r"<h3>Sink weight by layer and head</h3>.*?</svg>", text, re.S)[0]
     cells = re.findall(r'<rect class="(\w+)"[^>]*?( fill-opacity="[\d.]+")?><title>(\d+)\.\d+: (.*?)</title>', part)
@@ -188,6 +188,10 @@ def unknown(work):
     marks = [len(re.findall(r"h1", re.search(r'class="unknown" d="(.*?)"', p)[1])) for p in pictures]
     shades = [sum(len(re.findall(r"h1", d)) for d in re.findall(r'class="heat"[^>]* d="(.*?)"', p)) for p in pictures]
     report(marks == [0, 20 + 210] and shades[0] > 0 and shades[1] == 0, f"sinks.map of an untraced layer: unknown={marks}", [str(shades)])
+    words, ends = figure(text, "Massive activations")[1], [layer["M12"] for layer in results[0]["layers"]]
+    best = max((l for l in range(4) if ends[l]), key=lambda l: ends[l]["ratio"])
+    report(ends[0] is None and f"of layer {best}'s end is {ends[best]['largest']:.4g}, {ends[best]['ratio']:.4g} times" in words,
+           "sinks.page the largest of the known layers is named", [words])
     words = figure(text, "Value drains")[1]
     said = figure(text, "Mass of the keys against position")[0]
     report([t.endswith("not known") for t in said] == [False, True, False, True], f"sinks.page curves: {said[1]}", said)
