@@ -70,7 +70,12 @@ static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
         fprintf(out, "A trace; ");
     else
         fprintf(out, "Engine %s, policy %.40s; ", job->how.engine, job->policy->name);
-    fprintf(out, "every number is estimated, in binary64, from what the points hold.\n\n");
+    fprintf(out, "every number is estimated, in binary64, from what the points hold.\n");
+    if (strcmp(sinkproof_model_layout(job->model), "synthetic") == 0)
+        fprintf(out,
+                "Its weights are drawn, not trained: what training makes of a first token is not "
+                "in them.\n");
+    fprintf(out, "\n");
 }
 
 // What every share needs to be read: epsilon and T.

@@ -22,7 +22,7 @@ REFUSED = 3
 def add_common_options(parser: argparse.ArgumentParser, adapter: type[Adapter]) -> None:
     parser.add_argument("model", metavar="MODEL", help="what the engine opens: a directory or a file")
     parser.add_argument("--tokens", required=adapter.wants_tokens, metavar="IDS",
-                        help="1,2,3 or @FILE or random:N[,seed=S]")
+                        help="1,2,3, @FILE, random:N[,seed=S] or repeat:N[,seed=S]")
     parser.add_argument("--out", required=True, metavar="FILE", help="the trace to write")
     parser.add_argument("--points", metavar="A9,03.M8", help="keep these points alone")
     parser.add_argument("--checkpoint", required=adapter.wants_checkpoint, metavar="MODEL",

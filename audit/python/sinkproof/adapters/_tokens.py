@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Tokens as the command `sinkproof` takes them: 1,2,3 or @FILE or random:N[,seed=S], the same draws."""
+"""Tokens as the command `sinkproof` takes them: 1,2,3, @FILE, random:N[,seed=S] or repeat:N[,seed=S], the same draws."""
 from __future__ import annotations
 
 import re
@@ -25,11 +25,12 @@ def random_tokens(n: int, seed: int, vocab: int) -> list[int]:
 
 def parse_tokens(text: str, vocab: int) -> list[int]:
     """The tokens that a text says, each below `vocab`."""
-    drawn = re.fullmatch(r"random:([0-9]+)(?:,seed=([0-9]+))?", text)
-    if drawn and 0 < int(drawn[1]) <= 2**24:
-        return random_tokens(int(drawn[1]), int(drawn[2] or 0) & MASK, vocab)
-    if text.startswith("random:"):
-        raise TraceError(f"'{text[:107]}': expected random:N[,seed=S], N from 1 to {2**24}")
+    drawn = re.fullmatch(r"(random|repeat):([0-9]+)(?:,seed=([0-9]+))?", text)
+    if drawn and 0 < int(drawn[2]) <= 2**24:
+        n, seed = int(drawn[2]), int(drawn[3] or 0) & MASK
+        return random_tokens(n, seed, vocab) if drawn[1] == "random" else n * random_tokens(1, seed, vocab)
+    if text.startswith(("random:", "repeat:")):
+        raise TraceError(f"'{text[:107]}': expected {text[:6]}:N[,seed=S], N from 1 to {2**24}")
     source, words = "--tokens", text.split(",")
     if text.startswith("@"):
         source = text[1:]
