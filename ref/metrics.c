@@ -74,7 +74,7 @@ double sinkproof_metric_star_published(size_t n, const double *sink_i) {
 
 double sinkproof_metric_share(size_t sinks, size_t heads) {
     //> table.inputs
-    return heads > 0 ? (double)sinks / (double)heads : NAN;
+    return (double)sinks / (double)heads;
     //< table.inputs
 }
 
