@@ -147,21 +147,19 @@ bool sinkproof_metric_massive(size_t n, size_t width, const double *x_nc, sinkpr
     double *size_nc = malloc(n * width * sizeof *size_nc), others = 0;
     if (size_nc == NULL) return false;
     //> metric.massive
-    *out = (sinkproof_massive){.largest = -1};
-    for (size_t at = 0; at < n * width; at++) {
-        size_nc[at] = fabs(x_nc[at]);
-        if (!(size_nc[at] <= out->largest)) {
-            out->largest = size_nc[at];
-            out->position = at / width;
-            out->coordinate = at % width;
-        }
-    }
+    size_t largest = 0;
+    for (size_t at = 0; at < n * width; at++) size_nc[at] = fabs(x_nc[at]);
+    for (size_t at = 1; at < n * width; at++)
+        if (size_nc[at] > size_nc[largest] || isnan(size_nc[at])) largest = at;
+    out->largest = size_nc[largest];
+    out->position = largest / width;
+    out->coordinate = largest % width;
     out->median = sinkproof_metric_median(n * width, size_nc);
     out->ratio = out->largest / out->median;
     //< metric.massive
     for (size_t i = 1; i < n; i++) others += norm(width, x_nc + i * width);
     out->first = norm(width, x_nc);
-    out->others = n > 1 ? others / (double)(n - 1) : NAN;
+    out->others = others / (double)(n - 1);
     free(size_nc);
     return true;
 }
@@ -193,7 +191,7 @@ double sinkproof_metric_spike_share(const sinkproof_spikes *spikes, size_t width
     //> metric.massive
     for (size_t c = 0; c < width; c++) whole += y_c[c] * y_c[c];
     for (size_t s = 0; s < spikes->n; s++) part += y_c[spikes->at[s]] * y_c[spikes->at[s]];
-    return whole > 0 ? part / whole : NAN;
+    return part / whole;
     //< metric.massive
 }
 
@@ -202,10 +200,12 @@ bool sinkproof_metric_drain(size_t n, size_t d, size_t stride, const double *x_n
     double *norm_i = calloc(n, sizeof *norm_i), sum = 0;
     if (norm_i == NULL) return false;
     //> metric.value-drain
-    for (size_t i = 0; i < n; i++) norm_i[i] = norm(d, x_nd + i * stride);
-    for (size_t i = 1; i < n; i++) sum += norm_i[i];
+    for (size_t i = 0; i < n; i++) {
+        norm_i[i] = norm(d, x_nd + i * stride);
+        if (i > 0) sum += norm_i[i];
+    }
     out->first = norm_i[0];
-    out->mean = n > 1 ? sum / (double)(n - 1) : NAN;
+    out->mean = sum / (double)(n - 1); // of no others: NaN
     out->median = sinkproof_metric_median(n - 1, norm_i + 1);
     //< metric.value-drain
     free(norm_i);
@@ -254,7 +254,6 @@ sinkproof_geometry sinkproof_metric_geometry(size_t n, size_t d, size_t window, 
         others += along(d, q_d, sum_nd + from * d, sum_nd + (i + 1) * d) / length;
         pairs += count_n[i + 1] - count_n[from];
     }
-    return (sinkproof_geometry){firsts > 0 ? first / firsts : NAN,
-                                pairs > 0 ? others / pairs : NAN};
+    return (sinkproof_geometry){first / firsts, others / pairs}; // of no pairs: NaN
     //< metric.key-geometry
 }

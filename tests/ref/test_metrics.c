@@ -17,10 +17,11 @@ static double next_share(uint64_t *state) {
 
 static void columns(void) {
     uint64_t state = 25;
-    double a_ij[N * N] = {0}, sum_k[N] = {0}, parts_k[N] = {0};
+    double a_ij[N * N + 1] = {0}, sum_k[N + 1] = {0}, parts_k[N + 1] = {0};
     bool good = true;
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j <= i; j++) a_ij[i * N + j] = next_share(&state);
+    a_ij[N * N] = NAN; // behind the last row's keys
     for (size_t i = 0; i < N; i++) {
         size_t first = i > 4 ? i - 4 : 0; // and as a window has them: from `first` on
         sinkproof_metric_add_row(0, i + 1, a_ij + i * N, sum_k);
@@ -30,7 +31,7 @@ static void columns(void) {
         double whole = 0, part = 0;
         for (size_t i = N; i-- > k;) whole += a_ij[i * N + k];
         for (size_t i = k; i < N && i <= k + 4; i++) part += a_ij[i * N + k];
-        good = good && sum_k[k] == whole && parts_k[k] == part;
+        good = good && sum_k[k] == whole && parts_k[k] == part && sum_k[N] == 0;
         // The divisor is the number of rows from k on, k itself included.
         good = good && sinkproof_metric_alpha(N, k, sum_k[k]) == whole / (double)(N - k);
     }
@@ -38,9 +39,9 @@ static void columns(void) {
 }
 
 static void thresholds(void) {
-    double alpha_h[] = {0.3, nextafter(0.3, 1), nextafter(0.3, 0), 1, 0, NAN};
+    double alpha_h[] = {0.9, 0.3, nextafter(0.3, 1), nextafter(0.3, 0), 1, 0, NAN, 1};
     ok(!sinkproof_metric_is_sink(0.3, 0.3) && sinkproof_metric_is_sink(nextafter(0.3, 1), 0.3) &&
-           !sinkproof_metric_is_sink(NAN, 0.3) && sinkproof_metric_sinks(6, alpha_h, 0.3) == 2 &&
+           !sinkproof_metric_is_sink(NAN, 0.3) && sinkproof_metric_sinks(7, alpha_h, 0.3) == 3 &&
            sinkproof_metric_sinks(0, alpha_h, 0.3) == 0,
        "metric.sink is strict: 0.3 is none at 0.3, the next number is, NaN is none");
     bool good = sinkproof_metric_uniform(1) == 1 && sinkproof_metric_uniform(2) == 0.75;
@@ -51,8 +52,9 @@ static void thresholds(void) {
 
 static void stars(void) {
     uint64_t state = 7;
-    double sink_i[N], sum = 0;
+    double sink_i[N + 1], sum = 0;
     for (size_t i = 0; i < N; i++) sum += sink_i[i] = next_share(&state);
+    sink_i[N] = NAN; // behind the last row
     ok(sinkproof_metric_star(N, sink_i) == sum / N &&
            sinkproof_metric_star_published(N, sink_i) == (1 + sum) / (N + 1) &&
            sinkproof_metric_star_published(1, (double[]){0}) == 0.5 &&
@@ -110,7 +112,10 @@ static void states(void) {
     ok(got && m.largest == 4 && m.position == 1 && m.coordinate == 0 && m.median == 2.5 &&
            m.ratio == 1.6,
        "metric.massive the largest in absolute value over the median of all");
-    got = sinkproof_metric_massive(1, 2, (double[]){1, NAN}, &m);
+    got = sinkproof_metric_massive(1, 3, (double[]){-7, 6, 1}, &m);
+    ok(got && m.largest == 7 && m.position == 0 && m.coordinate == 0 && m.ratio == 7.0 / 6,
+       "metric.massive the first may be the largest");
+    got = sinkproof_metric_massive(1, 3, (double[]){1, NAN, 2}, &m);
     ok(got && isnan(m.largest) && isnan(m.median) && isnan(m.ratio) && isnan(m.others),
        "metric.massive a NaN stays one; one token has no others");
 }
@@ -127,11 +132,14 @@ static void spikes(void) {
 }
 
 static void drains(void) {
-    double x_nd[] = {0, 0, 7, 3, 4, 7, 0, 2, 7, 6, 8, 7, 0, 1, 7}; // pairs, three apart
+    // Pairs, three apart, and one too many.
+    double x_nd[] = {24, 7, 7, 3, 4, 7, 0, 2, 7, 6, 8, 7, 0, 1, 7, NAN, NAN};
     sinkproof_drain drain;
     bool got = sinkproof_metric_drain(5, 2, 3, x_nd, &drain);
-    ok(got && drain.first == 0 && drain.mean == 4.5 && drain.median == 3.5,
+    ok(got && drain.first == 25 && drain.mean == 4.5 && drain.median == 3.5,
        "metric.value-drain the first norm beside mean and median of the others");
+    got = sinkproof_metric_drain(2, 2, 3, x_nd, &drain);
+    ok(got && drain.mean == 5 && drain.median == 5, "metric.value-drain of two, one is the others");
     got = sinkproof_metric_drain(1, 2, 3, x_nd + 3, &drain);
     ok(got && drain.first == 5 && isnan(drain.mean) && isnan(drain.median),
        "metric.value-drain one value has no others");
@@ -141,12 +149,13 @@ static void drains(void) {
 static void directions(void) {
     enum { GROUPS = 2 };
     uint64_t state = 3;
-    double q_nd[N * D], k_ngd[N * GROUPS * D], work[(N + 1) * (D + 1)];
+    double q_nd[(N + 1) * D], k_ngd[(N + 1) * GROUPS * D], work[(N + 2) * (D + 1)];
     bool good = true;
     for (int time = 0; time < 40; time++) {
         size_t window = (size_t)time % 8, n = 2 + (size_t)time % (N - 1);
         memset(q_nd, 0, sizeof q_nd);
         memset(k_ngd, 0, sizeof k_ngd);
+        for (size_t d = 0; d < D; d++) q_nd[n * D + d] = NAN; // behind the last row
         for (size_t i = 0; i < n; i++) {
             double size = i % 5 == 3 ? 0 : 0.25 * (double)(1 << next_bits(&state) % 5);
             q_nd[i * D + next_bits(&state) % D] = i % 7 == 6 ? 0 : size;
