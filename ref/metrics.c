@@ -144,13 +144,14 @@ static double norm(size_t d, const double *x_d) {
 }
 
 bool sinkproof_metric_massive(size_t n, size_t width, const double *x_nc, sinkproof_massive *out) {
-    double *size_nc = malloc(n * width * sizeof *size_nc), others = 0;
+    double *size_nc = calloc(n * width, sizeof *size_nc), others = 0;
     if (size_nc == NULL) return false;
     //> metric.massive
     size_t largest = 0;
-    for (size_t at = 0; at < n * width; at++) size_nc[at] = fabs(x_nc[at]);
-    for (size_t at = 1; at < n * width; at++)
+    for (size_t at = 0; at < n * width; at++) {
+        size_nc[at] = fabs(x_nc[at]);
         if (size_nc[at] > size_nc[largest] || isnan(size_nc[at])) largest = at;
+    }
     out->largest = size_nc[largest];
     out->position = largest / width;
     out->coordinate = largest % width;

@@ -115,6 +115,9 @@ static void states(void) {
     got = sinkproof_metric_massive(1, 3, (double[]){-7, 6, 1}, &m);
     ok(got && m.largest == 7 && m.position == 0 && m.coordinate == 0 && m.ratio == 7.0 / 6,
        "metric.massive the first may be the largest");
+    got = sinkproof_metric_massive(1, 2, (double[]){0, 0, NAN}, &m);
+    ok(got && m.largest == 0 && m.coordinate == 0 && isnan(m.ratio),
+       "metric.massive of zeros the first, and their ratio is none");
     got = sinkproof_metric_massive(1, 3, (double[]){1, NAN, 2}, &m);
     ok(got && isnan(m.largest) && isnan(m.median) && isnan(m.ratio) && isnan(m.others),
        "metric.massive a NaN stays one; one token has no others");
