@@ -67,8 +67,8 @@ OTHERS = {
     "kernels": "elements exp kernels tile",
     "engine": "buffers cache engine memory observe packed_file pass sample team weights",
     "truth": "edges exact_dot forward gelu_fit identities identities_attention identities_first identities_forms "
-             "identities_grid identities_model identities_repeat identities_sink identities_stages lattice number repeat training variants",
-    "bounds": "accumulators alike drift factors flash honest one_minus operands planes rope_forms spread times "
+             "identities_grid identities_mixing identities_model identities_repeat identities_sink identities_stages lattice number repeat training variants",
+    "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms spread times "
               "unnormalised unrounded variants",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_remedy "
              "judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Sums over paths against the exact Jacobian of a stack whose attention weights are given, and a
+// cache of few bits (chapter 26), in balls.
+#include "proofs/truth/identities_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef const sinkproof_ball_instance *instance;
+
+// ---- a stack of residual attention layers over four tokens -----------------------------------
+
+enum { TOKENS = 4, LAYERS = 3, DIM = SINKPROOF_BALL_DIM, BLOCK = DIM * DIM };
+
+// A^lh_ij and the sink's weight behind them, rows of the instance's scores and sinks in another
+// order for each layer, head and row; W^h, W^O's blocks of the heads over 8.
+typedef struct stack {
+    instance m;
+    bool scalar;        // W^h = 2^-2 I instead
+    arb_ptr alpha_lhij; // [LAYERS, heads, TOKENS, TOKENS + 1]
+    arb_ptr w_h;        // the norm of W^h: the largest sum of a row's sizes
+    arb_ptr paths_ij;   // the entries of the product of I + sum_h w_h A^h
+    arb_ptr jacobian;   // [TOKENS, TOKENS, DIM, DIM]: of row i's state by token j's, as x_j J
+    slong bits;
+} stack;
+
+static arb_ptr row_of(const stack *s, size_t l, size_t h, size_t i) {
+    return s->alpha_lhij + ((l * s->m->heads + h) * TOKENS + i) * (TOKENS + 1);
+}
+
+static void weigh(stack *s, size_t l, size_t h, size_t i) {
+    arb_ptr z = _arb_vec_init(TOKENS), row = row_of(s, l, h, i);
+    arb_t sink;
+    arb_init(sink);
+    arb_set_d(sink, s->m->b_h[h]);
+    for (size_t j = 0; j <= i; j++)
+        arb_set_d(z + j, s->m->s_hj[(7 * l + 5 * i + 3 * j + h) % (s->m->heads * s->m->n)]);
+    sinkproof_truth_softmax_sink(row, row + TOKENS, z, i + 1, sink, s->bits);
+    arb_clear(sink);
+    _arb_vec_clear(z, TOKENS);
+}
+
+static double weight(const stack *s, size_t h, size_t d, size_t c) {
+    if (s->scalar) return d == c ? 0.25 : 0;
+    return d < s->m->dim && c < s->m->dim ? s->m->wo_hdc[(h * DIM + d) * DIM + c] / 8 : 0;
+}
+
+//> mix.paths
+// |x W| <= w |x| in the sum of sizes.
+static void norm_of_block(arb_t w, arb_srcptr block, slong bits) {
+    arb_t sum, size;
+    arb_init(sum);
+    arb_init(size);
+    arb_zero(w);
+    for (size_t d = 0; d < DIM; d++) {
+        arb_zero(sum);
+        for (size_t c = 0; c < DIM; c++) {
+            arb_abs(size, block + d * DIM + c);
+            arb_add(sum, sum, size, bits);
+        }
+        arb_max(w, w, sum, bits);
+    }
+    arb_clear(sum);
+    arb_clear(size);
+}
+
+// P <- P + sum_h w_h A^h P, rows from the last: a row reads what earlier ones had.
+static void step_paths(stack *s, size_t l) {
+    arb_t t;
+    arb_init(t);
+    for (size_t i = TOKENS; i-- > 0;)
+        for (size_t j = 0; j < TOKENS; j++) {
+            arb_ptr p = s->paths_ij + i * TOKENS + j;
+            arb_zero(t);
+            for (size_t h = 0; h < s->m->heads; h++)
+                for (size_t k = 0; k <= i; k++) {
+                    arb_ptr a = row_of(s, l, h, i) + k;
+                    arb_t term;
+                    arb_init(term);
+                    arb_mul(term, a, s->w_h + h, s->bits);
+                    arb_addmul(t, term, s->paths_ij + k * TOKENS + j, s->bits);
+                    arb_clear(term);
+                }
+            arb_add(p, p, t, s->bits);
+        }
+    arb_clear(t);
+}
+
+// J_ij <- J_ij + sum_h sum_k A^h_ik J_kj W^h
+static void step_jacobian(stack *s, size_t l) {
+    arb_ptr in = _arb_vec_init(BLOCK);
+    arb_t w;
+    arb_init(w);
+    for (size_t i = TOKENS; i-- > 0;)
+        for (size_t j = 0; j < TOKENS; j++) {
+            arb_ptr out = s->jacobian + (i * TOKENS + j) * BLOCK;
+            arb_ptr sum = _arb_vec_init(BLOCK);
+            for (size_t h = 0; h < s->m->heads; h++) {
+                _arb_vec_zero(in, BLOCK);
+                for (size_t k = 0; k <= i; k++)
+                    _arb_vec_scalar_addmul(in, s->jacobian + (k * TOKENS + j) * BLOCK, BLOCK,
+                                           row_of(s, l, h, i) + k, s->bits);
+                for (size_t e = 0; e < BLOCK * DIM; e++) { // sum += in W
+                    arb_set_d(w, weight(s, h, e % DIM, e / DIM % DIM));
+                    arb_addmul(sum + e / BLOCK * DIM + e / DIM % DIM,
+                               in + e / BLOCK * DIM + e % DIM, w, s->bits);
+                }
+            }
+            _arb_vec_add(out, out, sum, BLOCK, s->bits);
+            _arb_vec_clear(sum, BLOCK);
+        }
+    arb_clear(w);
+    _arb_vec_clear(in, BLOCK);
+}
+//< mix.paths
+
+static void stack_init(stack *s, instance m, bool scalar, slong bits) {
+    *s = (stack){.m = m, .scalar = scalar, .bits = bits};
+    s->alpha_lhij = _arb_vec_init((slong)(LAYERS * m->heads * TOKENS * (TOKENS + 1)));
+    s->w_h = _arb_vec_init((slong)m->heads);
+    s->paths_ij = _arb_vec_init(TOKENS * TOKENS);
+    s->jacobian = _arb_vec_init(TOKENS * TOKENS * BLOCK);
+    arb_ptr block = _arb_vec_init(BLOCK);
+    for (size_t h = 0; h < m->heads; h++) {
+        for (size_t e = 0; e < BLOCK; e++) arb_set_d(block + e, weight(s, h, e / DIM, e % DIM));
+        norm_of_block(s->w_h + h, block, bits);
+    }
+    _arb_vec_clear(block, BLOCK);
+    for (size_t i = 0; i < TOKENS; i++) {
+        arb_one(s->paths_ij + i * TOKENS + i);
+        for (size_t d = 0; d < DIM; d++)
+            arb_one(s->jacobian + (i * TOKENS + i) * BLOCK + d * DIM + d);
+    }
+    for (size_t l = 0; l < LAYERS; l++) {
+        for (size_t h = 0; h < m->heads; h++)
+            for (size_t i = 0; i < TOKENS; i++) weigh(s, l, h, i);
+        step_paths(s, l);
+        step_jacobian(s, l);
+    }
+}
+
+static void stack_clear(stack *s) {
+    _arb_vec_clear(s->alpha_lhij, (slong)(LAYERS * s->m->heads * TOKENS * (TOKENS + 1)));
+    _arb_vec_clear(s->w_h, (slong)s->m->heads);
+    _arb_vec_clear(s->paths_ij, TOKENS * TOKENS);
+    _arb_vec_clear(s->jacobian, TOKENS * TOKENS * BLOCK);
+}
+
+// Of the last row's state by each token's: the Jacobian's norm, or the path sum.
+static void last_row(arb_ptr out, instance m, bool scalar, bool paths, slong bits) {
+    stack s;
+    stack_init(&s, m, scalar, bits);
+    for (size_t j = 0; j < TOKENS; j++) {
+        size_t at = (TOKENS - 1) * TOKENS + j;
+        if (paths)
+            arb_set(out + j, s.paths_ij + at);
+        else
+            norm_of_block(out + j, s.jacobian + at * BLOCK, bits);
+    }
+    stack_clear(&s);
+}
+
+// A little above what may be reached.
+static void raise_a_little(arb_ptr x, size_t n, slong bits) {
+    arb_t above;
+    arb_init(above);
+    arb_set_d(above, 1 + 0x1p-20);
+    for (size_t k = 0; k < n; k++) arb_mul(x + k, x + k, above, bits);
+    arb_clear(above);
+}
+
+static void jacobian_norms(arb_ptr out, instance m, slong bits) {
+    last_row(out, m, false, false, bits);
+}
+static void path_sums(arb_ptr out, instance m, slong bits) {
+    last_row(out, m, false, true, bits);
+    raise_a_little(out, TOKENS, bits);
+}
+static void scalar_jacobian(arb_ptr out, instance m, slong bits) {
+    last_row(out, m, true, false, bits);
+}
+static void scalar_path_sums(arb_ptr out, instance m, slong bits) {
+    last_row(out, m, true, true, bits);
+}
+
+// All that reaches the last row, and (1 + (1 - a) sum_h w_h)^L, a the least weight of a sink.
+static void arriving(arb_ptr out, instance m, slong bits) {
+    stack s;
+    stack_init(&s, m, false, bits);
+    sinkproof_ball_sum(out, s.paths_ij + (TOKENS - 1) * TOKENS, TOKENS, bits);
+    stack_clear(&s);
+}
+static void row_bound(arb_ptr out, instance m, slong bits) {
+    stack s;
+    arb_t least, w;
+    arb_init(least);
+    arb_init(w);
+    arb_one(least);
+    stack_init(&s, m, false, bits);
+    for (size_t l = 0; l < LAYERS; l++)
+        for (size_t h = 0; h < m->heads; h++)
+            for (size_t i = 0; i < TOKENS; i++)
+                arb_min(least, least, row_of(&s, l, h, i) + TOKENS, bits);
+    sinkproof_ball_sum(w, s.w_h, m->heads, bits);
+    arb_sub_ui(least, least, 1, bits);
+    arb_mul(out, w, least, bits);
+    arb_sub_ui(out, out, 1, bits);
+    arb_neg(out, out);
+    arb_pow_ui(out, out, LAYERS, bits);
+    raise_a_little(out, 1, bits);
+    stack_clear(&s);
+    arb_clear(least);
+    arb_clear(w);
+}
+
+// ---- keys and values in few bits ------------------------------------------------------------
+
+// Head 0's row as it is, and as it runs: key 1 is kept, scores of the others are off by 1/4 up or
+// down, their values by 1/8.
+typedef struct cached {
+    sinkproof_ball_instance row; // with the kept numbers
+    arb_ptr alpha, alpha_kept;   // [n], then the sink's
+} cached;
+
+static bool is_exact(size_t j) {
+    return j == 1;
+}
+
+static void cached_init(cached *c, instance m, slong bits) {
+    c->row = *m;
+    c->row.heads = c->row.kv_heads = 1;
+    c->row.s_hj = sinkproof_ball_doubles(m->n);
+    c->row.x_gjd = sinkproof_ball_doubles(m->n * m->dim);
+    for (size_t j = 0; j < m->n; j++) {
+        double off = is_exact(j) ? 0 : m->part_j[j] > 0 ? 0.25 : -0.25;
+        c->row.s_hj[j] = m->s_hj[j] + off;
+        for (size_t d = 0; d < m->dim; d++)
+            c->row.x_gjd[j * m->dim + d] =
+                m->x_gjd[j * m->dim + d] + off * (d % 2 == 0 ? 0.5 : -0.5);
+    }
+    c->alpha = _arb_vec_init((slong)m->n + 1);
+    c->alpha_kept = _arb_vec_init((slong)m->n + 1);
+    sinkproof_ball_weights(c->alpha, c->alpha + m->n, m, 0, bits);
+    sinkproof_ball_weights(c->alpha_kept, c->alpha_kept + m->n, &c->row, 0, bits);
+}
+
+static void cached_clear(cached *c) {
+    _arb_vec_clear(c->alpha, (slong)c->row.n + 1);
+    _arb_vec_clear(c->alpha_kept, (slong)c->row.n + 1);
+    free(c->row.s_hj);
+    free(c->row.x_gjd);
+}
+
+//> bound.quantized-cache
+// |o' - o| in each coordinate
+static void cache_error(arb_ptr out, instance m, slong bits) {
+    cached c;
+    cached_init(&c, m, bits);
+    arb_ptr o = _arb_vec_init(DIM);
+    sinkproof_ball_weighted(out, &c.row, 0, c.alpha_kept, NULL, bits);
+    sinkproof_ball_weighted(o, m, 0, c.alpha, NULL, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_sub(out + d, out + d, o + d, bits);
+        arb_abs(out + d, out + d);
+    }
+    _arb_vec_clear(o, DIM);
+    cached_clear(&c);
+}
+// sum_j alpha'_j eps_j + (2 - alpha_s) B sum_j alpha'_j (e^delta_j - 1)
+static void cache_bound(arb_ptr out, instance m, slong bits) {
+    cached c;
+    arb_t off, grown, b;
+    arb_init(off);
+    arb_init(grown);
+    arb_init(b);
+    cached_init(&c, m, bits);
+    for (size_t j = 0; j < m->n; j++)
+        if (!is_exact(j)) arb_add(off, off, c.alpha_kept + j, bits);
+    arb_set_d(grown, 0.25);
+    arb_expm1(grown, grown, bits);
+    arb_mul(grown, grown, off, bits);
+    arb_sub_ui(b, c.alpha + m->n, 2, bits);
+    arb_neg(b, b);
+    arb_mul(grown, grown, b, bits);
+    arb_mul_2exp_si(off, off, -3);
+    for (size_t d = 0; d < m->dim; d++) {
+        double most = 0;
+        for (size_t j = 0; j < m->n; j++) most = fmax(most, fabs(m->x_gjd[j * m->dim + d]));
+        arb_set_d(b, most);
+        arb_mul(out + d, grown, b, bits);
+        arb_add(out + d, out + d, off, bits);
+    }
+    raise_a_little(out, m->dim, bits);
+    arb_clear(off);
+    arb_clear(grown);
+    arb_clear(b);
+    cached_clear(&c);
+}
+//< bound.quantized-cache
+
+// Two keys, no sink: key 1 of score -t and value 1 read as -t + 2^-6, key 0 of score 0 and value
+// -1 as it is. The output moves by 2 (alpha' - alpha); with 1 - alpha_s where 2 - alpha_s stands
+// the bound would be alpha' (e^delta - 1).
+static void two_keys(arb_t alpha, double score, slong bits) { // e^s / (1 + e^s)
+    arb_t e;
+    arb_init(e);
+    arb_set_d(e, score);
+    arb_exp(e, e, bits);
+    arb_add_ui(alpha, e, 1, bits);
+    arb_div(alpha, e, alpha, bits);
+    arb_clear(e);
+}
+static double low_score(instance m) {
+    return -1 - (double)(m->number % 8);
+}
+static void one_share(arb_ptr out, instance m, slong bits) {
+    arb_t e;
+    arb_init(e);
+    arb_set_d(e, 0x1p-6);
+    arb_expm1(e, e, bits);
+    two_keys(out, low_score(m) + 0x1p-6, bits);
+    arb_mul(out, out, e, bits);
+    arb_clear(e);
+}
+static void moved_output(arb_ptr out, instance m, slong bits) {
+    arb_t alpha;
+    arb_init(alpha);
+    two_keys(out, low_score(m) + 0x1p-6, bits);
+    two_keys(alpha, low_score(m), bits);
+    arb_sub(out, out, alpha, bits);
+    arb_mul_2exp_si(out, out, 1);
+    arb_clear(alpha);
+}
+
+const sinkproof_identity sinkproof_identities_mixing[] = {
+    {"mix.paths", SINKPROOF_BALL_LESS, SINKPROOF_BALL_FOUR, "norms of the last row's Jacobian",
+     "its path sums (1 + 2^-20)", jacobian_norms, path_sums, false, false, false},
+    {"mix.paths", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR, "norms where W = I / 4",
+     "the path sums", scalar_jacobian, scalar_path_sums, false, false, false},
+    {"mix.paths", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE, "all path sums of the last row",
+     "(1 + (1 - a) sum_h w_h)^L (1 + 2^-20)", arriving, row_bound, false, false, false},
+    {"bound.quantized-cache", SINKPROOF_BALL_LESS, SINKPROOF_BALL_HEAD, "|o' - o|",
+     "sum alpha' eps + (2 - alpha_s) B sum alpha' (e^delta - 1), (1 + 2^-20)", cache_error,
+     cache_bound, false, false, false},
+    {"bound.quantized-cache", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE,
+     "with 1 - alpha_s for 2 - alpha_s, a row of two keys", "|o' - o|", one_share, moved_output,
+     false, false, false},
+    {0}};
