@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const sinkproof_sinks_part *const parts[] = {&sinkproof_part_census, &sinkproof_part_maps};
+static const sinkproof_sinks_part *const parts[] = {
+    &sinkproof_part_census,     &sinkproof_part_maps,     &sinkproof_part_perturb,
+    &sinkproof_part_strategies, &sinkproof_part_quantise, &sinkproof_part_window};
 enum {
     PARTS = sizeof parts / sizeof *parts,
     KEY_TOKENS = 256,

@@ -177,7 +177,7 @@ sinkproof_handover_answer sinkproof_handover_says(size_t n_layers,
             continue;
         out.layers++;
         out.holds += layers[l].sink_after >= layers[l].first_before;
-        out.grows += layers[l].sink_after > layers[l].sink_before;
+        out.takes += layers[l].sink_after - layers[l].sink_before >= layers[l].first_before;
     }
     return out;
 }

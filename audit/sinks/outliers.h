@@ -52,7 +52,7 @@ typedef struct sinkproof_handover {
 typedef struct sinkproof_handover_answer {
     size_t layers; // with a window and rows beyond it; 0: nothing is decided
     size_t holds;  // of these, where the sink has at least what the first token had
-    size_t grows;  // of these, where the sink's own weight is larger after than before
+    size_t takes;  // of these, where its own weight grew by at least as much
 } sinkproof_handover_answer;
 
 // layers: [n_layers].

@@ -59,7 +59,11 @@ typedef struct sinkproof_sinks_part {
     void (*free)(void *state);                                                   // NULL is allowed
 } sinkproof_sinks_part;
 
-extern const sinkproof_sinks_part sinkproof_part_census; // census_print.c
-extern const sinkproof_sinks_part sinkproof_part_maps;   // maps_part.c
+extern const sinkproof_sinks_part sinkproof_part_census;     // census_print.c
+extern const sinkproof_sinks_part sinkproof_part_maps;       // maps_part.c
+extern const sinkproof_sinks_part sinkproof_part_perturb;    // mixing_part.c
+extern const sinkproof_sinks_part sinkproof_part_strategies; // strategies_part.c
+extern const sinkproof_sinks_part sinkproof_part_quantise;   // outliers_part.c
+extern const sinkproof_sinks_part sinkproof_part_window;     // the same
 
 #endif

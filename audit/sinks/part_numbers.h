@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Numbers in the JSON of the parts: what is no number is null. Private to audit/sinks/.
+#ifndef SINKPROOF_PART_NUMBERS_H
+#define SINKPROOF_PART_NUMBERS_H
+
+#include <jansson.h>
+#include <math.h>
+
+static inline json_t *part_number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static inline json_t *part_count(size_t n) {
+    return json_integer((json_int_t)n);
+}
+
+static inline json_t *part_ratios(size_t n, const double *over_i, const double *under_i) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, part_number(over_i[i] == 0 ? 0 : over_i[i] / under_i[i]));
+    return list;
+}
+
+#endif
