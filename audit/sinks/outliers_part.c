@@ -215,13 +215,14 @@ static void window_json(const void *state, const sinkproof_sinks_job *job, json_
                                                     part_number(h->sink_before), "sink_after",
                                                     part_number(h->sink_after)));
         }
-        json_array_append_new(results,
-                              json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o}",
-                                        "handover", job->inputs[i].text, "label", "estimated",
-                                        "tokens", part_count(job->inputs[i].n), "window",
-                                        part_count(c->window), "replaces", verdict(&a), "decided",
-                                        part_count(a.layers), "holds", part_count(a.holds), "takes",
-                                        part_count(a.takes), "layers", layers));
+        json_array_append_new(
+            results,
+            json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "handover",
+                      job->inputs[i].text, "label", "estimated", "tokens",
+                      part_count(job->inputs[i].n), "window", part_count(c->window), "stands_in",
+                      verdict(a.holds, a.layers), "takes_over", verdict(a.takes, a.layers),
+                      "decided", part_count(a.layers), "holds", part_count(a.holds), "takes",
+                      part_count(a.takes), "layers", layers));
     }
 }
 
