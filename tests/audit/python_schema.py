@@ -48,6 +48,8 @@ def samples(work):
         "curve": said("curve", "sink.alpha-sink"),
         "sinks": said("sinks", "--list"), "sinks --edges": said("sinks", "--edges"),
         "sinks of a model": said("sinks", TINY, "--tokens", "random:5", "--tokens", "random:5,seed=2", "--tokens", "1"),
+        "sinks, experiments": said("sinks", TINY, "--tokens", "random:10", "--perturb", "drawn,lengths=6+10,raise=1", "--strategies", "1,3",
+                                   "--quantise", "--window"),
         "sinks of a trace": said("sinks", SMALL, TRACE),
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
