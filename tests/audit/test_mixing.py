@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""`sinkproof sinks MODEL --perturb, --strategies, --quantise, --window`: each number beside its definition,
+computed here by loops from traces of the same runs, to the last bit; text and JSON alike; what is refused.
+2 CPU seconds.
+"""
+import functools
+import json
+import math
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
+from tap import Tap  # noqa: E402
+
+PROGRAM = os.path.abspath(os.environ.get("SINKPROOF", "build/release/sinkproof"))
+MODEL, BARE = "synthetic:tiny,sink=off-by-one", "synthetic:tiny,sink=none"  # b = 0 everywhere, and no b
+WINDOW, FIRST, RECENT, N = 8, 2, 3, 12
+TOKENS = [17 * i % 101 for i in range(N)]
+AT, TO = 2, 77
+INF = math.inf
+
+
+def sinkproof(*words):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=300, check=False)
+
+
+def said(*words, model=MODEL):
+    ran = sinkproof("sinks", model, "--tokens", ",".join(map(str, TOKENS)), *words, "--json", "-")
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)["results"]
+
+
+def trace(work, name, tokens, model=MODEL):
+    """{point: (shape, numbers)} of a run over the reals."""
+    path = work / name
+    ran = sinkproof("run", model, "--tokens", ",".join(map(str, tokens)), "--trace", str(path))
+    assert ran.returncode == 0, ran.stderr
+    raw = path.read_bytes()
+    size, = struct.unpack("<Q", raw[:8])
+    out = {}
+    for point, t in json.loads(raw[8:8 + size]).items():
+        if point == "__metadata__" or t["dtype"] != "F64":
+            continue
+        a, b = (8 + size + x for x in t["data_offsets"])
+        out[point] = t["shape"], struct.unpack(f"<{(b - a) // 8}d", raw[a:b])
+    return out
+
+
+def total(numbers):
+    """One addition after the other: sum() of some Pythons compensates."""
+    out = 0.0
+    for x in numbers:
+        out += x
+    return out
+
+
+def off(x, y):
+    return math.sqrt(total((a - b) * (a - b) for a, b in zip(x, y)))
+
+
+def size(x):
+    return math.sqrt(total(a * a for a in x))
+
+
+def rows(tensor):
+    (n, *rest), numbers = tensor
+    width = math.prod(rest)
+    return [numbers[i * width:(i + 1) * width] for i in range(n)]
+
+
+# ---- mix.perturb ------------------------------------------------------------------------------------------------
+
+def states(t):
+    layers = sum(name.endswith(".M12") for name in t)
+    return [rows(t["T0"]), *(rows(t[f"{layer:02}.M12"]) for layer in range(layers))]
+
+
+def check_perturb(tap, work, base, asked):
+    changed = [*TOKENS]
+    changed[AT] = TO
+    results = [r for r in asked if "perturbed" in r]
+    tap.report([(r["tokens"], r["attention"]) for r in results] == [
+        (n, mode) for n in (7, N) for mode in ("as it is", "without sinks", "sinks raised")],
+        "every length with the sinks, without and raised")
+    mine = next(r for r in results if r["tokens"] == N and r["attention"] == "as it is")
+    x, y = states(base), states(trace(work, "changed", changed))
+    want = [[off(a, b) for a, b in zip(p, q)] for p, q in zip(x, y)]
+    share = [[0.0 if o == 0 else o / size(a) for o, a in zip(line, p)] for line, p in zip(want, x)]
+    tap.report([s["off"] for s in mine["states"]] == want and [s["relative"] for s in mine["states"]] == share,
+               f"mix.perturb the norms of {len(want) * N} states' differences, to the last bit")
+    earlier = [o for line in want for o in line[:AT]]
+    tap.report(not any(earlier) and all(r["earlier_changed"] == 0 for r in results) and all(line[AT] > 0 for line in want),
+               "mix.perturb nothing before the changed token moves, and the token does")
+    # Without sinks, and from an engine that has none: attention is summed in another order.
+    x, y = states(trace(work, "bare", TOKENS, BARE)), states(trace(work, "bare changed", changed, BARE))
+    bare = [off(a, b) for p, q in zip(x, y) for a, b in zip(p, q)]
+    without = [o for s in next(r for r in results if r["tokens"] == N and r["attention"] == "without sinks")["states"] for o in s["off"]]
+    nearer = off(without, bare) / off(sum(want, []), bare)
+    tap.report(nearer < 2 ** -30, f"mix.perturb without sinks it is the model without: {nearer:.1e} of the way to the one with")
+    raised = next(r for r in results if r["tokens"] == N and r["attention"] == "sinks raised")
+    tap.report(off(sum((s["off"] for s in raised["states"]), []), bare) > 0.01, "raised sinks are neither")
+
+
+def check_paths(tap, base, asked):
+    mine = next(r for r in asked if r.get("attention") == "as it is" and r["tokens"] == N)
+    one, every = [float(i == AT) for i in range(N)], [1.0] * N
+    apart = 0.0
+    for layer, state in enumerate(mine["states"][1:]):
+        heads, n, keys = base[f"{layer:02}.A9"][0]
+        a = base[f"{layer:02}.A9"][1]
+        mean = [[math.fsum(a[(h * n + i) * keys + j] for h in range(heads)) / heads for j in range(n)] for i in range(n)]
+        one = [p + math.fsum(w * q for w, q in zip(row, one)) for p, row in zip(one, mean)]
+        every = [p + math.fsum(w * q for w, q in zip(row, every)) for p, row in zip(every, mean)]
+        for i in range(AT, N):
+            share = one[i] / every[i]  # 0 where no path leads
+            apart = max(apart, abs(state["paths"][i] / share - 1) if share else state["paths"][i])
+    # A weight is off by (n + d + 800) roundings at most, a sum over heads and keys by their number.
+    bound = 2 * (layer + 1) * (2 * N + 10 + 8 + 900) * 2 ** -53 * 8
+    tap.report(apart <= bound, f"mix.paths shares from the engine's own maps: worst={apart / bound:.3g} bound=1")
+
+
+# ---- caches -----------------------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=None)
+def kept(bits, x):
+    """(as it is read back, what it may be off)."""
+    limit = 2 ** (bits - 1) - 1
+    scale = max(map(abs, x)) / limit
+    return [scale * round(v / scale) if scale else 0.0 for v in x], scale * (0.5 + 4 * limit * 2 ** -53)
+
+
+def attend(q, keys, values, b):
+    """(output, weights, sink, keys that are there) of one row; a key that is None is gone."""
+    d = len(q)
+    there = [j for j, k in enumerate(keys) if k is not None]
+    s = {j: total(a * c for a, c in zip(q, keys[j])) / math.sqrt(d) for j in there}
+    top = max(s.values())
+    e = {j: math.exp(s[j] - top) for j in there}
+    z = total(e.values())
+    key, own = (math.exp(top - b), 1.0) if b > top else (1.0, math.exp(b - top))
+    all_ = key * z + own
+    each = key / all_
+    return [total(e[j] * values[j][c] for j in there) * each for c in range(d)], {j: e[j] * each for j in there}, own / all_
+
+
+STRATEGIES = {"first-recent": (0, True), "recent": (0, False), "int8-first": (8, True), "int8": (8, False),
+              "int4-first": (4, True), "int4": (4, False)}
+
+
+def row_of(strategy, i, first, keys, values):
+    """The keys and values of row i as a strategy keeps them, counted from the row's first, and their errors."""
+    bits, head = STRATEGIES[strategy]
+    out_k, out_v, off_k, off_v = [], [], [], []
+    for j in range(first, i + 1):
+        k, v, a, b = keys[j], values[j], 0.0, 0.0
+        if bits == 0 and not (j + RECENT > i or head and j < FIRST or not head and j + RECENT + FIRST > i):
+            k = None
+        if bits and not (head and j < FIRST):
+            (k, a), (v, b) = kept(bits, k), kept(bits, v)
+        out_k.append(k), out_v.append(v), off_k.append(a), off_v.append(b)
+    return out_k, out_v, off_k, off_v
+
+
+def layer_errors(t, layer, strategy, b):
+    """(relative error, the largest error over its bound, rows that the values' errors alone do not cover)."""
+    _, heads, d = t[f"{layer:02}.A4.q"][0]
+    groups = t[f"{layer:02}.A4.k"][0][1]
+    q, k, v = (rows(t[f"{layer:02}.{p}"]) for p in ("A4.q", "A4.k", "A2.v"))
+    error = truth = worst = 0.0
+    uncovered = 0
+    for h in range(heads):
+        g = h // (heads // groups)
+        keys, values = ([tuple(r[g * d:(g + 1) * d]) for r in x] for x in (k, v))
+        for i in range(N):
+            first = max(0, i + 1 - WINDOW) if layer % 2 == 0 else 0
+            row = q[i][h * d:(h + 1) * d]
+            full, alpha, sink_full = attend(row, keys[first:i + 1], values[first:i + 1], b)
+            few_k, few_v, off_k, off_v = row_of(strategy, i, first, keys, values)
+            mine, few_alpha, sink = attend(row, few_k, few_v, b)
+            most = max(abs(x) for x in sum((list(x) for x in values[first:i + 1]), []))
+            most_k = max(abs(x) for x in sum((list(x) for x in keys[first:i + 1]), []))
+            length = total(map(abs, row)) / math.sqrt(d)
+            gone = math.fsum(alpha[j] for j in alpha if few_k[j] is None)
+            values_off = math.fsum(few_alpha[j] * off_v[j] for j in few_alpha)
+            moved = math.fsum(few_alpha[j] * math.expm1(length * off_k[j]) for j in few_alpha)
+            bound = gone * (2 - sink) * most if STRATEGIES[strategy][0] == 0 else values_off + (2 - sink_full) * most * moved
+            rounding = 2 * (2 * N + 800 + 2 * (d + 2) * length * most_k) * 2 ** -53 * most
+            for a, c in zip(full, mine):
+                error += abs(c - a) * abs(c - a)
+                truth += a * a
+                worst = max(worst, abs(c - a) / (bound + rounding))
+                uncovered += STRATEGIES[strategy][0] > 0 and abs(c - a) > values_off + rounding
+    return math.sqrt(error / truth), worst, uncovered
+
+
+def check_strategies(tap, base, asked):
+    results = [r for r in asked if "strategy" in r]
+    tap.report(len(results) == 12, "six caches, with sinks and without")
+    uncovered = 0
+    for strategy, (bits, _) in STRATEGIES.items():
+        id = "bound.quantized-cache" if bits else "bound.evict"
+        same, over, worst = 0, 0, 0.0
+        for sinks in (True, False):
+            mine = next(r for r in results if r["strategy"] == strategy and r["sinks"] == sinks)
+            for layer in (0, 1):
+                relative, most, rows_off = layer_errors(base, layer, strategy, 0.0 if sinks else -INF)
+                # The bits of a worst share hang on fsum here and on plain sums there; of the error they do not.
+                same += mine["layers"][layer]["relative"] == relative
+                over += abs(mine["layers"][layer]["worst"] - most) > most * 2 ** -40
+                worst = max(worst, most)
+                uncovered += rows_off
+        tap.report(same == 4 and over == 0 and worst <= 1 and mine["id"] == id,
+                   f"{id} {strategy}: errors of two layers to the last bit, worst={worst:.3f} bound=1", [f"same {same}, over {over}"])
+    tap.report(uncovered > 0, f"bound.quantized-cache refuted without what the keys move: {uncovered} numbers are farther off")
+    whole = {r["strategy"]: r["whole"] for r in results if r["sinks"]}
+    tap.report(all(w["state"] > 0 for w in whole.values()) and whole["int8"]["state"] < whole["recent"]["state"],
+               "a whole run goes on from each cache")
+    full = [r for r in said("--strategies", f"0,{N}") if r.get("strategy") in ("first-recent", "recent")]
+    tap.report(all(r["attention"]["relative"] == 0 and r["whole"]["state"] == 0 and r["whole"]["same_token"] for r in full),
+               "a cache that evicts nothing is the full one, every bit")
+
+
+# ---- outliers, window -------------------------------------------------------------------------------------------
+
+def check_outliers(tap, base, asked):
+    results = {(r["layer"], r["point"]): r for r in asked if "outliers" in r and r["sinks"]}
+    same = 0
+    for (layer, point), r in results.items():
+        x = rows(base[point if layer is None else f"{layer:02}.{point}"])
+        ratios = [max(map(abs, row)) / math.sqrt(total(v * v for v in row) / len(row)) for row in x]
+        flat = sum((tuple(row) for row in x), ())
+        by_row = sum((kept(8, tuple(row))[0] for row in x), [])
+        want = max(ratios), total(q / N for q in ratios), off(flat, kept(8, flat)[0]) / size(flat), off(flat, by_row) / size(flat)
+        same += want == (r["most"], r["mean"], r["per_tensor"], r["per_token"])
+    tap.report(same == len(results) == 5 * 4 + 2, f"outliers and eight bits of {same} tensors, to the last bit", [f"{len(results)}"])
+
+
+def check_window(tap, base, asked, text):
+    mine = next(r for r in asked if "handover" in r)
+    apart, layers = 0.0, len(mine["layers"])
+    holds = takes = decided = 0
+    for layer, r in enumerate(mine["layers"]):
+        heads, n, keys = base[f"{layer:02}.A9"][0]
+        a = base[f"{layer:02}.A9"][1]
+
+        def mean(column, lines):
+            return math.fsum(a[(h * n + i) * keys + column] for h in range(heads) for i in lines) / (heads * len(lines))
+        want = {"first_before": mean(0, range(1, WINDOW)), "first_after": mean(0, range(WINDOW, n)),
+                "sink_before": mean(n, range(1, WINDOW)), "sink_after": mean(n, range(WINDOW, n))}
+        apart = max([apart, *(abs(r[k] - want[k]) for k in want)])
+        if layer % 2 == 0:
+            decided += 1
+            holds += want["sink_after"] >= want["first_before"]
+            takes += want["sink_after"] - want["sink_before"] >= want["first_before"]
+    bound = 2 * (2 * N + 10 + 900 + 10 * N) * 2 ** -53 * 8  # weights and means below 1, as of the paths
+    tap.report(apart <= bound and all(r["first_after"] == 0 for r in mine["layers"][::2]),
+               f"the window's means from the engine's own maps: worst={apart / bound:.3g} bound=1")
+
+    def verdict(k):
+        return "true" if k == decided else "false" if k == 0 else "undecided"
+    tap.report((mine["decided"], mine["holds"], mine["takes"]) == (decided, holds, takes) and layers == 4
+               and (mine["stands_in"], mine["takes_over"]) == (verdict(holds), verdict(takes)), f"its answer follows: {holds}, {takes} of {decided}")
+    tap.report(f"or more, in {holds}:" in text and f"takes over is {verdict(takes)}." in text
+               and "These weights are drawn, not trained" in text, "in words as in JSON")
+    short = sinkproof("sinks", MODEL, "--tokens", "1,2,3,4,5,6,7,8", "--window")
+    tap.report("undecided, no row of a window has left it" in short.stdout and "true" not in short.stdout, "undecided while no row has left the first token")
+
+
+def check_refusals(tap):
+    for words, sentence in ((("--perturb", "12:1"), "expected POS:ID with POS below 12"),
+                            (("--perturb", f"{AT}:{TOKENS[AT]}"), "is 34 already"),
+                            (("--perturb", "drawn,lengths=13"), "expected 1 to 12"),
+                            (("--perturb", "9:3,lengths=4"), "token 9 is not in the first 4"),
+                            (("--perturb", "drawn,raise=much"), '"raise=much"'),
+                            (("--strategies", "4"), "expected FIRST,RECENT"), (("--strategies", "4,0"), "expected FIRST,RECENT")):
+        ran = sinkproof("sinks", MODEL, "--tokens", ",".join(map(str, TOKENS)), *words)
+        tap.report(ran.returncode == 3 and sentence in ran.stderr and not ran.stdout, f"{' '.join(words)} is refused", [ran.stderr])
+    drawn = [next(r for r in said("--perturb", f"drawn,lengths=3,seed={s}") if "perturbed" in r) for s in (1, 1, 2)]
+    tap.report(drawn[0] == drawn[1] and (drawn[0]["position"], drawn[0]["to"]) != (drawn[2]["position"], drawn[2]["to"]), "a seed draws the token")
+    fast = sinkproof("sinks", MODEL, "--tokens", "1,2,3,4,5", "--engine", "fast", "--perturb", "1:9")
+    tap.report(fast.returncode == 0 and "every one the same in both runs" in fast.stdout, "the fast path too", [fast.stderr])
+
+
+def main():
+    tap = Tap()
+    words = ["--perturb", f"{AT}:{TO},lengths=7+{N},raise=2", "--strategies", f"{FIRST},{RECENT}", "--quantise", "--window"]
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        ran = sinkproof("sinks", MODEL, "--tokens", ",".join(map(str, TOKENS)), *words, "--json", str(work / "json"))
+        assert ran.returncode == 0, ran.stderr
+        asked = json.loads((work / "json").read_text(encoding="utf-8"))["results"]
+        base = trace(work, "base", TOKENS)
+        check_perturb(tap, work, base, asked)
+    check_paths(tap, base, asked)
+    check_strategies(tap, base, asked)
+    check_outliers(tap, base, asked)
+    check_window(tap, base, asked, ran.stdout)
+    check_refusals(tap)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
