@@ -104,6 +104,8 @@ void sinkproof_verify_mlp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_mlp_max(verify_measure *result, uint64_t seed);
 void sinkproof_verify_similarities(verify_measure *result, uint64_t seed);
 void sinkproof_verify_edges(verify_measure *result, uint64_t seed);
+// One token of the embedded model changed (verify_mixing.c).
+void sinkproof_verify_perturbed(verify_measure *result, uint64_t seed);
 void sinkproof_verify_scaled_first(verify_measure *result, uint64_t seed);
 void sinkproof_verify_ftz(verify_measure *result, uint64_t seed);
 void sinkproof_verify_overflow(verify_measure *result, uint64_t seed);

@@ -73,6 +73,7 @@ static const verify_check checks[] = {
     {"norm.max-one", 'B', "bound.similarity", sinkproof_verify_identity_max},
     {"bound.similarity", 'B', "bound.similarity", sinkproof_verify_similarities},
     {"lattice.edges", 'B', "overlapping balls", sinkproof_verify_edges},
+    {"mix.perturb", 'E', "equality", sinkproof_verify_perturbed},
     {"stat.drift", 'B', "stat.drift", sinkproof_verify_drift},
     {"stat.drift", 'E', "stat.drift", sinkproof_verify_drift_found},
     {"stat.equal-rows", 'B', "stat.equal-rows", sinkproof_verify_equal_rows},

@@ -16,10 +16,10 @@ Open Scope R_scope.
    depend on the states. V l h: value and output map of a head, [rest] what a layer does to a token
    by itself. Both may be any maps that stretch differences by at most w l h and γ l in a norm. *)
 Section Stack.
+  (*> mix.paths *)
   Context (T : nat) (J : nat -> nat -> list nat) (H : list nat) (A : nat -> nat -> nat -> nat -> R)
     (V : nat -> nat -> vec -> vec) (rest : nat -> vec -> vec) (w : nat -> nat -> R) (γ : nat -> R).
 
-  (*> mix.paths *)
   Fixpoint stack l (x : nat -> vec) : nat -> vec :=
     match l with
     | O => x
@@ -34,9 +34,9 @@ Section Stack.
     | O => if (i =? j)%nat then 1 else 0
     | S l => γ l * (paths l i j + ∑ h ∈ H, ∑ k ∈ J l i, Rabs (A l h i k) * w l h * paths l k j)
     end.
-  (*< mix.paths *)
 
   Context (w_nonneg : forall l h, 0 <= w l h) (γ_nonneg : forall l, 0 <= γ l).
+  (*< mix.paths *)
 
   Lemma paths_nonneg l i j : 0 <= paths l i j.
   Proof.
@@ -46,14 +46,18 @@ Section Stack.
     apply Rmult_le_pos; [apply Rmult_le_pos; [apply Rabs_pos | apply w_nonneg] | apply IH].
   Qed.
 
+  (*> mix.paths *)
   Context (inside : forall l i j, (i < T)%nat -> In j (J l i) -> (j < T)%nat).
+  (*< mix.paths *)
 
   Section Norm.
+    (*> mix.paths *)
     Context (nrm : vec -> R) (nrm_nonneg : forall u, 0 <= nrm u)
       (nrm_add : forall u v, nrm (u + v)%V <= nrm u + nrm v)
       (nrm_scal : forall a u, nrm (a *: u)%V <= Rabs a * nrm u)
       (V_bound : forall l h u v, nrm (V l h u - V l h v)%V <= w l h * nrm (u - v)%V)
       (rest_bound : forall l u v, nrm (rest l u - rest l v)%V <= γ l * nrm (u - v)%V).
+    (*< mix.paths *)
 
     Lemma nrm_zero (u : vec) : (forall c, u c = 0) -> nrm u = 0.
     Proof.

@@ -267,6 +267,11 @@ def check_window(tap, base, asked, text):
                and (mine["stands_in"], mine["takes_over"]) == (verdict(holds), verdict(takes)), f"its answer follows: {holds}, {takes} of {decided}")
     tap.report(f"or more, in {holds}:" in text and f"takes over is {verdict(takes)}." in text
                and "These weights are drawn, not trained" in text, "in words as in JSON")
+    learned = next(r for r in said("--window", model="synthetic:tiny") if "handover" in r)
+    slid = learned["layers"][::2]
+    holds, takes = (sum(gain(r) >= r["first_before"] for r in slid) for gain in
+                    (lambda r: r["sink_after"], lambda r: r["sink_after"] - r["sink_before"]))
+    tap.report((learned["holds"], learned["takes"]) == (holds, takes) and holds > takes, f"beside larger sinks, too: {holds}, {takes} of {len(slid)}")
     short = sinkproof("sinks", MODEL, "--tokens", "1,2,3,4,5,6,7,8", "--window")
     tap.report("undecided, no row of a window has left it" in short.stdout and "true" not in short.stdout, "undecided while no row has left the first token")
 
