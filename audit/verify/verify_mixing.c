@@ -3,59 +3,79 @@
 //
 // mix.perturb as an experiment: one token of the embedded model changed, with its sinks and
 // without.
-#include "audit/sinks/mixing.h"
 #include "audit/verify/verify.h"
 #include "proofs/bounds/mixing.h"
+#include "ref/forward.h"
 #include "ref/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-// |x' - x| of the embeddings of two tokens.
-static double embeddings_apart(const sinkproof_model *model, int32_t a, int32_t b) {
-    sinkproof_matrix embedding = sinkproof_model_embedding(model);
-    double *rows = malloc(2 * embedding.cols * sizeof *rows);
-    if (rows == NULL) return NAN;
-    sinkproof_matrix_row(&embedding, (size_t)a, rows);
-    sinkproof_matrix_row(&embedding, (size_t)b, rows + embedding.cols);
-    double off = sinkproof_row_moved(embedding.cols, rows, rows + embedding.cols).off;
-    free(rows);
-    return off;
+enum { TOKENS = 7 };
+
+// The states of a run: T0 and every M12, one behind the other.
+typedef struct states {
+    size_t count, width;
+    double *x_lnc;
+} states;
+
+static void keep(void *context, const char *name, size_t rank, const size_t *shape,
+                 const double *values) {
+    states *s = context;
+    const char *point = strrchr(name, '.');
+    if (rank != 2 || (strcmp(name, "T0") != 0 && (point == NULL || strcmp(point, ".M12") != 0)))
+        return;
+    memcpy(s->x_lnc + s->count++ * TOKENS * s->width, values, shape[0] * shape[1] * sizeof *values);
 }
 
-// Before any layer the token has moved by what its embedding has, and nothing else has; earlier
-// tokens never move; the later ones have in the end.
-static void put_mixing(verify_measure *result, const sinkproof_mixing *mix, size_t at, double off) {
-    size_t last = (mix->rows - 1) * mix->n;
-    sinkproof_verify_put(result, (double)mix->earlier, 0);
-    for (size_t i = 0; i < mix->n; i++)
-        sinkproof_verify_put(result, fabs(mix->off_ln[i] - (i == at ? off : 0)), 0);
-    for (size_t i = at; i < mix->n; i++)
-        sinkproof_verify_put(result, mix->off_ln[last + i] > 0 ? 0 : 1, 0);
+static bool run(const sinkproof_model *model, const int32_t *tokens_n, states *s) {
+    sinkproof_policy policy;
+    sinkproof_error error;
+    const sinkproof_config *c = sinkproof_model_config(model);
+    sinkproof_policy_known("real-f64", &policy);
+    *s = (states){.width = c->hidden};
+    s->x_lnc = malloc((c->n_layers + 1) * TOKENS * c->hidden * sizeof *s->x_lnc);
+    sinkproof_session *session = sinkproof_session_new(model, &policy);
+    sinkproof_observer observer = {.see = keep, .context = s, .no_logits = true};
+    bool good = session != NULL && s->x_lnc != NULL &&
+                sinkproof_forward(session, TOKENS, tokens_n, NULL, &observer, &error);
+    sinkproof_session_free(session);
+    return good;
+}
+
+// Before any layer nothing but the token at p has moved, and earlier tokens never do; it and those
+// after it have in the end.
+static void put_pair(verify_measure *result, const states *x, const states *y, size_t p) {
+    for (size_t l = 0; l < x->count; l++)
+        for (size_t i = 0; i < TOKENS; i++) {
+            size_t at = (l * TOKENS + i) * x->width;
+            double off = sinkproof_row_moved(x->width, x->x_lnc + at, y->x_lnc + at).off;
+            bool still = i < p || (l == 0 && i > p),
+                 moved = (l + 1 == x->count && i >= p) || i == p;
+            if (still) sinkproof_verify_put(result, off, 0);
+            if (moved) sinkproof_verify_put(result, off > 0 ? 0 : 1, 0);
+        }
+}
+
+static void put_model(verify_measure *result, const char *spec, uint64_t seed) {
+    int32_t tokens_n[TOKENS];
+    states x = {0}, y = {0};
+    sinkproof_error error;
+    sinkproof_model *model = NULL;
+    if (!sinkproof_model_open(spec, &model, &error)) return; // nothing is counted
+    size_t vocab = sinkproof_model_config(model)->vocab;
+    for (size_t i = 0; i < TOKENS; i++) tokens_n[i] = (int32_t)(sinkproof_draw(&seed) % vocab);
+    size_t p = (size_t)(sinkproof_draw(&seed) % TOKENS);
+    bool good = run(model, tokens_n, &x);
+    tokens_n[p] = (int32_t)(((size_t)tokens_n[p] + 1) % vocab);
+    if (good && run(model, tokens_n, &y)) put_pair(result, &x, &y, p);
+    free(x.x_lnc);
+    free(y.x_lnc);
+    sinkproof_model_close(model);
 }
 
 void sinkproof_verify_perturbed(verify_measure *result, uint64_t seed) {
-    enum { TOKENS = 7, MODES = 2 };
-    int32_t tokens_n[TOKENS];
-    sinkproof_error error = {""};
-    sinkproof_model *model = NULL;
-    sinkproof_runner *runner = NULL;
-    sinkproof_mixing mixes[MODES] = {{0}};
-    sinkproof_policy policy;
-    sinkproof_runner_options how = {.engine = "ref", .max_tokens = TOKENS};
-    sinkproof_policy_known("real-f64", &policy);
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) return; // nothing is counted
-    size_t vocab = sinkproof_model_config(model)->vocab;
-    for (size_t i = 0; i < TOKENS; i++) tokens_n[i] = (int32_t)(sinkproof_draw(&seed) % vocab);
-    sinkproof_mix_plan plan = {
-        .position = (size_t)(sinkproof_draw(&seed) % TOKENS), .n_lengths = 1, .lengths = {TOKENS}};
-    plan.token = (int32_t)(((size_t)tokens_n[plan.position] + 1) % vocab);
-    if (sinkproof_runner_new(model, &policy, &how, &runner, &error) &&
-        sinkproof_mix_run(model, runner, &plan, tokens_n, NULL, NULL, mixes, &error))
-        for (size_t k = 0; k < MODES; k++)
-            put_mixing(result, &mixes[k], plan.position,
-                       embeddings_apart(model, tokens_n[plan.position], plan.token));
-    for (size_t k = 0; k < MODES; k++) sinkproof_mix_free(&mixes[k]);
-    sinkproof_runner_free(runner);
-    sinkproof_model_close(model);
+    put_model(result, "synthetic:tiny", seed);
+    put_model(result, "synthetic:tiny,sink=none", seed);
 }
