@@ -229,8 +229,10 @@ static void compare_row(work *s, const place *p, sinkproof_strategy_error *error
             double each_full = sinkproof_row_each(&full, b, &sink_full);
             double bound = strategy->evicts ? evict_bound(s, p, strategy, each_full, sink)
                                             : few_bits_bound(s, p, strategy, each, sink_full);
-            add_error(s, p->heads->config->head_dim, each, each_full, bound + rounding(p),
-                      &errors[2 * k + (size_t)without]);
+            sinkproof_strategy_error *out = &errors[2 * k + (size_t)without];
+            add_error(s, p->heads->config->head_dim, each, each_full, bound + rounding(p), out);
+            out->vacuous += bound > (2 - sink - sink_full) * p->most_value;
+            out->rows++;
         }
     }
 }
@@ -416,6 +418,8 @@ sinkproof_strategy_error sinkproof_strategy_total(const sinkproof_strategy_study
         total.truth += e->truth;
         total.bound += e->bound;
         total.largest = fmax(total.largest, e->largest);
+        total.rows += e->rows;
+        total.vacuous += e->vacuous;
         if (!(e->worst <= total.worst)) total.worst = e->worst;
     }
     return total;
@@ -426,4 +430,7 @@ double sinkproof_strategy_relative(const sinkproof_strategy_error *e) {
 }
 double sinkproof_strategy_bounded(const sinkproof_strategy_error *e) {
     return sqrt(e->bound / e->truth);
+}
+double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e) {
+    return (double)e->vacuous / (double)e->rows;
 }

@@ -34,9 +34,11 @@ typedef struct sinkproof_strategy_error {
     double error, truth, bound; // squares: of o' - o, of o, of the bound
     double worst;               // the largest |o' - o| over its bound; at most 1
     double largest;             // the largest |o' - o|
+    size_t rows, vacuous; // rows of heads; those whose bound two averages of values never exceed
 } sinkproof_strategy_error;
 double sinkproof_strategy_relative(const sinkproof_strategy_error *e); // root of error / truth
 double sinkproof_strategy_bounded(const sinkproof_strategy_error *e);  // root of bound / truth
+double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e);  // share of the rows
 
 // A whole run whose attention is the strategy's from layer to layer, against the run over the full
 // cache: the final normed state, and the last token's logits.

@@ -63,9 +63,9 @@ static void print_layers(FILE *out, const sinkproof_strategy_study *s, bool sink
 static void print_total(FILE *out, const sinkproof_strategy_study *s, size_t k, bool sinks) {
     sinkproof_strategy_error e = sinkproof_strategy_total(s, k, sinks);
     const sinkproof_strategy_end *end = &s->end[k][sinks ? 0 : 1];
-    fprintf(out, "%-13s %-7s %10.3e %10.3e %8.5f", sinkproof_strategies[k].name,
+    fprintf(out, "%-13s %-7s %10.3e %10.3e %8.5f %8.5f", sinkproof_strategies[k].name,
             sinks ? "sinks" : "without", sinkproof_strategy_relative(&e),
-            sinkproof_strategy_bounded(&e), e.worst);
+            sinkproof_strategy_bounded(&e), e.worst, sinkproof_strategy_vacuous(&e));
     if (s->whole)
         fprintf(out, " %10.3e %10.3e %s\n", end->state, end->logits,
                 end->same_token ? "same" : "other");
@@ -79,9 +79,9 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
         const sinkproof_strategy_study *s = &all[i];
         fprintf(out,
                 "\n%s: %zu tokens from caches that keep %zu first and %zu recent tokens\n"
-                "%-13s %-7s %10s %10s %8s %10s %10s %s\n",
+                "%-13s %-7s %10s %10s %8s %8s %10s %10s %s\n",
                 job->inputs[i].text, s->n, s->plan.first, s->plan.recent, "cache", "", "A11 off",
-                "its bound", "worst", "F1 off", "logits off", "top token");
+                "its bound", "worst", "vacuous", "F1 off", "logits off", "top token");
         for (size_t k = 0; k < 2 * SINKPROOF_STRATEGIES; k++)
             print_total(out, s, k / 2, k % 2 == 0);
         fprintf(out, "A11 off by layer, with the model's sinks:\n");
@@ -91,7 +91,10 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
         out,
         "A11: every row from the same queries, keys and values as the full row, in binary64;\n"
         "errors as roots of sums of squares over those of the full rows; worst: of one number,\n"
-        "over its bound (bound.evict, bound.quantized-cache). F1, logits of the last token: ");
+        "over its bound (bound.evict, bound.quantized-cache); vacuous: the share of the rows "
+        "whose\n"
+        "bound is above what two averages of their values can differ. F1, logits of the last "
+        "token: ");
     fprintf(out, all[0].whole
                      ? "a run\nwhose attention is the strategy's in every layer, against the "
                        "full one. Measured.\n"
@@ -102,10 +105,10 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
 // ----------------------------------------------------------------------------------------
 
 static json_t *error_json(const sinkproof_strategy_error *e) {
-    return json_pack("{s:o, s:o, s:o, s:o}", "relative",
-                     part_number(sinkproof_strategy_relative(e)), "bound",
-                     part_number(sinkproof_strategy_bounded(e)), "worst", part_number(e->worst),
-                     "largest", part_number(e->largest));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o}", "relative", part_number(sinkproof_strategy_relative(e)),
+        "bound", part_number(sinkproof_strategy_bounded(e)), "worst", part_number(e->worst),
+        "largest", part_number(e->largest), "vacuous", part_number(sinkproof_strategy_vacuous(e)));
 }
 
 static json_t *strategy_json(const sinkproof_sinks_job *job, size_t input,

@@ -167,12 +167,12 @@ def row_of(strategy, i, first, keys, values):
 
 
 def layer_errors(t, layer, strategy, b):
-    """(relative error, the largest error over its bound, rows that the values' errors alone do not cover)."""
+    """(relative error, the largest error over its bound, numbers that the values' errors alone do not cover, vacuous rows)."""
     _, heads, d = t[f"{layer:02}.A4.q"][0]
     groups = t[f"{layer:02}.A4.k"][0][1]
     q, k, v = (rows(t[f"{layer:02}.{p}"]) for p in ("A4.q", "A4.k", "A2.v"))
     error = truth = worst = 0.0
-    uncovered = 0
+    uncovered = vacuous = 0
     for h in range(heads):
         g = h // (heads // groups)
         keys, values = ([tuple(r[g * d:(g + 1) * d]) for r in x] for x in (k, v))
@@ -189,13 +189,14 @@ def layer_errors(t, layer, strategy, b):
             values_off = math.fsum(few_alpha[j] * off_v[j] for j in few_alpha)
             moved = math.fsum(few_alpha[j] * math.expm1(length * off_k[j]) for j in few_alpha)
             bound = gone * (2 - sink) * most if STRATEGIES[strategy][0] == 0 else values_off + (2 - sink_full) * most * moved
+            vacuous += bound > (2 - sink - sink_full) * most
             rounding = 2 * (2 * N + 800 + 2 * (d + 2) * length * most_k) * 2 ** -53 * most
             for a, c in zip(full, mine):
                 error += abs(c - a) * abs(c - a)
                 truth += a * a
                 worst = max(worst, abs(c - a) / (bound + rounding))
                 uncovered += STRATEGIES[strategy][0] > 0 and abs(c - a) > values_off + rounding
-    return math.sqrt(error / truth), worst, uncovered
+    return math.sqrt(error / truth), worst, uncovered, vacuous / (heads * N)
 
 
 def check_strategies(tap, base, asked):
@@ -208,9 +209,9 @@ def check_strategies(tap, base, asked):
         for layer, sinks in enumerate((False, True)):
             row = next(r for r in results if r["strategy"] == strategy and r["sinks"] == sinks)
             mine = row["layers"][layer]
-            relative, most, rows_off = layer_errors(base, layer, strategy, 0.0 if sinks else -INF)
+            relative, most, rows_off, vacuous = layer_errors(base, layer, strategy, 0.0 if sinks else -INF)
             # The bits of a worst share hang on fsum here and on plain sums there; of the error they do not.
-            same += mine["relative"] == relative
+            same += mine["relative"] == relative and mine["vacuous"] == vacuous
             over += abs(mine["worst"] - most) > most * 2 ** -40
             worst = max(worst, most)
             uncovered += rows_off
