@@ -89,15 +89,29 @@ size_t sinkproof_census_known(const sinkproof_census *census) {
     return known;
 }
 
+// What is compared with epsilon.
+static double mean_weight(const sinkproof_census *census, const sinkproof_census_layer *layer,
+                          size_t h, size_t k) {
+    const sinkproof_census_head *head = &layer->heads[h];
+    switch (k) {
+    case SINKPROOF_STAR:
+        return head->star;
+    case SINKPROOF_STAR_PUBLISHED:
+        return head->star_published;
+    case SINKPROOF_FIRST_SEEN:
+        return head->first_seen;
+    default:
+        return layer->alpha_hk[h * census->n + k];
+    }
+}
+
 size_t sinkproof_census_passing(const sinkproof_census *census, size_t k) {
     size_t passing = 0;
     for (size_t l = 0; l < census->config->n_layers; l++) {
         const sinkproof_census_layer *layer = &census->layers[l];
         if (layer->source == SINKPROOF_WEIGHTS_UNKNOWN) continue;
         for (size_t h = 0; h < census->config->n_heads; h++) {
-            double alpha = k == SINKPROOF_STAR             ? layer->heads[h].star
-                           : k == SINKPROOF_STAR_PUBLISHED ? layer->heads[h].star_published
-                                                           : layer->alpha_hk[h * census->n + k];
+            double alpha = mean_weight(census, layer, h, k);
             passing += sinkproof_metric_sinks(1, &alpha, census->epsilon);
         }
     }

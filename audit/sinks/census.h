@@ -98,9 +98,11 @@ bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace 
 void sinkproof_census_free(sinkproof_census *census);
 
 // Over all layers and heads: how many pass at key k, of the heads whose weights are known. k is
-// SINKPROOF_STAR for the sink's column, SINKPROOF_STAR_PUBLISHED for it with a row of its own.
+// SINKPROOF_STAR for the sink's column, SINKPROOF_STAR_PUBLISHED for it with a row of its own,
+// SINKPROOF_FIRST_SEEN for key 1 over the rows that see it.
 #define SINKPROOF_STAR           ((size_t)-1)
 #define SINKPROOF_STAR_PUBLISHED ((size_t)-2)
+#define SINKPROOF_FIRST_SEEN     ((size_t)-3)
 size_t sinkproof_census_passing(const sinkproof_census *census, size_t k);
 size_t sinkproof_census_known(const sinkproof_census *census);
 

@@ -32,6 +32,16 @@ static json_t *share(size_t part, size_t whole) {
     return number(sinkproof_metric_share(part, whole));
 }
 
+const size_t sinkproof_census_shares[SINKPROOF_SHARES] = {0, SINKPROOF_FIRST_SEEN, SINKPROOF_STAR,
+                                                          SINKPROOF_STAR_PUBLISHED};
+
+// All but the first, which an input has among its first keys.
+static void put_shares(json_t *o, const size_t *passing, size_t known) {
+    json_object_set_new(o, "sink_1_seen", share(passing[1], known));
+    json_object_set_new(o, "sink_star", share(passing[2], known));
+    json_object_set_new(o, "sink_star_published", share(passing[3], known));
+}
+
 // ---- inputs of a kind --------------------------------------------------------------------------
 
 static const char *kind_name(const sinkproof_sinks_job *job, size_t input) {
@@ -52,20 +62,20 @@ sinkproof_census_kind sinkproof_census_kind_of(const sinkproof_sinks_job *job, s
         if (i < kind.first) kind.first = i;
         kind.sequences++;
         kind.known += sinkproof_census_known(c);
-        kind.passing[0] += sinkproof_census_passing(c, 0);
-        kind.passing[1] += sinkproof_census_passing(c, SINKPROOF_STAR);
-        kind.passing[2] += sinkproof_census_passing(c, SINKPROOF_STAR_PUBLISHED);
+        for (size_t s = 0; s < SINKPROOF_SHARES; s++)
+            kind.passing[s] += sinkproof_census_passing(c, sinkproof_census_shares[s]);
     }
     return kind;
 }
 
 static json_t *kind_json(const sinkproof_census_kind *kind, double epsilon) {
-    return json_pack("{s:s, s:s, s:I, s:I, s:f, s:I, s:o, s:o, s:o}", "kind", kind->name, "label",
-                     "estimated", "tokens", (json_int_t)kind->n, "sequences",
-                     (json_int_t)kind->sequences, "epsilon", epsilon, "heads",
-                     (json_int_t)kind->known, "sink_1", share(kind->passing[0], kind->known),
-                     "sink_star", share(kind->passing[1], kind->known), "sink_star_published",
-                     share(kind->passing[2], kind->known));
+    json_t *o =
+        json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "kind", kind->name, "label", "estimated",
+                  "tokens", (json_int_t)kind->n, "sequences", (json_int_t)kind->sequences,
+                  "epsilon", epsilon, "heads", (json_int_t)kind->known);
+    json_object_set_new(o, "sink_1", share(kind->passing[0], kind->known));
+    put_shares(o, kind->passing, kind->known);
+    return o;
 }
 
 // ---- a layer -----------------------------------------------------------------------------------
@@ -170,7 +180,9 @@ static json_t *layer_json(const sinkproof_census *c, size_t l) {
 
 static json_t *input_json(const sinkproof_sinks_input *input) {
     const sinkproof_census *c = &input->census;
-    size_t known = sinkproof_census_known(c);
+    size_t known = sinkproof_census_known(c), passing[SINKPROOF_SHARES];
+    for (size_t s = 0; s < SINKPROOF_SHARES; s++)
+        passing[s] = sinkproof_census_passing(c, sinkproof_census_shares[s]);
     json_t *o = json_object(), *first = json_array(), *layers = json_array();
     for (size_t k = 0; k < c->n && k < FIRST_KEYS; k++)
         json_array_append_new(first, share(sinkproof_census_passing(c, k), known));
@@ -183,9 +195,7 @@ static json_t *input_json(const sinkproof_sinks_input *input) {
     put(o, "uniform", sinkproof_metric_uniform(c->n));
     json_object_set_new(o, "heads", count(known));
     json_object_set_new(o, "sink", first);
-    json_object_set_new(o, "sink_star", share(sinkproof_census_passing(c, SINKPROOF_STAR), known));
-    json_object_set_new(o, "sink_star_published",
-                        share(sinkproof_census_passing(c, SINKPROOF_STAR_PUBLISHED), known));
+    put_shares(o, passing, known);
     json_object_set_new(o, "missing", json_string(c->missing));
     json_object_set_new(o, "T0", massive_json(&c->embedding));
     json_object_set_new(o, "F1", norm_json(&c->last));

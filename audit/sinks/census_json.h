@@ -9,11 +9,13 @@
 
 // Inputs of one kind and one T: "random" of "random:64,seed=3". The heads of all of them are
 // counted together: each sequence meets the threshold by itself.
+enum { SINKPROOF_SHARES = 4 };
+extern const size_t sinkproof_census_shares[SINKPROOF_SHARES]; // k: 0, seen, star, published
 typedef struct sinkproof_census_kind {
-    char name[16];           // "random", "repeat", "files" or "ids"
-    size_t n, first;         // T; the first input of the kind
-    size_t sequences, known; // inputs, and heads whose weights are known in them
-    size_t passing[3];       // of those heads: key 1, the sink's column, the same as published
+    char name[16];                    // "random", "repeat", "files" or "ids"
+    size_t n, first;                  // T; the first input of the kind
+    size_t sequences, known;          // inputs, and heads whose weights are known in them
+    size_t passing[SINKPROOF_SHARES]; // of those heads
 } sinkproof_census_kind;
 sinkproof_census_kind sinkproof_census_kind_of(const sinkproof_sinks_job *job, size_t input);
 

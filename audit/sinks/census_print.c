@@ -37,20 +37,20 @@ static cell percent(size_t part, size_t whole) {
 
 static void print_share(FILE *out, const char *name, size_t n, size_t known, const size_t *passing,
                         size_t sequences) {
-    cell first = percent(passing[0], known), star = percent(passing[1], known);
-    cell published = percent(passing[2], known);
-    fprintf(out, "%-44.44s %6zu %6zu %9s %9s %19s\n", name, n, sequences, first.text, star.text,
-            published.text);
+    cell shares[SINKPROOF_SHARES];
+    for (size_t s = 0; s < SINKPROOF_SHARES; s++) shares[s] = percent(passing[s], known);
+    fprintf(out, "%-34.34s %6zu %6zu %9s %9s %9s %19s\n", name, n, sequences, shares[0].text,
+            shares[1].text, shares[2].text, shares[3].text);
 }
 
 static void print_inputs(FILE *out, const sinkproof_sinks_job *job) {
-    fprintf(out, "%-44s %6s %6s %9s %9s %19s\n", "input", "T", "runs", "Sink_1", "Sink_*",
-            "Sink_* as published");
+    fprintf(out, "%-34s %6s %6s %9s %9s %9s %19s\n", "input", "T", "runs", "Sink_1", "seen",
+            "Sink_*", "Sink_* as published");
     for (size_t i = 0; i < job->n_inputs; i++) {
         const sinkproof_census *c = &job->inputs[i].census;
-        size_t passing[] = {sinkproof_census_passing(c, 0),
-                            sinkproof_census_passing(c, SINKPROOF_STAR),
-                            sinkproof_census_passing(c, SINKPROOF_STAR_PUBLISHED)};
+        size_t passing[SINKPROOF_SHARES];
+        for (size_t s = 0; s < SINKPROOF_SHARES; s++)
+            passing[s] = sinkproof_census_passing(c, sinkproof_census_shares[s]);
         print_share(out, job->inputs[i].text, c->n, sinkproof_census_known(c), passing, 1);
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
@@ -87,7 +87,9 @@ static void print_trap(FILE *out, const sinkproof_sinks_job *job) {
     }
     fprintf(out,
             "Sink_k: the share of the heads whose mean weight of key k, over rows k to T, is above "
-            "%g;\nSink_*: of the sink's column, over all T rows. ",
+            "%g;\nseen: over the rows that see key 1, in a window its first ones; Sink_*: of the "
+            "sink's "
+            "column.\n",
             job->epsilon);
     double uniform = sinkproof_metric_uniform(least);
     fprintf(out, "At T = %zu equal weights alone have alpha_1 = %.4f%s\n", least, uniform,
