@@ -5,6 +5,7 @@
 // of attention that the book compares, and which of them is which other one, checked as it is
 // printed.
 #include "audit/command/cmd_sinks.h"
+#include "audit/command/sinks_judge.h"
 #include "proofs/truth/lattice.h"
 
 #include <stdlib.h>
@@ -102,8 +103,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
         state->child_inputs[0] = &in->model;
         break;
     case ARGP_KEY_END:
-        if ((in->list ? 1 : 0) + (in->edges ? 1 : 0) + (in->model.model != NULL ? 1 : 0) != 1)
-            argp_error(state, "expected one of MODEL, --list and --edges");
+        if ((in->list ? 1 : 0) + (in->edges ? 1 : 0) + (in->model.model != NULL ? 1 : 0) +
+                (in->model.judged != NULL ? 1 : 0) !=
+            1)
+            argp_error(state, "expected one of MODEL, --list, --edges and --judge");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -144,15 +147,20 @@ int sinkproof_cmd_sinks(int argc, char **argv) {
         "Attention sinks measured (chapter 25), on a run of the model or on a trace of any engine: "
         "weights of the sink and of the first token, what is left of the value bias, massive "
         "activations, value drains, directions of keys. Or the designs of attention that the book "
-        "compares (chapter 24): --edges encloses both sides of each pair over the reals."
+        "compares (chapter 24): --edges encloses both sides of each pair over the reals, and "
+        "--judge asks each step of what an engine of any of them computed."
         "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. "
         "Measured numbers are estimated: in binary64, from the numbers that the engine holds.\n\n"
-        "Exit codes: 0 holds, 1 an edge is not what the book says, 2 usage, 3 bad input.";
+        "Exit codes: 0 holds, 1 an edge is not what the book says, or --judge found a bug, "
+        "2 usage, 3 bad input, 4 nothing was decided.";
     const struct argp_child children[] = {{sinkproof_sinks_parser(), 0, NULL, 0}, {0}};
     const struct argp argp = {
-        options, parse, "MODEL --tokens IDS\nMODEL TRACE\n--list\n--edges", document, children,
-        NULL,    NULL};
+        options,  parse,    "MODEL --tokens IDS\nMODEL TRACE\n--list\n--edges\n--judge FILE",
+        document, children, NULL,
+        NULL};
     arguments in = {.seed = 1};
     sinkproof_parse_line(&argp, argc, argv, &in);
+    if (in.model.judged != NULL)
+        return sinkproof_sinks_judge(in.model.judged, in.model.how.policy, in.json);
     return in.model.model != NULL ? sinkproof_sinks_of_model(&in.model, in.json) : designs(&in);
 }

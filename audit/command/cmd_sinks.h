@@ -12,6 +12,7 @@ enum { SINKPROOF_SINKS_INPUTS = 64, SINKPROOF_SINKS_PARTS = 16 };
 
 typedef struct sinkproof_sinks_options {
     const char *model, *trace, *html, *svg;
+    const char *judged; // the file of --judge, which has no MODEL
     const char *tokens[SINKPROOF_SINKS_INPUTS];
     size_t n_inputs;
     sinkproof_engine_choice how;

@@ -21,6 +21,7 @@ enum {
     KEY_HEADS,
     KEY_HTML,
     KEY_SVG,
+    KEY_JUDGE,
     KEY_PART
 };
 _Static_assert((int)PARTS <= (int)SINKPROOF_SINKS_PARTS, "the options have room for every part");
@@ -59,8 +60,9 @@ static void check_maps(sinkproof_sinks_options *o, struct argp_state *state) {
 // Without a MODEL none of these options has a meaning; the designs say what is missing.
 static void check(sinkproof_sinks_options *o, struct argp_state *state) {
     const sinkproof_engine_choice *how = &o->how;
-    bool ran = how->policy != NULL || how->threads > 0 || how->streamed || how->packed != NULL ||
-               how->engine != sinkproof_runner_names()[0];
+    bool chosen = how->threads > 0 || how->streamed || how->packed != NULL ||
+                  how->engine != sinkproof_runner_names()[0];
+    bool ran = chosen || (how->policy != NULL && o->judged == NULL);
     if (o->model == NULL && (o->n_inputs > 0 || ran || o->epsilon_given || o->heads ||
                              o->html != NULL || o->svg != NULL))
         argp_error(state, "expected a MODEL to measure");
@@ -93,6 +95,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         o->html = argument;
     else if (key == KEY_SVG)
         o->svg = argument;
+    else if (key == KEY_JUDGE)
+        o->judged = argument;
     else if (key == ARGP_KEY_ARG)
         take_word(o, state, argument);
     else if (key == ARGP_KEY_END)
@@ -111,6 +115,10 @@ static const struct argp_option base[] = {
      "given several times, each is an input of its own",
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
+     0},
+    {"judge", KEY_JUDGE, "FILE", 0,
+     "Judge what an engine of a design computed, step by step (chapter 24), by --policy: what FILE "
+     "says, or f32, bf16 or f16, by its tensors",
      0},
     {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0},
     {"html", KEY_HTML, "FILE", 0, "write a page with figures: one file, no script", 0},

@@ -169,10 +169,9 @@ static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, cons
     return fine;
 }
 
-// The star's score with the row's query, as it joins the others.
-static bool star_score(const sinkproof_setting *s, const sinkproof_variant *variant,
-                       const sinkproof_variant_head *head, const double *q_d,
-                       sinkproof_honest *out) {
+bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                   const sinkproof_variant_head *head, const double *q_d,
+                                   sinkproof_honest *out) {
     double b = variant->star == SINKPROOF_STAR_SCORE ? head->logit : 0;
     *out = sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_known(b));
     if (variant->star != SINKPROOF_STAR_KEY) return true;
@@ -187,6 +186,14 @@ static bool star_score(const sinkproof_setting *s, const sinkproof_variant *vari
         *out = sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_honest_score(s, head->dim, *out));
     free(k_d);
     return fine;
+}
+
+sinkproof_honest sinkproof_honest_variant_biased(const sinkproof_setting *s, size_t dim,
+                                                 sinkproof_honest score, double bias) {
+    // The bias may be the first term of the sum of products, and then has each of its roundings.
+    double error = sinkproof_gamma((double)dim + 3, s->u) * fabs(bias);
+    sinkproof_honest x = sinkproof_honest_add(score, sinkproof_known(bias));
+    return sinkproof_honest_at(s, SINKPROOF_AT_A6, widened(x, s->u, error + smallest(s)));
 }
 
 bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof_variant *variant,
@@ -208,7 +215,7 @@ bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof
         if (!seen_j[j]) s_j[j] = sinkproof_known(0);
     }
     s_j[keys] = sinkproof_known(0);
-    return !seen_j[keys] || star_score(s, variant, head, q_d, &s_j[keys]);
+    return !seen_j[keys] || sinkproof_honest_variant_star(s, variant, head, q_d, &s_j[keys]);
 }
 
 bool sinkproof_honest_variant_values(const sinkproof_setting *s, const sinkproof_variant *variant,
@@ -233,4 +240,59 @@ bool sinkproof_honest_variant_values(const sinkproof_setting *s, const sinkproof
         o_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A11, sinkproof_honest_inside(s, o_d[d]));
     free(v_dj);
     return fine;
+}
+
+// f(x) = W2 max(W1 x, 0), each product a sum in any order.
+static bool learned_feature(const sinkproof_setting *s, const sinkproof_variant_head *head,
+                            const double *x_d, sinkproof_honest *f_d) {
+    size_t dim = head->dim;
+    sinkproof_honest *inner_d = malloc(dim * sizeof *inner_d),
+                     *w = known(head->mlp_2_dd, dim * dim);
+    bool fine =
+        inner_d != NULL && w != NULL && row_times(s, dim, dim, x_d, head->mlp_1_dd, inner_d);
+    for (size_t d = 0; fine && d < dim; d++) {
+        inner_d[d] = sinkproof_honest_clamp(sinkproof_honest_inside(s, inner_d[d]), 0, INFINITY);
+        inner_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, inner_d[d]);
+    }
+    if (fine) {
+        sinkproof_planes one = sinkproof_planes_of(inner_d, 1, dim, dim);
+        sinkproof_planes many = sinkproof_planes_of(w, dim, dim, dim);
+        fine = sinkproof_honest_products(s, &one, &many, NULL, NULL, f_d, dim);
+        sinkproof_planes_free(&one);
+        sinkproof_planes_free(&many);
+    }
+    for (size_t d = 0; fine && d < dim; d++)
+        f_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, sinkproof_honest_inside(s, f_d[d]));
+    free(inner_d);
+    free(w);
+    return fine;
+}
+
+bool sinkproof_honest_variant_feature(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                      const sinkproof_variant_head *head, const double *x_d,
+                                      sinkproof_honest *f_d) {
+    const sinkproof_variant elu = {.similarity = SINKPROOF_SIMILARITY_ELU_PLUS_ONE};
+    if (variant->feature == SINKPROOF_FEATURE_MLP) return learned_feature(s, head, x_d, f_d);
+    for (size_t d = 0; d < head->dim; d++) {
+        f_d[d] = sinkproof_known(x_d[d]);
+        if (variant->feature == SINKPROOF_FEATURE_ELU_PLUS_ONE)
+            f_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, similarity(s, &elu, f_d[d]));
+    }
+    return true;
+}
+
+// An engine may keep a gate as it keeps its results, or as it is computed.
+static sinkproof_honest kept_or_not(const sinkproof_setting *s, sinkproof_honest x) {
+    return sinkproof_honest_hull(x, sinkproof_honest_at(s, SINKPROOF_AT_A11, x));
+}
+
+sinkproof_honest sinkproof_honest_variant_gate(const sinkproof_setting *s, double g) {
+    const sinkproof_variant sigmoid = {.similarity = SINKPROOF_SIMILARITY_SIGMOID};
+    return kept_or_not(s, similarity(s, &sigmoid, sinkproof_known(g)));
+}
+
+sinkproof_honest sinkproof_honest_variant_gated(const sinkproof_setting *s, double o,
+                                                sinkproof_honest gate) {
+    sinkproof_honest x = sinkproof_honest_mul(sinkproof_known(o), gate);
+    return kept_or_not(s, widened(x, s->u, smallest(s)));
 }

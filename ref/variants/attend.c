@@ -99,7 +99,7 @@ static void values(const sinkproof_policy *policy, const sinkproof_variant *vari
         if (variant->value_bias) sum += head->value_d[d];
         o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, sum);
         out->gated_id[i * dim + d] =
-            sinkproof_round_at(policy, SINKPROOF_AT_A12_IN, gate_d[d] * o_d[d]);
+            sinkproof_round_at(policy, SINKPROOF_AT_A11, gate_d[d] * o_d[d]);
     }
 }
 

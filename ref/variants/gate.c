@@ -16,6 +16,6 @@ void sinkproof_variant_gate(const sinkproof_policy *policy, const sinkproof_vari
         for (size_t c = 0; c < head->hidden; c++)
             g += x_c[c] * head->gate_cd[c * width + (width > 1 ? d : 0)];
         g = sinkproof_round_at(policy, SINKPROOF_AT_A2, g);
-        gate_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A9, 1 / (1 + exp(-g)));
+        gate_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, 1 / (1 + exp(-g)));
     }
 }

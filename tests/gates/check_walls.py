@@ -52,6 +52,7 @@ MAY = {
     "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
     "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
                     lambda h: h in C | POSIX | JANSSON),
+    "audit/designs": ({"ref", "proofs", "audit/designs"}, lambda h: h in C),
     "audit/compare": ({"ref", "audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
     "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
     "audit/sinks": ({"ref", "proofs", "audit/engine", "audit/report", "audit/sinks", "audit/trace", "audit/version.h"},

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The choices of a design by name, in the order of the enumerations of ref/variants/variant.h.
+#include "audit/designs/choices.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum choice { FEATURE, SIMILARITY, DIVISOR, STAR, STAR_VALUE, PLACES, SEEN, GATE, NAMED };
+enum number { BY = NAMED, TIMES, DIMS, WINDOW, PREFIX, VALUE_BIAS, CHOICES };
+
+static const struct {
+    const char *key, *names; // names: of a number what it is
+} choices[CHOICES] = {
+    [FEATURE] = {"feature", "self elu mlp"},
+    [SIMILARITY] = {"similarity", "exp sigmoid elu score"},
+    [DIVISOR] = {"divisor", "sum one scaled power at-least-1"},
+    [STAR] = {"star", "none token key score zero"},
+    [STAR_VALUE] = {"star-value", "none learned first even"},
+    [PLACES] = {"places", "none absolute learned relative bucket alibi rotary"},
+    [SEEN] = {"seen", "causal window prefix packed first-recent"},
+    [GATE] = {"gate", "none head element"},
+    [BY] = {"by", "a positive number"},
+    [TIMES] = {"times", "a number"},
+    [DIMS] = {"dims", "a whole number"},
+    [WINDOW] = {"window", "a whole number, 1 or more"},
+    [PREFIX] = {"prefix", "a whole number"},
+    [VALUE_BIAS] = {"value-bias", "0 or 1"},
+};
+
+// The place of a word in a list of words; -1: it is none of them.
+static int place_of(const char *names, const char *word, size_t length) {
+    int place = 0;
+    for (const char *at = names; *at != '\0'; place++) {
+        size_t own = strcspn(at, " ");
+        if (own == length && strncmp(at, word, own) == 0) return place;
+        at += own + (at[own] == ' ');
+    }
+    return -1;
+}
+
+static void set_named(sinkproof_variant *v, int key, int value) {
+    switch ((enum choice)key) {
+    case FEATURE:
+        v->feature = (sinkproof_feature)value;
+        break;
+    case SIMILARITY:
+        v->similarity = (sinkproof_similarity)value;
+        break;
+    case DIVISOR:
+        v->divisor = (sinkproof_divisor)value;
+        break;
+    case STAR:
+        v->star = (sinkproof_star)value;
+        break;
+    case STAR_VALUE:
+        v->star_value = (sinkproof_star_value)value;
+        break;
+    case PLACES:
+        v->places = (sinkproof_places)value;
+        break;
+    case SEEN:
+        v->seen = (sinkproof_seen)value;
+        break;
+    case GATE:
+        v->gate = (sinkproof_gate)value;
+        break;
+    case NAMED:
+        break;
+    }
+}
+
+// False: the number is none of this key's.
+static bool set_number(sinkproof_variant *v, int key, double x) {
+    bool whole = x >= 0 && x <= 0x1p31 && x == floor(x);
+    switch (key) {
+    case BY:
+        v->divisor_by = x;
+        return x > 0;
+    case TIMES:
+        v->star_times = x;
+        return true;
+    case DIMS:
+        v->star_dims = whole ? (size_t)x : 0;
+        return whole;
+    case WINDOW:
+        v->window = whole ? (size_t)x : 0;
+        return whole && x > 0;
+    case PREFIX:
+        v->prefix = whole ? (size_t)x : 0;
+        return whole;
+    default:
+        v->value_bias = x == 1;
+        return x == 0 || x == 1;
+    }
+}
+
+static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
+                       sinkproof_error *error) {
+    size_t key_length = strcspn(word, "="), from = key_length + 1;
+    int key = 0;
+    char *end, known[256] = "";
+    while (key < CHOICES && !(strlen(choices[key].key) == key_length &&
+                              strncmp(choices[key].key, word, key_length) == 0))
+        key++;
+    if (key == CHOICES || from > length) {
+        for (int k = 0; k < CHOICES; k++)
+            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", k > 0 ? ", " : "",
+                     choices[k].key);
+        return sinkproof_fail(error, "expected KEY=VALUE with KEY one of %s; found \"%.*s\"", known,
+                              (int)fmin((double)length, 100), word);
+    }
+    const char *value = word + from;
+    if (key < NAMED) {
+        int place = place_of(choices[key].names, value, length - from);
+        if (place >= 0) {
+            set_named(v, key, place);
+            return true;
+        }
+    } else {
+        double x = strtod(value, &end);
+        if (isfinite(x) && end == word + length && end > value && set_number(v, key, x))
+            return true;
+    }
+    return sinkproof_fail(error, "%s: expected %s%s, found \"%.*s\"", choices[key].key,
+                          key < NAMED ? "one of " : "", choices[key].names,
+                          (int)fmin((double)(length - from), 100), value);
+}
+
+// What a choice needs of another.
+static bool settle(sinkproof_variant *v, sinkproof_error *error) {
+    bool windowed = v->seen == SINKPROOF_SEEN_WINDOW || v->seen == SINKPROOF_SEEN_FIRST_RECENT;
+    bool divides = v->divisor == SINKPROOF_DIVISOR_SCALED || v->divisor == SINKPROOF_DIVISOR_POWER;
+    bool keyless = v->star == SINKPROOF_STAR_NONE || v->star == SINKPROOF_STAR_TOKEN;
+    if (windowed && v->window == 0)
+        return sinkproof_fail(error, "seen: a window needs window=N, found none");
+    if (divides && !(v->divisor_by > 0))
+        return sinkproof_fail(error, "divisor: scaled and power need by=NUMBER, found none");
+    if (keyless && v->star_value != SINKPROOF_STAR_VALUE_NONE)
+        return sinkproof_fail(error, "star-value: expected star=key, score or zero, found %s",
+                              v->star == SINKPROOF_STAR_NONE ? "none" : "token");
+    return true;
+}
+
+bool sinkproof_design_parse(const char *text, sinkproof_variant *out, sinkproof_error *error) {
+    size_t length = strcspn(text, ",");
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)fmin((double)length, sizeof name - 1), text);
+    const sinkproof_variant *known = sinkproof_variant_find(name);
+    if (known == NULL || strlen(name) != length)
+        return sinkproof_fail(error,
+                              "expected a design that `sinkproof sinks --list` names, found "
+                              "\"%.60s\"",
+                              name);
+    sinkproof_variant v = *known;
+    for (const char *at = text + length; *at == ','; at += length) {
+        at++;
+        length = strcspn(at, ",");
+        if (!set_choice(&v, at, length, error)) return false;
+        bool window = strncmp(at, "window=", 7) == 0, prefix = strncmp(at, "prefix=", 7) == 0;
+        if (v.seen == SINKPROOF_SEEN_CAUSAL && window) v.seen = SINKPROOF_SEEN_WINDOW;
+        if (v.seen == SINKPROOF_SEEN_CAUSAL && prefix) v.seen = SINKPROOF_SEEN_PREFIX;
+    }
+    if (!settle(&v, error)) return false;
+    *out = v;
+    return true;
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// One head after the other, one row after the other, step by step:
+//   f.q, f.k   from q, k                   bias    from slope or buckets
+//   s          from f.q, f.k or q, k       alpha   from s, or from the sets of s
+//   o          from alpha and v            gate    from g        gated   from o and gate
+#include "audit/designs/design_judge.h"
+
+#include "proofs/bounds/variants.h"
+#include "proofs/truth/variants.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(name) SINKPROOF_DESIGN_##name
+
+// One head of a layer: its numbers as binary64, NULL where the file has none.
+typedef struct court {
+    const sinkproof_design_layer *l;
+    sinkproof_setting s;
+    sinkproof_variant_head head, of_values; // the widths of keys and of values
+    size_t h, columns;                      // columns: rows + 1
+    bool star_known;                        // the file has what the star's score is made of
+    double *at[SINKPROOF_DESIGN_TENSORS];
+    double *meets_q, *meets_k; // features where the design has some; not allocated
+    double *alpha_j;           // [columns]
+    bool *seen_j;              // [columns]
+    sinkproof_honest *s_j, *set;
+    sinkproof_design_verdict *verdicts; // [SINKPROOF_DESIGN_TENSORS]
+} court;
+
+// ---- what a step needs ---------------------------------------------------------------------
+
+static bool has(const sinkproof_design_layer *l, sinkproof_design_tensor t) {
+    return l->at[t] != NULL;
+}
+
+static bool has_star_column(const sinkproof_design_layer *l, sinkproof_design_tensor t) {
+    return has(l, t) && l->at[t]->shape[2] > l->rows;
+}
+
+static bool featured(const sinkproof_design_layer *l) {
+    return l->variant.feature != SINKPROOF_FEATURE_SELF;
+}
+
+// A bias of one row for all queries counts from the first key: slope j, where slope (j - i) is
+// another by a number of the row alone, which no softmax sees.
+static bool one_for_all_rows(const sinkproof_design_layer *l) {
+    return l->at[AT(BIAS)]->shape[1] == 1 && l->rows > 1;
+}
+
+typedef struct needs {
+    const sinkproof_design_layer *l;
+    char *text; // the names of what is missing
+    size_t size;
+} needs;
+
+static void say(needs *n, const char *what) {
+    size_t used = strlen(n->text);
+    snprintf(n->text + used, n->size - used, "%s%s", used > 0 ? ", " : "", what);
+}
+
+static void need(needs *n, sinkproof_design_tensor t) {
+    if (!has(n->l, t)) say(n, sinkproof_design_tensor_name(t));
+}
+
+static void need_places(needs *n) {
+    if (n->l->variant.places == SINKPROOF_PLACES_ALIBI) need(n, AT(SLOPE));
+    if (n->l->variant.places == SINKPROOF_PLACES_RELATIVE) need(n, AT(BUCKETS));
+}
+
+static void need_scores(needs *n) {
+    need(n, featured(n->l) ? AT(FQ) : AT(Q));
+    need(n, featured(n->l) ? AT(FK) : AT(K));
+    if (!has(n->l, AT(BIAS))) need_places(n);
+    if (n->l->variant.seen == SINKPROOF_SEEN_PACKED) need(n, AT(DOCUMENTS));
+}
+
+static void need_star(needs *n) {
+    if (n->l->variant.star == SINKPROOF_STAR_SCORE) need(n, AT(STAR_LOGIT));
+    if (n->l->variant.star != SINKPROOF_STAR_KEY) return;
+    need(n, AT(STAR_KEY));
+    need(n, featured(n->l) ? AT(FQ) : AT(Q));
+    if (n->l->variant.feature == SINKPROOF_FEATURE_MLP) {
+        need(n, AT(MLP_1));
+        need(n, AT(MLP_2));
+    }
+}
+
+static void need_values(needs *n) {
+    const sinkproof_variant *v = &n->l->variant;
+    bool learned = v->star_value == SINKPROOF_STAR_VALUE_LEARNED;
+    need(n, AT(ALPHA));
+    need(n, AT(V));
+    if (learned || v->value_bias) need(n, AT(STAR_VALUE));
+    if (v->star_value != SINKPROOF_STAR_VALUE_NONE && has(n->l, AT(ALPHA)) &&
+        !has_star_column(n->l, AT(ALPHA)))
+        say(n, "the star's column of alpha");
+}
+
+// What the step that leaves `t` behind lacks.
+static void need_of_step(needs *n, sinkproof_design_tensor t) {
+    const sinkproof_variant *v = &n->l->variant;
+    switch (t) {
+    case AT(FQ):
+    case AT(FK):
+        need(n, t == AT(FQ) ? AT(Q) : AT(K));
+        if (v->feature == SINKPROOF_FEATURE_MLP) need(n, AT(MLP_1));
+        if (v->feature == SINKPROOF_FEATURE_MLP) need(n, AT(MLP_2));
+        break;
+    case AT(BIAS):
+        need_places(n);
+        if (has(n->l, t) && one_for_all_rows(n->l) && v->places != SINKPROOF_PLACES_ALIBI)
+            say(n, "a bias of each row");
+        break;
+    case AT(S):
+        need_scores(n);
+        if (has_star_column(n->l, AT(S))) need_star(n);
+        break;
+    case AT(ALPHA):
+        if (!has(n->l, AT(S))) need_scores(n);
+        if (v->seen == SINKPROOF_SEEN_PACKED) need(n, AT(DOCUMENTS));
+        if (!has_star_column(n->l, AT(S))) need_star(n);
+        break;
+    case AT(O):
+        need_values(n);
+        break;
+    case AT(GATE):
+        need(n, AT(G));
+        if (has(n->l, t) && has(n->l, AT(G)) && n->l->at[t]->shape[2] < n->l->at[AT(G)]->shape[2])
+            say(n, "a gate for each number of g");
+        break;
+    case AT(GATED):
+        need(n, AT(O));
+        if (!has(n->l, AT(GATE))) need(n, AT(G));
+        break;
+    default:
+        break;
+    }
+}
+
+static const sinkproof_design_tensor steps[] = {AT(FQ),    AT(FK), AT(BIAS), AT(S),
+                                                AT(ALPHA), AT(O),  AT(GATE), AT(GATED)};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+static void open_verdicts(const sinkproof_design_layer *l, sinkproof_design_verdict *verdicts) {
+    for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++) {
+        verdicts[t] = (sinkproof_design_verdict){.layer = l, .tensor = (sinkproof_design_tensor)t};
+        needs n = {l, verdicts[t].missing, sizeof verdicts[t].missing};
+        need_of_step(&n, (sinkproof_design_tensor)t);
+    }
+    verdicts[AT(ALPHA)].bridged = !has(l, AT(S));
+    verdicts[AT(GATED)].bridged = !has(l, AT(GATE));
+}
+
+static bool asked(const court *c, sinkproof_design_tensor t) {
+    return has(c->l, t) && c->verdicts[t].missing[0] == '\0';
+}
+
+// ---- comparing -----------------------------------------------------------------------------
+
+static bool are_numbers(const double *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+static void compare(court *c, sinkproof_design_tensor t, size_t row, size_t column, double found,
+                    const sinkproof_honest *set) {
+    sinkproof_design_verdict *v = &c->verdicts[t];
+    if (!(set->hi - set->lo < INFINITY)) {
+        v->unbounded++;
+        return;
+    }
+    double half = sinkproof_radius(set), off = fabs(found - set->mid);
+    double share = off == 0 ? 0 : off / half; // a set of one number: infinite
+    v->elements++;
+    if (!(share <= v->worst)) v->worst = isnan(share) ? INFINITY : share;
+    if (found >= set->lo && found <= set->hi) return;
+    if (v->outside++ > 0) return;
+    v->head = c->h;
+    v->row = row;
+    v->column = column;
+    v->lo = set->lo;
+    v->hi = set->hi;
+    v->found = found;
+}
+
+// ---- the steps of one row --------------------------------------------------------------------
+
+static bool features(court *c, size_t i) {
+    static const sinkproof_design_tensor of[2][2] = {{AT(Q), AT(FQ)}, {AT(K), AT(FK)}};
+    size_t dim = c->l->dim;
+    for (int a = 0; a < 2; a++) {
+        sinkproof_design_tensor t = of[a][1];
+        if (!asked(c, t)) continue;
+        const double *x_d = c->at[of[a][0]] + i * dim;
+        if (!are_numbers(x_d, dim)) {
+            c->verdicts[t].unbounded += dim;
+            continue;
+        }
+        if (!sinkproof_honest_variant_feature(&c->s, &c->l->variant, &c->head, x_d, c->set))
+            return false;
+        for (size_t d = 0; d < dim; d++) compare(c, t, i, d, c->at[t][i * dim + d], &c->set[d]);
+    }
+    return true;
+}
+
+static const double *bias_of(const court *c, size_t i) {
+    if (c->at[AT(BIAS)] == NULL) return NULL;
+    return c->at[AT(BIAS)] + (one_for_all_rows(c->l) ? 0 : i * c->l->rows);
+}
+
+static void bias(court *c, size_t i) {
+    const sinkproof_variant *v = &c->l->variant;
+    if (!asked(c, AT(BIAS))) return;
+    bool once = one_for_all_rows(c->l);
+    if (once && i > 0) return;
+    for (size_t j = 0; j < c->l->rows; j++) {
+        double exact = once ? -sinkproof_variant_place_bias(v, &c->head, j)
+                            : sinkproof_variant_place_bias(v, &c->head, i > j ? i - j : 0);
+        if (!once && !c->seen_j[j]) continue;
+        sinkproof_honest set = sinkproof_honest_variant_biased(&c->s, 0, sinkproof_known(0), exact);
+        compare(c, AT(BIAS), i, j, bias_of(c, i)[j], &set);
+    }
+}
+
+// The sets of the row's scores from its query and keys; the star's too where that is known.
+static bool score_sets(court *c, size_t i) {
+    const sinkproof_design_layer *l = c->l;
+    sinkproof_variant v = l->variant;
+    size_t n = l->rows;
+    const double *bias_j = bias_of(c, i);
+    bool star = c->seen_j[n];
+    if (bias_j != NULL) v.places = SINKPROOF_PLACES_NONE;
+    c->seen_j[n] = false; // the star's score is asked for by itself
+    bool fine = sinkproof_honest_variant_scores(&c->s, &v, &c->head, i, n, c->seen_j,
+                                                c->meets_q + i * l->dim, c->meets_k, c->s_j);
+    c->seen_j[n] = star;
+    for (size_t j = 0; fine && bias_j != NULL && j < n; j++)
+        if (c->seen_j[j])
+            c->s_j[j] = sinkproof_honest_variant_biased(&c->s, l->dim, c->s_j[j], bias_j[j]);
+    return fine;
+}
+
+static bool star_set(court *c, size_t i) {
+    const double *q_d = c->meets_q != NULL ? c->meets_q + i * c->l->dim : NULL;
+    return !c->seen_j[c->l->rows] ||
+           sinkproof_honest_variant_star(&c->s, &c->l->variant, &c->head, q_d, &c->s_j[c->l->rows]);
+}
+
+// Whether the row's query and the keys that it sees are numbers, and what joins them.
+static bool scores_have_numbers(const court *c, size_t i) {
+    size_t n = c->l->rows, dim = c->l->dim;
+    const double *bias_j = bias_of(c, i);
+    bool good = are_numbers(c->meets_q + i * dim, dim);
+    for (size_t j = 0; good && j < n; j++)
+        good = !c->seen_j[j] ||
+               (are_numbers(c->meets_k + j * dim, dim) && (bias_j == NULL || isfinite(bias_j[j])));
+    return good;
+}
+
+// Fills s_j with what the weights are made of. *good: they are numbers.
+static bool scores(court *c, size_t i, bool *good) {
+    const sinkproof_design_layer *l = c->l;
+    bool judged = asked(c, AT(S)), found = has(l, AT(S)), weighed = asked(c, AT(ALPHA));
+    size_t width = has_star_column(l, AT(S)) ? l->rows + 1 : l->rows;
+    const double *found_j = found ? c->at[AT(S)] + i * width : NULL;
+    *good = judged || weighed;
+    if (judged || (weighed && !found)) {
+        *good = scores_have_numbers(c, i);
+        if (*good && !score_sets(c, i)) return false;
+    }
+    if (c->star_known && *good && !star_set(c, i)) return false;
+    for (size_t j = 0; judged && j < width; j++)
+        if (c->seen_j[j] && *good)
+            compare(c, AT(S), i, j, found_j[j], &c->s_j[j]);
+        else
+            c->verdicts[AT(S)].unbounded += c->seen_j[j];
+    if (!found) return true;
+    *good = *good || weighed;
+    for (size_t j = 0; j < width; j++) {
+        *good = *good && (!c->seen_j[j] || isfinite(found_j[j]));
+        c->s_j[j] = sinkproof_known(c->seen_j[j] ? found_j[j] : 0);
+    }
+    return true;
+}
+
+static bool weights(court *c, size_t i, bool good) {
+    const sinkproof_design_layer *l = c->l;
+    size_t width = has_star_column(l, AT(ALPHA)) ? l->rows + 1 : l->rows;
+    if (!asked(c, AT(ALPHA))) return true;
+    if (!good) {
+        c->verdicts[AT(ALPHA)].unbounded += width;
+        return true;
+    }
+    if (!sinkproof_honest_variant_weights(&c->s, &l->variant, c->columns, c->seen_j, c->s_j,
+                                          c->set))
+        return false;
+    for (size_t j = 0; j < width; j++)
+        compare(c, AT(ALPHA), i, j, c->at[AT(ALPHA)][i * width + j], &c->set[j]);
+    return true;
+}
+
+static bool values(court *c, size_t i) {
+    const sinkproof_design_layer *l = c->l;
+    size_t n = l->rows, dim = l->value_dim, width = has_star_column(l, AT(ALPHA)) ? n + 1 : n;
+    if (!asked(c, AT(O))) return true;
+    c->alpha_j[n] = 0; // its value is 0 where the file does not have it
+    memcpy(c->alpha_j, c->at[AT(ALPHA)] + i * width, width * sizeof *c->alpha_j);
+    if (!are_numbers(c->alpha_j, c->columns) || !are_numbers(c->at[AT(V)], n * dim)) {
+        c->verdicts[AT(O)].unbounded += dim;
+        return true;
+    }
+    if (!sinkproof_honest_variant_values(&c->s, &l->variant, &c->of_values, n, c->alpha_j,
+                                         c->at[AT(V)], c->set))
+        return false;
+    for (size_t d = 0; d < dim; d++) compare(c, AT(O), i, d, c->at[AT(O)][i * dim + d], &c->set[d]);
+    return true;
+}
+
+static void gate(court *c, size_t i) {
+    const sinkproof_design_layer *l = c->l;
+    size_t dim = l->value_dim, gates = has(l, AT(GATE)) ? l->at[AT(GATE)]->shape[2] : 0;
+    size_t givens = has(l, AT(G)) ? l->at[AT(G)]->shape[2] : 0;
+    const double *g_d = c->at[AT(G)] != NULL ? c->at[AT(G)] + i * givens : NULL;
+    const double *gate_d = c->at[AT(GATE)] != NULL ? c->at[AT(GATE)] + i * gates : NULL;
+    for (size_t d = 0; asked(c, AT(GATE)) && d < gates; d++) {
+        sinkproof_honest set = sinkproof_honest_variant_gate(&c->s, g_d[givens > 1 ? d : 0]);
+        compare(c, AT(GATE), i, d, gate_d[d], &set);
+    }
+    for (size_t d = 0; asked(c, AT(GATED)) && d < dim; d++) {
+        double o = c->at[AT(O)][i * dim + d];
+        sinkproof_honest by = gate_d != NULL
+                                  ? sinkproof_known(gate_d[gates > 1 ? d : 0])
+                                  : sinkproof_honest_variant_gate(&c->s, g_d[givens > 1 ? d : 0]);
+        sinkproof_honest set = sinkproof_honest_variant_gated(&c->s, o, by);
+        compare(c, AT(GATED), i, d, c->at[AT(GATED)][i * dim + d], &set);
+    }
+}
+
+static bool row(court *c, size_t i) {
+    bool good;
+    gate(c, i);
+    if (!features(c, i) || !values(c, i)) return false;
+    memset(c->seen_j, 0, c->columns * sizeof *c->seen_j);
+    if (c->l->variant.seen == SINKPROOF_SEEN_PACKED && c->head.document_n == NULL) return true;
+    sinkproof_truth_variant_seen(&c->l->variant, &c->head, i, c->l->rows, c->seen_j);
+    bias(c, i);
+    return scores(c, i, &good) && weights(c, i, good);
+}
+
+// ---- one head ------------------------------------------------------------------------------
+
+// The numbers of head h of a tensor that has a place for each head, or one for all. NULL: no
+// memory.
+static double *of_head(const sinkproof_tensor *tensor, bool rows_first, size_t h) {
+    size_t heads = tensor->shape[rows_first ? 1 : 0], all = sinkproof_tensor_elements(tensor);
+    size_t each = all / heads, width = rows_first ? tensor->shape[2] : each;
+    double *x = malloc(each * sizeof *x);
+    if (heads == 1) h = 0;
+    for (size_t e = 0; x != NULL && e < each; e++)
+        x[e] = sinkproof_tensor_value(tensor, (e / width * heads + h) * width + e % width);
+    return x;
+}
+
+static bool load(court *c) {
+    const sinkproof_design_layer *l = c->l;
+    size_t groups = l->kv_heads > 0 ? l->heads / l->kv_heads : 1;
+    for (int t = 0; t < SINKPROOF_DESIGN_DOCUMENTS; t++) {
+        bool keys = t == AT(K) || t == AT(V) || t == AT(FK);
+        if (l->at[t] == NULL) continue;
+        c->at[t] = of_head(l->at[t], sinkproof_design_rows_first((sinkproof_design_tensor)t),
+                           keys ? c->h / groups : c->h);
+        if (c->at[t] == NULL) return false;
+    }
+    bool token = l->variant.star == SINKPROOF_STAR_TOKEN;
+    c->head = (sinkproof_variant_head){.n = l->rows - token,
+                                       .dim = l->dim,
+                                       .key_d = c->at[AT(STAR_KEY)],
+                                       .value_d = c->at[AT(STAR_VALUE)],
+                                       .logit = has(l, AT(STAR_LOGIT)) ? *c->at[AT(STAR_LOGIT)] : 0,
+                                       .slope = has(l, AT(SLOPE)) ? *c->at[AT(SLOPE)] : 0,
+                                       .bucket_b = c->at[AT(BUCKETS)],
+                                       .mlp_1_dd = c->at[AT(MLP_1)],
+                                       .mlp_2_dd = c->at[AT(MLP_2)],
+                                       .document_n = l->document_n + (l->document_n ? token : 0)};
+    c->of_values = c->head;
+    c->of_values.dim = l->value_dim;
+    c->meets_q = c->at[featured(l) ? AT(FQ) : AT(Q)];
+    c->meets_k = c->at[featured(l) ? AT(FK) : AT(K)];
+    return true;
+}
+
+static bool allocate(court *c) {
+    const sinkproof_design_layer *l = c->l;
+    size_t widest = c->columns + l->dim + l->value_dim;
+    c->alpha_j = malloc(c->columns * sizeof *c->alpha_j);
+    c->seen_j = malloc(c->columns * sizeof *c->seen_j);
+    c->s_j = malloc(c->columns * sizeof *c->s_j);
+    c->set = malloc(widest * sizeof *c->set);
+    return c->alpha_j != NULL && c->seen_j != NULL && c->s_j != NULL && c->set != NULL;
+}
+
+static void release(court *c) {
+    for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++) free(c->at[t]);
+    free(c->alpha_j);
+    free(c->seen_j);
+    free(c->s_j);
+    free(c->set);
+}
+
+static bool judge_head(const sinkproof_policy *policy, const sinkproof_design_layer *l, size_t h,
+                       sinkproof_design_verdict *verdicts) {
+    char star[160] = "";
+    needs n = {l, star, sizeof star};
+    need_star(&n);
+    court c = {.l = l, .h = h, .columns = l->rows + 1, .verdicts = verdicts};
+    c.s = sinkproof_setting_for(policy, l->rows * c.columns * l->heads, 1e-9);
+    c.star_known = star[0] == '\0';
+    bool fine = load(&c) && allocate(&c);
+    for (size_t i = 0; fine && i < l->rows; i++) fine = row(&c, i);
+    release(&c);
+    return fine;
+}
+
+// ---- all layers ----------------------------------------------------------------------------
+
+// Where a policy rounds and the sets of the designs do not follow it.
+static bool follows(const sinkproof_policy *policy, sinkproof_error *error) {
+    static const sinkproof_point beyond[] = {
+        SINKPROOF_AT_A5_Q,   SINKPROOF_AT_A5_K,      SINKPROOF_AT_A5_TERM,
+        SINKPROOF_AT_A5_ACC, SINKPROOF_AT_A9_UNNORM, SINKPROOF_AT_A11_WEIGHTS,
+        SINKPROOF_AT_A11_V,  SINKPROOF_AT_A11_TERM,  SINKPROOF_AT_A11_ACC};
+    for (size_t k = 0; k < sizeof beyond / sizeof beyond[0]; k++)
+        if (policy->at[beyond[k]].format != SINKPROOF_REAL)
+            return sinkproof_fail(
+                error,
+                "policy %.100s rounds at %s, where the honest sets of the designs "
+                "do not: expected one that does not, f32, bf16 or f16",
+                policy->name, sinkproof_point_name(beyond[k]));
+    for (int p = SINKPROOF_AT_A4; p <= SINKPROOF_AT_A11; p++)
+        if (policy->unrounded[p])
+            return sinkproof_fail(error,
+                                  "policy %.100s leaves %s unrounded for what reads it, which the "
+                                  "honest sets of the designs do not: expected f32, bf16 or f16",
+                                  policy->name, sinkproof_point_name((sinkproof_point)p));
+    return true;
+}
+
+bool sinkproof_design_judge(const sinkproof_design_trace *trace, const sinkproof_policy *policy,
+                            sinkproof_design_judgement *out, sinkproof_error *error) {
+    *out = (sinkproof_design_judgement){0};
+    if (!follows(policy, error)) return false;
+    out->verdicts = calloc(trace->count * STEPS, sizeof *out->verdicts);
+    if (out->verdicts == NULL) return sinkproof_fail(error, "no memory for verdicts");
+    for (size_t k = 0; k < trace->count; k++) {
+        const sinkproof_design_layer *l = &trace->layers[k];
+        sinkproof_design_verdict verdicts[SINKPROOF_DESIGN_TENSORS];
+        open_verdicts(l, verdicts);
+        for (size_t h = 0; l->rows > 0 && h < l->heads; h++)
+            if (!judge_head(policy, l, h, verdicts)) {
+                sinkproof_design_judgement_free(out);
+                return sinkproof_fail(error, "no memory to judge layer %zu", l->layer);
+            }
+        for (int t = 0; t < STEPS; t++)
+            if (has(l, steps[t])) out->verdicts[out->count++] = verdicts[steps[t]];
+    }
+    return true;
+}
+
+void sinkproof_design_judgement_free(sinkproof_design_judgement *judgement) {
+    free(judgement->verdicts);
+    *judgement = (sinkproof_design_judgement){0};
+}
+
+bool sinkproof_design_decided(const sinkproof_design_verdict *verdict) {
+    return verdict->elements > 0;
+}
+
+const char *sinkproof_design_policy(const sinkproof_design_trace *trace) {
+    const char *policy = "f32";
+    for (size_t i = 0; i < sinkproof_safetensors_count(trace->file); i++) {
+        sinkproof_dtype d = sinkproof_safetensors_at(trace->file, i)->dtype;
+        if (d == SINKPROOF_DTYPE_BF16) return "bf16";
+        if (d == SINKPROOF_DTYPE_F16) policy = "f16";
+    }
+    return policy;
+}

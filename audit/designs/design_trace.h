@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What an engine computed in the attention of any design: one safetensors file,
+// "sinkproof-design-1" (doc/24-variants.md). Tensor LL.NAME belongs to layer LL (two digits or
+// more); any subset may be present. Letters: n rows, which are keys too; h heads, v heads of keys
+// and values (h is a multiple of v); d, e widths of a key and of a value; c columns: n, or n + 1
+// with the star's last.
+//
+//   q, k         [n, h, d] [n, v, d]  as they meet: normed and rotated
+//   v            [n, v, e]
+//   f.q, f.k     [n, h, d] [n, v, d]  their features, of a design that has some: these meet
+//   bias         [h, 1 or n, n]       what is added to the scaled products
+//   s, alpha     [h, n, c]            scores and weights; scores of keys not seen are not read
+//   o            [n, h, e]            weighted values, before the gate
+//   g, gate      [n, h, 1 or e]       a gate before and after its sigmoid
+//   gated        [n, h, e]
+//   star.key, star.value  [1 or h, d or e]     star.logit, slope  [1 or h]
+//   buckets      [1 or h, 32]         mlp.1, mlp.2  [1 or h, d, d]
+//   documents    [n], whole numbers
+//
+// Metadata: format; design, or LL.design of one layer (audit/designs/choices.h); policy.
+#ifndef SINKPROOF_DESIGN_TRACE_H
+#define SINKPROOF_DESIGN_TRACE_H
+
+#include "ref/model/safetensors.h"
+#include "ref/variants/variant.h"
+
+#define SINKPROOF_DESIGN_FORMAT "sinkproof-design-1"
+
+typedef enum sinkproof_design_tensor {
+    SINKPROOF_DESIGN_Q,
+    SINKPROOF_DESIGN_K,
+    SINKPROOF_DESIGN_V,
+    SINKPROOF_DESIGN_FQ,
+    SINKPROOF_DESIGN_FK,
+    SINKPROOF_DESIGN_BIAS,
+    SINKPROOF_DESIGN_S,
+    SINKPROOF_DESIGN_ALPHA,
+    SINKPROOF_DESIGN_O,
+    SINKPROOF_DESIGN_G,
+    SINKPROOF_DESIGN_GATE,
+    SINKPROOF_DESIGN_GATED,
+    SINKPROOF_DESIGN_STAR_KEY,
+    SINKPROOF_DESIGN_STAR_VALUE,
+    SINKPROOF_DESIGN_STAR_LOGIT,
+    SINKPROOF_DESIGN_SLOPE,
+    SINKPROOF_DESIGN_BUCKETS,
+    SINKPROOF_DESIGN_MLP_1,
+    SINKPROOF_DESIGN_MLP_2,
+    SINKPROOF_DESIGN_DOCUMENTS,
+    SINKPROOF_DESIGN_TENSORS
+} sinkproof_design_tensor;
+
+const char *sinkproof_design_tensor_name(sinkproof_design_tensor t); // "star.key"
+// Whether its first dimension is the rows, and its second the heads.
+bool sinkproof_design_rows_first(sinkproof_design_tensor t);
+
+typedef struct sinkproof_design_layer {
+    size_t layer;
+    const char *design; // in words
+    sinkproof_variant variant;
+    size_t rows, heads, kv_heads, dim, value_dim;         // 0: no tensor says
+    const sinkproof_tensor *at[SINKPROOF_DESIGN_TENSORS]; // NULL where absent
+    int *document_n;                                      // [rows], or NULL
+} sinkproof_design_layer;
+
+typedef struct sinkproof_design_trace {
+    char *path;
+    sinkproof_safetensors *file;
+    const char *policy; // of the metadata; NULL: it says none
+    size_t count;
+    sinkproof_design_layer *layers; // [count], ascending
+} sinkproof_design_trace;
+
+// Every name, shape and dtype is checked before anybody computes; values are the judge's business.
+bool sinkproof_design_trace_open(const char *path, sinkproof_design_trace *trace,
+                                 sinkproof_error *error);
+// The same from memory that outlives the trace; `name` for errors.
+bool sinkproof_design_trace_parse(const uint8_t *bytes, size_t length, const char *name,
+                                  sinkproof_design_trace *trace, sinkproof_error *error);
+void sinkproof_design_trace_close(sinkproof_design_trace *trace);
+
+#endif
