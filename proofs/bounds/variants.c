@@ -116,25 +116,34 @@ static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t co
     return fine;
 }
 
+// The row's maximum. Any number that is subtracted leaves the same weights, so that it need not be
+// the engine's; but where the difference is rounded, it is.
+static sinkproof_honest shift(const sinkproof_setting *s, size_t count, const bool *seen_j,
+                              const sinkproof_honest *s_j) {
+    double lo = -INFINITY, hi = -INFINITY, mid = -INFINITY;
+    for (size_t j = 0; j < count; j++)
+        if (seen_j[j]) {
+            lo = fmax(lo, s_j[j].lo);
+            hi = fmax(hi, s_j[j].hi);
+            mid = fmax(mid, s_j[j].mid);
+        }
+    bool rounded = s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL;
+    return rounded ? between(lo, hi, mid) : sinkproof_known(mid);
+}
+
 bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproof_variant *variant,
                                       size_t count, const bool *seen_j, const sinkproof_honest *s_j,
                                       sinkproof_honest *alpha_j) {
     bool exponential = variant->similarity == SINKPROOF_SIMILARITY_EXP;
     if (exponential && variant->divisor == SINKPROOF_DIVISOR_SUM)
         return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
-    double m = 0;
-    if (exponential) { // the same weights over the reals: shifted by a number that is near the
-                       // maximum
-        m = -INFINITY;
-        for (size_t j = 0; j < count; j++)
-            if (seen_j[j]) m = fmax(m, s_j[j].mid);
-    }
+    sinkproof_honest m = exponential ? shift(s, count, seen_j, s_j) : sinkproof_known(0);
     for (size_t j = 0; j < count; j++) {
         alpha_j[j] = sinkproof_known(0);
         if (!seen_j[j]) continue;
         sinkproof_honest x = s_j[j];
         if (exponential) {
-            x = sinkproof_honest_sub(x, sinkproof_known(m));
+            x = sinkproof_honest_sub(x, m);
             x = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, sinkproof_honest_inside(s, x));
         }
         alpha_j[j] = similarity(s, variant, x);
