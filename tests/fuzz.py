@@ -97,6 +97,26 @@ def gguf_model(fused=False):
                        for name, ((kind, size, block), dims) in tensors.items()})
 
 
+def design_seeds():
+    """What an engine of a design left behind: two heads of four numbers on one, three rows."""
+    n, h, d = 3, 2, 4
+    common = {"q": ("F32", [n, h, d], 4), "k": ("BF16", [n, 1, d], 2), "v": ("F16", [n, 1, d], 2),
+              "alpha": ("F32", [h, n, n], 4), "o": ("F64", [n, h, d], 8)}
+    more = {"softmax,window=2": {"s": ("F32", [h, n, n], 4)},
+            "score-bias": {"s": ("F32", [h, n, n + 1], 4), "star.logit": ("F32", [h], 4)},
+            "kv-bias": {"star.key": ("F32", [1, d], 4), "star.value": ("F32", [h, d], 4)},
+            "mlp-max": {"f.q": ("F32", [n, h, d], 4), "f.k": ("F32", [n, 1, d], 4), "mlp.1": ("F32", [1, d, d], 4),
+                        "mlp.2": ("F32", [1, d, d], 4)},
+            "alibi": {"slope": ("F32", [h], 4), "bias": ("F32", [h, 1, n], 4)},
+            "relative": {"buckets": ("F32", [1, 32], 4), "bias": ("F32", [h, n, n], 4)},
+            "packed,star=zero": {"documents": ("I64", [n], 8)}, "power-2,star=key,dims=2": {"star.key": ("F32", [1, d], 4)},
+            "gated": {"g": ("F32", [n, h, d], 4), "gate": ("F32", [n, h, d], 4), "gated": ("F32", [n, h, d], 4)}}
+    for words, own in more.items():
+        yield "design-" + words.split(",")[0], safetensors({f"00.{name}": what for name, what in (common | own).items()},
+                                                           {"format": "sinkproof-design-1", "design": words})
+    yield "design-words", b"softmax,star=key,star-value=even,times=-3,dims=4,places=alibi,by=2.5,seen=window,window=9"
+
+
 def seeds():
     yield from gguf_seeds()
     yield "two-tensors", safetensors({"a": ("BF16", [2, 3], 2), "b": ("F32", [4], 4)}, {"k": "v"})
@@ -117,6 +137,7 @@ def seeds():
         {"01.M2": ("F32", [n, 7], 4), "01.M3": ("I32", [n, k], 4), "01.M4": ("BF16", [n, k], 2),
          "01.M8": ("BF16", [n, k, 128], 2), "F1": ("F64", [n, 96], 8)} | ends,
         {"format": "sinkproof-trace-1"})
+    yield from design_seeds()
     yield "index", json.dumps({"metadata": {"total_size": 4},
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
     base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,

@@ -346,6 +346,7 @@ static bool row(court *c, size_t i) {
     bool good;
     gate(c, i);
     if (!features(c, i) || !values(c, i)) return false;
+    if (!asked(c, AT(BIAS)) && !asked(c, AT(S)) && !asked(c, AT(ALPHA))) return true;
     memset(c->seen_j, 0, c->columns * sizeof *c->seen_j);
     if (c->l->variant.seen == SINKPROOF_SEEN_PACKED && c->head.document_n == NULL) return true;
     sinkproof_truth_variant_seen(&c->l->variant, &c->head, i, c->l->rows, c->seen_j);
@@ -378,6 +379,7 @@ static bool load(court *c) {
         if (c->at[t] == NULL) return false;
     }
     bool token = l->variant.star == SINKPROOF_STAR_TOKEN;
+    const int *documents = l->document_n != NULL ? l->document_n + token : NULL; // the text's
     c->head = (sinkproof_variant_head){.n = l->rows - token,
                                        .dim = l->dim,
                                        .key_d = c->at[AT(STAR_KEY)],
@@ -387,7 +389,7 @@ static bool load(court *c) {
                                        .bucket_b = c->at[AT(BUCKETS)],
                                        .mlp_1_dd = c->at[AT(MLP_1)],
                                        .mlp_2_dd = c->at[AT(MLP_2)],
-                                       .document_n = l->document_n + (l->document_n ? token : 0)};
+                                       .document_n = documents};
     c->of_values = c->head;
     c->of_values.dim = l->value_dim;
     c->meets_q = c->at[featured(l) ? AT(FQ) : AT(Q)];
