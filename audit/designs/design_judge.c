@@ -484,11 +484,11 @@ bool sinkproof_design_decided(const sinkproof_design_verdict *verdict) {
 }
 
 const char *sinkproof_design_policy(const sinkproof_design_trace *trace) {
-    const char *policy = "f32";
+    const char *policy = "f32,A4=f32?,A6=f32?,A8=f32?,A9=f32?,A11=f32?";
     for (size_t i = 0; i < sinkproof_safetensors_count(trace->file); i++) {
         sinkproof_dtype d = sinkproof_safetensors_at(trace->file, i)->dtype;
-        if (d == SINKPROOF_DTYPE_BF16) return "bf16";
-        if (d == SINKPROOF_DTYPE_F16) policy = "f16";
+        if (d == SINKPROOF_DTYPE_BF16) return "bf16,A4=bf16?,A11=bf16?";
+        if (d == SINKPROOF_DTYPE_F16) policy = "f16,A4=f16?,A11=f16?";
     }
     return policy;
 }

@@ -34,7 +34,8 @@ void sinkproof_design_judgement_free(sinkproof_design_judgement *judgement);
 
 bool sinkproof_design_decided(const sinkproof_design_verdict *verdict); // at least one element
 
-// The generic policy of the narrowest format in the file: "f32", "bf16" or "f16".
+// Where nobody said: the generic policy of the narrowest format in the file, f32, bf16 or f16, with
+// every rounding optional, since it is not known where the engine rounds.
 const char *sinkproof_design_policy(const sinkproof_design_trace *trace);
 
 #endif

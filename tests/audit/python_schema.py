@@ -16,7 +16,8 @@ import tempfile
 import jsonschema
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "shared"))
+sys.path[:0] = [str(ROOT / "tests" / "shared"), str(ROOT / "tests")]
+from fuzz import design_seeds  # noqa: E402
 from tap import Tap  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("SINKPROOF", "build/release/sinkproof"))
@@ -36,6 +37,8 @@ def samples(work):
     alpha = str(work / "alpha")
     for policy, path in (("f32", a), ("openai-bf16", b), ("f32,M8.alpha=bf16", alpha)):
         subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:9", "--policy", policy, "--trace", path], check=True, capture_output=True)
+    steps = work / "steps"  # zeros throughout, which are scores and results, but no weights
+    steps.write_bytes(dict(design_seeds())["design-kv-bias"])
     return {
         "judge a bug": said("judge", SMALL, TRACE),
         "judge a bug that is named": said("judge", TINY, alpha, "--policy", "f32", "--local"),
@@ -47,6 +50,7 @@ def samples(work):
         "verify": said("verify"),
         "curve": said("curve", "sink.alpha-sink"),
         "sinks": said("sinks", "--list"), "sinks --edges": said("sinks", "--edges"),
+        "sinks --judge": said("sinks", "--judge", str(steps)),
         "sinks of a model": said("sinks", TINY, "--tokens", "random:5", "--tokens", "random:5,seed=2", "--tokens", "1"),
         "sinks, experiments": said("sinks", TINY, "--tokens", "random:10", "--perturb", "drawn,lengths=6+10,raise=1", "--strategies", "1,3",
                                    "--quantise", "--window"),
