@@ -12,6 +12,7 @@ have is not asked about, and that is said.
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -293,6 +294,21 @@ def mistakes(tap, work):
             convicted("the gate left out", Watch(model).run(), designs, "01.gated")
 
 
+SHOWN = re.compile(r"<!-- python design -->\n```python\n(.*?)```\n\n<!-- prints design -->\n```text\n(.*?)```", re.DOTALL)
+
+
+def shown(tap, work):
+    """The book's own program, whose engine forgot its sink."""
+    with open(os.path.join(ROOT, "doc", "24-variants.md"), encoding="utf-8") as page:
+        program, prints = SHOWN.search(page.read()).groups()
+    subprocess.run([sys.executable, "-c", program], cwd=work, check=True)
+    process = subprocess.run([os.path.abspath(SINKPROOF), "sinks", "--judge", "engine.safetensors"], cwd=work,
+                             capture_output=True, text=True, check=False)
+    told, wanted = (re.sub(r"\d\.\d+", "N", text) for text in (process.stdout, prints))  # another numpy, another last digit
+    tap.report(process.returncode == 1 and told == wanted, "the book's program is judged as the book shows",
+               [process.returncode, *process.stdout.splitlines()])
+
+
 def main():
     transformers.utils.logging.set_verbosity_error()
     tap = Tap()
@@ -303,6 +319,7 @@ def main():
                 continue
             honest(tap, work, name, make)
         mistakes(tap, work)
+        shown(tap, work)
     return tap.done()
 
 
