@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The choices of a design by name, in the order of the enumerations of ref/variants/variant.h.
+// The choices of a design by name.
 #include "audit/designs/choices.h"
 
 #include <math.h>
@@ -9,20 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum choice { FEATURE, SIMILARITY, DIVISOR, STAR, STAR_VALUE, PLACES, SEEN, GATE, NAMED };
-enum number { BY = NAMED, TIMES, DIMS, WINDOW, PREFIX, VALUE_BIAS, CHOICES };
+enum number { BY = SINKPROOF_CHOICES, TIMES, DIMS, WINDOW, PREFIX, VALUE_BIAS, KEYS };
 
+// Of a choice its kinds, in the words of the table (ref/variants/designs.c); of a number what it
+// is.
 static const struct {
-    const char *key, *names; // names: of a number what it is
-} choices[CHOICES] = {
-    [FEATURE] = {"feature", "self elu mlp"},
-    [SIMILARITY] = {"similarity", "exp sigmoid elu score"},
-    [DIVISOR] = {"divisor", "sum one scaled power at-least-1"},
-    [STAR] = {"star", "none token key score zero"},
-    [STAR_VALUE] = {"star-value", "none learned first even"},
-    [PLACES] = {"places", "none absolute learned relative bucket alibi rotary"},
-    [SEEN] = {"seen", "causal window prefix packed first-recent"},
-    [GATE] = {"gate", "none head element"},
+    const char *key, *what;
+} keys[KEYS] = {
+    [SINKPROOF_CHOICE_FEATURE] = {"feature", NULL},
+    [SINKPROOF_CHOICE_SIMILARITY] = {"similarity", NULL},
+    [SINKPROOF_CHOICE_DIVISOR] = {"divisor", NULL},
+    [SINKPROOF_CHOICE_STAR] = {"star", NULL},
+    [SINKPROOF_CHOICE_STAR_VALUE] = {"star-value", NULL},
+    [SINKPROOF_CHOICE_PLACES] = {"places", NULL},
+    [SINKPROOF_CHOICE_SEEN] = {"seen", NULL},
+    [SINKPROOF_CHOICE_GATE] = {"gate", NULL},
     [BY] = {"by", "a positive number"},
     [TIMES] = {"times", "a number"},
     [DIMS] = {"dims", "a whole number"},
@@ -42,33 +43,33 @@ static int place_of(const char *names, const char *word, size_t length) {
     return -1;
 }
 
-static void set_named(sinkproof_variant *v, int key, int value) {
-    switch ((enum choice)key) {
-    case FEATURE:
+static void set_named(sinkproof_variant *v, sinkproof_choice key, int value) {
+    switch (key) {
+    case SINKPROOF_CHOICE_FEATURE:
         v->feature = (sinkproof_feature)value;
         break;
-    case SIMILARITY:
+    case SINKPROOF_CHOICE_SIMILARITY:
         v->similarity = (sinkproof_similarity)value;
         break;
-    case DIVISOR:
+    case SINKPROOF_CHOICE_DIVISOR:
         v->divisor = (sinkproof_divisor)value;
         break;
-    case STAR:
+    case SINKPROOF_CHOICE_STAR:
         v->star = (sinkproof_star)value;
         break;
-    case STAR_VALUE:
+    case SINKPROOF_CHOICE_STAR_VALUE:
         v->star_value = (sinkproof_star_value)value;
         break;
-    case PLACES:
+    case SINKPROOF_CHOICE_PLACES:
         v->places = (sinkproof_places)value;
         break;
-    case SEEN:
+    case SINKPROOF_CHOICE_SEEN:
         v->seen = (sinkproof_seen)value;
         break;
-    case GATE:
+    case SINKPROOF_CHOICE_GATE:
         v->gate = (sinkproof_gate)value;
         break;
-    case NAMED:
+    case SINKPROOF_CHOICES:
         break;
     }
 }
@@ -103,21 +104,23 @@ static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
     size_t key_length = strcspn(word, "="), from = key_length + 1;
     int key = 0;
     char *end, known[256] = "";
-    while (key < CHOICES && !(strlen(choices[key].key) == key_length &&
-                              strncmp(choices[key].key, word, key_length) == 0))
+    while (key < KEYS &&
+           !(strlen(keys[key].key) == key_length && strncmp(keys[key].key, word, key_length) == 0))
         key++;
-    if (key == CHOICES || from > length) {
-        for (int k = 0; k < CHOICES; k++)
+    if (key == KEYS || from > length) {
+        for (int k = 0; k < KEYS; k++)
             snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", k > 0 ? ", " : "",
-                     choices[k].key);
+                     keys[k].key);
         return sinkproof_fail(error, "expected KEY=VALUE with KEY one of %s; found \"%.*s\"", known,
                               (int)fmin((double)length, 100), word);
     }
     const char *value = word + from;
-    if (key < NAMED) {
-        int place = place_of(choices[key].names, value, length - from);
+    const char *kinds =
+        key < SINKPROOF_CHOICES ? sinkproof_choice_kinds((sinkproof_choice)key) : NULL;
+    if (kinds != NULL) {
+        int place = place_of(kinds, value, length - from);
         if (place >= 0) {
-            set_named(v, key, place);
+            set_named(v, (sinkproof_choice)key, place);
             return true;
         }
     } else {
@@ -125,8 +128,8 @@ static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
         if (isfinite(x) && end == word + length && end > value && set_number(v, key, x))
             return true;
     }
-    return sinkproof_fail(error, "%s: expected %s%s, found \"%.*s\"", choices[key].key,
-                          key < NAMED ? "one of " : "", choices[key].names,
+    return sinkproof_fail(error, "%s: expected %s%s, found \"%.*s\"", keys[key].key,
+                          kinds != NULL ? "one of " : "", kinds != NULL ? kinds : keys[key].what,
                           (int)fmin((double)(length - from), 100), value);
 }
 

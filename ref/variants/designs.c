@@ -84,6 +84,20 @@ static const sinkproof_variant designs[] = {
 };
 // clang-format on
 
+const char *sinkproof_choice_kinds(sinkproof_choice choice) {
+    static const char *const kinds[SINKPROOF_CHOICES] = {
+        [SINKPROOF_CHOICE_FEATURE] = "self elu mlp",
+        [SINKPROOF_CHOICE_SIMILARITY] = "exp sigmoid elu score",
+        [SINKPROOF_CHOICE_DIVISOR] = "sum one scaled power at-least-1",
+        [SINKPROOF_CHOICE_STAR] = "none token key score zero",
+        [SINKPROOF_CHOICE_STAR_VALUE] = "none learned first even",
+        [SINKPROOF_CHOICE_PLACES] = "none absolute learned relative bucket alibi rotary",
+        [SINKPROOF_CHOICE_SEEN] = "causal window prefix packed first-recent",
+        [SINKPROOF_CHOICE_GATE] = "none head element",
+    };
+    return kinds[choice];
+}
+
 const sinkproof_variant *sinkproof_variant_at(size_t k) {
     return k < sizeof designs / sizeof designs[0] ? &designs[k] : NULL;
 }

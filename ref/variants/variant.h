@@ -116,6 +116,20 @@ typedef struct sinkproof_variant {
     sinkproof_gate gate;
 } sinkproof_variant;
 
+// The choices by name: the words of their kinds, in the order above, a blank between them.
+typedef enum sinkproof_choice {
+    SINKPROOF_CHOICE_FEATURE,
+    SINKPROOF_CHOICE_SIMILARITY,
+    SINKPROOF_CHOICE_DIVISOR,
+    SINKPROOF_CHOICE_STAR,
+    SINKPROOF_CHOICE_STAR_VALUE,
+    SINKPROOF_CHOICE_PLACES,
+    SINKPROOF_CHOICE_SEEN,
+    SINKPROOF_CHOICE_GATE,
+    SINKPROOF_CHOICES
+} sinkproof_choice;
+const char *sinkproof_choice_kinds(sinkproof_choice choice); // "self elu mlp"
+
 // The table of designs; NULL after the last.
 const sinkproof_variant *sinkproof_variant_at(size_t k);
 const sinkproof_variant *sinkproof_variant_find(const char *name);
