@@ -13,22 +13,26 @@ report $? "each row of the table is listed"
 grep -q '^  score-bias  *sink.alpha  *a learned score, the same in every row: GPT-OSS$' "$work/out"
 report $? "GPT-OSS's own among them"
 exits 0 "the edges" sinks --edges
-[ "$(grep -c ' overlap  ' "$work/out")" = 39 ] && [ "$(grep -c ' apart   ' "$work/out")" = 14 ]
-report $? "39 overlap, 14 are apart"
+holding=$(grep -cE '^ +(HOLDS|VALUES)\("|^ +\{"' proofs/truth/edges.c)
+false=$(grep -c '^ *FALSE("' proofs/truth/edges.c)
+[ "$(grep -c ' overlap  ' "$work/out")" = "$holding" ] && [ "$(grep -c ' apart   ' "$work/out")" = "$false" ]
+report $? "$holding overlap, $false are apart: each edge of the table"
+[ "$holding" -ge 39 ] && [ "$false" -ge 14 ]
+report $? "39 or more and 14 or more"
 grep -q '^0 other$\|^0 other ' "$work/out"
 report $? "none is other than the book says"
 exits 0 "on another head, as JSON" sinks --edges --seed 5 --json -
-python3 - "$work/out" <<'END'
+python3 - "$work/out" $((holding + false)) <<'END'
 import json, sys
 said = json.load(open(sys.argv[1]))
-assert said["command"] == "sinks" and len(said["results"]) == 53, said["command"]
+assert said["command"] == "sinks" and len(said["results"]) == int(sys.argv[2]), said["command"]
 assert all(edge["expected"] and (edge["apart"] > 0) == (edge["verdict"] == "apart") for edge in said["results"])
 for edge in said["results"]:
     at = edge.get("instance")
     assert (at is None) == (edge["verdict"] == "overlap"), edge
     assert at is None or (abs(at["from"] - at["to"]) > 0 and 1 <= at["row"] <= 15 and 1 <= at["column"] <= 16), edge
 END
-report $? "53 edges, each as the book says, and an entry of both sides for each that is refuted"
+report $? "all edges, each as the book says, and an entry of both sides for each that is refuted"
 exits 2 "neither" sinks
 exits 2 "both" sinks --list --edges
 exits 2 "a seed that is no number" sinks --edges --seed many
