@@ -413,7 +413,7 @@ MAJOR   := $(firstword $(subst ., ,$(VERSION)))
 LIB     := $(BUILD)/library
 SHARED  := $(LIB)/libsinkproof.so.$(VERSION)
 STATIC  := $(LIB)/libsinkproof.a
-LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(wildcard $(patsubst %,%/*.c,proofs/bounds audit/trace audit/judge audit/diagnose audit/engine audit/face)))
+LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(wildcard $(patsubst %,%/*.c,proofs/bounds audit/trace audit/judge audit/designs audit/diagnose audit/engine audit/face)))
 PRIVATE := $(OPENMP) -lopenblas -ljansson -lm
 
 library: $(SHARED) $(STATIC)

@@ -403,6 +403,27 @@ bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_fin
 bool sinkproof_ruling_named(const sinkproof_ruling *ruling, const char *name,
                             sinkproof_finding *finding);
 
+// ---- any design of attention -----------------------------------------------------------------
+
+// What an engine of any design of attention computed, as a safetensors file "sinkproof-design-1"
+// (chapter 24 of the book), judged step by step. True whatever the verdict: false is an error (the
+// file, the policy, memory). policy NULL: what the file says, or the generic one of its format.
+typedef struct sinkproof_design_ruling sinkproof_design_ruling;
+bool sinkproof_judge_design(const char *path, const char *policy, sinkproof_design_ruling **ruling,
+                            sinkproof_error *error);
+// The same of a file in memory; `name` for errors, or NULL.
+bool sinkproof_judge_design_bytes(const void *bytes, size_t length, const char *name,
+                                  const char *policy, sinkproof_design_ruling **ruling,
+                                  sinkproof_error *error);
+void sinkproof_design_ruling_free(sinkproof_design_ruling *ruling);
+
+// The exit code of `sinkproof sinks --judge`: 0 within, 1 a bug, 4 nothing was decided.
+int sinkproof_design_ruling_exit(const sinkproof_design_ruling *ruling);
+const char *sinkproof_design_ruling_policy(const sinkproof_design_ruling *ruling);
+// What it prints, and what its --json writes as "results", a JSON array.
+const char *sinkproof_design_ruling_text(const sinkproof_design_ruling *ruling);
+const char *sinkproof_design_ruling_json(const sinkproof_design_ruling *ruling);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,111 +3,21 @@
 #include "audit/command/sinks_judge.h"
 
 #include "audit/command/command.h"
-#include "audit/designs/design_judge.h"
+#include "audit/face/designs.h"
 
-#include <math.h>
 #include <string.h>
-
-static const char *verdict_of(const sinkproof_design_verdict *v) {
-    if (v->outside > 0) return "bug";
-    if (v->elements == 0) return "undecided";
-    return v->worst == 0 ? "exact" : "within";
-}
-
-static json_t *number(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *first_json(const sinkproof_design_verdict *v) {
-    if (v->outside == 0) return json_null();
-    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "head", (json_int_t)v->head, "row",
-                     (json_int_t)v->row, "column", (json_int_t)v->column, "low", number(v->lo),
-                     "high", number(v->hi), "found", number(v->found));
-}
-
-static json_t *step_json(const sinkproof_design_verdict *v, const char *policy) {
-    char id[64];
-    snprintf(id, sizeof id, "%02zu.%s", v->layer->layer, sinkproof_design_tensor_name(v->tensor));
-    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:s}", "id", id, "ok",
-                     v->outside == 0, "design", v->layer->design, "policy", policy, "verdict",
-                     verdict_of(v), "bridged", v->bridged, "elements", (json_int_t)v->elements,
-                     "outside", (json_int_t)v->outside, "unbounded", (json_int_t)v->unbounded,
-                     "worst", number(v->worst), "first", first_json(v), "missing", v->missing);
-}
-
-static void print_step(const sinkproof_design_verdict *v) {
-    char id[64], share[32] = "-";
-    snprintf(id, sizeof id, "%02zu.%s%s", v->layer->layer, sinkproof_design_tensor_name(v->tensor),
-             v->bridged ? "~" : "");
-    if (v->elements > 0 && v->worst <= 1) snprintf(share, sizeof share, "%.2g", v->worst);
-    printf("%-10s %-22.60s %9zu %8zu %8s  %s", id, v->layer->design, v->elements, v->outside, share,
-           verdict_of(v));
-    if (v->missing[0] != '\0') printf(": the file lacks %s", v->missing);
-    if (v->unbounded > 0) printf(", %zu without bounds", v->unbounded);
-    printf("\n");
-}
-
-static void print_first(const sinkproof_design_verdict *v) {
-    bool keyed = v->tensor == SINKPROOF_DESIGN_BIAS || v->tensor == SINKPROOF_DESIGN_S ||
-                 v->tensor == SINKPROOF_DESIGN_ALPHA;
-    bool star = keyed && v->column == v->layer->rows;
-    char column[40];
-    snprintf(column, sizeof column, "%s %zu", keyed ? "key" : "coordinate", v->column);
-    printf("\nFirst outside: %02zu.%s, head %zu, row %zu, %s: expected %.9g to %.9g, found %.9g\n",
-           v->layer->layer, sinkproof_design_tensor_name(v->tensor), v->head, v->row,
-           star ? "the star" : column, v->lo, v->hi, v->found);
-}
-
-static void print_verdicts(const sinkproof_design_judgement *j, const char *policy) {
-    const sinkproof_design_verdict *first = NULL;
-    bool bridged = false;
-    printf("Each step from the engine's own inputs, policy %s\n\n", policy);
-    printf("%-10s %-22s %9s %8s %8s  %s\n", "tensor", "design", "elements", "outside", "share",
-           "verdict");
-    for (size_t k = 0; k < j->count; k++) {
-        print_step(&j->verdicts[k]);
-        if (first == NULL && j->verdicts[k].outside > 0) first = &j->verdicts[k];
-        bridged = bridged || j->verdicts[k].bridged;
-    }
-    if (bridged) printf("~ bridged: from more than one step, its set is wider\n");
-    if (first != NULL) print_first(first);
-}
-
-static int exit_of(const sinkproof_design_judgement *j) {
-    size_t decided = 0;
-    for (size_t k = 0; k < j->count; k++) {
-        if (j->verdicts[k].outside > 0) return SINKPROOF_BUG;
-        decided += sinkproof_design_decided(&j->verdicts[k]);
-    }
-    return decided > 0 ? SINKPROOF_HOLDS : SINKPROOF_INCONCLUSIVE;
-}
-
-static int say(const sinkproof_design_judgement *j, const char *policy, const char *json) {
-    sinkproof_error error = {{0}};
-    int exit_code = exit_of(j);
-    if (json == NULL || strcmp(json, "-") != 0) print_verdicts(j, policy);
-    if (json == NULL) return exit_code;
-    json_t *results = json_array();
-    for (size_t k = 0; k < j->count; k++)
-        json_array_append_new(results, step_json(&j->verdicts[k], policy));
-    if (sinkproof_write_json(json, "sinks", exit_code, results, &error)) return exit_code;
-    return sinkproof_bad_input("sinks", &error);
-}
 
 int sinkproof_sinks_judge(const char *path, const char *policy, const char *json) {
     sinkproof_error error = {{0}};
-    sinkproof_design_trace trace;
-    sinkproof_design_judgement judgement;
-    sinkproof_policy parsed;
-    if (!sinkproof_design_trace_open(path, &trace, &error))
+    sinkproof_design_ruling *ruling;
+    if (!sinkproof_judge_design(path, policy, &ruling, &error))
         return sinkproof_bad_input("sinks", &error);
-    if (policy == NULL) policy = trace.policy;
-    if (policy == NULL) policy = sinkproof_design_policy(&trace);
-    bool fine = sinkproof_policy_parse(policy, &parsed, &error) &&
-                sinkproof_design_judge(&trace, &parsed, &judgement, &error);
-    int exit_code =
-        fine ? say(&judgement, parsed.name, json) : sinkproof_bad_input("sinks", &error);
-    if (fine) sinkproof_design_judgement_free(&judgement);
-    sinkproof_design_trace_close(&trace);
-    return exit_code;
+    int exit_code = sinkproof_design_ruling_exit(ruling);
+    if (json == NULL || strcmp(json, "-") != 0) fputs(sinkproof_design_ruling_text(ruling), stdout);
+    bool written =
+        json == NULL ||
+        sinkproof_write_json(json, "sinks", exit_code,
+                             json_incref(sinkproof_design_ruling_results(ruling)), &error);
+    sinkproof_design_ruling_free(ruling);
+    return written ? exit_code : sinkproof_bad_input("sinks", &error);
 }

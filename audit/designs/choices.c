@@ -64,7 +64,7 @@ static void set_named(sinkproof_variant *v, sinkproof_choice key, int value) {
         v->places = (sinkproof_places)value;
         break;
     case SINKPROOF_CHOICE_SEEN:
-        v->seen = (sinkproof_seen)value;
+        v->seen = (sinkproof_keys_seen)value;
         break;
     case SINKPROOF_CHOICE_GATE:
         v->gate = (sinkproof_gate)value;

@@ -7,15 +7,12 @@
 //   o          from alpha and v            gate    from g        gated   from o and gate
 #include "audit/designs/design_judge.h"
 
+#include "audit/designs/design_needs.h"
 #include "proofs/bounds/variants.h"
-#include "proofs/truth/variants.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define AT(name) SINKPROOF_DESIGN_##name
 
 // One head of a layer: its numbers as binary64, NULL where the file has none.
 typedef struct court {
@@ -32,116 +29,6 @@ typedef struct court {
     sinkproof_design_verdict *verdicts; // [SINKPROOF_DESIGN_TENSORS]
 } court;
 
-// ---- what a step needs ---------------------------------------------------------------------
-
-static bool has(const sinkproof_design_layer *l, sinkproof_design_tensor t) {
-    return l->at[t] != NULL;
-}
-
-static bool has_star_column(const sinkproof_design_layer *l, sinkproof_design_tensor t) {
-    return has(l, t) && l->at[t]->shape[2] > l->rows;
-}
-
-static bool featured(const sinkproof_design_layer *l) {
-    return l->variant.feature != SINKPROOF_FEATURE_SELF;
-}
-
-// A bias of one row for all queries counts from the first key: slope j, where slope (j - i) is
-// another by a number of the row alone, which no softmax sees.
-static bool one_for_all_rows(const sinkproof_design_layer *l) {
-    return l->at[AT(BIAS)]->shape[1] == 1 && l->rows > 1;
-}
-
-typedef struct needs {
-    const sinkproof_design_layer *l;
-    char *text; // the names of what is missing
-    size_t size;
-} needs;
-
-static void say(needs *n, const char *what) {
-    size_t used = strlen(n->text);
-    snprintf(n->text + used, n->size - used, "%s%s", used > 0 ? ", " : "", what);
-}
-
-static void need(needs *n, sinkproof_design_tensor t) {
-    if (!has(n->l, t)) say(n, sinkproof_design_tensor_name(t));
-}
-
-static void need_places(needs *n) {
-    if (n->l->variant.places == SINKPROOF_PLACES_ALIBI) need(n, AT(SLOPE));
-    if (n->l->variant.places == SINKPROOF_PLACES_RELATIVE) need(n, AT(BUCKETS));
-}
-
-static void need_scores(needs *n) {
-    need(n, featured(n->l) ? AT(FQ) : AT(Q));
-    need(n, featured(n->l) ? AT(FK) : AT(K));
-    if (!has(n->l, AT(BIAS))) need_places(n);
-    if (n->l->variant.seen == SINKPROOF_SEEN_PACKED) need(n, AT(DOCUMENTS));
-}
-
-static void need_star(needs *n) {
-    if (n->l->variant.star == SINKPROOF_STAR_SCORE) need(n, AT(STAR_LOGIT));
-    if (n->l->variant.star != SINKPROOF_STAR_KEY) return;
-    need(n, AT(STAR_KEY));
-    need(n, featured(n->l) ? AT(FQ) : AT(Q));
-    if (n->l->variant.feature == SINKPROOF_FEATURE_MLP) {
-        need(n, AT(MLP_1));
-        need(n, AT(MLP_2));
-    }
-}
-
-static void need_values(needs *n) {
-    const sinkproof_variant *v = &n->l->variant;
-    bool learned = v->star_value == SINKPROOF_STAR_VALUE_LEARNED;
-    need(n, AT(ALPHA));
-    need(n, AT(V));
-    if (learned || v->value_bias) need(n, AT(STAR_VALUE));
-    if (v->star_value != SINKPROOF_STAR_VALUE_NONE && has(n->l, AT(ALPHA)) &&
-        !has_star_column(n->l, AT(ALPHA)))
-        say(n, "the star's column of alpha");
-}
-
-// What the step that leaves `t` behind lacks.
-static void need_of_step(needs *n, sinkproof_design_tensor t) {
-    const sinkproof_variant *v = &n->l->variant;
-    switch (t) {
-    case AT(FQ):
-    case AT(FK):
-        need(n, t == AT(FQ) ? AT(Q) : AT(K));
-        if (v->feature == SINKPROOF_FEATURE_MLP) need(n, AT(MLP_1));
-        if (v->feature == SINKPROOF_FEATURE_MLP) need(n, AT(MLP_2));
-        break;
-    case AT(BIAS):
-        need_places(n);
-        if (has(n->l, t) && one_for_all_rows(n->l) && v->places != SINKPROOF_PLACES_ALIBI)
-            say(n, "a bias of each row");
-        break;
-    case AT(S):
-        need_scores(n);
-        if (has_star_column(n->l, AT(S))) need_star(n);
-        break;
-    case AT(ALPHA):
-        if (!has(n->l, AT(S))) need_scores(n);
-        if (v->seen == SINKPROOF_SEEN_PACKED) need(n, AT(DOCUMENTS));
-        if (!has_star_column(n->l, AT(S))) need_star(n);
-        break;
-    case AT(O):
-        need_values(n);
-        break;
-    case AT(GATE):
-        need(n, AT(G));
-        if (has(n->l, t) && has(n->l, AT(G)) && n->l->at[t]->shape[2] < n->l->at[AT(G)]->shape[2])
-            say(n, "a gate for each number of g");
-        break;
-    case AT(GATED):
-        need(n, AT(O));
-        if (!has(n->l, AT(GATE))) need(n, AT(G));
-        break;
-    default:
-        break;
-    }
-}
-
 static const sinkproof_design_tensor steps[] = {AT(FQ),    AT(FK), AT(BIAS), AT(S),
                                                 AT(ALPHA), AT(O),  AT(GATE), AT(GATED)};
 enum { STEPS = sizeof steps / sizeof steps[0] };
@@ -149,8 +36,8 @@ enum { STEPS = sizeof steps / sizeof steps[0] };
 static void open_verdicts(const sinkproof_design_layer *l, sinkproof_design_verdict *verdicts) {
     for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++) {
         verdicts[t] = (sinkproof_design_verdict){.layer = l, .tensor = (sinkproof_design_tensor)t};
-        needs n = {l, verdicts[t].missing, sizeof verdicts[t].missing};
-        need_of_step(&n, (sinkproof_design_tensor)t);
+        sinkproof_design_missing(l, (sinkproof_design_tensor)t, verdicts[t].missing,
+                                 sizeof verdicts[t].missing);
     }
     verdicts[AT(ALPHA)].bridged = !has(l, AT(S));
     verdicts[AT(GATED)].bridged = !has(l, AT(GATE));
@@ -342,6 +229,18 @@ static void gate(court *c, size_t i) {
     }
 }
 
+// What row i sees, the star's column last. A star that is a token sees itself alone, and all see
+// it.
+static void see(court *c, size_t i) {
+    const sinkproof_variant *v = &c->l->variant;
+    size_t token = v->star == SINKPROOF_STAR_TOKEN;
+    for (size_t j = 0; j < c->l->rows; j++)
+        c->seen_j[j] = i < token || j < token
+                           ? j < token
+                           : sinkproof_variant_sees(v, c->head.document_n, i - token, j - token);
+    c->seen_j[c->l->rows] = sinkproof_variant_has_column(v);
+}
+
 static bool row(court *c, size_t i) {
     bool good;
     gate(c, i);
@@ -349,7 +248,7 @@ static bool row(court *c, size_t i) {
     if (!asked(c, AT(BIAS)) && !asked(c, AT(S)) && !asked(c, AT(ALPHA))) return true;
     memset(c->seen_j, 0, c->columns * sizeof *c->seen_j);
     if (c->l->variant.seen == SINKPROOF_SEEN_PACKED && c->head.document_n == NULL) return true;
-    sinkproof_truth_variant_seen(&c->l->variant, &c->head, i, c->l->rows, c->seen_j);
+    see(c, i);
     bias(c, i);
     return scores(c, i, &good) && weights(c, i, good);
 }
@@ -417,9 +316,8 @@ static void release(court *c) {
 
 static bool judge_head(const sinkproof_policy *policy, const sinkproof_design_layer *l, size_t h,
                        sinkproof_design_verdict *verdicts) {
-    char star[160] = "";
-    needs n = {l, star, sizeof star};
-    need_star(&n);
+    char star[160];
+    sinkproof_design_missing_star(l, star, sizeof star);
     court c = {.l = l, .h = h, .columns = l->rows + 1, .verdicts = verdicts};
     c.s = sinkproof_setting_for(policy, l->rows * c.columns * l->heads, 1e-9);
     c.star_known = star[0] == '\0';

@@ -80,13 +80,13 @@ typedef enum sinkproof_places {
     SINKPROOF_PLACES_ROTARY,   // queries and keys turned
 } sinkproof_places;
 
-typedef enum sinkproof_seen {
+typedef enum sinkproof_keys_seen {
     SINKPROOF_SEEN_CAUSAL,       // j <= i
     SINKPROOF_SEEN_WINDOW,       // i - window < j <= i
     SINKPROOF_SEEN_PREFIX,       // j <= i or j < prefix
     SINKPROOF_SEEN_PACKED,       // j <= i of the same document
     SINKPROOF_SEEN_FIRST_RECENT, // j < prefix, or i - window < j <= i
-} sinkproof_seen;
+} sinkproof_keys_seen;
 
 typedef enum sinkproof_gate {
     SINKPROOF_GATE_NONE,
@@ -111,7 +111,7 @@ typedef struct sinkproof_variant {
     bool shared_star;  // one star for all heads of a layer
     bool value_bias;   // v* is added to every row's result, whatever its weights
     sinkproof_places places;
-    sinkproof_seen seen;
+    sinkproof_keys_seen seen;
     size_t window, prefix; // of WINDOW, PREFIX and FIRST_RECENT
     sinkproof_gate gate;
 } sinkproof_variant;

@@ -4,6 +4,7 @@
 // Mistakes planted into the engine of a design, at which step each is convicted; what a file
 // without some tensor leaves undecided; and files that are refused.
 #include "audit/designs/choices.h"
+#include "audit/sinkproof.h"
 #include "tests/shared/design_sheet.h"
 
 // One layer with a change, at which step it is convicted.
@@ -340,7 +341,44 @@ static void policy_refused(void) {
     drop(&one);
 }
 
+// The same from a program of one's own (audit/sinkproof.h).
+static void face(void) {
+    static sinkproof_drawn_head drawn[HEADS];
+    static sheet one;
+    sinkproof_policy policy;
+    sinkproof_error error = {{0}};
+    sinkproof_design_ruling *ruling;
+    char *bytes;
+    size_t length;
+    must(sinkproof_policy_known("f32", &policy));
+    draw(drawn);
+    one.format = SINKPROOF_DESIGN_FORMAT;
+    write_layer(&one, 0, "score-bias", &policy, drawn);
+    write_file(&one, 0, 0, &bytes, &length);
+    bool judged = sinkproof_judge_design_bytes(bytes, length, NULL, "f32", &ruling, &error);
+    ok(judged && sinkproof_design_ruling_exit(ruling) == 0 &&
+           strcmp(sinkproof_design_ruling_policy(ruling), "f32") == 0 &&
+           strstr(sinkproof_design_ruling_text(ruling), "\n00.alpha ") != NULL &&
+           strncmp(sinkproof_design_ruling_json(ruling), "[\n {\n  \"id\": \"00.s\"", 19) == 0,
+       "a file in memory is judged by a program of one's own");
+    if (judged) sinkproof_design_ruling_free(ruling);
+    judged = sinkproof_judge_design_bytes(bytes, length / 2, NULL, "f32", &ruling, &error);
+    ok(!judged && ruling == NULL && strncmp(error.text, "(memory): ", 10) == 0,
+       "half of it is an error that says so");
+    judged = sinkproof_judge_design_bytes(bytes, length, "mine", "f33", &ruling, &error);
+    ok(!judged && ruling == NULL && strstr(error.text, "f33") != NULL, "a policy of no name too");
+    ok(!sinkproof_judge_design(NULL, NULL, &ruling, &error) &&
+           !sinkproof_judge_design("/nowhere", NULL, &ruling, &error) && ruling == NULL &&
+           strstr(error.text, "/nowhere") != NULL &&
+           !sinkproof_judge_design_bytes(bytes, length, NULL, NULL, NULL, &error),
+       "and nothing to judge, or nowhere to put the ruling");
+    sinkproof_design_ruling_free(NULL);
+    free(bytes);
+    drop(&one);
+}
+
 int main(void) {
+    face();
     mistakes();
     omissions();
     refusals();

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The verdicts on an engine of a design, as text and as JSON.
+#include "audit/designs/design_report.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *verdict_of(const sinkproof_design_verdict *v) {
+    if (v->outside > 0) return "bug";
+    if (v->elements == 0) return "undecided";
+    return v->worst == 0 ? "exact" : "within";
+}
+
+static json_t *number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *first_json(const sinkproof_design_verdict *v) {
+    if (v->outside == 0) return json_null();
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "head", (json_int_t)v->head, "row",
+                     (json_int_t)v->row, "column", (json_int_t)v->column, "low", number(v->lo),
+                     "high", number(v->hi), "found", number(v->found));
+}
+
+static json_t *step_json(const sinkproof_design_verdict *v, const char *policy) {
+    char id[64];
+    snprintf(id, sizeof id, "%02zu.%s", v->layer->layer, sinkproof_design_tensor_name(v->tensor));
+    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:s}", "id", id, "ok",
+                     v->outside == 0, "design", v->layer->design, "policy", policy, "verdict",
+                     verdict_of(v), "bridged", v->bridged, "elements", (json_int_t)v->elements,
+                     "outside", (json_int_t)v->outside, "unbounded", (json_int_t)v->unbounded,
+                     "worst", number(v->worst), "first", first_json(v), "missing", v->missing);
+}
+
+static void print_step(FILE *out, const sinkproof_design_verdict *v) {
+    char id[64], share[32] = "-";
+    snprintf(id, sizeof id, "%02zu.%s%s", v->layer->layer, sinkproof_design_tensor_name(v->tensor),
+             v->bridged ? "~" : "");
+    if (v->elements > 0 && v->worst <= 1) snprintf(share, sizeof share, "%.2g", v->worst);
+    fprintf(out, "%-10s %-22.60s %9zu %8zu %8s  %s", id, v->layer->design, v->elements, v->outside,
+            share, verdict_of(v));
+    if (v->missing[0] != '\0') fprintf(out, ": the file lacks %s", v->missing);
+    if (v->unbounded > 0) fprintf(out, ", %zu without bounds", v->unbounded);
+    fprintf(out, "\n");
+}
+
+static void print_first(FILE *out, const sinkproof_design_verdict *v) {
+    bool keyed = v->tensor == SINKPROOF_DESIGN_BIAS || v->tensor == SINKPROOF_DESIGN_S ||
+                 v->tensor == SINKPROOF_DESIGN_ALPHA;
+    bool star = keyed && v->column == v->layer->rows;
+    char column[40];
+    snprintf(column, sizeof column, "%s %zu", keyed ? "key" : "coordinate", v->column);
+    fprintf(out,
+            "\nFirst outside: %02zu.%s, head %zu, row %zu, %s: expected %.9g to %.9g, found %.9g\n",
+            v->layer->layer, sinkproof_design_tensor_name(v->tensor), v->head, v->row,
+            star ? "the star" : column, v->lo, v->hi, v->found);
+}
+
+void sinkproof_design_print(FILE *out, const sinkproof_design_judgement *j, const char *policy) {
+    const sinkproof_design_verdict *first = NULL;
+    bool bridged = false;
+    fprintf(out, "Each step from the engine's own inputs, policy %s\n\n", policy);
+    fprintf(out, "%-10s %-22s %9s %8s %8s  %s\n", "tensor", "design", "elements", "outside",
+            "share", "verdict");
+    for (size_t k = 0; k < j->count; k++) {
+        print_step(out, &j->verdicts[k]);
+        if (first == NULL && j->verdicts[k].outside > 0) first = &j->verdicts[k];
+        bridged = bridged || j->verdicts[k].bridged;
+    }
+    if (bridged) fprintf(out, "~ bridged: from more than one step, its set is wider\n");
+    if (first != NULL) print_first(out, first);
+}
+
+json_t *sinkproof_design_json(const sinkproof_design_judgement *j, const char *policy) {
+    json_t *results = json_array();
+    for (size_t k = 0; k < j->count; k++)
+        json_array_append_new(results, step_json(&j->verdicts[k], policy));
+    return results;
+}
