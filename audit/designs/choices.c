@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum number { BY = SINKPROOF_CHOICES, TIMES, DIMS, WINDOW, PREFIX, VALUE_BIAS, KEYS };
+enum number { BY = SINKPROOF_CHOICES, TIMES, DIMS, WINDOW, PREFIX, VALUE_BIAS, UNSCALED, KEYS };
 
 // Of a choice its kinds, in the words of the table (ref/variants/designs.c); of a number what it
 // is.
@@ -30,6 +30,7 @@ static const struct {
     [WINDOW] = {"window", "a whole number, 1 or more"},
     [PREFIX] = {"prefix", "a whole number"},
     [VALUE_BIAS] = {"value-bias", "0 or 1"},
+    [UNSCALED] = {"unscaled", "0 or 1"},
 };
 
 // The place of a word in a list of words; -1: it is none of them.
@@ -94,7 +95,7 @@ static bool set_number(sinkproof_variant *v, int key, double x) {
         v->prefix = whole ? (size_t)x : 0;
         return whole;
     default:
-        v->value_bias = x == 1;
+        *(key == UNSCALED ? &v->unscaled : &v->value_bias) = x == 1;
         return x == 0 || x == 1;
     }
 }

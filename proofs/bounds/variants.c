@@ -178,6 +178,11 @@ static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, cons
     return fine;
 }
 
+// Scores are products over the root of this.
+static size_t scaled_by(const sinkproof_variant *variant, const sinkproof_variant_head *head) {
+    return variant->unscaled ? 1 : head->dim;
+}
+
 bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_variant *variant,
                                    const sinkproof_variant_head *head, const double *q_d,
                                    sinkproof_honest *out) {
@@ -192,7 +197,8 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
     sinkproof_variant_feature(s->policy, variant, head, k_d, k_d + head->dim);
     bool fine = row_times(s, 1, head->dim, q_d, k_d, out);
     if (fine)
-        *out = sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_honest_score(s, head->dim, *out));
+        *out = sinkproof_honest_at(s, SINKPROOF_AT_A8,
+                                   sinkproof_honest_score(s, scaled_by(variant, head), *out));
     free(k_d);
     return fine;
 }
@@ -214,7 +220,7 @@ bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof
                   variant->places == SINKPROOF_PLACES_ALIBI;
     if (!row_times(s, keys, head->dim, q_d, k_jd, s_j)) return false;
     for (size_t j = 0; j < keys; j++) {
-        s_j[j] = sinkproof_honest_score(s, head->dim, s_j[j]);
+        s_j[j] = sinkproof_honest_score(s, scaled_by(variant, head), s_j[j]);
         if (biased) { // the bias, its rounding, and the sum's
             double bias = sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
             s_j[j] = sinkproof_honest_add(s_j[j], sinkproof_known(bias));

@@ -103,6 +103,15 @@ static void place_bias(arb_t out, const sinkproof_variant *variant,
         arb_set_d(out, head->bucket_b[bucket]);
 }
 
+// Products of q with rows of keys, over sqrt(d) or as they stand.
+static void products(arb_ptr s_j, const sinkproof_variant *variant, arb_srcptr q_d, arb_srcptr k_jd,
+                     size_t keys, size_t dim, slong bits) {
+    sinkproof_truth_scores(s_j, q_d, k_jd, keys, dim, dim, bits);
+    if (!variant->unscaled) return;
+    for (size_t j = 0; j < keys; j++)
+        arb_dot(s_j + j, NULL, 0, q_d, 1, k_jd + j * dim, 1, (slong)dim, bits);
+}
+
 // The star's score with q: its key's, b, or 0.
 static void star_score(arb_t out, const sinkproof_variant *variant,
                        const sinkproof_variant_head *head, arb_srcptr q_d, slong bits) {
@@ -114,7 +123,7 @@ static void star_score(arb_t out, const sinkproof_variant *variant,
     for (size_t d = 0; d < dim; d++)
         if (variant->star_dims == 0 || d < variant->star_dims) arb_set_d(k_d + d, head->key_d[d]);
     sinkproof_truth_variant_feature(f_d, variant, head, k_d, bits);
-    sinkproof_truth_scores(out, q_d, f_d, 1, dim, dim, bits);
+    products(out, variant, q_d, f_d, 1, dim, bits);
     _arb_vec_clear(k_d, (slong)dim);
     _arb_vec_clear(f_d, (slong)dim);
 }
@@ -125,7 +134,7 @@ void sinkproof_truth_variant_scores(arb_ptr s_j, const sinkproof_variant *varian
                                     slong bits) {
     arb_t bias;
     arb_init(bias);
-    sinkproof_truth_scores(s_j, q_d, k_jd, keys, head->dim, head->dim, bits);
+    products(s_j, variant, q_d, k_jd, keys, head->dim, bits);
     for (size_t j = 0; j < keys; j++) {
         place_bias(bias, variant, head, i > j ? i - j : 0, bits);
         arb_add(s_j + j, s_j + j, bias, bits);

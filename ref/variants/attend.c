@@ -66,7 +66,7 @@ static void scores(const sinkproof_policy *policy, const sinkproof_variant *vari
                    const sinkproof_variant_head *head, const sinkproof_variant_result *out,
                    size_t i, const bool *seen_j, double *s_j, double *work) {
     size_t dim = head->dim;
-    const double *q_d = out->q_id + i * dim, scale = 1 / sqrt((double)dim);
+    const double *q_d = out->q_id + i * dim, scale = variant->unscaled ? 1 : 1 / sqrt((double)dim);
     for (size_t j = 0; j < out->keys; j++) {
         double dot = 0;
         s_j[j] = 0;

@@ -34,7 +34,8 @@ double sinkproof_variant_star_score(const sinkproof_policy *policy,
     sinkproof_variant_feature(policy, variant, head, k_d, work + dim);
     for (size_t d = 0; d < dim; d++) dot += q_d[d] * k_d[d];
     dot = sinkproof_round_at(policy, SINKPROOF_AT_A5, dot);
-    return sinkproof_round_at(policy, SINKPROOF_AT_A8, dot / sqrt((double)dim));
+    if (!variant->unscaled) dot /= sqrt((double)dim);
+    return sinkproof_round_at(policy, SINKPROOF_AT_A8, dot);
 }
 
 void sinkproof_variant_star_value(const sinkproof_variant *variant,

@@ -110,6 +110,7 @@ typedef struct sinkproof_variant {
     size_t star_dims;  // learned coordinates of k*, the others are 0; 0: all are learned
     bool shared_star;  // one star for all heads of a layer
     bool value_bias;   // v* is added to every row's result, whatever its weights
+    bool unscaled;     // scores are products as they stand, not over sqrt(d)
     sinkproof_places places;
     sinkproof_keys_seen seen;
     size_t window, prefix; // of WINDOW, PREFIX and FIRST_RECENT

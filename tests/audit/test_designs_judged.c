@@ -14,6 +14,16 @@ static void words_of(const sinkproof_variant *v, char words[64]) {
     if (v->seen == SINKPROOF_SEEN_FIRST_RECENT) strcat(words, ",prefix=2");
 }
 
+// No rows of the table, but other choices.
+static const char *const choices[] = {"softmax,unscaled=1",
+                                      "k-bias,unscaled=1",
+                                      "alibi,star=score",
+                                      "sigmoid,gate=head",
+                                      "gpt-oss-window,window=3,gate=element",
+                                      "packed,star=zero",
+                                      "elu-linear,star=key,dims=3",
+                                      "relative,seen=first-recent,window=4,prefix=1"};
+
 static void write_all(const char *name) {
     static sinkproof_drawn_head drawn[HEADS];
     sinkproof_policy policy;
@@ -26,6 +36,8 @@ static void write_all(const char *name) {
         words_of(sinkproof_variant_at(l), words);
         write_layer(&made, l, words, &policy, drawn);
     }
+    for (size_t k = 0; k < sizeof choices / sizeof choices[0]; k++)
+        write_layer(&made, made.designs, choices[k], &policy, drawn);
 }
 
 // ---- tests
@@ -117,7 +129,42 @@ static void subsets(const char *policy) {
        open, bugs);
 }
 
+// Over the reals, and in binary64 to the last bit, what is not scaled by 1/4 is what is, of queries
+// times 4.
+static void unscaled(void) {
+    enum { ROWS = N * (N + 1), OUT = N * DIM, BITS = 128 };
+    static sinkproof_drawn_head drawn[HEADS];
+    sinkproof_policy policy;
+    sinkproof_error error = {{0}};
+    sinkproof_variant plain, scaled;
+    sinkproof_variant_result a, b;
+    draw(drawn);
+    drawn[1] = drawn[0];
+    for (size_t w = 0; w < HIDDEN * DIM; w++) drawn[1].wq_cd[w] *= 4;
+    must(sinkproof_policy_known("real-f64", &policy));
+    must(sinkproof_design_parse("k-bias,unscaled=1", &plain, &error));
+    must(sinkproof_design_parse("k-bias", &scaled, &error));
+    sinkproof_variant_head one = sinkproof_head_of(&drawn[0]), four = sinkproof_head_of(&drawn[1]);
+    must(sinkproof_variant_attend(&policy, &plain, &one, &a, &error));
+    must(sinkproof_variant_attend(&policy, &scaled, &four, &b, &error));
+    arb_ptr x = _arb_vec_init(ROWS), y = _arb_vec_init(ROWS), out = _arb_vec_init(OUT);
+    sinkproof_truth_variant_head(x, out, &plain, &one, BITS);
+    sinkproof_truth_variant_head(y, out, &scaled, &four, BITS);
+    size_t apart = 0, other = 0;
+    for (size_t k = 0; k < ROWS; k++) {
+        apart += !arb_overlaps(x + k, y + k) || arb_rel_accuracy_bits(x + k) < BITS / 2;
+        other += a.alpha_ij[k] != b.alpha_ij[k] || !isfinite(a.alpha_ij[k]);
+    }
+    ok(apart == 0 && other == 0, "scores as they stand are scores over 4 of queries times 4");
+    _arb_vec_clear(x, ROWS);
+    _arb_vec_clear(y, ROWS);
+    _arb_vec_clear(out, OUT);
+    sinkproof_variant_result_free(&a);
+    sinkproof_variant_result_free(&b);
+}
+
 int main(void) {
+    unscaled();
     const char *policies[] = {"f32", "bf16"};
     for (int p = 0; p < 2; p++) {
         write_all(policies[p]);

@@ -232,7 +232,7 @@ static void sigmoids(void) {
     for (double x = -40; x <= 40; x += 0x1p-4) {
         sinkproof_honest set = sinkproof_honest_variant_gate(
             &(sinkproof_setting){.policy = &policy, .u = 0x1p-24, .odds = 60}, x);
-        float plain = 1 / (1 + expf((float)-x)), less = 1 - 1 / (1 + expf((float)x));
+        float plain = 1 / (1 + (float)exp(-x)), less = 1 - 1 / (1 + (float)exp(x));
         all++;
         outside += !(plain >= set.lo && plain <= set.hi);
         caught += !(less >= set.lo && less <= set.hi);
