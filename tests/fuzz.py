@@ -110,9 +110,11 @@ def design_seeds():
             "alibi": {"slope": ("F32", [h], 4), "bias": ("F32", [h, 1, n], 4)},
             "relative": {"buckets": ("F32", [1, 32], 4), "bias": ("F32", [h, n, n], 4)},
             "packed,star=zero": {"documents": ("I64", [n], 8)}, "power-2,star=key,dims=2": {"star.key": ("F32", [1, d], 4)},
+            "score-bias,star=none": {"unturned.q": ("F32", [n, h, d], 4), "unturned.k": ("F32", [n, 1, d], 4),
+                                     "cos": ("F32", [n, 2], 4), "sin": ("BF16", [n, 2], 2), "rotary.base": ("F32", [1], 4)},
             "gated": {"g": ("F32", [n, h, d], 4), "gate": ("F32", [n, h, d], 4), "gated": ("F32", [n, h, d], 4)}}
     for words, own in more.items():
-        yield "design-" + words.split(",")[0], safetensors({f"00.{name}": what for name, what in (common | own).items()},
+        yield "design-" + words.replace(",", "-"), safetensors({f"00.{name}": what for name, what in (common | own).items()},
                                                            {"format": "sinkproof-design-1", "design": words})
     yield "design-words", b"softmax,star=key,star-value=even,times=-3,dims=4,places=alibi,by=2.5,seen=window,window=9"
 

@@ -29,8 +29,9 @@ typedef struct court {
     sinkproof_design_verdict *verdicts; // [SINKPROOF_DESIGN_TENSORS]
 } court;
 
-static const sinkproof_design_tensor steps[] = {AT(FQ),    AT(FK), AT(BIAS), AT(S),
-                                                AT(ALPHA), AT(O),  AT(GATE), AT(GATED)};
+static const sinkproof_design_tensor steps[] = {AT(COS),   AT(SIN), AT(Q),    AT(K),
+                                                AT(FQ),    AT(FK),  AT(BIAS), AT(S),
+                                                AT(ALPHA), AT(O),   AT(GATE), AT(GATED)};
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
 static void open_verdicts(const sinkproof_design_layer *l, sinkproof_design_verdict *verdicts) {
@@ -44,7 +45,7 @@ static void open_verdicts(const sinkproof_design_layer *l, sinkproof_design_verd
 }
 
 static bool asked(const court *c, sinkproof_design_tensor t) {
-    return has(c->l, t) && c->verdicts[t].missing[0] == '\0';
+    return is_step(c->l, t) && c->verdicts[t].missing[0] == '\0';
 }
 
 // ---- comparing -----------------------------------------------------------------------------
@@ -77,6 +78,57 @@ static void compare(court *c, sinkproof_design_tensor t, size_t row, size_t colu
 }
 
 // ---- the steps of one row --------------------------------------------------------------------
+
+// The tables of row i. They are those of all heads: the first head's turn is enough.
+static bool tables(court *c, size_t i) {
+    size_t pairs = c->l->pairs;
+    double base = has(c->l, AT(BASE)) ? *c->at[AT(BASE)] : 0;
+    if (c->h > 0 || !(asked(c, AT(COS)) || asked(c, AT(SIN)))) return true;
+    if (!(base > 1 && base < 0x1p40)) {
+        c->verdicts[AT(COS)].unbounded += pairs;
+        c->verdicts[AT(SIN)].unbounded += pairs;
+        return true;
+    }
+    // Without YaRN: its ramp begins where the pairs end.
+    const sinkproof_config plain = {.head_dim = 2 * pairs,
+                                    .rope_theta = base,
+                                    .yarn_factor = 1,
+                                    .yarn_beta_fast = 1,
+                                    .yarn_beta_slow = 1,
+                                    .yarn_original_context = (size_t)(base * 7)}; // above 2 pi base
+    sinkproof_honest *c_p = malloc(2 * pairs * sizeof *c_p), *s_p = c_p + pairs;
+    if (c_p == NULL) return false;
+    sinkproof_honest_rope_plain(&c->s, &plain, (double)i, c_p, s_p);
+    for (size_t p = 0; p < pairs; p++) {
+        if (asked(c, AT(COS))) compare(c, AT(COS), i, p, c->at[AT(COS)][i * pairs + p], &c_p[p]);
+        if (asked(c, AT(SIN))) compare(c, AT(SIN), i, p, c->at[AT(SIN)][i * pairs + p], &s_p[p]);
+    }
+    free(c_p);
+    return true;
+}
+
+// The first 2 pairs coordinates are turned, the others stay.
+static bool turns(court *c, size_t i) {
+    static const sinkproof_design_tensor of[2][2] = {{AT(UNTURNED_Q), AT(Q)},
+                                                     {AT(UNTURNED_K), AT(K)}};
+    size_t dim = c->l->dim, pairs = c->l->pairs;
+    sinkproof_honest *in = malloc((dim + 2 * pairs) * sizeof *in), *table = in + dim;
+    if (in == NULL) return false;
+    for (int a = 0; a < 2; a++) {
+        sinkproof_design_tensor t = of[a][1];
+        if (!asked(c, t)) continue;
+        for (size_t d = 0; d < dim; d++)
+            c->set[d] = in[d] = sinkproof_known(c->at[of[a][0]][i * dim + d]);
+        for (size_t p = 0; p < pairs; p++) {
+            table[p] = sinkproof_known(c->at[AT(COS)][i * pairs + p]);
+            table[pairs + p] = sinkproof_known(c->at[AT(SIN)][i * pairs + p]);
+        }
+        sinkproof_honest_rotate(&c->s, 2 * pairs, in, table, table + pairs, c->set);
+        for (size_t d = 0; d < dim; d++) compare(c, t, i, d, c->at[t][i * dim + d], &c->set[d]);
+    }
+    free(in);
+    return true;
+}
 
 static bool features(court *c, size_t i) {
     static const sinkproof_design_tensor of[2][2] = {{AT(Q), AT(FQ)}, {AT(K), AT(FK)}};
@@ -244,7 +296,7 @@ static void see(court *c, size_t i) {
 static bool row(court *c, size_t i) {
     bool good;
     gate(c, i);
-    if (!features(c, i) || !values(c, i)) return false;
+    if (!tables(c, i) || !turns(c, i) || !features(c, i) || !values(c, i)) return false;
     if (!asked(c, AT(BIAS)) && !asked(c, AT(S)) && !asked(c, AT(ALPHA))) return true;
     memset(c->seen_j, 0, c->columns * sizeof *c->seen_j);
     if (c->l->variant.seen == SINKPROOF_SEEN_PACKED && c->head.document_n == NULL) return true;
@@ -267,14 +319,24 @@ static double *of_head(const sinkproof_tensor *tensor, bool rows_first, size_t h
     return x;
 }
 
+static double *of_all(const sinkproof_tensor *tensor) {
+    size_t all = sinkproof_tensor_elements(tensor);
+    double *x = malloc(all * sizeof *x);
+    for (size_t e = 0; x != NULL && e < all; e++) x[e] = sinkproof_tensor_value(tensor, e);
+    return x;
+}
+
 static bool load(court *c) {
     const sinkproof_design_layer *l = c->l;
     size_t groups = l->kv_heads > 0 ? l->heads / l->kv_heads : 1;
     for (int t = 0; t < SINKPROOF_DESIGN_DOCUMENTS; t++) {
-        bool keys = t == AT(K) || t == AT(V) || t == AT(FK);
+        bool keys = t == AT(K) || t == AT(V) || t == AT(FK) || t == AT(UNTURNED_K);
+        bool common = t == AT(COS) || t == AT(SIN) || t == AT(BASE);
         if (l->at[t] == NULL) continue;
-        c->at[t] = of_head(l->at[t], sinkproof_design_rows_first((sinkproof_design_tensor)t),
-                           keys ? c->h / groups : c->h);
+        c->at[t] = common
+                       ? of_all(l->at[t])
+                       : of_head(l->at[t], sinkproof_design_rows_first((sinkproof_design_tensor)t),
+                                 keys ? c->h / groups : c->h);
         if (c->at[t] == NULL) return false;
     }
     bool token = l->variant.star == SINKPROOF_STAR_TOKEN;
@@ -367,7 +429,7 @@ bool sinkproof_design_judge(const sinkproof_design_trace *trace, const sinkproof
                 return sinkproof_fail(error, "no memory to judge layer %zu", l->layer);
             }
         for (int t = 0; t < STEPS; t++)
-            if (has(l, steps[t])) out->verdicts[out->count++] = verdicts[steps[t]];
+            if (is_step(l, steps[t])) out->verdicts[out->count++] = verdicts[steps[t]];
     }
     return true;
 }

@@ -58,6 +58,12 @@ static void need_values(needs *n) {
 static void need_of_step(needs *n, sinkproof_design_tensor t) {
     const sinkproof_variant *v = &n->l->variant;
     switch (t) {
+    case AT(Q):
+    case AT(K):
+        need(n, t == AT(Q) ? AT(UNTURNED_Q) : AT(UNTURNED_K));
+        need(n, AT(COS));
+        need(n, AT(SIN));
+        break;
     case AT(FQ):
     case AT(FK):
         need(n, t == AT(FQ) ? AT(Q) : AT(K));

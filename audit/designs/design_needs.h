@@ -27,6 +27,15 @@ static inline bool one_for_all_rows(const sinkproof_design_layer *l) {
     return l->at[AT(BIAS)]->shape[1] == 1 && l->rows > 1;
 }
 
+// Whether a step of the file left `t` behind. A query of which the file does not say what it was
+// before its rotation is only what the next step reads.
+static inline bool is_step(const sinkproof_design_layer *l, sinkproof_design_tensor t) {
+    if (t == AT(Q)) return has(l, t) && has(l, AT(UNTURNED_Q));
+    if (t == AT(K)) return has(l, t) && has(l, AT(UNTURNED_K));
+    if (t == AT(COS) || t == AT(SIN)) return has(l, t) && has(l, AT(BASE));
+    return has(l, t);
+}
+
 // Writes "q, star.key": without which nothing is known of `t`, or of the star's score; or "".
 void sinkproof_design_missing(const sinkproof_design_layer *l, sinkproof_design_tensor t,
                               char *text, size_t size);

@@ -12,15 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// n h v d e: sizes. H: 1 or h. b: 1 or n. c: n, or n + 1 with a star. g: 1 or e. B: 32.
+// n h v d e p: sizes. H: 1 or h. b: 1 or n. c: n, or n + 1 with a star. g: 1 or e. B: 32.
 static const struct {
     const char *name, *shape;
 } tensors[SINKPROOF_DESIGN_TENSORS] = {
-    {"q", "nhd"},       {"k", "nvd"},         {"v", "nve"},        {"f.q", "nhd"},
-    {"f.k", "nvd"},     {"bias", "hbn"},      {"s", "hnc"},        {"alpha", "hnc"},
-    {"o", "nhe"},       {"g", "nhg"},         {"gate", "nhg"},     {"gated", "nhe"},
-    {"star.key", "Hd"}, {"star.value", "He"}, {"star.logit", "H"}, {"slope", "H"},
-    {"buckets", "HB"},  {"mlp.1", "Hdd"},     {"mlp.2", "Hdd"},    {"documents", "n"},
+    {"q", "nhd"},          {"k", "nvd"},         {"v", "nve"},        {"f.q", "nhd"},
+    {"f.k", "nvd"},        {"bias", "hbn"},      {"s", "hnc"},        {"alpha", "hnc"},
+    {"o", "nhe"},          {"g", "nhg"},         {"gate", "nhg"},     {"gated", "nhe"},
+    {"star.key", "Hd"},    {"star.value", "He"}, {"star.logit", "H"}, {"slope", "H"},
+    {"buckets", "HB"},     {"mlp.1", "Hdd"},     {"mlp.2", "Hdd"},    {"unturned.q", "nhd"},
+    {"unturned.k", "nvd"}, {"cos", "np"},        {"sin", "np"},       {"rotary.base", "1"},
+    {"documents", "n"},
 };
 
 const char *sinkproof_design_tensor_name(sinkproof_design_tensor t) {
@@ -94,6 +96,8 @@ static size_t *size_of(sinkproof_design_layer *l, char letter) {
         return &l->dim;
     case 'e':
         return &l->value_dim;
+    case 'p':
+        return &l->pairs;
     default:
         return NULL;
     }
@@ -117,6 +121,8 @@ static size_t allowed(sinkproof_design_layer *l, char letter, size_t *one) {
         return l->rows + sinkproof_variant_has_column(&l->variant);
     case 'B':
         return SINKPROOF_BUCKETS;
+    case '1':
+        return 1;
     default:
         return *size_of(l, letter);
     }
@@ -212,6 +218,9 @@ static bool check_steps(const sinkproof_design_trace *trace, const sinkproof_des
              t == SINKPROOF_DESIGN_GATED) &&
             v->gate == SINKPROOF_GATE_NONE)
             lacks = "gate";
+        if (t >= SINKPROOF_DESIGN_UNTURNED_Q && t <= SINKPROOF_DESIGN_BASE &&
+            v->places != SINKPROOF_PLACES_ROTARY)
+            lacks = "rotation";
         if (t == SINKPROOF_DESIGN_BIAS && !biased) lacks = "bias of positions";
         if (lacks != NULL)
             return sinkproof_fail(error,
@@ -233,6 +242,10 @@ static bool check_layer(const sinkproof_design_trace *trace, sinkproof_design_la
                               "that of keys, found %zu and %zu",
                               trace->path, l->layer, l->heads, l->kv_heads);
     if (l->heads == 0) l->heads = l->kv_heads;
+    if (l->dim > 0 && l->pairs > l->dim / 2)
+        return sinkproof_fail(error,
+                              "%.300s: layer %zu: expected tables of %zu pairs or less, found %zu",
+                              trace->path, l->layer, l->dim / 2, l->pairs);
     return check_steps(trace, l, error) && take_documents(trace, l, error);
 }
 

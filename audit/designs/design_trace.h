@@ -18,6 +18,9 @@
 //   star.key, star.value  [1 or h, d or e]     star.logit, slope  [1 or h]
 //   buckets      [1 or h, 32]         mlp.1, mlp.2  [1 or h, d, d]
 //   documents    [n], whole numbers
+//   unturned.q, unturned.k               as q, k before their rotation
+//   cos, sin     [n, p]                  of the pairs (d, d + p) of the first 2 p coordinates
+//   rotary.base  [1]                     of which these are
 //
 // Metadata: format; design, or LL.design of one layer (audit/designs/choices.h); policy.
 #ifndef SINKPROOF_DESIGN_TRACE_H
@@ -48,6 +51,11 @@ typedef enum sinkproof_design_tensor {
     SINKPROOF_DESIGN_BUCKETS,
     SINKPROOF_DESIGN_MLP_1,
     SINKPROOF_DESIGN_MLP_2,
+    SINKPROOF_DESIGN_UNTURNED_Q,
+    SINKPROOF_DESIGN_UNTURNED_K,
+    SINKPROOF_DESIGN_COS,
+    SINKPROOF_DESIGN_SIN,
+    SINKPROOF_DESIGN_BASE,
     SINKPROOF_DESIGN_DOCUMENTS,
     SINKPROOF_DESIGN_TENSORS
 } sinkproof_design_tensor;
@@ -60,7 +68,7 @@ typedef struct sinkproof_design_layer {
     size_t layer;
     const char *design; // in words
     sinkproof_variant variant;
-    size_t rows, heads, kv_heads, dim, value_dim;         // 0: no tensor says
+    size_t rows, heads, kv_heads, dim, value_dim, pairs;  // 0: no tensor says
     const sinkproof_tensor *at[SINKPROOF_DESIGN_TENSORS]; // NULL where absent
     int *document_n;                                      // [rows], or NULL
 } sinkproof_design_layer;

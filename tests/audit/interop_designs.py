@@ -65,7 +65,8 @@ def qwen3_next():
 
 
 def mimo():
-    fields = {**SMALL, "num_key_value_heads": 1}  # twice as many where the window is
+    # Twice as many heads of keys where the window is; a third of a head's coordinates turn, 8 of 24.
+    fields = {**SMALL, "num_key_value_heads": 1, "head_dim": 24}
     config = transformers.MiMoV2FlashConfig(
         **fields, **EXPERTS, v_head_dim=8, n_routed_experts=4, moe_intermediate_size=32, sliding_window=WINDOW,
         layer_types=["full_attention", "sliding_attention"], attention_value_scale=0.707)
@@ -91,7 +92,9 @@ def made(make, dtype):
                 parameter.normal_(0, 1.5 / parameter.shape[-1] ** 0.5)
             elif "sink" in name:
                 parameter.uniform_(-2, 2)
-    return model.to(dtype), designs
+    for parameter in model.parameters():  # the frequencies of a rotation stay in float32
+        parameter.data = parameter.data.to(dtype)
+    return model, designs
 
 
 # ------------------------------------------------------------------------------------------
@@ -117,11 +120,27 @@ class Watch:
     """What the eager attention of each layer computed, by the names of a design's file."""
 
     def __init__(self, model):
-        self.model, self.layers = model, {}
+        self.model, self.layers, self.turned = model, {}, {}
         self.modeling = sys.modules[type(model).__module__]
 
     def at(self, module):
         return self.layers.setdefault(module.layer_idx, {})
+
+    def rotary(self, right):
+        """Queries and keys before their rotation, and its tables: the next attention is theirs."""
+
+        def turn(q, k, cos, sin, *rest, **options):
+            pairs = cos.shape[-1] if "gpt_oss" in self.modeling.__name__ else cos.shape[-1] // 2
+            self.turned = {"unturned.q": rows(q), "unturned.k": rows(k), "cos": cos[0, :, :pairs], "sin": sin[0, :, :pairs]}
+            return right(q, k, cos, sin, *rest, **options)
+        return turn
+
+    def base(self, layer):
+        """Of tables that are not scaled."""
+        said = getattr(self.model.config, "rope_parameters", None) or {}
+        said = said.get(self.model.config.layer_types[layer], said) if getattr(self.model.config, "layer_types", None) else said
+        if said.get("rope_type") == "default":
+            self.turned["rotary.base"] = torch.tensor([float(said["rope_theta"])])
 
     def eager(self, right):
         """Scores are what goes into the softmax, or what is joined by a sink before it."""
@@ -129,6 +148,9 @@ class Watch:
         def attention(module, query, key, value, mask, *rest, **options):
             held = self.at(module)
             held.update(q=rows(query), k=rows(key), v=rows(value))
+            if self.turned:
+                self.base(module.layer_idx)
+                held.update(self.turned)
             if getattr(module, "sinks", None) is not None:
                 held["star.logit"] = module.sinks.detach()
             softmax, joined = torch.nn.functional.softmax, torch.cat
@@ -192,6 +214,9 @@ class Watch:
                 stack.enter_context(changed(self.modeling, "eager_attention_forward", self.eager(right)))
             else:
                 self.bloom(stack)
+            if hasattr(self.modeling, "apply_rotary_pos_emb"):
+                stack.enter_context(changed(self.modeling, "apply_rotary_pos_emb",
+                                            self.rotary(self.modeling.apply_rotary_pos_emb)))
             self.gates(stack)
             self.model(input_ids=tokens, use_cache=False)
         return self
@@ -289,6 +314,8 @@ def mistakes(tap, work):
         convicted("the same, said to be what it is", watch, ["off-by-one"] * 2)
         eager = sys.modules[type(model).__module__].eager_attention_forward
         convicted("scores over d, not its root", Watch(model).run(over_d(eager)), designs, "00.s")
+        if dtype is torch.bfloat16:
+            convicted("frequencies rounded to bfloat16", Watch(model.to(dtype)).run(), designs, "00.cos")
         model, designs = made(bloom, dtype)
         modeling = sys.modules[type(model).__module__]
         with changed(modeling, "_get_alibi_slopes", next_head(modeling._get_alibi_slopes)):

@@ -5,6 +5,7 @@
 // without some tensor leaves undecided; and files that are refused.
 #include "audit/designs/choices.h"
 #include "audit/sinkproof.h"
+#include "ref/splitmix.h"
 #include "tests/shared/design_sheet.h"
 
 // One layer with a change, at which step it is convicted.
@@ -269,7 +270,15 @@ static void refusals(void) {
          3,
          {15, 2, 16}},
         {"a bias that it has not", "softmax", "bias", "has no bias of positions", 3, {2, 15, 15}},
+        {"tables longer than a head",
+         "softmax",
+         "cos",
+         "expected tables of 8 pairs or less, found 9",
+         2,
+         {15, 9}},
         {"features that it has not", "softmax", "f.q", "has no features", 3, {15, 2, 16}},
+        {"tables of a rotation that it has not", "nope", "cos", "has no rotation", 2, {15, 4}},
+        {"a base of whole numbers", "softmax", "rotary.base", "expected dtype BF16", 1, {2}},
         {"a design of no table", "softmaxx", NULL, "found \"softmaxx\"", 0, {0}},
         {"an unknown choice", "softmax,windows=3", NULL, "found \"windows=3\"", 0, {0}},
         {"a choice without a value", "softmax,window", NULL, "found \"window\"", 0, {0}},
@@ -341,6 +350,69 @@ static void policy_refused(void) {
     drop(&one);
 }
 
+// ---- rotations
+
+// An engine in float32 that turns the first 12 of 16 coordinates.
+enum { PAIRS = 6, ROWS = 40 };
+typedef struct rotation {
+    const char *what, *step; // "": honest
+    float base, sign;
+    bool neighbours; // pairs of neighbours, not of halves
+} rotation;
+
+static void rotate(sheet *s, const rotation *how) {
+    const size_t shape[] = {ROWS, HEADS, DIM}, table[] = {ROWS, PAIRS}, one[] = {1};
+    uint64_t state = 9;
+    array *before = add(s, 0, "unturned.q", 3, shape), *q = add(s, 0, "q", 3, shape);
+    array *c = add(s, 0, "cos", 2, table), *sine = add(s, 0, "sin", 2, table);
+    add(s, 0, "rotary.base", 1, one)->x[0] = 10000;
+    for (size_t i = 0; i < ROWS * PAIRS; i++) {
+        float inverse = 1 / powf(how->base, 2 * (float)(i % PAIRS) / (2 * PAIRS));
+        float angle = (float)(i / PAIRS) * inverse;
+        c->x[i] = cosf(angle);
+        sine->x[i] = sinf(angle);
+    }
+    for (size_t e = 0; e < before->count; e++)
+        before->x[e] = q->x[e] = (float)(sinkproof_draw(&state) >> 40) * 0x1p-22F - 2;
+    for (size_t v = 0; v < ROWS * HEADS; v++)
+        for (size_t p = 0; p < PAIRS; p++) {
+            size_t first = how->neighbours ? 2 * p : p,
+                   second = first + (how->neighbours ? 1 : PAIRS);
+            const double *x = before->x + v * DIM;
+            float cosine = (float)c->x[v / HEADS * PAIRS + p];
+            float turn = how->sign * (float)sine->x[v / HEADS * PAIRS + p];
+            q->x[v * DIM + first] = (float)x[first] * cosine - (float)x[second] * turn;
+            q->x[v * DIM + second] = (float)x[second] * cosine + (float)x[first] * turn;
+        }
+}
+
+static void rotations(void) {
+    static const rotation each[] = {{"a rotation of 12 coordinates of 16", "", 10000, 1, false},
+                                    {"another base", "cos", 9999, 1, false},
+                                    {"a rotation backwards", "q", 10000, -1, false},
+                                    {"a rotation of neighbours", "q", 10000, 1, true}};
+    static sheet one;
+    for (size_t k = 0; k < sizeof each / sizeof each[0]; k++) {
+        one.format = SINKPROOF_DESIGN_FORMAT;
+        one.designs = 1;
+        snprintf(one.design[0], sizeof one.design[0], "softmax");
+        rotate(&one, &each[k]);
+        hearing h = hear(&one, 0, 0, "f32");
+        const char *step = convicted(&h);
+        bool right = each[k].step[0] == '\0'
+                         ? step[0] == '\0'
+                         : step[0] != '\0' && strcmp(step + 3, each[k].step) == 0;
+        const sinkproof_design_verdict *v = verdict(&h, 0, "q"), *tables = verdict(&h, 0, "sin");
+        ok(right && v != NULL && v->elements == ROWS * HEADS * DIM && tables != NULL &&
+               tables->elements == ROWS * PAIRS && h.judged.count == 3,
+           "bound.rope %s: %s%s", each[k].what,
+           right && step[0] == '\0' ? "honest" : "convicted at ", step);
+        if (!h.fine) note("%s", message);
+        dismiss(&h);
+        drop(&one);
+    }
+}
+
 // The same from a program of one's own (audit/sinkproof.h).
 static void face(void) {
     static sinkproof_drawn_head drawn[HEADS];
@@ -381,6 +453,7 @@ int main(void) {
     face();
     mistakes();
     omissions();
+    rotations();
     refusals();
     policy_refused();
     words();
