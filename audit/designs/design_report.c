@@ -76,6 +76,9 @@ void sinkproof_design_print(FILE *out, const sinkproof_design_judgement *j, cons
 json_t *sinkproof_design_json(const sinkproof_design_judgement *j, const char *policy) {
     json_t *results = json_array();
     for (size_t k = 0; k < j->count; k++)
-        json_array_append_new(results, step_json(&j->verdicts[k], policy));
+        if (json_array_append_new(results, step_json(&j->verdicts[k], policy)) != 0) {
+            json_decref(results);
+            return NULL;
+        }
     return results;
 }

@@ -13,7 +13,7 @@
 void sinkproof_design_print(FILE *out, const sinkproof_design_judgement *judgement,
                             const char *policy);
 
-// An array, a step each.
+// An array, a step each. NULL: no memory.
 json_t *sinkproof_design_json(const sinkproof_design_judgement *judgement, const char *policy);
 
 #endif
