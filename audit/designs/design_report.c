@@ -35,12 +35,12 @@ static json_t *step_json(const sinkproof_design_verdict *v, const char *policy) 
 }
 
 static void print_step(FILE *out, const sinkproof_design_verdict *v) {
-    char id[64], share[32] = "-";
+    char id[64], bounds[32] = "-";
     snprintf(id, sizeof id, "%02zu.%s%s", v->layer->layer, sinkproof_design_tensor_name(v->tensor),
              v->bridged ? "~" : "");
-    if (v->elements > 0 && v->worst <= 1) snprintf(share, sizeof share, "%.2g", v->worst);
+    if (v->elements > 0) snprintf(bounds, sizeof bounds, "%.2g", v->worst);
     fprintf(out, "%-10s %-22.60s %9zu %8zu %8s  %s", id, v->layer->design, v->elements, v->outside,
-            share, verdict_of(v));
+            bounds, verdict_of(v));
     if (v->missing[0] != '\0') fprintf(out, ": the file lacks %s", v->missing);
     if (v->unbounded > 0) fprintf(out, ", %zu without bounds", v->unbounded);
     fprintf(out, "\n");
@@ -63,7 +63,7 @@ void sinkproof_design_print(FILE *out, const sinkproof_design_judgement *j, cons
     bool bridged = false;
     fprintf(out, "Each step from the engine's own inputs, policy %s\n\n", policy);
     fprintf(out, "%-10s %-22s %9s %8s %8s  %s\n", "tensor", "design", "elements", "outside",
-            "share", "verdict");
+            "bounds", "verdict");
     for (size_t k = 0; k < j->count; k++) {
         print_step(out, &j->verdicts[k]);
         if (first == NULL && j->verdicts[k].outside > 0) first = &j->verdicts[k];
