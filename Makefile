@@ -88,7 +88,7 @@ program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
 
-.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines bare exhaustive kill-table false-alarms full-size check-walls \
+.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines bare exhaustive kill-table false-alarms training-study full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all exercise wheel test-python book pdf slides test-book library pages install uninstall deb clean FORCE
 .DELETE_ON_ERROR:
 
@@ -99,7 +99,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test formal asan tsan qemu fuzz interop-hf interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -258,11 +258,12 @@ build/venv/.stamp: Makefile | build/packages
 	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes
 	@touch $@
 
-interop-hf: $(PROGRAM) library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
+interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_transformers.py \
-	    tests/audit/interop_designs.py
+	    tests/audit/interop_designs.py \
+	    tests/audit/interop_training.py
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
 # one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
@@ -320,6 +321,10 @@ RUNS ?= 300
 SEED ?= 1
 false-alarms: $(PROGRAM)  ## RUNS=300 honest runs drawn from SEED=1, judged: none may be called a bug or suspicious; two minutes
 	@SINKPROOF=$(PROGRAM) RUNS=$(RUNS) SEED=$(SEED) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/false-alarms tests/audit/false_alarms.py
+
+training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all: 16 CPU minutes
+	@nice -n 19 build/venv/bin/python tests/audit/training_study.py
+	@build/venv/bin/python tests/audit/training_study.py --heads
 
 EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)

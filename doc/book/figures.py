@@ -6,12 +6,15 @@ figures/NAME.gp opens with three lines: `# after: ID ...` (the statement below w
 that the book states), `# curve: ID` (the argument of `sinkproof curve`) and `# caption: Markdown`. What
 another machine would not print again, a measurement of speed, is kept: `# bench: ARGUMENTS` in place of
 `# curve:` draws data/NAME.txt, whose first line is what `sinkproof bench ARGUMENTS` begins with. As long
-as nobody measured it, the figure is left out, and the build says so.
+as nobody measured it, the figure is left out, and the build says so. `# study: GOAL` draws what is kept of
+the training study, which `make GOAL` makes (tests/gates/doc_training.py).
 """
 import html
 import re
 import subprocess
 from dataclasses import dataclass
+
+import doc_training
 
 
 @dataclass
@@ -22,6 +25,7 @@ class Figure:
     curve: str
     caption: str
     bench: str = ""
+    study: str = ""
     place: str = None
     svg: str = ""
     source: str = ""
@@ -31,9 +35,10 @@ def read(folder):
     found = []
     for script in sorted(folder.glob("*.gp")):
         if script.name != "style.gp":
-            said = dict(re.findall(r"^# (after|curve|bench|caption): (.+)$", script.read_text(encoding="utf-8"), re.M))
+            said = dict(re.findall(r"^# (after|curve|bench|study|caption): (.+)$", script.read_text(encoding="utf-8"), re.M))
             figure = Figure(script.stem, script, said.get("after", "").split(), said.get("curve", ""),
-                            said.get("caption", ""), said.get("bench", ""))
+                            said.get("caption", ""), said.get("bench", ""),
+                            said.get("study", ""))
             if figure.bench and not kept(figure).is_file():
                 print(f"book: the figure {figure.name} is left out: sinkproof bench {figure.bench} > "
                       f"doc/book/data/{figure.name}.txt makes what it is drawn from")
@@ -49,6 +54,11 @@ def kept(figure):
 def printed(book, figure, problems):
     """What the figure is drawn from, or None."""
     place = str(figure.script.name)
+    if figure.study:
+        if not doc_training.missing(book.root):
+            return doc_training.columns(book.root)
+        problems.add(place, f"{doc_training.KEPT} lacks runs of this code: run make {figure.study}")
+        return None
     if figure.bench:
         text = kept(figure).read_text(encoding="utf-8")
         axis = re.search(r"--scaling \S+", figure.bench)
@@ -74,7 +84,7 @@ def draw(book, chapters, out, problems):
         text = printed(book, figure, problems)
         if text is None:
             continue
-        columns = out / "data" / f"{figure.name if figure.bench else figure.curve}.txt"
+        columns = out / "data" / f"{figure.curve or figure.name}.txt"
         columns.write_text(text, encoding="utf-8")
         drawn = out / "data" / f"{figure.name}.svg"
         done = subprocess.run(["gnuplot", "-e", f"data = '{columns}'; out = '{drawn}'",
@@ -85,9 +95,11 @@ def draw(book, chapters, out, problems):
             continue
         figure.svg = adapted(drawn.read_text(encoding="utf-8"), figure)
         drawn.unlink()
-        command = f"bench {figure.bench}" if figure.bench else f"curve {figure.curve}"
-        figure.source = (f'Drawn from <a href="data/{columns.name}"><code>sinkproof {html.escape(command)}</code></a>'
-                         f"{', measured once on the machine that it names' if figure.bench else ''}.")
+        command = (f"make {figure.study}" if figure.study else
+                   f"sinkproof bench {figure.bench}" if figure.bench else f"sinkproof curve {figure.curve}")
+        kept_since = ", made once and kept" if figure.study else ", measured once on the machine that it names"
+        figure.source = (f'Drawn from <a href="data/{columns.name}"><code>{html.escape(command)}</code></a>'
+                         f"{'' if figure.curve else kept_since}.")
 
 
 def adapted(svg, figure):

@@ -177,6 +177,14 @@ bool sinkproof_variant_attend(const sinkproof_policy *policy, const sinkproof_va
                               sinkproof_error *error);
 void sinkproof_variant_result_free(sinkproof_variant_result *out);
 
+// How much of a row goes to one key, on average (shares.c): alpha_k of the text's key k, counted
+// from 0, over the rows from k on; alpha_* of the star over the rows of the text. Only rows, keys
+// and alpha_ij are read.
+double sinkproof_variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r,
+                               size_t k);
+double sinkproof_variant_alpha_star(const sinkproof_variant *variant,
+                                    const sinkproof_variant_result *r);
+
 // ---- the choices, one file each --------------------------------------------------------------
 
 bool sinkproof_variant_sees(const sinkproof_variant *variant, const int *document_n, size_t i,

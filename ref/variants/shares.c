@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// How much of a head's attention one key takes, of any design (doc/27-training.md). Weights that
+// need not sum to 1 are measured as shares of their row, as the lecture's tables have them.
+#include "ref/variants/variant.h"
+
+#include <math.h>
+
+//> train.sinks train.star
+// Of `columns` weights of one row the j-th: itself where softmax makes the row sum to 1.
+static double share(const sinkproof_variant *variant, size_t columns, const double *alpha_j,
+                    size_t j) {
+    double size = 0;
+    if (variant->similarity == SINKPROOF_SIMILARITY_EXP &&
+        variant->divisor == SINKPROOF_DIVISOR_SUM)
+        return alpha_j[j];
+    for (size_t every = 0; every < columns; every++) size += fabs(alpha_j[every]);
+    return size > 0 ? fabs(alpha_j[j]) / size : 0;
+}
+//< train.sinks train.star
+
+// The mean share of column j over rows `from` on.
+static double mean(const sinkproof_variant *variant, const sinkproof_variant_result *r, size_t from,
+                   size_t j) {
+    //> train.sinks train.star
+    double sum = 0;
+    for (size_t i = from; i < r->rows; i++)
+        sum += share(variant, r->keys + 1, r->alpha_ij + i * (r->keys + 1), j);
+    return sum / (double)(r->rows - from);
+    //< train.sinks train.star
+}
+
+double sinkproof_variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r,
+                               size_t k) {
+    //> train.sinks
+    size_t at = k + (variant->star == SINKPROOF_STAR_TOKEN); // the text's keys follow such a star
+    return mean(variant, r, at, at);
+    //< train.sinks
+}
+
+double sinkproof_variant_alpha_star(const sinkproof_variant *variant,
+                                    const sinkproof_variant_result *r) {
+    //> train.star
+    bool token = variant->star == SINKPROOF_STAR_TOKEN;
+    return mean(variant, r, token, token ? 0 : r->keys); // over the rows of the text
+    //< train.star
+}

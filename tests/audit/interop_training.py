@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The training study's code, run for a few steps: a seed makes the same model whoever is trained beside it, a loss
+falls, the process is the kept one, and every design's attention is inside its honest sets (test_trained_heads.c)."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/shared"), str(ROOT / "tests/gates")]
+import doc_training  # noqa: E402
+import tap  # noqa: E402
+import torch  # noqa: E402
+import training  # noqa: E402
+import training_study  # noqa: E402
+
+FEW = {"steps": 12, "batch": 8, "sequences": 8, "every": 12, "warmup": 1}
+
+
+def trained(design, **more):
+    config, told = training.Config(design, **{**FEW, **more}), []
+    learned = training.train(config, lambda number, learned: told.append(training.measure(config, learned)))
+    return config, learned, told
+
+
+def main():
+    test, models = tap.Tap(), []
+    first, again = (trained("softmax", seeds=(1, 2))[1] for _ in range(2))
+    test.report(all(torch.equal(first[name], again[name]) for name in first), "a run made twice is the same to the bit")
+    drawn = [training.parameters(training.Config("softmax", seeds=seeds)) for seeds in ((1, 2), (2,))]
+    test.report(all(torch.equal(drawn[0][name][1], drawn[1][name][0]) for name in drawn[0]),
+                "a seed draws the same parameters whoever is drawn beside it")
+    for design in training.DESIGNS:
+        config, learned, (before, after) = trained(design, seeds=(1,))
+        test.report(after["loss"][0] < before["loss"][0],
+                    f"train.sinks {design}: loss {before['loss'][0]:.2f}, after 12 steps {after['loss'][0]:.2f}")
+        models.append((design, config, learned, "a few steps"))
+    config = training.Config("softmax")
+    told, kept = training.measure(config, training.parameters(config)), doc_training.kept(ROOT)["softmax"]["seen"][0]
+    test.report(told["process"] == kept["process"], "the sequences that are measured are those of the kept runs")
+    with tempfile.TemporaryDirectory() as folder:
+        training_study.write_heads(pathlib.Path(folder), models)
+        judge = pathlib.Path(os.environ["SINKPROOF"]).parent / "tests/test_trained_heads"
+        done = subprocess.run([judge, folder], capture_output=True, text=True)
+    notes = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
+    test.report(done.returncode == 0, f"train.sinks train.star heads of {len(models)} designs: all inside", notes)
+    return test.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""What is kept of the training study (doc/27): complete, made by the present code, and the two statements of the
+chapter hold in it. Trained heads in tests/vectors/training are of those runs. None of it needs torch."""
+import copy
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
+import doc_training  # noqa: E402
+import tap  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def metadata(path):
+    data = path.read_bytes()
+    return json.loads(data[8:8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+
+
+def least(told, run, at):
+    return min(doc_training.seen(told, run, "sink_1", at))
+
+
+def stated(told):
+    """Whether eq[train.sinks] and eq[train.star] hold, in every seed."""
+    runs = [run for run in doc_training.RUNS if run in told]
+    before = max(max(doc_training.seen(told, run, "sink_1", 0)) for run in runs)
+    moved = [all(a > b for a, b in zip(doc_training.seen(told, "softmax", "sink_1"),
+                                       doc_training.seen(told, design, "sink_1")))
+             for design in ("k-bias", "kv-bias", "score-bias")]
+    return before < 1 and least(told, "softmax", -1) > 30, all(moved)
+
+
+def copied(folder):
+    """A tree with what the study keeps and its code."""
+    for name in (doc_training.KEPT, doc_training.CODE):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def main():
+    test, told = tap.Tap(), doc_training.kept(ROOT)
+    gone = doc_training.missing(ROOT)
+    test.report(not gone and set(told) == set(doc_training.RUNS),
+                f"train.sinks train.star kept runs of the present code: {len(told)} of {len(doc_training.RUNS)}", gone)
+    sinks, star = stated(told)
+    test.report(sinks, f"train.sinks softmax: Sink_1 least={least(told, 'softmax', -1):g} of three seeds, before "
+                f"training {least(told, 'softmax', 0):g}")
+    test.report(star, "train.star a learned key, with a value or without, and a learned score: less on the first token")
+
+    false = copy.deepcopy(told)
+    false["softmax"]["seen"][-1]["sink_1"][1] = 0
+    test.report(stated(false) == (False, False), "a seed without a sink: neither statement holds")
+    false = copy.deepcopy(told)
+    false["k-bias"]["seen"][0]["sink_1"][2] = 2
+    test.report(stated(false) == (False, True), "a sink before training: the first does not hold")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = copied(pathlib.Path(scratch))
+        code = tree / doc_training.CODE
+        code.write_text(code.read_text() + "# a comment\n")
+        test.report(doc_training.missing(tree) == gone, "a comment leaves the runs valid")
+        code.write_text(code.read_text().replace("clip: float = 1.0", "clip: float = 2.0"))
+        test.report(doc_training.missing(tree) == list(doc_training.RUNS), "other code: every run is to be made again")
+        test.report(doc_training.table(tree, "training-designs") is None, "and no table is made of them")
+        (tree / doc_training.KEPT).write_text(json.dumps({k: v for k, v in told.items() if k != "gated"}))
+        shutil.copy(ROOT / doc_training.CODE, code)
+        test.report(doc_training.missing(tree) == ["gated"], "a run that is not kept is named")
+
+    heads, inputs = (metadata(ROOT / f"tests/vectors/training/{name}.safetensors") for name in ("heads", "inputs"))
+    layers = sorted(key.split(".")[0] for key in heads if key.endswith(".design"))
+    wrong = [heads[f"{layer}.design"] for layer in layers
+             if inputs[f"{layer}.run"] != told[heads[f"{layer}.design"]]["hash"]]
+    test.report(layers and not wrong, f"train.sinks trained heads of the kept runs: {len(layers)}", wrong)
+    return test.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
