@@ -35,10 +35,10 @@ def read(folder):
     found = []
     for script in sorted(folder.glob("*.gp")):
         if script.name != "style.gp":
-            said = dict(re.findall(r"^# (after|curve|bench|study|caption): (.+)$", script.read_text(encoding="utf-8"), re.M))
+            said = dict(re.findall(r"^# (after|curve|bench|study|caption): (.+)$",
+                                   script.read_text(encoding="utf-8"), re.M))
             figure = Figure(script.stem, script, said.get("after", "").split(), said.get("curve", ""),
-                            said.get("caption", ""), said.get("bench", ""),
-                            said.get("study", ""))
+                            said.get("caption", ""), said.get("bench", ""), said.get("study", ""))
             if figure.bench and not kept(figure).is_file():
                 print(f"book: the figure {figure.name} is left out: sinkproof bench {figure.bench} > "
                       f"doc/book/data/{figure.name}.txt makes what it is drawn from")

@@ -142,11 +142,12 @@ def rows_of(told, runs, title):
 def others(told):
     """What the designs do whose weights need not sum to 1, and the largest activation of all."""
     rows = ["", "| design | row sum before | after | alpha_1 as it is | Sink_1 % of it | "
-            "largest over median activation | of the first token, % |", "|---" * 7 + "|"]
+            "largest over median activation before | after | the first token's, % |", "|---" * 8 + "|"]
     for run in DESIGNS:
         rows.append(f"| `{run}` | {cell(told, run, 'mass', 2, 0)} | {cell(told, run, 'mass', 2)} | "
                     f"{cell(told, run, 'raw_alpha_1', 2)} | {cell(told, run, 'raw_sink_1', 0)} | "
-                    f"{cell(told, run, 'massive', 1)} | {cell(told, run, 'massive_first', 0)} |")
+                    f"{cell(told, run, 'massive', 1, 0)} | {cell(told, run, 'massive', 1)} | "
+                    f"{cell(told, run, 'massive_first', 0)} |")
     return rows
 
 
@@ -169,14 +170,16 @@ def findings(told):
 
 
 def setup(root):
-    told = defaults(root)
+    told, runs = defaults(root), kept(root).values()
     each = {"layers": "layers", "heads": "heads", "width": "width", "letters": "letters", "triggers": "triggers",
             "trigger_share": "their share", "length": "$T$", "steps": "steps", "batch": "sequences a step",
             "rate": "learning rate", "warmup": "warm-up steps", "decay": "weight decay", "betas": "betas of AdamW",
             "clip": "gradient norm at most", "seeds": "seeds", "sequences": "sequences measured"}
     cells = [f"| {each[name]} | {', '.join(map(str, value)) if isinstance(value, tuple) else value} |"
              for name, value in told.items() if name in each]
-    return ["", "| what | value |", "|---|---|", *cells]
+    seconds, builds = sum(run["seconds"] for run in runs), sorted({f"{run['torch']}, {run['machine']}" for run in runs})
+    return ["", "| what | value |", "|---|---|", *cells, f"| runs | {len(RUNS)} |",
+            f"| processor seconds of all runs | {seconds:.0f} |", f"| torch | {'; '.join(builds)} |"]
 
 
 TABLES = ("setup", "designs", "others", "trends", "findings")
