@@ -217,6 +217,27 @@ static void ask(const sinkproof_policy *policy, const head_file *at) {
     free_head(&t);
 }
 
+// Shares by hand: of signed weights, of a row of zeros, and of a token before the text.
+static void by_hand(void) {
+    double signed_ij[] = {-1, 0, 0, -1, 3, 0}, none_ij[6] = {0},
+           token_ij[] = {1, 0, 0, 0.25, 0.75, 0};
+    const sinkproof_variant *identity = sinkproof_variant_find("identity");
+    const sinkproof_variant *token = sinkproof_variant_find("sink-token");
+    const sinkproof_variant *score = sinkproof_variant_find("score-bias");
+    double star_ij[] = {0.5, 0, 0.5, 0.5, 0.25, 0.25};
+    sinkproof_variant_result r = {.rows = 2, .keys = 2, .alpha_ij = signed_ij};
+    ok(sinkproof_variant_alpha(identity, &r, 0) == 0.625 &&
+           sinkproof_variant_alpha(identity, &r, 1) == 0.75,
+       "train.sinks shares of signed weights");
+    r.alpha_ij = none_ij;
+    ok(sinkproof_variant_alpha(identity, &r, 0) == 0, "train.sinks a row of zeros has none");
+    r.alpha_ij = token_ij;
+    ok(sinkproof_variant_alpha(token, &r, 0) == 0.75, "train.sinks the text follows the token");
+    ok(sinkproof_variant_alpha_star(token, &r) == 0.25, "train.star not over the token's own row");
+    r.alpha_ij = star_ij;
+    ok(sinkproof_variant_alpha_star(score, &r) == 0.375, "train.star the last column");
+}
+
 static bool open_file(const char *folder, const char *name, sinkproof_safetensors **file) {
     char path[512];
     sinkproof_error error = {{0}};
@@ -231,6 +252,7 @@ int main(int argc, char **argv) {
     sinkproof_policy policy;
     size_t layers = 0;
     must(sinkproof_policy_known("f32", &policy));
+    by_hand();
     if (!open_file(folder, "heads.safetensors", &at.heads)) return tap_done();
     if (!open_file(folder, "inputs.safetensors", &at.inputs)) return tap_done();
     for (;; layers++) {
