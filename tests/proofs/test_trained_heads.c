@@ -236,6 +236,11 @@ static void by_hand(void) {
     ok(sinkproof_variant_alpha_star(token, &r) == 0.25, "train.star not over the token's own row");
     r.alpha_ij = star_ij;
     ok(sinkproof_variant_alpha_star(score, &r) == 0.375, "train.star the last column");
+    sinkproof_variant beside = *sinkproof_variant_find("sigmoid");
+    beside.star = SINKPROOF_STAR_SCORE;
+    ok(sinkproof_variant_alpha(&beside, &r, 0) == 0.5 &&
+           sinkproof_variant_alpha_star(&beside, &r) == 0.375,
+       "train.sinks train.star a share of the star's weight too");
 }
 
 static bool open_file(const char *folder, const char *name, sinkproof_safetensors **file) {
