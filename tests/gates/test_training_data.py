@@ -33,7 +33,9 @@ def stated(told):
     moved = [all(a > b for a, b in zip(doc_training.seen(told, "softmax", "sink_1"),
                                        doc_training.seen(told, design, "sink_1")))
              for design in ("k-bias", "kv-bias", "score-bias")]
-    return before < 1 and least(told, "softmax", -1) > 30, all(moved)
+    key = "decay 0, 1500 steps, k-bias"
+    taken = min(doc_training.seen(told, key, "sink_star")) > 90 and max(doc_training.seen(told, key, "sink_1")) < 1
+    return before < 1 and least(told, "softmax", -1) > 30, all(moved) and taken
 
 
 def copied(folder):
@@ -52,7 +54,8 @@ def main():
     sinks, star = stated(told)
     test.report(sinks, f"train.sinks softmax: Sink_1 least={least(told, 'softmax', -1):g} of three seeds, before "
                 f"training {least(told, 'softmax', 0):g}")
-    test.report(star, "train.star a learned key, with a value or without, and a learned score: less on the first token")
+    test.report(star, "train.star a learned key, with a value or without, and a learned score: less on the first token;"
+                " after 1500 steps without weight decay the key has it")
 
     false = copy.deepcopy(told)
     false["softmax"]["seen"][-1]["sink_1"][1] = 0
@@ -60,6 +63,9 @@ def main():
     false = copy.deepcopy(told)
     false["k-bias"]["seen"][0]["sink_1"][2] = 2
     test.report(stated(false) == (False, True), "a sink before training: the first does not hold")
+    false = copy.deepcopy(told)
+    false["decay 0, 1500 steps, k-bias"]["seen"][-1]["sink_star"][0] = 90
+    test.report(stated(false) == (True, False), "a key without a sink: the second does not hold")
 
     with tempfile.TemporaryDirectory() as scratch:
         tree = copied(pathlib.Path(scratch))
