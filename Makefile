@@ -322,7 +322,7 @@ SEED ?= 1
 false-alarms: $(PROGRAM)  ## RUNS=300 honest runs drawn from SEED=1, judged: none may be called a bug or suspicious; two minutes
 	@SINKPROOF=$(PROGRAM) RUNS=$(RUNS) SEED=$(SEED) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/false-alarms tests/audit/false_alarms.py
 
-training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 20 CPU minutes
+training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 22 CPU minutes
 	@nice -n 19 build/venv/bin/python tests/audit/training_study.py
 	@build/venv/bin/python tests/audit/training_study.py --heads
 

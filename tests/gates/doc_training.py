@@ -27,7 +27,8 @@ RUNS |= {"2 layers": {"design": "softmax", "layers": 2},
          "2 layers, drawn start": {"design": "softmax", "layers": 2, "start": "drawn"}}
 LONG = {"steps": 1500, "every": 150}
 RUNS |= {"1500 steps": {"design": "softmax", **LONG}, "decay 0, 1500 steps": {"design": "softmax", "decay": 0, **LONG},
-         "decay 0, 1500 steps, k-bias": {"design": "k-bias", "decay": 0, **LONG}}
+         "decay 0, 1500 steps, k-bias": {"design": "k-bias", "decay": 0, **LONG},
+         "decay 0, 1500 steps, score-bias": {"design": "score-bias", "decay": 0, **LONG}}
 
 # Sink_* and Sink_1 in percent of the models of Gu et al. with 60 million parameters.
 PUBLISHED = {"softmax": (None, "18.18"), "sink-token": ("74.12", "0.00"), "kv-bias": ("72.76", "0.04"),
@@ -50,6 +51,8 @@ FINDINGS = (
     ("a learned key takes the sink", ("k-bias", "sink_star"), ("k-bias", "sink_1")),
     ("so after 1500 steps without weight decay", ("decay 0, 1500 steps, k-bias", "sink_star"),
      ("decay 0, 1500 steps, k-bias", "sink_1")),
+    ("so with a learned score", ("decay 0, 1500 steps, score-bias", "sink_star"),
+     ("decay 0, 1500 steps, score-bias", "sink_1")),
     ("the first token has less", ("softmax", "sink_1"), ("k-bias", "sink_1")),
     ("so with a learned key and value", ("softmax", "sink_1"), ("kv-bias", "sink_1")),
     ("so with a learned token", ("softmax", "sink_1"), ("sink-token", "sink_1")),
