@@ -44,8 +44,11 @@ def main():
         training_study.write_heads(pathlib.Path(folder), models)
         judge = pathlib.Path(os.environ["SINKPROOF"]).parent / "tests/test_trained_heads"
         done = subprocess.run([judge, folder], capture_output=True, text=True)
+        command = [os.environ["SINKPROOF"], "sinks", "--judge", f"{folder}/heads.safetensors"]
+        judged = subprocess.run(command, capture_output=True, text=True)
     notes = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
     test.report(done.returncode == 0, f"train.sinks train.star heads of {len(models)} designs: all inside", notes)
+    test.report(judged.returncode == 0, "train.sinks and so says sinkproof sinks --judge", judged.stdout.splitlines())
     return test.done()
 
 
