@@ -27,15 +27,15 @@ refuse() { # the sentence
 }
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
-    for header in mpfr.h gmp.h flint/flint.h cblas.h jansson.h; do
-        printf '#include <stdio.h>\n#include <%s>\nint main(void){return 0;}\n' "$header" |
+    for header in mpfr.h gmp.h flint/flint.h cblas.h jansson.h pcre2.h; do
+        printf '#include <stdio.h>\n#define PCRE2_CODE_UNIT_WIDTH 8\n#include <%s>\nint main(void){return 0;}\n' "$header" |
             ${CC:-gcc} -xc - -fsyntax-only 2>/dev/null ||
-            refuse "missing header <$header>: install MPFR, GMP, FLINT (2.9 with Arb, or 3), OpenBLAS and Jansson"
+            refuse "missing header <$header>: install MPFR, GMP, FLINT (2.9 with Arb, or 3), OpenBLAS, Jansson and PCRE2"
     done
     exit 0
 fi
 
-packages="gcc libc6-dev make git python3 perl libmpfr-dev libgmp-dev libflint-dev libopenblas-dev libjansson-dev"
+packages="gcc libc6-dev make git python3 perl libmpfr-dev libgmp-dev libflint-dev libopenblas-dev libjansson-dev libpcre2-dev"
 
 # A package that some releases have and others do not: asked of the index, so refreshed when silent.
 exists() { apt-cache show "$1" 2>/dev/null | grep -q '^Package:'; }

@@ -39,6 +39,7 @@ int sinkproof_cmd_audit(int argc, char **argv);
 int sinkproof_cmd_curve(int argc, char **argv);
 int sinkproof_cmd_sinks(int argc, char **argv);
 int sinkproof_cmd_bench(int argc, char **argv);
+int sinkproof_cmd_tokens(int argc, char **argv);
 
 // The command line into `options`, by its parser; a wrong one ends the program with
 // SINKPROOF_USAGE.

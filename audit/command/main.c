@@ -23,6 +23,7 @@ static const sinkproof_command commands[] = {
      sinkproof_cmd_curve},
     {"sinks", "attention sinks measured, on a run or a trace; the designs of attention by name",
      sinkproof_cmd_sinks},
+    {"tokens", "text to token ids and back, by the tokenizer at a path", sinkproof_cmd_tokens},
     {"bench", "how fast: kernels and the whole model against the machine's limits",
      sinkproof_cmd_bench},
 };

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Where text comes from, and which tokenizer it meets.
+#include "audit/command/text.h"
+
+#include "audit/command/command.h"
+#include "audit/text/harmony.h"
+#include "ref/model/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool read_input(uint8_t **bytes, size_t *length, sinkproof_error *error) {
+    void *all = NULL;
+    size_t n = 0, room = 0;
+    bool good = true;
+    do {
+        good = n <= SINKPROOF_MAX_JSON ? sinkproof_make_room(&all, &room, n, 1, error)
+                                       : sinkproof_fail(error, "standard input: more than %d bytes",
+                                                        SINKPROOF_MAX_JSON);
+        if (good) n += fread((uint8_t *)all + n, 1, room - n, stdin);
+    } while (good && !feof(stdin) && !ferror(stdin));
+    if (good && ferror(stdin)) good = sinkproof_fail(error, "standard input: cannot be read");
+    if (!good) {
+        free(all);
+        return false;
+    }
+    *bytes = all;
+    *length = n;
+    return true;
+}
+
+bool sinkproof_words_read(const char *path, uint8_t **bytes, size_t *length,
+                          sinkproof_error *error) {
+    return strcmp(path, "-") == 0 ? read_input(bytes, length, error)
+                                  : sinkproof_read_file(path, bytes, length, error);
+}
+
+// A checkpoint's file stands for the directory that it lies in.
+static bool open_beside(const char *model, sinkproof_tokenizer **tokenizer,
+                        sinkproof_error *error) {
+    struct stat about;
+    const char *slash = strrchr(model, '/');
+    bool there = stat(model, &about) == 0;
+    if (there && S_ISDIR(about.st_mode)) {
+        if (sinkproof_tokenizer_open(model, tokenizer, error)) return true;
+        sinkproof_error why = *error;
+        return sinkproof_fail(error, "%.700s (--tokenizer PATH names one)", why.text);
+    }
+    if (!there)
+        return sinkproof_fail(
+            error, "%.300s: has no tokenizer beside it: name one with --tokenizer PATH", model);
+    char *folder = slash != NULL ? strndup(model, (size_t)(slash - model) + 1) : strdup(".");
+    if (folder == NULL) return sinkproof_fail(error, "no memory for a path");
+    bool good = sinkproof_tokenizer_open(folder, tokenizer, error);
+    free(folder);
+    return good;
+}
+
+bool sinkproof_words_open(const char *path, const char *model, sinkproof_tokenizer **tokenizer,
+                          sinkproof_error *error) {
+    *tokenizer = NULL;
+    return path != NULL ? sinkproof_tokenizer_open(path, tokenizer, error)
+                        : open_beside(model, tokenizer, error);
+}
+
+static bool encode_prompt(const sinkproof_tokenizer *t, const char *prompt, sinkproof_ids *ids,
+                          sinkproof_error *error) {
+    const sinkproof_message user = {.role = "user", .content = prompt};
+    return sinkproof_harmony_render(t, 1, &user, ids, error);
+}
+
+// Words of the command line, or standard input, which may hold no zero byte for a prompt.
+static bool encode_words(const sinkproof_words *w, const sinkproof_tokenizer *t, const char *words,
+                         sinkproof_ids *ids, sinkproof_error *error) {
+    uint8_t *bytes = NULL;
+    size_t length = strlen(words);
+    if (strcmp(words, "-") == 0 && !read_input(&bytes, &length, error)) return false;
+    const char *text = bytes != NULL ? (const char *)bytes : words;
+    char *prompt = w->text == NULL ? strndup(text, length) : NULL;
+    bool good;
+    if (w->text != NULL)
+        good = sinkproof_text_encode(t, text, length, true, ids, error);
+    else if (prompt == NULL || strlen(prompt) < length)
+        good = sinkproof_fail(error, prompt == NULL ? "no memory for a prompt"
+                                                    : "a prompt: expected text, found a zero byte");
+    else
+        good = encode_prompt(t, prompt, ids, error);
+    free(prompt);
+    free(bytes);
+    return good;
+}
+
+bool sinkproof_words_encode(const sinkproof_words *w, const sinkproof_tokenizer *t,
+                            sinkproof_ids *ids, sinkproof_error *error) {
+    uint8_t *bytes;
+    size_t length;
+    if (w->chat == NULL)
+        return encode_words(w, t, w->text != NULL ? w->text : w->prompt, ids, error);
+    if (!sinkproof_words_read(w->chat, &bytes, &length, error)) return false;
+    bool good = sinkproof_harmony_parse(t, bytes, length, w->chat, ids, error);
+    free(bytes);
+    return good;
+}
+
+// text:TEXT, prompt:TEXT and chat:FILE as the options of these names.
+static sinkproof_words without_prefix(const sinkproof_words *words) {
+    sinkproof_words w = *words;
+    const char *tokens = w.tokens;
+    if (tokens == NULL) return w;
+    if (strncmp(tokens, "text:", 5) == 0) w.text = tokens + 5;
+    if (strncmp(tokens, "prompt:", 7) == 0) w.prompt = tokens + 7;
+    if (strncmp(tokens, "chat:", 5) == 0) w.chat = tokens + 5;
+    return w;
+}
+
+// The ids have to be the model's.
+static bool check_ids(const sinkproof_ids *ids, const sinkproof_tokenizer *t, size_t vocab,
+                      sinkproof_error *error) {
+    const char *path = sinkproof_tokenizer_about(t).path;
+    if (ids->n == 0) return sinkproof_fail(error, "expected text, found none: a run needs a token");
+    for (size_t i = 0; i < ids->n; i++)
+        if ((size_t)ids->id_t[i] >= vocab)
+            return sinkproof_fail(error,
+                                  "%.300s: the text has token %d: the model's vocabulary has 0 to "
+                                  "%zu: the tokenizer is another model's",
+                                  path, (int)ids->id_t[i], vocab - 1);
+    return true;
+}
+
+bool sinkproof_words_tokens(const sinkproof_words *words, const char *model, size_t vocab,
+                            sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
+                            sinkproof_error *error) {
+    const sinkproof_words w = without_prefix(words);
+    sinkproof_ids ids = {NULL, 0, 0};
+    *tokenizer = NULL;
+    if (w.text == NULL && w.prompt == NULL && w.chat == NULL)
+        return sinkproof_parse_tokens(w.tokens, vocab, tokens_n, n, error);
+    if (!sinkproof_words_open(w.tokenizer, model, tokenizer, error)) return false;
+    if (!sinkproof_words_encode(&w, *tokenizer, &ids, error) ||
+        !check_ids(&ids, *tokenizer, vocab, error)) {
+        free(ids.id_t);
+        sinkproof_tokenizer_free(*tokenizer);
+        *tokenizer = NULL;
+        return false;
+    }
+    *tokens_n = ids.id_t;
+    *n = ids.n;
+    return true;
+}
+
+char *sinkproof_words_quoted(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n,
+                             sinkproof_error *error) {
+    char *text;
+    size_t length;
+    if (!sinkproof_text_printable(t, n, id_n, &text, &length, error)) return NULL;
+    json_t *string = json_stringn(text, length);
+    char *quoted = string != NULL ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    if (quoted == NULL) sinkproof_fail(error, "no memory for %zu bytes of text", length);
+    json_decref(string);
+    free(text);
+    return quoted;
+}
