@@ -4,6 +4,7 @@
 // `sinkproof audit MODEL --policy P[,P...]`: what a choice of precision costs, before anyone writes
 // the kernel.
 #include "audit/command/command.h"
+#include "audit/command/text.h"
 #include "audit/precision/precision_print.h"
 #include "ref/model/model.h"
 
@@ -25,7 +26,8 @@ static const struct argp_option option_table[] = {
      "overrides behind it (f32,openai-bf16,M8.alpha=bf16 is two); default f32,openai-bf16",
      0},
     {"tokens", KEY_TOKENS, "IDS", 0,
-     "ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S] (default random:48)",
+     "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
+     "or chat:FILE (default random:48)",
      0},
     {"no-budget", KEY_NO_BUDGET, 0, 0,
      "leave out the runs with each rounding alone: three runs of the model instead of dozens", 0},
@@ -125,8 +127,8 @@ static int audit_model(const options *o, const sinkproof_model *model, size_t n_
     sinkproof_precision_options how = {!o->no_budget, show_progress, &watch};
     int32_t *tokens_n;
     size_t n;
-    if (!sinkproof_parse_tokens(o->tokens, sinkproof_model_config(model)->vocab, &tokens_n, &n,
-                                &error))
+    if (!sinkproof_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens_n,
+                               &n, &error))
         return sinkproof_bad_input("audit", &error);
     bool good =
         sinkproof_precision_run(model, n, tokens_n, n_policies, policies, &how, &study, &error);

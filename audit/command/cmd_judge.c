@@ -4,6 +4,7 @@
 // `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
 #include "audit/command/bisect.h"
 #include "audit/command/command.h"
+#include "audit/command/text.h"
 #include "audit/face/ruling.h"
 #include "audit/plugin/plugin.h"
 #include "audit/report/report.h"
@@ -56,7 +57,9 @@ static const struct argp_option argp_options[] = {
      "0 or 1; {n} is how many",
      0},
     {"tokens", TOKENS, "IDS", 0,
-     "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]", 0},
+     "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], "
+     "text:TEXT, prompt:TEXT or chat:FILE",
+     0},
     {"forms", FORMS, 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
@@ -266,8 +269,8 @@ static int bisect(const options *o, const sinkproof_model *model) {
     sinkproof_error error;
     int32_t *tokens;
     size_t n;
-    if (!sinkproof_parse_tokens(o->tokens, sinkproof_model_config(model)->vocab, &tokens, &n,
-                                &error))
+    if (!sinkproof_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens,
+                               &n, &error))
         return sinkproof_bad_input("judge", &error);
     int code =
         sinkproof_bisect(&(sinkproof_bisection){model, o->bisect, o->policy, n, tokens, o->rate});

@@ -6,6 +6,7 @@
 // standard error; a failed run leaves no trace behind.
 #include "audit/command/command.h"
 #include "audit/command/engine_options.h"
+#include "audit/command/text.h"
 #include "audit/trace/trace_write.h"
 #include "fast/engine/engine.h"
 
@@ -22,7 +23,8 @@ enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24 };
 
 typedef struct options {
     sinkproof_engine_choice how;
-    const char *model, *tokens, *trace, *points, *json;
+    sinkproof_words words;
+    const char *model, *trace, *points, *json;
     size_t chunk, generate; // 0: not given
     double temperature;
     uint64_t seed;
@@ -30,6 +32,10 @@ typedef struct options {
 
 enum {
     KEY_TOKENS = 256,
+    KEY_TEXT,
+    KEY_PROMPT,
+    KEY_CHAT,
+    KEY_TOKENIZER,
     KEY_TRACE,
     KEY_POINTS,
     KEY_CHUNK,
@@ -41,7 +47,14 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"tokens", KEY_TOKENS, "IDS", 0,
-     "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]", 0},
+     "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]; or text, as "
+     "text:TEXT, prompt:TEXT or chat:FILE",
+     0},
+    {"text", KEY_TEXT, "TEXT|-", 0, "A text as it stands; - is standard input", 0},
+    {"prompt", KEY_PROMPT, "TEXT|-", 0,
+     "A user's message in the harmony format, after the usual system message", 0},
+    {"chat", KEY_CHAT, "FILE|-", 0, "A conversation in that format (sinkproof tokens --help)", 0},
+    {"tokenizer", KEY_TOKENIZER, "PATH", 0, "Of the text; the one beside MODEL unless named", 0},
     {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
     {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},
     {"chunk", KEY_CHUNK, "N", 0, "Feed the prompt N tokens at a time: the same bits", 0},
@@ -73,13 +86,19 @@ static double parse_temperature(struct argp_state *state, const char *text) {
 
 // What only makes sense with something else.
 static void check_options(const options *o, struct argp_state *state) {
+    const sinkproof_words *w = &o->words;
     if (o->model == NULL) argp_error(state, "expected a MODEL");
-    if (o->tokens == NULL) argp_error(state, "expected --tokens");
+    if ((w->tokens != NULL) + (w->text != NULL) + (w->prompt != NULL) + (w->chat != NULL) != 1)
+        argp_error(state, "expected --tokens, or one of --text, --prompt and --chat");
     if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
-static const sinkproof_text_option texts[] = {{KEY_TOKENS, offsetof(options, tokens)},
+static const sinkproof_text_option texts[] = {{KEY_TOKENS, offsetof(options, words.tokens)},
+                                              {KEY_TEXT, offsetof(options, words.text)},
+                                              {KEY_PROMPT, offsetof(options, words.prompt)},
+                                              {KEY_CHAT, offsetof(options, words.chat)},
+                                              {KEY_TOKENIZER, offsetof(options, words.tokenizer)},
                                               {KEY_TRACE, offsetof(options, trace)},
                                               {KEY_POINTS, offsetof(options, points)},
                                               {KEY_JSON, offsetof(options, json)},
@@ -113,7 +132,7 @@ static const struct argp parser = {
     .options = argp_options,
     .parser = parse_option,
     .children = (const struct argp_child[]){{&sinkproof_engine_parser, 0, NULL, 0}, {0}},
-    .args_doc = "MODEL --tokens IDS",
+    .args_doc = "MODEL --tokens IDS\nMODEL --prompt TEXT",
     .doc = "Runs the model on the tokens and prints the largest logits after the last one."
            "\vMODEL is a directory, a .gguf file or "
            "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
@@ -129,6 +148,7 @@ typedef struct run {
     sinkproof_policy policy;
     sinkproof_runner *runner;
     sinkproof_trace_writer *writer; // NULL without --trace
+    sinkproof_tokenizer *tokenizer; // NULL where there is none
     int32_t *tokens_n;              // [n_prompt + generate]
     size_t n_prompt, n;             // n: tokens so far
     double *logits_v;               // after the last token that went through
@@ -157,12 +177,21 @@ static void show_progress(const char *what, size_t done, size_t total, double se
     fflush(stderr);
 }
 
+// The ids are shown as text too where there is a tokenizer; that there is none is no failure.
+static void open_for_output(run *r) {
+    sinkproof_error ignored;
+    const char *path = r->o->words.tokenizer;
+    if (r->tokenizer == NULL) sinkproof_words_open(path, r->o->model, &r->tokenizer, &ignored);
+}
+
 static bool open_run(run *r, sinkproof_error *error) {
     const options *o = r->o;
     char engine[32];
     if (!sinkproof_model_open(o->model, &r->model, error)) return false;
-    if (!sinkproof_parse_tokens(o->tokens, vocab_of(r), &r->tokens_n, &r->n_prompt, error))
+    if (!sinkproof_words_tokens(&o->words, o->model, vocab_of(r), &r->tokenizer, &r->tokens_n,
+                                &r->n_prompt, error))
         return false;
+    if (o->generate > 0) open_for_output(r);
     size_t context = sinkproof_model_config(r->model)->max_context;
     size_t total = r->n_prompt + o->generate;
     // The last generated token is printed, not fed back: it has no activations.
@@ -187,6 +216,7 @@ static bool open_run(run *r, sinkproof_error *error) {
 static void close_run(run *r) {
     sinkproof_trace_writer_free(r->writer);
     sinkproof_runner_free(r->runner);
+    sinkproof_tokenizer_free(r->tokenizer);
     sinkproof_model_close(r->model);
     free(r->tokens_n);
     free(r->logits_v);
@@ -266,6 +296,15 @@ static json_t *number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+// What was generated, as a JSON string with its quotes, to be freed; NULL where there is no
+// tokenizer, or where an id is none of its tokens (a model's vocabulary may be padded).
+static char *generated_text(const run *r) {
+    sinkproof_error ignored;
+    return r->tokenizer == NULL ? NULL
+                                : sinkproof_words_quoted(r->tokenizer, r->n - r->n_prompt,
+                                                         r->tokens_n + r->n_prompt, &ignored);
+}
+
 static void print_generated(const run *r) {
     printf("generated (policy %s", r->policy.name);
     if (r->o->temperature > 0)
@@ -273,6 +312,9 @@ static void print_generated(const run *r) {
     printf("):");
     for (size_t t = r->n_prompt; t < r->n; t++) printf(" %d", (int)r->tokens_n[t]);
     printf("\n");
+    char *text = generated_text(r);
+    if (text != NULL) printf("generated text: %s\n", text);
+    free(text);
 }
 
 // What ran, and with what.
@@ -286,6 +328,9 @@ static void describe(const run *r, json_t *result) {
     json_object_set_new(result, "tokens", json_integer((json_int_t)r->n_prompt));
     if (r->o->generate == 0) return;
     json_object_set_new(result, "generated", generated_json(r));
+    char *text = generated_text(r);
+    if (text != NULL) json_object_set_new(result, "text", json_loads(text, JSON_DECODE_ANY, NULL));
+    free(text);
     if (!(r->o->temperature > 0)) return;
     json_object_set_new(result, "temperature", json_real(r->o->temperature));
     json_object_set_new(result, "seed", json_integer((json_int_t)r->o->seed));

@@ -5,6 +5,7 @@
 // input, or reads the trace, and lets every part that was asked for look at it. The parts are the
 // list below; what a part is says audit/sinks/part.h.
 #include "audit/command/cmd_sinks.h"
+#include "audit/command/text.h"
 #include "audit/sinks/sinks_page.h"
 
 #include <math.h>
@@ -111,7 +112,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 
 static const struct argp_option base[] = {
     {"tokens", KEY_TOKENS, "IDS", 0,
-     "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S] (one token N times); "
+     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
+     "or chat:FILE (one token N times); "
      "given several times, each is an input of its own",
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
@@ -186,7 +188,8 @@ static bool open_inputs(work *w, sinkproof_error *error) {
     for (size_t i = 0; i < w->o->n_inputs; i++) {
         sinkproof_sinks_input *input = &w->inputs[i];
         input->text = w->o->tokens[i];
-        if (!sinkproof_parse_tokens(input->text, config->vocab, &input->tokens_n, &input->n, error))
+        if (!sinkproof_said_tokens(input->text, w->o->model, config->vocab, &input->tokens_n,
+                                   &input->n, error))
             return false;
         if (input->n > config->max_context)
             return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", input->n,

@@ -5,6 +5,7 @@
 // operation by operation from an engine's trace. It passes no verdict on an engine: the distance
 // to the truth is reported, what honest rounding may cost is `sinkproof judge`'s business.
 #include "audit/command/command.h"
+#include "audit/command/text.h"
 #include "audit/verify/truth_study.h"
 
 #include <argp.h>
@@ -22,7 +23,9 @@ typedef struct options {
 
 static const struct argp_option option_table[] = {
     {"tokens", KEY_TOKENS, "IDS", 0,
-     "ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]", 0},
+     "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
+     "or chat:FILE",
+     0},
     {"bits", KEY_BITS, "N", 0, "working precision (default 256)", 0},
     {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
     {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",
@@ -252,7 +255,8 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
                         const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
     if (o->local == NULL) {
-        if (!sinkproof_parse_tokens(o->tokens, config->vocab, tokens_n, n, error)) return false;
+        if (!sinkproof_said_tokens(o->tokens, o->model, config->vocab, tokens_n, n, error))
+            return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
         free(*tokens_n);
         return sinkproof_fail(error, "%s: expected %zu tokens, found %zu", o->route, *n,

@@ -38,20 +38,21 @@ bool sinkproof_words_read(const char *path, uint8_t **bytes, size_t *length,
                                   : sinkproof_read_file(path, bytes, length, error);
 }
 
+// Where the text's tokenizer is elsewhere, or another one is meant.
+#define REMEDY "\"sinkproof tokens PATH\" gives the ids by another, \"run\" takes --tokenizer PATH"
+
 // A checkpoint's file stands for the directory that it lies in.
 static bool open_beside(const char *model, sinkproof_tokenizer **tokenizer,
                         sinkproof_error *error) {
     struct stat about;
     const char *slash = strrchr(model, '/');
     bool there = stat(model, &about) == 0;
-    if (there && S_ISDIR(about.st_mode)) {
-        if (sinkproof_tokenizer_open(model, tokenizer, error)) return true;
-        sinkproof_error why = *error;
-        return sinkproof_fail(error, "%.700s (--tokenizer PATH names one)", why.text);
+    if (!there) return sinkproof_fail(error, "%.300s: has no tokenizer beside it: " REMEDY, model);
+    if (S_ISDIR(about.st_mode)) {
+        sinkproof_error why;
+        return sinkproof_tokenizer_open(model, tokenizer, &why) ||
+               sinkproof_fail(error, "%.700s: " REMEDY, why.text);
     }
-    if (!there)
-        return sinkproof_fail(
-            error, "%.300s: has no tokenizer beside it: name one with --tokenizer PATH", model);
     char *folder = slash != NULL ? strndup(model, (size_t)(slash - model) + 1) : strdup(".");
     if (folder == NULL) return sinkproof_fail(error, "no memory for a path");
     bool good = sinkproof_tokenizer_open(folder, tokenizer, error);
@@ -149,6 +150,15 @@ bool sinkproof_words_tokens(const sinkproof_words *words, const char *model, siz
     *tokens_n = ids.id_t;
     *n = ids.n;
     return true;
+}
+
+bool sinkproof_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
+                           size_t *n, sinkproof_error *error) {
+    sinkproof_tokenizer *tokenizer;
+    const sinkproof_words words = {.tokens = said};
+    bool good = sinkproof_words_tokens(&words, model, vocab, &tokenizer, tokens_n, n, error);
+    sinkproof_tokenizer_free(tokenizer);
+    return good;
 }
 
 char *sinkproof_words_quoted(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n,

@@ -23,6 +23,10 @@ bool sinkproof_words_tokens(const sinkproof_words *words, const char *model, siz
                             sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
                             sinkproof_error *error);
 
+// The same of a word after --tokens alone, with the tokenizer beside the model.
+bool sinkproof_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
+                           size_t *n, sinkproof_error *error);
+
 // The tokenizer of a model: the one at `path`, or, where that is NULL, beside it.
 bool sinkproof_words_open(const char *path, const char *model, sinkproof_tokenizer **tokenizer,
                           sinkproof_error *error);
