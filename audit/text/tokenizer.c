@@ -49,7 +49,7 @@ static bool check_id(sinkproof_tokenizer *t, const char *spelling, size_t length
         return sinkproof_vocabulary_add(&t->bpe.vocabulary, (const uint8_t *)spelling, length, id,
                                         false, t->name, error);
     if (there->length == length && memcmp(v->bytes + there->at, spelling, length) == 0) return true;
-    for (size_t s = 0; s < t->n_special; s++)
+    for (size_t s = 0; t->bpe.by_bytes && s < t->n_special; s++)
         if (t->special_n[s].id == id) return true;
     return sinkproof_fail(error, "%.300s: special token '%.60s': its id %lld is another token's",
                           t->name, spelling, (long long)id);

@@ -30,8 +30,9 @@ bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length,
                          sinkproof_error *error) {
     int descriptor;
     if (!open_regular(path, &descriptor, length, error)) return false;
-    *bytes = *length <= SINKPROOF_MAX_JSON ? malloc(*length + 1) : NULL;
-    bool small = *bytes != NULL, good = small;
+    bool small = *length <= SINKPROOF_MAX_JSON;
+    *bytes = small ? malloc(*length + 1) : NULL;
+    bool there = *bytes != NULL, good = there;
     for (size_t done = 0; good && done < *length;) {
         ssize_t n = read(descriptor, *bytes + done, *length - done);
         good = n > 0;
@@ -39,7 +40,9 @@ bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length,
     }
     close(descriptor);
     if (good) return true;
-    free(small ? *bytes : NULL);
+    free(*bytes);
+    if (small && !there)
+        return sinkproof_fail(error, "%s: no memory for %zu bytes", path, *length);
     if (!small)
         return sinkproof_fail(error, "%s: expected at most %d bytes, found %zu", path,
                               SINKPROOF_MAX_JSON, *length);

@@ -10,6 +10,7 @@
 // OpenMP runtime, Jansson and libc take for themselves is not ours: they answer for it, some of
 // them by ending the process.
 #include "audit/diagnose/diagnose.h"
+#include "audit/text/harmony.h"
 #include "fast/engine/engine.h"
 #include "tests/shared/judged.h"
 
@@ -142,6 +143,25 @@ static bool open_model(const way *w, char *out, sinkproof_error *error) {
     snprintf(out, ROOM, "%s", sinkproof_model_spec(model));
     sinkproof_model_close(model);
     return true;
+}
+
+// A tokenizer (in place of a model), a text, a conversation, and both back again.
+static bool run_text(const way *w, char *out, sinkproof_error *error) {
+    static const char text[] = "hello there, aaaa  123<|end|>";
+    const sinkproof_message message = {.role = "user", .content = text};
+    sinkproof_tokenizer *t;
+    sinkproof_ids ids = {NULL, 0, 0};
+    char *back = NULL;
+    size_t length;
+    if (!sinkproof_tokenizer_open(w->model, &t, error)) return false;
+    bool good = sinkproof_text_encode(t, text, sizeof text - 1, true, &ids, error) &&
+                (w->points == NULL || sinkproof_harmony_render(t, 1, &message, &ids, error)) &&
+                sinkproof_text_printable(t, ids.n, ids.id_t, &back, &length, error);
+    if (good) snprintf(out, ROOM, "%s", back);
+    free(back);
+    free(ids.id_t);
+    sinkproof_tokenizer_free(t);
+    return good;
 }
 
 // Writes the trace of w, with an opened model.
@@ -312,6 +332,16 @@ int main(void) {
     const way fast[] = {
         {"the fast path, 1 layer", one, "f32", run_fast, NULL, false, false, NULL},
         {"the fast path, 2 layers", two, "bf16-operands", run_fast, NULL, false, false, NULL}};
+    const way texts[] = {{.what = "tokenizer.json", .model = "tests/vectors/text/tokenizer.json"},
+                         {.what = "vocab.json", .model = "tests/vectors/text/vocab.json"},
+                         {.what = "ranks and a conversation",
+                          .model = "tests/vectors/text/ranks.tiktoken,pattern=o200k",
+                          .points = ""}};
+    for (size_t i = 0; i < 6; i++) {
+        way text = texts[i / 2];
+        text.run = run_text;
+        fail_each(&text, true, i % 2 == 1);
+    }
     fail_each(&opened, false, false);
     fail_each(&opened, false, true);
     for (size_t i = 0; i < 2; i++) {
