@@ -255,14 +255,14 @@ PIP_ARGS     ?=
 build/venv/.stamp: Makefile | build/packages
 	$(call packages,--with venv)
 	test -x build/venv/bin/python || python3 -m venv build/venv
-	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes
+	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes tiktoken==0.14.0
 	@touch $@
 
 interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_transformers.py \
-	    tests/audit/interop_designs.py \
+	    tests/audit/interop_designs.py tests/audit/interop_text.py \
 	    tests/audit/interop_training.py
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes

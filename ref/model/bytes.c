@@ -41,8 +41,7 @@ bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length,
     close(descriptor);
     if (good) return true;
     free(*bytes);
-    if (small && !there)
-        return sinkproof_fail(error, "%s: no memory for %zu bytes", path, *length);
+    if (small && !there) return sinkproof_fail(error, "%s: no memory for %zu bytes", path, *length);
     if (!small)
         return sinkproof_fail(error, "%s: expected at most %d bytes, found %zu", path,
                               SINKPROOF_MAX_JSON, *length);

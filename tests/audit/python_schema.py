@@ -24,6 +24,7 @@ PROGRAM = os.path.abspath(os.environ.get("SINKPROOF", "build/release/sinkproof")
 SMALL = "tests/vectors/openai-torch/small"
 TRACE = f"{SMALL}/trace-bf16.safetensors"
 TINY = "synthetic:tiny"
+TEXT = "tests/vectors/text"
 
 
 def said(*words):
@@ -45,6 +46,7 @@ def samples(work):
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
+        "run, with text": said("run", TINY, "--tokens", "random:5", "--generate", "3", "--tokenizer", TEXT),
         "info": said("info", TINY), "info --cpu": said("info", "--cpu"), "info of a directory": said("info", SMALL),
         "truth": said("truth", TINY, "--tokens", "1,2,3"), "truth --local": said("truth", SMALL, "--local", TRACE),
         "verify": said("verify"),
@@ -58,6 +60,8 @@ def samples(work):
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
         "compare": said("compare", a, b, "--model", TINY),
+        "tokens": said("tokens", TEXT), "tokens --text": said("tokens", TEXT, "--text", "hello", "--pieces"),
+        "tokens --decode": said("tokens", TEXT, "--decode", "1,2,3"),
         "bench": said("bench", "--quick"),
     }
 
