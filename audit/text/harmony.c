@@ -101,6 +101,22 @@ static bool render(const writer *w, const sinkproof_message *m) {
     return good;
 }
 
+static bool in_channel(const sinkproof_message *m, const char *channel) {
+    return m->channel != NULL && strcmp(m->channel, channel) == 0;
+}
+
+// Where analysis begins to be kept: at the first final message, if the assistant's last one is
+// final; else at once.
+static size_t first_kept(size_t n, const sinkproof_message *message_n) {
+    size_t last = n, first = 0;
+    while (last > 0 &&
+           (message_n[last - 1].role == NULL || strcmp(message_n[last - 1].role, "assistant") != 0))
+        last--;
+    if (last == 0 || !in_channel(&message_n[last - 1], "final")) return 0;
+    while (!in_channel(&message_n[first], "final")) first++;
+    return first;
+}
+
 bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
                               const sinkproof_message *message_n, sinkproof_ids *ids,
                               sinkproof_error *error) {
@@ -109,7 +125,9 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
     bool has_system =
         n > 0 && message_n[0].role != NULL && strcmp(message_n[0].role, "system") == 0;
     bool good = has_system || render(&w, &usual);
-    for (size_t i = 0; good && i < n; i++) good = render(&w, &message_n[i]);
+    size_t kept = first_kept(n, message_n);
+    for (size_t i = 0; good && i < n; i++)
+        if (i >= kept || !in_channel(&message_n[i], "analysis")) good = render(&w, &message_n[i]);
     return good && mark(&w, "<|start|>") && text(&w, "assistant");
 }
 

@@ -4,7 +4,8 @@
 // A conversation as the tokens that GPT-OSS was trained on (OpenAI's harmony format): each message
 // is <|start|> role, <|channel|> channel where it has one, <|message|> content <|end|>; after the
 // last one <|start|>assistant, for the model to go on. Not known here: tools, calls, recipients.
-// What is given is rendered: no earlier analysis is left out.
+// As in OpenAI's renderer, once the last of the assistant's messages is a final one, the analysis
+// before the first final one is left out.
 #ifndef SINKPROOF_TEXT_HARMONY_H
 #define SINKPROOF_TEXT_HARMONY_H
 

@@ -277,18 +277,25 @@ static void test_harmony(void) {
         {.role = "system", .reasoning = "high", .date = "2025-06-28"},
         {.role = "developer", .content = "Be brief."},
         {.role = "user", .content = "Say <|end|>"},
+        {.role = "assistant", .channel = "analysis", .content = "Left out."},
         {.role = "assistant", .channel = "final", .content = "No."}};
     sinkproof_tokenizer *t = opened(FOLDER "ranks.tiktoken,pattern=o200k");
     sinkproof_error error = {{0}};
     sinkproof_ids ids = {NULL, 0, 0};
     char *text = NULL;
     size_t length, ends = 0;
-    bool good = sinkproof_harmony_render(t, 4, chat, &ids, &error) &&
+    bool good = sinkproof_harmony_render(t, 5, chat, &ids, &error) &&
                 sinkproof_text_decode(t, ids.n, ids.id_t, &text, &length, &error) &&
                 strcmp(text, rendered) == 0;
     for (size_t i = 0; i < ids.n; i++) ends += ids.id_t[i] == 276 + 9;
     ok(good && ends == 4,
        "a conversation is rendered as published; a spelling in it is no token: %s", error.text);
+    ids.n = 0;
+    const sinkproof_message open[] = {chat[3], chat[4], chat[3]}; // the last is no final one
+    bool kept = sinkproof_harmony_render(t, 3, open, &ids, &error);
+    size_t channels = 0;
+    for (size_t i = 0; i < ids.n; i++) channels += ids.id_t[i] == 276 + 7;
+    ok(kept && channels == 3, "analysis is left out after a final answer alone");
     free(text);
     free(ids.id_t);
     static const struct {
@@ -319,7 +326,7 @@ static void test_harmony(void) {
     sinkproof_tokenizer_free(t);
     t = opened(formats[1]);
     sinkproof_ids none = {NULL, 0, 0};
-    ok(!sinkproof_harmony_render(t, 4, chat, &none, &error) &&
+    ok(!sinkproof_harmony_render(t, 5, chat, &none, &error) &&
            strstr(error.text, "expected the special token <|start|>, found none") != NULL,
        "a tokenizer without harmony's tokens is told from one with them");
     free(none.id_t);
