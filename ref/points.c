@@ -43,9 +43,10 @@ static const struct product_row {
     {AT(M2), {AT(M2_IN), AT(M2_TERM), AT(M2_ACC), AT(M2_PRODUCT)}},
     {AT(M5), {AT(M5_IN), AT(M5_TERM), AT(M5_ACC), AT(M5)}},
     {AT(M9), {AT(M9_IN), AT(M9_TERM), AT(M9_ACC), AT(M9)}},
+    {AT(M6), {AT(M5_IN), AT(M5_TERM), AT(M5_ACC), AT(M6_PRODUCT)}},
+    {AT(M10), {AT(M9_IN), AT(M9_TERM), AT(M9_ACC), AT(M10_PRODUCT)}},
     {AT(F2), {AT(F2_IN), AT(F2_TERM), AT(F2_ACC), AT(F2)}},
 };
-#undef AT
 enum { PRODUCTS = sizeof product_rows / sizeof product_rows[0] };
 
 sinkproof_product_points sinkproof_points_of_product(sinkproof_point result) {
@@ -53,6 +54,32 @@ sinkproof_product_points sinkproof_points_of_product(sinkproof_point result) {
     while (row + 1 < PRODUCTS && product_rows[row].result != result) row++;
     return product_rows[row].at;
 }
+
+// The points that are steps of one kind of model alone, from the first to the last of a row.
+static const struct exclusive {
+    sinkproof_point first, last;
+    bool rotates, routes, gated, plain; // of models that do, or whose perceptrons are so
+} exclusives[] = {
+    {AT(A4_FREQ), AT(A4), .rotates = true},   {AT(M2_IN), AT(M4), .routes = true},
+    {AT(M5), AT(M5), .routes = true},         {AT(M6_PRODUCT), AT(M6_PRODUCT), .plain = true},
+    {AT(M8_ALPHA), AT(M8_UP), .gated = true}, {AT(M8_SQUARE), AT(M8_ONE), .plain = true},
+    {AT(M9), AT(M9), .routes = true},         {AT(M10_PRODUCT), AT(M10_PRODUCT), .plain = true},
+    {AT(M11_PROD), AT(M11), .routes = true},
+};
+enum { EXCLUSIVES = sizeof exclusives / sizeof exclusives[0] };
+
+bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point point) {
+    const sinkproof_traits *traits = sinkproof_traits_of(config);
+    bool exists = true;
+    for (size_t row = 0; row < EXCLUSIVES; row++) {
+        const struct exclusive *e = &exclusives[row];
+        if (point < e->first || point > e->last) continue;
+        exists = exists && (!e->rotates || traits->rotates) && (!e->routes || traits->routes) &&
+                 (!e->gated || traits->gated) && (!e->plain || !traits->gated);
+    }
+    return exists;
+}
+#undef AT
 
 bool sinkproof_point_is_operand(sinkproof_point point) {
     bool is = false;
@@ -79,7 +106,7 @@ typedef enum dimension {
 } dimension;
 
 // The words of the table.
-enum { ENDS, LAYER };
+enum { ENDS, LAYER, ROTATED, ROUTED };
 enum { VALUE, STREAM, OPERAND };
 enum { SINKPROOF_AT_NOTHING = -1 };
 enum { IS_EACH = 1 << 8, IS_SHARED = 1 << 9, INPUT = IS_EACH - 1 };
@@ -93,14 +120,14 @@ enum { SINKPROOF_TRACE_RESIDUAL = SINKPROOF_TRACE_POINTS };
 static const struct traced {
     const char *name;
     int rounding; // sinkproof_point
-    bool layered;
+    int where;
     int role;
     sinkproof_held held;
     dimension shape[3];
     int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
 } rows[SINKPROOF_TRACE_POINTS] = {
 #define SINKPROOF_TRACED(id, name, at, where, role, held, shape, ...)                              \
-    {name, SINKPROOF_AT_##at, where == LAYER, role, SINKPROOF_##held, shape, {__VA_ARGS__}},
+    {name, SINKPROOF_AT_##at, where, role, SINKPROOF_##held, shape, {__VA_ARGS__}},
     SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED)
 #undef SINKPROOF_TRACED
 };
@@ -110,16 +137,23 @@ const char *sinkproof_trace_point_name(sinkproof_trace_point point) {
 }
 
 bool sinkproof_trace_point_is_layered(sinkproof_trace_point point) {
-    return rows[point].layered;
+    return rows[point].where != ENDS;
 }
 
 bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
     return rows[point].rounding == SINKPROOF_AT_NOTHING;
 }
 
+// Whether a model has the point in its layers, or at its ends.
+static bool has(const sinkproof_config *config, sinkproof_trace_point point) {
+    const sinkproof_traits *traits = sinkproof_traits_of(config);
+    return (rows[point].where != ROTATED || traits->rotates) &&
+           (rows[point].where != ROUTED || traits->routes);
+}
+
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t layer) {
-    return layer < (rows[point].layered ? config->n_layers : 1);
+    return has(config, point) && layer < (rows[point].where != ENDS ? config->n_layers : 1);
 }
 
 bool sinkproof_trace_point_is_norm(sinkproof_trace_point point) {
@@ -164,6 +198,8 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
         int from = rows[point].inputs[n];
         sinkproof_input in = {(sinkproof_trace_point)(from & INPUT), layer, SINKPROOF_INPUT_EACH};
         if ((from & INPUT) == SINKPROOF_TRACE_RESIDUAL) in = residual_before(config, point, layer);
+        for (; !has(config, in.point); in.point = (sinkproof_trace_point)(from & INPUT))
+            from = rows[in.point].inputs[0] | (from & IS_SHARED);
         in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
         inputs[n] = in;
     }
@@ -199,7 +235,7 @@ static size_t dimension_size(const sinkproof_config *config, dimension d, size_t
     case CHOSEN:
         return config->n_chosen;
     case UP:
-        return 2 * config->inter;
+        return (sinkproof_traits_of(config)->gated ? 2 : 1) * config->inter;
     case INTER:
         return config->inter;
     case VOCAB:
@@ -212,10 +248,10 @@ static size_t dimension_size(const sinkproof_config *config, dimension d, size_t
 
 size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
                              size_t *shape) {
+    const dimension *of = rows[point].shape;
     size_t rank = 0;
-    while (rank < 3 && rows[point].shape[rank] != END) {
-        shape[rank] = dimension_size(config, rows[point].shape[rank], n);
-        rank++;
-    }
+    for (size_t i = 0; i < 3 && of[i] != END; i++)
+        if (of[i] != CHOSEN || sinkproof_traits_of(config)->routes)
+            shape[rank++] = dimension_size(config, of[i], n);
     return rank;
 }

@@ -17,7 +17,7 @@
 
 // ---- rounding points -------------------------------------------------------------------------
 
-// Every place where a GPT-OSS engine may round, in the order of the forward pass.
+// Every place where an engine may round, in the order of the forward pass.
 // SINKPROOF_POINT(identifier, printed name, what is rounded)
 #define SINKPROOF_POINTS(P)                                                                        \
     P(T0, "T0", "embedding row")                                                                   \
@@ -68,6 +68,7 @@
     P(M5_TERM, "M5.term", "each product of the up-projection")                                     \
     P(M5_ACC, "M5.acc", "running sum of the up-projection")                                        \
     P(M5, "M5", "up-projection before bias")                                                       \
+    P(M6_PRODUCT, "M6.product", "up-projection before its bias, where one operation makes both")   \
     P(M6, "M6", "up-projection with bias")                                                         \
     P(M8_ALPHA, "M8.alpha", "the constant 1.702 of the activation")                                \
     P(M8_SCALED, "M8.scaled", "alpha times gate")                                                  \
@@ -75,11 +76,19 @@
     P(M8_SIGMOID, "M8.sigmoid", "sigmoid of alpha times gate")                                     \
     P(M8_SWISH, "M8.swish", "gate times sigmoid")                                                  \
     P(M8_UP, "M8.up", "up plus one")                                                               \
+    P(M8_SQUARE, "M8.square", "square of GELU's argument")                                         \
+    P(M8_CUBE, "M8.cube", "its cube")                                                              \
+    P(M8_CUBIC, "M8.cubic", "0.044715 times its cube")                                             \
+    P(M8_SUM, "M8.sum", "GELU's argument plus that")                                               \
+    P(M8_INNER, "M8.inner", "argument of GELU's tanh")                                             \
+    P(M8_TANH, "M8.tanh", "tanh of GELU")                                                          \
+    P(M8_ONE, "M8.one", "one plus the tanh")                                                       \
     P(M8, "M8", "activation of the experts")                                                       \
     P(M9_IN, "M9.in", "activation as the down-projection reads it")                                \
     P(M9_TERM, "M9.term", "each product of the down-projection")                                   \
     P(M9_ACC, "M9.acc", "running sum of the down-projection")                                      \
     P(M9, "M9", "down-projection before bias")                                                     \
+    P(M10_PRODUCT, "M10.product", "down-projection before its bias, where one makes both")         \
     P(M10, "M10", "down-projection with bias")                                                     \
     P(M11_PROD, "M11.prod", "expert output times its weight")                                      \
     P(M11_SUM, "M11.sum", "running sum over experts, in ascending expert order")                   \
@@ -102,6 +111,9 @@ typedef enum sinkproof_point {
 const char *sinkproof_point_name(sinkproof_point point); // "A4.freq"
 const char *sinkproof_point_what(sinkproof_point point); // "YaRN inverse frequency, each step"
 
+// Whether an engine of the model can round there: no model has the steps of every architecture.
+bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point point);
+
 // Where the norm A1, M1 or F1 may be rounded before its weight multiplies.
 sinkproof_point sinkproof_point_before_weight(sinkproof_point norm);
 
@@ -111,7 +123,7 @@ typedef struct sinkproof_product_points {
     sinkproof_point in, term, acc, product;
 } sinkproof_product_points;
 
-// Of a linear layer, by its result: A2, A12, M2, M5, M9 or F2.
+// Of a linear layer, by its result: A2, A12, M2, M5, M9 or F2, and of GPT-2 M6 and M10.
 sinkproof_product_points sinkproof_points_of_product(sinkproof_point result);
 
 // Whether what is rounded there is an operand that meets a stored weight (A2.in, ..., F2.in).
@@ -124,39 +136,42 @@ bool sinkproof_point_is_operand(sinkproof_point point);
 // EACH, an element of the point needs its own element, or a row of which all elements share a known
 // common factor; one element of a SHARED input enters many elements of the point, so that they
 // share its error. RESIDUAL is the residual stream as the sublayer finds it. KEYS is n, ALL_KEYS
-// too, before the mask; SINK_KEYS one more (the sink's column, the last), UP is 2 inter. What the
+// too, before the mask; SINK_KEYS one more (the sink's column, the last), UP is 2 inter where gate
+// and up lie side by side and inter elsewhere, CHOSEN is no dimension of a model without a router.
+// ROTATED and ROUTED points are of layers too, of models alone that rotate queries and keys, or
+// choose experts: where they are none, what they are computed from stands for them. What the
 // point is to the model: a sum of the STREAM of residuals, an OPERAND that meets a weight, a key or
 // a value in a product, or neither (VALUE). How an engine holds it: sinkproof_held below.
 // SINKPROOF_TRACED(identifier, name, rounding point, of a LAYER or of its ENDS, role, held, shape,
 //                  inputs)
 // clang-format off
 #define SINKPROOF_TRACED_POINTS(P) \
-    P(T0,   "T0",   T0,      ENDS,  STREAM,  HELD,     SHAPE(N, HIDDEN),           NONE)                              \
-    P(A1,   "A1",   A1,      LAYER, OPERAND, HELD,     SHAPE(N, HIDDEN),           SHARED(RESIDUAL))                  \
-    P(A2_Q, "A2.q", A2,      LAYER, VALUE,   HELD,     SHAPE(N, HEADS, DIM),       SHARED(A1))                        \
-    P(A2_K, "A2.k", A2,      LAYER, VALUE,   HELD,     SHAPE(N, KV, DIM),          SHARED(A1))                        \
-    P(A2_V, "A2.v", A2,      LAYER, VALUE,   HELD,     SHAPE(N, KV, DIM),          SHARED(A1))                        \
-    P(A4_Q, "A4.q", A4,      LAYER, OPERAND, HELD,     SHAPE(N, HEADS, DIM),       SHARED(A2_Q))                      \
-    P(A4_K, "A4.k", A4,      LAYER, OPERAND, HELD,     SHAPE(N, KV, DIM),          SHARED(A2_K))                      \
-    P(A6,   "A6",   A6,      LAYER, VALUE,   ASKED,    SHAPE(HEADS, N, ALL_KEYS),  SHARED(A4_Q), SHARED(A4_K))        \
-    P(A9,   "A9",   A9,      LAYER, VALUE,   PASSING,  SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                          \
-    P(A10,  "A10",  A9,      LAYER, VALUE,   PASSING,  SHAPE(HEADS, N, KEYS),      EACH(A9))                          \
-    P(A11,  "A11",  A11,     LAYER, OPERAND, HELD,     SHAPE(N, HEADS, DIM),       EACH(A9), SHARED(A2_V))            \
-    P(A12,  "A12",  A12,     LAYER, VALUE,   HELD,     SHAPE(N, HIDDEN),           SHARED(A11))                       \
-    P(A13,  "A13",  A13,     LAYER, STREAM,  HELD,     SHAPE(N, HIDDEN),           EACH(A12), EACH(RESIDUAL))         \
-    P(M1,   "M1",   M1,      LAYER, OPERAND, HELD,     SHAPE(N, HIDDEN),           SHARED(A13))                       \
-    P(M2,   "M2",   M2,      LAYER, VALUE,   HELD,     SHAPE(N, EXPERTS),          SHARED(M1))                        \
-    P(M3,   "M3",   NOTHING, LAYER, VALUE,   HELD,     SHAPE(N, CHOSEN),           EACH(M2))                          \
-    P(M4,   "M4",   M4,      LAYER, VALUE,   HELD,     SHAPE(N, CHOSEN),           SHARED(M2), SHARED(M3))            \
-    P(M5,   "M5",   M5,      LAYER, VALUE,   UNBIASED, SHAPE(N, CHOSEN, UP),       SHARED(M1), SHARED(M3))            \
-    P(M6,   "M6",   M6,      LAYER, VALUE,   INSIDE,   SHAPE(N, CHOSEN, UP),       EACH(M5))                          \
-    P(M8,   "M8",   M8,      LAYER, OPERAND, INSIDE,   SHAPE(N, CHOSEN, INTER),    EACH(M6))                          \
-    P(M9,   "M9",   M9,      LAYER, VALUE,   UNBIASED, SHAPE(N, CHOSEN, HIDDEN),   SHARED(M8), SHARED(M3))            \
-    P(M10,  "M10",  M10,     LAYER, VALUE,   HELD,     SHAPE(N, CHOSEN, HIDDEN),   EACH(M9))                          \
-    P(M11,  "M11",  M11,     LAYER, VALUE,   HELD,     SHAPE(N, HIDDEN),           EACH(M10), SHARED(M4), SHARED(M3)) \
-    P(M12,  "M12",  M12,     LAYER, STREAM,  HELD,     SHAPE(N, HIDDEN),           EACH(M11), EACH(A13))              \
-    P(F1,   "F1",   F1,      ENDS,  OPERAND, HELD,     SHAPE(N, HIDDEN),           SHARED(RESIDUAL))                  \
-    P(F2,   "F2",   F2,      ENDS,  VALUE,   HELD,     SHAPE(N, VOCAB),            SHARED(F1))
+    P(T0,   "T0",   T0,      ENDS,    STREAM,  HELD,     SHAPE(N, HIDDEN),          NONE)                              \
+    P(A1,   "A1",   A1,      LAYER,   OPERAND, HELD,     SHAPE(N, HIDDEN),          SHARED(RESIDUAL))                  \
+    P(A2_Q, "A2.q", A2,      LAYER,   VALUE,   HELD,     SHAPE(N, HEADS, DIM),      SHARED(A1))                        \
+    P(A2_K, "A2.k", A2,      LAYER,   VALUE,   HELD,     SHAPE(N, KV, DIM),         SHARED(A1))                        \
+    P(A2_V, "A2.v", A2,      LAYER,   VALUE,   HELD,     SHAPE(N, KV, DIM),         SHARED(A1))                        \
+    P(A4_Q, "A4.q", A4,      ROTATED, OPERAND, HELD,     SHAPE(N, HEADS, DIM),      SHARED(A2_Q))                      \
+    P(A4_K, "A4.k", A4,      ROTATED, OPERAND, HELD,     SHAPE(N, KV, DIM),         SHARED(A2_K))                      \
+    P(A6,   "A6",   A6,      LAYER,   VALUE,   ASKED,    SHAPE(HEADS, N, ALL_KEYS), SHARED(A4_Q), SHARED(A4_K))        \
+    P(A9,   "A9",   A9,      LAYER,   VALUE,   PASSING,  SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                         \
+    P(A10,  "A10",  A9,      LAYER,   VALUE,   PASSING,  SHAPE(HEADS, N, KEYS),     EACH(A9))                          \
+    P(A11,  "A11",  A11,     LAYER,   OPERAND, HELD,     SHAPE(N, HEADS, DIM),      EACH(A9), SHARED(A2_V))            \
+    P(A12,  "A12",  A12,     LAYER,   VALUE,   HELD,     SHAPE(N, HIDDEN),          SHARED(A11))                       \
+    P(A13,  "A13",  A13,     LAYER,   STREAM,  HELD,     SHAPE(N, HIDDEN),          EACH(A12), EACH(RESIDUAL))         \
+    P(M1,   "M1",   M1,      LAYER,   OPERAND, HELD,     SHAPE(N, HIDDEN),          SHARED(A13))                       \
+    P(M2,   "M2",   M2,      ROUTED,  VALUE,   HELD,     SHAPE(N, EXPERTS),         SHARED(M1))                        \
+    P(M3,   "M3",   NOTHING, ROUTED,  VALUE,   HELD,     SHAPE(N, CHOSEN),          EACH(M2))                          \
+    P(M4,   "M4",   M4,      ROUTED,  VALUE,   HELD,     SHAPE(N, CHOSEN),          SHARED(M2), SHARED(M3))            \
+    P(M5,   "M5",   M5,      ROUTED,  VALUE,   UNBIASED, SHAPE(N, CHOSEN, UP),      SHARED(M1), SHARED(M3))            \
+    P(M6,   "M6",   M6,      LAYER,   VALUE,   INSIDE,   SHAPE(N, CHOSEN, UP),      EACH(M5))                          \
+    P(M8,   "M8",   M8,      LAYER,   OPERAND, INSIDE,   SHAPE(N, CHOSEN, INTER),   EACH(M6))                          \
+    P(M9,   "M9",   M9,      ROUTED,  VALUE,   UNBIASED, SHAPE(N, CHOSEN, HIDDEN),  SHARED(M8), SHARED(M3))            \
+    P(M10,  "M10",  M10,     LAYER,   VALUE,   HELD,     SHAPE(N, CHOSEN, HIDDEN),  EACH(M9))                          \
+    P(M11,  "M11",  M11,     ROUTED,  VALUE,   HELD,     SHAPE(N, HIDDEN),          EACH(M10), SHARED(M4), SHARED(M3)) \
+    P(M12,  "M12",  M12,     LAYER,   STREAM,  HELD,     SHAPE(N, HIDDEN),          EACH(M11), EACH(A13))              \
+    P(F1,   "F1",   F1,      ENDS,    OPERAND, HELD,     SHAPE(N, HIDDEN),          SHARED(RESIDUAL))                  \
+    P(F2,   "F2",   F2,      ENDS,    VALUE,   HELD,     SHAPE(N, VOCAB),           SHARED(F1))
 // clang-format on
 
 // Names of LAYER points carry the layer in a trace: "03.A9".

@@ -9,6 +9,8 @@
 const sinkproof_stages sinkproof_reference_stages = {
     .embed = sinkproof_embed,
     .rmsnorm = sinkproof_rmsnorm,
+    .layernorm = sinkproof_layernorm,
+    .gelu = sinkproof_gelu,
     .qkv = sinkproof_qkv,
     .rope = sinkproof_rope,
     .scores = sinkproof_scores,

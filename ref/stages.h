@@ -49,6 +49,13 @@ typedef struct sinkproof_stages {
                     const sinkproof_matrix *scale, double eps, size_t n, const double *x_nc,
                     double *out_nc, double *work);
 
+    // The same where the mean is subtracted and a shift added (layernorm.forward). work: 2 hidden.
+    void (*layernorm)(const sinkproof_policy *policy, sinkproof_point point,
+                      const sinkproof_matrix *scale, const sinkproof_matrix *shift, double eps,
+                      size_t n, const double *x_nc, double *out_nc, double *work);
+    // M8 of a perceptron without a gate (gelu.tanh): y_n = gelu(x_n).
+    void (*gelu)(const sinkproof_policy *policy, size_t n, const double *x_n, double *y_n);
+
     // A2 (attn.qkv): q_nhd, k_ngd, v_ngd from the normed input t_nc.
     void (*qkv)(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                 const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work);
@@ -126,6 +133,10 @@ size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols);
 
 void sinkproof_embed(const sinkproof_policy *policy, const sinkproof_matrix *embedding, size_t n,
                      const int32_t *tokens_n, double *x_nc);
+// The same plus the rows of the positions from `first` on, rounded once. work: hidden doubles.
+void sinkproof_embed_placed(const sinkproof_policy *policy, const sinkproof_matrix *embedding,
+                            const sinkproof_matrix *positions, size_t first, size_t n,
+                            const int32_t *tokens_n, double *x_nc, double *work);
 void sinkproof_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding,
                        size_t n, const double *x_nc, double *logits_nv, double *work);
 // x_nc = x_nc + t_nc, rounded (A13, M12).
@@ -136,6 +147,13 @@ void sinkproof_residual(const sinkproof_policy *policy, sinkproof_point point, s
 void sinkproof_rmsnorm(const sinkproof_policy *policy, sinkproof_point point,
                        const sinkproof_matrix *scale, double eps, size_t n, const double *x_nc,
                        double *out_nc, double *work);
+
+// work: 2 cols doubles.
+void sinkproof_layernorm(const sinkproof_policy *policy, sinkproof_point point,
+                         const sinkproof_matrix *scale, const sinkproof_matrix *shift, double eps,
+                         size_t n, const double *x_nc, double *out_nc, double *work);
+double sinkproof_gelu_one(const sinkproof_policy *policy, double x);
+void sinkproof_gelu(const sinkproof_policy *policy, size_t n, const double *x_n, double *y_n);
 
 void sinkproof_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                    const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work);

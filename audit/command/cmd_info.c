@@ -156,12 +156,13 @@ static void find_odd(survey *in) {
     for (size_t i = 0; i < sinkproof_model_odd_count(in->model); i++)
         add_odd(in, "%s", sinkproof_model_odd(in->model, i));
     sinkproof_model_not_finite(in->model, add_not_finite, in);
-    if ((double)c->max_context != c->yarn_factor * (double)c->yarn_original_context)
+    bool rotates = sinkproof_traits_of(c)->rotates;
+    if (rotates && (double)c->max_context != c->yarn_factor * (double)c->yarn_original_context)
         add_odd(in, "the context of %zu is not YaRN's factor %g times the original %zu",
                 c->max_context, c->yarn_factor, c->yarn_original_context);
-    if (c->yarn_truncate)
+    if (rotates && c->yarn_truncate)
         add_odd(in, "YaRN's ramp is rounded to whole dimensions (truncate); GPT-OSS does not");
-    for (size_t l = 0; l < c->n_layers; l++)
+    for (size_t l = 0; rotates && l < c->n_layers; l++)
         if (c->sliding[l] != (l % 2 == 0)) {
             add_odd(in, "layer %zu breaks the pattern of alternating layers", l);
             break;
@@ -186,13 +187,28 @@ static void find_odd(survey *in) {
                     sinkproof_slot_name((sinkproof_slot)s));
 }
 
+// A norm is called what it is.
+static const char *said_of(const sinkproof_field *field, const sinkproof_config *c) {
+    bool eps = field == sinkproof_field_of(offsetof(sinkproof_config, rms_eps));
+    return eps && sinkproof_traits_of(c)->centres ? "LayerNorm epsilon" : field->said;
+}
+
 // The numbers of a line that are told by name, behind what it begins with.
 static void print_fields(const sinkproof_config *c, const char *line) {
     const sinkproof_field *field;
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++)
-        if (field->line != NULL && strcmp(field->line, line) == 0)
-            printf(", %s %g", field->said, sinkproof_field_value(field, c));
+        if (field->line != NULL && strcmp(field->line, line) == 0 &&
+            sinkproof_field_exists(field, c))
+            printf(", %s %g", said_of(field, c), sinkproof_field_value(field, c));
     printf("\n");
+}
+
+static void print_mlp(const sinkproof_config *c) {
+    if (sinkproof_traits_of(c)->routes)
+        printf("experts     %zu of width %zu, %zu per token", c->n_experts, c->inter, c->n_chosen);
+    else
+        printf("perceptron  of width %zu, GELU by tanh", c->inter);
+    print_fields(c, "experts");
 }
 
 static void print_config(const survey *in, const char *spec) {
@@ -202,8 +218,13 @@ static void print_config(const survey *in, const char *spec) {
     printf("model       %s\n", spec);
     printf("layout      %s, fingerprint %016" PRIx64 "\n", sinkproof_model_layout(in->model),
            in->fingerprint);
-    printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
-           c->window, c->n_layers - sliding);
+    if (c->architecture != SINKPROOF_GPT_OSS)
+        printf("kind        %s\n", sinkproof_traits_of(c)->name);
+    if (sinkproof_traits_of(c)->rotates)
+        printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
+               c->window, c->n_layers - sliding);
+    else
+        printf("layers      %zu\n", c->n_layers);
     printf("widths      hidden %zu, vocabulary %zu", c->hidden, c->vocab);
     print_fields(c, "widths");
     printf("attention   %zu heads of %zu on %zu key/value heads\n", c->n_heads, c->head_dim,
@@ -211,9 +232,11 @@ static void print_config(const survey *in, const char *spec) {
     if (c->sink != 0)
         printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
                sinkproof_sinks_name(c->sink));
-    printf("experts     %zu of width %zu, %zu per token", c->n_experts, c->inter, c->n_chosen);
-    print_fields(c, "experts");
-    printf("positions   YaRN's range %s", c->yarn_truncate ? "truncated" : "not truncated");
+    print_mlp(c);
+    if (sinkproof_traits_of(c)->rotates)
+        printf("positions   YaRN's range %s", c->yarn_truncate ? "truncated" : "not truncated");
+    else
+        printf("positions   %zu, learned", c->max_context);
     print_fields(c, "positions");
     if (c->unstated[0] != '\0')
         printf("not stated  %s (the published default of each)\n", c->unstated);
@@ -223,7 +246,7 @@ static void print_config(const survey *in, const char *spec) {
 static void shape_of(const survey *in, sinkproof_slot slot, char *text, size_t size) {
     size_t n, rows, cols;
     sinkproof_slot_shape(slot, in->config, &n, &rows, &cols);
-    int used = sinkproof_slot_is_stacked(slot) ? snprintf(text, size, "%zu x ", n) : 0;
+    int used = sinkproof_slot_is_stacked(slot, in->config) ? snprintf(text, size, "%zu x ", n) : 0;
     if (sinkproof_slot_is_vector(slot, in->config))
         snprintf(text + used, size - (size_t)used, "[%zu]", cols);
     else
@@ -236,7 +259,8 @@ static void print_parts(const survey *in) {
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         const census *part = &in->parts[s];
         char shape[80], exponents[32] = "see below", zeros[32] = "-";
-        if (part->elements == 0) continue; // this model has none
+        if (part->elements == 0) continue;                            // this model has none
+        if (s == SINKPROOF_UNEMBEDDING && in->config->tied) continue; // the embedding again
         shape_of(in, (sinkproof_slot)s, shape, sizeof shape);
         if (part->dtype != SINKPROOF_DTYPE_MXFP4) {
             snprintf(zeros, sizeof zeros, "%" PRIu64, part->zeros);
@@ -278,7 +302,11 @@ static json_t *config_json(const survey *in, const char *spec) {
     json_t *numbers = json_object();
     const sinkproof_field *field;
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++)
-        json_object_set_new(numbers, field->shown, sinkproof_config_make_value(field, c));
+        if (sinkproof_field_exists(field, c))
+            json_object_set_new(numbers, field->shown, sinkproof_config_make_value(field, c));
+    if (c->architecture != SINKPROOF_GPT_OSS)
+        json_object_set_new(numbers, "architecture", json_string(sinkproof_traits_of(c)->name));
+    if (c->tied) json_object_set_new(numbers, "tied", json_true());
     if (c->sink != 0)
         json_object_set_new(numbers, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
     json_object_set_new(out, "config", numbers);
@@ -296,7 +324,8 @@ static json_t *results(const survey *in, const char *spec) {
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         const census *part = &in->parts[s];
         size_t n, rows, cols;
-        if (part->elements == 0) continue; // this model has none
+        if (part->elements == 0) continue;                            // this model has none
+        if (s == SINKPROOF_UNEMBEDDING && in->config->tied) continue; // the embedding again
         sinkproof_slot_shape((sinkproof_slot)s, in->config, &n, &rows, &cols);
         json_t *result =
             json_pack("{s:s+, s:b, s:s, s:s, s:[I, I, I], s:I}", "id", "weights.",

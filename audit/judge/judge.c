@@ -5,6 +5,7 @@
 #include "audit/judge/judge_internal.h"
 
 #include "audit/trace/trace_points.h"
+#include "ref/model/slots.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,59 +49,22 @@ static void embed_token(sinkproof_part *part, size_t i, void *of) {
     double *row = sinkproof_part_allocate(part, d, sizeof *row);
     if (row == NULL) return;
     sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
-    for (size_t k = 0; k < d; k++)
-        x_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_T0, sinkproof_known(row[k]));
+    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_known(row[k]);
+    if (!sinkproof_traits_of(pass->config)->rotates) {
+        sinkproof_matrix positions = sinkproof_model_slot(pass->model, 0, SINKPROOF_POSITIONS);
+        sinkproof_matrix_row(&positions, i, row);
+        for (size_t k = 0; k < d; k++)
+            x_d[k] =
+                sinkproof_honest_inside(&s, sinkproof_honest_add(x_d[k], sinkproof_known(row[k])));
+    }
+    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_T0, x_d[k]);
     free(row);
     const sinkproof_piece piece = {
         .point = SINKPROOF_TRACE_T0, .offset = i * d, .count = d, .token = i};
     sinkproof_compare(part, &piece, x_d);
 }
 
-// ---- norms, projections, residuals
-
-typedef struct norm_work {
-    sinkproof_trace_point point;
-    size_t rows, d; // of a token, and numbers of a row
-    const double *scale_d;
-    const sinkproof_honest *x_nd;
-    sinkproof_honest *y_nd;
-} norm_work;
-
-static void norm_row(sinkproof_part *part, const norm_work *w, size_t row) {
-    const sinkproof_judge_pass *pass = part->pass;
-    size_t d = w->d;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * w->rows * d);
-    sinkproof_point at;
-    sinkproof_honest *y_d = &w->y_nd[row * d];
-    sinkproof_honest *x_d = sinkproof_part_allocate(part, d, sizeof *x_d);
-    double common;
-    if (x_d == NULL) return;
-    memcpy(x_d, &w->x_nd[row * d], d * sizeof *x_d);
-    double eps = sinkproof_meant_norm(pass, &s, d, x_d);
-    sinkproof_trace_rounding(w->point, &at);
-    sinkproof_honest_rmsnorm(&s, at, &(sinkproof_norm){d, w->scale_d, eps}, x_d, y_d, &common);
-    free(x_d);
-    const sinkproof_piece piece = {
-        .point = w->point, .offset = row * d, .count = d, .token = row / w->rows, .common = common};
-    sinkproof_compare(part, &piece, y_d);
-}
-
-static void norm_token(sinkproof_part *part, size_t i, void *of) {
-    const norm_work *w = of;
-    for (size_t row = i * w->rows; row < (i + 1) * w->rows; row++) norm_row(part, w, row);
-}
-
-bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                          const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
-                          sinkproof_honest *y_nd) {
-    if (sinkproof_need_not(pass, point, layer, y_nd)) return true;
-    double *scale_d = sinkproof_decoded(scale);
-    size_t shape[3], rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
-    norm_work w = {point, rank > 2 ? shape[1] : 1, scale->cols, scale_d, x_nd, y_nd};
-    bool fine = scale_d != NULL && sinkproof_each_token(pass, layer, NORMS, norm_token, &w);
-    free(scale_d);
-    return fine;
-}
+// ---- projections, residuals
 
 typedef struct projection_work {
     const sinkproof_projection *p;
@@ -251,7 +215,9 @@ static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turni
 // there is none.
 static bool rotation_tables(sinkproof_judge_pass *pass) {
     const sinkproof_meaning *m = pass->meaning;
-    if (!sinkproof_any_judged_at_all(pass, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K)) return true;
+    if (!sinkproof_traits_of(pass->config)->rotates ||
+        !sinkproof_any_judged_at_all(pass, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K))
+        return true;
     return tables_of(pass, &m->query, pass->turns_ip) &&
            (m == &sinkproof_meant || tables_of(pass, &m->key, pass->key_turns_ip));
 }
@@ -273,12 +239,10 @@ sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, 
 
 // F1 and F2.
 static bool unembed(sinkproof_judge_pass *pass, const sinkproof_honest *x_nd) {
-    sinkproof_matrix norm = sinkproof_model_final_norm(pass->model);
     sinkproof_matrix w = sinkproof_model_unembedding(pass->model);
     sinkproof_honest *t_nd = malloc(pass->n * pass->config->hidden * sizeof *t_nd);
     size_t l = pass->config->n_layers;
-    bool fine =
-        t_nd != NULL && sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_F1, &norm, x_nd, t_nd);
+    bool fine = t_nd != NULL && sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_F1, x_nd, t_nd);
     if (fine && sinkproof_traced(pass, SINKPROOF_TRACE_F2, 0))
         fine = sinkproof_judge_projection(
             pass, l,
@@ -309,7 +273,9 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
                 (sinkproof_need_not(pass, SINKPROOF_TRACE_T0, c->n_layers, x) ||
                  sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding));
     for (size_t l = 0; fine && !sinkproof_refused(pass) && l < c->n_layers; l++) {
-        fine = sinkproof_judge_attention(pass, l, x) && sinkproof_judge_experts(pass, l, x);
+        fine = sinkproof_judge_attention(pass, l, x) &&
+               (sinkproof_traits_of(c)->routes ? sinkproof_judge_experts(pass, l, x)
+                                               : sinkproof_judge_mlp(pass, l, x));
         sinkproof_judge_progress(pass, layer_work(pass));
     }
     fine = fine && unembed(pass, x);
@@ -460,6 +426,9 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                                        .thinnest_margin = INFINITY,
                                        .n_tokens = n,
                                        .n_layers = c->n_layers};
+    if (!sinkproof_traits_of(c)->rotates && n > c->max_context) // positions are rows
+        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", n,
+                              c->max_context);
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
         return sinkproof_fail(error, "%.300s: %zu experts per token, expected at most %d to judge",
                               sinkproof_model_spec(model), c->n_chosen, SINKPROOF_MAX_CHOSEN);

@@ -44,6 +44,7 @@ static bool rotated(sinkproof_judge_pass *pass, size_t l, sinkproof_trace_point 
                     sinkproof_honest *x_nhd) {
     bool query = point == SINKPROOF_TRACE_A4_Q;
     rotation r = {point, heads, query ? &pass->meaning->query : &pass->meaning->key, x_nhd};
+    if (!sinkproof_traits_of(pass->config)->rotates) return true;
     if (sinkproof_need_not(pass, point, l, x_nhd)) return true;
     return sinkproof_each_token(pass, l, TURNED, rotate_token, &r);
 }
@@ -317,7 +318,7 @@ bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_h
         a2_v = {SINKPROOF_AT_A2, SINKPROOF_TRACE_A2_V, &layer.w_v, &layer.b_v, t, v},
         a12 = {SINKPROOF_AT_A12, SINKPROOF_TRACE_A12, &layer.w_o, &layer.b_o, o, t};
     bool fine = t != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
-                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_A1, &layer.attn_norm, x_nd, t) &&
+                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_A1, x_nd, t) &&
                 sinkproof_judge_projection(pass, l, &a2_q) &&
                 sinkproof_judge_projection(pass, l, &a2_k) &&
                 sinkproof_judge_projection(pass, l, &a2_v) &&

@@ -127,6 +127,10 @@ bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point
         describe_sum(pass, r, "attention", out, size);
         return true;
     case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
+        if (!sinkproof_traits_of(pass->config)->gated) {
+            snprintf(out, size, "x %s", shown(traced(pass, SINKPROOF_TRACE_M6, l, at)).text);
+            return true;
+        }
         snprintf(out, size, "gate %s, up %s",
                  shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at)).text,
                  shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);

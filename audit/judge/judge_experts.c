@@ -489,7 +489,7 @@ bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_hon
         SINKPROOF_AT_M2, SINKPROOF_TRACE_M2, &layer.w_router, &layer.b_router, t, g};
     mixture m = {.layer = layer, .t_nd = t, .g_ne = g, .routing_n = routing, .m_nd = m_nd};
     bool fine = t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
-                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, &layer.mlp_norm, x_nd, t) &&
+                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, x_nd, t) &&
                 sinkproof_judge_projection(pass, l, &m2) &&
                 judge_chosen(pass, l, &m, routing, x_nd);
     sinkproof_routing_free(routing, n);

@@ -155,10 +155,16 @@ size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t 
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix); // a whole vector [1, cols], or NULL
 
-// y_nd = norm of x_nd (A1, M1, F1), compared. Each row that the scale is as long as has its own.
+// The weights of the norm A1, M1 or F1; the shift is of models whose norms subtract the mean.
+void sinkproof_norm_weights(const sinkproof_judge_pass *pass, size_t layer,
+                            sinkproof_trace_point point, sinkproof_matrix *scale,
+                            sinkproof_matrix *shift);
+
+// y_nd = norm of x_nd (A1, M1, F1), compared.
 bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                          const sinkproof_matrix *scale, const sinkproof_honest *x_nd,
-                          sinkproof_honest *y_nd);
+                          const sinkproof_honest *x_nd, sinkproof_honest *y_nd);
+// M1 to M12 of a model without a router.
+bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 
 // y_nr = round(W x_n + b), compared. y_nr may be NULL: then nothing is left behind.
 typedef struct sinkproof_projection {

@@ -9,6 +9,7 @@
 // not known each track chooses by its own logits.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
+#include "ref/model/slots.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -250,13 +251,19 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
     return fine;
 }
 
-static bool norm(const tracks *t, sinkproof_point at, sinkproof_trace_point point, size_t l,
-                 const sinkproof_matrix *scale, double *out) {
-    double *work = array(t->pass->config->hidden);
-    if (work == NULL) return false;
-    sinkproof_rmsnorm(&t->real, at, scale, t->pass->config->rms_eps, 2 * t->n, t->x, out, work);
+static bool norm(const tracks *t, sinkproof_trace_point point, size_t l, double *out) {
+    const sinkproof_config *c = t->pass->config;
+    double *work = array(2 * c->hidden);
+    sinkproof_matrix scale, shift;
+    sinkproof_point at;
+    if (work == NULL || !sinkproof_trace_rounding(point, &at)) return false;
+    sinkproof_norm_weights(t->pass, l, point, &scale, &shift);
+    if (sinkproof_traits_of(c)->centres)
+        sinkproof_layernorm(&t->real, at, &scale, &shift, c->rms_eps, 2 * t->n, t->x, out, work);
+    else
+        sinkproof_rmsnorm(&t->real, at, &scale, c->rms_eps, 2 * t->n, t->x, out, work);
     free(work);
-    return compare(t, point, l, t->pass->config->hidden, NULL, out);
+    return compare(t, point, l, c->hidden, NULL, out);
 }
 
 static bool residual(const tracks *t, sinkproof_trace_point point, size_t l, const double *out) {
@@ -277,14 +284,15 @@ static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
     double *out = array(m * c->hidden), *q = array(m * wide), *k = array(m * narrow);
     double *v = array(m * narrow), *o = array(m * wide);
     bool fine = out != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
-                norm(t, SINKPROOF_AT_A1, SINKPROOF_TRACE_A1, l, &layer->attn_norm, out) &&
+                norm(t, SINKPROOF_TRACE_A1, l, out) &&
                 project(t, &layer->w_q, &layer->b_q, out, q) &&
                 project(t, &layer->w_k, &layer->b_k, out, k) &&
                 project(t, &layer->w_v, &layer->b_v, out, v) &&
                 compare(t, SINKPROOF_TRACE_A2_Q, l, wide, NULL, q) &&
                 compare(t, SINKPROOF_TRACE_A2_K, l, narrow, NULL, k) &&
                 compare(t, SINKPROOF_TRACE_A2_V, l, narrow, NULL, v);
-    if (fine) rotate(t, c->n_heads, q), rotate(t, c->n_kv_heads, k);
+    if (fine && sinkproof_traits_of(c)->rotates)
+        rotate(t, c->n_heads, q), rotate(t, c->n_kv_heads, k);
     fine = fine && compare(t, SINKPROOF_TRACE_A4_Q, l, wide, NULL, q) &&
            compare(t, SINKPROOF_TRACE_A4_K, l, narrow, NULL, k) &&
            attend(t, l, layer, q, k, v, o) && compare(t, SINKPROOF_TRACE_A11, l, wide, NULL, o) &&
@@ -373,15 +381,32 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
     return fine && compare(t, SINKPROOF_TRACE_M11, l, c->hidden, NULL, out);
 }
 
+static bool mlp(const tracks *t, size_t l, const sinkproof_layer *layer) {
+    const sinkproof_config *c = t->pass->config;
+    size_t m = 2 * t->n;
+    double *x = array(m * c->hidden), *u = array(m * c->inter);
+    bool fine = x != NULL && u != NULL && norm(t, SINKPROOF_TRACE_M1, l, x) &&
+                project(t, &layer->w_up, &layer->b_up, x, u) &&
+                compare(t, SINKPROOF_TRACE_M6, l, c->inter, NULL, u);
+    if (fine) sinkproof_gelu(&t->real, m * c->inter, u, u);
+    fine = fine && compare(t, SINKPROOF_TRACE_M8, l, c->inter, NULL, u) &&
+           project(t, &layer->w_down, &layer->b_down, u, x) &&
+           compare(t, SINKPROOF_TRACE_M10, l, c->hidden, NULL, x) &&
+           residual(t, SINKPROOF_TRACE_M12, l, x);
+    free(x);
+    free(u);
+    return fine;
+}
+
 static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
+    if (!sinkproof_traits_of(c)->routes) return mlp(t, l, layer);
     size_t m = 2 * t->n, k = c->n_chosen;
     double *normed = array(m * c->hidden), *logits = array(m * c->n_experts);
     double *out = array(m * c->hidden);
     choice x = {malloc(m * k * sizeof *x.chosen), array(m * k), calloc(t->n, sizeof *x.open_n)};
     bool fine = normed != NULL && logits != NULL && out != NULL && x.chosen != NULL &&
-                x.weight != NULL && x.open_n != NULL &&
-                norm(t, SINKPROOF_AT_M1, SINKPROOF_TRACE_M1, l, &layer->mlp_norm, normed) &&
+                x.weight != NULL && x.open_n != NULL && norm(t, SINKPROOF_TRACE_M1, l, normed) &&
                 project(t, &layer->w_router, &layer->b_router, normed, logits) &&
                 compare(t, SINKPROOF_TRACE_M2, l, c->n_experts, NULL, logits);
     if (fine) choose(t, l, logits, &x);
@@ -429,27 +454,29 @@ static bool logits(const tracks *t, const double *normed) {
 }
 
 static bool finish(const tracks *t) {
-    sinkproof_matrix scale = sinkproof_model_final_norm(t->pass->model);
-    double *normed = array(2 * t->n * t->pass->config->hidden);
-    bool fine = normed != NULL && norm(t, SINKPROOF_AT_F1, SINKPROOF_TRACE_F1, 0, &scale, normed) &&
-                logits(t, normed);
-    free(normed);
+    double *x = array(2 * t->n * t->pass->config->hidden);
+    bool fine = x != NULL && norm(t, SINKPROOF_TRACE_F1, 0, x) && logits(t, x);
+    free(x);
     return fine;
 }
 
 static bool begin(tracks *t) {
     const sinkproof_config *c = t->pass->config;
     size_t half = c->head_dim / 2;
-    double *freq_d = array(half);
+    double *freq_d = array(half), *x = t->x = array(2 * t->n * c->hidden);
     t->cos_nd = array(t->n * half), t->sin_nd = array(t->n * half);
-    t->x = array(2 * t->n * c->hidden);
-    bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && t->x != NULL;
+    bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && x != NULL;
     if (fine) {
+        double *second = x + t->n * c->hidden;
         sinkproof_matrix embedding = sinkproof_model_embedding(t->pass->model);
+        sinkproof_matrix positions = sinkproof_model_slot(t->pass->model, 0, SINKPROOF_POSITIONS);
         sinkproof_yarn_frequencies(&t->real, c, freq_d);
         sinkproof_rope_table(&t->real, c, freq_d, 0, t->n, t->cos_nd, t->sin_nd);
-        sinkproof_embed(&t->real, &embedding, t->n, sinkproof_trace_tokens(t->pass->trace), t->x);
-        memcpy(t->x + t->n * c->hidden, t->x, t->n * c->hidden * sizeof *t->x);
+        const int32_t *tokens = sinkproof_trace_tokens(t->pass->trace);
+        sinkproof_embed(&t->real, &embedding, t->n, tokens, x);
+        if (!sinkproof_traits_of(c)->rotates) // there is room for a row in `second`
+            sinkproof_embed_placed(&t->real, &embedding, &positions, 0, t->n, tokens, x, second);
+        memcpy(second, x, t->n * c->hidden * sizeof *x);
     }
     free(freq_d);
     return fine && compare(t, SINKPROOF_TRACE_T0, 0, c->hidden, NULL, t->x);

@@ -288,7 +288,7 @@ size_t sinkproof_weight_shape(const sinkproof_config *config, sinkproof_slot slo
                               size_t shape[SINKPROOF_RANK]) {
     size_t count, rows, cols, rank = 0;
     sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-    if (sinkproof_slot_is_stacked(slot)) shape[rank++] = count;
+    if (sinkproof_slot_is_stacked(slot, config)) shape[rank++] = count;
     if (!sinkproof_slot_is_vector(slot, config)) shape[rank++] = rows;
     shape[rank++] = cols;
     return rank;

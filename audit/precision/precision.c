@@ -212,14 +212,15 @@ static bool alone(const sinkproof_policy *whole, int point, sinkproof_policy *ou
     return whole->weights != real.weights || whole->yarn_truncate != real.yarn_truncate;
 }
 
-static void add_jobs(job *jobs, size_t *n_jobs, const sinkproof_policy *policy, size_t of,
-                     bool budget) {
+static void add_jobs(job *jobs, size_t *n_jobs, const sinkproof_config *config,
+                     const sinkproof_policy *policy, size_t of, bool budget) {
     jobs[(*n_jobs)++] = (job){.policy = *policy, .of = of, .whole = true};
     for (int p = 0; budget && p <= SINKPROOF_POINT_COUNT; p++) {
         job *j = &jobs[*n_jobs];
         *j = (job){.of = of};
-        if (!alone(policy, p, &j->policy)) continue;
         bool point = p < SINKPROOF_POINT_COUNT;
+        if (point && !sinkproof_point_exists(config, (sinkproof_point)p)) continue;
+        if (!alone(policy, p, &j->policy)) continue;
         snprintf(j->part.name, sizeof j->part.name, "%s",
                  point ? sinkproof_point_name((sinkproof_point)p) : "weights");
         j->part.what = point ? sinkproof_point_what((sinkproof_point)p)
@@ -441,6 +442,10 @@ bool sinkproof_precision_run(const sinkproof_model *model, size_t n, const int32
                                          .n_layers = config->n_layers,
                                          .n_policies = n_policies,
                                          .perturbed = 0x1p-30};
+    if (config->architecture != SINKPROOF_GPT_OSS) // its tables speak of sinks and experts
+        return sinkproof_fail(error,
+                              "%.400s: a study of precision needs a model of GPT-OSS, found %s",
+                              sinkproof_model_spec(model), sinkproof_traits_of(config)->name);
     kept real = {.config = config, .n = n};
     job *jobs = calloc(1 + n_policies * (SINKPROOF_POINT_COUNT + 2), sizeof *jobs);
     size_t n_jobs = 0;
@@ -450,7 +455,7 @@ bool sinkproof_precision_run(const sinkproof_model *model, size_t n, const int32
     if (!good) sinkproof_fail(error, "no memory for a study");
     for (size_t p = 0; p < n_policies && good; p++) {
         good = sinkproof_model_fits(model, policies[p].weights, error);
-        if (good) add_jobs(jobs, &n_jobs, &policies[p], p, options->budget);
+        if (good) add_jobs(jobs, &n_jobs, config, &policies[p], p, options->budget);
     }
     if (good) {
         sinkproof_policy_known("real-f64", &jobs[n_jobs].policy);

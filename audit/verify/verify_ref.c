@@ -286,6 +286,49 @@ void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
     }
 }
 
+// layernorm.forward, bound.layernorm
+void sinkproof_verify_layernorm(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = binary64();
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t n = sinkproof_draw_from_to(&seed, 1, 300);
+        double *scale = drawn(&seed, n, 2), *x = drawn(&seed, n, round % 2 == 0 ? 30 : 1e-3);
+        double *shift = drawn(&seed, n, 1), *y = drawn(&seed, n, 1), *work = drawn(&seed, 2 * n, 1);
+        sinkproof_matrix w = matrix_of(scale, 1, n), b = matrix_of(shift, 1, n);
+        sinkproof_layernorm(&policy, SINKPROOF_AT_A1, &w, &b, 1e-5, 1, x, y, work);
+        arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
+        sinkproof_truth_layernorm(truth, in, 1, &w, &b, 1e-5, VERIFY_BITS);
+        sinkproof_honest *known = known_of(x, n), *set = known_of(y, n);
+        sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
+        sinkproof_honest_layernorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, 1e-5}, shift,
+                                   known, set);
+        sinkproof_verify_compare(result, truth, set, y, n);
+        _arb_vec_clear(in, (slong)n);
+        _arb_vec_clear(truth, (slong)n);
+        free(scale);
+        free(shift);
+        free(x);
+        free(y);
+        free(work);
+        free(known);
+        free(set);
+    }
+}
+
+// gelu.tanh, bound.gelu
+void sinkproof_verify_gelu(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = binary64();
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
+    for (int k = 0; k < 20 * ROUNDS; k++) {
+        double x = between(&seed, -12, 12), y = sinkproof_gelu_one(&policy, x);
+        arb_ptr in = balls_of(&x, 1), truth = _arb_vec_init(1);
+        sinkproof_truth_gelu_tanh(truth, in, 1, VERIFY_BITS);
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
+        sinkproof_verify_compare(result, truth, &set, &y, 1);
+        _arb_vec_clear(in, 1);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
 static sinkproof_config rope_config(bool truncate) {
     return (sinkproof_config){.head_dim = 64,
                               .rope_theta = 150000,

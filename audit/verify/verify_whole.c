@@ -15,7 +15,8 @@
 
 static const double RATE = 1e-9; // of false alarms, for each tensor
 
-// ---- model.forward ------------------------------------------------------------------------------
+// ---- model.forward, gpt2.forward
+// ------------------------------------------------------------------------------
 
 // ref/ in binary64 on the embedded model, written as a trace and judged: every point from what it
 // was given itself.
@@ -39,7 +40,7 @@ static bool judge_reference(sinkproof_model *model, const char *path, const int3
     return fine;
 }
 
-void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
+static void verify_model(const char *spec, verify_measure *result, uint64_t seed) {
     enum { TOKENS = 6 };
     int32_t tokens[TOKENS];
     char path[1024];
@@ -49,7 +50,7 @@ void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
     sinkproof_judgement judgement;
     snprintf(path, sizeof path, "%s/sinkproof-verify-XXXXXX", folder != NULL ? folder : "/tmp");
     int file = mkstemp(path);
-    if (file < 0 || !sinkproof_model_open("synthetic:tiny", &model, &error)) {
+    if (file < 0 || !sinkproof_model_open(spec, &model, &error)) {
         if (file >= 0) close(file), unlink(path);
         return; // nothing measured: the statement lacks its evidence
     }
@@ -69,6 +70,13 @@ void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
     }
     unlink(path);
     sinkproof_model_close(model);
+}
+
+void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
+    verify_model("synthetic:tiny", result, seed);
+}
+void sinkproof_verify_gpt2(verify_measure *result, uint64_t seed) {
+    verify_model("synthetic:tiny-gpt2", result, seed);
 }
 
 // ---- stat.drift, stat.spread, stat.equal-rows ---------------------------------------------------

@@ -156,6 +156,11 @@ static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
                                   "engines ref and lanes take any",
                                   sinkproof_model_spec(e->model), limits[i].key, limits[i].most,
                                   limits[i].found);
+    if (e->config->architecture != SINKPROOF_GPT_OSS)
+        return sinkproof_fail(error,
+                              "%.400s: the fast path computes GPT-OSS, found %s; engine ref "
+                              "takes both",
+                              sinkproof_model_spec(e->model), sinkproof_traits_of(e->config)->name);
     return sinkproof_sinks_are_constant(e->config) ||
            sinkproof_fail(error,
                           "%.400s: the fast path takes a sink logit for each head, found the "

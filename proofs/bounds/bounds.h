@@ -158,6 +158,15 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_norm *norm, const sinkproof_honest *x_d,
                               sinkproof_honest *y_d, double *common);
 
+// ---- layernorm.c (bound.layernorm): y = (x - m) / sqrt(mean((x - m)^2) + eps) * scale + shift
+// with m = mean(x), rounded at `point`.
+void sinkproof_honest_layernorm(const sinkproof_setting *s, sinkproof_point point,
+                                const sinkproof_norm *norm, const double *shift_d,
+                                const sinkproof_honest *x_d, sinkproof_honest *y_d);
+
+// ---- gelu.c (bound.gelu): one activation of a perceptron without a gate.
+sinkproof_honest sinkproof_honest_gelu(const sinkproof_setting *s, sinkproof_honest x);
+
 // ---- rope.c (bound.rope): cos and sin times the concentration for one position,
 // c_p and s_p with p < head_dim / 2, and the rotation by halves of one head.
 void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,

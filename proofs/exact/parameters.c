@@ -15,10 +15,14 @@ sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
         sinkproof_slot slot = (sinkproof_slot)s;
         size_t count, rows, cols, layers = s < SINKPROOF_LAYER_SLOTS ? config->n_layers : 1;
         sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-        size_t met = sinkproof_slot_is_stacked(slot) ? config->n_chosen : count;
+        if (slot == SINKPROOF_UNEMBEDDING && config->tied) { // the embedding's numbers again
+            n.active += rows * cols;
+            continue;
+        }
+        size_t met = sinkproof_slot_is_stacked(slot, config) ? config->n_chosen : count;
         n.total += layers * count * rows * cols;
         if (slot != SINKPROOF_EMBEDDING) n.active += layers * met * rows * cols;
-        if (sinkproof_slot_is_expert_matrix(slot)) n.mxfp4 += layers * count * rows * cols;
+        if (sinkproof_slot_is_expert_matrix(slot, config)) n.mxfp4 += layers * count * rows * cols;
     }
     return n;
 }

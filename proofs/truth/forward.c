@@ -5,6 +5,8 @@
 // format: what an engine rounds is its own affair, and the distance to this is what is measured.
 #include "proofs/truth/forward.h"
 
+#include "ref/model/slots.h"
+
 #include <stdlib.h>
 
 // What one walk carries: the request, the residual x_nc, the choices.
@@ -56,6 +58,19 @@ static size_t first_key(const pass *p, size_t layer, size_t i) {
     return p->config->sliding[layer] && i >= window ? i - window + 1 : 0;
 }
 
+// The rows of the positions join the embeddings.
+static void place(pass *p, double *scratch) {
+    size_t hidden = p->config->hidden;
+    sinkproof_matrix positions = sinkproof_model_slot(p->request->model, 0, SINKPROOF_POSITIONS);
+    arb_ptr row = vector(hidden);
+    for (size_t i = 0; i < p->request->n; i++) {
+        sinkproof_truth_row(row, &positions, i, scratch);
+        _arb_vec_add(p->x_nc + i * hidden, p->x_nc + i * hidden, row, (slong)hidden,
+                     p->request->bits);
+    }
+    release(row, hidden);
+}
+
 static void embed(pass *p) {
     size_t n = p->request->n, hidden = p->config->hidden, shape[2] = {n, hidden};
     sinkproof_matrix table = sinkproof_model_embedding(p->request->model);
@@ -63,6 +78,7 @@ static void embed(pass *p) {
     if (scratch == NULL) abort();
     for (size_t i = 0; i < n; i++)
         sinkproof_truth_row(p->x_nc + i * hidden, &table, (size_t)p->request->tokens_n[i], scratch);
+    if (!sinkproof_traits_of(p->config)->rotates) place(p, scratch);
     free(scratch);
     reach(p, "T0", false, 0, 2, shape, p->x_nc);
 }
@@ -75,6 +91,10 @@ static arb_ptr rotated(pass *p, size_t layer, size_t heads, const sinkproof_matr
     arb_ptr plain = vector(size), turned = vector(size);
     sinkproof_truth_linear(plain, t_nc, n, w, b, p->request->bits);
     reach3(p, projected_point, layer, n, heads, d, plain);
+    if (!sinkproof_traits_of(p->config)->rotates) {
+        release(turned, size);
+        return plain;
+    }
     sinkproof_truth_rope(turned, plain, n, heads, p->positions_n, &p->yarn, p->request->bits);
     reach3(p, rotated_point, layer, n, heads, d, turned);
     release(plain, size);
@@ -146,12 +166,21 @@ static void add_residual(pass *p, const char *point, size_t layer, arb_srcptr t_
     reach2(p, point, layer, n, hidden, p->x_nc);
 }
 
+// n rows; the shift b is of models whose norms subtract the mean.
+static void norm(const pass *p, arb_ptr t, arb_srcptr x, size_t n, const sinkproof_matrix *w,
+                 const sinkproof_matrix *b) {
+    if (sinkproof_traits_of(p->config)->centres)
+        sinkproof_truth_layernorm(t, x, n, w, b, p->config->rms_eps, p->request->bits);
+    else
+        sinkproof_truth_rmsnorm(t, x, n, w, p->config->rms_eps, p->request->bits);
+}
+
 static void attention(pass *p, size_t layer, const sinkproof_layer *w) {
     const sinkproof_config *c = p->config;
     size_t n = p->request->n, d = c->head_dim, kv_size = n * c->n_kv_heads * d;
     slong bits = p->request->bits;
     arb_ptr t = vector(n * c->hidden), v = vector(kv_size);
-    sinkproof_truth_rmsnorm(t, p->x_nc, n, &w->attn_norm, c->rms_eps, bits);
+    norm(p, t, p->x_nc, n, &w->attn_norm, &w->attn_norm_b);
     reach2(p, "A1", layer, n, c->hidden, t);
     arb_ptr q = rotated(p, layer, c->n_heads, &w->w_q, &w->b_q, t, "A2.q", "A4.q");
     arb_ptr k = rotated(p, layer, c->n_kv_heads, &w->w_k, &w->b_k, t, "A2.k", "A4.k");
@@ -304,7 +333,26 @@ static void experts(pass *p, size_t layer, const sinkproof_layer *w, arb_srcptr 
     release(mixed, n * c->hidden);
 }
 
+// M1 to M12 where no router chooses experts.
+static bool mlp(pass *p, size_t layer, const sinkproof_layer *w) {
+    size_t n = p->request->n, hidden = p->config->hidden, inter = p->config->inter;
+    arb_ptr t = vector(n * hidden), u = vector(n * inter);
+    norm(p, t, p->x_nc, n, &w->mlp_norm, &w->mlp_norm_b);
+    reach2(p, "M1", layer, n, hidden, t);
+    sinkproof_truth_linear(u, t, n, &w->w_up, &w->b_up, p->request->bits);
+    reach2(p, "M6", layer, n, inter, u);
+    sinkproof_truth_gelu_tanh(u, u, n * inter, p->request->bits);
+    reach2(p, "M8", layer, n, inter, u);
+    sinkproof_truth_linear(t, u, n, &w->w_down, &w->b_down, p->request->bits);
+    reach2(p, "M10", layer, n, hidden, t);
+    add_residual(p, "M12", layer, t);
+    release(t, n * hidden);
+    release(u, n * inter);
+    return true;
+}
+
 static bool mixture_of_experts(pass *p, size_t layer, const sinkproof_layer *w) {
+    if (!sinkproof_traits_of(p->config)->routes) return mlp(p, layer, w);
     size_t size = p->request->n * p->config->hidden, slots = p->request->n * p->config->n_chosen;
     arb_ptr t = vector(size), w_nk = vector(slots);
     sinkproof_truth_rmsnorm(t, p->x_nc, p->request->n, &w->mlp_norm, p->config->rms_eps,
@@ -320,11 +368,12 @@ static bool mixture_of_experts(pass *p, size_t layer, const sinkproof_layer *w) 
 static void unembed(pass *p, sinkproof_truth_result *result) {
     size_t hidden = p->config->hidden, n = result->n, skip = p->request->n - n;
     size_t normed_shape[2] = {n, hidden}, shape[2] = {n, result->vocab};
-    sinkproof_matrix norm = sinkproof_model_final_norm(p->request->model);
+    sinkproof_matrix scale = sinkproof_model_final_norm(p->request->model);
+    sinkproof_matrix shift = sinkproof_model_slot(p->request->model, 0, SINKPROOF_FINAL_NORM_B);
     sinkproof_matrix table = sinkproof_model_unembedding(p->request->model);
     arb_ptr normed = vector(n * hidden);
-    sinkproof_truth_unembed(result->logits_nv, normed, p->x_nc + skip * hidden, n, &norm, &table,
-                            p->config->rms_eps, p->request->bits);
+    norm(p, normed, p->x_nc + skip * hidden, n, &scale, &shift);
+    sinkproof_truth_linear(result->logits_nv, normed, n, &table, NULL, p->request->bits);
     reach(p, "F1", false, 0, 2, normed_shape, normed);
     reach(p, "F2", false, 0, 2, shape, result->logits_nv);
     release(normed, n * hidden);
@@ -332,6 +381,9 @@ static void unembed(pass *p, sinkproof_truth_result *result) {
 
 static bool valid_request(const sinkproof_truth_request *request, const sinkproof_config *config,
                           sinkproof_error *error) {
+    if (!sinkproof_traits_of(config)->rotates && request->n > config->max_context)
+        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", request->n,
+                              config->max_context);
     if (request->n == 0 || request->n > INT32_MAX)
         return sinkproof_fail(error, "truth needs at least one token");
     if (request->bits < 32 || request->bits > 1 << 20)

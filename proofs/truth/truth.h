@@ -64,6 +64,12 @@ void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sin
 void sinkproof_truth_rmsnorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_c,
                              double eps, slong bits);
 
+// LayerNorm: norms that subtract the mean and add a shift. GELU with a tanh in place of Phi.
+void sinkproof_truth_layernorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n,
+                               const sinkproof_matrix *w_c, const sinkproof_matrix *b_c, double eps,
+                               slong bits);
+void sinkproof_truth_gelu_tanh(arb_ptr y_n, arb_srcptr x_n, size_t n, slong bits);
+
 // The YaRN table: half = head_dim / 2 frequencies, concentration, ends of the ramp.
 typedef struct sinkproof_truth_yarn {
     size_t half;

@@ -46,8 +46,11 @@ typedef struct sinkproof_layout {
     const char *dequantized; // the same of experts stored as [experts, in, out], or NULL: never
     const char *shared;      // the slots of one name: "q, k and v"
     bool plain_experts;      // experts are tensors as others are, [experts, out, in], of any type
+    bool transposed;         // matrices of layers as [in, out]; those of one name share the rows
     bool indexed;            // shards are those that model.safetensors.index.json names
     const char *layers, *blocks, *scales;
+    const char *prefix;        // that a name in a file may begin with, or not; NULL: none
+    const char *const *unread; // ends of names of tensors that are no weights; NULL at the end
     const char *names[SINKPROOF_SLOTS];
 } sinkproof_layout;
 
@@ -68,6 +71,10 @@ bool sinkproof_layout_holds(const struct sinkproof_container *container,
 // vector's columns.
 void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_config *config,
                             sinkproof_slot slot, size_t *first, size_t *whole);
+
+// Whether a slot's tensor is its matrix as [in, out].
+bool sinkproof_layout_turns(const sinkproof_layout *layout, const sinkproof_config *config,
+                            sinkproof_slot slot);
 
 // The functions of a container that is a directory of config.json and safetensors files, by its
 // layout (container.h says what each does). `open` reads config.json and opens the files:

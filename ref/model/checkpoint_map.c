@@ -57,10 +57,21 @@ void sinkproof_layout_place(const sinkproof_layout *layout, const sinkproof_conf
     }
 }
 
+bool sinkproof_layout_turns(const sinkproof_layout *layout, const sinkproof_config *config,
+                            sinkproof_slot slot) {
+    return layout->transposed && slot < SINKPROOF_LAYER_SLOTS &&
+           !sinkproof_slot_is_vector(slot, config);
+}
+
 static sinkproof_entry *find(const sinkproof_wanted *wanted, const char *suffix) {
     char name[SINKPROOF_TENSOR_NAME];
-    sinkproof_layout_name(wanted->model->container->layout, wanted->l, wanted->slot, suffix, name);
-    return sinkproof_checkpoint_find(&wanted->model->checkpoint, name);
+    const sinkproof_layout *layout = wanted->model->container->layout;
+    sinkproof_layout_name(layout, wanted->l, wanted->slot, suffix, name);
+    sinkproof_entry *entry = sinkproof_checkpoint_find(&wanted->model->checkpoint, name);
+    if (entry != NULL || layout->prefix == NULL) return entry;
+    char longer[2 * SINKPROOF_TENSOR_NAME];
+    snprintf(longer, sizeof longer, "%s%s", layout->prefix, name);
+    return sinkproof_checkpoint_find(&wanted->model->checkpoint, longer);
 }
 
 static sinkproof_entry *find_or_fail(const sinkproof_wanted *wanted, const char *suffix) {
@@ -108,7 +119,7 @@ static bool is_vector(const sinkproof_wanted *wanted) {
 static bool check_float(const sinkproof_wanted *wanted, const sinkproof_entry *entry) {
     sinkproof_dtype dtype = entry->tensor->dtype;
     bool blocks = wanted->model->container->layout->plain_experts && !is_vector(wanted),
-         codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot);
+         codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config);
     if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
         dtype == SINKPROOF_DTYPE_F32 || (dtype == SINKPROOF_DTYPE_Q8_0 && blocks) ||
         (dtype == SINKPROOF_DTYPE_MXFP4 && codes))
@@ -138,13 +149,22 @@ static sinkproof_matrix view_of(const sinkproof_wanted *wanted, sinkproof_entry 
                               .name = entry->tensor->name};
 }
 
+// Whether the file has a matrix as [in, out].
+static bool is_turned(const sinkproof_wanted *wanted) {
+    return sinkproof_layout_turns(wanted->model->container->layout, &wanted->model->config,
+                                  wanted->slot);
+}
+
 // The shape of a weight whose tensor has `whole` rows, or columns where it is a vector.
 static bool check_plain(const sinkproof_wanted *wanted, const sinkproof_entry *entry,
                         size_t whole) {
     size_t shape[3], rank = 0;
-    if (sinkproof_slot_is_stacked(wanted->slot)) shape[rank++] = wanted->count;
+    bool turned = is_turned(wanted);
+    if (sinkproof_slot_is_stacked(wanted->slot, &wanted->model->config))
+        shape[rank++] = wanted->count;
+    if (turned) shape[rank++] = wanted->cols;
     shape[rank++] = whole;
-    if (!is_vector(wanted)) shape[rank++] = wanted->cols;
+    if (!turned && !is_vector(wanted)) shape[rank++] = wanted->cols;
     return check_shape(wanted, entry, rank, shape) && check_float(wanted, entry);
 }
 
@@ -156,7 +176,10 @@ static bool view_plain(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
                            &first, &whole);
     if (entry == NULL || !check_plain(wanted, entry, whole)) return false;
     *out = view_of(wanted, entry);
-    out->data += sinkproof_dtype_bytes(out->dtype, first * (is_vector(wanted) ? 1 : wanted->cols));
+    bool turned = is_turned(wanted);
+    if (turned) out->row_stride = 1, out->col_stride = whole;
+    size_t apart = turned || is_vector(wanted) ? 1 : wanted->cols; // numbers from row to row
+    out->data += sinkproof_dtype_bytes(out->dtype, first * apart);
     return true;
 }
 
@@ -214,7 +237,8 @@ bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix 
     if (!sinkproof_layout_has(wanted->model->container, wanted->slot, wanted->model->spec,
                               wanted->error))
         return false;
-    if (!sinkproof_slot_is_expert_matrix(wanted->slot) || layout->plain_experts)
+    if (!sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config) ||
+        layout->plain_experts)
         return view_plain(wanted, out);
     bool dequantized = layout->dequantized != NULL && find(wanted, layout->blocks) == NULL &&
                        find(wanted, "") != NULL;
@@ -226,10 +250,14 @@ bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix 
 // A tensor of layer n_layers or beyond: config.json does not describe this checkpoint.
 static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *error) {
     const sinkproof_checkpoint *checkpoint = &model->checkpoint;
-    const char *prefix = model->container->layout->layers;
+    const char *prefix = model->container->layout->layers,
+               *before = model->container->layout->prefix;
+    size_t skipped = before == NULL ? 0 : strlen(before);
     for (size_t i = 0; i < checkpoint->n_entries; i++) {
         const sinkproof_entry *entry = &checkpoint->entries[i];
-        const char *name = entry->tensor->name, *digits = name + strlen(prefix);
+        const char *name = entry->tensor->name;
+        if (skipped > 0 && strncmp(name, before, skipped) == 0) name += skipped;
+        const char *digits = name + strlen(prefix);
         if (strncmp(name, prefix, strlen(prefix)) != 0 || *digits < '0' || *digits > '9') continue;
         if (strtoull(digits, NULL, 10) >= model->config.n_layers)
             return sinkproof_fail(error,
@@ -240,11 +268,21 @@ static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *er
     return true;
 }
 
+// Whether the layout knows a tensor as no weight.
+static bool is_unread(const sinkproof_model *model, const char *name) {
+    const char *const *end = model->container->layout->unread;
+    for (; end != NULL && *end != NULL; end++) {
+        size_t length = strlen(*end), whole = strlen(name);
+        if (whole >= length && strcmp(name + whole - length, *end) == 0) return true;
+    }
+    return false;
+}
+
 bool sinkproof_checkpoint_complete(sinkproof_model *model, sinkproof_error *error) {
     sinkproof_checkpoint *checkpoint = &model->checkpoint;
     if (!refuse_more_layers(model, error)) return false;
     for (size_t i = 0; i < checkpoint->n_entries; i++)
-        if (!checkpoint->entries[i].used)
+        if (!checkpoint->entries[i].used && !is_unread(model, checkpoint->entries[i].tensor->name))
             sinkproof_checkpoint_odd(checkpoint, "tensor %.300s: no part of this model",
                                      checkpoint->entries[i].tensor->name);
     return true;

@@ -32,6 +32,7 @@ typedef struct job {
 
 // Slots of one name are one tensor, declared and written with the first of them.
 static bool comes_with_another(const job *out, sinkproof_slot slot) {
+    if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) return true;
     for (int s = 0; s < (int)slot; s++)
         if (sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) return true;
     return false;
@@ -61,18 +62,22 @@ static void declare_mxfp4(const job *out, size_t l, sinkproof_slot slot,
     declare(out, name, SINKPROOF_DTYPE_U8, 3, shape);
 }
 
-// Dequantized experts are transposed: [experts, in, out].
+// Matrices that the layout turns are [in, out], and so are dequantized experts: [experts, in, out].
+static bool is_turned(const job *out, sinkproof_slot slot) {
+    return sinkproof_layout_turns(out->layout, out->config, slot) ||
+           sinkproof_slot_is_expert_matrix(slot, out->config);
+}
+
 static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
                           const sinkproof_matrix *w) {
     char name[SINKPROOF_TENSOR_NAME];
     size_t shape[3], rank = 0, first, whole;
-    bool vector = sinkproof_slot_is_vector(slot, out->config),
-         expert = sinkproof_slot_is_expert_matrix(slot);
+    bool vector = sinkproof_slot_is_vector(slot, out->config), turned = is_turned(out, slot);
     sinkproof_layout_place(out->layout, out->config, slot, &first, &whole);
-    if (sinkproof_slot_is_stacked(slot)) shape[rank++] = w->count;
-    if (expert) shape[rank++] = w->cols;
+    if (sinkproof_slot_is_stacked(slot, out->config)) shape[rank++] = w->count;
+    if (turned) shape[rank++] = w->cols;
     shape[rank++] = whole;
-    if (!expert && !vector) shape[rank++] = w->cols;
+    if (!turned && !vector) shape[rank++] = w->cols;
     sinkproof_layout_name(out->layout, l, slot, "", name);
     declare(out, name, dtype_of(w), rank, shape);
 }
@@ -121,19 +126,21 @@ static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dt
                           w->name, sinkproof_dtype_name(dtype), x);
 }
 
-// Number by number, row after row; transposed: [cols, rows], the whole matrix at once.
-static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transposed) {
+// Number by number, row after row; transposed: from column `first` on of [cols, whole], which is
+// put with its last column.
+static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transposed, size_t first,
+                          size_t whole) {
     sinkproof_dtype dtype = dtype_of(w);
-    size_t size = sinkproof_dtype_size(dtype), next = transposed ? w->rows : 1;
-    bool good = true;
+    size_t size = sinkproof_dtype_size(dtype), next = transposed ? whole : 1;
+    bool good = true, last = first + w->rows == whole;
     for (size_t r = 0; good && r < w->rows; r++) {
-        uint8_t *to = out->bytes + (transposed ? r * size : 0);
+        uint8_t *to = out->bytes + (transposed ? (first + r) * size : 0);
         sinkproof_matrix_row(w, r, out->row_c);
         for (size_t c = 0; good && c < w->cols; c++)
             good = encode(out, w, dtype, out->row_c[c], to + c * next * size);
         if (!transposed) good = good && put(out, to, w->cols * size);
     }
-    return good && (!transposed || put(out, out->bytes, w->rows * w->cols * size));
+    return good && (!transposed || !last || put(out, out->bytes, whole * w->cols * size));
 }
 
 // Whether a stored matrix lies in the file byte for byte as it is to be written.
@@ -145,14 +152,15 @@ static bool lies_so(const sinkproof_matrix *w, bool transposed) {
            (next_line == length || lines == 1);
 }
 
-static bool write_plain(const job *out, const sinkproof_matrix *stack, bool transposed) {
+static bool write_plain(const job *out, const sinkproof_matrix *stack, bool transposed,
+                        size_t first, size_t whole) {
     bool good = true;
     for (size_t e = 0; good && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         if (lies_so(&w, transposed))
             good = put(out, w.data, w.rows * w.cols * sinkproof_dtype_size(w.dtype));
         else
-            good = write_numbers(out, &w, transposed);
+            good = write_numbers(out, &w, transposed, first, whole);
     }
     return good;
 }
@@ -169,17 +177,19 @@ static bool same_dtype(const job *out, size_t l, sinkproof_slot slot, sinkproof_
 
 static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
     bool good = true;
+    size_t first, whole;
     for (int s = (int)slot; good && s < SINKPROOF_SLOTS; s++) {
         if (!sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) continue;
         sinkproof_matrix w = sinkproof_model_slot(out->model, l, (sinkproof_slot)s);
-        good = write_plain(out, &w, sinkproof_slot_is_expert_matrix(slot));
+        sinkproof_layout_place(out->layout, out->config, (sinkproof_slot)s, &first, &whole);
+        good = write_plain(out, &w, is_turned(out, slot), first, whole);
     }
     return good;
 }
 
 static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix first = sinkproof_model_slot(out->model, l, slot);
-    if (comes_with_another(out, slot)) return true;
+    if (comes_with_another(out, slot) || first.count == 0) return true;
     if (first.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
         return write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
     return same_dtype(out, l, slot, first.dtype) && write_parts(out, l, slot);
@@ -210,12 +220,14 @@ static bool write_tensors(const job *out, const char *path) {
 
 // Room for the largest row as numbers, and as bytes (or a whole expert, which may be transposed).
 static bool make_room(job *out) {
-    size_t widest = 0, largest = 0;
+    size_t widest = 0, largest = 0, first, rows;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
-        sinkproof_matrix w = sinkproof_model_slot(out->model, 0, (sinkproof_slot)s);
-        bool whole = sinkproof_slot_is_expert_matrix((sinkproof_slot)s) &&
-                     (out->how->dequantize || w.dtype != SINKPROOF_DTYPE_MXFP4);
-        size_t elements = whole ? w.rows * w.cols : w.cols;
+        sinkproof_slot slot = (sinkproof_slot)s;
+        sinkproof_matrix w = sinkproof_model_slot(out->model, 0, slot);
+        bool whole =
+            is_turned(out, slot) && (out->how->dequantize || w.dtype != SINKPROOF_DTYPE_MXFP4);
+        sinkproof_layout_place(out->layout, out->config, slot, &first, &rows);
+        size_t elements = whole ? rows * w.cols : w.cols;
         if (w.cols > widest) widest = w.cols;
         if (elements > largest) largest = elements;
     }

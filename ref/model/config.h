@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The numbers that define a GPT-OSS model (model.config), read from config.json in the layout of
+// The numbers that define a model (model.config), read from config.json in the layout of
 // any container that has one.
 #ifndef SINKPROOF_CONFIG_H
 #define SINKPROOF_CONFIG_H
 
 #include "ref/error.h"
+#include "ref/model/architecture.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@ enum { SINKPROOF_MAX_LAYERS = 512 };
 
 //> model.config
 typedef struct sinkproof_config {
+    sinkproof_architecture architecture;
     size_t n_layers, n_experts, n_chosen; // n_chosen: experts per token
     size_t vocab, hidden, inter;          // inter: width of one expert
     size_t n_heads, n_kv_heads, head_dim, window;
@@ -22,6 +24,7 @@ typedef struct sinkproof_config {
     double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
     size_t yarn_original_context, max_context;
     bool yarn_truncate;                 // floor and ceil the ends of the ramp
+    bool tied;                          // the unembedding is the embedding
     size_t sink;                        // which of ref/model/sinks.h's kinds
     bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
     char unstated[512]; // keys left to the published default: "rope_theta 150000, truncate true"
@@ -35,6 +38,10 @@ bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof
 // The same from text of `length` bytes; `name` stands in error sentences.
 bool sinkproof_config_parse(const char *text, size_t length, const char *name,
                             sinkproof_config *config, sinkproof_error *error);
+
+// What makes a configuration GPT-2's that keys or sizes do not say: no sink, full attention, as
+// many key/value heads as heads, one perceptron.
+void sinkproof_config_make_gpt2(sinkproof_config *config);
 
 // The conditions above on a configuration from anywhere; `name` stands in error sentences.
 bool sinkproof_config_check(const sinkproof_config *config, const char *name,
@@ -51,7 +58,7 @@ bool sinkproof_config_write(const char *path, const sinkproof_config *config,
                             const struct sinkproof_container *container, bool mxfp4,
                             sinkproof_error *error);
 
-// "tiny", "gpt-oss-20b", "gpt-oss-120b"; false for any other name.
+// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2"; false for any other name.
 bool sinkproof_config_named(const char *name, sinkproof_config *config);
 
 #endif

@@ -5,6 +5,7 @@
 #include "ref/model/bytes.h"
 #include "ref/model/container.h"
 #include "ref/model/fields.h"
+#include "ref/model/sinks.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,6 +25,26 @@ static void make_tiny(sinkproof_config *config) {
     config->window = 8;
 }
 
+void sinkproof_config_make_gpt2(sinkproof_config *config) {
+    size_t none;
+    config->architecture = SINKPROOF_GPT2;
+    config->tied = true;
+    config->n_experts = config->n_chosen = 1;
+    config->n_kv_heads = config->n_heads;
+    if (sinkproof_sinks_named("none", &none)) config->sink = none;
+    memset(config->sliding, 0, sizeof config->sliding);
+}
+
+// The one of 124 million parameters.
+static void name_gpt2(sinkproof_config *config) {
+    config->n_layers = config->n_heads = 12;
+    config->vocab = 50257;
+    config->hidden = 768;
+    config->inter = 3072;
+    config->head_dim = 64;
+    config->max_context = 1024;
+}
+
 bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     sinkproof_fields_released(config);
     if (strcmp(name, "gpt-oss-20b") == 0) return true;
@@ -33,7 +54,12 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
         return true;
     }
     make_tiny(config);
-    return strcmp(name, "tiny") == 0;
+    if (strcmp(name, "tiny") == 0) return true;
+    config->max_context = 64;
+    config->n_heads = 6;
+    if (strcmp(name, "gpt2") == 0) name_gpt2(config);
+    sinkproof_config_make_gpt2(config);
+    return strcmp(name, "gpt2") == 0 || strcmp(name, "tiny-gpt2") == 0;
 }
 
 // a * b * c elements of 8 bytes leave room in a signed 64-bit offset.
@@ -55,6 +81,9 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
         return sinkproof_fail(error,
                               "%s: expected num_key_value_heads to divide %zu heads, found %zu",
                               name, c->n_heads, c->n_kv_heads);
+    if (!sinkproof_traits_of(c)->rotates && c->n_heads * c->head_dim != c->hidden)
+        return sinkproof_fail(error, "%s: expected %zu heads to divide the width %zu", name,
+                              c->n_heads, c->hidden);
     if (c->head_dim % 2 != 0)
         return sinkproof_fail(error, "%s: expected an even head_dim, found %zu", name, c->head_dim);
     if (c->n_heads * c->head_dim > (size_t)1 << 30 || 2 * c->inter > (size_t)1 << 30)

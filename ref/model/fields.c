@@ -14,39 +14,45 @@ static const sinkproof_field fields[COUNT] = {
 #define SIZE(member) OF(member), .type = SINKPROOF_FIELD_SIZE, .required = true
 #define REAL(member) OF(member), .type = SINKPROOF_FIELD_REAL
     {SIZE(n_layers), .shown = "layers", .said = "num_hidden_layers", .released = 24},
-    {SIZE(n_experts), .shown = "experts", .said = "number of experts", .released = 32},
-    {SIZE(n_chosen), .shown = "experts_per_token", .said = "experts per token", .released = 4},
+    {SIZE(n_experts), .shown = "experts", .said = "number of experts", .released = 32,
+     .gpt_oss = true},
+    {SIZE(n_chosen), .shown = "experts_per_token", .said = "experts per token", .released = 4,
+     .gpt_oss = true},
     {SIZE(vocab), .shown = "vocab", .said = "vocab_size", .released = 201088},
     {SIZE(hidden), .shown = "hidden", .said = "hidden_size", .released = 2880},
     {SIZE(inter), .shown = "inter", .said = "intermediate_size", .released = 2880},
     {SIZE(n_heads), .shown = "heads", .said = "num_attention_heads", .released = 64},
     {SIZE(n_kv_heads), .shown = "kv_heads", .said = "num_key_value_heads", .released = 8},
     {SIZE(head_dim), .shown = "head_dim", .said = "head_dim", .released = 64},
-    {OF(window), .shown = "window", .said = "sliding_window", .released = 128},
+    {OF(window), .shown = "window", .said = "sliding_window", .released = 128, .gpt_oss = true},
     {OF(yarn_original_context), .shown = "original_context", .said = "original context",
-     .released = 4096, .line = "positions"},
+     .released = 4096, .line = "positions", .gpt_oss = true},
     {SIZE(max_context), .shown = "max_context", .said = "max_position_embeddings",
      .released = 131072, .mark = SINKPROOF_MARK_NEVER},
     {OF(yarn_truncate), .shown = "yarn_truncate", .said = "YaRN range", .released = 0,
-     .type = SINKPROOF_FIELD_BOOL},
+     .type = SINKPROOF_FIELD_BOOL, .gpt_oss = true},
     {REAL(swiglu_alpha), .shown = "swiglu_alpha", .said = "SwiGLU alpha", .released = 1.702,
-     .line = "experts"},
+     .line = "experts", .gpt_oss = true},
     {REAL(swiglu_limit), .shown = "swiglu_limit", .said = "SwiGLU limit", .released = 7,
-     .line = "experts"},
+     .line = "experts", .gpt_oss = true},
     {REAL(rms_eps), .shown = "rms_eps", .said = "RMSNorm epsilon", .released = 1e-5,
      .line = "widths"},
     {REAL(rope_theta), .shown = "rope_theta", .said = "rope_theta", .released = 150000, .above = 1,
-     .line = "positions"},
+     .line = "positions", .gpt_oss = true},
     {REAL(yarn_factor), .shown = "yarn_factor", .said = "YaRN factor", .released = 32,
-     .line = "positions"},
+     .line = "positions", .gpt_oss = true},
     {REAL(yarn_beta_fast), .shown = "yarn_beta_fast", .said = "YaRN beta_fast", .released = 32,
-     .line = "positions"},
+     .line = "positions", .gpt_oss = true},
     {REAL(yarn_beta_slow), .shown = "yarn_beta_slow", .said = "YaRN beta_slow", .released = 1,
-     .line = "positions"},
+     .line = "positions", .gpt_oss = true},
 };
 
 const sinkproof_field *sinkproof_field_at(size_t i) {
     return i < COUNT ? &fields[i] : NULL;
+}
+
+bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config) {
+    return !field->gpt_oss || config->architecture == SINKPROOF_GPT_OSS;
 }
 
 const sinkproof_field *sinkproof_field_of(size_t offset) {

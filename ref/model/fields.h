@@ -33,7 +33,11 @@ typedef struct sinkproof_field {
     double above;
     sinkproof_field_mark mark;
     const char *line; // of info, that tells it as "SAID VALUE"; or NULL: info tells it in words
+    bool gpt_oss;     // no other architecture has it
 } sinkproof_field;
+
+// Whether a model's architecture has the number.
+bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config);
 
 // The i-th, NULL beyond the last: sizes first, then the truncation, then the real numbers, in the
 // order in which the fingerprint takes them.

@@ -25,7 +25,7 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c) {
     const sinkproof_field *field;
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
         double value = sinkproof_field_value(field, c);
-        if (field->mark == SINKPROOF_MARK_NEVER) continue;
+        if (field->mark == SINKPROOF_MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
         if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) continue;
         if (field->type == SINKPROOF_FIELD_REAL)
             feed_real(hash, value);
@@ -34,6 +34,7 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c) {
     }
     for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
     if (c->sink != 0) feed(hash, c->sink); // what every checkpoint had leaves no mark
+    if (c->architecture != SINKPROOF_GPT_OSS) feed(hash, c->architecture);
 }
 
 // First, middle and last row of the first, middle and last matrix of the stack.

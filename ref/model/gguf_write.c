@@ -159,7 +159,7 @@ static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) 
         sinkproof_gguf_tensor(
             l, part == GATES ? sinkproof_gguf_gate(slot) : sinkproof_gguf_up(slot), made.name);
     made.dtype = type_of(out, slot, w);
-    if (sinkproof_slot_is_stacked(slot)) made.shape[made.rank++] = w->count;
+    if (sinkproof_slot_is_stacked(slot, out->config)) made.shape[made.rank++] = w->count;
     if (!made.vector) made.shape[made.rank++] = w->rows / parts;
     made.shape[made.rank++] = made.vector ? w->cols / parts : w->cols;
     return made;
@@ -173,6 +173,7 @@ static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p
     for (; good && s < end; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
         bool two = sinkproof_gguf_fused(slot) != NULL;
+        if (sinkproof_model_slot(out->model, inside ? l : 0, slot).count == 0) continue;
         piece first = piece_of(out, inside ? l : 0, slot, two ? GATES : ALL);
         good = take(out, &first);
         if (!two || !good) continue;

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+extern const sinkproof_container sinkproof_container_gpt2; // gpt2.c
+
 static const sinkproof_layout layout = {
     .shown = "hf-mxfp4",
     .dequantized = "hf-bf16",
@@ -247,6 +249,15 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     return out;
 }
 
+// Of GPT-2 transformers has a layout of its own.
+static bool write_model(const sinkproof_container *container, const sinkproof_model *model,
+                        const char *directory, const sinkproof_writing *how,
+                        sinkproof_error *error) {
+    bool gpt2 = sinkproof_model_config(model)->architecture == SINKPROOF_GPT2;
+    return sinkproof_checkpoint_write(gpt2 ? &sinkproof_container_gpt2 : container, model,
+                                      directory, how, error);
+}
+
 const sinkproof_container sinkproof_container_hf = {
     .name = "hf",
     .title = "the Hugging Face layout",
@@ -256,7 +267,7 @@ const sinkproof_container sinkproof_container_hf = {
     .open = sinkproof_checkpoint_open,
     .find = sinkproof_checkpoint_view,
     .complete = sinkproof_checkpoint_complete,
-    .write = sinkproof_checkpoint_write,
+    .write = write_model,
     .knows_config = knows_config,
     .read_config = read_config,
     .make_config = make_config,

@@ -11,6 +11,10 @@ static bool find_weight(sinkproof_model *model, size_t l, sinkproof_slot slot,
                         sinkproof_matrix *out, sinkproof_error *error) {
     sinkproof_wanted wanted = {.model = model, .l = l, .slot = slot, .error = error};
     sinkproof_slot_shape(slot, &model->config, &wanted.count, &wanted.rows, &wanted.cols);
+    if (slot == SINKPROOF_UNEMBEDDING && model->config.tied) {
+        *out = sinkproof_model_embedding(model);
+        return true;
+    }
     return wanted.count == 0 || model->container->find(&wanted, out);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A GPT-OSS checkpoint, opened but not copied: Hugging Face layout (MXFP4 or dequantized
-// bf16/f32, one file or sharded with an index), OpenAI's original layout, GGUF, or synthetic.
+// A checkpoint of GPT-OSS or GPT-2, opened but not copied: Hugging Face layout (MXFP4 or
+// dequantized bf16/f32, one file or sharded with an index), OpenAI's original layout, GGUF, or
+// synthetic.
 #ifndef SINKPROOF_MODEL_H
 #define SINKPROOF_MODEL_H
 
@@ -22,16 +23,17 @@ typedef struct sinkproof_layer {
     sinkproof_matrix w_up, b_up;         // experts x [2 inter, hidden], experts x [1, 2 inter]:
                                          // even rows are the gate, odd rows are up
     sinkproof_matrix w_down, b_down;     // experts x [hidden, inter], experts x [1, hidden]
+    sinkproof_matrix attn_norm_b, mlp_norm_b; // [1, hidden]: the shifts of LayerNorms
 } sinkproof_layer;
 
 typedef struct sinkproof_model sinkproof_model;
 
 // Opens a directory, a file NAME.gguf, or "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" where
-// NAME is tiny, gpt-oss-20b, gpt-oss-120b or the path of a config.json. Every tensor's presence,
-// shape and dtype is checked against the configuration before this returns true, and every weight's
-// value: each is finite, but for sinks of -infinity, and no MXFP4 scale byte is 255. For that the
-// files are read once, except for MXFP4's codes, which are always numbers (but lie among their
-// scales in GGUF).
+// NAME is tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the path of a config.json. Every
+// tensor's presence, shape and dtype is checked against the configuration before this returns true,
+// and every weight's value: each is finite, but for sinks of -infinity, and no MXFP4 scale byte is
+// 255. For that the files are read once, except for MXFP4's codes, which are always numbers (but
+// lie among their scales in GGUF).
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 
 // The same without a look at the values, to say what is in a checkpoint that open refuses.
@@ -60,7 +62,7 @@ sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model);   // [
 sinkproof_matrix sinkproof_model_final_norm(const sinkproof_model *model);  // [1, hidden]
 sinkproof_matrix sinkproof_model_unembedding(const sinkproof_model *model); // [vocab, hidden]
 
-// "hf-mxfp4", "hf-bf16" (dequantized experts), "openai", "gguf", "synthetic".
+// "hf-mxfp4", "hf-bf16" (dequantized experts), "hf-gpt2", "openai", "gguf", "synthetic".
 const char *sinkproof_model_layout(const sinkproof_model *model);
 
 // What is odd but no error, a sentence each: an unknown tensor, an index that is not used.

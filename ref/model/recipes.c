@@ -18,12 +18,13 @@
 
 // Spreads in thousandths, so that they are exact. What has none is a norm's scale, or the sinks.
 static const int targets[SINKPROOF_SLOTS] = {
-    [SINKPROOF_W_Q] = 1050,         [SINKPROOF_B_Q] = 250,    [SINKPROOF_W_K] = 1050,
-    [SINKPROOF_B_K] = 250,          [SINKPROOF_W_V] = 1000,   [SINKPROOF_B_V] = 200,
-    [SINKPROOF_W_O] = 1500,         [SINKPROOF_B_O] = 100,    [SINKPROOF_W_ROUTER] = 1500,
-    [SINKPROOF_B_ROUTER] = 300,     [SINKPROOF_W_UP] = 3000,  [SINKPROOF_B_UP] = 500,
-    [SINKPROOF_W_DOWN] = 170,       [SINKPROOF_B_DOWN] = 150, [SINKPROOF_EMBEDDING] = 1000,
-    [SINKPROOF_UNEMBEDDING] = 2500,
+    [SINKPROOF_W_Q] = 1050,         [SINKPROOF_B_Q] = 250,          [SINKPROOF_W_K] = 1050,
+    [SINKPROOF_B_K] = 250,          [SINKPROOF_W_V] = 1000,         [SINKPROOF_B_V] = 200,
+    [SINKPROOF_W_O] = 1500,         [SINKPROOF_B_O] = 100,          [SINKPROOF_W_ROUTER] = 1500,
+    [SINKPROOF_B_ROUTER] = 300,     [SINKPROOF_W_UP] = 3000,        [SINKPROOF_B_UP] = 500,
+    [SINKPROOF_W_DOWN] = 170,       [SINKPROOF_B_DOWN] = 150,       [SINKPROOF_EMBEDDING] = 1000,
+    [SINKPROOF_UNEMBEDDING] = 2500, [SINKPROOF_POSITIONS] = 500,    [SINKPROOF_ATTN_NORM_B] = 100,
+    [SINKPROOF_MLP_NORM_B] = 100,   [SINKPROOF_FINAL_NORM_B] = 100,
 };
 
 // The variance of t, 2^33 / 12 up to a unit (two uniform numbers of width 2^16).
@@ -63,11 +64,11 @@ void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_co
         sinkproof_recipe *recipe = recipe_of(synthetic, slot);
         size_t count, rows, cols;
         sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-        bool spread_over_inputs =
-            !sinkproof_slot_is_vector(slot, config) && slot != SINKPROOF_EMBEDDING;
+        bool spread_over_inputs = !sinkproof_slot_is_vector(slot, config) &&
+                                  slot != SINKPROOF_EMBEDDING && slot != SINKPROOF_POSITIONS;
         double fan_in = spread_over_inputs ? (double)cols : 1;
         double variance = (double)targets[i] * targets[i] / 1e6 / fan_in;
-        if (sinkproof_slot_is_expert_matrix(slot))
+        if (sinkproof_slot_is_expert_matrix(slot, config))
             scale_mxfp4(recipe, variance);
         else if (targets[i] > 0)
             scale_bf16(recipe, variance);

@@ -15,8 +15,12 @@ typedef enum dimension {
     Q_WIDTH,
     KV_WIDTH,
     INTER,
-    INTER_2
+    INTER_2,
+    CONTEXT
 } dimension;
+
+// Which models have a weight.
+typedef enum models { ALL, CENTRED, PLACED, ROUTED } models;
 
 //> model.biases
 static const struct {
@@ -25,9 +29,12 @@ static const struct {
     size_t offset;   // in sinkproof_layer
     dimension rows, cols;
     bool stacked;
+    models of;
 } slots[SINKPROOF_SLOTS] = {
 #define IN_LAYER(number, member) #member, number, offsetof(sinkproof_layer, member)
     [SINKPROOF_ATTN_NORM] = {IN_LAYER(0, attn_norm), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_ATTN_NORM_B] = {IN_LAYER(20, attn_norm_b), ONE, HIDDEN, .of = CENTRED},
+    [SINKPROOF_MLP_NORM_B] = {IN_LAYER(21, mlp_norm_b), ONE, HIDDEN, .of = CENTRED},
     [SINKPROOF_W_Q] = {IN_LAYER(1, w_q), .rows = Q_WIDTH, .cols = HIDDEN},
     [SINKPROOF_B_Q] = {IN_LAYER(2, b_q), .rows = ONE, .cols = Q_WIDTH},
     [SINKPROOF_W_K] = {IN_LAYER(3, w_k), .rows = KV_WIDTH, .cols = HIDDEN},
@@ -38,13 +45,15 @@ static const struct {
     [SINKPROOF_W_O] = {IN_LAYER(8, w_o), .rows = HIDDEN, .cols = Q_WIDTH},
     [SINKPROOF_B_O] = {IN_LAYER(9, b_o), .rows = ONE, .cols = HIDDEN},
     [SINKPROOF_MLP_NORM] = {IN_LAYER(10, mlp_norm), .rows = ONE, .cols = HIDDEN},
-    [SINKPROOF_W_ROUTER] = {IN_LAYER(11, w_router), .rows = EXPERTS, .cols = HIDDEN},
-    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), .rows = ONE, .cols = EXPERTS},
+    [SINKPROOF_W_ROUTER] = {IN_LAYER(11, w_router), EXPERTS, HIDDEN, .of = ROUTED},
+    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), ONE, EXPERTS, .of = ROUTED},
     [SINKPROOF_W_UP] = {IN_LAYER(13, w_up), .rows = INTER_2, .cols = HIDDEN, .stacked = true},
     [SINKPROOF_B_UP] = {IN_LAYER(14, b_up), .rows = ONE, .cols = INTER_2, .stacked = true},
     [SINKPROOF_W_DOWN] = {IN_LAYER(15, w_down), .rows = HIDDEN, .cols = INTER, .stacked = true},
     [SINKPROOF_B_DOWN] = {IN_LAYER(16, b_down), .rows = ONE, .cols = HIDDEN, .stacked = true},
 #undef IN_LAYER
+    [SINKPROOF_FINAL_NORM_B] = {"final_norm_b", 22, .rows = ONE, .cols = HIDDEN, .of = CENTRED},
+    [SINKPROOF_POSITIONS] = {"positions", 23, .rows = CONTEXT, .cols = HIDDEN, .of = PLACED},
     [SINKPROOF_EMBEDDING] = {"embedding", 17, .rows = VOCAB, .cols = HIDDEN},
     [SINKPROOF_FINAL_NORM] = {"final_norm", 18, .rows = ONE, .cols = HIDDEN},
     [SINKPROOF_UNEMBEDDING] = {"unembedding", 19, .rows = VOCAB, .cols = HIDDEN},
@@ -70,7 +79,9 @@ static size_t length(const sinkproof_config *config, dimension d) {
     case INTER:
         return config->inter;
     case INTER_2:
-        return 2 * config->inter;
+        return (sinkproof_traits_of(config)->gated ? 2 : 1) * config->inter;
+    case CONTEXT:
+        return config->max_context;
     }
     return 0;
 }
@@ -87,12 +98,19 @@ bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *confi
     if (slot == SINKPROOF_SINKS) return sinkproof_sinks_are_constant(config);
     return slots[slot].rows == ONE;
 }
-bool sinkproof_slot_is_stacked(sinkproof_slot slot) {
-    return slots[slot].stacked;
+bool sinkproof_slot_is_stacked(sinkproof_slot slot, const sinkproof_config *config) {
+    return slots[slot].stacked && sinkproof_traits_of(config)->routes;
 }
 
-bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot) {
-    return slots[slot].stacked && slots[slot].rows != ONE;
+bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot, const sinkproof_config *config) {
+    return sinkproof_slot_is_stacked(slot, config) && slots[slot].rows != ONE;
+}
+
+static bool has(const sinkproof_traits *traits, models of) {
+    return of == CENTRED  ? traits->centres
+           : of == PLACED ? !traits->rotates
+           : of == ROUTED ? traits->routes
+                          : true;
 }
 
 //> model.biases
@@ -101,6 +119,7 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
     *count = slots[slot].stacked ? config->n_experts : 1;
     *rows = length(config, slots[slot].rows);
     *cols = length(config, slots[slot].cols);
+    if (!has(sinkproof_traits_of(config), slots[slot].of)) *count = 0;
     if (slot == SINKPROOF_SINKS) sinkproof_sinks_shape(config, count, rows, cols);
 }
 //< model.biases

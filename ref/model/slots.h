@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The 17 weights of a layer and the 3 outside, as data: member and shape. What opens, makes, writes
-// and lists checkpoints walks this table, so that no two of them can disagree about a shape.
+// The weights of a layer and those outside, of whatever architecture, as data: member and shape.
+// What opens, makes, writes and lists checkpoints walks this table, so that no two of them can
+// disagree about a shape.
 #ifndef SINKPROOF_SLOTS_H
 #define SINKPROOF_SLOTS_H
 
@@ -10,6 +11,7 @@
 
 typedef enum sinkproof_slot {
     SINKPROOF_ATTN_NORM,
+    SINKPROOF_ATTN_NORM_B,
     SINKPROOF_W_Q,
     SINKPROOF_B_Q,
     SINKPROOF_W_K,
@@ -20,6 +22,7 @@ typedef enum sinkproof_slot {
     SINKPROOF_W_O,
     SINKPROOF_B_O,
     SINKPROOF_MLP_NORM,
+    SINKPROOF_MLP_NORM_B,
     SINKPROOF_W_ROUTER,
     SINKPROOF_B_ROUTER,
     SINKPROOF_W_UP,
@@ -27,9 +30,11 @@ typedef enum sinkproof_slot {
     SINKPROOF_W_DOWN,
     SINKPROOF_B_DOWN,
     SINKPROOF_LAYER_SLOTS,
-    SINKPROOF_EMBEDDING = SINKPROOF_LAYER_SLOTS, // these three are outside the layers
+    SINKPROOF_EMBEDDING = SINKPROOF_LAYER_SLOTS, // these are outside the layers
     SINKPROOF_FINAL_NORM,
     SINKPROOF_UNEMBEDDING,
+    SINKPROOF_FINAL_NORM_B,
+    SINKPROOF_POSITIONS,
     SINKPROOF_SLOTS,
     SINKPROOF_OUTSIDE_SLOTS = SINKPROOF_SLOTS - SINKPROOF_LAYER_SLOTS
 } sinkproof_slot;
@@ -42,8 +47,9 @@ unsigned sinkproof_slot_stream(sinkproof_slot slot);
 
 // Whether rows is 1 and not in the container's shape.
 bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config);
-bool sinkproof_slot_is_stacked(sinkproof_slot slot);       // one per expert
-bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot); // MXFP4, or dequantized
+bool sinkproof_slot_is_stacked(sinkproof_slot slot, const sinkproof_config *config); // per expert
+// MXFP4, or dequantized.
+bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot, const sinkproof_config *config);
 
 // count, rows and cols of a slot under a configuration; count 0: its model has no such weight.
 void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, size_t *count,

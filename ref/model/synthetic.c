@@ -113,8 +113,8 @@ sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic
                                             const sinkproof_config *config, size_t l,
                                             sinkproof_slot slot, const char *name) {
     sinkproof_matrix matrix = {
-        .dtype =
-            sinkproof_slot_is_expert_matrix(slot) ? SINKPROOF_DTYPE_MXFP4 : SINKPROOF_DTYPE_BF16,
+        .dtype = sinkproof_slot_is_expert_matrix(slot, config) ? SINKPROOF_DTYPE_MXFP4
+                                                               : SINKPROOF_DTYPE_BF16,
         .col_stride = 1,
         .synthetic = synthetic,
         .stream = sinkproof_slot_stream(slot) | (uint64_t)l << SINKPROOF_STREAM_LAYER,
@@ -200,19 +200,21 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
         good = stat(text, &status) == 0;
         if (!good)
             sinkproof_fail(error,
-                           "%s: expected tiny, gpt-oss-20b, gpt-oss-120b or the path of a "
-                           "config.json, found \"%s\"",
+                           "%s: expected tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the "
+                           "path of a config.json, found \"%s\"",
                            spec, text);
         good = good && sinkproof_config_read(text, config, error);
     }
     free(text);
     if (!good) return false;
-    for (size_t l = config->n_layers; l < SINKPROOF_MAX_LAYERS; l++)
+    const sinkproof_traits *traits = sinkproof_traits_of(config);
+    for (size_t l = config->n_layers; traits->rotates && l < SINKPROOF_MAX_LAYERS; l++)
         config->sliding[l] = l % 2 == 0;
     *seed = out.seed;
     if (out.layers != UINT64_MAX) config->n_layers = (size_t)out.layers;
     if (out.sink != SIZE_MAX) config->sink = out.sink;
     if (!sinkproof_config_check(config, spec, error)) return false;
+    if (!traits->routes) return true; // nothing is MXFP4
     if (config->hidden % SINKPROOF_MXFP4_BLOCK == 0 && config->inter % SINKPROOF_MXFP4_BLOCK == 0)
         return true;
     return sinkproof_fail(error,

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The judge's norms: A1, M1 and F1.
+#include "audit/judge/judge_internal.h"
+
+#include "ref/model/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 16 }; // of a part
+
+typedef struct norm_work {
+    sinkproof_trace_point point;
+    size_t d;                        // numbers of a row
+    const double *scale_d, *shift_d; // no shift: RMSNorm
+    const sinkproof_honest *x_nd;
+    sinkproof_honest *y_nd;
+} norm_work;
+
+static void norm_token(sinkproof_part *part, size_t i, void *of) {
+    const norm_work *w = of;
+    const sinkproof_judge_pass *pass = part->pass;
+    size_t d = w->d;
+    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
+    sinkproof_point at;
+    sinkproof_honest *y_d = &w->y_nd[i * d];
+    sinkproof_honest *x_d = sinkproof_part_allocate(part, d, sizeof *x_d);
+    double common = 0;
+    if (x_d == NULL) return;
+    memcpy(x_d, &w->x_nd[i * d], d * sizeof *x_d);
+    const sinkproof_norm norm = {d, w->scale_d, sinkproof_meant_norm(pass, &s, d, x_d)};
+    sinkproof_trace_rounding(w->point, &at);
+    if (w->shift_d != NULL)
+        sinkproof_honest_layernorm(&s, at, &norm, w->shift_d, x_d, y_d);
+    else
+        sinkproof_honest_rmsnorm(&s, at, &norm, x_d, y_d, &common);
+    free(x_d);
+    const sinkproof_piece piece = {
+        .point = w->point, .offset = i * d, .count = d, .token = i, .common = common};
+    sinkproof_compare(part, &piece, y_d);
+}
+
+// The weights of a norm; those of the final one are no layer's.
+static const struct norm_slots {
+    sinkproof_trace_point point;
+    sinkproof_slot scale, shift;
+} slots[] = {{SINKPROOF_TRACE_A1, SINKPROOF_ATTN_NORM, SINKPROOF_ATTN_NORM_B},
+             {SINKPROOF_TRACE_M1, SINKPROOF_MLP_NORM, SINKPROOF_MLP_NORM_B},
+             {SINKPROOF_TRACE_F1, SINKPROOF_FINAL_NORM, SINKPROOF_FINAL_NORM_B}};
+
+void sinkproof_norm_weights(const sinkproof_judge_pass *pass, size_t layer,
+                            sinkproof_trace_point point, sinkproof_matrix *scale,
+                            sinkproof_matrix *shift) {
+    const struct norm_slots *of = slots;
+    while (of->point != point) of++;
+    *scale = sinkproof_model_slot(pass->model, layer, of->scale);
+    *shift = sinkproof_model_slot(pass->model, layer, of->shift);
+}
+
+bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
+                          const sinkproof_honest *x_nd, sinkproof_honest *y_nd) {
+    if (sinkproof_need_not(pass, point, layer, y_nd)) return true;
+    bool centres = sinkproof_traits_of(pass->config)->centres;
+    sinkproof_matrix scale, shift;
+    sinkproof_norm_weights(pass, layer, point, &scale, &shift);
+    double *scale_d = sinkproof_decoded(&scale),
+           *shift_d = centres ? sinkproof_decoded(&shift) : NULL;
+    norm_work w = {point, scale.cols, scale_d, shift_d, x_nd, y_nd};
+    bool fine = scale_d != NULL && (shift_d != NULL || !centres) &&
+                sinkproof_each_token(pass, layer, TOKENS, norm_token, &w);
+    free(scale_d);
+    free(shift_d);
+    return fine;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The honest set of GELU by tanh (bound.gelu): x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))),
+// rounded where the policy says. The two terms of the tanh's argument have one sign, so that any
+// grouping of its products errs relatively. The constants are decimals or roots, rounded once to
+// the format inside. tanh and the sum with 1 err by about u, which for very negative x is all that
+// is left of the result.
+#include "proofs/bounds/bounds.h"
+
+static const double libm = 0x1p-50; // binary64 tanh and sqrt here: a few ulp
+
+static sinkproof_honest at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest x) {
+    return sinkproof_honest_at(s, point, sinkproof_honest_inside(s, x));
+}
+
+// A constant as an engine holds it.
+static sinkproof_honest constant(const sinkproof_setting *s, double c) {
+    return sinkproof_honest_declared(sinkproof_known(c), s->u + libm, 0);
+}
+
+// x^3, of products or of pow with a declared error.
+static sinkproof_honest cubed(const sinkproof_setting *s, sinkproof_honest x) {
+    sinkproof_honest square = sinkproof_honest_mul(x, x);
+    if (square.lo < 0) square.lo = 0;
+    if (square.likely_lo < 0) square.likely_lo = 0;
+    square = at(s, SINKPROOF_AT_M8_SQUARE, square);
+    sinkproof_honest cube = sinkproof_honest_mul(square, x);
+    if (s->policy->at[SINKPROOF_AT_M8_SQUARE].format == SINKPROOF_REAL ||
+        s->policy->at[SINKPROOF_AT_M8_SQUARE].optional)
+        cube = sinkproof_honest_declared(cube, s->policy->ulp[SINKPROOF_POW] * 2 * s->u, 0);
+    return at(s, SINKPROOF_AT_M8_CUBE, cube);
+}
+
+static sinkproof_honest bent(const sinkproof_setting *s, sinkproof_honest t) {
+    double mid = tanh(t.mid), slope = 1 - mid * mid;
+    sinkproof_honest y = {.lo = tanh(t.lo),
+                          .hi = tanh(t.hi),
+                          .likely_lo = tanh(t.likely_lo),
+                          .likely_hi = tanh(t.likely_hi),
+                          .mid = mid,
+                          .var = t.var * slope * slope,
+                          .spread = t.var * slope * slope,
+                          .bias = t.bias * slope,
+                          .order = t.order * slope * slope};
+    double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
+    double reach = fmax(fabs(y.lo), fabs(y.hi)) * declared;
+    y = sinkproof_honest_declared(y, declared + libm, sinkproof_setting_underflow(s));
+    y.var += reach * reach; // it may lean: such elements weigh little in a drift
+    y.spread = y.var;
+    return y;
+}
+
+//> bound.gelu
+sinkproof_honest sinkproof_honest_gelu(const sinkproof_setting *s, sinkproof_honest x) {
+    sinkproof_honest v = sinkproof_honest_flushed(s, x), cube = cubed(s, v);
+    sinkproof_honest cubic =
+        at(s, SINKPROOF_AT_M8_CUBIC, sinkproof_honest_mul(constant(s, 0.044715), cube));
+    sinkproof_honest sum = at(s, SINKPROOF_AT_M8_SUM, sinkproof_honest_add(v, cubic));
+    sinkproof_honest inner = sinkproof_honest_mul(constant(s, sqrt(2 / acos(-1))), sum);
+    // Where no rounding is fixed on the way the factors may meet in another order.
+    sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SUM];
+    bool free = open.optional || open.format == SINKPROOF_REAL;
+    if (free) inner = sinkproof_honest_roundings(s, inner, 4);
+    sinkproof_honest t = at(s, SINKPROOF_AT_M8_TANH, bent(s, at(s, SINKPROOF_AT_M8_INNER, inner)));
+    sinkproof_honest one = at(s, SINKPROOF_AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
+    if (one.lo < 0) one.lo = 0; // tanh is not below -1 in any engine that is asked about
+    sinkproof_honest y = sinkproof_honest_mul(v, one);
+    y = sinkproof_honest_mul(y, sinkproof_known(0.5));
+    double var = y.var, spread = y.spread;
+    if (free) y = sinkproof_honest_roundings(s, y, 2);
+    y.var = var, y.spread = spread; // as many roundings as before
+    return at(s, SINKPROOF_AT_M8, y);
+}
+//< bound.gelu

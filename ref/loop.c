@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Points shown to an observer, and attention from queries, keys and values on: the same steps in
+// every architecture (doc/10-forward.md). It computes nothing itself: the numbers come from the
+// stages.
+#include "ref/loop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Shows the observer a point by its whole name ("F2"); it may put other values in their place.
+void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank,
+                         const size_t *shape, double *values) {
+    const sinkproof_observer *o = c->observer;
+    if (o == NULL) return;
+    if (o->replace != NULL) o->replace(o->context, full, rank, shape, values);
+    o->see(o->context, full, rank, shape, values);
+}
+
+// The point `name` of the layer at hand ("03.A1").
+void sinkproof_see(const sinkproof_chunk *c, const char *name, size_t rank, const size_t *shape,
+                   double *values) {
+    char full[48];
+    snprintf(full, sizeof full, "%02zu.%s", c->l, name);
+    sinkproof_see_whole(c, full, rank, shape, values);
+}
+
+// A2.
+void sinkproof_loop_project(sinkproof_chunk *c, const sinkproof_layer *layer) {
+    const sinkproof_config *config = c->config;
+    sinkproof_buffers *b = &c->b;
+    c->session->stages->qkv(&c->session->policy, layer, c->n, b->t_nc, b->q_nhd, b->k_ngd, b->v_ngd,
+                            b->work);
+    see_heads(c, "A2.q", config->n_heads, b->q_nhd);
+    see_heads(c, "A2.k", config->n_kv_heads, b->k_ngd);
+    see_heads(c, "A2.v", config->n_kv_heads, b->v_ngd);
+}
+
+// What is read later may be rounded before: queries, and keys and values when they are cached.
+static void round_all(const sinkproof_policy *policy, sinkproof_point point, size_t count,
+                      double *x) {
+    for (size_t i = 0; i < count; i++) x[i] = sinkproof_round_at(policy, point, x[i]);
+}
+
+// Queries, keys and values as they are read later; the new keys and values into the cache.
+static void keep(sinkproof_chunk *c) {
+    const sinkproof_policy *policy = &c->session->policy;
+    sinkproof_buffers *b = &c->b;
+    size_t heads = c->config->n_heads, d = c->config->head_dim;
+    size_t width = c->config->n_kv_heads * d, bytes = c->n * width * sizeof(double);
+    round_all(policy, SINKPROOF_AT_A5_Q, c->n * heads * d, b->q_nhd);
+    round_all(policy, SINKPROOF_AT_A5_K, c->n * width, b->k_ngd);
+    round_all(policy, SINKPROOF_AT_A11_V, c->n * width, b->v_ngd);
+    memcpy(c->session->k_ljgd[c->l] + c->first * width, b->k_ngd, bytes);
+    memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
+}
+
+// A5 to A11 for head h and the queries from row i on. Scores and weights stay behind for an
+// observer; attention in one pass leaves the scores alone, and only when somebody looks.
+static void attend_block(sinkproof_chunk *c, size_t h, size_t i,
+                         const sinkproof_normaliser *normaliser, double *s_ij, double *alpha_ij) {
+    const sinkproof_config *config = c->config;
+    const sinkproof_stages *stages = c->session->stages;
+    const sinkproof_policy *policy = &c->session->policy;
+    size_t d = config->head_dim, g = h / (config->n_heads / config->n_kv_heads);
+    size_t left = c->n - i;
+    sinkproof_block block = {
+        .rows = left < c->b.rows ? left : c->b.rows,
+        .keys = c->first + c->n,
+        .first = c->first + i,
+        .window = config->sliding[c->l] ? config->window : 0,
+        .head_dim = d,
+        .q_stride = config->n_heads * d,
+        .kv_stride = config->n_kv_heads * d,
+    };
+    const double *q_id = c->b.q_nhd + i * block.q_stride + h * d;
+    const double *k_jd = c->session->k_ljgd[c->l] + g * d, *v_jd = c->session->v_ljgd[c->l] + g * d;
+    double *o_id = c->b.o_nhd + i * block.q_stride + h * d;
+    bool one_pass = stages->attention != NULL;
+    stages->sink_logits(policy, &block, normaliser, q_id, c->b.b_i);
+    if (!one_pass || c->observer != NULL) stages->scores(policy, &block, q_id, k_jd, s_ij);
+    if (one_pass) {
+        stages->attention(policy, &block, c->b.b_i, q_id, k_jd, v_jd, o_id);
+        return;
+    }
+    stages->softmax_sink(policy, &block, c->b.b_i, s_ij, alpha_ij);
+    stages->values(policy, &block, alpha_ij, v_jd, o_id);
+}
+
+// A6, A9 and A10 of every head; A6 alone when attention is one pass.
+static void see_attention(sinkproof_chunk *c, size_t keys) {
+    size_t heads = c->config->n_heads, rows = heads * c->n;
+    sinkproof_see(c, "A6", 3, (size_t[]){heads, c->n, keys}, c->b.s_hij);
+    if (c->session->stages->attention != NULL) return;
+    for (size_t r = 0; r < rows; r++) // A10: the sink's column dropped
+        memcpy(c->b.weight_hij + r * keys, c->b.alpha_hij + r * (keys + 1), keys * sizeof(double));
+    sinkproof_see(c, "A9", 3, (size_t[]){heads, c->n, keys + 1}, c->b.alpha_hij);
+    sinkproof_see(c, "A10", 3, (size_t[]){heads, c->n, keys}, c->b.weight_hij);
+}
+
+void sinkproof_loop_attend(sinkproof_chunk *c, const sinkproof_layer *layer) {
+    keep(c);
+    size_t heads = c->config->n_heads, keys = c->first + c->n;
+    for (size_t h = 0; h < heads; h++) {
+        sinkproof_normaliser normaliser = // the experts' scratch is free here
+            sinkproof_normaliser_of(c->config, layer, h, c->b.work);
+        size_t kept = c->observer != NULL ? h : 0; // heads already held for the observer
+        for (size_t i = 0; i < c->n; i += c->b.rows)
+            attend_block(c, h, i, &normaliser, c->b.s_hij + kept * c->b.rows * keys,
+                         c->b.alpha_hij + kept * c->b.rows * (keys + 1));
+    }
+    if (c->observer != NULL) see_attention(c, keys);
+    see_heads(c, "A11", heads, c->b.o_nhd);
+}
+
+void sinkproof_loop_output(sinkproof_chunk *c, const sinkproof_layer *layer) {
+    const sinkproof_policy *policy = &c->session->policy;
+    sinkproof_buffers *b = &c->b;
+    size_t hidden = c->config->hidden;
+    c->session->stages->output(policy, layer, c->n, b->o_nhd, b->out_nc, b->work);
+    see_nc(c, "A12", hidden, b->out_nc);
+    sinkproof_residual(policy, SINKPROOF_AT_A13, c->n * hidden, b->out_nc, b->x_nc);
+    see_nc(c, "A13", hidden, b->x_nc);
+}
