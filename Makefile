@@ -261,8 +261,8 @@ build/venv/.stamp: Makefile | build/packages
 interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads library build/venv/.stamp  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
-	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_transformers.py \
-	    tests/audit/interop_designs.py tests/audit/interop_text.py \
+	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
+	    tests/audit/interop_transformers.py tests/audit/interop_designs.py tests/audit/interop_text.py \
 	    tests/audit/interop_training.py
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes

@@ -11,7 +11,7 @@ from typing import Any
 from sinkproof._library import Error
 from sinkproof._model import Model, opened
 from sinkproof._trace import Array, Trace, TraceError
-from sinkproof.adapters import Record, gpt_oss, module, transformers, versions
+from sinkproof.adapters import Record, gpt2, gpt_oss, module, transformers, versions
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._map import Map
 from sinkproof.adapters._torch import Module
@@ -50,17 +50,18 @@ class Watched(Trace):
 
 def engine_of(model: Module) -> Any:
     """The adapter that knows how to watch it."""
-    for adapter in (transformers, gpt_oss):
+    for adapter in (transformers, gpt2, gpt_oss):
         if adapter.watches(model):
             return adapter
-    raise TraceError("expected transformers' GptOssForCausalLM, OpenAI's gpt_oss.torch Transformer, or a map beside "
-                     f"any other module, found {type(model).__name__}")
+    raise TraceError("expected transformers' GptOssForCausalLM or GPT2LMHeadModel, OpenAI's gpt_oss.torch Transformer, "
+                     f"or a map beside any other module, found {type(model).__name__}")
 
 
 @contextlib.contextmanager
 def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
           checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
-    """Watches a model for the time of a `with` block: transformers' GptOssForCausalLM, OpenAI's Transformer.
+    """Watches a model for the time of a `with` block: transformers' GptOssForCausalLM or GPT2LMHeadModel,
+    OpenAI's Transformer.
 
     Any other torch module is watched by a `map`, a file that names its modules as points (chapter
     19 of the book); `checkpoint` is then the model that it computes.
