@@ -13,10 +13,14 @@ ROOMS = {"reference": ("ref", "c"), "lanes": ("ref/lanes", "c"), "kernels": ("fa
          "engine": ("fast/engine", "c"), "truth": ("proofs/truth", "c"), "bounds": ("proofs/bounds", "c"),
          "judge": ("audit/judge", "c")}
 
+NOT_FAST = dict.fromkeys(["lanes", "kernels", "engine"], "- the reference alone computes GPT-2")
+
 # Stage: its points, then what stands where its file does not: its home there, or "- " and why there is none.
 STAGES = {
     "linear": ("products", {"engine": "pass:part_of_product", "judge": "judge:sinkproof_judge_projection"}),
-    "rmsnorm": ("A1 M1 F1", {"engine": "pass:sinkproof_pass_norm", "judge": "judge:sinkproof_judge_norm"}),
+    "rmsnorm": ("A1 M1 F1", {"engine": "pass:sinkproof_pass_norm", "judge": "judge_norm:norm_token"}),
+    "layernorm": ("A1 M1 F1 of GPT-2", {**NOT_FAST, "judge": "judge_norm:norm_token"}),
+    "gelu": ("M8 of GPT-2", {**NOT_FAST, "judge": "judge_mlp:activate_token"}),
     "qkv": ("A2", {"lanes": "linear:sinkproof_lanes_qkv", "kernels": "linear:linear", "engine": "pass:project",
                    "truth": "linear:sinkproof_truth_linear", "bounds": "linear:sinkproof_linear_sums_of",
                    "judge": "judge_attention:sinkproof_judge_attention"}),
@@ -62,7 +66,7 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers error forward metrics operands points policy policy_parse round session",
+    "reference": "buffers error forward gpt2 loop metrics operands points policy policy_parse round session",
     "lanes": "amx exp stages sum16",
     "kernels": "elements exp kernels tile",
     "engine": "buffers cache engine memory observe packed_file pass sample team weights",
@@ -70,7 +74,7 @@ OTHERS = {
              "identities_grid identities_mixing identities_model identities_repeat identities_sink identities_stages lattice number repeat training variants",
     "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms spread times "
               "unnormalised unrounded variants",
-    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_remedy "
+    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_mlp judge_norm judge_remedy "
              "judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
 }
 
