@@ -456,7 +456,7 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "are no numbers, which the other commands refuse."
         "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
         "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b or the path of a config.json.";
+        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the path of a config.json.";
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
                               NULL,    NULL};
     arguments in = {NULL, NULL, NULL, false};

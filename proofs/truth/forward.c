@@ -333,6 +333,7 @@ static void experts(pass *p, size_t layer, const sinkproof_layer *w, arb_srcptr 
     release(mixed, n * c->hidden);
 }
 
+//> gpt2.forward
 // M1 to M12 where no router chooses experts.
 static bool mlp(pass *p, size_t layer, const sinkproof_layer *w) {
     size_t n = p->request->n, hidden = p->config->hidden, inter = p->config->inter;
@@ -350,6 +351,7 @@ static bool mlp(pass *p, size_t layer, const sinkproof_layer *w) {
     release(u, n * inter);
     return true;
 }
+//< gpt2.forward
 
 static bool mixture_of_experts(pass *p, size_t layer, const sinkproof_layer *w) {
     if (!sinkproof_traits_of(p->config)->routes) return mlp(p, layer, w);
