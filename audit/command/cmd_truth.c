@@ -138,6 +138,7 @@ static void print_ball(const char *what, arb_srcptr ball) {
 }
 
 static void print_routing(const sinkproof_truth_routing *routing) {
+    if (routing->choices == 0) return; // a model without a router
     if (routing->ambiguous > 0) {
         printf("routing: AMBIGUOUS at %zu of %zu choices, first at layer %zu, token %zu",
                routing->ambiguous, routing->choices, routing->first_layer, routing->first_token);
@@ -224,7 +225,7 @@ static void print_text(const options *o, const truth_study *study,
            end->argmax_certified ? "certified" : "AMBIGUOUS");
     print_ball(", gap ", end->gap);
     printf("\n");
-    if (o->local != NULL)
+    if (o->local != NULL && result->routing.choices > 0)
         printf("routing by the engine's own router logits where it traced them\n");
     print_routing(&result->routing);
 }
