@@ -325,6 +325,7 @@ false-alarms: $(PROGRAM)  ## RUNS=300 honest runs drawn from SEED=1, judged: non
 training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 22 CPU minutes
 	@nice -n 19 build/venv/bin/python tests/audit/training_study.py
 	@build/venv/bin/python tests/audit/training_study.py --heads
+	@python3 tests/gates/doc_training.py
 
 EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)

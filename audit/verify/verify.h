@@ -108,6 +108,8 @@ void sinkproof_verify_similarities(verify_measure *result, uint64_t seed);
 void sinkproof_verify_edges(verify_measure *result, uint64_t seed);
 // One token of the embedded model changed (verify_mixing.c).
 void sinkproof_verify_perturbed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_sinks_learned(verify_measure *result, uint64_t seed); // verify_training.c
+void sinkproof_verify_star_learned(verify_measure *result, uint64_t seed);
 void sinkproof_verify_scaled_first(verify_measure *result, uint64_t seed);
 void sinkproof_verify_ftz(verify_measure *result, uint64_t seed);
 void sinkproof_verify_overflow(verify_measure *result, uint64_t seed);

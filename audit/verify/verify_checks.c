@@ -79,6 +79,8 @@ static const verify_check checks[] = {
     {"bound.similarity", 'B', "bound.similarity", sinkproof_verify_similarities},
     {"lattice.edges", 'B', "overlapping balls", sinkproof_verify_edges},
     {"mix.perturb", 'E', "equality", sinkproof_verify_perturbed},
+    {"train.sinks", 'E', "recorded runs", sinkproof_verify_sinks_learned},
+    {"train.star", 'E', "recorded runs", sinkproof_verify_star_learned},
     {"stat.drift", 'B', "stat.drift", sinkproof_verify_drift},
     {"stat.drift", 'E', "stat.drift", sinkproof_verify_drift_found},
     {"stat.equal-rows", 'B', "stat.equal-rows", sinkproof_verify_equal_rows},

@@ -58,6 +58,9 @@ def main():
     test.report(star, "train.star a learned key, with a value or without, and a learned score: less on the first token;"
                 " after 1500 steps without weight decay key and score have it")
 
+    test.report((ROOT / doc_training.RECORD).read_text(encoding="utf-8") == doc_training.record(ROOT),
+                f"train.sinks train.star what `verify` has on record is what is kept: {doc_training.RECORD}")
+
     false = copy.deepcopy(told)
     false["softmax"]["seen"][-1]["sink_1"][1] = 0
     test.report(stated(false) == (False, False), "a seed without a sink: neither statement holds")
