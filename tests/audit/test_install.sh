@@ -196,7 +196,7 @@ completes() { # expected, words
 }
 completes "judge " sinkproof ju
 completes "--forms " sinkproof judge --fo
-completes "--tokens= " sinkproof run --to
+completes "--tokens= " sinkproof truth --to
 completes "fast " sinkproof run --engine = fa
 completes "A13 " sinkproof run --points A13
 completes "A9,M11 " sinkproof run --points = A9,M11
