@@ -150,7 +150,10 @@ int sinkproof_cmd_sinks(int argc, char **argv) {
         "compares (chapter 24): --edges encloses both sides of each pair over the reals, and "
         "--judge asks each step of what an engine of any of them computed."
         "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. "
-        "Measured numbers are estimated: in binary64, from the numbers that the engine holds.\n\n"
+        "Measured numbers are estimated: in binary64, from the numbers that the engine holds. "
+        "Without --engine, a GPT-OSS model and a policy that fast takes go to fast, streamed, "
+        "where "
+        "ref would need some 20 seconds or more.\n\n"
         "Exit codes: 0 holds, 1 an edge is not what the book says, or --judge found a bug, "
         "2 usage, 3 bad input, 4 nothing was decided.";
     const struct argp_child children[] = {{sinkproof_sinks_parser(), 0, NULL, 0}, {0}};

@@ -196,6 +196,8 @@ static bool open_inputs(work *w, sinkproof_error *error) {
                                   config->max_context);
         most = input->n > most ? input->n : most;
     }
+    sinkproof_engine_suit(&w->how, config, most);
+    if (!sinkproof_engine_settle(&w->how, &w->policy, error)) return false;
     w->job.policy = &w->policy;
     w->job.how = sinkproof_engine_how(&w->how, most);
     return sinkproof_engine_start("sinks", &w->how, w->model, &w->policy, most, &w->job.runner,
@@ -300,7 +302,8 @@ static void close_work(work *w) {
 int sinkproof_sinks_of_model(const sinkproof_sinks_options *o, const char *json) {
     sinkproof_error error = {{0}};
     work w = {.o = o, .how = o->how};
-    if (o->trace == NULL && !sinkproof_engine_settle(&w.how, &w.policy, &error)) {
+    sinkproof_engine_choice said = o->how; // a policy that is none is a mistake of the line
+    if (o->trace == NULL && !sinkproof_engine_settle(&said, &w.policy, &error)) {
         fprintf(stderr, "sinkproof sinks: %s\n", error.text);
         return SINKPROOF_USAGE;
     }

@@ -4,6 +4,10 @@
 // --engine, --policy, --threads, --streamed, --packed.
 #include "audit/command/engine_options.h"
 
+#include "proofs/exact/parameters.h"
+#include "ref/model/architecture.h"
+#include "ref/model/sinks.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -52,7 +56,8 @@ static char *complete_help(int key, const char *text, void *input) {
 static void check(sinkproof_engine_choice *o, struct argp_state *state) {
     const char *needing = o->threads > 0 ? "threads" : o->streamed ? "streamed" : "packed";
     bool tuned = o->threads > 0 || o->streamed || o->packed != NULL;
-    if (o->engine == NULL) o->engine = sinkproof_runner_names()[0];
+    o->unnamed = o->engine == NULL;
+    if (o->unnamed) o->engine = sinkproof_runner_names()[0];
     if (!sinkproof_runner_known(o->engine))
         argp_error(state, "unknown engine '%s': known are %s", o->engine,
                    sinkproof_runner_listed(false, " and ").text);
@@ -85,6 +90,19 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 
 const struct argp sinkproof_engine_parser = {
     .options = options, .parser = parse, .help_filter = complete_help};
+
+void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *config, size_t n) {
+    const double products = 0x1p35; // of a weight and a token: some 20 s of the reference
+    sinkproof_engine_choice fast = {.engine = "fast", .policy = o->policy, .streamed = true};
+    sinkproof_policy policy;
+    sinkproof_error error;
+    double met = (double)(sinkproof_parameters_of(config).active - config->vocab * config->hidden);
+    if (!o->unnamed || met * (double)n < products || config->architecture != SINKPROOF_GPT_OSS ||
+        !sinkproof_sinks_are_constant(config) || !sinkproof_engine_settle(&fast, &policy, &error))
+        return;
+    fast.unnamed = true;
+    *o = fast;
+}
 
 bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
                              sinkproof_error *error) {

@@ -15,10 +15,15 @@ typedef struct sinkproof_engine_choice {
     const char *engine, *policy, *packed; // engine NULL: the first of the list
     size_t threads;                       // 0: not given
     bool streamed;
+    bool unnamed; // nobody named an engine
 } sinkproof_engine_choice;
 
 // Its input is a sinkproof_engine_choice; after the line an engine is named, and known.
 extern const struct argp sinkproof_engine_parser;
+
+// An engine that nobody named, for n tokens without their logits: where the reference would take
+// minutes and the fast path takes the model and the policy, that, one layer's weights at a time.
+void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *config, size_t n);
 
 // The policy, by default the engine's, which must serve it.
 bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,

@@ -8,7 +8,7 @@
 
 //> model.parameters
 // All parameters, and of them the active ones: what one token is multiplied with or shifted by.
-// Of the experts only the chosen, of the embedding nothing: a row of it is looked up.
+// Of the experts only the chosen, of the embedding and of positions nothing: a row is looked up.
 sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
     sinkproof_parameters n = {0, 0, 0};
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
@@ -21,7 +21,8 @@ sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
         }
         size_t met = sinkproof_slot_is_stacked(slot, config) ? config->n_chosen : count;
         n.total += layers * count * rows * cols;
-        if (slot != SINKPROOF_EMBEDDING) n.active += layers * met * rows * cols;
+        bool looked_up = slot == SINKPROOF_EMBEDDING || slot == SINKPROOF_POSITIONS;
+        if (!looked_up) n.active += layers * met * rows * cols;
         if (sinkproof_slot_is_expert_matrix(slot, config)) n.mxfp4 += layers * count * rows * cols;
     }
     return n;

@@ -377,5 +377,17 @@ def refused(work):
     report(not wrong, "metric.sink what is refused, with a sentence", wrong)
 
 
+def unnamed(work):
+    """Without --engine: ref, and fast where ref would take long. 4 layers of 4 experts, 50 million weights a token."""
+    wide = dict(CONFIG, num_hidden_layers=4, hidden_size=256, intermediate_size=4096, num_local_experts=4,
+                num_experts_per_tok=4, layer_types=["sliding_attention", "full_attention"] * 2)
+    (work / "wide.json").write_text(json.dumps(wide), encoding="utf-8")
+    model, wrong = f"synthetic:{work / 'wide.json'}", []
+    for n, said in ((8, "Engine ref, policy real-f64;"), (700, "Engine fast, policy f32;")):
+        got = sinkproof("sinks", model, "--tokens", f"repeat:{n}")
+        wrong.extend([] if got[0] == 0 and said in got[1] else [f"{n} tokens: {got}"])
+    report(not wrong, "metric.sink an engine that nobody named is the one that ends soon, and is said", wrong)
+
+
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(definitions, computed, subsets, traps, kinds, shown, refused))
+    sys.exit(checkpoints.run(definitions, computed, subsets, traps, kinds, shown, refused, unnamed))

@@ -21,6 +21,7 @@ typedef enum input_kind {
     EQUAL,
     SPREAD,
     TINY,
+    DRIFTING, // a running sum rounds most of them the same way
     INPUTS
 } input_kind;
 
@@ -38,6 +39,7 @@ static void fill(uint64_t *state, input_kind kind, sinkproof_format format, size
         if (kind == MEAN_LARGE) x += 64;
         if (kind == SPREAD) x = ldexp(x, (int)(i % 41) - 20);
         if (kind == EQUAL && i > 0) x = r->x[0];
+        if (kind == DRIFTING) x = i % 12 == 0 ? 1 + x : 1 + 0x1p-15 - 0x1p-22;
         r->x[i] = sinkproof_round(format, x);
         r->scale[i] = sinkproof_round(SINKPROOF_BF16, 1 + 0.5 * draw_gauss(state));
         r->shift[i] = sinkproof_round(SINKPROOF_BF16, 0.5 * draw_gauss(state));

@@ -49,6 +49,18 @@ static void counted(const char *name, const char *total, const char *active,
        printed[1], printed[2]);
 }
 
+// GPT-2 by the formula of its blocks: 124,439,808 are the released model's, positions among them.
+static void tied(void) {
+    sinkproof_config c;
+    bool known = sinkproof_config_named("gpt2", &c);
+    size_t d = c.hidden, layer = 12 * d * d + 13 * d, head = c.vocab * d;
+    sinkproof_parameters sizes = sinkproof_parameters_of(&c);
+    size_t met = c.n_layers * layer + 2 * d + head, apart = (sizes.active != met) + sizes.mxfp4;
+    ok(known && apart == 0 && sizes.total == 124439808 && sizes.total == met + c.max_context * d,
+       "model.parameters gpt2: total=%zu active=%zu, as written out worst=%zu bound=0", sizes.total,
+       sizes.active, apart);
+}
+
 // Between the two models: as many layers more, as many experts more, and nothing else.
 static void two_models(void) {
     sinkproof_config small, large, middle;
@@ -158,6 +170,7 @@ static void what_6n_leaves_out(void) {
 int main(void) {
     counted("gpt-oss-20b", "20.9", "3.6", "12.8");
     counted("gpt-oss-120b", "116.8", "5.1", "60.8");
+    tied();
     two_models();
     tokens_of_hours();
     what_6n_leaves_out();
