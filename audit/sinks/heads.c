@@ -112,8 +112,7 @@ void sinkproof_watcher_free(sinkproof_watcher *w) {
     w->work = NULL;
 }
 
-// ---- attention
-// -----------------------------------------------------------------------------------
+// ---- attention ---------------------------------------------------------------------------------
 
 // A coordinate at a time, so that the sums of all keys run side by side.
 void sinkproof_heads_scores(const sinkproof_heads *heads, const double *k_gdn, size_t h, size_t i,

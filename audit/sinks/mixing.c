@@ -246,8 +246,7 @@ bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
     return good;
 }
 
-// ---- what it says
-// --------------------------------------------------------------------------------
+// ---- what it says ------------------------------------------------------------------------------
 
 static double relative(const sinkproof_mixing *mix, size_t l, size_t i) {
     double off = mix->off_ln[l * mix->n + i], size = mix->size_ln[l * mix->n + i];

@@ -5,7 +5,7 @@
 // table and as JSON.
 #include "audit/sinks/mixing.h"
 #include "audit/sinks/part.h"
-#include "audit/sinks/part_numbers.h"
+#include "audit/sinks/part_shared.h"
 
 #include <stdlib.h>
 
@@ -24,18 +24,6 @@ static void free_state(void *state) {
     free(all);
 }
 
-// One input's share of the progress.
-typedef struct share_of {
-    const sinkproof_sinks_job *job;
-    size_t input;
-} share_of;
-
-static void pass_on(void *context, double share) {
-    share_of *s = context;
-    s->job->progress(s->job->progress_context,
-                     ((double)s->input + share) / (double)s->job->n_inputs);
-}
-
 static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
                 sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(job->model)->vocab;
@@ -50,20 +38,19 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
     for (size_t i = 0; i < job->n_inputs; i++) {
         const sinkproof_sinks_input *in = &job->inputs[i];
         perturbed *p = &all[i];
-        share_of share = {job, i};
+        part_share share = {job, i};
         if (!sinkproof_mix_parse(asked, in->n, in->tokens_n, vocab, &p->plan, error)) return false;
         p->count = p->plan.n_lengths * sinkproof_mix_modes(&p->plan);
         p->mixes = calloc(p->count, sizeof *p->mixes);
         if (p->mixes == NULL) return sinkproof_fail(error, "no memory for %zu runs", p->count);
-        if (!sinkproof_mix_run(job->model, job->runner, &p->plan, in->tokens_n, pass_on, &share,
-                               p->mixes, error))
+        if (!sinkproof_mix_run(job->model, job->runner, &p->plan, in->tokens_n, part_pass_on,
+                               &share, p->mixes, error))
             return false;
     }
     return true;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------
 
 static const char *cell(double x, char text[16]) {
     snprintf(text, 16, isnan(x) ? "-" : "%.3e", x);
@@ -115,8 +102,7 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
             "bound of what is measured.\n");
 }
 
-// ---- JSON
-// ----------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 
 static json_t *layers_json(const sinkproof_mixing *m) {
     json_t *layers = json_array();

@@ -5,21 +5,10 @@
 // without; what the window leaves behind and what the sink holds. As tables and as JSON.
 #include "audit/sinks/outliers.h"
 #include "audit/sinks/part.h"
-#include "audit/sinks/part_numbers.h"
+#include "audit/sinks/part_shared.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct share_of { // one input's share of the progress
-    const sinkproof_sinks_job *job;
-    size_t input;
-} share_of;
-
-static void pass_on(void *context, double share) {
-    share_of *s = context;
-    s->job->progress(s->job->progress_context,
-                     ((double)s->input + share) / (double)s->job->n_inputs);
-}
 
 static bool is_synthetic(const sinkproof_sinks_job *job) {
     return strcmp(sinkproof_model_layout(job->model), "synthetic") == 0;
@@ -32,8 +21,7 @@ static void print_synthetic(const sinkproof_sinks_job *job, FILE *out) {
                      "cannot show.\n");
 }
 
-// ---- outliers
-// ------------------------------------------------------------------------------------
+// ---- outliers ----------------------------------------------------------------------------------
 
 static void free_outliers(void *state) {
     sinkproof_outlier_study *all = state;
@@ -50,9 +38,9 @@ static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void
     *state = all;
     if (all == NULL) return sinkproof_fail(error, "no memory for %zu inputs", job->n_inputs);
     for (size_t i = 0; i < job->n_inputs; i++) {
-        share_of share = {job, i};
+        part_share share = {job, i};
         if (!sinkproof_outlier_run(job->model, job->runner, without, job->inputs[i].n,
-                                   job->inputs[i].tokens_n, pass_on, &share, &all[i], error))
+                                   job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
             return false;
     }
     return true;
@@ -129,8 +117,7 @@ const sinkproof_sinks_part sinkproof_part_quantise = {
     .free = free_outliers,
 };
 
-// ---- the window
-// ----------------------------------------------------------------------------------
+// ---- the window --------------------------------------------------------------------------------
 
 static bool run_window(const sinkproof_sinks_job *job, const char *asked, void **state,
                        sinkproof_error *error) {
@@ -140,10 +127,10 @@ static bool run_window(const sinkproof_sinks_job *job, const char *asked, void *
     *state = all;
     if (all == NULL) return sinkproof_fail(error, "no memory for %zu layers", n_layers);
     for (size_t i = 0; i < job->n_inputs; i++) {
-        share_of share = {job, i};
+        part_share share = {job, i};
         if (!sinkproof_handover_run(job->model, job->runner, job->inputs[i].n,
-                                    job->inputs[i].tokens_n, pass_on, &share, all + i * n_layers,
-                                    error))
+                                    job->inputs[i].tokens_n, part_pass_on, &share,
+                                    all + i * n_layers, error))
             return false;
     }
     return true;

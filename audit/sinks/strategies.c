@@ -42,8 +42,7 @@ bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
                           text);
 }
 
-// ---- the caches of a layer
-// -----------------------------------------------------------------------
+// ---- the caches of a layer ---------------------------------------------------------------------
 
 // Keys and values of a layer in one format. A scale belongs to a token's key (or value) of one
 // key/value head: head_dim numbers.
@@ -108,8 +107,7 @@ static size_t format_of(int bits) {
     return f;
 }
 
-// ---- one row
-// ---------------------------------------------------------------------------------------
+// ---- one row -----------------------------------------------------------------------------------
 
 typedef struct place {
     const sinkproof_heads *heads;
@@ -203,8 +201,7 @@ static double logit_of(const place *p, bool sinks) {
     return sinks ? p->heads->b_hi[p->h * p->heads->n + p->i] : -INFINITY;
 }
 
-// ---- a layer's errors
-// ------------------------------------------------------------------------------
+// ---- a layer's errors --------------------------------------------------------------------------
 
 static void add_error(const work *s, size_t d, double each, double each_full, double bound,
                       sinkproof_strategy_error *out) {
@@ -256,8 +253,7 @@ static void compare_layer(void *context, const sinkproof_heads *heads) {
                 s->share_of * (double)(heads->layer + 1) / (double)s->out->n_layers);
 }
 
-// ---- a whole run
-// ------------------------------------------------------------------------------------
+// ---- a whole run -------------------------------------------------------------------------------
 
 // The strategy's attention in the place of the engine's.
 static void attend(void *context, const sinkproof_heads *heads) {
@@ -341,8 +337,7 @@ static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *r
     return good;
 }
 
-// ---- memory, and what it says
-// ----------------------------------------------------------------------
+// ---- memory, and what it says ------------------------------------------------------------------
 
 static bool study_new(work *s, const sinkproof_config *c, size_t n, sinkproof_error *error) {
     size_t d = c->head_dim, kept = n * c->n_kv_heads * d, tokens = n * c->n_kv_heads;

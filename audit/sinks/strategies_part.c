@@ -3,21 +3,10 @@
 //
 // `sinkproof sinks MODEL --strategies`: what shorter caches cost, as a table and as JSON.
 #include "audit/sinks/part.h"
-#include "audit/sinks/part_numbers.h"
+#include "audit/sinks/part_shared.h"
 #include "audit/sinks/strategies.h"
 
 #include <stdlib.h>
-
-typedef struct share_of { // one input's share of the progress
-    const sinkproof_sinks_job *job;
-    size_t input;
-} share_of;
-
-static void pass_on(void *context, double share) {
-    share_of *s = context;
-    s->job->progress(s->job->progress_context,
-                     ((double)s->input + share) / (double)s->job->n_inputs);
-}
 
 static void free_state(void *state) {
     sinkproof_strategy_study *all = state;
@@ -35,16 +24,15 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
     if (all == NULL) return sinkproof_fail(error, "no memory for %zu inputs", job->n_inputs);
     if (!sinkproof_strategy_parse(asked, &plan, error)) return false;
     for (size_t i = 0; i < job->n_inputs; i++) {
-        share_of share = {job, i};
+        part_share share = {job, i};
         if (!sinkproof_strategy_run(job->model, job->runner, &plan, whole, job->inputs[i].n,
-                                    job->inputs[i].tokens_n, pass_on, &share, &all[i], error))
+                                    job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
             return false;
     }
     return true;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------
 
 static void print_layers(FILE *out, const sinkproof_strategy_study *s, bool sinks) {
     fprintf(out, "%-6s", "layer");
@@ -101,8 +89,7 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
                      : "not\nmeasured, the engine does not go on from A11 under this policy.\n");
 }
 
-// ---- JSON
-// ----------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 
 static json_t *error_json(const sinkproof_strategy_error *e) {
     return json_pack(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -95,24 +94,12 @@ def eager_forward(eager: Callable[..., Any], see: gpt_oss.Seers) -> Callable[...
 
 def load_model(directory: str, dtype: str, attention: str = "eager") -> Module:
     """GPT2LMHeadModel from a directory, on the CPU."""
-    if not os.path.isfile(os.path.join(directory, "config.json")):
-        raise TraceError(f"{directory}: no config.json there")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    gpt_oss.checkpoint_config(directory, "gpt2")
     import torch
     import transformers
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    config = transformers.AutoConfig.from_pretrained(directory)
-    if config.model_type != "gpt2":
-        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected "gpt2"')
-    model, info = transformers.GPT2LMHeadModel.from_pretrained(
-        directory, attn_implementation=attention, output_loading_info=True, dtype=getattr(torch, dtype))
-    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if info.get(what):
-            first = sorted(map(str, info[what]))[0]
-            raise TraceError(f"{directory}: {len(info[what])} {what.replace('_', ' ')}: {first}")
-    return model.eval()
+    return gpt_oss.complete(directory, *transformers.GPT2LMHeadModel.from_pretrained(
+        directory, attn_implementation=attention, output_loading_info=True, dtype=getattr(torch, dtype)))
 
 
 class Engine(Adapter):

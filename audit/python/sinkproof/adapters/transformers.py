@@ -305,19 +305,36 @@ def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
 # A model from a directory
 
 
-def load_model(directory: str, dtype: str, experts: str = "default", attention: str = "eager") -> Module:
-    """GptOssForCausalLM from a directory: MXFP4 dequantized, on the CPU."""
+def checkpoint_config(directory: str, kind: str) -> Any:
+    """The configuration of a directory's model, which must be of that kind."""
     if not os.path.isfile(os.path.join(directory, "config.json")):
         raise TraceError(f"{directory}: no config.json there")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    import torch
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     config = transformers.AutoConfig.from_pretrained(directory)
-    if config.model_type != "gpt_oss":
-        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected "gpt_oss"')
+    if config.model_type != kind:
+        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected "{kind}"')
+    return config
+
+
+def complete(directory: str, model: Module, info: dict[str, Any]) -> Module:
+    """A loaded model to which no weight was missing, and that left none."""
+    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info.get(what):
+            first = sorted(map(str, info[what]))[0]
+            raise TraceError(f"{directory}: {len(info[what])} {what.replace('_', ' ')}: {first}")
+    return model.eval()
+
+
+def load_model(directory: str, dtype: str, experts: str = "default", attention: str = "eager") -> Module:
+    """GptOssForCausalLM from a directory: MXFP4 dequantized, on the CPU."""
+    config = checkpoint_config(directory, "gpt_oss")
+    import torch
+    import transformers
+
     options: dict[str, Any] = {"attn_implementation": attention, "output_loading_info": True}
     if getattr(config, "quantization_config", None):
         options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
@@ -325,12 +342,7 @@ def load_model(directory: str, dtype: str, experts: str = "default", attention: 
         options["experts_implementation"] = experts
     old = tuple(int(part) for part in transformers.__version__.split(".")[:2]) < (4, 56)
     options["torch_dtype" if old else "dtype"] = getattr(torch, dtype)
-    model, info = transformers.GptOssForCausalLM.from_pretrained(directory, **options)
-    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if info.get(what):
-            first = sorted(map(str, info[what]))[0]
-            raise TraceError(f"{directory}: {len(info[what])} {what.replace('_', ' ')}: {first}")
-    return model.eval()
+    return complete(directory, *transformers.GptOssForCausalLM.from_pretrained(directory, **options))
 
 
 def new_cache(config: Any, kind: str = "dynamic", room: int = 0) -> Any:

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Numbers in the JSON of the parts: what is no number is null. Private to audit/sinks/.
+// What the parts share: numbers in their JSON, of which what is no number is null, and the progress
+// of an input among the others. Private to audit/sinks/.
 #ifndef SINKPROOF_PART_NUMBERS_H
 #define SINKPROOF_PART_NUMBERS_H
+
+#include "audit/sinks/part.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -21,6 +24,18 @@ static inline json_t *part_ratios(size_t n, const double *over_i, const double *
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, part_number(over_i[i] == 0 ? 0 : over_i[i] / under_i[i]));
     return list;
+}
+
+// One input's share of the progress.
+typedef struct part_share {
+    const sinkproof_sinks_job *job;
+    size_t input;
+} part_share;
+
+static inline void part_pass_on(void *context, double share) {
+    part_share *s = context;
+    s->job->progress(s->job->progress_context,
+                     ((double)s->input + share) / (double)s->job->n_inputs);
 }
 
 #endif
