@@ -38,9 +38,9 @@ static void print_help(FILE *stream) {
         fprintf(stream, "  %-8s %s\n", commands[c].name, commands[c].summary);
     fprintf(
         stream,
-        "\nMODEL is a directory (Hugging Face or original layout) or\n"
+        "\nMODEL is a directory (Hugging Face or original layout), a .gguf file or\n"
         "synthetic:NAME[,seed=N][,layers=N][,sink=KIND], NAME one of tiny,\n"
-        "gpt-oss-20b, gpt-oss-120b or a config.json.\n\n"
+        "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or a config.json.\n\n"
         "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious, or\n"
         "nothing decided.\n");
 }
