@@ -55,8 +55,9 @@ typedef struct sinkproof_sinks_part {
     // In 100 columns; appends. Either may be NULL.
     void (*print)(const void *state, const sinkproof_sinks_job *job, FILE *out);
     void (*json)(const void *state, const sinkproof_sinks_job *job, json_t *results);
-    void (*html)(const void *state, const sinkproof_sinks_job *job, FILE *page); // or NULL
-    void (*free)(void *state);                                                   // NULL is allowed
+    // On the page; NULL: what `print` says stands there.
+    void (*html)(const void *state, const sinkproof_sinks_job *job, FILE *page);
+    void (*free)(void *state); // NULL is allowed
 } sinkproof_sinks_part;
 
 extern const sinkproof_sinks_part sinkproof_part_census;     // census_print.c

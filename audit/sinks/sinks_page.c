@@ -9,6 +9,9 @@
 #include "audit/version.h"
 #include "ref/model/bytes.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void write_figure(FILE *page, const sinkproof_sinks_figure *figure,
                          const sinkproof_census *c) {
     fprintf(page, "<h3>%s</h3>\n<figure>", figure->title);
@@ -65,6 +68,28 @@ static void write_head(FILE *page, const sinkproof_sinks_job *job) {
     fputs("</p>\n", page);
 }
 
+// A part that draws nothing shows its table.
+static bool write_table(const sinkproof_sinks_part *part, const void *state,
+                        const sinkproof_sinks_job *job, FILE *page, sinkproof_error *error) {
+    char *text = NULL;
+    size_t size;
+    FILE *table = open_memstream(&text, &size);
+    if (table != NULL) part->print(state, job, table);
+    bool good = table != NULL && !ferror(table);
+    if (table != NULL) good = fclose(table) == 0 && good;
+    if (good) {
+        fputs("<h2>", page);
+        sinkproof_page_say(page, "--%s", part->name);
+        fputs("</h2>\n<p>", page);
+        sinkproof_page_text(page, part->help);
+        fputs("</p>\n<pre>", page);
+        sinkproof_page_text(page, text + strspn(text, "\n"));
+        fputs("</pre>\n", page);
+    }
+    free(text);
+    return good || sinkproof_fail(error, "no memory for the table of --%s", part->name);
+}
+
 bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size_t n,
                           const sinkproof_sinks_part *const *parts, void *const *states,
                           sinkproof_error *error) {
@@ -75,8 +100,16 @@ bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size
     FILE *page = output.stream;
     sinkproof_page_begin(page, "sinkproof: attention sinks");
     write_head(page, job);
-    for (size_t p = 0; p < n; p++)
-        if (parts[p]->html != NULL) parts[p]->html(states[p], job, page);
+    bool good = true;
+    for (size_t p = 0; good && p < n; p++)
+        if (parts[p]->html != NULL)
+            parts[p]->html(states[p], job, page);
+        else if (parts[p]->print != NULL)
+            good = write_table(parts[p], states[p], job, page, error);
+    if (!good) {
+        sinkproof_output_drop(&output);
+        return false;
+    }
     fputs("<h2>Provenance</h2>\n<p>", page);
     sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
                        (unsigned long long)fingerprint);

@@ -4,6 +4,7 @@
 those of the traced weights, what is not known has no number's colour; a stranger's name stays text, and
 what cannot be written leaves nothing.
 """
+import html
 import json
 import math
 import os
@@ -233,6 +234,18 @@ def pictures(work):
     report(status == 0 and {"1-mass.svg", "2-mass.svg"} <= names and len(names) >= 22, f"sinks.svg two inputs: files={len(names)}", [said])
 
 
+def tables(work):
+    """What a part without figures prints stands on the page, word for word."""
+    asked = ("--perturb", "3:17", "--strategies", "4,8", "--quantise", "--window")
+    status, said, wrong = sinkproof("sinks", MODEL, "--tokens", "random:20", *asked, "--html", str(work / "t.html"))
+    page = (work / "t.html").read_text(encoding="utf-8")
+    names = [name for name in asked if name.startswith("--")]
+    shown = re.findall(r"<h2>(--[a-z]+)</h2>\n<p>[^<]+</p>\n<pre>(.*?)</pre>", page, re.S)
+    missing = [name for name, table in shown if html.unescape(table) not in said]
+    report(status == 0 and sorted(names) == sorted(name for name, _ in shown) and not missing and not faults(Page(page)),
+           f"sinks.page the tables of {len(shown)} parts, as they are printed", [wrong, *missing])
+
+
 def refused(work):
     (work / "file").write_text("x")
     for what, exits, words in (("a page in a folder that is not there", 3, ("--html", str(work / "no" / "page.html"))),
@@ -259,4 +272,4 @@ def no_room():
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, refused))
+    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, tables, refused))
