@@ -63,7 +63,7 @@ static void write_file(const sheet *s, size_t layer, uint64_t left_out, char **b
                        size_t *length) {
     sinkproof_safetensors_writer *w = sinkproof_safetensors_writer_new();
     sinkproof_error error = {{0}};
-    char key[32], prefix[8];
+    char key[32], prefix[24];
     snprintf(prefix, sizeof prefix, "%02zu.", layer);
     sinkproof_safetensors_writer_metadata(w, "format", s->format);
     for (size_t l = 0; l < s->designs; l++) {

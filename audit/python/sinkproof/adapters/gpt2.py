@@ -53,7 +53,7 @@ class Watcher(gpt_oss.Watcher):
         for index, layer in enumerate(base.h):
             self.hook_layer(index, layer)
         if gpt_oss.attention_implementation(self.model) == "eager":
-            see = [{point: functools.partial(self.keep_attention, point, layer) for point in ("A6", "A10", "A11")}
+            see: gpt_oss.Seers = [{point: functools.partial(self.keep_attention, point, layer) for point in ("A6", "A10", "A11")}
                    for layer in range(len(base.h))]
             modeling = sys.modules[type(base.h[0].attn).__module__]
             self.replace(modeling, "eager_attention_forward", eager_forward(modeling.eager_attention_forward, see))
