@@ -93,8 +93,9 @@ NAMES = {"sink_1": "Sink_1", "sink_star": "Sink_*", "sink_2_10": "largest Sink_k
 # ---- what is kept
 
 def hash_of(root, name):
-    """Of a run's configuration and of the code that makes it, without its comments."""
-    code = ast.dump(ast.parse((root / CODE).read_text(encoding="utf-8")))
+    """Of a run's configuration and of the code that makes it, without its empty lines and those that are comments."""
+    lines = (root / CODE).read_text(encoding="utf-8").splitlines()
+    code = [line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     return hashlib.sha256(json.dumps([RUNS[name], code], sort_keys=True).encode()).hexdigest()[:16]
 
 
