@@ -6,6 +6,7 @@
 
 #include "audit/sinks/heads.h"
 #include "proofs/bounds/mixing.h"
+#include "proofs/bounds/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,11 +28,11 @@ sinkproof_outliers sinkproof_outliers_of(size_t n, size_t width, const double *x
         double most = 0, square = 0;
         const double *x_c = x_nc + i * width;
         for (size_t c = 0; c < width; c++) {
-            most = fmax(most, fabs(x_c[c]));
+            most = sinkproof_worst(most, fabs(x_c[c]));
             square += x_c[c] * x_c[c];
         }
         double ratio = most == 0 ? 1 : most / sqrt(square / (double)width);
-        out.most = fmax(out.most, ratio);
+        out.most = sinkproof_worst(out.most, ratio);
         out.mean += ratio / (double)n;
         sinkproof_quantise(8, width, x_c, work + i * width);
     }

@@ -12,6 +12,7 @@
 
 #include "audit/sinks/heads.h"
 #include "proofs/bounds/mixing.h"
+#include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -210,8 +211,8 @@ static void add_error(const work *s, size_t d, double each, double each_full, do
         out->error += off * off;
         out->truth += full * full;
         out->bound += bound * bound;
-        out->largest = fmax(out->largest, off);
-        if (!(off / bound <= out->worst) && off > 0) out->worst = off / bound;
+        out->largest = sinkproof_worst(out->largest, off);
+        out->worst = sinkproof_worst(out->worst, off == 0 ? 0 : off / bound);
     }
 }
 
@@ -412,10 +413,10 @@ sinkproof_strategy_error sinkproof_strategy_total(const sinkproof_strategy_study
         total.error += e->error;
         total.truth += e->truth;
         total.bound += e->bound;
-        total.largest = fmax(total.largest, e->largest);
+        total.largest = sinkproof_worst(total.largest, e->largest);
         total.rows += e->rows;
         total.vacuous += e->vacuous;
-        if (!(e->worst <= total.worst)) total.worst = e->worst;
+        total.worst = sinkproof_worst(total.worst, e->worst);
     }
     return total;
 }
