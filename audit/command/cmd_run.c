@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24 };
@@ -156,12 +155,6 @@ typedef struct run {
     double prompt_seconds, decode_seconds;
 } run;
 
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static size_t vocab_of(const run *r) {
     return sinkproof_model_config(r->model)->vocab;
 }
@@ -238,17 +231,17 @@ static size_t piece_of(const run *r) {
 
 static bool run_prompt(run *r, sinkproof_error *error) {
     size_t piece = piece_of(r), m;
-    double start = seconds_now();
+    double start = sinkproof_seconds();
     for (size_t done = 0; done < r->n_prompt; done += m) {
         m = r->n_prompt - done < piece ? r->n_prompt - done : piece;
-        show_progress("token", done, r->n_prompt, seconds_now() - start);
+        show_progress("token", done, r->n_prompt, sinkproof_seconds() - start);
         double *logits_v = done + m == r->n_prompt ? r->logits_v : NULL;
         if (!sinkproof_runner_forward(r->runner, m, r->tokens_n + done, logits_v, observer_of(r),
                                       error))
             return false;
     }
     show_progress("token", r->n_prompt, r->n_prompt, 1);
-    r->prompt_seconds = seconds_now() - start;
+    r->prompt_seconds = sinkproof_seconds() - start;
     return true;
 }
 
@@ -271,16 +264,16 @@ static int32_t next_token(run *r) {
 }
 
 static bool generate(run *r, sinkproof_error *error) {
-    double start = seconds_now();
+    double start = sinkproof_seconds();
     for (size_t g = 0; g < r->o->generate; g++) {
         if (g > 0 && !sinkproof_runner_forward(r->runner, 1, &r->tokens_n[r->n - 1], r->logits_v,
                                                observer_of(r), error))
             return false;
         r->tokens_n[r->n++] = next_token(r);
-        show_progress("generated token", g, r->o->generate, seconds_now() - start);
+        show_progress("generated token", g, r->o->generate, sinkproof_seconds() - start);
     }
     show_progress("generated token", 1, 1, 1);
-    r->decode_seconds = seconds_now() - start;
+    r->decode_seconds = sinkproof_seconds() - start;
     return true;
 }
 
@@ -380,13 +373,13 @@ static void report_cost(const run *r, double seconds, json_t *result) {
 }
 
 static bool execute(run *r, sinkproof_error *error) {
-    double start = seconds_now();
+    double start = sinkproof_seconds();
     if (!open_run(r, error) || !run_prompt(r, error) || !generate(r, error)) return false;
     if (r->writer != NULL && !sinkproof_trace_writer_finish(r->writer, r->tokens_n, error))
         return false;
     const char *json = r->o->json;
     json_t *result = report(r, json == NULL || strcmp(json, "-") != 0);
-    report_cost(r, seconds_now() - start, result);
+    report_cost(r, sinkproof_seconds() - start, result);
     json_t *results = json_pack("[o]", result);
     if (json != NULL) return sinkproof_write_json(json, "run", SINKPROOF_HOLDS, results, error);
     json_decref(results);

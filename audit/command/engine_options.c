@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_THREADS = 1024, KEY_ENGINE = 512, KEY_POLICY, KEY_THREADS, KEY_STREAMED, KEY_PACKED };
 
@@ -111,12 +110,6 @@ bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *polic
            sinkproof_runner_serves(o->engine, policy, error);
 }
 
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static const char *loading; // the command that waits: one at a time
 
 static void show_loading(void *context, const char *what, size_t done, size_t total) {
@@ -137,7 +130,7 @@ bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *
                             const sinkproof_model *model, const sinkproof_policy *policy,
                             size_t max_tokens, sinkproof_runner **runner, sinkproof_error *error) {
     sinkproof_runner_options how = sinkproof_engine_how(o, max_tokens);
-    double start = seconds_now();
+    double start = sinkproof_seconds();
     loading = command;
     if (!sinkproof_runner_new(model, policy, &how, runner, error)) return false;
     if (sinkproof_runner_isa(*runner) == NULL) return true;
@@ -147,6 +140,6 @@ bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *
             o->streamed         ? "to stream, ready"
             : o->packed != NULL ? "ready"
                                 : "packed",
-            seconds_now() - start);
+            sinkproof_seconds() - start);
     return true;
 }

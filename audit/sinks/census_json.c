@@ -4,32 +4,25 @@
 // The census as JSON: an object for each input with its layers and their heads, and one for each
 // kind of input that came more than once. What is not known is null.
 #include "audit/sinks/census_json.h"
+#include "audit/sinks/part_shared.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { FIRST_KEYS = 10 }; // as many as the published code prints
 
-static json_t *number(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *count(size_t n) {
-    return json_integer((json_int_t)n);
-}
-
 static void put(json_t *o, const char *name, double x) {
-    json_object_set_new(o, name, number(x));
+    json_object_set_new(o, name, part_number(x));
 }
 
 static json_t *numbers(size_t n, const double *x_i) {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(list, number(x_i[i]));
+    for (size_t i = 0; i < n; i++) json_array_append_new(list, part_number(x_i[i]));
     return list;
 }
 
 static json_t *share(size_t part, size_t whole) {
-    return number(sinkproof_metric_share(part, whole));
+    return part_number(sinkproof_metric_share(part, whole));
 }
 
 const size_t sinkproof_census_shares[SINKPROOF_SHARES] = {0, SINKPROOF_FIRST_SEEN, SINKPROOF_STAR,
@@ -100,8 +93,8 @@ static json_t *massive_json(const sinkproof_massive *m) {
     if (isnan(m->largest)) return json_null();
     json_t *o = json_object();
     put(o, "largest", m->largest);
-    json_object_set_new(o, "token", count(m->position));
-    json_object_set_new(o, "coordinate", count(m->coordinate));
+    json_object_set_new(o, "token", part_count(m->position));
+    json_object_set_new(o, "coordinate", part_count(m->coordinate));
     put(o, "median", m->median);
     put(o, "ratio", m->ratio);
     put(o, "first_norm", m->first);
@@ -121,7 +114,7 @@ static json_t *head_json(const sinkproof_census *c, const sinkproof_census_layer
     size_t keys = c->n < FIRST_KEYS ? c->n : FIRST_KEYS;
     bool known = layer->source != SINKPROOF_WEIGHTS_UNKNOWN;
     json_t *o = json_object();
-    json_object_set_new(o, "group", count(head->group));
+    json_object_set_new(o, "group", part_count(head->group));
     json_object_set_new(o, "sink", span_json(&head->sink));
     json_object_set_new(o, "mass", span_json(&head->mass));
     json_object_set_new(o, "alpha",
@@ -144,7 +137,7 @@ static json_t *by_position(const sinkproof_census *c, const double *x_hi) {
     for (size_t i = 0; i < c->n; i++) {
         double sum = 0;
         for (size_t h = 0; h < c->config->n_heads; h++) sum += x_hi[h * c->n + i];
-        json_array_append_new(list, number(sum / (double)c->config->n_heads));
+        json_array_append_new(list, part_number(sum / (double)c->config->n_heads));
     }
     return list;
 }
@@ -159,8 +152,8 @@ static json_t *layer_json(const sinkproof_census *c, size_t l) {
         json_array_append_new(values, drain_json(&layer->groups[g].values));
         json_array_append_new(keys, drain_json(&layer->groups[g].keys));
     }
-    json_object_set_new(o, "layer", count(l));
-    json_object_set_new(o, "window", layer->window > 0 ? count(layer->window) : json_null());
+    json_object_set_new(o, "layer", part_count(l));
+    json_object_set_new(o, "window", layer->window > 0 ? part_count(layer->window) : json_null());
     json_object_set_new(o, "weights", json_string(sources[layer->source]));
     json_object_set_new(o, "heads", heads);
     json_object_set_new(o, "values", values);
@@ -190,10 +183,10 @@ static json_t *input_json(const sinkproof_sinks_input *input) {
         json_array_append_new(layers, layer_json(c, l));
     json_object_set_new(o, "input", json_string(input->text));
     json_object_set_new(o, "label", json_string("estimated"));
-    json_object_set_new(o, "tokens", count(c->n));
+    json_object_set_new(o, "tokens", part_count(c->n));
     put(o, "epsilon", c->epsilon);
     put(o, "uniform", sinkproof_metric_uniform(c->n));
-    json_object_set_new(o, "heads", count(known));
+    json_object_set_new(o, "heads", part_count(known));
     json_object_set_new(o, "sink", first);
     put_shares(o, passing, known);
     json_object_set_new(o, "missing", json_string(c->missing));

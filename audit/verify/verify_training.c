@@ -18,17 +18,16 @@ static const struct {
 #include "audit/verify/training_runs.inc"
 };
 
-// Of a run the numbers at its end; NaN for a run that is not on record: nothing holds of it.
-static double first_of(const char *name, size_t seed) {
-    for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
-        if (strcmp(runs[k].name, name) == 0) return runs[k].first[seed];
-    return NAN;
-}
+typedef struct shares {
+    double first, star; // at the end of a run
+} shares;
 
-static double star_of(const char *name, size_t seed) {
+// NaN for a run that is not on record: nothing holds of it.
+static shares end_of(const char *name, size_t seed) {
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
-        if (strcmp(runs[k].name, name) == 0) return runs[k].star[seed];
-    return NAN;
+        if (strcmp(runs[k].name, name) == 0)
+            return (shares){runs[k].first[seed], runs[k].star[seed]};
+    return (shares){NAN, NAN};
 }
 
 static void ask(verify_measure *result, bool holds) {
@@ -39,7 +38,7 @@ void sinkproof_verify_sinks_learned(verify_measure *result, uint64_t seed) {
     (void)seed; // the runs have their own
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
         for (size_t s = 0; s < SEEDS; s++) ask(result, runs[k].first_before[s] < 1);
-    for (size_t s = 0; s < SEEDS; s++) ask(result, first_of("softmax", s) > 30);
+    for (size_t s = 0; s < SEEDS; s++) ask(result, end_of("softmax", s).first > 30);
 }
 
 void sinkproof_verify_star_learned(verify_measure *result, uint64_t seed) {
@@ -49,8 +48,10 @@ void sinkproof_verify_star_learned(verify_measure *result, uint64_t seed) {
     (void)seed;
     for (size_t s = 0; s < SEEDS; s++) {
         for (size_t k = 0; k < sizeof fewer / sizeof *fewer; k++)
-            ask(result, first_of(fewer[k], s) < first_of("softmax", s));
-        for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
-            ask(result, star_of(whole[k], s) > 90 && first_of(whole[k], s) < 1);
+            ask(result, end_of(fewer[k], s).first < end_of("softmax", s).first);
+        for (size_t k = 0; k < sizeof whole / sizeof *whole; k++) {
+            shares end = end_of(whole[k], s);
+            ask(result, end.star > 90 && end.first < 1);
+        }
     }
 }
