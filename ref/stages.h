@@ -56,6 +56,11 @@ typedef struct sinkproof_stages {
     // M8 of a perceptron without a gate (gelu.tanh): y_n = gelu(x_n).
     void (*gelu)(const sinkproof_policy *policy, size_t n, const double *x_n, double *y_n);
 
+    // M6 and M10 of such a perceptron (mlp.linear): y_nr = sum_c W_rc x_nc + b_r.
+    void (*linear)(const sinkproof_policy *policy, sinkproof_point point, size_t n,
+                   const sinkproof_matrix *weight_rc, const sinkproof_matrix *bias_r,
+                   const double *x_nc, double *y_nr, double *work);
+
     // A2 (attn.qkv): q_nhd, k_ngd, v_ngd from the normed input t_nc.
     void (*qkv)(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                 const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work);

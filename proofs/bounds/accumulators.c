@@ -64,7 +64,7 @@ static sinkproof_span rounded(sinkproof_rounding at, sinkproof_span x) {
 
 // What is below the smallest normal number may be lost.
 static sinkproof_span flushed(double tiny, sinkproof_span x) {
-    bool may = (x.lo < tiny && x.hi > -tiny) && (x.lo != 0 || x.hi != 0);
+    bool may = x.lo < tiny && x.hi > -tiny;
     return may ? (sinkproof_span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;
 }
 

@@ -25,7 +25,7 @@ static uint64_t mixed(uint64_t x) { // every bit of x reaches every bit of the r
     return x ^ x >> 32;
 }
 
-// Where in its octave x lies: 1 at its ends, -1 in the middle, without a jump; x's sign.
+// Where in its octave x lies: 1 at its ends and in the middle, 0 between, without a jump; x's sign.
 static double phase(double x) {
     int exponent;
     return copysign(8 * fabs(fabs(frexp(x, &exponent)) - 0.75) - 1, x);

@@ -5,10 +5,10 @@
 // and of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms).
 #include "proofs/bounds/bounds.h"
 
-// The running sum of the products, rounded after each addition, in the order given.
+// The running sum of the products, rounded after each addition, that to 0 too, in the order given.
 static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
                                     const sinkproof_honest *p_e) {
-    sinkproof_honest sum = p_e[0];
+    sinkproof_honest sum = sinkproof_honest_at(s, SINKPROOF_AT_M11_SUM, p_e[0]);
     for (size_t e = 1; e < k; e++) {
         sinkproof_honest exact = sinkproof_honest_add(sum, p_e[e]);
         sum = sinkproof_honest_at(s, SINKPROOF_AT_M11_SUM, sinkproof_honest_inside(s, exact));

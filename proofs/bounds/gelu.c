@@ -32,8 +32,10 @@ static sinkproof_honest cubed(const sinkproof_setting *s, sinkproof_honest x) {
     return at(s, SINKPROOF_AT_M8_CUBE, cube);
 }
 
+// Where tanh is flat nothing of t's freedom is left, without bounds as that may be.
 static sinkproof_honest bent(const sinkproof_setting *s, sinkproof_honest t) {
     double mid = tanh(t.mid), slope = 1 - mid * mid;
+    if (!(slope > 0)) t.var = t.bias = t.order = 0;
     sinkproof_honest y = {.lo = tanh(t.lo),
                           .hi = tanh(t.hi),
                           .likely_lo = tanh(t.likely_lo),

@@ -70,6 +70,11 @@ static void product_ends(double xl, double xh, double yl, double yh, double *lo,
     }
 }
 
+// a b b, where a may have no bound: nothing of it is left in a product with 0.
+static double scaled_by_square(double a, double b) {
+    return a == 0 || b == 0 ? 0 : a * b * b;
+}
+
 sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
     sinkproof_honest p;
     product_ends(x.lo, x.hi, y.lo, y.hi, &p.lo, &p.hi);
@@ -77,7 +82,8 @@ sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
     p.mid = x.mid * y.mid;
     p.var = p.spread = x.var * y.mid * y.mid + y.var * x.mid * x.mid + x.var * y.var;
     double x_any = x.var + x.order, y_any = y.var + y.order;
-    p.order = x_any * y.mid * y.mid + y_any * x.mid * x.mid + x_any * y_any - p.var;
+    double both = x_any == 0 || y_any == 0 ? 0 : x_any * y_any;
+    p.order = scaled_by_square(x_any, y.mid) + scaled_by_square(y_any, x.mid) + both - p.var;
     p.bias = x.bias * fabs(y.mid) + y.bias * fabs(x.mid) + x.bias * y.bias;
     return p;
 }
@@ -196,7 +202,7 @@ sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_h
 // A bias flips steps too, with probability bias / ulp: its mean stays the bias, its scatter is new.
 static double variance_after_rounding(double var, double bias, double ulp) {
     double flips = least(bias * ulp, ulp * ulp / 4);
-    return var > 0 ? var + least(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips : flips;
+    return var == 0 ? flips : var + least(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips;
 }
 
 // A step this many variances large, squared, is seldom taken: spread.c asks nothing then.
@@ -212,11 +218,19 @@ static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
 static void leave_open(sinkproof_format format, sinkproof_honest *x) {
-    double ulp = sinkproof_step(format, x->mid);
-    if (x->lo != x->hi || rounded(format, x->mid) != x->mid) x->bias += ulp / 2;
+    double ulp = sinkproof_step(format, x->mid), near = rounded(format, x->mid);
+    // Half a step, or what lies beyond the format's range.
+    if (x->lo != x->hi || near != x->mid) x->bias += fmax(ulp / 2, fabs(near - x->mid));
     scatter_after_rounding(ulp, x);
     x->var = x->spread;
     optional_rounding(format, x);
+}
+
+// Of all sets as wide as x the share whose ends round apart. The others have no freedom left, so
+// that these have all of it: so many times what a set has on the average.
+static double share_that_rounds_apart(const sinkproof_honest *x, double ulp) {
+    double width = x->hi - x->lo;
+    return width < ulp ? width / ulp : 1;
 }
 
 static void round_set(sinkproof_format format, sinkproof_honest *x) {
@@ -225,11 +239,11 @@ static void round_set(sinkproof_format format, sinkproof_honest *x) {
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
         return; // it was rounded before
-    double ulp = sinkproof_step(format, x->mid);
+    double ulp = sinkproof_step(format, x->mid), often = share_that_rounds_apart(x, ulp);
     scatter_after_rounding(ulp, x);
     if (!(ulp * ulp <= RARE * (x->spread + x->order))) x->order = INFINITY;
-    x->var = lo == hi ? 0 : x->spread;
-    x->bias = lo == hi ? 0 : x->bias;
+    x->var = lo == hi ? 0 : x->spread / often;
+    x->bias = lo == hi ? 0 : x->bias / often;
     x->mid = mid, x->lo = lo, x->hi = hi, x->likely_lo = likely_lo, x->likely_hi = likely_hi;
 }
 

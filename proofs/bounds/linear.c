@@ -29,8 +29,9 @@ static double *allocate(size_t n) { // or NULL
 // c[m, r] (+)= x[m, k] y[r, k]^T
 static void times(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
                   double *c) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, (int)k, y,
-                (int)k, add ? 1.0 : 0.0, c, (int)r);
+    int next = k > 0 ? (int)k : 1; // of a row of no numbers too
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, next, y,
+                next, add ? 1.0 : 0.0, c, (int)r);
 }
 
 static double *mapped(const double *x, size_t n, bool square) {

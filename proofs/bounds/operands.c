@@ -101,8 +101,8 @@ sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_poi
     if (read == NULL) return (sinkproof_planes){.rows = rows};
     memcpy(read, x, rows * cols * sizeof *read);
     for (size_t r = 0; r < rows; r++) read_row(format, cols, &read[r * cols]);
-    for (size_t i = 0; optional && i < rows * cols; i++)
-        read[i] = sinkproof_honest_hull(read[i], x[i]);
+    for (size_t i = 0; optional && i < rows * cols; i++) // one choice, which all rows of W read
+        read[i] = sinkproof_honest_choice(read[i], x[i]);
     sinkproof_planes planes = sinkproof_planes_of(read, rows, cols, cols);
     bool whole = format == SINKPROOF_Q8_0 && sinkproof_matrix_is_whole(w) && !optional;
     if (whole) planes.whole = TOGETHER;

@@ -33,7 +33,7 @@ static double frequency(sinkproof_format format, const sinkproof_config *c, doub
     double ramp = R(R((double)i - R(low)) / R(high - low));
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
     double keep = R(1 - ramp);
-    double scaled = R(1 / R(c->yarn_factor * power)), plain = R(1 / power);
+    double scaled = R(1 / R(R(c->yarn_factor) * power)), plain = R(1 / power);
     return R(R(scaled * R(1 - keep)) + R(plain * keep));
 #undef R
 }
@@ -59,7 +59,7 @@ static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproo
     sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_FREQ];
     sinkproof_honest real = real_frequency(c, low, high, i), f = real;
     if (at.format != SINKPROOF_REAL) {
-        double power = pow(c->rope_theta, in(s, 2 * (double)i / (double)c->head_dim));
+        double power = pow(in(s, c->rope_theta), in(s, 2 * (double)i / (double)c->head_dim));
         double declared = i == 0 ? 0 : s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
         f.mid = frequency(at.format, c, low, high, i, in(s, power));
         f.lo = frequency(at.format, c, low, high, i, in(s, power * (1 + declared)));

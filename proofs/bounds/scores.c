@@ -29,7 +29,9 @@ static bool key_logits(const sinkproof_setting *s, const double *key_d,
     if (k_d == NULL) return false;
     for (size_t d = 0; d < head_dim; d++) k_d[d] = sinkproof_known(key_d[d]);
     sinkproof_planes key = sinkproof_planes_of(k_d, 1, head_dim, head_dim);
-    bool fine = sinkproof_honest_products(s, query, &key, NULL, NULL, b_i, 1);
+    sinkproof_accumulator sum =
+        sinkproof_accumulator_at(s->policy, SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC);
+    bool fine = sinkproof_honest_accumulated(s, &sum, query, &key, NULL, false, b_i, 1);
     for (size_t i = 0; fine && i < query->rows; i++)
         b_i[i] =
             sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_honest_score(s, head_dim, b_i[i]));

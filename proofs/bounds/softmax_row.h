@@ -35,6 +35,14 @@ typedef struct range {
     double lo, hi;
 } range;
 
+// ---- softmax_maximum.c: the row's maximum, subtracted first
+
+// The set of the larger of two numbers, without its statistics.
+sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y);
+
+// Of n logits in place, the sink's among them; what is masked stays -infinity.
+void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j);
+
 // ---- unnormalised.c: exponentials that are rounded before they meet the values
 // (bound.unnormalised)
 

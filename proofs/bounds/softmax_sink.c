@@ -25,27 +25,6 @@ static double size_of(sinkproof_honest z) {
     return fmax(fabs(z.lo), fabs(z.hi));
 }
 
-static sinkproof_honest larger(sinkproof_honest x, sinkproof_honest y) {
-    return (sinkproof_honest){.lo = fmax(x.lo, y.lo),
-                              .hi = fmax(x.hi, y.hi),
-                              .likely_lo = fmax(x.likely_lo, y.likely_lo),
-                              .likely_hi = fmax(x.likely_hi, y.likely_hi),
-                              .mid = fmax(x.mid, y.mid)};
-}
-
-// A9.max: the row's maximum is subtracted and the difference rounded; no logit stays above 0.
-static void subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
-    sinkproof_honest m = sinkproof_known(-INFINITY);
-    for (size_t j = 0; j < n; j++) m = larger(m, z_j[j]);
-    for (size_t j = 0; j < n; j++) {
-        if (z_j[j].hi == -INFINITY) continue;
-        sinkproof_honest t = sinkproof_honest_inside(s, sinkproof_honest_sub(z_j[j], m));
-        t = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, t);
-        t.hi = fmin(t.hi, 0), t.likely_hi = fmin(t.likely_hi, 0);
-        z_j[j] = t;
-    }
-}
-
 //> bound.exp-growing
 // exp's declared error is a + b |x|, relatively: within (1 ± a) e^(± b' |x|), b' = b / (1 - a - b
 // X) where |x| <= X. So its second part is an error of the exponent, and exponentials that are
@@ -92,6 +71,13 @@ static double flushed_of(const softmax_row *row) {
 //< bound.form-base2
 
 //> bound.exp
+// The largest exponential of t and so large an error. What is no number is no bound either.
+static double beyond(const softmax_row *row, double t, double error) {
+    double reach = t + error + (fabs(t) + error) * 0x1p-50; // 0x1p-50: this evaluation
+    double most = exp(reach) * (1 + row->declared) * (1 + 0x1p-50);
+    return most >= 0 ? most : INFINITY;
+}
+
 // z [j] of the row, shifted by m; m_lo <= the engine's maximum <= m_hi.
 static numerator numerator_of(const softmax_row *row, size_t j) {
     const double libm = 0x1p-50; // binary64 exp here: a few ulp, checked against Arb by the tests
@@ -103,9 +89,17 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
     // A sink that enters a finished sum is shifted by the maximum of the keys.
     if (j == row->n && j > 0 && row->running) far = fmax(far, fabs(z.hi - row->keys_lo));
     double size = row->base_2 ? size_of(j < row->n ? row->z_j[j] : row->b) : 0;
-    double eta = expm1(exponent_error(row, far, size)) * (1 + row->declared) + row->declared + libm;
+    double error = exponent_error(row, far, size);
+    double eta = expm1(error) * (1 + row->declared) + row->declared + libm;
     e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
     double flush = flushed_of(row);
+    if (!(eta < 0x1p40)) { // e^t may be 0 here and e^error infinite: the exponents meet first
+        e.lo = e.likely_lo = 0;
+        e.hi = beyond(row, z.hi - row->m, error) + flush;
+        e.likely_hi = beyond(row, z.likely_hi - row->m, error) + flush;
+        return e;
+    }
+    flush += 0x1p-1074 * (1 + eta); // what exp here loses below 2^-1022
     if (z.lo != z.hi) {
         e.lo = exp(z.lo - row->m), e.hi = exp(z.hi - row->m);
         e.likely_lo = exp(z.likely_lo - row->m), e.likely_hi = exp(z.likely_hi - row->m);
@@ -131,13 +125,13 @@ static void add_numerator(numerator *sum, const numerator *e) {
 static void find_maxima(softmax_row *row) {
     sinkproof_honest top = sinkproof_known(-INFINITY), unshifted = top;
     for (size_t j = 0; j < row->n; j++) {
-        top = larger(top, row->t_j[j]);
-        unshifted = larger(unshifted, row->z_j[j]);
+        top = sinkproof_larger_of(top, row->t_j[j]);
+        unshifted = sinkproof_larger_of(unshifted, row->z_j[j]);
     }
     row->keys_lo = top.lo, row->keys_hi = top.hi, row->keys_top = size_of(unshifted);
-    top = larger(top, row->t_j[row->n]);
+    top = sinkproof_larger_of(top, row->t_j[row->n]);
     row->m = top.mid, row->m_lo = top.lo, row->m_hi = top.hi;
-    row->top = size_of(larger(unshifted, row->b));
+    row->top = size_of(sinkproof_larger_of(unshifted, row->b));
 }
 
 // What an engine may do to the row, and its logits; nothing is computed yet.
@@ -162,7 +156,7 @@ static void shift(softmax_row *row, sinkproof_point point) {
     for (size_t j = 0; j < row->n; j++) row->t_j[j] = row->z_j[j];
     row->t_j[row->n] = row->b; // the sink is one more term of the denominator
     if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
-        subtract_maximum(s, row->n + 1, row->t_j);
+        sinkproof_subtract_maximum(s, row->n + 1, row->t_j);
     find_maxima(row);
 }
 
@@ -345,7 +339,6 @@ static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     if (row->quotient) a = by_quotient(row, j, w);
     if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w));
     if (row->lse_gated) a = hull(a, by_gate(row, j, w));
-    if (!(a.lo <= a.hi)) a.lo = 0; // so many terms that nothing is known of the sum
     if (!row->lse_subtracted && !row->lse_gated) return a;
     double flush = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     return (range){fmax(a.lo - flush, 0), a.hi + flush};
@@ -420,7 +413,8 @@ static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point poi
 
 static bool beyond_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
     bool wide = b.lo != b.hi && !(b.hi - b.lo < 0x1p9);
-    for (size_t j = 0; j < n; j++) wide = wide || !(z_j[j].hi - z_j[j].lo < 0x1p9);
+    for (size_t j = 0; j < n; j++)
+        wide = wide || (z_j[j].lo != z_j[j].hi && !(z_j[j].hi - z_j[j].lo < 0x1p9));
     return wide;
 }
 

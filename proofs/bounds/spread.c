@@ -37,7 +37,8 @@ void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
         double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
         double reach = sinkproof_likely_radius(x), ulp = sinkproof_step(SINKPROOF_F32, c);
         double precision = 1 / v;
-        if (!(precision > 0 && precision < INFINITY) || !isfinite(d)) continue;
+        if (!(precision > 0 && precision < INFINITY) || !isfinite(d) || !isfinite(x->bias))
+            continue;
         if (!((shares ? x->bias * x->bias : reach * reach) <= LARGEST * v)) continue;
         row.squares += d * d * precision;
         row.factor += d * c * precision;

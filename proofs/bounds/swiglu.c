@@ -16,9 +16,11 @@ static double sigmoid(double t) {
 
 static const double libm = 0x1p-50; // binary64 exp and tanh here: a few ulp
 
-// What the freedom of t alone leaves of the sigmoid.
+// What the freedom of t alone leaves of the sigmoid: nothing where it is flat, without bounds as t
+// may be.
 static sinkproof_honest real_sigmoid(sinkproof_honest t) {
     double mid = sigmoid(t.mid), slope = mid * (1 - mid);
+    if (!(slope > 0)) t.var = t.bias = t.order = 0;
     return (sinkproof_honest){.lo = sigmoid(t.lo) * (1 - libm),
                               .hi = sigmoid(t.hi) * (1 + libm),
                               .likely_lo = sigmoid(t.likely_lo) * (1 - libm),
@@ -48,6 +50,18 @@ static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, s
 }
 
 //> bound.sigmoid-exp
+// A positive set, each end by its own relative error: what is large may err by more than all that
+// is small, and none of it is below 0 for that.
+static sinkproof_honest declared_ends(sinkproof_honest e, double error) {
+    error *= 1 + libm;
+    e.bias += sinkproof_mul_up(e.hi, error);
+    e.lo = sinkproof_add_down(e.lo, -sinkproof_mul_up(e.lo, error));
+    e.hi = sinkproof_add_up(e.hi, sinkproof_mul_up(e.hi, error));
+    e.likely_lo = sinkproof_add_down(e.likely_lo, -sinkproof_mul_up(e.likely_lo, error));
+    e.likely_hi = sinkproof_add_up(e.likely_hi, sinkproof_mul_up(e.likely_hi, error));
+    return e;
+}
+
 // e^|t|, rounded at M8.exp. Beyond 709 it is as good as infinite: the quotient underflows.
 static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest x = t;
@@ -65,11 +79,11 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
                           .spread = x.var * slope * slope,
                           .bias = x.bias * slope,
                           .order = x.order * slope * slope};
-    e = sinkproof_honest_declared(e, declared_of(s, t) * (1 + libm), 0);
-    return sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, e);
+    return sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, declared_ends(e, declared_of(s, t)));
 }
 
-// 1 / (1 + e): the sum and the quotient round once each.
+// 1 / (1 + e): the sum and the quotient round once each. Where e may have become infinite the lean
+// is as wide as the set.
 static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e) {
     double mid = 1 / (1 + e.mid), slope = mid * mid;
     double share = e.mid < INFINITY ? slope * slope : 0;
@@ -82,6 +96,7 @@ static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e)
                           .spread = share > 0 ? e.var * share : 0,
                           .bias = share > 0 ? e.bias * slope : 0,
                           .order = share > 0 ? e.order * share : 0};
+    if (!(y.bias < INFINITY)) y.bias = y.hi - y.lo;
     return sinkproof_honest_roundings(s, sinkproof_honest_declared(y, 0, flush_of(s)), 2);
 }
 

@@ -25,7 +25,8 @@ static sinkproof_honest rounded_somehow(sinkproof_format format, sinkproof_hones
     e.lo = fmax(e.lo * (1 - u) - lost, 0), e.hi = e.hi * (1 + u) + lost;
     e.likely_lo = fmax(e.likely_lo * (1 - u) - lost, 0);
     e.likely_hi = e.likely_hi * (1 + u) + lost;
-    e.var += e.mid * e.mid * u * u / 3;
+    e.var += (e.mid * e.mid * u * u + lost * lost) / 3;
+    if (e.mid < lost) e.bias += e.mid; // it becomes 0 each time
     return e;
 }
 

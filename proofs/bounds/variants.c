@@ -52,12 +52,16 @@ static sinkproof_honest similarity(const sinkproof_setting *s, const sinkproof_v
     return between(fmax(y.lo, 0), y.hi, y.mid); // none of these is negative
 }
 
+// x^p. Numbers below 0 have whole powers alone, of which the even ones are not negative.
 static sinkproof_honest powered(const sinkproof_setting *s, sinkproof_honest x, double p) {
-    double e_p = s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
-    sinkproof_honest y = between(pow(fmax(x.lo, 0), p) * (1 - libm),
-                                 pow(fmax(x.hi, 0), p) * (1 + libm), pow(x.mid, p));
+    double e_p = s->policy->ulp[SINKPROOF_POW] * 2 * s->u, mid = pow(x.mid, p);
+    bool even = fmod(p, 2) == 0, folds = even && x.lo < 0 && x.hi > 0;
+    if (x.lo < 0 && p != floor(p)) return between(-INFINITY, INFINITY, mid);
+    double at_lo = pow(x.lo, p), at_hi = pow(x.hi, p);
+    double lo = folds ? 0 : fmin(at_lo, at_hi), hi = fmax(at_lo, at_hi);
+    sinkproof_honest y = between(lo - fabs(lo) * libm, hi + fabs(hi) * libm, mid);
     y = widened(y, e_p + s->u, smallest(s));
-    return between(fmax(y.lo, 0), y.hi, y.mid);
+    return between(x.lo >= 0 || even ? fmax(y.lo, 0) : y.lo, y.hi, mid);
 }
 
 static sinkproof_honest divisor(const sinkproof_setting *s, const sinkproof_variant *variant,
@@ -134,15 +138,16 @@ static sinkproof_honest shift(const sinkproof_setting *s, size_t count, const bo
 bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproof_variant *variant,
                                       size_t count, const bool *seen_j, const sinkproof_honest *s_j,
                                       sinkproof_honest *alpha_j) {
-    bool exponential = variant->similarity == SINKPROOF_SIMILARITY_EXP;
-    if (exponential && variant->divisor == SINKPROOF_DIVISOR_SUM)
+    if (variant->similarity == SINKPROOF_SIMILARITY_EXP &&
+        variant->divisor == SINKPROOF_DIVISOR_SUM)
         return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
-    sinkproof_honest m = exponential ? shift(s, count, seen_j, s_j) : sinkproof_known(0);
+    bool shifted = sinkproof_variant_shifts(variant);
+    sinkproof_honest m = shifted ? shift(s, count, seen_j, s_j) : sinkproof_known(0);
     for (size_t j = 0; j < count; j++) {
         alpha_j[j] = sinkproof_known(0);
         if (!seen_j[j]) continue;
         sinkproof_honest x = s_j[j];
-        if (exponential) {
+        if (shifted) {
             x = sinkproof_honest_sub(x, m);
             x = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, sinkproof_honest_inside(s, x));
         }

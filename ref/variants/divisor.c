@@ -9,7 +9,7 @@
 // Dividing e^s by anything homogeneous in the row's exponentials, of degree one, leaves the same
 // weights for e^(s - m): with the row's maximum as m nothing overflows. The divisors 1 and
 // max(|sum|, 1) are not homogeneous: there e^s stands as it is.
-static bool shifts(const sinkproof_variant *variant) {
+bool sinkproof_variant_shifts(const sinkproof_variant *variant) {
     return variant->similarity == SINKPROOF_SIMILARITY_EXP &&
            variant->divisor != SINKPROOF_DIVISOR_ONE &&
            variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1;
@@ -53,13 +53,13 @@ static double divisor_of(const sinkproof_variant *variant, size_t count, const b
 void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,
                               size_t count, const bool *seen_j, const double *s_j, double *sim_j,
                               double *z, double *alpha_j) {
-    double m = shifts(variant) ? row_maximum(count, seen_j, s_j) : 0;
+    bool shifted = sinkproof_variant_shifts(variant);
+    double m = shifted ? row_maximum(count, seen_j, s_j) : 0;
     //> attn.softmax
     for (size_t j = 0; j < count; j++) {
         sim_j[j] = 0;
         if (!seen_j[j]) continue;
-        double s =
-            shifts(variant) ? sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m) : s_j[j];
+        double s = shifted ? sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m) : s_j[j];
         sim_j[j] = sinkproof_variant_similarity(variant->similarity, s);
     }
     *z = divisor_of(variant, count, seen_j, sim_j);

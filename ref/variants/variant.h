@@ -196,7 +196,9 @@ double sinkproof_variant_similarity(sinkproof_similarity similarity, double s);
 void sinkproof_variant_feature(const sinkproof_policy *policy, const sinkproof_variant *variant,
                                const sinkproof_variant_head *head, double *x_d, double *work);
 
-// One row: alpha_j[0 ... count] from its count + 1 scores (the star's last), those that it sees.
+// Whether a row's maximum is subtracted from its scores: where that leaves the weights as they are.
+bool sinkproof_variant_shifts(const sinkproof_variant *variant);
+// One row: alpha_j[0 ... count - 1] from its count scores (the star's last), those that it sees.
 void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,
                               size_t count, const bool *seen_j, const double *s_j, double *sim_j,
                               double *z, double *alpha_j);

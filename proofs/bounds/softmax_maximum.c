@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A9.max of the honest set of the softmax with a sink (bound.softmax-sink): the row's maximum is
+// subtracted, and the difference rounded, before anything else.
+#include "proofs/bounds/softmax_row.h"
+
+sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y) {
+    return (sinkproof_honest){.lo = fmax(x.lo, y.lo),
+                              .hi = fmax(x.hi, y.hi),
+                              .likely_lo = fmax(x.likely_lo, y.likely_lo),
+                              .likely_hi = fmax(x.likely_hi, y.likely_hi),
+                              .mid = fmax(x.mid, y.mid)};
+}
+
+// No logit stays above 0.
+void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
+    sinkproof_honest m = sinkproof_known(-INFINITY);
+    for (size_t j = 0; j < n; j++) m = sinkproof_larger_of(m, z_j[j]);
+    for (size_t j = 0; j < n; j++) {
+        if (z_j[j].hi == -INFINITY) continue;
+        sinkproof_honest t = sinkproof_honest_inside(s, sinkproof_honest_sub(z_j[j], m));
+        t = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, t);
+        t.hi = fmin(t.hi, 0), t.likely_hi = fmin(t.likely_hi, 0);
+        z_j[j] = t;
+    }
+}
