@@ -29,12 +29,12 @@ static void mlp_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {
     stages->layernorm(policy, SINKPROOF_AT_M1, &layer->mlp_norm, &layer->mlp_norm_b,
                       c->config->rms_eps, n, b->x_nc, b->t_nc, rest);
     see_nc(c, "M1", hidden, b->t_nc);
-    sinkproof_linear(policy, SINKPROOF_AT_M6, n, &layer->w_up, &layer->b_up, b->t_nc, up_nf, rest);
+    stages->linear(policy, SINKPROOF_AT_M6, n, &layer->w_up, &layer->b_up, b->t_nc, up_nf, rest);
     see_nc(c, "M6", inter, up_nf);
     stages->gelu(policy, n * inter, up_nf, act_nf);
     see_nc(c, "M8", inter, act_nf);
-    sinkproof_linear(policy, SINKPROOF_AT_M10, n, &layer->w_down, &layer->b_down, act_nf, b->out_nc,
-                     rest);
+    stages->linear(policy, SINKPROOF_AT_M10, n, &layer->w_down, &layer->b_down, act_nf, b->out_nc,
+                   rest);
     see_nc(c, "M10", hidden, b->out_nc);
     sinkproof_residual(policy, SINKPROOF_AT_M12, n * hidden, b->out_nc, b->x_nc);
     see_nc(c, "M12", hidden, b->x_nc);

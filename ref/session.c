@@ -11,6 +11,7 @@ const sinkproof_stages sinkproof_reference_stages = {
     .rmsnorm = sinkproof_rmsnorm,
     .layernorm = sinkproof_layernorm,
     .gelu = sinkproof_gelu,
+    .linear = sinkproof_linear,
     .qkv = sinkproof_qkv,
     .rope = sinkproof_rope,
     .scores = sinkproof_scores,

@@ -140,6 +140,9 @@ def seeds():
          "01.M8": ("BF16", [n, k, 128], 2), "F1": ("F64", [n, 96], 8)} | ends,
         {"format": "sinkproof-trace-1"})
     yield from design_seeds()
+    yield "interventions", (b"zero-bq\nswap-epe 1:2\nmove-epe 3:4\nlate-epe\nzero-bos\nzero-wk-rows 0,17,95\n"
+                            b"zero-wk-random auto,18446744073709551615")
+    yield "interventions-massive", b"zero-wk-rows auto\nzero-wk-random 3,4"
     yield "index", json.dumps({"metadata": {"total_size": 4},
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
     base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,

@@ -13,8 +13,9 @@
 #include <string.h>
 
 static const sinkproof_sinks_part *const parts[] = {
-    &sinkproof_part_census,     &sinkproof_part_maps,     &sinkproof_part_perturb,
-    &sinkproof_part_strategies, &sinkproof_part_quantise, &sinkproof_part_window};
+    &sinkproof_part_census,  &sinkproof_part_maps,       &sinkproof_part_decompose,
+    &sinkproof_part_perturb, &sinkproof_part_strategies, &sinkproof_part_quantise,
+    &sinkproof_part_window};
 enum {
     PARTS = sizeof parts / sizeof *parts,
     KEY_TOKENS = 256,
@@ -28,14 +29,6 @@ enum {
 _Static_assert((int)PARTS <= (int)SINKPROOF_SINKS_PARTS, "the options have room for every part");
 
 // ---- the command line --------------------------------------------------------------------------
-
-static double parse_epsilon(struct argp_state *state, const char *text) {
-    char *end;
-    double epsilon = strtod(text, &end);
-    if (end == text || *end != '\0' || !(epsilon >= 0 && epsilon < 1))
-        argp_error(state, "--epsilon %s: expected a number from 0 to less than 1", text);
-    return epsilon;
-}
 
 static void take_input(sinkproof_sinks_options *o, struct argp_state *state, const char *text) {
     if (o->n_inputs == SINKPROOF_SINKS_INPUTS)
@@ -88,7 +81,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     } else if (key == KEY_TOKENS)
         take_input(o, state, argument);
     else if (key == KEY_EPSILON) {
-        o->epsilon = parse_epsilon(state, argument);
+        o->epsilon = sinkproof_parse_epsilon(state, argument);
         o->epsilon_given = true;
     } else if (key == KEY_HEADS)
         o->heads = true;
@@ -214,15 +207,47 @@ static void show_map(void *context, const sinkproof_map_rows *rows) {
         if (wanted(w, p) && parts[p]->map != NULL) parts[p]->map(w->states[p], w->done, rows);
 }
 
+static bool takes(const work *w, size_t p, sinkproof_trace_point point) {
+    bool named = false;
+    for (size_t k = 0; k < parts[p]->n_points; k++) named = named || parts[p]->points[k] == point;
+    return wanted(w, p) && named;
+}
+
+static bool show_point(void *context, sinkproof_trace_point point, size_t layer, size_t head,
+                       const double *values, sinkproof_error *error) {
+    work *w = context;
+    bool good = true;
+    for (size_t p = 0; p < PARTS; p++)
+        if (takes(w, p, point))
+            good =
+                good && parts[p]->point(w->states[p], w->done, point, layer, head, values, error);
+    return good;
+}
+
+static bool show_end(void *context, size_t layer, sinkproof_error *error) {
+    work *w = context;
+    bool good = true;
+    for (size_t p = 0; p < PARTS; p++)
+        if (wanted(w, p) && parts[p]->layer_end != NULL)
+            good = good && parts[p]->layer_end(w->states[p], w->done, layer, error);
+    return good;
+}
+
 static bool measure(work *w, sinkproof_error *error) {
-    sinkproof_census_options options = {
-        .epsilon = w->o->epsilon, .progress = show_share, .progress_context = w};
+    sinkproof_census_options options = {.epsilon = w->o->epsilon,
+                                        .point = show_point,
+                                        .layer_end = show_end,
+                                        .also_context = w,
+                                        .progress = show_share,
+                                        .progress_context = w};
     for (size_t p = 0; p < PARTS; p++) {
         if (!wanted(w, p)) continue;
         if (parts[p]->prepare != NULL &&
             !parts[p]->prepare(&w->job, w->o->words[p], &w->states[p], error))
             return false;
         if (parts[p]->map != NULL) options.map = show_map;
+        for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++)
+            options.also[point] |= takes(w, p, (sinkproof_trace_point)point);
     }
     options.map_context = w;
     w->watch = (sinkproof_stopwatch){.command = "sinks", .what = "layers"};

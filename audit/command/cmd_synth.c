@@ -140,7 +140,9 @@ int sinkproof_cmd_synth(int argc, char **argv) {
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
         "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
         "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the path of a config.json.";
+        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
+        "a "
+        "config.json.";
     text layouts = names(is_written, "|"), described = describe_layouts(),
          only = names(dequantizes, " or "), dense = names(converts, " or ");
     strcat(only.text, " only: write MXFP4 experts as bf16, or as --dense says");

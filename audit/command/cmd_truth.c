@@ -230,6 +230,14 @@ static void print_text(const options *o, const truth_study *study,
     print_routing(&result->routing);
 }
 
+static json_t *routing_json(const sinkproof_truth_routing *r) {
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "id", "router.topk", "ok",
+                     r->ambiguous == 0, "choices", (json_int_t)r->choices, "ambiguous",
+                     (json_int_t)r->ambiguous, "ties", (json_int_t)r->ties, "contested",
+                     (json_int_t)r->contested, "layer", (json_int_t)r->layer, "token",
+                     (json_int_t)r->token, "margin", enclosed(r->margin));
+}
+
 static bool write_json(const options *o, const truth_study *study,
                        const sinkproof_truth_result *result, const outcome *end, int code,
                        sinkproof_error *error) {
@@ -241,13 +249,7 @@ static bool write_json(const options *o, const truth_study *study,
                                     "argmax", (json_int_t)end->argmax, "gap", enclosed(end->gap),
                                     "worst_relative_radius_log2", number(end->worst_relative_log2),
                                     "bits", (json_int_t)o->bits));
-    json_array_append_new(
-        results,
-        json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "id", "router.topk", "ok",
-                  routing->ambiguous == 0, "choices", (json_int_t)routing->choices, "ambiguous",
-                  (json_int_t)routing->ambiguous, "ties", (json_int_t)routing->ties, "contested",
-                  (json_int_t)routing->contested, "layer", (json_int_t)routing->layer, "token",
-                  (json_int_t)routing->token, "margin", enclosed(routing->margin)));
+    if (routing->choices > 0) json_array_append_new(results, routing_json(routing));
     return sinkproof_write_json(o->json, "truth", code, results, error);
 }
 

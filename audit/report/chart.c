@@ -209,21 +209,24 @@ static int level_of(double weight) {
     return level >= LEVELS ? LEVELS - 1 : level;
 }
 
+// Where the keys begin: behind the sink's column, where there is one.
+static size_t indent_of(const sinkproof_chart_heat *m) {
+    return m->sink != NULL ? 1 + GAP : 0;
+}
+
 static void draw_level(FILE *page, const sinkproof_chart_heat *m, int level) {
+    size_t indent = indent_of(m);
     for (size_t q = 0; q < m->queries; q++) {
-        if (level_of(m->sink(m->context, q)) == level) fprintf(page, "M0 %zu.5h1", q);
+        if (m->sink != NULL && level_of(m->sink(m->context, q)) == level)
+            fprintf(page, "M0 %zu.5h1", q);
         for (size_t k = 0; k < m->keys; k++)
             if (level_of(m->weight(m->context, q, m->first + k)) == level)
-                fprintf(page, "M%zu %zu.5h1", k + 1 + GAP, q);
+                fprintf(page, "M%zu %zu.5h1", k + indent, q);
     }
 }
 
-void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
-    size_t width = 1 + GAP + m->keys;
-    fprintf(page,
-            "<svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
-            "aria-label=\"attention weights\" shape-rendering=\"crispEdges\">",
-            width, m->queries, width * pixels);
+static void draw_heat(FILE *page, const sinkproof_chart_heat *m) {
+    size_t indent = indent_of(m);
     for (int level = 0; level < LEVELS; level++) {
         fprintf(page, "<path class=\"heat\" stroke-opacity=\"%.2f\" d=\"", (level + 1.0) / LEVELS);
         draw_level(page, m, level);
@@ -231,8 +234,43 @@ void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t 
     }
     fputs("<path class=\"unknown\" d=\"", page);
     draw_level(page, m, UNKNOWN);
-    fprintf(page, "\"/><path class=\"frame\" d=\"M%d 0V%zuH%zu\"/></svg>\n", 1 + GAP, m->queries,
-            width);
+    fprintf(page, "\"/><path class=\"frame\" d=\"M%zu 0V%zuH%zu\"/>", indent, m->queries,
+            indent + m->keys);
+}
+
+void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
+    size_t width = indent_of(m) + m->keys;
+    fprintf(page,
+            "<svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
+            "aria-label=\"attention weights\" shape-rendering=\"crispEdges\">",
+            width, m->queries, width * pixels);
+    draw_heat(page, m);
+    fputs("</svg>\n", page);
+}
+
+void sinkproof_chart_maps_svg(FILE *page, const sinkproof_chart_maps *maps) {
+    enum { SIDE = 152, APART = 20, NAME = 18 };
+    size_t rows = (maps->n + maps->columns - 1) / maps->columns;
+    size_t width = maps->columns * (SIDE + APART), height = rows * (SIDE + APART + NAME);
+    fprintf(page, "<svg class=\"roomy\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" ", width,
+            height, width);
+    fputs("aria-label=\"", page);
+    sinkproof_page_text(page, maps->label);
+    fputs("\">\n", page);
+    for (size_t i = 0; i < maps->n; i++) {
+        const sinkproof_chart_heat *m = &maps->map_n[i];
+        size_t x = i % maps->columns * (SIDE + APART);
+        size_t y = i / maps->columns * (SIDE + APART + NAME);
+        size_t cells = indent_of(m) + m->keys;
+        fprintf(page, "<text x=\"%zu\" y=\"%zu\">", x, y + NAME - 6);
+        sinkproof_page_text(page, maps->name_n[i].text);
+        fprintf(page, "</text><g transform=\"translate(%zu %zu) scale(%.4f)\" ", x, y + NAME,
+                (double)SIDE / (double)(cells > m->queries ? cells : m->queries));
+        fputs("shape-rendering=\"crispEdges\">", page);
+        draw_heat(page, m);
+        fputs("</g>\n", page);
+    }
+    fputs("</svg>\n", page);
 }
 
 void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m) {

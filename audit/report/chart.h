@@ -35,7 +35,8 @@ bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
 // Bars an octave wide, the share of all elements each; 0 in a bar of its own.
 void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_histogram *histogram);
 
-// weight(query, key) in 0 .. 1, keys columns from `first` on; the sink's share to the left of them.
+// weight(query, key) in 0 .. 1, keys columns from `first` on; the sink's share to the left of them,
+// unless `sink` is NULL.
 typedef struct sinkproof_chart_heat {
     size_t queries, keys, first;
     double (*weight)(const void *context, size_t query, size_t key);
@@ -46,6 +47,18 @@ typedef struct sinkproof_chart_heat {
 void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *map);
 // The same without figure and caption, `pixels` to a cell.
 void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *map, size_t pixels);
+
+// Several of them in one picture, row by row, each beneath its name. label: what the picture is.
+typedef struct sinkproof_chart_named {
+    char text[48];
+} sinkproof_chart_named;
+typedef struct sinkproof_chart_maps {
+    size_t n, columns;
+    const sinkproof_chart_heat *map_n;
+    const sinkproof_chart_named *name_n;
+    const char *label;
+} sinkproof_chart_maps;
+void sinkproof_chart_maps_svg(FILE *page, const sinkproof_chart_maps *maps);
 
 // Numbers from 0 on, the more the more colour, up to `most`; each is the title of its cell.
 typedef struct sinkproof_chart_grid {
@@ -75,6 +88,24 @@ typedef struct sinkproof_chart_curves {
                  // number as a title at each place
 } sinkproof_chart_curves;
 void sinkproof_chart_curves_svg(FILE *page, const sinkproof_chart_curves *curves);
+
+// 1, 2 or 5 times a power of ten, the least that is not below x > 0.
+double sinkproof_chart_rounded_up(double x);
+
+// A dot for each number, `dots` of them at each of `places` along the axis; those that are `marked`
+// in another colour, larger and in front. The vertical axis holds all of them. A dot's title is
+// what `name` writes, and its number. label: what the picture is.
+typedef struct sinkproof_chart_dots {
+    size_t places, dots, first; // first: the number of place 0 on the axis
+    double (*value)(const void *context, size_t place, size_t dot);
+    bool (*marked)(const void *context, size_t place, size_t dot);
+    void (*name)(FILE *page, const void *context, size_t place, size_t dot);
+    const void *context;
+    double line; // a horizontal line at this value, or NAN
+    const char *across, *label;
+} sinkproof_chart_dots;
+// False: no number is known, and nothing was drawn.
+bool sinkproof_chart_dots_svg(FILE *page, const sinkproof_chart_dots *dots);
 
 // Bars from 0 to 1, each with its name beneath and its title; of the last one the other colour.
 typedef struct sinkproof_chart_bar {

@@ -4,6 +4,8 @@
 // The frame of a page, its style, and text that cannot be taken for markup.
 #include "audit/report/page.h"
 
+#include "audit/version.h"
+
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fdfdfb;--ink:#1c1e21;--faint:#5c6168;--line:#d5d9de;"
     "--panel:#f1f3f1;--good:#1c7a3c;--bad:#b3261e;--odd:#8a5a00;--one:#0b57a4;--two:#b3261e;"
@@ -48,7 +50,8 @@ static const char style[] =
     "stroke-dasharray:2 2}svg path.unknown{fill:none;stroke:var(--odd)}svg .star{fill:var(--odd)}"
     "svg .frame{fill:none;stroke:var(--line);stroke-width:.2}svg "
     ".curve{fill:none;stroke-width:1.8}svg.roomy{min-width:42rem}"
-    "svg:root{background:var(--paper);min-width:0;padding:8px}"
+    "svg:root{background:var(--paper);min-width:0;padding:8px;"
+    "font-family:system-ui,Roboto,\"DejaVu Sans\",sans-serif}"
     "@media print{main{max-width:none}details{display:block}}";
 
 void sinkproof_page_text(FILE *page, const char *text) {
@@ -97,4 +100,12 @@ void sinkproof_page_begin(FILE *page, const char *title) {
 
 void sinkproof_page_end(FILE *page) {
     fputs("</main></body></html>\n", page);
+}
+
+void sinkproof_page_end_model(FILE *page, uint64_t fingerprint) {
+    fputs("<h2>Provenance</h2>\n<p>", page);
+    sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
+                       (unsigned long long)fingerprint);
+    fputs("</p>\n", page);
+    sinkproof_page_end(page);
 }

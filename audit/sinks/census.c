@@ -8,6 +8,7 @@
 
 #include "audit/sinks/census_internal.h"
 #include "audit/trace/trace_points.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -128,6 +129,17 @@ static const sinkproof_trace_point wanted[] = {
     SINKPROOF_TRACE_M1,   SINKPROOF_TRACE_M12, SINKPROOF_TRACE_F1};
 enum { WANTED = sizeof wanted / sizeof *wanted };
 
+static bool is_wanted(sinkproof_trace_point point) {
+    size_t w = 0;
+    while (w < WANTED && wanted[w] != point) w++;
+    return w < WANTED;
+}
+
+// By the census, or in passing.
+static bool is_taken(const sinkproof_collector *c, sinkproof_trace_point point) {
+    return is_wanted(point) || c->options->also[point];
+}
+
 bool sinkproof_collector_new(sinkproof_collector *c, const sinkproof_model *model, size_t n,
                              const sinkproof_census_options *options, sinkproof_census *census,
                              sinkproof_error *error) {
@@ -159,6 +171,14 @@ static void give_up(sinkproof_collector *c, const char *what) {
     c->good = false;
 }
 
+// Whether an element is of a key that the mask hides, where an engine may hold anything.
+static bool is_hidden(const sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
+                      size_t at) {
+    size_t n = c->census->n, query = at / n % n, key = at % n;
+    return sinkproof_trace_point_is_before_mask(point) &&
+           (key > query || key < sinkproof_mask_first(c->census->layers[layer].window, query));
+}
+
 // A number that is not finite has no place in a mean.
 static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
                          size_t head, size_t rank, const size_t *shape, const double *values) {
@@ -166,7 +186,7 @@ static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, si
     char name[SINKPROOF_TRACE_NAME];
     for (size_t r = 0; r < rank; r++) count *= shape[r];
     size_t at = 0, whole[SINKPROOF_MAX_RANK];
-    while (at < count && isfinite(values[at])) at++;
+    while (at < count && (isfinite(values[at]) || is_hidden(c, point, layer, at))) at++;
     if (at == count) return true;
     if (head != SIZE_MAX) at += head * count; // as it stands in the whole tensor
     memcpy(whole, shape, rank * sizeof *whole);
@@ -218,6 +238,8 @@ static void close_layer(sinkproof_collector *c) {
     if (directions && !sinkproof_collect_cosines(c)) give_up(c, "the directions");
     if (layer->source != SINKPROOF_WEIGHTS_UNKNOWN && !sinkproof_collect_outputs(c))
         give_up(c, "the outputs");
+    if (c->good && c->options->layer_end != NULL)
+        c->good = c->options->layer_end(c->options->also_context, c->layer, c->error);
     memset(c->seen, 0, sizeof c->seen);
     if (c->options->progress != NULL)
         c->options->progress(c->options->progress_context,
@@ -279,16 +301,18 @@ static void look(sinkproof_collector *c, sinkproof_trace_point point, size_t hea
 
 void sinkproof_collect(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
                        size_t head, const double *values) {
-    size_t shape[SINKPROOF_MAX_RANK], w = 0;
-    while (w < WANTED && wanted[w] != point) w++;
-    if (!c->good || w == WANTED) return;
+    const sinkproof_census_options *options = c->options;
+    size_t shape[SINKPROOF_MAX_RANK];
+    if (!c->good || !is_taken(c, point)) return;
     size_t rank = sinkproof_trace_shape(c->config, point, c->census->n, shape);
     if (head != SIZE_MAX) shape[0] = 1;
     if (!check_finite(c, point, layer, head, rank, shape, values)) return;
     if (sinkproof_trace_point_is_layered(point)) go_to_layer(c, layer);
     if (point == SINKPROOF_TRACE_F1) go_to_layer(c, c->config->n_layers - 1);
     c->seen[point] = c->ever[point] = true;
-    if (c->good) look(c, point, head, values);
+    if (c->good && is_wanted(point)) look(c, point, head, values);
+    if (c->good && options->also[point])
+        c->good = options->point(options->also_context, point, layer, head, values, c->error);
 }
 
 bool sinkproof_collector_finish(sinkproof_collector *c) {
@@ -333,7 +357,8 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
 // One point of a trace, or one head of it, in the order of the forward pass.
 static bool collect_tensor(sinkproof_collector *c, const sinkproof_trace *trace,
                            sinkproof_trace_point point, size_t layer) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(trace, point, layer);
+    const sinkproof_tensor *tensor =
+        is_taken(c, point) ? sinkproof_trace_find(trace, point, layer) : NULL;
     if (tensor == NULL) return true;
     bool by_head = sinkproof_trace_point_is_by_head(point);
     size_t pieces = by_head ? tensor->shape[0] : 1;
@@ -356,13 +381,11 @@ bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace 
     size_t n = sinkproof_trace_length(trace);
     bool good = sinkproof_collector_new(&c, model, n, options, census, error);
     c.file = sinkproof_trace_path(trace);
-    for (size_t w = 0; good && w < WANTED; w++)
-        if (!sinkproof_trace_point_is_layered(wanted[w]) && wanted[w] != SINKPROOF_TRACE_F1)
-            good = collect_tensor(&c, trace, wanted[w], 0);
+    good = good && collect_tensor(&c, trace, SINKPROOF_TRACE_T0, 0);
     for (size_t l = 0; good && l < c.config->n_layers; l++)
-        for (size_t w = 0; good && w < WANTED; w++)
-            if (sinkproof_trace_point_is_layered(wanted[w]))
-                good = collect_tensor(&c, trace, wanted[w], l);
+        for (int p = 0; good && p < SINKPROOF_TRACE_POINTS; p++)
+            if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
+                good = collect_tensor(&c, trace, (sinkproof_trace_point)p, l);
     good =
         good && collect_tensor(&c, trace, SINKPROOF_TRACE_F1, 0) && sinkproof_collector_finish(&c);
     sinkproof_collector_free(&c);

@@ -82,6 +82,14 @@ typedef struct sinkproof_census_options {
     double epsilon;
     void (*map)(void *context, const sinkproof_map_rows *rows); // or NULL
     void *map_context;
+    // Points that another takes in passing, in the order of the forward pass, those of a layer
+    // before its end: whole, or one head of a point of heads by queries (head SIZE_MAX: all of
+    // them). False, with a sentence in *error, ends the census. Or NULL.
+    bool also[SINKPROOF_TRACE_POINTS];
+    bool (*point)(void *context, sinkproof_trace_point point, size_t layer, size_t head,
+                  const double *values, sinkproof_error *error);
+    bool (*layer_end)(void *context, size_t layer, sinkproof_error *error);
+    void *also_context;
     void (*progress)(void *context, double share); // or NULL
     void *progress_context;
 } sinkproof_census_options;

@@ -5,29 +5,16 @@
 // heads summarised or one by one. A dash: the points do not say it.
 #include "audit/sinks/census_json.h"
 #include "audit/sinks/figures.h"
+#include "audit/sinks/part_shared.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { SHOWN = 60 }; // characters of an input's text
 
-// A number of a table, or a dash; and a share of two integers in percent.
-typedef struct cell {
-    char text[24];
-} cell;
-
-static cell number(const char *format, double x) {
-    cell c = {"-"};
-    if (isnan(x)) return c;
-    if (isinf(x))
-        snprintf(c.text, sizeof c.text, "inf");
-    else
-        snprintf(c.text, sizeof c.text, format, x);
-    return c;
-}
-
-static cell percent(size_t part, size_t whole) {
-    cell c = {"-"};
+// A share of two integers in percent, or a dash.
+static part_cell percent(size_t part, size_t whole) {
+    part_cell c = {"-"};
     if (whole > 0)
         snprintf(c.text, sizeof c.text, "%.2f %%", 100 * sinkproof_metric_share(part, whole));
     return c;
@@ -37,7 +24,7 @@ static cell percent(size_t part, size_t whole) {
 
 static void print_share(FILE *out, const char *name, size_t n, size_t known, const size_t *passing,
                         size_t sequences) {
-    cell shares[SINKPROOF_SHARES];
+    part_cell shares[SINKPROOF_SHARES];
     for (size_t s = 0; s < SINKPROOF_SHARES; s++) shares[s] = percent(passing[s], known);
     fprintf(out, "%-34.34s %6zu %6zu %9s %9s %9s %19s\n", name, n, sequences, shares[0].text,
             shares[1].text, shares[2].text, shares[3].text);
@@ -127,10 +114,11 @@ static double end_of_heads(const sinkproof_census *c, const sinkproof_census_lay
     end_of_heads(c, layer, sign, offsetof(sinkproof_census_head, member))
 
 static void print_weight_row(FILE *out, const char *name, const char *keys, const double *x) {
-    fprintf(out, "%-7s %6s %7s %7s %7s %8s %8s %8s %8s %9s %9s\n", name, keys,
-            number("%.4f", x[0]).text, number("%.4f", x[1]).text, number("%.4f", x[2]).text,
-            number("%.4f", x[3]).text, number("%.4f", x[4]).text, number("%.4f", x[5]).text,
-            number("%.4f", x[6]).text, number("%.3g", x[7]).text, number("%.3g", x[8]).text);
+    fprintf(
+        out, "%-7s %6s %7s %7s %7s %8s %8s %8s %8s %9s %9s\n", name, keys,
+        part_text("%.4f", x[0]).text, part_text("%.4f", x[1]).text, part_text("%.4f", x[2]).text,
+        part_text("%.4f", x[3]).text, part_text("%.4f", x[4]).text, part_text("%.4f", x[5]).text,
+        part_text("%.4f", x[6]).text, part_text("%.3g", x[7]).text, part_text("%.3g", x[8]).text);
 }
 
 static void print_head(FILE *out, const sinkproof_census_head *head, size_t h) {
@@ -178,9 +166,9 @@ static void print_state_row(FILE *out, const char *name, const char *ratios,
     char at[48] = "-";
     if (!isnan(m->largest)) snprintf(at, sizeof at, "%zu, %zu", m->position, m->coordinate);
     fprintf(out, "%-7s %s %8s %11s %8s %9s %8s %8s\n", name, ratios,
-            number("%.4g", m->largest).text, at, number("%.1f", m->ratio).text,
-            number("%.3f", m->first / m->others).text, number("%.4f", norm->before).text,
-            number("%.4f", norm->after).text);
+            part_text("%.4g", m->largest).text, at, part_text("%.1f", m->ratio).text,
+            part_text("%.3f", m->first / m->others).text, part_text("%.4f", norm->before).text,
+            part_text("%.4f", norm->after).text);
 }
 
 static void print_states(FILE *out, const sinkproof_census *c) {
@@ -197,10 +185,10 @@ static void print_states(FILE *out, const sinkproof_census *c) {
         char name[24], ratios[128];
         snprintf(name, sizeof name, "%zu", l);
         snprintf(ratios, sizeof ratios, "%7s %7s %8s %9s",
-                 number("%.3f", drain_ratio(c, layer, false)).text,
-                 number("%.3f", drain_ratio(c, layer, true)).text,
-                 number("%.4f", OVER(c, layer, cosines.first)).text,
-                 number("%.4f", OVER(c, layer, cosines.others)).text);
+                 part_text("%.3f", drain_ratio(c, layer, false)).text,
+                 part_text("%.3f", drain_ratio(c, layer, true)).text,
+                 part_text("%.4f", OVER(c, layer, cosines.first)).text,
+                 part_text("%.4f", OVER(c, layer, cosines.others)).text);
         print_state_row(out, name, ratios, &layer->end, next);
     }
 }

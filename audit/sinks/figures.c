@@ -27,61 +27,68 @@ static double first_at(const void *census, size_t l, size_t h) {
 static double intensity_at(const void *census, size_t l, size_t h) {
     return head_at(census, l, h)->intensity;
 }
-typedef double (*cell)(const void *census, size_t l, size_t h);
-
 // Where a number is least and most, of those that are known; false: none is.
 typedef struct extremes {
     double least, most;
     size_t least_at[2], most_at[2];
 } extremes;
 
-static bool extremes_of(const sinkproof_census *c, cell value, extremes *e) {
+static bool extremes_of(const sinkproof_sinks_grid *grid, extremes *e) {
     *e = (extremes){.least = INFINITY, .most = -INFINITY};
-    for (size_t l = 0; l < c->config->n_layers; l++)
-        for (size_t h = 0; h < c->config->n_heads; h++) {
-            double x = value(c, l, h);
+    for (size_t l = 0; l < grid->config->n_layers; l++)
+        for (size_t h = 0; h < grid->config->n_heads; h++) {
+            double x = grid->value(grid->context, l, h);
             if (x < e->least) e->least = x, e->least_at[0] = l, e->least_at[1] = h;
             if (x > e->most) e->most = x, e->most_at[0] = l, e->most_at[1] = h;
         }
     return e->least <= e->most;
 }
 
-static bool draw_grid(FILE *out, const sinkproof_census *c, cell value, double most,
-                      const char *what) {
+bool sinkproof_sinks_grid_draw(FILE *out, const sinkproof_sinks_grid *of) {
     extremes e;
-    if (!extremes_of(c, value, &e)) return false;
-    sinkproof_chart_grid grid = {.rows = c->config->n_layers,
-                                 .columns = c->config->n_heads,
-                                 .most = isfinite(most) ? most
-                                         : e.most > 0   ? e.most
-                                                        : 1,
-                                 .value = value,
-                                 .context = c,
+    if (!extremes_of(of, &e)) return false;
+    sinkproof_chart_grid grid = {.rows = of->config->n_layers,
+                                 .columns = of->config->n_heads,
+                                 .most = isfinite(of->most) ? of->most
+                                         : e.most > 0       ? e.most
+                                                            : 1,
+                                 .value = of->value,
+                                 .context = of->context,
                                  .down = "layer",
                                  .across = "head",
-                                 .what = what};
+                                 .what = of->what};
     sinkproof_chart_grid_svg(out, &grid);
     return true;
 }
 
-static void say_extremes(FILE *out, const sinkproof_census *c, cell value) {
+void sinkproof_sinks_grid_say(FILE *out, const sinkproof_sinks_grid *grid) {
     extremes e;
-    if (!extremes_of(c, value, &e)) return;
+    if (!extremes_of(grid, &e)) return;
     sinkproof_page_say(out, " From %.4g in head %zu.%zu (layer, head) to %.4g in %zu.%zu.", e.least,
                        e.least_at[0], e.least_at[1], e.most, e.most_at[0], e.most_at[1]);
 }
 
+static sinkproof_sinks_grid sink_grid(const sinkproof_census *c) {
+    return (sinkproof_sinks_grid){c->config, sink_at, c, 1, "the sink's mean weight"};
+}
 static bool draw_sink(FILE *out, const sinkproof_census *c) {
-    return draw_grid(out, c, sink_at, 1, "the sink's mean weight");
+    sinkproof_sinks_grid grid = sink_grid(c);
+    return sinkproof_sinks_grid_draw(out, &grid);
 }
 static void say_sink(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out, "The weight that each head gives its sink, the mean over %zu queries.",
                        c->n);
-    say_extremes(out, c, sink_at);
+    sinkproof_sinks_grid grid = sink_grid(c);
+    sinkproof_sinks_grid_say(out, &grid);
 }
 
+static sinkproof_sinks_grid first_grid(const sinkproof_census *c) {
+    return (sinkproof_sinks_grid){c->config, first_at, c, NAN,
+                                  "the mean weight, and the largest of all heads"};
+}
 static bool draw_first(FILE *out, const sinkproof_census *c) {
-    return draw_grid(out, c, first_at, NAN, "the mean weight, and the largest of all heads");
+    sinkproof_sinks_grid grid = first_grid(c);
+    return sinkproof_sinks_grid_draw(out, &grid);
 }
 static void say_first(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
@@ -89,18 +96,25 @@ static void say_first(FILE *out, const sinkproof_census *c) {
                        "queries; where a window has left it behind it is 0. All keys alike would "
                        "give it %.4g.",
                        c->n, sinkproof_metric_uniform(c->n));
-    say_extremes(out, c, first_at);
+    sinkproof_sinks_grid grid = first_grid(c);
+    sinkproof_sinks_grid_say(out, &grid);
 }
 
+static sinkproof_sinks_grid intensity_grid(const sinkproof_census *c) {
+    return (sinkproof_sinks_grid){c->config, intensity_at, c, NAN,
+                                  "the mean norm, and the largest of all heads"};
+}
 static bool draw_intensity(FILE *out, const sinkproof_census *c) {
-    return draw_grid(out, c, intensity_at, NAN, "the mean norm, and the largest of all heads");
+    sinkproof_sinks_grid grid = intensity_grid(c);
+    return sinkproof_sinks_grid_draw(out, &grid);
 }
 static void say_intensity(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
                        "What is left of each head's value bias: its norm behind the output matrix, "
                        "times one less the sink's weight, the mean over %zu queries.",
                        c->n);
-    say_extremes(out, c, intensity_at);
+    sinkproof_sinks_grid grid = intensity_grid(c);
+    sinkproof_sinks_grid_say(out, &grid);
 }
 
 // ---- mass against position ---------------------------------------------------------------------
@@ -303,12 +317,6 @@ static double drain_at(const void *context, size_t curve, size_t l) {
     return sum / (double)config->n_kv_heads;
 }
 
-// The next of 1, 2, 5, 10, 20, ... that is not below.
-static double rounded_up(double x) {
-    double decade = pow(10, floor(log10(x)));
-    return decade * (x <= decade ? 1 : x <= 2 * decade ? 2 : x <= 5 * decade ? 5 : 10);
-}
-
 static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
     static const sinkproof_chart_curve curves[] = {{"the first", "one", 1},
                                                    {"mean of the others", "two", 1},
@@ -321,7 +329,7 @@ static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
     sinkproof_chart_curves chart = {.n = 3,
                                     .places = c->config->n_layers,
                                     .to = (double)c->config->n_layers - 1,
-                                    .high = most > 0 ? rounded_up(most) : 1,
+                                    .high = most > 0 ? sinkproof_chart_rounded_up(most) : 1,
                                     .value = drain_at,
                                     .context = &all,
                                     .curve_n = curves,

@@ -19,6 +19,19 @@ typedef struct sinkproof_sinks_figure {
 
 const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i); // NULL after the last
 
+// A number of every layer and head, NAN: not known. `most` gets the full colour; NAN: the largest.
+typedef struct sinkproof_sinks_grid {
+    const sinkproof_config *config;
+    double (*value)(const void *context, size_t layer, size_t head);
+    const void *context;
+    double most;
+    const char *what;
+} sinkproof_sinks_grid;
+// False: none is known, and nothing was drawn.
+bool sinkproof_sinks_grid_draw(FILE *out, const sinkproof_sinks_grid *grid);
+// A sentence: the least and the largest number, and where.
+void sinkproof_sinks_grid_say(FILE *out, const sinkproof_sinks_grid *grid);
+
 // All of them, of every input: the census's part of a page.
 void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page);
 

@@ -49,6 +49,12 @@ typedef struct sinkproof_sinks_part {
                     sinkproof_error *error);
     // Sees every head's weights while the census runs, or NULL: census.h has the order.
     void (*map)(void *state, size_t input, const sinkproof_map_rows *rows);
+    // Sees these points too while the census runs, and where each layer ends, or NULL: census.h.
+    const sinkproof_trace_point *points;
+    size_t n_points;
+    bool (*point)(void *state, size_t input, sinkproof_trace_point point, size_t layer, size_t head,
+                  const double *values, sinkproof_error *error);
+    bool (*layer_end)(void *state, size_t input, size_t layer, sinkproof_error *error);
     // After the census, or NULL.
     bool (*run)(const sinkproof_sinks_job *job, const char *asked, void **state,
                 sinkproof_error *error);
@@ -62,6 +68,7 @@ typedef struct sinkproof_sinks_part {
 
 extern const sinkproof_sinks_part sinkproof_part_census;     // census_print.c
 extern const sinkproof_sinks_part sinkproof_part_maps;       // maps_part.c
+extern const sinkproof_sinks_part sinkproof_part_decompose;  // terms_part.c
 extern const sinkproof_sinks_part sinkproof_part_perturb;    // mixing_part.c
 extern const sinkproof_sinks_part sinkproof_part_strategies; // strategies_part.c
 extern const sinkproof_sinks_part sinkproof_part_quantise;   // outliers_part.c

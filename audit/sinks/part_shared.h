@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the parts share: numbers in their JSON, of which what is no number is null, and the progress
-// of an input among the others. Private to audit/sinks/.
+// What the parts share: numbers in their JSON, of which what is no number is null, and in their
+// tables, where it is a dash; and the progress of an input among the others. Private to
+// audit/sinks/ and audit/mechanism/.
 #ifndef SINKPROOF_PART_NUMBERS_H
 #define SINKPROOF_PART_NUMBERS_H
 
@@ -10,6 +11,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 
 static inline json_t *part_number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
@@ -24,6 +26,21 @@ static inline json_t *part_ratios(size_t n, const double *over_i, const double *
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, part_number(over_i[i] == 0 ? 0 : over_i[i] / under_i[i]));
     return list;
+}
+
+// A number of a table, or a dash.
+typedef struct part_cell {
+    char text[24];
+} part_cell;
+
+static inline part_cell part_text(const char *format, double x) {
+    part_cell c = {"-"};
+    if (isnan(x)) return c;
+    if (isinf(x))
+        snprintf(c.text, sizeof c.text, "inf");
+    else
+        snprintf(c.text, sizeof c.text, format, x);
+    return c;
 }
 
 // One input's share of the progress.

@@ -6,7 +6,6 @@
 
 #include "audit/report/page.h"
 #include "audit/sinks/figures.h"
-#include "audit/version.h"
 #include "ref/model/bytes.h"
 
 #include <stdlib.h>
@@ -110,10 +109,6 @@ bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size
         sinkproof_output_drop(&output);
         return false;
     }
-    fputs("<h2>Provenance</h2>\n<p>", page);
-    sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
-                       (unsigned long long)fingerprint);
-    fputs("</p>\n", page);
-    sinkproof_page_end(page);
+    sinkproof_page_end_model(page, fingerprint);
     return sinkproof_output_finish(&output, error);
 }

@@ -128,6 +128,24 @@ void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed);
 void sinkproof_verify_spread(verify_measure *result, uint64_t seed);
 void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed);
 
+// The planted circuit and its interventions (verify_circuit.c).
+void sinkproof_verify_circuit_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_circuit_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_bq_zero_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_bq_zero_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_epe_swap_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_epe_swap_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_epe_move_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_epe_move_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_bos_zero_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_bos_zero_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_wk_rows_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_wk_rows_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_wk_random_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_wk_random_run(verify_measure *result, uint64_t seed);
+void sinkproof_verify_null_enclosed(verify_measure *result, uint64_t seed);
+void sinkproof_verify_null_run(verify_measure *result, uint64_t seed);
+
 // Adds one comparison: an error that is no number, or not within a bound, is wrong.
 void sinkproof_verify_put(verify_measure *result, double error, double bound);
 // Adds values beside their honest sets and the enclosed truth, which every set holds: the error is

@@ -136,4 +136,25 @@ def forms():
     return c
 
 
-DRAWINGS = {"model": model, "heads": heads, "ladder": ladder, "forms": forms}
+def terms():
+    c = Canvas(478, "The matrix of scores as a sum of four: the product of both tokens, where every cell is its own; the "
+               "query's token with the key's bias, where a row has one value; the query's bias with the key's token, where "
+               "a column has one value; the product of both biases, one value everywhere. Without a sink the second and the "
+               "fourth cancel.")
+    strength = [[.35, .7, .5, .9, .25], [.8, .3, .6, .2, .5], [.5, .9, .2, .6, .8], [.3, .6, .8, .4, .2], [.7, .2, .5, .8, .6]]
+    parts = [("_aₜ · cⱼ_", "both tokens", "a", True, True, "stays"), ("_aₜ_ · key's bias", "the query's token", "b", True, False, "cancels"),
+             ("query's bias · _cⱼ_ = Δ", "the key's token", "c", False, True, "stays"), ("bias · bias", "neither token", "d", False, False, "cancels")]
+    for k, (product, of, colour, by_row, by_column, what) in enumerate(parts):
+        x, y = 30 + 262 * (k % 2), 44 + 240 * (k // 2)
+        c.text(x, y - 12, f"{k + 1}.  {product}", colour, weight="bold")
+        for i in range(5):
+            for j in range(i + 1):
+                c.rect(x + 28 * j, y + 28 * i, 26, 26, None, colour, strength[i if by_row else 0][j if by_column else 0], 2)
+        c.text(x, y + 164, of, "faint", kind="small")
+        c.text(x, y + 184, f"without a sink: {what}", "faint", kind="small")
+        if k < 3:
+            c.text(x + 200 if k != 1 else 14, y + 76 if k != 1 else y + 316, "+", anchor="middle", weight="bold")
+    return c
+
+
+DRAWINGS = {"model": model, "heads": heads, "ladder": ladder, "forms": forms, "terms": terms}

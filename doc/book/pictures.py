@@ -14,6 +14,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), *(str(HERE.parents[1] / "tests" / folder) for folder in ("gates", "shared"))]
 import census  # noqa: E402
+import circuit  # noqa: E402
 import drawings  # noqa: E402
 import lattice  # noqa: E402
 import runs  # noqa: E402
@@ -25,6 +26,7 @@ def make(program, root, out):
         made = {name: draw() for name, draw in drawings.DRAWINGS.items()}
         made |= lattice.pictures(program, root)
         made |= census.pictures(program, root)
+        made |= circuit.pictures(program, root)
         made |= runs.pictures(program, root, pathlib.Path(scratch))
     for name, canvas in made.items():
         (out / f"{name}.svg").write_text(canvas.svg(), encoding="utf-8")

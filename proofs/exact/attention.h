@@ -55,6 +55,7 @@ extern const sinkproof_exact_statement sinkproof_exact_formats[];
 extern const sinkproof_exact_statement sinkproof_exact_router[];
 extern const sinkproof_exact_statement sinkproof_exact_laws[];
 extern const sinkproof_exact_statement sinkproof_exact_repeat[];
+extern const sinkproof_exact_statement sinkproof_exact_terms[];
 extern const sinkproof_exact_statement sinkproof_exact_attention_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_softmax_sink_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_merges_wrong[];
@@ -63,5 +64,6 @@ extern const sinkproof_exact_statement sinkproof_exact_formats_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_router_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_laws_wrong[];
 extern const sinkproof_exact_statement sinkproof_exact_repeat_wrong[];
+extern const sinkproof_exact_statement sinkproof_exact_terms_wrong[];
 
 #endif

@@ -7,12 +7,13 @@
 static const sinkproof_exact_statement *const tables[] = {
     sinkproof_exact_attention, sinkproof_exact_softmax_sink, sinkproof_exact_merges,
     sinkproof_exact_key_bias,  sinkproof_exact_formats,      sinkproof_exact_router,
-    sinkproof_exact_laws,      sinkproof_exact_repeat};
+    sinkproof_exact_laws,      sinkproof_exact_repeat,       sinkproof_exact_terms};
 static const sinkproof_exact_statement *const wrong_tables[] = {
     sinkproof_exact_attention_wrong, sinkproof_exact_softmax_sink_wrong,
     sinkproof_exact_merges_wrong,    sinkproof_exact_key_bias_wrong,
     sinkproof_exact_formats_wrong,   sinkproof_exact_router_wrong,
-    sinkproof_exact_laws_wrong,      sinkproof_exact_repeat_wrong};
+    sinkproof_exact_laws_wrong,      sinkproof_exact_repeat_wrong,
+    sinkproof_exact_terms_wrong};
 
 static const sinkproof_exact_statement *entry(const sinkproof_exact_statement *const *list,
                                               size_t n, size_t k) {

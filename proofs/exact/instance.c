@@ -179,6 +179,7 @@ static void print_layer(FILE *out, const sinkproof_exact_instance *m) {
     }
     print_matrix(out, "W^O", m->wo);
     print_entries(out, "b^O", m->bo);
+    print_entries(out, "v*, e^G", row_join(m->u_star, m->gate));
 }
 
 static void print_row(FILE *out, const sinkproof_exact_instance *m) {
@@ -208,7 +209,8 @@ static void print_qk(FILE *out, const sinkproof_exact_instance *m) {
     print_matrix(out, "X", m->x);
     print_entries(out, "x*", m->x_star);
     print_matrix(out, "W^V", m->wv[0]);
-    print_entries(out, "b^V, a", row_join(m->bv[0], row_one(m->a)));
+    print_entries(out, "b^V, a, e^b",
+                  row_join(m->bv[0], row_join(row_one(m->a), row_one(m->e_sink.at[0]))));
 }
 
 static void print_router(FILE *out, const sinkproof_exact_instance *m) {

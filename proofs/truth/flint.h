@@ -14,8 +14,10 @@
 
 #if __has_include(<flint/arb.h>)
 #include <flint/arb.h>
+#include <flint/arb_mat.h>
 #else
 #include <arb.h>
+#include <arb_mat.h>
 #endif
 
 #endif

@@ -239,39 +239,28 @@ static bool valid_selection(const pass *p, size_t layer, const size_t *chosen_k,
     return true;
 }
 
-static bool same_set(const size_t *a_k, const size_t *b_k, size_t n_chosen) {
-    for (size_t i = 0; i < n_chosen; i++) {
-        bool found = false;
-        for (size_t j = 0; j < n_chosen; j++) found = found || a_k[i] == b_k[j];
-        if (!found) return false;
-    }
-    return true;
+// Another expert's ball lies wholly above a chosen one's: never where the middles chose.
+static bool is_contested(const pass *p, const size_t *chosen_k, arb_srcptr logit_e) {
+    arb_t margin;
+    arb_init(margin);
+    sinkproof_truth_margin(margin, chosen_k, logit_e, p->config->n_experts, p->config->n_chosen,
+                           p->request->bits);
+    bool contested = arb_is_negative(margin);
+    arb_clear(margin);
+    return contested;
 }
 
-// An engine's selection stands in for the truth's. It is contested when another expert's ball
-// lies wholly above a chosen one's.
+// An engine's selection stands in for the truth's.
 static bool replay_selection(pass *p, size_t layer, arb_srcptr logit_ne) {
     const sinkproof_truth_hooks *hooks = p->request->hooks;
-    size_t n = p->request->n, n_experts = p->config->n_experts, n_chosen = p->config->n_chosen;
     if (hooks == NULL || hooks->choose == NULL) return true;
-    size_t *truth_nk = malloc(n * n_chosen * sizeof *truth_nk);
-    if (truth_nk == NULL) abort();
-    for (size_t s = 0; s < n * n_chosen; s++) truth_nk[s] = p->chosen_nk[s];
-    bool valid = true;
-    if (hooks->choose(hooks->context, layer, p->chosen_nk))
-        for (size_t i = 0; i < n && valid; i++) {
-            const size_t *chosen_k = p->chosen_nk + i * n_chosen;
-            valid = valid_selection(p, layer, chosen_k, i);
-            if (!valid || same_set(chosen_k, truth_nk + i * n_chosen, n_chosen)) continue;
-            arb_t margin;
-            arb_init(margin);
-            sinkproof_truth_margin(margin, chosen_k, logit_ne + i * n_experts, n_experts, n_chosen,
-                                   p->request->bits);
-            p->routing->contested += arb_is_negative(margin);
-            arb_clear(margin);
-        }
-    free(truth_nk);
-    return valid;
+    if (!hooks->choose(hooks->context, layer, p->chosen_nk)) return true;
+    for (size_t i = 0; i < p->request->n; i++) {
+        const size_t *chosen_k = p->chosen_nk + i * p->config->n_chosen;
+        if (!valid_selection(p, layer, chosen_k, i)) return false;
+        p->routing->contested += is_contested(p, chosen_k, logit_ne + i * p->config->n_experts);
+    }
+    return true;
 }
 
 // Router logits, the selection, the weights of the chosen: w_nk.

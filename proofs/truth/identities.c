@@ -243,9 +243,9 @@ char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t s
 
 const sinkproof_identity *sinkproof_identity_at(size_t k) {
     const sinkproof_identity *const tables[] = {
-        sinkproof_identities_attention, sinkproof_identities_sink,  sinkproof_identities_forms,
-        sinkproof_identities_stages,    sinkproof_identities_model, sinkproof_identities_first,
-        sinkproof_identities_repeat,    sinkproof_identities_mixing};
+        sinkproof_identities_attention, sinkproof_identities_sink,   sinkproof_identities_forms,
+        sinkproof_identities_stages,    sinkproof_identities_model,  sinkproof_identities_first,
+        sinkproof_identities_repeat,    sinkproof_identities_mixing, sinkproof_identities_terms};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const sinkproof_identity *i = tables[t]; i->id != NULL; i++)
             if (k-- == 0) return i;

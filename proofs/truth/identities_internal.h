@@ -15,6 +15,7 @@ extern const sinkproof_identity sinkproof_identities_model[];
 extern const sinkproof_identity sinkproof_identities_first[];
 extern const sinkproof_identity sinkproof_identities_repeat[];
 extern const sinkproof_identity sinkproof_identities_mixing[];
+extern const sinkproof_identity sinkproof_identities_terms[];
 
 double *sinkproof_ball_doubles(size_t n); // zeros; aborts without memory
 

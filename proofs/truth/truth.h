@@ -54,6 +54,10 @@ double sinkproof_truth_distance(const arb_t ball, double x);
 mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits);
 void sinkproof_mpfr_vector_free(mpfr_ptr vector, size_t n);
 
+// At least the largest |A x| / |x| of a matrix [rows, cols], enclosed (operator_norm.c).
+void sinkproof_truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols,
+                                   slong bits);
+
 // --- the stages: enclosures ------------------------------------------------------------
 
 // out_nr = x_nc W^T + b; b may be NULL. (A2, A12, M2, F2)

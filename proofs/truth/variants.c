@@ -25,18 +25,13 @@ void sinkproof_truth_variant_seen(const sinkproof_variant *variant,
     seen_j[keys] = variant->star > SINKPROOF_STAR_TOKEN;
 }
 
-// elu(x) + 1 of a ball: e^x where it is all below 0, x + 1 where it is not below; their union
-// between.
+// elu(x) + 1 of a ball: e^x where it is all below 0. Else x + 1, which holds the e^x of what lies
+// below 0 too: x + 1 <= e^x <= 1 there.
 static void elu_plus_one(arb_t out, const arb_t x, slong bits) {
-    arb_t low;
-    arb_init(low);
-    arb_exp(low, x, bits);
-    arb_add_ui(out, x, 1, bits);
     if (arb_is_negative(x))
-        arb_set(out, low);
-    else if (!arb_is_nonnegative(x))
-        arb_union(out, out, low, bits);
-    arb_clear(low);
+        arb_exp(out, x, bits);
+    else
+        arb_add_ui(out, x, 1, bits);
 }
 
 // y_r = sum_d W_rd x_d, W exact.

@@ -3,12 +3,16 @@
 //
 // The table of the lane arithmetic, and which policies it can follow. The embedding, the
 // sink's logits and the residual sums are the reference's: a row as it is stored, and one rounded
-// addition, which in binary64 and rounded to float32 is the float32 addition.
+// addition, which in binary64 and rounded to float32 is the float32 addition. So are GPT-2's norm
+// and activation, in binary64 and rounded as the policy says.
 #include "ref/lanes/stages.h"
 
 const sinkproof_stages sinkproof_lanes_stages = {
     .embed = sinkproof_embed,
     .rmsnorm = sinkproof_lanes_rmsnorm,
+    .layernorm = sinkproof_layernorm,
+    .gelu = sinkproof_gelu,
+    .linear = sinkproof_lanes_linear,
     .qkv = sinkproof_lanes_qkv,
     .rope = sinkproof_lanes_rope,
     .scores = sinkproof_lanes_scores,

@@ -143,12 +143,13 @@ static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transp
     return good && (!transposed || !last || put(out, out->bytes, whole * w->cols * size));
 }
 
-// Whether a stored matrix lies in the file byte for byte as it is to be written.
+// Whether a stored matrix lies in the file byte for byte as it is to be written, and is read so.
 static bool lies_so(const sinkproof_matrix *w, bool transposed) {
     size_t lines = transposed ? w->cols : w->rows, length = transposed ? w->rows : w->cols;
     size_t next_line = transposed ? w->col_stride : w->row_stride;
     size_t next = transposed ? w->row_stride : w->col_stride;
-    return w->data != NULL && w->odd == NULL && dtype_of(w) == w->dtype && next == 1 &&
+    bool read = w->reading == NULL && w->kept == SINKPROOF_REAL;
+    return read && w->data != NULL && w->odd == NULL && dtype_of(w) == w->dtype && next == 1 &&
            (next_line == length || lines == 1);
 }
 

@@ -58,7 +58,8 @@ bool sinkproof_config_write(const char *path, const sinkproof_config *config,
                             const struct sinkproof_container *container, bool mxfp4,
                             sinkproof_error *error);
 
-// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2"; false for any other name.
+// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", and the planted ones of
+// ref/model/planted.c, "gpt2-circuit" and "gpt2-null"; false for any other name.
 bool sinkproof_config_named(const char *name, sinkproof_config *config);
 
 #endif

@@ -5,6 +5,7 @@
 #include "ref/model/bytes.h"
 #include "ref/model/container.h"
 #include "ref/model/fields.h"
+#include "ref/model/planted.h"
 #include "ref/model/sinks.h"
 
 #include <math.h>
@@ -45,6 +46,14 @@ static void name_gpt2(sinkproof_config *config) {
     config->max_context = 1024;
 }
 
+// An eighth of the width of gpt2; all its layers.
+static void size_planted(sinkproof_config *config) {
+    config->n_layers = 12;
+    config->vocab = 512;
+    config->inter = 4 * config->hidden;
+    config->max_context = 128;
+}
+
 bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     sinkproof_fields_released(config);
     if (strcmp(name, "gpt-oss-20b") == 0) return true;
@@ -58,8 +67,10 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     config->max_context = 64;
     config->n_heads = 6;
     if (strcmp(name, "gpt2") == 0) name_gpt2(config);
+    bool planted = sinkproof_planted_named(name) != NULL;
+    if (planted) size_planted(config);
     sinkproof_config_make_gpt2(config);
-    return strcmp(name, "gpt2") == 0 || strcmp(name, "tiny-gpt2") == 0;
+    return planted || strcmp(name, "gpt2") == 0 || strcmp(name, "tiny-gpt2") == 0;
 }
 
 // a * b * c elements of 8 bytes leave room in a signed 64-bit offset.

@@ -88,8 +88,7 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
 
 // Where row r of a stored matrix begins.
 static const uint8_t *begin(const sinkproof_matrix *matrix, size_t r) {
-    if (matrix->odd == NULL || matrix->rows == 1)
-        return matrix->data + distance(matrix, r * matrix->row_stride);
+    if (matrix->odd == NULL) return matrix->data + distance(matrix, r * matrix->row_stride);
     return (r % 2 == 0 ? matrix->data : matrix->odd) + distance(matrix, r / 2 * matrix->row_stride);
 }
 
@@ -192,6 +191,8 @@ static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *re
     if (reading->column != NULL) permute(reading, matrix->cols, out_c);
     for (size_t c = 0; c < matrix->cols; c++)
         out_c[c] = (reading->factor == 0 ? 0 : reading->factor * out_c[c]) + reading->addend;
+    for (size_t c = 0; reading->gone_c != NULL && c < matrix->cols; c++)
+        if (reading->gone_c[c]) out_c[c] = 0;
 }
 
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {

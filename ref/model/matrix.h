@@ -37,13 +37,15 @@ struct sinkproof_synthetic; // ref/model/synthetic.h
 
 // How an engine reads a weight when it does not read it as it is stored: what a diagnosis supposes.
 // The value at row r and column c of matrix e of a stack is factor * stored + addend, stored at
-// (e + expert_by, row(r), column(c)). A factor of 0 leaves the addend alone.
+// (e + expert_by, row(r), column(c)). A factor of 0 leaves the addend alone. In the columns that
+// `gone_c` has a mark for nothing is stored: there the value is 0.
 typedef size_t sinkproof_read_from(size_t i, size_t count, size_t by);
 typedef struct sinkproof_reading {
     size_t expert_by;                  // modulo the stack's count
     sinkproof_read_from *row, *column; // or NULL: as stored; `column` is a permutation
     size_t row_by, column_by;          // their last argument
     double factor, addend;
+    const bool *gone_c;                    // [cols], or NULL
     const struct sinkproof_reading *below; // which reads what is stored; or NULL
 } sinkproof_reading;
 

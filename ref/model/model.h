@@ -29,11 +29,11 @@ typedef struct sinkproof_layer {
 typedef struct sinkproof_model sinkproof_model;
 
 // Opens a directory, a file NAME.gguf, or "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" where
-// NAME is tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the path of a config.json. Every
-// tensor's presence, shape and dtype is checked against the configuration before this returns true,
-// and every weight's value: each is finite, but for sinks of -infinity, and no MXFP4 scale byte is
-// 255. For that the files are read once, except for MXFP4's codes, which are always numbers (but
-// lie among their scales in GGUF).
+// NAME is tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit or gpt2-null
+// (ref/model/planted.h) or the path of a config.json. Every tensor's presence, shape and dtype is
+// checked against the configuration before this returns true, and every weight's value: each is
+// finite, but for sinks of -infinity, and no MXFP4 scale byte is 255. For that the files are read
+// once, except for MXFP4's codes, which are always numbers (but lie among their scales in GGUF).
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 
 // The same without a look at the values, to say what is in a checkpoint that open refuses.

@@ -52,6 +52,16 @@ static sinkproof_recipe *recipe_of(sinkproof_synthetic *synthetic, sinkproof_slo
     return &synthetic->recipes[sinkproof_slot_stream(slot)];
 }
 
+// Spreads `thousandths` / 1000 of what a row makes of an input of size 1.
+static double variance_of(const sinkproof_config *config, sinkproof_slot slot, int thousandths) {
+    size_t count, rows, cols;
+    sinkproof_slot_shape(slot, config, &count, &rows, &cols);
+    bool spread_over_inputs = !sinkproof_slot_is_vector(slot, config) &&
+                              slot != SINKPROOF_EMBEDDING && slot != SINKPROOF_POSITIONS;
+    double fan_in = spread_over_inputs ? (double)cols : 1;
+    return (double)thousandths * thousandths / 1e6 / fan_in;
+}
+
 void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
                               uint64_t seed) {
     // 1 + t / 2^17; and 10 t / 2^16.
@@ -62,17 +72,22 @@ void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_co
     for (int i = 0; i < SINKPROOF_SLOTS; i++) {
         sinkproof_slot slot = (sinkproof_slot)i;
         sinkproof_recipe *recipe = recipe_of(synthetic, slot);
-        size_t count, rows, cols;
-        sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-        bool spread_over_inputs = !sinkproof_slot_is_vector(slot, config) &&
-                                  slot != SINKPROOF_EMBEDDING && slot != SINKPROOF_POSITIONS;
-        double fan_in = spread_over_inputs ? (double)cols : 1;
-        double variance = (double)targets[i] * targets[i] / 1e6 / fan_in;
+        double variance = variance_of(config, slot, targets[i]);
         if (sinkproof_slot_is_expert_matrix(slot, config))
             scale_mxfp4(recipe, variance);
         else if (targets[i] > 0)
             scale_bf16(recipe, variance);
         else
             *recipe = slot == SINKPROOF_SINKS ? sinks : norm;
+    }
+}
+
+void sinkproof_synthetic_plant(sinkproof_synthetic *synthetic, const sinkproof_config *config,
+                               const sinkproof_planted *planted) {
+    synthetic->planted = planted;
+    for (size_t i = 0; i < planted->n_spreads; i++) {
+        sinkproof_slot slot = planted->spreads[i].slot;
+        double variance = variance_of(config, slot, planted->spreads[i].thousandths);
+        scale_bf16(recipe_of(synthetic, slot), variance);
     }
 }

@@ -102,11 +102,23 @@ static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     }
 }
 
+// No model is planted that has experts: a stream holds no more than slot and layer.
+static sinkproof_slot slot_of(const sinkproof_matrix *matrix) {
+    unsigned number = matrix->stream % SINKPROOF_STREAM_SLOTS;
+    int slot = 0;
+    while (sinkproof_slot_stream((sinkproof_slot)slot) != number) slot++;
+    return (sinkproof_slot)slot;
+}
+
 void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
         mxfp4_row(matrix, r, out_c);
     else
         bf16_row(matrix, r, out_c);
+    const sinkproof_planted *planted = matrix->synthetic->planted;
+    if (planted == NULL) return;
+    size_t layer = matrix->stream >> SINKPROOF_STREAM_LAYER;
+    sinkproof_planted_row(planted, layer, slot_of(matrix), r, matrix->cols, out_c);
 }
 
 sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,
@@ -188,7 +200,7 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
 // NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. More layers than NAME has alternate
 // on.
 static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t *seed,
-                            sinkproof_error *error) {
+                            const sinkproof_planted **planted, sinkproof_error *error) {
     char *text = strdup(spec + strlen(prefix));
     if (text == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
     char *comma = strchr(text, ',');
@@ -200,11 +212,12 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
         good = stat(text, &status) == 0;
         if (!good)
             sinkproof_fail(error,
-                           "%s: expected tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the "
-                           "path of a config.json, found \"%s\"",
+                           "%s: expected tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, "
+                           "gpt2-circuit, gpt2-null or the path of a config.json, found \"%s\"",
                            spec, text);
         good = good && sinkproof_config_read(text, config, error);
     }
+    *planted = sinkproof_planted_named(text);
     free(text);
     if (!good) return false;
     const sinkproof_traits *traits = sinkproof_traits_of(config);
@@ -225,14 +238,16 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
 
 static bool open_synthetic(sinkproof_model *model, sinkproof_error *error) {
     uint64_t seed = 0;
+    const sinkproof_planted *planted = NULL;
     model->layout = "synthetic";
-    if (!parse_synthetic(model->spec, &model->config, &seed, error)) return false;
+    if (!parse_synthetic(model->spec, &model->config, &seed, &planted, error)) return false;
     size_t weights = model->config.n_layers * SINKPROOF_LAYER_SLOTS + SINKPROOF_OUTSIDE_SLOTS;
     made *state = model->state = calloc(1, sizeof *state);
     if (state != NULL) state->names = calloc(weights, sizeof *state->names);
     if (state == NULL || state->names == NULL)
         return sinkproof_fail(error, "%s: out of memory", model->spec);
     sinkproof_synthetic_init(&state->synthetic, &model->config, seed);
+    if (planted != NULL) sinkproof_synthetic_plant(&state->synthetic, &model->config, planted);
     return true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "ref/model/config.h"
 #include "ref/model/matrix.h"
+#include "ref/model/planted.h"
 #include "ref/model/slots.h"
 
 enum {
@@ -37,11 +38,15 @@ typedef struct sinkproof_recipe {
 typedef struct sinkproof_synthetic {
     uint64_t seed;
     sinkproof_recipe recipes[SINKPROOF_STREAM_SLOTS]; // by the slot's number
+    const sinkproof_planted *planted;                 // what is written over them, or NULL
 } sinkproof_synthetic;
 
 // The recipes of a configuration (they depend on its widths only).
 void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
                               uint64_t seed);
+// The same, of a constructed model.
+void sinkproof_synthetic_plant(sinkproof_synthetic *synthetic, const sinkproof_config *config,
+                               const sinkproof_planted *planted);
 
 // The weight of a slot: experts' matrices MXFP4, everything else bf16. `name` is kept.
 sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Looks at the pages of `judge --html` and `sinks --html` in a real browser: a phone, a laptop, a large
+"""Looks at the pages of `judge --html`, `sinks --html` and `gpt2 --html` in a real browser: a phone, a laptop, a large
 screen, light and dark; prints TAP. Without Chromium it is skipped, by name.
 
     python3 tests/audit/report_screens.py [PICTURES]       the pages are kept there as PNG
@@ -31,7 +31,7 @@ CONTRAST = """(() => {
 
 
 def make(folder):
-    """Pages of a bug, of a run with many layers and of a census, and their names."""
+    """Pages of a bug, of a run with many layers, of a census and of GPT-2's mechanism, and their names."""
     for name, model, policy, words in (("bug", "synthetic:tiny", "f32,M8.alpha=bf16", ("--policy", "f32")),
                                        ("wide", "synthetic:tiny,layers=24", "f32", ("--policy", "f32", "--local"))):
         trace = folder / f"{name}.safetensors"
@@ -41,13 +41,15 @@ def make(folder):
                        capture_output=True)
     subprocess.run([PROGRAM, "sinks", "synthetic:tiny,layers=24", "--tokens", "random:100", "--tokens", "repeat:30",
                     "--html", str(folder / "sinks.html")], check=True, capture_output=True)
-    return "bug.html", "wide.html", "sinks.html"
+    subprocess.run([PROGRAM, "gpt2", "synthetic:gpt2", "--published", "--panel", "--html", str(folder / "gpt2.html")],
+                   check=True, capture_output=True)
+    return "bug.html", "wide.html", "sinks.html", "gpt2.html"
 
 
 def main(words):
     tap = Tap()
     if browser.find() is None:
-        print("1..0 # SKIP no chromium: the pages of judge --html and sinks --html are not looked at")
+        print("1..0 # SKIP no chromium: the pages of judge --html, sinks --html and gpt2 --html are not looked at")
         return 0
     with tempfile.TemporaryDirectory() as work, browser.Browser(browser.find()) as engine:
         folder = pathlib.Path(work)

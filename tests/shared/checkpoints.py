@@ -36,6 +36,18 @@ def safetensors(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values())
 
 
+def read_f64(path):
+    """{name: (shape, numbers)} of the tensors in binary64 of a file: a trace over the reals."""
+    raw = pathlib.Path(path).read_bytes()
+    size, = struct.unpack("<Q", raw[:8])
+    out = {}
+    for name, t in json.loads(raw[8:8 + size]).items():
+        if name != "__metadata__" and t["dtype"] == "F64":
+            a, b = (8 + size + x for x in t["data_offsets"])
+            out[name] = t["shape"], struct.unpack(f"<{(b - a) // 8}d", raw[a:b])
+    return out
+
+
 def shapes(c):
     """{name: (shape, spread)}, the spread such that every sum is of size 1."""
     hidden, inter, experts, dim = c["hidden_size"], c["intermediate_size"], c["num_local_experts"], c["head_dim"]

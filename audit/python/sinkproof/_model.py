@@ -30,8 +30,9 @@ class Model:
     """A model that is open: `Model("synthetic:tiny")`, `Model("path/of/a/checkpoint")`.
 
     `spec` is a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
-    "synthetic:NAME[,seed=N][,layers=N]" with NAME one of tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the
-    path of a config.json. Raises Error on anything missing, misshapen or not finite in it.
+    "synthetic:NAME[,seed=N][,layers=N]" with NAME one of tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2,
+    gpt2-circuit, gpt2-null or the path of a config.json. Raises Error on anything missing, misshapen or not finite
+    in it.
 
     It does not change, and any thread may use it. `close` or a `with` block gives it back; so does
     the end of the last reference.

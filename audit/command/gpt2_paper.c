@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Sentences as inputs, and what is told of each beside its measurement.
+#include "audit/command/gpt2_paper.h"
+
+#include "audit/command/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_SENTENCE = 4000, KEY_LIST, KEY_PUBLISHED, KEY_PANEL, KEY_HEAD, KEY_HTML, KEY_SVG };
+
+static const struct argp_option shown_options[] = {
+    {"sentence", KEY_SENTENCE, "N|all", 0,
+     "A sentence of the paper as input: 0 of its main text, 1 to 5 of its appendix C", 0},
+    {"sentences", KEY_LIST, 0, 0, "List these sentences, with their token ids", 0},
+    {"published", KEY_PUBLISHED, 0, 0,
+     "What the paper prints beside what is measured, for a model of the released shape; without "
+     "another input, of sentence 0",
+     0},
+    {"panel", KEY_PANEL, 0, 0,
+     "Run all five interventions and the control too: figures 3 and 8 to 14", 0},
+    {"head", KEY_HEAD, "N", 0, "Maps and panels of head N, from 1 (the mean over the heads)", 0},
+    {"html", KEY_HTML, "FILE", 0, "Write a page with the figures: one file, no script", 0},
+    {"svg", KEY_SVG, "DIR", 0, "Write each figure as a file of its own", 0},
+    {0}};
+
+static const sinkproof_text_option texts[] = {
+    {KEY_SENTENCE, offsetof(sinkproof_gpt2_shown, sentence)},
+    {KEY_HTML, offsetof(sinkproof_gpt2_shown, html)},
+    {KEY_SVG, offsetof(sinkproof_gpt2_shown, svg)},
+    {0, 0}};
+
+static bool is_sentence(const char *text) {
+    bool digit = text[0] >= '0' && text[0] < '0' + SINKPROOF_SENTENCES && text[1] == '\0';
+    return digit || strcmp(text, "all") == 0;
+}
+
+static void check(const sinkproof_gpt2_shown *o, struct argp_state *state) {
+    if (o->sentence != NULL && !is_sentence(o->sentence))
+        argp_error(state, "--sentence: expected 0 to %d or all, found \"%.40s\"",
+                   SINKPROOF_SENTENCES - 1, o->sentence);
+    if (o->head > 0 && o->html == NULL && o->svg == NULL && !o->panel)
+        argp_error(state, "--head: expected --html, --svg or --panel too");
+}
+
+static size_t parse_head(struct argp_state *state, const char *text) {
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || n == 0 || n > INT32_MAX)
+        argp_error(state, "--head: expected a number from 1 on, found \"%.40s\"", text);
+    return (size_t)n;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    sinkproof_gpt2_shown *o = state->input;
+    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (key == KEY_LIST)
+        o->list = true;
+    else if (key == KEY_PUBLISHED)
+        o->published = true;
+    else if (key == KEY_PANEL)
+        o->panel = true;
+    else if (key == KEY_HEAD)
+        o->head = parse_head(state, argument);
+    else if (key == ARGP_KEY_END)
+        check(o, state);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+const struct argp sinkproof_gpt2_shown_parser = {.options = shown_options, .parser = parse};
+
+// ---- sentences ---------------------------------------------------------------------------------
+
+void sinkproof_gpt2_list(bool print, json_t *results) {
+    for (size_t i = 0; sinkproof_sentence_at(i) != NULL; i++) {
+        const sinkproof_sentence *s = sinkproof_sentence_at(i);
+        json_t *ids = json_array();
+        for (size_t t = 0; t < s->n; t++) json_array_append_new(ids, json_integer(s->token_n[t]));
+        json_array_append_new(results, json_pack("{s:I, s:s, s:s, s:o}", "sentence", (json_int_t)i,
+                                                 "place", s->place, "text", s->text, "ids", ids));
+        if (!print) continue;
+        printf("%zu  %s: %s\n   ", i, s->place, s->text);
+        for (size_t t = 0; t < s->n; t++) printf("%s%d", t > 0 ? "," : "", (int)s->token_n[t]);
+        printf("\n");
+    }
+}
+
+void sinkproof_gpt2_sentences(const sinkproof_gpt2_shown *shown, size_t *from, size_t *to) {
+    bool all = strcmp(shown->sentence, "all") == 0;
+    *from = all ? 0 : (size_t)(shown->sentence[0] - '0');
+    *to = all ? SINKPROOF_SENTENCES : *from + 1;
+}
+
+// ---- the study ---------------------------------------------------------------------------------
+
+static bool shows_maps(const sinkproof_gpt2_shown *shown) {
+    return shown->panel || shown->html != NULL || shown->svg != NULL;
+}
+
+bool sinkproof_gpt2_study_begin(sinkproof_gpt2_study *s, sinkproof_error *error) {
+    enum { VOCABULARY = 50257 };
+    const sinkproof_config *config = sinkproof_model_config(s->job.about.model);
+    if (s->shown->published && !sinkproof_published_shape(config, error)) return false;
+    if (s->shown->sentence != NULL && config->vocab != VOCABULARY)
+        return sinkproof_fail(
+            error,
+            "--sentence: expected a model with GPT-2's vocabulary of %d, in whose "
+            "ids the sentences are kept, found one of %zu",
+            VOCABULARY, config->vocab);
+    if (s->shown->head > config->n_heads)
+        return sinkproof_fail(error, "--head: expected a head from 1 to %zu, found %zu",
+                              config->n_heads, s->shown->head);
+    s->job.head = s->shown->head > 0 ? (int)s->shown->head - 1 : SINKPROOF_ALL_HEADS;
+    s->job.inputs = s->input_i;
+    return true;
+}
+
+static void pass_on(void *context, double share) {
+    const sinkproof_gpt2_study *s = context;
+    if (s->progress != NULL) s->progress(s->running, share);
+}
+
+// How the study runs the model; `what` names it in the progress.
+static sinkproof_mechanism_options options_of(sinkproof_gpt2_study *s, const char *what) {
+    s->running = what;
+    return (sinkproof_mechanism_options){.normed = s->job.about.normed,
+                                         .no_maps = !shows_maps(s->shown),
+                                         .progress = pass_on,
+                                         .progress_context = s};
+}
+
+typedef struct tokens {
+    size_t n;
+    const int32_t *id_n;
+} tokens;
+
+static bool run(const sinkproof_gpt2_study *s, tokens t, const sinkproof_mechanism_options *options,
+                sinkproof_mechanism *out, sinkproof_error *error) {
+    return sinkproof_mechanism_run(s->job.about.model, s->job.about.policy, t.n, t.id_n, options,
+                                   out, error);
+}
+
+// The other reading of EPE measured too. The tables do not depend on an input, and are compared
+// once.
+static bool compare(sinkproof_gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
+                    sinkproof_error *error) {
+    sinkproof_mechanism other = {0};
+    sinkproof_mechanism_options options = options_of(s, "layers, EPE read otherwise");
+    options.normed = !options.normed;
+    options.no_maps = true;
+    in->comparison = calloc(1, sizeof *in->comparison);
+    if (in->comparison == NULL) return sinkproof_fail(error, "no memory for the comparison");
+    bool good = run(s, t, &options, &other, error);
+    if (good)
+        sinkproof_compare_published(s->job.about.model, in->sentence,
+                                    options.normed ? &in->before : &other,
+                                    options.normed ? &other : &in->before, in->comparison);
+    sinkproof_mechanism_free(&other);
+    return good;
+}
+
+static bool run_panels(sinkproof_gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
+                       sinkproof_error *error) {
+    sinkproof_mechanism_options options = options_of(s, "layers, panels");
+    in->panels = calloc(1, sizeof *in->panels);
+    if (in->panels == NULL) return sinkproof_fail(error, "no memory for the panels");
+    return sinkproof_paper_panels_run(s->job.about.model, s->job.about.policy, t.n, t.id_n,
+                                      &options, &in->before, in->panels, error);
+}
+
+bool sinkproof_gpt2_study_add(sinkproof_gpt2_study *s, const char *text, size_t sentence, size_t n,
+                              const int32_t *tokens_n, sinkproof_error *error) {
+    sinkproof_mechanism_input *in = &s->input_i[s->job.n_inputs];
+    sinkproof_mechanism_options options = options_of(s, "layers");
+    bool first = s->job.n_inputs++ == 0, changed = sinkproof_interventions_any(s->changes);
+    tokens t = {n, tokens_n};
+    in->text = text;
+    in->sentence = sentence;
+    if (changed) options.no_maps = true;
+    if (!run(s, t, &options, &in->before, error)) return false;
+    if (changed) {
+        options = options_of(s, "layers, with interventions");
+        options.changes = s->changes;
+        if (!run(s, t, &options, &in->after, error)) return false;
+    }
+    if (shows_maps(s->shown) &&
+        !sinkproof_attended_take(changed ? &in->after : &in->before, &in->attention, error))
+        return false;
+    if (s->shown->panel && !run_panels(s, in, t, error)) return false;
+    return !s->shown->published || !first || compare(s, in, t, error);
+}
+
+bool sinkproof_gpt2_study_draw(sinkproof_gpt2_study *s, sinkproof_error *error) {
+    const sinkproof_gpt2_shown *o = s->shown;
+    if (o->html != NULL && !sinkproof_mechanism_page(o->html, &s->job, error)) return false;
+    return o->svg == NULL || sinkproof_mechanism_svg(o->svg, &s->job, error);
+}
+
+void sinkproof_gpt2_study_free(sinkproof_gpt2_study *s) {
+    for (size_t i = 0; i < s->job.n_inputs; i++) {
+        sinkproof_mechanism_input *in = &s->input_i[i];
+        sinkproof_mechanism_free(&in->before);
+        sinkproof_mechanism_free(&in->after);
+        sinkproof_attended_free(&in->attention);
+        if (in->panels != NULL) sinkproof_paper_panels_free(in->panels);
+        free(in->panels);
+        free(in->comparison);
+    }
+}
+
+void sinkproof_gpt2_input_print(const sinkproof_gpt2_study *s, size_t input, FILE *out) {
+    const sinkproof_mechanism_input *in = &s->input_i[input];
+    sinkproof_mechanism_about about = sinkproof_mechanism_about_input(&s->job, input);
+    if (input > 0) fputc('\n', out);
+    sinkproof_mechanism_print(&in->before, &about, out);
+    if (in->after.n > 0) sinkproof_mechanism_print_changed(&in->before, &in->after, &about, out);
+    if (in->panels != NULL) sinkproof_paper_panels_print(in->panels, s->job.head, out);
+    if (in->comparison != NULL) sinkproof_comparison_print(in->comparison, out);
+}
+
+void sinkproof_gpt2_input_json(const sinkproof_gpt2_study *s, size_t input, json_t *results) {
+    const sinkproof_mechanism_input *in = &s->input_i[input];
+    sinkproof_mechanism_about about = sinkproof_mechanism_about_input(&s->job, input);
+    json_t *object = sinkproof_mechanism_json(&in->before, &about);
+    if (in->sentence < SINKPROOF_SENTENCES)
+        json_object_set_new(object, "sentence", json_integer((json_int_t)in->sentence));
+    if (in->panels != NULL)
+        json_object_set_new(object, "panels", sinkproof_paper_panels_json(in->panels));
+    if (in->comparison != NULL)
+        json_object_set_new(object, "published", sinkproof_comparison_json(in->comparison));
+    json_array_append_new(results, object);
+    if (in->after.n > 0)
+        json_array_append_new(results, sinkproof_mechanism_json(&in->after, &about));
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The four terms of a score in balls (chapter 31). Matrices: of head h W_K has the rows of W^O_h
+// for columns, over 16, W_Q the same backwards; x_j = k_j / 24, b_Q = (h + 1) v* / 32, b_K = b^V
+// / 8. Those small numbers keep every sum of sizes below that of a layer's output. Scores: a_t = q
+// / 8, b_Q = +-q / 8, c_j = k_j, b_K = k*, so that no exponential has an argument above T / 4.
+#include "proofs/truth/identities_internal.h"
+
+#include <math.h>
+
+typedef const sinkproof_ball_instance *instance;
+enum { DIM = SINKPROOF_BALL_DIM };
+
+static void dot(arb_t out, arb_srcptr x, arb_srcptr y, size_t n, slong bits) {
+    arb_dot(out, NULL, 0, x, 1, y, 1, (slong)n, bits);
+}
+static void over(arb_t out, double x, ulong divisor, slong bits) {
+    arb_set_d(out, x);
+    arb_div_ui(out, out, divisor, bits);
+}
+
+// ---- matrices ----------------------------------------------------------------------------------
+
+typedef struct layer {
+    arb_ptr x_c, a_r, c_r, b_q, b_k, w_c; // x_j, x_t W_Q, x_j W_K, the biases, a column of W_K
+} layer;
+
+static layer layer_init(void) {
+    arb_ptr at = _arb_vec_init(6 * DIM);
+    return (layer){at, at + DIM, at + 2 * DIM, at + 3 * DIM, at + 4 * DIM, at + 5 * DIM};
+}
+static void layer_clear(layer *l) {
+    _arb_vec_clear(l->x_c, 6 * DIM);
+}
+static void set_x(layer *l, instance m, size_t j, slong bits) {
+    for (size_t c = 0; c < m->hidden; c++)
+        over(l->x_c + c, m->k_jd[j * m->dim + c % m->dim], 24, bits);
+}
+static void set_column(layer *l, instance m, size_t h, size_t r, slong bits) {
+    for (size_t c = 0; c < m->hidden; c++)
+        over(l->w_c + c, m->wo_hdc[(h * m->dim + r) * m->hidden + c], 16, bits);
+}
+static void set_head(layer *l, instance m, size_t h, size_t t, size_t j, slong bits) {
+    size_t g = h / (m->heads / m->kv_heads);
+    for (size_t r = 0; r < m->dim; r++) {
+        over(l->b_q + r, (double)(h + 1) * m->star_d[r], 32, bits);
+        over(l->b_k + r, m->bv_gd[g * m->dim + r], 8, bits);
+        set_x(l, m, t, bits);
+        set_column(l, m, h, m->dim - 1 - r, bits);
+        dot(l->a_r + r, l->x_c, l->w_c, m->hidden, bits);
+        set_x(l, m, j, bits);
+        set_column(l, m, h, r, bits);
+        dot(l->c_r + r, l->x_c, l->w_c, m->hidden, bits);
+    }
+}
+
+//> gpt2.expand
+// Head 0, entry e: query e + 1, key e, both modulo n.
+static void products(arb_ptr out, instance m, slong bits) {
+    layer l = layer_init();
+    for (size_t e = 0; e < m->hidden; e++) {
+        set_head(&l, m, 0, (e + 1) % m->n, e % m->n, bits);
+        _arb_vec_add(l.a_r, l.a_r, l.b_q, (slong)m->dim, bits);
+        _arb_vec_add(l.c_r, l.c_r, l.b_k, (slong)m->dim, bits);
+        dot(out + e, l.a_r, l.c_r, m->dim, bits);
+    }
+    layer_clear(&l);
+}
+static void four_terms(arb_ptr out, instance m, slong bits) {
+    layer l = layer_init();
+    arb_t term;
+    arb_init(term);
+    for (size_t e = 0; e < m->hidden; e++) {
+        set_head(&l, m, 0, (e + 1) % m->n, e % m->n, bits);
+        dot(out + e, l.a_r, l.c_r, m->dim, bits);
+        dot(term, l.a_r, l.b_k, m->dim, bits);
+        arb_add(out + e, out + e, term, bits);
+        dot(term, l.b_q, l.c_r, m->dim, bits);
+        arb_add(out + e, out + e, term, bits);
+        dot(term, l.b_q, l.b_k, m->dim, bits);
+        arb_add(out + e, out + e, term, bits);
+    }
+    arb_clear(term);
+    layer_clear(&l);
+}
+//< gpt2.expand
+
+//> gpt2.delta
+// q_t k_j - a_t k_j of query e + 1 and key e, and Delta_e + b_Q b_K, in which no query is.
+static void what_the_bias_adds(arb_ptr out, instance m, slong bits) {
+    layer l = layer_init();
+    arb_t without;
+    arb_init(without);
+    for (size_t e = 0; e < m->hidden; e++) {
+        set_head(&l, m, 0, (e + 1) % m->n, e % m->n, bits);
+        _arb_vec_add(l.c_r, l.c_r, l.b_k, (slong)m->dim, bits);
+        dot(without, l.a_r, l.c_r, m->dim, bits);
+        _arb_vec_add(l.a_r, l.a_r, l.b_q, (slong)m->dim, bits);
+        dot(out + e, l.a_r, l.c_r, m->dim, bits);
+        arb_sub(out + e, out + e, without, bits);
+    }
+    arb_clear(without);
+    layer_clear(&l);
+}
+static void delta_and_constant(arb_ptr out, instance m, slong bits) {
+    layer l = layer_init();
+    for (size_t e = 0; e < m->hidden; e++) {
+        set_head(&l, m, 0, 0, e % m->n, bits);
+        _arb_vec_add(l.c_r, l.c_r, l.b_k, (slong)m->dim, bits);
+        dot(out + e, l.b_q, l.c_r, m->dim, bits);
+    }
+    layer_clear(&l);
+}
+//< gpt2.delta
+
+//> gpt2.gamma gpt2.unsplit
+// gamma_c = sum_r b_r W_rc of one head
+static void gamma_of(arb_ptr gamma_c, instance m, size_t h, slong bits) {
+    layer l = layer_init();
+    set_head(&l, m, h, 0, 0, bits);
+    _arb_vec_zero(gamma_c, (slong)m->hidden);
+    for (size_t r = 0; r < m->dim; r++) {
+        set_column(&l, m, h, r, bits);
+        _arb_vec_scalar_addmul(gamma_c, l.w_c, (slong)m->hidden, l.b_q + r, bits);
+    }
+    layer_clear(&l);
+}
+// b_Q (x_j W_K)^T over the heads first ... last - 1, entry e: key e modulo n.
+static void deltas(arb_ptr out, instance m, size_t heads, slong bits) {
+    layer l = layer_init();
+    _arb_vec_zero(out, (slong)m->hidden);
+    for (size_t e = 0; e < m->hidden; e++)
+        for (size_t h = 0; h < heads; h++) {
+            set_head(&l, m, h, 0, e % m->n, bits);
+            for (size_t r = 0; r < m->dim; r++) arb_addmul(out + e, l.b_q + r, l.c_r + r, bits);
+        }
+    layer_clear(&l);
+}
+static void by_gamma(arb_ptr out, instance m, size_t heads, slong bits) {
+    layer l = layer_init();
+    arb_ptr gamma = _arb_vec_init(DIM);
+    arb_t one;
+    arb_init(one);
+    _arb_vec_zero(out, (slong)m->hidden);
+    for (size_t h = 0; h < heads; h++) {
+        gamma_of(gamma, m, h, bits);
+        for (size_t e = 0; e < m->hidden; e++) {
+            set_x(&l, m, e % m->n, bits);
+            dot(one, gamma, l.x_c, m->hidden, bits);
+            arb_add(out + e, out + e, one, bits);
+        }
+    }
+    arb_clear(one);
+    _arb_vec_clear(gamma, DIM);
+    layer_clear(&l);
+}
+//< gpt2.gamma gpt2.unsplit
+
+//> gpt2.gamma
+static void deltas_of_head(arb_ptr out, instance m, slong bits) {
+    deltas(out, m, 1, bits);
+}
+static void by_gamma_of_head(arb_ptr out, instance m, slong bits) {
+    by_gamma(out, m, 1, bits);
+}
+//< gpt2.gamma
+
+//> gpt2.unsplit
+static void deltas_before_the_split(arb_ptr out, instance m, slong bits) {
+    deltas(out, m, m->heads, bits);
+}
+static void sum_over_heads(arb_ptr out, instance m, slong bits) {
+    by_gamma(out, m, m->heads, bits);
+}
+//< gpt2.unsplit
+
+// ---- scores ------------------------------------------------------------------------------------
+
+typedef struct row {
+    arb_ptr a_d, b_q, c_d, b_k;
+    arb_t root, constants, b; // sqrt(d'), (a_t b_K + b_Q b_K) / sqrt(d'), a sink's logit
+} row;
+
+static row row_init(instance m, slong bits) {
+    arb_ptr at = _arb_vec_init(4 * DIM);
+    row s = {.a_d = at, .b_q = at + DIM, .c_d = at + 2 * DIM, .b_k = at + 3 * DIM};
+    arb_init(s.root);
+    arb_init(s.constants);
+    arb_init(s.b);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(s.a_d + d, m->q_d[d] / 8);
+        arb_set_d(s.b_q + d, copysign(m->q_d[d] / 8, m->star_d[d]));
+        arb_set_d(s.b_k + d, m->k_star_d[d]);
+    }
+    arb_sqrt_ui(s.root, m->dim, bits);
+    dot(s.b, s.a_d, s.b_k, m->dim, bits);
+    dot(s.constants, s.b_q, s.b_k, m->dim, bits);
+    arb_add(s.constants, s.constants, s.b, bits);
+    arb_div(s.constants, s.constants, s.root, bits);
+    return s;
+}
+static void row_clear(row *s) {
+    _arb_vec_clear(s->a_d, 4 * DIM);
+    arb_clear(s->root);
+    arb_clear(s->constants);
+    arb_clear(s->b);
+}
+// ([a_t] + [b_Q]) (c_j + [b_K]) / sqrt(d'), with what is asked for.
+static void score(arb_t z, row *s, instance m, size_t j, bool a, bool b_q, bool b_k, slong bits) {
+    arb_ptr q = _arb_vec_init(DIM);
+    if (a) _arb_vec_add(q, q, s->a_d, (slong)m->dim, bits);
+    if (b_q) _arb_vec_add(q, q, s->b_q, (slong)m->dim, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(s->c_d + d, m->k_jd[j * m->dim + d]);
+        if (b_k) arb_add(s->c_d + d, s->c_d + d, s->b_k + d, bits);
+    }
+    dot(z, q, s->c_d, m->dim, bits);
+    arb_div(z, z, s->root, bits);
+    _arb_vec_clear(q, DIM);
+}
+// alpha_j [n], alpha_s.
+static void weights(arb_ptr out, row *s, instance m, bool b_q, bool b_k, const arb_t b,
+                    slong bits) {
+    arb_ptr z = _arb_vec_init((slong)m->n);
+    for (size_t j = 0; j < m->n; j++) score(z + j, s, m, j, true, b_q, b_k, bits);
+    sinkproof_truth_softmax_sink(out, out + m->n, z, m->n, b, bits);
+    _arb_vec_clear(z, (slong)m->n);
+}
+static void no_sink(row *s) {
+    arb_set_d(s->b, -INFINITY);
+}
+
+//> gpt2.irrelevant
+static void softmax_of(arb_ptr out, instance m, bool b_k, slong bits) {
+    row s = row_init(m, bits);
+    no_sink(&s);
+    weights(out, &s, m, true, b_k, s.b, bits);
+    row_clear(&s);
+}
+static void all_without_sink(arb_ptr out, instance m, slong bits) {
+    softmax_of(out, m, true, bits);
+}
+static void two_without_sink(arb_ptr out, instance m, slong bits) {
+    softmax_of(out, m, false, bits);
+}
+//< gpt2.irrelevant
+
+// alpha_s of the scores s, or of s + c, c > 0.
+static void sink_of_shifted(arb_ptr out, instance m, bool raised, slong bits) {
+    arb_ptr z = _arb_vec_init((slong)m->n), w = _arb_vec_init((slong)m->n + 1);
+    arb_t b;
+    arb_init(b);
+    arb_set_d(b, raised ? fabs(m->star_d[0]) / 8 : 0);
+    for (size_t j = 0; j < m->n; j++) {
+        arb_set_d(z + j, m->s_hj[j]);
+        arb_add(z + j, z + j, b, ARF_PREC_EXACT);
+    }
+    arb_set_d(b, m->b_h[0]);
+    sinkproof_truth_softmax_sink(w, w + m->n, z, m->n, b, bits);
+    arb_set(out, w + m->n);
+    arb_clear(b);
+    _arb_vec_clear(z, (slong)m->n);
+    _arb_vec_clear(w, (slong)m->n + 1);
+}
+
+//> terms.sink
+static void all_beside_sink(arb_ptr out, instance m, slong bits) {
+    row s = row_init(m, bits);
+    weights(out, &s, m, true, true, s.b, bits);
+    row_clear(&s);
+}
+static void two_beside_another(arb_ptr out, instance m, slong bits) { // b - c_t
+    row s = row_init(m, bits);
+    arb_sub(s.b, s.b, s.constants, bits);
+    weights(out, &s, m, true, false, s.b, bits);
+    row_clear(&s);
+}
+static void sink_of_raised(arb_ptr out, instance m, slong bits) {
+    sink_of_shifted(out, m, true, bits);
+}
+static void sink_as_it_is(arb_ptr out, instance m, slong bits) {
+    sink_of_shifted(out, m, false, bits);
+}
+//< terms.sink
+
+//> terms.zeroed
+static void zeroed(arb_ptr out, instance m, bool sink, slong bits) {
+    row s = row_init(m, bits);
+    if (!sink) no_sink(&s);
+    weights(out, &s, m, false, true, s.b, bits);
+    row_clear(&s);
+}
+// The weights with b_Q, each key's times e^-Delta_j, beside a sink times e^-(b_Q b_K) as well.
+static void renormalised(arb_ptr out, instance m, bool sink, slong bits) {
+    row s = row_init(m, bits);
+    arb_t e;
+    arb_init(e);
+    if (!sink) no_sink(&s);
+    weights(out, &s, m, true, true, s.b, bits);
+    for (size_t j = 0; j < m->n; j++) {
+        score(e, &s, m, j, false, true, sink, bits);
+        arb_neg(e, e);
+        arb_exp(e, e, bits);
+        arb_mul(out + j, out + j, e, bits);
+    }
+    sinkproof_ball_sum(e, out, m->n + 1, bits);
+    _arb_vec_scalar_div(out, out, (slong)m->n + 1, e, bits);
+    arb_clear(e);
+    row_clear(&s);
+}
+static void zeroed_without_sink(arb_ptr out, instance m, slong bits) {
+    zeroed(out, m, false, bits);
+}
+static void renormalised_without_sink(arb_ptr out, instance m, slong bits) {
+    renormalised(out, m, false, bits);
+}
+static void zeroed_beside_sink(arb_ptr out, instance m, slong bits) {
+    zeroed(out, m, true, bits);
+}
+static void renormalised_beside_sink(arb_ptr out, instance m, slong bits) {
+    renormalised(out, m, true, bits);
+}
+//< terms.zeroed
+
+// a_t, b_Q, c_j, b_K of four coordinates over 64; query at n, key at 0, 1, n - 1 and n.
+static void vectors(arb_ptr v, instance m) {
+    for (size_t c = 0; c < DIM; c++) {
+        arb_set_d(v + c, m->q_d[c] / 64);
+        arb_set_d(v + DIM + c, m->star_d[c] / 64);
+        arb_set_d(v + 2 * DIM + c, m->k_star_d[c] / 64);
+        arb_set_d(v + 3 * DIM + c, m->bv_gd[c] / 64);
+    }
+}
+static sinkproof_truth_yarn turning(double concentration, slong bits) { // frequencies 1, 1/100
+    sinkproof_truth_yarn turn = {.half = DIM / 2, .inv_freq_d = _arb_vec_init(DIM / 2)};
+    arb_init(turn.concentration);
+    arb_set_d(turn.concentration, concentration);
+    arb_one(turn.inv_freq_d);
+    over(turn.inv_freq_d + 1, 1, 100, bits);
+    return turn;
+}
+static void turning_clear(sinkproof_truth_yarn *turn) {
+    arb_clear(turn->concentration);
+    _arb_vec_clear(turn->inv_freq_d, DIM / 2);
+}
+static int32_t key_at(instance m, size_t e) {
+    return (int32_t[]){0, 1, (int32_t)m->n - 1, (int32_t)m->n}[e];
+}
+
+//> terms.rotated
+static void turned_whole(arb_ptr out, instance m, slong bits) {
+    arb_ptr v = _arb_vec_init(6 * DIM), q_n = v + 4 * DIM, k_j = v + 5 * DIM;
+    sinkproof_truth_yarn turn = turning(1.25, bits);
+    int32_t n = (int32_t)m->n;
+    vectors(v, m);
+    _arb_vec_add(v, v, v + DIM, DIM, bits);
+    _arb_vec_add(v + 2 * DIM, v + 2 * DIM, v + 3 * DIM, DIM, bits);
+    sinkproof_truth_rope(q_n, v, 1, 1, &n, &turn, bits);
+    for (size_t e = 0; e < 4; e++) {
+        int32_t j = key_at(m, e);
+        sinkproof_truth_rope(k_j, v + 2 * DIM, 1, 1, &j, &turn, bits);
+        dot(out + e, q_n, k_j, DIM, bits);
+    }
+    turning_clear(&turn);
+    _arb_vec_clear(v, 6 * DIM);
+}
+// m^2 times the sum of four terms, each key's side turned by j - t alone.
+static void turned_by_distance(arb_ptr out, instance m, slong bits) {
+    arb_ptr v = _arb_vec_init(5 * DIM), k = v + 4 * DIM;
+    sinkproof_truth_yarn turn = turning(1, bits);
+    arb_t term;
+    arb_init(term);
+    vectors(v, m);
+    for (size_t e = 0; e < 4; e++) {
+        int32_t distance = key_at(m, e) - (int32_t)m->n;
+        arb_zero(out + e);
+        for (size_t which = 0; which < 4; which++) {
+            sinkproof_truth_rope(k, v + (2 + which / 2) * DIM, 1, 1, &distance, &turn, bits);
+            dot(term, v + which % 2 * DIM, k, DIM, bits);
+            arb_add(out + e, out + e, term, bits);
+        }
+        arb_set_d(term, 1.25 * 1.25);
+        arb_mul(out + e, out + e, term, bits);
+    }
+    arb_clear(term);
+    turning_clear(&turn);
+    _arb_vec_clear(v, 5 * DIM);
+}
+//< terms.rotated
+
+#define HIDDEN SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HIDDEN
+#define KEYS   SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
+#define FOUR   SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
+#define LESS   SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE
+
+const sinkproof_identity sinkproof_identities_terms[] = {
+    {"gpt2.expand", HIDDEN, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms", products,
+     four_terms, false, false, false},
+    {"gpt2.delta", HIDDEN, "q_t k_j^T - a_t k_j^T", "b_Q k_j^T, without t", what_the_bias_adds,
+     delta_and_constant, false, false, false},
+    {"gpt2.gamma", HIDDEN, "Delta_j", "gamma x_j^T", deltas_of_head, by_gamma_of_head, false, false,
+     false},
+    {"gpt2.irrelevant", KEYS, "softmax of all four terms", "of terms 1 and 3", all_without_sink,
+     two_without_sink, false, false, true},
+    {"gpt2.unsplit", HIDDEN, "Delta_j of all heads at once", "the sum over heads of gamma x_j^T",
+     deltas_before_the_split, sum_over_heads, false, false, false},
+    {"terms.sink", KEYS, "all four terms beside a sink b", "terms 1 and 3 beside b - c_t",
+     all_beside_sink, two_beside_another, false, false, true},
+    {"terms.sink", LESS, "alpha_s of s + c, c > 0", "alpha_s of s", sink_of_raised, sink_as_it_is,
+     true, false, false},
+    {"terms.zeroed", KEYS, "b_Q = 0, no sink", "alpha_j e^-Delta_j, renormalised",
+     zeroed_without_sink, renormalised_without_sink, false, false, true},
+    {"terms.zeroed", KEYS, "b_Q = 0 beside a sink",
+     "alpha_j e^-(Delta_j + b_Q b_K) and alpha_s, renormalised", zeroed_beside_sink,
+     renormalised_beside_sink, false, false, true},
+    {"terms.rotated", FOUR, "R_t (a_t + b_Q) . R_j (c_j + b_K)",
+     "m^2 times four terms of the distance", turned_whole, turned_by_distance, false, false, false},
+    {0},
+};
