@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How a case is measured: in turn with its alternatives and with the machine's limits, so that a
-// disturbance meets all of them; medians, and the least and the largest beside them.
+// How a case is measured: in turn with its alternatives and right behind its limits, so that a
+// drift meets all of them; what other work disturbed is repeated; medians, and the least and the
+// largest beside them.
 #include "audit/bench/bench.h"
 
 #include "fast/kernels/isa.h"
@@ -41,13 +42,6 @@ void sinkproof_bench_sort(sinkproof_bench_times *times) {
 
 double sinkproof_bench_median(const sinkproof_bench_times *times) {
     return 0.5 * (times->t[(times->n - 1) / 2] + times->t[times->n / 2]);
-}
-
-double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
-    if (rates->n == 0) return first;
-    sinkproof_bench_sort(rates);
-    double meanwhile = sinkproof_bench_median(rates);
-    return meanwhile > first ? meanwhile : first;
 }
 
 bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id) {
@@ -103,19 +97,18 @@ static roof roof_of(const sinkproof_bench_case *c, const double *rate) {
     return best;
 }
 
-static void describe_run(const sinkproof_bench *bench, json_t *row, int threads) {
-    json_object_set_new(row, "isa", json_string(bench->table->isa));
+static void describe_run(const sinkproof_bench *bench, json_t *row, const sinkproof_bench_case *c) {
+    json_object_set_new(row, "isa", json_string(c->isa != NULL ? c->isa : bench->table->isa));
     json_object_set_new(row, "mode", json_string(bench->table->mode));
-    json_object_set_new(row, "threads", json_integer(threads));
+    json_object_set_new(row, "threads", json_integer(c->threads));
     json_object_set_new(row, "processor", json_string(sinkproof_isa_processor()));
 }
 
 json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *c,
-                            const sinkproof_bench_times *times,
-                            const double rate[SINKPROOF_BENCH_RESOURCES]) {
+                            const sinkproof_bench_times *times, const sinkproof_bench_seen *seen) {
     json_t *row = json_object();
     double median = sinkproof_bench_median(times);
-    roof top = roof_of(c, rate);
+    roof top = roof_of(c, seen->rate);
     double amount = c->amount;
     const char *unit = c->unit;
     if (unit == NULL) {
@@ -138,40 +131,30 @@ json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *
     json_object_set_new(row, "median", json_real(median));
     json_object_set_new(row, "spread", json_pack("[ff]", times->t[0], times->t[times->n - 1]));
     json_object_set_new(row, "repeats", json_integer((json_int_t)times->n));
-    describe_run(bench, row, c->threads);
+    json_object_set_new(row, "taken", json_integer((json_int_t)times->taken));
+    json_object_set_new(
+        row, "disturbed",
+        sinkproof_bench_disturbances(times->disturbed, seen->disturbed, top.seconds / median));
+    describe_run(bench, row, c);
     if (c->more != NULL) json_object_update(row, c->more);
     return row;
 }
 
 // ---- measuring ----------------------------------------------------------------------------------
 
-static double run_once(const sinkproof_bench_case *c, size_t calls) {
-    double start = sinkproof_bench_now();
+// Seconds of a call, and what the run of all of them was like.
+static double run_calls(const sinkproof_bench_case *c, size_t calls, bool *disturbed) {
+    sinkproof_bench_gauge begin = sinkproof_bench_begin(c->threads);
     for (size_t i = 0; i < calls; i++) c->run(c->of);
-    return (sinkproof_bench_now() - start) / (double)calls;
+    sinkproof_bench_gauge run = sinkproof_bench_end(&begin);
+    *disturbed = sinkproof_bench_is_disturbed(&run);
+    return run.seconds / (double)calls;
 }
 
 // Another library's threads spin for a while after their work.
 static void let_threads_sleep(void) {
     struct timespec pause = {0, 20000000};
     nanosleep(&pause, NULL);
-}
-
-typedef struct limits {
-    bool wanted[2][SINKPROOF_BENCH_RESOURCES];
-    sinkproof_bench_times rate[2][SINKPROOF_BENCH_RESOURCES];
-} limits;
-
-// With --quick the limits of the beginning stand.
-static void probe_limits(sinkproof_bench *bench, limits *l) {
-    if (bench->quick) return;
-    for (int all = 0; all < 2; all++)
-        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++) {
-            if (!l->wanted[all][r]) continue;
-            sinkproof_bench_times *to = &l->rate[all][r];
-            to->t[to->n++] = sinkproof_bench_probe(bench, (sinkproof_bench_resource)r,
-                                                   all == 1 ? bench->threads : 1);
-        }
 }
 
 // How often a case is called for one time, and how many times are taken: a time is at least as long
@@ -185,7 +168,8 @@ static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_benc
     plan p;
     double once = 0;
     for (size_t i = 0; i < n; i++) {
-        double first = run_once(&cases[i], 1); // also fetches code and pages
+        bool any;
+        double first = run_calls(&cases[i], 1, &any); // also fetches code and pages
         p.calls[i] = first < least ? (size_t)ceil(least / fmax(first, 1e-8)) : 1;
         once += first * (double)p.calls[i];
     }
@@ -208,34 +192,36 @@ static size_t select_cases(const sinkproof_bench *bench, size_t n, const sinkpro
     return kept;
 }
 
-// Rounds over all cases, the limits that they need before each: a drift of the machine's speed
-// meets them alike.
+// Rounds over all cases, each right behind the limits that it needs: a drift of the machine's speed
+// meets them alike. Rounds go on until as many as were planned left every case undisturbed, or
+// there were three times as many.
 static void take_times(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases,
-                       limits *l, sinkproof_bench_times *times) {
-    for (size_t i = 0; i < n; i++)
-        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-            if (cases[i].need[r] > 0) l->wanted[cases[i].threads > 1][r] = true;
+                       sinkproof_bench_seen *seen, sinkproof_bench_times *times) {
     plan p = plan_of(bench, n, cases);
-    for (size_t time = 0; time < p.repeats; time++) {
-        probe_limits(bench, l);
+    size_t quiet = 0;
+    for (size_t round = 0; quiet < p.repeats && round < sinkproof_bench_rounds(p.repeats);
+         round++) {
+        bool any = false;
         for (size_t k = 0; k < n; k++) { // each is the first in its turn
-            size_t i = (k + time) % n;
-            times[i].t[times[i].n++] = run_once(&cases[i], p.calls[i]);
+            size_t i = (k + round) % n;
+            bool disturbed;
+            sinkproof_bench_see_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
+            double t = run_calls(&cases[i], p.calls[i], &disturbed);
+            sinkproof_bench_add(&times[i], t, disturbed);
+            any = any || disturbed;
             if (cases[i].foreign) let_threads_sleep();
         }
+        quiet += any ? 0 : 1;
     }
 }
 
-static void add_rows(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases, limits *l,
-                     sinkproof_bench_times *times) {
-    double rate[2][SINKPROOF_BENCH_RESOURCES];
-    for (int all = 0; all < 2; all++)
-        for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-            rate[all][r] = sinkproof_bench_limit(bench->rate[all][r], &l->rate[all][r]);
+static void add_rows(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases,
+                     sinkproof_bench_seen *seen, sinkproof_bench_times *times) {
     for (size_t i = 0; i < n; i++) {
-        sinkproof_bench_sort(&times[i]);
-        json_array_append_new(bench->rows, sinkproof_bench_row(bench, &cases[i], &times[i],
-                                                               rate[cases[i].threads > 1]));
+        sinkproof_bench_settle(&times[i]);
+        sinkproof_bench_settle_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
+        json_array_append_new(bench->rows,
+                              sinkproof_bench_row(bench, &cases[i], &times[i], &seen[i]));
         json_decref(cases[i].more);
     }
 }
@@ -246,12 +232,12 @@ void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_c
     if (kept == 0) return;
     bench->matched += kept;
     sinkproof_bench_say(cases[0].id);
-    limits *l = calloc(1, sizeof *l);
+    sinkproof_bench_seen *seen = calloc(kept, sizeof *seen);
     sinkproof_bench_times *times = calloc(kept, sizeof *times);
-    if (l == NULL || times == NULL) abort();
-    take_times(bench, kept, cases, l, times);
-    add_rows(bench, kept, cases, l, times);
+    if (seen == NULL || times == NULL) abort();
+    take_times(bench, kept, cases, seen, times);
+    add_rows(bench, kept, cases, seen, times);
     free(times);
-    free(l);
+    free(seen);
     sinkproof_bench_say(NULL);
 }

@@ -173,6 +173,14 @@ static void fill_arena(sinkproof_bench *bench, sinkproof_panel_format format) {
     sinkproof_bench_fill(format, bench->arena, bytes);
 }
 
+static bool has(const json_t *row, const char *disturbance) {
+    const json_t *found;
+    size_t i;
+    json_array_foreach(json_object_get(row, "disturbed"), i,
+                       found) if (strcmp(json_string_value(found), disturbance) == 0) return true;
+    return false;
+}
+
 // What the sinks cost: the ratio of the last two rows; 1 would be nothing.
 static void add_cost(sinkproof_bench *bench, const char *id) {
     size_t rows = json_array_size(bench->rows);
@@ -187,6 +195,9 @@ static void add_cost(sinkproof_bench *bench, const char *id) {
     json_object_set_new(row, "limit", json_real(1));
     json_object_set_new(row, "share", json_real(1 / ratio));
     json_object_set_new(row, "roof", json_string("no sinks"));
+    bool disturbed = has(with, "case") || has(without, "case");
+    json_object_set_new(row, "disturbed",
+                        sinkproof_bench_disturbances(disturbed, false, 1 / ratio));
     json_array_append_new(bench->rows, row);
 }
 

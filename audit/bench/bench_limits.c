@@ -162,12 +162,12 @@ static void add_limit(sinkproof_bench *bench, const char *name, const char *unit
                       int threads, sinkproof_bench_times *rates) {
     sinkproof_bench_case c = {.threads = threads, .amount = 1, .unit = unit};
     snprintf(c.id, sizeof c.id, "limit.%s.%d", name, threads);
-    sinkproof_bench_sort(rates);
-    double none[SINKPROOF_BENCH_RESOURCES] = {0};
-    sinkproof_bench_times seconds = {.n = rates->n}; // per 1e9 of the resource
+    const sinkproof_bench_seen none = {.disturbed = rates->disturbed};
+    // Per 1e9 of the resource.
+    sinkproof_bench_times seconds = {.n = rates->n, .taken = rates->taken};
     for (size_t i = 0; i < rates->n; i++) seconds.t[i] = 1e9 / rates->t[rates->n - 1 - i];
     c.more = json_pack("{ss}", "how", how);
-    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &seconds, none));
+    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &seconds, &none));
     json_decref(c.more);
 }
 
@@ -176,9 +176,9 @@ static double measure(sinkproof_bench *bench, sinkproof_bench_resource resource,
     size_t repeats = bench->quick ? 3 : bench->repeat;
     sinkproof_bench_probe(bench, resource, threads); // warm
     rates->n = 0;
-    while (rates->n < repeats)
-        rates->t[rates->n++] = sinkproof_bench_probe(bench, resource, threads);
-    sinkproof_bench_sort(rates);
+    while (sinkproof_bench_quiet(rates) < repeats && rates->n < sinkproof_bench_rounds(repeats))
+        sinkproof_bench_see_limit(bench, resource, threads, rates);
+    sinkproof_bench_settle(rates);
     return sinkproof_bench_median(rates);
 }
 
@@ -197,6 +197,7 @@ static double measure_memory(sinkproof_bench *bench, int threads) {
         }
     }
     bench->memory_variant = best_variant;
+    bench->disturbed[threads > 1][SINKPROOF_BENCH_MEMORY] = best_rates.disturbed;
     add_limit(bench, "memory", "GB/s", variant_names[best_variant], threads, &best_rates);
     return best;
 }
@@ -222,10 +223,14 @@ void sinkproof_bench_limits(sinkproof_bench *bench) {
             if (pairs && (peak == NULL || !bench->table->pairs)) continue;
             sinkproof_bench_times rates;
             rate[rest[i].resource] = measure(bench, rest[i].resource, threads, &rates);
+            bench->disturbed[all][rest[i].resource] = rates.disturbed;
             add_limit(bench, rest[i].name, rest[i].unit,
                       rest[i].how != NULL ? rest[i].how : peak->name, threads, &rates);
         }
     }
-    if (bench->threads == 1) memcpy(bench->rate[1], bench->rate[0], sizeof bench->rate[0]);
+    if (bench->threads == 1) {
+        memcpy(bench->rate[1], bench->rate[0], sizeof bench->rate[0]);
+        memcpy(bench->disturbed[1], bench->disturbed[0], sizeof bench->disturbed[0]);
+    }
     sinkproof_bench_say(NULL);
 }

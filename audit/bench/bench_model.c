@@ -31,10 +31,12 @@ static void count_work(sinkproof_bench_engine *e) {
     double hidden = (double)c->hidden, wide = (double)(c->n_heads * c->head_dim);
     double narrow = (double)(c->n_kv_heads * c->head_dim), layers = (double)c->n_layers;
     sinkproof_layer layer = sinkproof_model_layer(e->model, 0);
-    e->expert_bytes = layers * (packed(&layer.w_up, 2 * c->inter, c->hidden) +
-                                packed(&layer.w_down, c->hidden, c->inter));
-    e->layer_products = layers * (hidden * (2 * wide + 2 * narrow + (double)c->n_experts) +
-                                  (double)c->n_chosen * 3 * hidden * (double)c->inter);
+    size_t up = layer.w_up.rows; // gates and ups, or what is activated alone
+    e->expert_bytes =
+        layers * (packed(&layer.w_up, up, c->hidden) + packed(&layer.w_down, c->hidden, c->inter));
+    e->layer_products = layers * hidden *
+                        (2 * wide + 2 * narrow + (double)layer.w_router.rows +
+                         (double)c->n_chosen * ((double)up + (double)c->inter));
     e->head_products = hidden * (double)c->vocab;
     for (size_t l = 0; l < c->n_layers; l++) e->sliding += c->sliding[l] ? 1 : 0;
 }
@@ -82,8 +84,11 @@ bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec,
                                  sinkproof_bench_engine *e, sinkproof_error *error) {
     *e = (sinkproof_bench_engine){.threads = threads};
     if (!sinkproof_model_open(spec, &e->model, error)) return false;
-    sinkproof_engine_options options = {
-        .kernels = bench->table, .threads = threads, .chunk = CHUNK, .progress = bench->progress};
+    sinkproof_engine_options options = {.kernels = bench->table,
+                                        .kernels_of_one = bench->table_of_one,
+                                        .threads = threads,
+                                        .chunk = CHUNK,
+                                        .progress = bench->progress};
     double start = sinkproof_bench_now();
     if (!sinkproof_engine_new(e->model, &bench->policy, &options, &e->engine, error)) {
         sinkproof_model_close(e->model);
@@ -94,6 +99,7 @@ bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec,
     e->cache_format = bench->policy.at[SINKPROOF_AT_A4].format == SINKPROOF_BF16
                           ? SINKPROOF_PANEL_BF16
                           : SINKPROOF_PANEL_F32;
+    sinkproof_isa_names(bench->table_of_one, bench->table, e->isa);
     count_work(e);
     return true;
 }
@@ -188,30 +194,12 @@ static size_t step_count(const sinkproof_bench *bench) {
     return bench->decode < SINKPROOF_BENCH_REPEATS ? bench->decode : SINKPROOF_BENCH_REPEATS;
 }
 
-// The median of the limits that `need` asks for, measured between the runs of a case.
-typedef struct meanwhile {
-    sinkproof_bench_times of[SINKPROOF_BENCH_RESOURCES];
-} meanwhile;
-
-static void probe(sinkproof_bench *bench, const double *need, int threads, meanwhile *m) {
-    if (bench->quick && m->of[SINKPROOF_BENCH_MEMORY].n > 0) return; // once is enough
-    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-        if (need[r] > 0 && m->of[r].n < SINKPROOF_BENCH_REPEATS)
-            m->of[r].t[m->of[r].n++] =
-                sinkproof_bench_probe(bench, (sinkproof_bench_resource)r, threads);
-}
-
 static void add_model_row(sinkproof_bench *bench, sinkproof_bench_case *c,
-                          sinkproof_bench_times *times, meanwhile *m) {
-    double rate[SINKPROOF_BENCH_RESOURCES];
-    // The limits of the beginning are those of one thread and of all: not of a number between.
-    int all = c->threads == bench->threads;
-    bool known = all || c->threads == 1;
-    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-        rate[r] = sinkproof_bench_limit(known ? bench->rate[all][r] : 0, &m->of[r]);
-    sinkproof_bench_sort(times);
+                          sinkproof_bench_times *times, sinkproof_bench_seen *seen) {
+    sinkproof_bench_settle(times);
+    sinkproof_bench_settle_limits(bench, c->need, c->threads, seen);
     bench->matched++;
-    json_array_append_new(bench->rows, sinkproof_bench_row(bench, c, times, rate));
+    json_array_append_new(bench->rows, sinkproof_bench_row(bench, c, times, seen));
     json_decref(c->more);
     sinkproof_bench_say(NULL);
 }
@@ -240,22 +228,29 @@ bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine
                             const sinkproof_bench_label *label, sinkproof_error *error) {
     size_t steps = step_count(bench), most = sinkproof_model_config(e->model)->max_context;
     size_t room = sinkproof_bench_steps_room(bench);
+    if (depth > most)
+        return sinkproof_fail(error,
+                              "%s: the model's context ends at %zu: expected another --depth",
+                              label->id, most);
     if (depth + room > most) depth = most > room ? most - room : 0; // the last steps of the context
     double seconds, tokens = (double)group->count;
     sinkproof_bench_times times = {0};
-    sinkproof_bench_case c = {.threads = e->threads, .amount = tokens, .unit = "tok/s"};
+    sinkproof_bench_case c = {
+        .threads = e->threads, .isa = e->isa, .amount = tokens, .unit = "tok/s"};
     snprintf(c.id, sizeof c.id, "%s", label->id);
     count_need(bench, e, group->count, depth + steps / 2, 1, c.need);
-    meanwhile *m = calloc(1, sizeof *m);
+    sinkproof_bench_seen *m = calloc(1, sizeof *m);
     if (m == NULL) return sinkproof_fail(error, "no memory for the times of %zu steps", steps);
     sinkproof_bench_say(label->id);
     // One step that is not counted brings code and pages in.
     bool good = fill_to_depth(e, group, depth, false, label->id, &seconds, error) &&
                 run_pass(e, group, 1, true, &seconds, error);
     while (good && times.n < steps) {
-        if (times.n % 4 == 0) probe(bench, c.need, e->threads, m);
+        if (times.n % 4 == 0) sinkproof_bench_see_limits(bench, c.need, e->threads, m);
+        sinkproof_bench_gauge begin = sinkproof_bench_begin(e->threads);
         good = run_pass(e, group, 1, true, &seconds, error);
-        times.t[times.n++] = seconds;
+        sinkproof_bench_gauge step = sinkproof_bench_end(&begin);
+        sinkproof_bench_add(&times, seconds, sinkproof_bench_is_disturbed(&step));
         if (times.n % 8 == 0) say_rate(label->id, times.n, steps, tokens / seconds);
     }
     if (good) {
@@ -271,18 +266,23 @@ bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engin
     sinkproof_bench_group group;
     if (!sinkproof_bench_group_open(e, 1, n, &group, error)) return false;
     sinkproof_bench_times times = {0};
-    sinkproof_bench_case c = {.threads = e->threads, .amount = (double)n, .unit = "tok/s"};
+    sinkproof_bench_case c = {
+        .threads = e->threads, .isa = e->isa, .amount = (double)n, .unit = "tok/s"};
     snprintf(c.id, sizeof c.id, "%s", label->id);
     count_need(bench, e, 1, 0, n, c.need);
     double seconds, spent = 0;
-    meanwhile *m = calloc(1, sizeof *m);
+    sinkproof_bench_seen *m = calloc(1, sizeof *m);
     bool good = m != NULL || sinkproof_fail(error, "no memory for the times of a prompt");
     sinkproof_bench_say(label->id);
-    while (good && times.n < bench->repeat && (times.n < 3 || spent < 20)) {
-        probe(bench, c.need, e->threads, m);
+    const size_t rounds = sinkproof_bench_rounds(bench->repeat);
+    while (good && sinkproof_bench_quiet(&times) < bench->repeat && times.n < rounds &&
+           (times.n < 3 || spent < 20)) {
+        sinkproof_bench_see_limits(bench, c.need, e->threads, m);
         sinkproof_sequence_reset(group.sequences[0]);
+        sinkproof_bench_gauge begin = sinkproof_bench_begin(e->threads);
         good = fill_to_depth(e, &group, n, true, label->id, &seconds, error);
-        times.t[times.n++] = seconds;
+        sinkproof_bench_gauge prompt = sinkproof_bench_end(&begin);
+        sinkproof_bench_add(&times, seconds, sinkproof_bench_is_disturbed(&prompt));
         spent += seconds;
     }
     if (good) {
@@ -301,18 +301,19 @@ static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e)
     if (!sinkproof_bench_wants(bench, "model.pack")) return;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    double none[SINKPROOF_BENCH_RESOURCES] = {0};
-    sinkproof_bench_times times = {.n = 1, .t = {e->seconds_to_pack}};
+    sinkproof_bench_times times = {.n = 1, .t = {e->seconds_to_pack}, .taken = 1};
+    sinkproof_bench_seen seen = {.disturbed = bench->disturbed[1][SINKPROOF_BENCH_MEMORY]};
     size_t bytes = sinkproof_engine_weight_bytes(e->engine);
-    sinkproof_bench_case c = {.threads = e->threads, .amount = (double)bytes / 1e9, .unit = "GB/s"};
+    sinkproof_bench_case c = {
+        .threads = e->threads, .isa = e->isa, .amount = (double)bytes / 1e9, .unit = "GB/s"};
     snprintf(c.id, sizeof c.id, "model.pack");
     c.need[SINKPROOF_BENCH_MEMORY] = (double)bytes; // packed bytes are written at least
-    none[SINKPROOF_BENCH_MEMORY] = bench->rate[1][SINKPROOF_BENCH_MEMORY];
+    seen.rate[SINKPROOF_BENCH_MEMORY] = bench->rate[1][SINKPROOF_BENCH_MEMORY];
     c.more = json_pack("{sI sI sI}", "weight_bytes", (json_int_t)bytes, "token_bytes",
                        (json_int_t)sinkproof_engine_token_bytes(e->engine), "peak_memory_bytes",
                        (json_int_t)usage.ru_maxrss * 1024);
     bench->matched++;
-    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &times, none));
+    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &times, &seen));
     json_decref(c.more);
 }
 

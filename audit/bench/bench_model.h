@@ -7,11 +7,13 @@
 
 #include "audit/bench/bench.h"
 #include "fast/engine/engine.h"
+#include "fast/kernels/choose.h"
 
 typedef struct sinkproof_bench_engine {
     sinkproof_model *model;
     sinkproof_engine *engine;
     int threads;
+    char isa[SINKPROOF_ISA_NAMES];
     double seconds_to_pack;
     bool bf16_operands; // the policy rounds the operands of products to bf16
     sinkproof_panel_format cache_format;

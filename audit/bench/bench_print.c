@@ -35,6 +35,18 @@ static bool has_more(const json_t *row, const char *key) {
     return json_object_get(row, key) != NULL;
 }
 
+static long long count(const json_t *row, const char *key) {
+    return (long long)json_integer_value(json_object_get(row, key));
+}
+
+// "  DISTURBED: limit, share": what a row's figures stand under.
+static void print_disturbances(const json_t *row) {
+    const json_t *found;
+    size_t i;
+    json_array_foreach(json_object_get(row, "disturbed"), i, found)
+        printf("%s%s", i == 0 ? "  DISTURBED: " : ", ", json_string_value(found));
+}
+
 static void print_row(const json_t *row) {
     char value[32], limit[32] = "", share[32] = "", time[32], least[32], most[32];
     show_number(value, sizeof value, number(row, "value"));
@@ -46,9 +58,12 @@ static void print_row(const json_t *row) {
     show_time(time, sizeof time, number(row, "median"));
     show_time(least, sizeof least, json_number_value(json_array_get(spread, 0)));
     show_time(most, sizeof most, json_number_value(json_array_get(spread, 1)));
-    printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld)", text(row, "id"), value,
+    printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld", text(row, "id"), value,
            text(row, "unit"), limit, share, text(row, "roof"), time, least, most,
-           (long long)json_integer_value(json_object_get(row, "repeats")));
+           count(row, "repeats"));
+    if (count(row, "taken") != count(row, "repeats")) printf(" of %lld", count(row, "taken"));
+    printf(")");
+    print_disturbances(row);
     if (has_more(row, "how")) printf("  %s", text(row, "how"));
     if (has_more(row, "bytes_per_token"))
         printf("  %.4g MB/token", number(row, "bytes_per_token") / 1e6);
@@ -67,7 +82,13 @@ static void print_head(const sinkproof_bench *bench, const char *prefix) {
         printf("%smodel: %s; policy %s\n", prefix, bench->model, bench->policy.name);
     if (bench->scaling == NULL)
         printf("every number is measured: the median of the repeats in brackets, after the least "
-               "and the\nlargest time; limits are measured first, and again between the repeats\n");
+               "and the\nlargest time; limits are measured first, and again before each repeat. A "
+               "run is disturbed when\na processor was taken away and its threads were at work for "
+               "less than %d/%d of the time:\nup to %d times as many runs are made for quiet ones, "
+               "and the others left out where three are quiet.\nDISTURBED says what stayed so: the "
+               "case, its limit; share: it is above 100 %%, so that one of the\ntwo was, or the "
+               "limit is not the roof (as where weights stay in a cache)\n",
+               SINKPROOF_BENCH_BUSY - 1, SINKPROOF_BENCH_BUSY, SINKPROOF_BENCH_AGAIN);
     if (bench->quick)
         printf("%s--quick: small shapes that fit in caches; no figure to quote\n", prefix);
 }
@@ -84,8 +105,13 @@ static void print_table(const sinkproof_bench *bench) {
 static void print_column(const json_t *row) {
     const json_t *spread = json_object_get(row, "spread");
     double tokens = number(row, "tokens");
-    printf("%lld %.9g %.9g %.9g %.9g\n", (long long)json_integer_value(json_object_get(row, "at")),
-           number(row, "median") / tokens, json_number_value(json_array_get(spread, 0)) / tokens,
+    if (json_array_size(json_object_get(row, "disturbed")) > 0) {
+        printf("# at %lld:", count(row, "at"));
+        print_disturbances(row);
+        printf("\n");
+    }
+    printf("%lld %.9g %.9g %.9g %.9g\n", count(row, "at"), number(row, "median") / tokens,
+           json_number_value(json_array_get(spread, 0)) / tokens,
            json_number_value(json_array_get(spread, 1)) / tokens,
            number(row, "median") * number(row, "share") / tokens);
 }

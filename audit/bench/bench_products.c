@@ -63,8 +63,11 @@ void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t b
     }
 }
 
-// Scales of 1 (MXFP4) or 2^-7 (Q8_0).
+// Scales of 1 (MXFP4) or 2^-7 (Q8_0); the exponent of bf16 numbers from 1/2 up to 1, by which pairs
+// of them are multiplied as pairs.
 static void fill_scales(const sinkproof_panels *w) {
+    enum { HALF = 126 };
+    if (w->format == SINKPROOF_PANEL_BF16) memset((uint8_t *)w->least_p, HALF, w->panels);
     uint8_t *scales = (uint8_t *)w->scales;
     size_t blocks = w->panels * w->blocks;
     if (w->format == SINKPROOF_PANEL_MXFP4) memset(scales, 127, blocks * 16);

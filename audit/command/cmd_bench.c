@@ -5,10 +5,10 @@
 // model, measured in one run. There is no verdict on time: the exit code says whether it ran.
 #include "audit/bench/bench.h"
 #include "audit/command/command.h"
+#include "audit/command/fastest.h"
 
 #include "fast/engine/engine.h"
 #include "fast/engine/memory.h"
-#include "fast/kernels/isa.h"
 #include "ref/model/model.h"
 
 #include <argp.h>
@@ -55,7 +55,10 @@ static const struct argp_option argp_options[] = {
     {0, 0, 0, 0, "How:", 2},
     {"threads", KEY_THREADS, "N", 0, "Threads (default: as many as the process may use)", 2},
     {"isa", KEY_ISA, "NAME", 0,
-     "Instruction set (default: SINKPROOF_ISA, or the fastest that runs here)", 2},
+     "Instruction set (default: SINKPROOF_ISA, or the fastest here, as `sinkproof info --cpu` "
+     "measures it; where that is another for one token, the model runs on both, the kernels on "
+     "that of many)",
+     2},
     {"policy", KEY_POLICY, "P", 0, "The model's numbers (default: bf16-operands)", 2},
     {"prompt", KEY_PROMPT, "N,N...", 0, "Lengths of prefill (default: 32,128,512)", 2},
     {"decode", KEY_DECODE, "N", 0, "Tokens that each decoding measures (default: 32)", 2},
@@ -80,8 +83,14 @@ static const char documentation[] =
     "the roof that the case stands under: \"memory\", the bytes that it must read at the bandwidth "
     "just measured; \"arithmetic\", its operations at the unit's peak; \"cache\", what it reads "
     "and writes at the speed of copying in the first-level cache. share = value / limit.\n\n"
+    "A run is disturbed when the system took a processor away and the run's threads were at work "
+    "for less than 15/16 of its time. Up to three times R runs are made for R undisturbed ones; "
+    "disturbed ones are left out where three others remain. (A step of decoding is not repeated.) "
+    "What a hypervisor takes is not seen.\n\n"
     "In JSON a row has id, value, unit, limit, share, roof, median and spread (seconds of one "
-    "call; of 10^9 for limit.*), repeats, isa, mode, threads, processor. There is no verdict on "
+    "call; of 10^9 for limit.*), repeats (in the median), taken (all), disturbed (what of case, "
+    "limit, share: the case's runs, its limit's, a share above 1), isa (A+B: A for passes of one "
+    "token), mode, threads, processor. There is no verdict on "
     "time: the exit code is 0 when it ran, 2 for a wrong command line, 3 for a missing or "
     "malformed MODEL.";
 
@@ -272,9 +281,12 @@ int sinkproof_cmd_bench(int argc, char **argv) {
     sinkproof_parse_line(&argp, argc, argv, &in);
     fill_defaults(&in);
     if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return refuse_usage(&error);
-    b->table = sinkproof_isa_choose(in.isa, &error);
-    if (b->table == NULL) return refuse_usage(&error);
+    sinkproof_fastest fastest;
+    if (!sinkproof_fastest_choose(in.isa, &fastest, &error)) return refuse_usage(&error);
+    b->table = fastest.of_many;
+    b->table_of_one = fastest.of_one;
     if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return refuse_usage(&error);
+    sinkproof_fastest_say("bench", &fastest, &b->policy);
     bool kernels = in.kernels || b->model == NULL;
     sinkproof_pages pages = {0};
     b->rows = json_array();

@@ -366,7 +366,9 @@ static const struct argp_option options[] = {
      "print a policy in full, as a file that --policy @FILE of the other commands reads", 0},
     {"cpu", 'c', NULL, 0,
      "print this machine's processor, the instruction sets that run here and why the others do "
-     "not, the one that SINKPROOF_ISA or the dispatch chooses, threads, pages, caches",
+     "not, the one that SINKPROOF_ISA names or, measured once, is the fastest (the times are kept "
+     "in "
+     "SINKPROOF_CACHE, or in sinkproof/ of XDG_CACHE_HOME or ~/.cache), threads, pages, caches",
      0},
     {0}};
 
@@ -456,7 +458,9 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "are no numbers, which the other commands refuse."
         "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
         "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or the path of a config.json.";
+        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
+        "a "
+        "config.json.";
     const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
                               NULL,    NULL};
     arguments in = {NULL, NULL, NULL, false};

@@ -38,6 +38,7 @@ int sinkproof_cmd_compare(int argc, char **argv);
 int sinkproof_cmd_audit(int argc, char **argv);
 int sinkproof_cmd_curve(int argc, char **argv);
 int sinkproof_cmd_sinks(int argc, char **argv);
+int sinkproof_cmd_gpt2(int argc, char **argv);
 int sinkproof_cmd_bench(int argc, char **argv);
 int sinkproof_cmd_tokens(int argc, char **argv);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof info --cpu: the processor as fast/kernels/isa.c sees it, and what the system says of
-// its memory.
+// sinkproof info --cpu: the processor as fast/kernels/isa.c sees it, what the choice of an
+// instruction set was made from, and what the system says of its memory.
 #include "audit/command/cpu.h"
 
+#include "audit/command/fastest.h"
 #include "fast/kernels/isa.h"
 
 #include <sched.h>
@@ -59,8 +60,34 @@ static memory measure_memory(void) {
     return m;
 }
 
-// One result of the JSON envelope, id "cpu"; `chosen` is the table that runs.
-static json_t *cpu_json(const sinkproof_kernels *chosen) {
+static const char *const sources[] = {[SINKPROOF_FASTEST_ASKED] = "asked",
+                                      [SINKPROOF_FASTEST_MEASURED] = "measured",
+                                      [SINKPROOF_FASTEST_KEPT] = "kept"};
+
+static json_t *seconds_json(double seconds) {
+    return seconds > 0 ? json_real(seconds) : json_null();
+}
+
+// What was measured, and where it is kept; no times where a set was asked for.
+static json_t *choice_json(const sinkproof_fastest *f) {
+    const sinkproof_kernels *const *tables = sinkproof_isa_all();
+    json_t *times = json_array();
+    for (size_t i = 0; tables[i] != NULL; i++) {
+        const double *t = f->times.seconds[i];
+        if (!(t[SINKPROOF_ISA_ONE] > 0)) continue;
+        json_array_append_new(times, json_pack("{s:s, s:o, s:o}", "name", tables[i]->isa, "one",
+                                               seconds_json(t[SINKPROOF_ISA_ONE]), "many",
+                                               seconds_json(t[SINKPROOF_ISA_MANY])));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s?}", "label", "estimated", "source",
+                     sources[f->source], "of_one", f->of_one->isa, "of_many", f->of_many->isa,
+                     "tokens", SINKPROOF_ISA_TOKENS, "seconds", times, "file",
+                     f->file[0] != '\0' ? f->file : NULL);
+}
+
+// One result of the JSON envelope, id "cpu".
+static json_t *cpu_json(const sinkproof_fastest *fastest) {
+    const sinkproof_kernels *chosen = fastest->of_many;
     memory m = measure_memory();
     json_t *sets = json_array(), *caches = json_object();
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
@@ -78,11 +105,12 @@ static json_t *cpu_json(const sinkproof_kernels *chosen) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].bytes > 0)
             json_object_set_new(caches, sizes[i].name, json_integer(sizes[i].bytes));
-    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o}", "id", "cpu",
-                     "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(), "sets",
-                     sets, "chosen", chosen->isa, "mode", chosen->mode, "threads", count_threads(),
-                     "page_bytes", (json_int_t)m.page, "huge_page_bytes", (json_int_t)m.huge_page,
-                     "huge_pages", m.huge_pages, "cache_bytes", caches);
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o, s:o}", "id",
+                     "cpu", "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(),
+                     "sets", sets, "chosen", chosen->isa, "mode", chosen->mode, "threads",
+                     count_threads(), "page_bytes", (json_int_t)m.page, "huge_page_bytes",
+                     (json_int_t)m.huge_page, "huge_pages", m.huge_pages, "cache_bytes", caches,
+                     "choice", choice_json(fastest));
 }
 
 static void print_size(const char *name, long bytes) {
@@ -91,7 +119,53 @@ static void print_size(const char *name, long bytes) {
     printf("%s %ld %s", name, bytes >> (whole ? 20 : 10), whole ? "MiB" : "KiB");
 }
 
-static void print_cpu(const sinkproof_kernels *chosen) {
+static void print_time(double seconds) {
+    if (seconds > 0)
+        printf("%12.1f us", 1e6 * seconds);
+    else
+        printf("%15s", "not asked");
+}
+
+// What the choice was made from, in sentences.
+static void print_choice(const sinkproof_fastest *f) {
+    const sinkproof_kernels *const *tables = sinkproof_isa_all();
+    char names[SINKPROOF_ISA_NAMES];
+    printf("\nchosen      %s (mode %s)\n", sinkproof_isa_names(f->of_one, f->of_many, names),
+           f->of_many->mode);
+    if (f->source == SINKPROOF_FASTEST_ASKED) {
+        printf("because     SINKPROOF_ISA names it: nothing was measured\n");
+        return;
+    }
+    printf("because     of the sets of its mode, which give the same bits, %s took the least time "
+           "for one\n            token and %s for %d, or none of a lower place took less than "
+           "%d/%d of its time\n",
+           f->of_one->isa, f->of_many->isa, SINKPROOF_ISA_TOKENS, SINKPROOF_ISA_RANK,
+           SINKPROOF_ISA_RANK + 1);
+    printf("estimated   the sum of a bf16 and an MXFP4 product (512 x 1024) on one thread, in the "
+           "caches:\n            the least of several, %s\n",
+           f->source == SINKPROOF_FASTEST_KEPT ? "kept from an earlier measurement"
+                                               : "measured just now");
+    if (f->file[0] != '\0') printf("kept in     %s\n", f->file);
+    printf("\n%-12s%15s %11d tokens\n", "set", "one token", SINKPROOF_ISA_TOKENS);
+    for (size_t i = 0; tables[i] != NULL; i++) {
+        const double *t = f->times.seconds[i];
+        if (!(t[SINKPROOF_ISA_ONE] > 0)) continue;
+        printf("%-12s", tables[i]->isa);
+        print_time(t[SINKPROOF_ISA_ONE]);
+        print_time(t[SINKPROOF_ISA_MANY]);
+        printf("\n");
+    }
+}
+
+static void print_others(const sinkproof_fastest *f) {
+    char text[1024];
+    sinkproof_policy policy;
+    if (!sinkproof_policy_known("bf16-operands", &policy)) return;
+    sinkproof_fastest_others(sinkproof_isa_all(), f, &policy, text, sizeof text);
+    if (text[0] != '\0') printf("\n%s\n", text);
+}
+
+static void print_cpu(const sinkproof_fastest *fastest) {
     memory m = measure_memory();
     printf("processor   %s\n", sinkproof_isa_processor());
     printf("threads     %d\n", count_threads());
@@ -110,19 +184,20 @@ static void print_cpu(const sinkproof_kernels *chosen) {
         printf("%-12s%-6s%s%s%s\n", (*k)->isa, runs ? "yes" : "no", (*k)->mode, runs ? "" : "   ",
                runs ? "" : why);
     }
-    printf("\nchosen      %s (mode %s)\n", chosen->isa, chosen->mode);
+    print_choice(fastest);
+    print_others(fastest);
 }
 
 int sinkproof_info_cpu(const char *json) {
     sinkproof_error error;
-    const sinkproof_kernels *chosen = sinkproof_isa_choose(NULL, &error);
-    if (chosen == NULL) {
+    sinkproof_fastest fastest;
+    if (!sinkproof_fastest_choose(NULL, &fastest, &error)) {
         fprintf(stderr, "sinkproof info: %s\n", error.text);
         return SINKPROOF_USAGE;
     }
-    if (json == NULL || strcmp(json, "-") != 0) print_cpu(chosen);
+    if (json == NULL || strcmp(json, "-") != 0) print_cpu(&fastest);
     if (json == NULL) return SINKPROOF_HOLDS;
-    json_t *results = json_pack("[o]", cpu_json(chosen));
+    json_t *results = json_pack("[o]", cpu_json(&fastest));
     return sinkproof_write_json(json, "info", SINKPROOF_HOLDS, results, &error)
                ? SINKPROOF_HOLDS
                : sinkproof_bad_input("info", &error);

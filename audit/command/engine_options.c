@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// --engine, --policy, --threads, --streamed, --packed.
+// --engine, --policy, --threads, --isa, --streamed, --packed.
 #include "audit/command/engine_options.h"
 
 #include "proofs/exact/parameters.h"
@@ -11,7 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 1024, KEY_ENGINE = 512, KEY_POLICY, KEY_THREADS, KEY_STREAMED, KEY_PACKED };
+enum {
+    MAX_THREADS = 1024,
+    KEY_ENGINE = 512,
+    KEY_POLICY,
+    KEY_THREADS,
+    KEY_ISA,
+    KEY_STREAMED,
+    KEY_PACKED
+};
 
 static const struct argp_option options[] = {
     {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
@@ -20,6 +28,10 @@ static const struct argp_option options[] = {
      "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
      0},
     {"threads", KEY_THREADS, "N", 0, "fast: threads (as many as processors); the same bits", 0},
+    {"isa", KEY_ISA, "NAME", 0,
+     "fast: instruction set (SINKPROOF_ISA, or what `sinkproof info --cpu` measures to be the "
+     "fastest here; the same bits but for amx)",
+     0},
     {"streamed", KEY_STREAMED, 0, 0,
      "fast: keep one layer's weights in memory at a time, for models larger than it", 0},
     {"packed", KEY_PACKED, "FILE", 0,
@@ -33,6 +45,14 @@ size_t sinkproof_parse_count(struct argp_state *state, const char *name, const c
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || n == 0 || n > most)
         argp_error(state, "--%s %s: expected a number from 1 to %llu", name, text, most);
     return (size_t)n;
+}
+
+double sinkproof_parse_epsilon(struct argp_state *state, const char *text) {
+    char *end;
+    double epsilon = strtod(text, &end);
+    if (end == text || *end != '\0' || !(epsilon >= 0 && epsilon < 1))
+        argp_error(state, "--epsilon %s: expected a number from 0 to less than 1", text);
+    return epsilon;
 }
 
 // The first engine of the list is the default.
@@ -53,8 +73,11 @@ static char *complete_help(int key, const char *text, void *input) {
 
 // What only makes sense with something else.
 static void check(sinkproof_engine_choice *o, struct argp_state *state) {
-    const char *needing = o->threads > 0 ? "threads" : o->streamed ? "streamed" : "packed";
-    bool tuned = o->threads > 0 || o->streamed || o->packed != NULL;
+    const char *needing = o->threads > 0   ? "threads"
+                          : o->isa != NULL ? "isa"
+                          : o->streamed    ? "streamed"
+                                           : "packed";
+    bool tuned = o->threads > 0 || o->isa != NULL || o->streamed || o->packed != NULL;
     o->unnamed = o->engine == NULL;
     if (o->unnamed) o->engine = sinkproof_runner_names()[0];
     if (!sinkproof_runner_known(o->engine))
@@ -71,6 +94,7 @@ static const sinkproof_text_option texts[] = {
     {KEY_ENGINE, offsetof(sinkproof_engine_choice, engine)},
     {KEY_POLICY, offsetof(sinkproof_engine_choice, policy)},
     {KEY_PACKED, offsetof(sinkproof_engine_choice, packed)},
+    {KEY_ISA, offsetof(sinkproof_engine_choice, isa)},
     {0, 0}};
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
@@ -106,8 +130,11 @@ void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *c
 bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
                              sinkproof_error *error) {
     if (o->policy == NULL) o->policy = sinkproof_runner_policy(o->engine);
+    if (o->isa != NULL) setenv("SINKPROOF_ISA", o->isa, 1); // whatever asks for a set in here
     return sinkproof_policy_parse(o->policy, policy, error) &&
-           sinkproof_runner_serves(o->engine, policy, error);
+           sinkproof_runner_serves(o->engine, policy, error) &&
+           (!sinkproof_runner_tuned(o->engine) ||
+            sinkproof_fastest_choose(NULL, &o->fastest, error));
 }
 
 static const char *loading; // the command that waits: one at a time
@@ -123,6 +150,8 @@ sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, 
                                       .streamed = o->streamed,
                                       .packed = o->packed,
                                       .max_tokens = max_tokens,
+                                      .kernels = o->fastest.of_many,
+                                      .kernels_of_one = o->fastest.of_one,
                                       .progress = show_loading};
 }
 
@@ -141,5 +170,6 @@ bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *
             : o->packed != NULL ? "ready"
                                 : "packed",
             sinkproof_seconds() - start);
+    sinkproof_fastest_say(command, &o->fastest, policy);
     return true;
 }

@@ -7,15 +7,17 @@
 #define SINKPROOF_ENGINE_OPTIONS_H
 
 #include "audit/command/command.h"
+#include "audit/command/fastest.h"
 #include "audit/engine/runner.h"
 
 #include <argp.h>
 
 typedef struct sinkproof_engine_choice {
-    const char *engine, *policy, *packed; // engine NULL: the first of the list
-    size_t threads;                       // 0: not given
+    const char *engine, *policy, *packed, *isa; // engine NULL: the first of the list
+    size_t threads;                             // 0: not given
     bool streamed;
-    bool unnamed; // nobody named an engine
+    bool unnamed;              // nobody named an engine
+    sinkproof_fastest fastest; // a tuned engine's instruction sets, once it is settled
 } sinkproof_engine_choice;
 
 // Its input is a sinkproof_engine_choice; after the line an engine is named, and known.
@@ -25,7 +27,8 @@ extern const struct argp sinkproof_engine_parser;
 // minutes and the fast path takes the model and the policy, that, one layer's weights at a time.
 void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *config, size_t n);
 
-// The policy, by default the engine's, which must serve it.
+// The policy, by default the engine's, which must serve it; a tuned engine's instruction sets,
+// which are measured where nobody names one.
 bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
                              sinkproof_error *error);
 
@@ -39,5 +42,7 @@ sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, 
 // A whole number from 1 to `most`, or a usage error.
 size_t sinkproof_parse_count(struct argp_state *state, const char *name, const char *text,
                              unsigned long long most);
+// The threshold of a sink, from 0 to less than 1, or a usage error.
+double sinkproof_parse_epsilon(struct argp_state *state, const char *text);
 
 #endif

@@ -23,6 +23,8 @@ static const sinkproof_command commands[] = {
      sinkproof_cmd_curve},
     {"sinks", "attention sinks measured, on a run or a trace; the designs of attention by name",
      sinkproof_cmd_sinks},
+    {"gpt2", "the mechanism of GPT-2's attention sink measured, and interventions on it",
+     sinkproof_cmd_gpt2},
     {"tokens", "text to token ids and back, by the tokenizer at a path", sinkproof_cmd_tokens},
     {"bench", "how fast: kernels and the whole model against the machine's limits",
      sinkproof_cmd_bench},
@@ -40,7 +42,7 @@ static void print_help(FILE *stream) {
         stream,
         "\nMODEL is a directory (Hugging Face or original layout), a .gguf file or\n"
         "synthetic:NAME[,seed=N][,layers=N][,sink=KIND], NAME one of tiny,\n"
-        "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2 or a config.json.\n\n"
+        "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or a config.json.\n\n"
         "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious, or\n"
         "nothing decided.\n");
 }

@@ -4,6 +4,7 @@
 // The engine fast: the optimized path with one sequence.
 #include "audit/engine/kinds.h"
 #include "fast/engine/engine.h"
+#include "fast/kernels/choose.h"
 #include "fast/kernels/isa.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ typedef struct state {
     sinkproof_engine *engine;
     sinkproof_sequence *sequence;
     float *logits_v;
+    char isa[SINKPROOF_ISA_NAMES];
 } state;
 
 static bool serves(const sinkproof_policy *policy, sinkproof_error *error) {
@@ -25,6 +27,8 @@ static bool open_fast(const sinkproof_model *model, const sinkproof_policy *poli
     sinkproof_engine_options fast = {.threads = options->threads,
                                      .streamed = options->streamed,
                                      .packed = options->packed,
+                                     .kernels = options->kernels,
+                                     .kernels_of_one = options->kernels_of_one,
                                      .progress = options->progress};
     state *s = *out = calloc(1, sizeof *s);
     if (s == NULL) return sinkproof_fail(error, "no memory for a session");
@@ -32,6 +36,8 @@ static bool open_fast(const sinkproof_model *model, const sinkproof_policy *poli
     s->logits_v = malloc(s->vocab * sizeof *s->logits_v);
     if (s->logits_v == NULL) return sinkproof_fail(error, "no memory for the logits");
     if (!sinkproof_engine_new(model, policy, &fast, &s->engine, error)) return false;
+    sinkproof_isa_names(sinkproof_engine_kernels_of_one(s->engine),
+                        sinkproof_engine_kernels(s->engine), s->isa);
     s->sequence = sinkproof_sequence_new(s->engine, options->max_tokens, error);
     return s->sequence != NULL;
 }
@@ -86,7 +92,7 @@ static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point
 }
 
 static const char *isa(const void *of) {
-    return sinkproof_engine_kernels(((const state *)of)->engine)->isa;
+    return ((const state *)of)->isa;
 }
 
 static int threads(const void *of) {

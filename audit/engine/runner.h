@@ -8,12 +8,16 @@
 
 #include "ref/forward.h"
 
+struct sinkproof_kernels; // fast/kernels/kernels.h
+
 typedef struct sinkproof_runner_options {
     const char *engine;
     int threads;        // tuned engines: 0, as many as processors
     bool streamed;      // tuned engines: one layer's weights at a time
     const char *packed; // tuned engines: the file that keeps packed weights, or NULL
     size_t max_tokens;  // that will go through
+    // Tuned engines: the instruction sets of passes of more tokens and of one. NULL: the default.
+    const struct sinkproof_kernels *kernels, *kernels_of_one;
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL
 } sinkproof_runner_options;
 

@@ -33,13 +33,7 @@ static bool open_ref(const sinkproof_model *model, const sinkproof_policy *polic
 static bool open_lanes(const sinkproof_model *model, const sinkproof_policy *policy,
                        const sinkproof_runner_options *options, void **out,
                        sinkproof_error *error) {
-    const sinkproof_config *config = sinkproof_model_config(model);
     (void)options;
-    if (config->architecture != SINKPROOF_GPT_OSS)
-        return sinkproof_fail(error,
-                              "%.400s: engine lanes computes GPT-OSS, found %s; engine ref "
-                              "takes both",
-                              sinkproof_model_spec(model), sinkproof_traits_of(config)->name);
     return open_session(model, policy, &sinkproof_lanes_stages, out, error);
 }
 

@@ -120,7 +120,8 @@ static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
     if (e->layers == NULL) return sinkproof_fail(error, "no memory for an engine");
     sinkproof_packed *experts = calloc(kept * c->n_experts, 2 * sizeof *experts);
     e->freq_d = calloc(c->head_dim, sizeof *e->freq_d);
-    e->row = calloc(c->hidden > c->head_dim ? c->hidden : c->head_dim, sizeof *e->row);
+    e->row =
+        calloc(c->hidden + (c->hidden > c->head_dim ? c->hidden : c->head_dim), sizeof *e->row);
     e->layers[0].up_e = experts;
     if (experts == NULL || e->freq_d == NULL || e->row == NULL)
         return sinkproof_fail(error, "no memory for an engine");
@@ -128,7 +129,7 @@ static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
         e->layers[l].up_e = experts + 2 * l * c->n_experts;
         e->layers[l].down_e = e->layers[l].up_e + c->n_experts;
     }
-    sinkproof_yarn_frequencies(&e->policy, c, e->freq_d);
+    if (sinkproof_traits_of(c)->rotates) sinkproof_yarn_frequencies(&e->policy, c, e->freq_d);
     return sinkproof_pack_list_new(c, &e->list, error) && sinkproof_workers_new(e, error);
 }
 
@@ -156,11 +157,6 @@ static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
                                   "engines ref and lanes take any",
                                   sinkproof_model_spec(e->model), limits[i].key, limits[i].most,
                                   limits[i].found);
-    if (e->config->architecture != SINKPROOF_GPT_OSS)
-        return sinkproof_fail(error,
-                              "%.400s: the fast path computes GPT-OSS, found %s; engine ref "
-                              "takes both",
-                              sinkproof_model_spec(e->model), sinkproof_traits_of(e->config)->name);
     return sinkproof_sinks_are_constant(e->config) ||
            sinkproof_fail(error,
                           "%.400s: the fast path takes a sink logit for each head, found the "
@@ -168,12 +164,25 @@ static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
                           sinkproof_model_spec(e->model), sinkproof_sinks_name(e->config->sink));
 }
 
+// Those of the options; passes of one token may have their own, of the same mode.
+static bool choose_kernels(sinkproof_engine *e, const sinkproof_policy *policy,
+                           sinkproof_error *error) {
+    const sinkproof_kernels *of_many = e->options.kernels, *of_one = e->options.kernels_of_one;
+    if (of_many == NULL) of_many = sinkproof_isa_choose(NULL, error);
+    if (of_many == NULL || !sinkproof_engine_serves(of_many, policy, error)) return false;
+    if (of_one == NULL) of_one = of_many;
+    if (strcmp(of_one->mode, of_many->mode) != 0)
+        return sinkproof_fail(error, "passes of one token on %s (mode %s): expected mode %s, as %s",
+                              of_one->isa, of_one->mode, of_many->mode, of_many->isa);
+    e->kernels_of_one = of_one;
+    e->kernels_of_many = e->kernels = of_many;
+    return true;
+}
+
 static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {
     const sinkproof_config *c = e->config;
     if (!check_limits(e, error)) return false;
-    e->kernels = e->options.kernels;
-    if (e->kernels == NULL) e->kernels = sinkproof_isa_choose(NULL, error);
-    if (e->kernels == NULL || !sinkproof_engine_serves(e->kernels, policy, error)) return false;
+    if (!choose_kernels(e, policy, error)) return false;
     e->bf16_operands = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
     e->bf16_cache = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_BF16;
     e->threads = e->options.threads > 0 ? e->options.threads : omp_get_num_procs();
@@ -220,7 +229,11 @@ void sinkproof_engine_free(sinkproof_engine *e) {
 }
 
 const sinkproof_kernels *sinkproof_engine_kernels(const sinkproof_engine *engine) {
-    return engine->kernels;
+    return engine->kernels_of_many;
+}
+
+const sinkproof_kernels *sinkproof_engine_kernels_of_one(const sinkproof_engine *engine) {
+    return engine->kernels_of_one;
 }
 
 int sinkproof_engine_threads(const sinkproof_engine *engine) {
@@ -382,6 +395,7 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
             part_done = 0;
         }
         cut_contexts(&pass);
+        engine->kernels = pass.n == 1 ? engine->kernels_of_one : engine->kernels_of_many;
         sinkproof_pass_run(&pass);
         for (size_t i = 0; i < pass.n_segments; i++) {
             sinkproof_sequence *s = engine->b.segments[i].sequence;

@@ -15,7 +15,10 @@ typedef struct sinkproof_sequence sinkproof_sequence;
 
 typedef struct sinkproof_engine_options {
     const sinkproof_kernels *kernels; // NULL: sinkproof_isa_choose(NULL)
-    int threads;                      // 0: as many as processors
+    // Passes of a single token, which stream the weights, run on these: of the same mode, so that
+    // nothing changes but the speed (fast/kernels/choose.h). NULL: on `kernels`.
+    const sinkproof_kernels *kernels_of_one;
+    int threads;   // 0: as many as processors
     bool streamed; // pack each layer when a pass comes to it: one layer's memory, a pass costs a
                    // packing
     // Packed weights are kept in this file: mapped when it is there, written when it is not. NULL:
@@ -38,6 +41,7 @@ bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *
                           sinkproof_error *error);
 void sinkproof_engine_free(sinkproof_engine *engine);
 const sinkproof_kernels *sinkproof_engine_kernels(const sinkproof_engine *engine);
+const sinkproof_kernels *sinkproof_engine_kernels_of_one(const sinkproof_engine *engine);
 int sinkproof_engine_threads(const sinkproof_engine *engine);
 size_t sinkproof_engine_weight_bytes(const sinkproof_engine *engine); // packed
 // Bytes of weights that decoding one token reads.

@@ -228,7 +228,8 @@ void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *w,
                             const sinkproof_packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     const sinkproof_config *c = e->config;
-    sinkproof_pass_norm(pass, w, layer->mlp_norm_c);
+    sinkproof_norm norm = sinkproof_norm_of(pass, layer->mlp_norm_c, false);
+    sinkproof_pass_norm(pass, w, &norm);
     normed from = {w->x_n[0], w->x16_n[0]};
     see(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
     router_logits(pass, w, layer);

@@ -35,7 +35,7 @@ typedef struct sinkproof_worker {
     int id, team;
     size_t stage;           // counters used so far; the same in all threads between two barriers
     uint8_t *scratch;       // SINKPROOF_SCRATCH
-    double *work;           // for packing
+    double *work;           // for packing, and a row of a norm that centres
     float *t_nc;            // [OWN_ROWS, hidden]
     uint16_t *t16_nc;       // the same as bf16
     const float **x_n;      // rows of a product: n x n_chosen of each
@@ -91,7 +91,8 @@ struct sinkproof_engine {
     const sinkproof_config *config;
     sinkproof_policy policy;
     sinkproof_engine_options options;
-    const sinkproof_kernels *kernels;
+    const sinkproof_kernels *kernels;                          // of the pass at hand: one of
+    const sinkproof_kernels *kernels_of_one, *kernels_of_many; // these two
     int threads;
     size_t chunk;
     // Which points are rounded to bf16: operands A1, A11, M1, M8, F1; and the cache, A2 and A4.
@@ -104,7 +105,7 @@ struct sinkproof_engine {
     const float *final_norm_c;
     sinkproof_packed unembed;
     double *freq_d;
-    double *row; // an embedding row, the angles of a position
+    double *row; // an embedding row and its position's, or the angles of a position
     sinkproof_worker *workers;
     sinkproof_pages worker_pages;
     sinkproof_fast_buffers b;
@@ -118,6 +119,14 @@ struct sinkproof_sequence {
     sinkproof_cache cache;
     size_t marked; // how often the parts of a pass name it: once
 };
+
+// A norm: its weights packed; and as the model has them where it centres, which is the reference's
+// stage on one row.
+typedef struct sinkproof_norm {
+    const float *scale_c;
+    sinkproof_point point;
+    sinkproof_matrix scale, shift; // none where it does not
+} sinkproof_norm;
 
 typedef struct sinkproof_pass {
     sinkproof_engine *engine;
@@ -151,7 +160,7 @@ bool sinkproof_fast_buffers_reserve(sinkproof_engine *engine, size_t rows, size_
                                     size_t keys, size_t spans, sinkproof_error *error);
 void sinkproof_fast_buffers_free(sinkproof_fast_buffers *buffers);
 
-// ---- pass.c, attention.c, experts.c ----------------------------------------------------
+// ---- pass.c, attention.c, experts.c, perceptron.c --------------------------------------
 
 void sinkproof_pass_run(sinkproof_pass *pass);
 // A1 to A4 have their inputs in t; A11 is in o afterwards. A barrier is behind it.
@@ -159,8 +168,23 @@ void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
                               const sinkproof_packed_layer *layer);
 void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *worker,
                             const sinkproof_packed_layer *layer);
+// M1 to M12 where one perceptron takes all tokens.
+void sinkproof_pass_perceptron(sinkproof_pass *pass, sinkproof_worker *worker,
+                               const sinkproof_packed_layer *layer);
+// The norm before attention, or before experts, of the layer at hand.
+sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_c, bool attention);
 // t = norm(x), rounded; worker->x_n and x16_n are its rows afterwards.
-void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *worker, const float *scale_c);
+void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *worker,
+                         const sinkproof_norm *norm);
+// Panels first .. last - 1 of a product with worker->x_n and x16_n: y_nr, rows `width` apart.
+void sinkproof_pass_product(const sinkproof_engine *engine, const sinkproof_worker *worker,
+                            const sinkproof_packed *packed, size_t first, size_t last, float *y_nr,
+                            size_t width, size_t n);
+// The whole product with rows `stride` apart into out, and out added to x, by all threads; a
+// barrier is behind it.
+void sinkproof_pass_into_residual(sinkproof_pass *pass, sinkproof_worker *worker,
+                                  const sinkproof_packed *packed, const float *rows,
+                                  const uint16_t *bits, size_t stride);
 // x rounded to bf16 where it lies, and its bits unless NULL; any n.
 void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits);
 

@@ -5,6 +5,7 @@
 // ref/lanes/lanes.h. Six barriers a layer when the rows are few: the norms are computed by every
 // thread for itself, and a residual is added by the thread that made the columns that it adds.
 #include "fast/engine/internal.h"
+#include "ref/model/slots.h"
 
 #include <math.h>
 #include <omp.h>
@@ -22,17 +23,42 @@ void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, 
     if (bits != NULL) memcpy(bits + whole, tail_bits, rest * sizeof *tail_bits);
 }
 
+sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_c, bool attention) {
+    const sinkproof_engine *e = pass->engine;
+    sinkproof_norm norm = {.scale_c = scale_c,
+                           .point = attention ? SINKPROOF_AT_A1 : SINKPROOF_AT_M1};
+    if (!sinkproof_traits_of(e->config)->centres) return norm;
+    norm.scale = sinkproof_model_slot(e->model, pass->l,
+                                      attention ? SINKPROOF_ATTN_NORM : SINKPROOF_MLP_NORM);
+    norm.shift = sinkproof_model_slot(e->model, pass->l,
+                                      attention ? SINKPROOF_ATTN_NORM_B : SINKPROOF_MLP_NORM_B);
+    return norm;
+}
+
+static void centred_row(const sinkproof_engine *e, const sinkproof_worker *w,
+                        const sinkproof_norm *norm, const float *x_c, float *t_c) {
+    size_t hidden = e->config->hidden;
+    double *from_c = w->work, *to_c = from_c + hidden, *rest = to_c + hidden;
+    for (size_t c = 0; c < hidden; c++) from_c[c] = x_c[c];
+    sinkproof_layernorm(&e->policy, norm->point, &norm->scale, &norm->shift, e->config->rms_eps, 1,
+                        from_c, to_c, rest);
+    for (size_t c = 0; c < hidden; c++) t_c[c] = (float)to_c[c];
+}
+
 // One row of a norm into t, which has the bits t16.
-static void norm_row(const sinkproof_engine *e, const float *x_c, const float *scale_c, float *t_c,
-                     uint16_t *t16_c) {
-    e->kernels->rmsnorm(e->config->hidden, x_c, scale_c, (float)e->config->rms_eps, t_c);
+static void norm_row(const sinkproof_engine *e, const sinkproof_worker *w,
+                     const sinkproof_norm *norm, const float *x_c, float *t_c, uint16_t *t16_c) {
+    if (norm->shift.count > 0)
+        centred_row(e, w, norm, x_c, t_c);
+    else
+        e->kernels->rmsnorm(e->config->hidden, x_c, norm->scale_c, (float)e->config->rms_eps, t_c);
     if (e->bf16_operands) e->kernels->round_bf16(e->width.hidden, t_c, t16_c);
 }
 
 // Rows of x that `row_n` names (NULL: all n) into t. Few rows: each thread for itself; otherwise
 // the threads share them, and a barrier follows.
 static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
-                      const sinkproof_wanted *row_n, const float *scale_c) {
+                      const sinkproof_wanted *row_n, const sinkproof_norm *norm) {
     sinkproof_engine *e = pass->engine;
     size_t hidden = e->width.hidden, team = (size_t)w->team, id = (size_t)w->id;
     bool own = n <= SINKPROOF_OWN_ROWS && pass->observer == NULL;
@@ -41,7 +67,7 @@ static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
     size_t first = own ? 0 : n * id / team, last = own ? n : n * (id + 1) / team;
     for (size_t i = first; i < last; i++) {
         size_t row = row_n != NULL ? row_n[i].row : i;
-        norm_row(e, sinkproof_row(e->b.x_nc, hidden, row), scale_c, t_nc + i * hidden,
+        norm_row(e, w, norm, sinkproof_row(e->b.x_nc, hidden, row), t_nc + i * hidden,
                  t16_nc + i * hidden);
     }
     if (!own) sinkproof_barrier();
@@ -51,8 +77,8 @@ static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
     }
 }
 
-void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *w, const float *scale_c) {
-    norm_rows(pass, w, pass->n, NULL, scale_c);
+void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_norm *norm) {
+    norm_rows(pass, w, pass->n, NULL, norm);
 }
 
 static void see_rows(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
@@ -62,15 +88,9 @@ static void see_rows(sinkproof_pass *pass, const sinkproof_worker *w, const char
 
 // ---- A1 to A13 -------------------------------------------------------------------------------
 
-// Panels first .. last - 1 of one of several products that lie behind each other; `before`: panels
-// of the products ahead of it.
-static void part_of_product(const sinkproof_engine *e, const sinkproof_worker *w,
-                            const sinkproof_packed *packed, size_t before, size_t first,
-                            size_t last, float *y_nr, size_t width, size_t n) {
-    size_t end = before + packed->weight.panels;
-    first = first > before ? first : before;
-    last = last < end ? last : end;
-    if (first >= last) return;
+void sinkproof_pass_product(const sinkproof_engine *e, const sinkproof_worker *w,
+                            const sinkproof_packed *packed, size_t first, size_t last, float *y_nr,
+                            size_t width, size_t n) {
     for (size_t i = 0; i < n; i++) w->y_n[i] = y_nr + i * width;
     sinkproof_product product = {.weight = &packed->weight,
                                  .bias_r = packed->bias_r,
@@ -78,7 +98,19 @@ static void part_of_product(const sinkproof_engine *e, const sinkproof_worker *w
                                  .x_n = w->x_n,
                                  .x16_n = e->bf16_operands ? w->x16_n : NULL,
                                  .y_n = w->y_n};
-    e->kernels->linear(&product, first - before, last - before, w->scratch);
+    e->kernels->linear(&product, first, last, w->scratch);
+}
+
+// The same of one of several products that lie behind each other; `before`: panels of the products
+// ahead of it.
+static void part_of_product(const sinkproof_engine *e, const sinkproof_worker *w,
+                            const sinkproof_packed *packed, size_t before, size_t first,
+                            size_t last, float *y_nr, size_t width, size_t n) {
+    size_t end = before + packed->weight.panels;
+    first = first > before ? first : before;
+    last = last < end ? last : end;
+    if (first < last)
+        sinkproof_pass_product(e, w, packed, first - before, last - before, y_nr, width, n);
 }
 
 static void project(sinkproof_pass *pass, sinkproof_worker *w,
@@ -96,18 +128,20 @@ static void project(sinkproof_pass *pass, sinkproof_worker *w,
     sinkproof_barrier();
 }
 
-// A12, and A13 in the columns that this thread made.
-static void output(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_packed_layer *layer) {
+// A12 and A13, M10 and M12: a column is added by the thread that made it.
+void sinkproof_pass_into_residual(sinkproof_pass *pass, sinkproof_worker *w,
+                                  const sinkproof_packed *packed, const float *rows,
+                                  const uint16_t *bits, size_t stride) {
     const sinkproof_engine *e = pass->engine;
     const sinkproof_fast_buffers *b = &e->b;
     size_t hidden = e->width.hidden, first, last;
     sinkproof_counter *counter = sinkproof_stage(pass, w);
     for (size_t i = 0; i < pass->n; i++) {
-        w->x_n[i] = b->o_nd + i * e->width.q;
-        w->x16_n[i] = b->o16_nd + i * e->width.q;
+        w->x_n[i] = rows + i * stride;
+        w->x16_n[i] = bits + i * stride;
     }
-    while (sinkproof_take(counter, w, layer->o.weight.panels, 4, &first, &last)) {
-        part_of_product(e, w, &layer->o, 0, first, last, b->out_nc, hidden, pass->n);
+    while (sinkproof_take(counter, w, packed->weight.panels, 4, &first, &last)) {
+        sinkproof_pass_product(e, w, packed, first, last, b->out_nc, hidden, pass->n);
         for (size_t i = 0; i < pass->n; i++)
             e->kernels->add(16 * (last - first), b->out_nc + i * hidden + 16 * first,
                             b->x_nc + i * hidden + 16 * first);
@@ -119,11 +153,12 @@ static void attention_sublayer(sinkproof_pass *pass, sinkproof_worker *w,
                                const sinkproof_packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     size_t hidden = e->config->hidden;
-    sinkproof_pass_norm(pass, w, layer->attn_norm_c);
+    sinkproof_norm norm = sinkproof_norm_of(pass, layer->attn_norm_c, true);
+    sinkproof_pass_norm(pass, w, &norm);
     see_rows(pass, w, "A1", hidden, e->b.t_nc, e->width.hidden);
     project(pass, w, layer);
     sinkproof_pass_attention(pass, w, layer);
-    output(pass, w, layer);
+    sinkproof_pass_into_residual(pass, w, &layer->o, e->b.o_nd, e->b.o16_nd, e->width.q);
     see_rows(pass, w, "A12", hidden, e->b.out_nc, e->width.hidden);
     see_rows(pass, w, "A13", hidden, e->b.x_nc, e->width.hidden);
 }
@@ -135,7 +170,12 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
     size_t vocab = e->config->vocab, n = pass->n_wanted, first, last;
     const sinkproof_wanted *wanted = e->b.wanted;
     if (n == 0) return;
-    norm_rows(pass, w, n, wanted, e->final_norm_c);
+    sinkproof_norm norm = {.scale_c = e->final_norm_c, .point = SINKPROOF_AT_F1};
+    if (sinkproof_traits_of(e->config)->centres) {
+        norm.scale = sinkproof_model_final_norm(e->model);
+        norm.shift = sinkproof_model_slot(e->model, 0, SINKPROOF_FINAL_NORM_B);
+    }
+    norm_rows(pass, w, n, wanted, &norm);
     see_rows(pass, w, "F1", e->config->hidden, e->b.t_nc, e->width.hidden);
     // Straight to the caller, unless panels are wider than his rows.
     bool direct = vocab % SINKPROOF_PANEL_ROWS == 0 && pass->observer == NULL;
@@ -186,32 +226,50 @@ static void walk(sinkproof_pass *shared, sinkproof_worker *w) {
     for (; pass.l < e->config->n_layers; pass.l++) {
         const sinkproof_packed_layer *layer = layer_at(&pass, w, e->layers);
         attention_sublayer(&pass, w, layer);
-        sinkproof_pass_experts(&pass, w, layer);
+        if (sinkproof_traits_of(e->config)->routes)
+            sinkproof_pass_experts(&pass, w, layer);
+        else
+            sinkproof_pass_perceptron(&pass, w, layer);
     }
     finish(&pass, w);
     if (pass.observer != NULL)
         see_rows(&pass, w, "F2", e->config->vocab, e->b.logits_nv, e->width.vocab);
 }
 
-// T0, and the angles of each row's position.
+// The angles of a row's position.
+static void set_angles(sinkproof_engine *e, size_t row, size_t position) {
+    size_t half = e->config->head_dim / 2;
+    sinkproof_rope_table(&e->policy, e->config, e->freq_d, position, 1, e->row, e->row + half);
+    for (size_t d = 0; d < half; d++) {
+        e->b.cos_nd[row * half + d] = (float)e->row[d];
+        e->b.sin_nd[row * half + d] = (float)e->row[half + d];
+    }
+}
+
+// T0 of one row: its token's embedding, to which a position joins where none rotates.
+static void embed_row(sinkproof_engine *e, size_t row, int32_t token, size_t position) {
+    sinkproof_matrix embedding = sinkproof_model_embedding(e->model);
+    float *x_c = e->b.x_nc + row * e->width.hidden;
+    size_t hidden = e->config->hidden;
+    if (sinkproof_traits_of(e->config)->rotates) {
+        sinkproof_embed(&e->policy, &embedding, 1, &token, e->row);
+        for (size_t c = 0; c < hidden; c++) x_c[c] = (float)e->row[c];
+        set_angles(e, row, position);
+        return;
+    }
+    sinkproof_matrix positions = sinkproof_model_slot(e->model, 0, SINKPROOF_POSITIONS);
+    sinkproof_embed_placed(&e->policy, &embedding, &positions, position, 1, &token, e->row,
+                           e->row + hidden);
+    for (size_t c = 0; c < hidden; c++) x_c[c] = (float)e->row[c];
+}
+
+// T0 of all rows.
 static void embed(sinkproof_pass *pass) {
     sinkproof_engine *e = pass->engine;
-    sinkproof_matrix embedding = sinkproof_model_embedding(e->model);
-    size_t hidden = e->config->hidden, half = e->config->head_dim / 2;
     for (size_t s = 0; s < pass->n_segments; s++) {
         const sinkproof_segment *segment = &e->b.segments[s];
-        for (size_t i = 0; i < segment->n; i++) {
-            size_t row = segment->row + i;
-            float *x_c = e->b.x_nc + row * e->width.hidden;
-            sinkproof_matrix_row(&embedding, (size_t)segment->tokens_n[i], e->row);
-            for (size_t c = 0; c < hidden; c++) x_c[c] = (float)e->row[c];
-            sinkproof_rope_table(&e->policy, e->config, e->freq_d, segment->first + i, 1, e->row,
-                                 e->row + half);
-            for (size_t d = 0; d < half; d++) {
-                e->b.cos_nd[row * half + d] = (float)e->row[d];
-                e->b.sin_nd[row * half + d] = (float)e->row[half + d];
-            }
-        }
+        for (size_t i = 0; i < segment->n; i++)
+            embed_row(e, segment->row + i, segment->tokens_n[i], segment->first + i);
     }
 }
 

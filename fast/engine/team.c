@@ -46,8 +46,10 @@ static size_t line(size_t bytes) {
 
 bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
     size_t hidden = e->width.hidden, experts = e->config->n_experts;
+    size_t work = sinkproof_pack_work(e->config);
+    if (work < 4 * hidden) work = 4 * hidden; // a row, its norm, and what that needs
     size_t sizes[] = {SINKPROOF_SCRATCH,
-                      line(sinkproof_pack_work(e->config) * sizeof(double)),
+                      line(work * sizeof(double)),
                       line(SINKPROOF_OWN_ROWS * hidden * sizeof(float)),
                       line(SINKPROOF_OWN_ROWS * hidden * sizeof(uint16_t)),
                       line(experts * sizeof(double)),

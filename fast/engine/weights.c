@@ -99,7 +99,8 @@ void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkpro
     packed->sinks_h = place_sinks(&at, layer);
     packed->o = place_matrix(&at, &layer->w_o, &layer->b_o);
     packed->mlp_norm_c = place_vector(&at, &layer->mlp_norm);
-    packed->router = place_matrix(&at, &layer->w_router, &layer->b_router);
+    if (layer->w_router.count > 0)
+        packed->router = place_matrix(&at, &layer->w_router, &layer->b_router);
     for (size_t e = 0; e < layer->w_up.count; e++) {
         sinkproof_matrix up = sinkproof_matrix_at(&layer->w_up, e),
                          up_bias = sinkproof_matrix_at(&layer->b_up, e),

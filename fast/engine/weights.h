@@ -19,8 +19,8 @@ typedef struct sinkproof_packed {
 typedef struct sinkproof_packed_layer {
     const float *attn_norm_c, *mlp_norm_c; // zeros up to a multiple of 32
     const float *sinks_h;
-    sinkproof_packed q, k, v, o, router;
-    sinkproof_packed *up_e, *down_e; // [experts]
+    sinkproof_packed q, k, v, o, router; // router: none where one perceptron takes all tokens
+    sinkproof_packed *up_e, *down_e;     // [experts], or that one
 } sinkproof_packed_layer;
 
 // One tensor to be packed: a matrix into panels, or a vector into floats.

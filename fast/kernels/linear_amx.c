@@ -22,6 +22,9 @@
 // underflowed) the lanes compute the panel's outputs of that token. The choice looks at the panel
 // and at the token alone.
 //
+// Up to SINKPROOF_AMX_FEW tokens vectors do the same (fast/kernels/few_amx.c): memory is their
+// limit, and a tile would be mostly empty.
+//
 // What is where: weights come as B tiles (a block of a BF16 panel is one as it stands; MXFP4 is
 // decoded into one, once for a group of tokens), tokens are gathered into A tiles. Eight tiles:
 // four of sums, so that each tile loaded serves two or more products.
@@ -419,6 +422,21 @@ static void group_of(job *j, size_t last) {
     }
 }
 
+// A few tokens, by vectors, which read the least exponents where packing left them.
+static void few_of(job *j, size_t last) {
+    const sinkproof_panels *w = j->product->weight;
+    j->tokens = j->product->n;
+    for (size_t i = 0; i < j->tokens; i++) {
+        __m512i least = _mm512_set1_epi16(-1);
+        for (size_t b = 0; b < w->blocks; b++)
+            least = least_words(least, _mm512_loadu_si512(j->product->x16_n[i] + 32 * b));
+        j->least_i[i] = least_exponent(least);
+    }
+    for (size_t p = j->first; p < last && w->format == SINKPROOF_PANEL_BF16; p++)
+        j->least_p[p - j->first] = w->least_p[p] == 255 ? NO_NUMBER : w->least_p[p];
+    sinkproof_amx_few(j->product, j->first, last);
+}
+
 static void range_of(job *j, size_t first, size_t last, void *scratch) {
     const sinkproof_panels *w = j->product->weight;
     const size_t n = j->product->n, tiles = (n + 15) / 16;
@@ -428,6 +446,11 @@ static void range_of(job *j, size_t first, size_t last, void *scratch) {
     for (size_t p = first; p < last; p++)
         j->least_p[p - first] =
             w->format == SINKPROOF_PANEL_MXFP4 ? least_scale_seen(w, p) : NO_NUMBER;
+    if (n <= SINKPROOF_AMX_FEW && (w->format == SINKPROOF_PANEL_MXFP4 || w->least_p != NULL)) {
+        few_of(j, last);
+        mend(j, last, scratch);
+        return;
+    }
     for (j->token = 0; j->token < n; j->token += group) {
         j->tokens = smaller(group, n - j->token);
         j->tiles = (j->tokens + 15) / 16;
@@ -452,5 +475,5 @@ void sinkproof_amx_linear(const sinkproof_product *product, size_t first, size_t
     j.c = (float *)(room + (A_TILES + B_TILES) * TILE);
     for (; first < last; first += smaller(RANGE, last - first))
         range_of(&j, first, first + smaller(RANGE, last - first), scratch);
-    TILE_RELEASE();
+    if (j.configured != 0) TILE_RELEASE();
 }

@@ -8,7 +8,13 @@
 
 #include "fast/kernels/kernels.h"
 
+enum { SINKPROOF_AMX_FEW = 4 }; // tokens up to which vectors stream the weights
+
 void sinkproof_amx_linear(const sinkproof_product *product, size_t first, size_t last,
                           void *scratch);
+
+// fast/kernels/few_amx.c: panels first .. last - 1 of a product of 1 to SINKPROOF_AMX_FEW tokens,
+// bf16 operands, weights BF16 or MXFP4, in the mode's order whether it serves or not.
+void sinkproof_amx_few(const sinkproof_product *product, size_t first, size_t last);
 
 #endif

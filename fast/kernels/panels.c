@@ -18,6 +18,7 @@
 enum { ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
 
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
+    if (matrix->reading != NULL) return SINKPROOF_PANEL_F32; // its numbers are stored nowhere
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) return SINKPROOF_PANEL_MXFP4;
     if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) return SINKPROOF_PANEL_Q8_0;
     return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
@@ -200,7 +201,7 @@ static void numbers_row(const panel *to, sinkproof_panel_format format, bool exa
 
 static void pack_numbers(const sinkproof_matrix *matrix, sinkproof_panel_format format,
                          const panel *to, double *work) {
-    bool exact = matrix->dtype == SINKPROOF_DTYPE_BF16;
+    bool exact = matrix->dtype == SINKPROOF_DTYPE_BF16 && matrix->reading == NULL;
     if (to->rows < ROWS) clear_panel(to, format);
     for (size_t c = matrix->cols; c < to->blocks * COLS; c++) work[c] = 0;
     for (size_t r = 0; r < to->rows; r++) {
@@ -220,7 +221,7 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
         else if (format == SINKPROOF_PANEL_Q8_0)
             pack_q8_0(matrix, &to);
         else if (format == SINKPROOF_PANEL_BF16 && matrix->dtype == SINKPROOF_DTYPE_BF16 &&
-                 matrix->data != NULL && matrix->odd == NULL)
+                 matrix->data != NULL && matrix->odd == NULL && matrix->reading == NULL)
             pack_bf16(matrix, &to);
         else
             pack_numbers(matrix, format, &to, work);

@@ -58,7 +58,8 @@ static inline size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format) 
     return format == SINKPROOF_PANEL_MXFP4 ? 16 : format == SINKPROOF_PANEL_Q8_0 ? 32 : 0;
 }
 
-// The format that holds `matrix` exactly: MXFP4, Q8_0 and BF16 as stored; F16 and F32 become F32.
+// The format that holds `matrix` exactly: MXFP4, Q8_0 and BF16 as stored; F16 and F32 become F32,
+// and so does a matrix that is read otherwise than it is stored.
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix);
 
 // Bytes that packing a rows x cols matrix takes, a multiple of 64: data, scales, least_p.

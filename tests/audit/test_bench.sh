@@ -24,7 +24,13 @@ for row in rows:
     assert row["ok"] is True and row["label"] == "measured", at
     assert math.isfinite(row["value"]) and row["value"] > 0 and row["unit"], at
     least, most = row["spread"]
-    assert 0 < least <= row["median"] <= most and row["repeats"] >= 1, at
+    assert 0 < least <= row["median"] <= most and 1 <= row["repeats"] <= row["taken"] <= 99, at
+    assert set(row["disturbed"]) <= {"case", "limit", "share"}, at
+    # What was left out leaves three quiet runs at least; a share above 1 is never bare.
+    # The cost of sinks is that of two cases: its counts are those of the first.
+    quiet = "case" not in row["disturbed"] or at.endswith(".sinks-cost")
+    assert row["repeats"] == row["taken"] or row["repeats"] >= 3 and quiet, at
+    assert ("share" in row["disturbed"]) == ((row["share"] or 0) > 1), at
     assert isa in ("any", row["isa"]) and row["mode"] in ("lanes", "amx") and row["processor"], at
     assert 1 <= row["threads"] <= threads, at
     if at.startswith("limit."):

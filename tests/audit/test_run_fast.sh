@@ -9,6 +9,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/shared/tap.sh
 model=synthetic:tiny
+gpt2=synthetic:tiny-gpt2
 
 contains() { # file, words, text
     grep -q -e "$2" "$work/$1"
@@ -17,8 +18,8 @@ contains() { # file, words, text
 
 # Two traces are equal in every tensor, in its dtype and bytes, but for A6 where the mask hides a key
 # (the fast path has no such number).
-same_traces() { # one, other
-    python3 - "$1" "$2" <<'PY'
+same_traces() { # one, other, points of a layer, window of the even layers or 0
+    python3 - "$@" <<'PY'
 import json, struct, sys
 
 def load(path):
@@ -31,20 +32,21 @@ def load(path):
                       8 + size + v["data_offsets"][1]]) for k, v in head.items()}
 
 (meta_a, a), (meta_b, b) = load(sys.argv[1]), load(sys.argv[2])
+points, short = map(int, sys.argv[3:])
 assert meta_a == meta_b, (meta_a, meta_b)
 for name in sorted(set(a) | set(b)):
     x, y = a[name], b[name]
     assert x[:2] == y[:2], name
     if name.endswith(".A6"):
         heads, n, keys = x[1]
-        wide, window = len(x[2]) // (heads * n * keys), 8 if int(name[:2]) % 2 == 0 else keys
+        wide, window = len(x[2]) // (heads * n * keys), short if short and int(name[:2]) % 2 == 0 else keys
         for row in range(heads * n):
             i = row % n
             seen = slice((row * keys + max(0, i + 1 - window)) * wide, (row * keys + i + 1) * wide)
             assert x[2][seen] == y[2][seen], name
     else:
         assert x[2] == y[2], name
-assert len(b) == 3 + 19 * 4 + 2, len(b)  # and tokens, positions
+assert len(b) == 3 + points * 4 + 2, len(b)  # and tokens, positions
 PY
 }
 
@@ -55,7 +57,7 @@ for policy in f32 f32,A2=bf16,A4=bf16 bf16-operands; do
     exits 0 "fast $policy" run "$@" --engine fast --threads 2 --trace "$work/fast"
     cmp -s "$work/lanes.out" "$work/out"
     report $? "model.forward $policy lanes and fast print the same result"
-    same_traces "$work/lanes" "$work/fast"
+    same_traces "$work/lanes" "$work/fast" 19 8
     report $? "model.forward $policy lanes and fast write the same trace"
     exits 0 "judge the trace of $policy" judge $model "$work/fast" --policy $policy
     for how in "--threads 1" "--threads 3 --chunk 7" "--chunk 1" "--streamed"; do
@@ -66,6 +68,21 @@ for policy in f32 f32,A2=bf16,A4=bf16 bf16-operands; do
     done
 done
 contains err "engine fast" "what ran is on standard error"
+for policy in f32 bf16-operands; do # the other architecture
+    set -- $gpt2 --tokens random:40,seed=5 --policy $policy --generate 4
+    exits 0 "lanes $policy, GPT-2" run "$@" --engine lanes --trace "$work/lanes"
+    cp "$work/out" "$work/lanes.out"
+    exits 0 "fast $policy, GPT-2" run "$@" --engine fast --threads 2 --trace "$work/fast"
+    cmp -s "$work/lanes.out" "$work/out"
+    report $? "gpt2.forward $policy lanes and fast print the same result"
+    same_traces "$work/lanes" "$work/fast" 13 0
+    report $? "gpt2.forward $policy lanes and fast write the same trace"
+    exits 0 "judge GPT-2's trace of $policy" judge $gpt2 "$work/fast" --policy $policy
+    exits 0 "fast $policy streamed, GPT-2" run "$@" --engine fast --streamed --chunk 7
+    cmp -s "$work/lanes.out" "$work/out"
+    report $? "gpt2.forward $policy streamed in pieces prints the same result"
+done
+exits 0 "fast on GPT-2" run $gpt2 --tokens 1,2,3 --engine fast --threads 1
 
 exits 0 "another instruction set" run $model --tokens 1,2,3 --engine fast --json "$work/json"
 portable=$(SINKPROOF_ISA=portable "$sinkproof" run $model --tokens 1,2,3 --engine fast --json - 2>"$work/err" |

@@ -9,7 +9,7 @@
 #include "ref/lanes/lanes.h"
 #include "tests/shared/amx_layer.h"
 #include "tests/shared/amx_trap.h"
-#include "tests/shared/tap.h"
+#include "tests/shared/ran_on.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void the_order(void) {
 static const char *const format_name[] = {"float32", "bf16", "MXFP4", "Q8_0"};
 
 static void check_order(sinkproof_panel_format format, size_t cols) {
-    static const size_t rows[] = {16, 17, 100}, ns[] = {1, 2, 15, 16, 17, 33, 100, 150};
+    static const size_t rows[] = {16, 17, 100}, ns[] = {1, 2, 3, 4, 5, 15, 16, 17, 33, 100, 150};
     layer l;
     make(&l, format, cols);
     expect(&l);
@@ -112,7 +112,8 @@ static void check_small(size_t cols) {
     expect(&l);
     size_t differ = wrong(&l, ROWS, 0, TOKENS, 0, PANELS, true) +
                     wrong(&l, ROWS, 30, 20, 0, 7, false) +
-                    wrong(&l, ROWS, 40, 1, 0, PANELS, false) + wrong(&l, ROWS, 3, 2, 3, 4, true);
+                    wrong(&l, ROWS, 40, 1, 0, PANELS, false) + wrong(&l, ROWS, 3, 2, 3, 4, true) +
+                    wrong(&l, ROWS, 3, 4, 0, PANELS, true) + wrong(&l, ROWS, 40, 3, 0, 7, false);
     ok(differ == 0 && l.tiles > 300 && l.lanes > 200,
        "bf16 weights, %zu columns, down to the subnormal: %zu outputs differ; tiles serve %zu "
        "pairs of "
@@ -142,6 +143,8 @@ static void check_scales(void) {
     read_mxfp4(&l);
     expect(&l);
     size_t differ = wrong(&l, ROWS, 0, TOKENS, 0, PANELS, false), infinite = 0;
+    for (size_t n = 1; n <= SINKPROOF_AMX_FEW; n++)
+        differ += wrong(&l, ROWS, 7 * n, n, 0, PANELS, n % 2 == 0);
     for (size_t i = 0; i < TOKENS * ROWS; i++) infinite += !isfinite(l.expected[i]);
     size_t even_lanes = 5 * TOKENS / 2, odd_lanes = 4 * TOKENS / 2; // scale 2 serves large tokens
     ok(differ == 0 && l.lanes == even_lanes + odd_lanes,
@@ -159,8 +162,32 @@ static void check_scales(void) {
     read_mxfp4(&l);
     expect(&l);
     differ = wrong(&l, ROWS, 0, TOKENS, 0, PANELS, false);
+    for (size_t n = 1; n <= SINKPROOF_AMX_FEW; n++)
+        differ += wrong(&l, ROWS, 7 * n, n, 0, PANELS, n % 2 == 0);
     ok(differ == 0 && l.lanes == 0,
        "a block of zeros has any scale: %zu outputs differ, lanes serve %zu", differ, l.lanes);
+    drop(&l);
+}
+
+// MXFP4 where a scale is a factor of a block's sum and where it may not be: sums that overflow with
+// their scales, terms that are no normal numbers without them.
+static void check_far(int low, int high, int scale) {
+    layer l;
+    make(&l, SINKPROOF_PANEL_MXFP4, 160);
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t b = 0; b < 5; b++) set_scale(&l, r, b, (uint8_t)(scale - (int)draw(3)));
+    for (size_t i = 0; i < TOKENS; i++)
+        for (size_t c = 0; c < l.cols; c++) l.x16[i][c] = draw_bf16(low, high);
+    read_mxfp4(&l);
+    expect(&l);
+    size_t differ = 0, finite = 0;
+    for (size_t i = 0; i < TOKENS * ROWS; i++) finite += isfinite(l.expected[i]);
+    for (size_t n = 1; n <= SINKPROOF_AMX_FEW + 1; n++)
+        for (size_t from = 0; from + n <= TOKENS; from += n)
+            differ += wrong(&l, ROWS, from, n, 0, PANELS, false);
+    ok(differ == 0 && l.tiles > 0,
+       "MXFP4 scales up to 2^%d, tokens from 2^%d to 2^%d: %zu outputs differ (%zu of %d finite)",
+       scale - 127, low, high + 1, differ, finite, TOKENS * ROWS);
     drop(&l);
 }
 
@@ -264,12 +291,22 @@ static void kernels(bool native) {
     check_order(SINKPROOF_PANEL_BF16, 70); // a tail within a block
     check_ranges(SINKPROOF_PANEL_BF16);
     check_ranges(SINKPROOF_PANEL_MXFP4);
+    for (size_t n = 1; n <= SINKPROOF_AMX_FEW + 1; n++) {
+        check_chunks(SINKPROOF_PANEL_BF16, 6240, n);
+        check_chunks(SINKPROOF_PANEL_MXFP4, 6240, n);
+    }
     check_chunks(SINKPROOF_PANEL_BF16, 6240, 17);
     check_chunks(SINKPROOF_PANEL_MXFP4, 6240, 17);
     check_chunks(SINKPROOF_PANEL_MXFP4, 4128, 47);
     check_small(70);
     check_small(320);
     check_scales();
+    check_far(-126, -110, 250);
+    check_far(-126, -124, 191);
+    check_far(-126, -90, 191);
+    check_far(38, 40, 191);
+    check_far(58, 61, 191);
+    check_far(0, 3, 248);
     check_others();
     if (native) return;
     ok(amx_trap_fault == NULL, "no tile instruction would fault: %s",
@@ -296,6 +333,7 @@ int main(void) {
         note("only the scalar order: the kernels need AVX-512");
         return tap_done();
     }
+    tap_ran_on("amx", native);
     kernels(native);
     return tap_done();
 }

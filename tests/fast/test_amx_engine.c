@@ -7,6 +7,7 @@
 #include "ref/lanes/lanes.h"
 #include "tests/shared/amx_trap.h"
 #include "tests/shared/judged_engine.h"
+#include "tests/shared/ran_on.h"
 #include "tests/shared/reference.h"
 
 #include <string.h>
@@ -164,6 +165,7 @@ int main(void) {
         tiles.isa = "amx", tiles.mode = "amx", tiles.pairs = true;
         tiles.linear = sinkproof_kernels_amx.linear;
     }
+    tap_ran_on("amx", native);
     float *expected = logits_by(&tiles, 1, 0, LONG);
     float *lanes = logits_by(&sinkproof_kernels_avx512, 1, 0, LONG);
     size_t other = apart(LONG * vocab, expected, lanes);

@@ -7,10 +7,11 @@
 #include "fast/engine/engine.h"
 #include "fast/kernels/isa.h"
 #include "ref/lanes/lanes.h"
+#include "tests/shared/ran_on.h"
 #include "tests/shared/reference.h"
 
-#include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { LONG = 330 }; // tokens: the ring of a window layer (8 + 128 positions) wraps twice
 
@@ -18,6 +19,7 @@ static const char *const policies[] = {"f32", "f32,A2=bf16,A4=bf16", "bf16-opera
 enum { POLICIES = sizeof policies / sizeof policies[0] };
 
 static sinkproof_model *model;
+static const char *name_of;
 static const sinkproof_config *config;
 static int32_t tokens[4096];
 
@@ -97,7 +99,7 @@ static const struct point *point_named(const shown *all, const char *name) {
     return NULL;
 }
 
-// Elements of a point that differ; of A6 the visible ones: a chunk of n queries after `first` keys.
+// Elements that differ; of A6 the visible ones: a chunk of n queries after `first` keys.
 static size_t apart_at(const struct point *a, const struct point *b, size_t first) {
     if (a->rank != b->rank || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) != 0)
         return SIZE_MAX / 2;
@@ -129,10 +131,11 @@ static void compare_shown(const char *isa, const char *policy, const shown *lane
         worst += wrong;
         points++;
     }
-    ok(worst == 0 && points == 3 + 19 * config->n_layers && fast->count == points,
-       "engine %s %s after %zu tokens: %zu points as the emulation computes them, worst=%zu at %s "
-       "bound=0",
-       isa, policy, first, points, worst, where);
+    size_t each = config->architecture == SINKPROOF_GPT_OSS ? 19 : 13;
+    ok(worst == 0 && points == 3 + each * config->n_layers && fast->count == points,
+       "engine %s, %s %s after %zu tokens: %zu points as the emulation computes them, worst=%zu at "
+       "%s bound=0",
+       name_of, isa, policy, first, points, worst, where);
 }
 
 // 61 tokens and then 9 more: a prompt and a continuation, both watched.
@@ -172,7 +175,7 @@ static void test_points(const sinkproof_kernels *kernels, const char *name) {
 
 // ---- the same bits, however it is run --------------------------------------------------------
 
-// What everything below is compared with: LONG tokens in one go, one thread, the fastest kernels.
+// What all below is compared with: LONG tokens at once, one thread, the fastest kernels.
 static float *expected;
 
 static size_t run_apart(const char *policy, sinkproof_engine_options options, size_t n,
@@ -203,9 +206,8 @@ static void test_expected(const char *policy) {
     sinkproof_sequence *s = sequence_of(engine, 0);
     feed(engine, s, tokens, LONG, expected);
     for (size_t i = 0; i < count; i++) wrong += !(want[i] == (double)expected[i]);
-    ok(wrong == 0,
-       "model.forward engine %s: %d tokens, the window's ring wrapped, worst=%zu bound=0", policy,
-       LONG, wrong);
+    ok(wrong == 0, "model.forward engine %s: %d tokens, a window wrapped, worst=%zu bound=0",
+       policy, LONG, wrong);
     sinkproof_sequence_free(s);
     sinkproof_engine_free(engine);
     sinkproof_session_free(session);
@@ -279,7 +281,7 @@ static void test_batch(const char *policy) {
     wrong = apart(LONG * vocab, expected, found);
     ok(wrong == 0, "model.forward engine %s: alone and in a batch of %d worst=%zu bound=0", policy,
        OTHERS + 1, wrong);
-    // Many single tokens at once: the experts' products go by expert.
+    // Many single tokens: the experts' products go by expert.
     sinkproof_sequence *many[40];
     sinkproof_part parts[40];
     float *rows = logits_of(40);
@@ -328,8 +330,6 @@ static void test_cut_context(const char *policy) {
     free(one);
     free(cut);
 }
-
-// ---- sequences -------------------------------------------------------------------------------
 
 static void test_reset(const char *policy) {
     sinkproof_engine *engine = engine_of(policy, (sinkproof_engine_options){.threads = 2});
@@ -428,33 +428,34 @@ static void test_many_sequences(void) {
     sinkproof_engine_free(engine);
 }
 
-static void test_sample(void) {
-    float logits[] = {1, 3, 3, -2, 0};
-    size_t count[5] = {0};
-    bool same = true;
-    for (uint64_t i = 0; i < 100000; i++) {
-        int32_t drawn = sinkproof_sample(5, logits, 1.0, 7, i);
-        same = same && drawn == sinkproof_sample(5, logits, 1.0, 7, i);
-        count[drawn]++;
-    }
-    // Binomial counts: six standard deviations.
-    double sum = 0, worst = 0;
-    for (size_t v = 0; v < 5; v++) sum += exp(logits[v]);
-    for (size_t v = 0; v < 5; v++) {
-        double p = exp(logits[v]) / sum, deviation = sqrt(1e5 * p * (1 - p));
-        keep_worst(&worst, fabs((double)count[v] - 1e5 * p) / deviation);
-    }
-    ok(same && worst <= 6, "draws from the softmax worst=%.2f bound=6 standard deviations", worst);
-    ok(sinkproof_sample(5, logits, 0, 1, 1) == 1, "temperature 0 takes the lower of two largest");
+// Widths that fill no panel, and a context that is cut.
+static void write_gpt2(char spec[64]) {
+    static const char text[] = "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_head\": 6, "
+                               "\"n_embd\": 84, \"n_inner\": 100, \"n_positions\": 3000, "
+                               "\"vocab_size\": 211, \"layer_norm_epsilon\": 1e-05, "
+                               "\"activation_function\": \"gelu_new\"}";
+    snprintf(spec, 64, "synthetic:/tmp/sinkproof-engine-%d.XXXXXX", (int)getpid());
+    int file = mkstemp(strchr(spec, '/'));
+    if (file < 0 || write(file, text, sizeof text - 1) != sizeof text - 1) exit(1);
+    close(file);
 }
 
-int main(void) {
-    sinkproof_error error;
+static void open_for_test(const char *name, const char *spec) {
     uint64_t state = 83;
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) bail(&error);
+    sinkproof_error error;
+    if (!sinkproof_model_open(spec, &model, &error)) bail(&error);
+    name_of = name;
     config = sinkproof_model_config(model);
     for (size_t t = 0; t < 4096; t++) tokens[t] = (int32_t)(next_bits(&state) % config->vocab);
     expected = logits_of(LONG);
+}
+
+static void close_after_test(void) {
+    free(expected);
+    sinkproof_model_close(model);
+}
+
+static void test_all_points(void) {
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
         const char *why;
         if (strcmp((*k)->mode, "lanes") != 0) continue;
@@ -462,21 +463,37 @@ int main(void) {
             note("%s does not run here: %s", (*k)->isa, why);
             continue;
         }
+        tap_ran_on((*k)->isa, true);
         for (size_t p = 0; p < POLICIES; p++) test_points(*k, policies[p]);
+        tap_ran_on(NULL, false);
     }
+}
+
+static void test_same_bits(const char *policy) {
+    test_expected(policy);
+    test_threads_and_chunks(policy);
+    test_decode(policy);
+    test_batch(policy);
+    test_cut_context(policy);
+}
+
+int main(void) {
+    char gpt2[64];
+    open_for_test("GPT-OSS", "synthetic:tiny");
+    test_all_points();
     for (size_t p = 0; p < POLICIES; p++) {
-        test_expected(policies[p]);
-        test_threads_and_chunks(policies[p]);
-        test_decode(policies[p]);
-        test_batch(policies[p]);
-        test_cut_context(policies[p]);
+        test_same_bits(policies[p]);
         test_reset(policies[p]);
         if (p > 0) continue;
         test_refusals();
         test_many_sequences();
     }
-    test_sample();
-    free(expected);
-    sinkproof_model_close(model);
+    close_after_test();
+    write_gpt2(gpt2);
+    open_for_test("GPT-2", gpt2);
+    test_all_points();
+    test_same_bits("f32");
+    close_after_test();
+    unlink(strchr(gpt2, '/'));
     return tap_done();
 }

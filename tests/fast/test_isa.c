@@ -4,7 +4,7 @@
 // The dispatch: which tables there are, in which order; that each is whole; that what it says of
 // this machine is what the system says; that choosing gives the one asked for and no other.
 #include "fast/kernels/isa.h"
-#include "tests/shared/tap.h"
+#include "tests/shared/ran_on.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,12 +97,14 @@ static void claim(const sinkproof_kernels *k, bool flags, bool compared) {
     else
         note("an emulated processor: /proc/cpuinfo may be the host's and is not compared");
     if (!runs) return;
+    tap_ran_on(k->isa, compared);
     float x[64], t[64];
     size_t wrong = 0;
     for (size_t i = 0; i < 64; i++) x[i] = (float)i, t[i] = 0.25f;
     k->add(64, t, x);
     for (size_t i = 0; i < 64; i++) wrong += x[i] != (float)i + 0.25f;
     ok(wrong == 0, "%s adds 64 numbers exactly", k->isa);
+    tap_ran_on(NULL, false);
 }
 
 static bool names(const char *text, bool running) {

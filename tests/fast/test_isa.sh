@@ -16,14 +16,47 @@ of_json() {
 }
 
 exits 0 "info --cpu" info --cpu
-grep -q '^chosen      [a-z0-9]* (mode lanes)$' "$work/out" && grep -q '^portable    yes' "$work/out"
+grep -q '^chosen      [a-z0-9+]* (mode lanes)$' "$work/out" && grep -q '^portable    yes' "$work/out"
 report $? "it names the set chosen and says that portable runs"
 exits 0 "info --cpu --json -" info --cpu --json -
 [ "$(of_json 'cpu["id"], cpu["ok"], cpu["label"]')" = "('cpu', True, 'exact')" ] &&
     [ "$(of_json 'cpu["threads"] >= 1 and cpu["page_bytes"] >= 4096')" = True ]
 report $? "JSON: one result, threads, pages"
-[ "$(of_json '[s["name"] for s in cpu["sets"] if s["runs"] and s["mode"] == "lanes"][-1] == cpu["chosen"]')" = True ]
-report $? "JSON: the default is the last of mode lanes that runs: $(of_json 'cpu["chosen"]')"
+# The choice is the stated function of the stated times: the last set, unless an earlier one took less than 16/17.
+cat >"$work/rule.py" <<'END'
+import functools, json, sys
+cpu = json.load(open(sys.argv[1]))["results"][0]
+made = cpu["choice"]
+lanes = [s["name"] for s in cpu["sets"] if s["runs"] and s["mode"] == "lanes"]
+assert made["label"] == "estimated" and made["source"] in sys.argv[2:], made["source"]
+assert made["of_many"] == cpu["chosen"] and cpu["mode"] == "lanes"
+for use in "one", "many":
+    timed = [s for s in made["seconds"] if s["name"] in lanes and s[use] is not None]
+    assert timed and all(0 < s[use] < 1000 for s in timed), use
+    best = functools.reduce(lambda best, s: s if s[use] * 17 < best[use] * 16 else best, reversed(timed))
+    assert made["of_" + use] == best["name"], (use, made)
+print(made["of_one"], made["of_many"], made["source"])
+END
+export SINKPROOF_CACHE="$work/cache"
+for source in measured kept; do
+    exits 0 "info --cpu --json -" info --cpu --json -
+    python3 "$work/rule.py" "$work/out" $source >"$work/said" 2>"$work/why"
+    report $? "the choice follows from the times, $source: $(cat "$work/said" "$work/why")"
+done
+grep -q estimated "$work/out" && [ "$(of_json 'cpu["choice"]["file"]')" = "$(echo "$work"/cache/isa-*)" ]
+report $? "the file that keeps them is named"
+echo nonsense >"$(echo "$work"/cache/isa-*)"
+exits 0 "info --cpu --json - with a file that is none" info --cpu --json -
+python3 "$work/rule.py" "$work/out" measured >"$work/said" 2>"$work/why"
+report $? "it is measured again: $(cat "$work/said" "$work/why")"
+empty err "and nothing is said"
+exits 0 "info --cpu" info --cpu
+grep -q '^estimated   .*product' "$work/out" && grep -q 'kept from an earlier measurement' "$work/out"
+report $? "people are told that the times are estimated, and kept"
+SINKPROOF_CACHE=/dev/null exits 0 "a cache that cannot be written" info --cpu --json -
+[ "$(of_json 'cpu["choice"]["file"], cpu["choice"]["source"]')" = "(None, 'measured')" ]
+report $? "it is measured, and kept nowhere"
+empty err "and nothing is said"
 [ "$(of_json 'all(s["runs"] != ("why" in s) for s in cpu["sets"])')" = True ]
 report $? "JSON: a set runs, or there is a reason why not"
 known=$(of_json '" ".join(s["name"] for s in cpu["sets"])')
@@ -33,8 +66,9 @@ for isa in $known; do
     case " $running " in
     *" $isa "*)
         SINKPROOF_ISA=$isa exits 0 "SINKPROOF_ISA=$isa" info --cpu --json -
-        [ "$(of_json 'cpu["chosen"]')" = "$isa" ]
-        report $? "SINKPROOF_ISA=$isa is what runs"
+        [ "$(of_json 'cpu["chosen"], cpu["choice"]["of_one"], cpu["choice"]["source"], cpu["choice"]["seconds"]')" = \
+            "('$isa', '$isa', 'asked', [])" ]
+        report $? "SINKPROOF_ISA=$isa is what runs, and nothing is measured"
         ;;
     *)
         SINKPROOF_ISA=$isa exits 2 "SINKPROOF_ISA=$isa" info --cpu

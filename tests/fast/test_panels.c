@@ -122,6 +122,31 @@ static void test_mxfp4(void) {
     ok(wide == 0, "panels MXFP4 as bf16 and as float32 comes back, worst=%zu bound=0", wide);
 }
 
+static size_t from_the_end(size_t i, size_t count, size_t by) {
+    (void)by;
+    return count - 1 - i;
+}
+
+// A matrix whose rows are read in reverse, negated: those numbers are packed, not the stored ones.
+static void test_reading(void) {
+    const sinkproof_reading reading = {.row = from_the_end, .factor = -1};
+    static const size_t cols[] = {31, 64};
+    size_t wrong = 0;
+    for (size_t i = 0; i < ROW_COUNTS; i++)
+        for (size_t j = 0; j < 2; j++) {
+            uint8_t *bytes = random_numbers(SINKPROOF_DTYPE_BF16, row_counts[i] * cols[j]);
+            sinkproof_matrix m = plain(SINKPROOF_DTYPE_BF16, bytes + 1, row_counts[i], cols[j]);
+            m.reading = &reading;
+            wrong += sinkproof_panels_format(&m) != SINKPROOF_PANEL_F32;
+            wrong += wrong_elements(&m, SINKPROOF_PANEL_F32);
+            wrong += wrong_elements(&m, SINKPROOF_PANEL_BF16);
+            m.dtype = SINKPROOF_DTYPE_MXFP4;
+            wrong += sinkproof_panels_format(&m) != SINKPROOF_PANEL_F32;
+            free(bytes);
+        }
+    ok(wrong == 0, "panels of a matrix as it is read come back, worst=%zu bound=0", wrong);
+}
+
 static void test_q8_0(void) {
     static const size_t cols[] = {32, 64, 96, 2880};
     size_t wrong = 0;
@@ -235,6 +260,7 @@ int main(void) {
     test_plain(SINKPROOF_DTYPE_F16, SINKPROOF_PANEL_F32);
     test_plain(SINKPROOF_DTYPE_F32, SINKPROOF_PANEL_F32);
     test_mxfp4();
+    test_reading();
     test_q8_0();
     test_layout();
     test_rounding();

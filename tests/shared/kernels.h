@@ -9,7 +9,7 @@
 #include "fast/kernels/isa.h"
 #include "ref/lanes/stages.h"
 #include "ref/splitmix.h"
-#include "tests/shared/tap.h"
+#include "tests/shared/ran_on.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,15 +62,23 @@ static inline void free_guarded(float *x) {
     free(x - GUARD);
 }
 
-// Calls `test` with each table that runs here, of mode "lanes".
+// Under qemu the processor itself is emulated.
+static inline bool on_hardware(void) {
+    return getenv("SINKPROOF_EMULATED") == NULL;
+}
+
+// Calls `test` with each table that runs here, of mode "lanes"; its lines say on what.
 static inline void on_every_set(void (*test)(const sinkproof_kernels *)) {
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
         const char *why;
         if (strcmp((*k)->mode, "lanes") != 0) continue;
-        if (sinkproof_isa_runs(*k, &why))
-            test(*k);
-        else
+        if (!sinkproof_isa_runs(*k, &why)) {
             note("%s: %s", (*k)->isa, why);
+            continue;
+        }
+        tap_ran_on((*k)->isa, on_hardware());
+        test(*k);
+        tap_ran_on(NULL, false);
     }
 }
 

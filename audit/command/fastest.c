@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The choice of instruction sets by measurement, and the file that keeps it. Whatever the file
+// says, only sets that run here in the mode asked for are ever chosen: the bits are the same.
+#include "audit/command/fastest.h"
+
+#include "audit/command/command.h"
+#include "fast/engine/engine.h"
+#include "fast/kernels/isa.h"
+#include "ref/model/bytes.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    VERSION = 1,        // of the kernels: it goes up when their speed changes
+    MOST_BYTES = 4096,  // of the file
+    MOST_SECONDS = 1000 // that a product is believed to take
+};
+
+static const char head[] =
+    "sinkproof: seconds of products, from which an instruction set is chosen; safe to delete\n";
+
+// ---- where --------------------------------------------------------------------------------------
+
+const char *sinkproof_fastest_key(char *text, size_t size) {
+    snprintf(text, size, "%s; sinkproof %s, kernels %d, compiler %s", sinkproof_isa_processor(),
+             SINKPROOF_VERSION, VERSION, __VERSION__);
+    return text;
+}
+
+// The path's number among those of other keys: FNV-1a.
+static uint64_t number_of(const char *key) {
+    uint64_t number = UINT64_C(0xcbf29ce484222325);
+    for (; *key != '\0'; key++) number = (number ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
+    return number;
+}
+
+bool sinkproof_fastest_file(const char *key, char *path, size_t size) {
+    const char *own = getenv("SINKPROOF_CACHE"), *base = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME"), *in = "", *under = "";
+    if (own != NULL)
+        in = own;
+    else if (base != NULL && base[0] == '/')
+        in = base, under = "/sinkproof";
+    else if (home != NULL && home[0] == '/')
+        in = home, under = "/.cache/sinkproof";
+    int length = snprintf(path, size, "%s%s/isa-%016" PRIx64, in, under, number_of(key));
+    bool good = in[0] != '\0' && length > 0 && (size_t)length < size;
+    if (!good) path[0] = '\0';
+    return good;
+}
+
+// ---- the file -----------------------------------------------------------------------------------
+
+// A regular file's whole text; false for anything else, or for more than it can be.
+static bool read_text(const char *path, char *text) {
+    struct stat is;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0) return false;
+    ssize_t got = fstat(file, &is) == 0 && S_ISREG(is.st_mode) ? read(file, text, MOST_BYTES) : -1;
+    close(file);
+    if (got <= 0 || got == MOST_BYTES) return false;
+    text[got] = '\0';
+    return strlen(text) == (size_t)got;
+}
+
+// What stands at `text` must be `expected`: the place behind it, or NULL.
+static const char *behind(const char *text, const char *expected) {
+    size_t length = strlen(expected);
+    return text != NULL && strncmp(text, expected, length) == 0 ? text + length : NULL;
+}
+
+// " 1.5e-05": a number of seconds, 0 where nothing was measured.
+static const char *read_seconds(const char *text, double *seconds) {
+    char *end;
+    text = behind(text, " ");
+    if (text == NULL || text[0] < '0' || text[0] > '9') return NULL;
+    *seconds = strtod(text, &end);
+    return *seconds >= 0 && *seconds < MOST_SECONDS ? end : NULL;
+}
+
+bool sinkproof_fastest_read(const char *path, const char *key,
+                            const sinkproof_kernels *const *tables, sinkproof_isa_times *times) {
+    char text[MOST_BYTES + 1];
+    *times = (sinkproof_isa_times){0};
+    if (!read_text(path, text)) return false;
+    const char *at = behind(behind(behind(text, head), key), "\n");
+    sinkproof_isa_times found = {0};
+    for (size_t i = 0; i < SINKPROOF_ISA_SETS && tables[i] != NULL; i++) {
+        if (!sinkproof_isa_runs(tables[i], NULL)) continue;
+        at = behind(at, tables[i]->isa);
+        for (int use = 0; use < SINKPROOF_ISA_USES; use++)
+            at = read_seconds(at, &found.seconds[i][use]);
+        at = behind(at, "\n");
+    }
+    if (at == NULL || *at != '\0') return false;
+    *times = found;
+    return true;
+}
+
+// The directory of the file and the one above it, if they are not there; other users have no part
+// in them.
+static void make_directories(const char *path) {
+    char part[SINKPROOF_FASTEST_PATH];
+    snprintf(part, sizeof part, "%s", path);
+    char *last = strrchr(part, '/');
+    if (last == NULL) return;
+    *last = '\0';
+    char *above = strrchr(part, '/');
+    if (above != NULL && above != part) {
+        *above = '\0';
+        mkdir(part, 0700);
+        *above = '/';
+    }
+    mkdir(part, 0700);
+}
+
+bool sinkproof_fastest_write(const char *path, const char *key,
+                             const sinkproof_kernels *const *tables,
+                             const sinkproof_isa_times *times) {
+    sinkproof_output output;
+    sinkproof_error ignored;
+    make_directories(path);
+    if (!sinkproof_output_open(&output, path, &ignored)) return false;
+    fprintf(output.stream, "%s%s\n", head, key);
+    for (size_t i = 0; i < SINKPROOF_ISA_SETS && tables[i] != NULL; i++)
+        if (sinkproof_isa_runs(tables[i], NULL))
+            fprintf(output.stream, "%s %.17g %.17g\n", tables[i]->isa,
+                    times->seconds[i][SINKPROOF_ISA_ONE], times->seconds[i][SINKPROOF_ISA_MANY]);
+    return sinkproof_output_finish(&output, &ignored);
+}
+
+// ---- the choice ---------------------------------------------------------------------------------
+
+// What is kept is believed when it decides; otherwise it is measured, and kept from now on.
+static bool find_times(const char *mode, sinkproof_fastest *f, sinkproof_error *error) {
+    char key[512];
+    const sinkproof_kernels *const *tables = sinkproof_isa_all();
+    bool file =
+        sinkproof_fastest_file(sinkproof_fastest_key(key, sizeof key), f->file, sizeof f->file);
+    f->source = SINKPROOF_FASTEST_KEPT;
+    if (file && sinkproof_fastest_read(f->file, key, tables, &f->times) &&
+        sinkproof_isa_fastest(tables, mode, SINKPROOF_ISA_ONE, &f->times) != NULL &&
+        sinkproof_isa_fastest(tables, mode, SINKPROOF_ISA_MANY, &f->times) != NULL)
+        return true;
+    f->source = SINKPROOF_FASTEST_MEASURED;
+    if (!sinkproof_isa_measure(tables, &f->times, error)) return false;
+    if (file && !sinkproof_fastest_write(f->file, key, tables, &f->times)) f->file[0] = '\0';
+    return true;
+}
+
+bool sinkproof_fastest_choose(const char *name, sinkproof_fastest *fastest,
+                              sinkproof_error *error) {
+    const sinkproof_kernels *const *tables = sinkproof_isa_all();
+    const sinkproof_kernels *ranked = sinkproof_isa_choose(name, error);
+    *fastest = (sinkproof_fastest){.of_one = ranked, .of_many = ranked};
+    if (ranked == NULL) return false;
+    if (name != NULL || getenv("SINKPROOF_ISA") != NULL) return true;
+    if (!find_times(ranked->mode, fastest, error)) return false;
+    const sinkproof_isa_times *times = &fastest->times;
+    fastest->of_one = sinkproof_isa_fastest(tables, ranked->mode, SINKPROOF_ISA_ONE, times);
+    fastest->of_many = sinkproof_isa_fastest(tables, ranked->mode, SINKPROOF_ISA_MANY, times);
+    // A clock that stands still measures nothing.
+    if (fastest->of_one == NULL) fastest->of_one = ranked;
+    if (fastest->of_many == NULL) fastest->of_many = ranked;
+    return true;
+}
+
+static double seconds_of(const sinkproof_kernels *const *tables, const sinkproof_kernels *of,
+                         const sinkproof_isa_times *times, sinkproof_isa_use use) {
+    for (size_t i = 0; i < SINKPROOF_ISA_SETS && tables[i] != NULL; i++)
+        if (tables[i] == of) return times->seconds[i][use];
+    return 0;
+}
+
+const char *sinkproof_fastest_others(const sinkproof_kernels *const *tables,
+                                     const sinkproof_fastest *fastest,
+                                     const sinkproof_policy *policy, char *text, size_t size) {
+    const sinkproof_isa_times *t = &fastest->times;
+    const double one = seconds_of(tables, fastest->of_one, t, SINKPROOF_ISA_ONE);
+    const double many = seconds_of(tables, fastest->of_many, t, SINKPROOF_ISA_MANY);
+    sinkproof_error ignored;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < SINKPROOF_ISA_SETS && tables[i] != NULL; i++) {
+        const double *other = t->seconds[i];
+        if (strcmp(tables[i]->mode, fastest->of_many->mode) == 0 || !(one > 0) || !(many > 0) ||
+            !(other[SINKPROOF_ISA_ONE] > 0) || !(other[SINKPROOF_ISA_MANY] > 0) ||
+            !sinkproof_engine_serves(tables[i], policy, &ignored))
+            continue;
+        int length = snprintf(text + used, size - used,
+                              "%s--isa %s is another numeric mode, with other bits: products of %d "
+                              "tokens at %.2g times the speed of %s, of one token at %.2g times "
+                              "that of %s (estimated: small products, one thread)",
+                              used > 0 ? "; " : "", tables[i]->isa, SINKPROOF_ISA_TOKENS,
+                              many / other[SINKPROOF_ISA_MANY], fastest->of_many->isa,
+                              one / other[SINKPROOF_ISA_ONE], fastest->of_one->isa);
+        if (length < 0 || (size_t)length >= size - used) break;
+        used += (size_t)length;
+    }
+    text[used] = '\0';
+    return text;
+}
+
+void sinkproof_fastest_say(const char *command, const sinkproof_fastest *fastest,
+                           const sinkproof_policy *policy) {
+    char text[1024];
+    sinkproof_fastest_others(sinkproof_isa_all(), fastest, policy, text, sizeof text);
+    if (text[0] != '\0') fprintf(stderr, "sinkproof %s: %s\n", command, text);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// M1 to M12 of a pass where one perceptron takes all tokens. A thread activates the columns that it
+// made; GELU is the reference's stage, number by number.
+#include "fast/engine/internal.h"
+
+enum { UNIT = 4 }; // panels: 64 columns, a multiple of what round_bf16 takes
+
+static void activate(const sinkproof_engine *e, size_t n, size_t first, size_t last) {
+    size_t from = 16 * first, inter = e->config->inter, to = 16 * last < inter ? 16 * last : inter;
+    for (size_t i = 0; i < n; i++) {
+        const float *up_f = e->b.up_s2f + i * e->width.up;
+        float *act_f = e->b.act_sf + i * e->width.act;
+        for (size_t f = from; f < to; f++)
+            act_f[f] = (float)sinkproof_gelu_one(&e->policy, up_f[f]);
+        if (e->bf16_operands)
+            e->kernels->round_bf16((to - from + 31) / 32 * 32, act_f + from,
+                                   e->b.act16_sf + i * e->width.act + from);
+    }
+}
+
+static void up(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_packed *packed) {
+    const sinkproof_engine *e = pass->engine;
+    size_t first, last;
+    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    while (sinkproof_take(counter, w, packed->weight.panels, UNIT, &first, &last)) {
+        sinkproof_pass_product(e, w, packed, first, last, e->b.up_s2f, e->width.up, pass->n);
+        activate(e, pass->n, first, last);
+    }
+    sinkproof_barrier();
+}
+
+static void see(sinkproof_pass *pass, const sinkproof_worker *w, const char *name, size_t width,
+                float *rows, size_t stride) {
+    sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
+}
+
+void sinkproof_pass_perceptron(sinkproof_pass *pass, sinkproof_worker *w,
+                               const sinkproof_packed_layer *layer) {
+    const sinkproof_engine *e = pass->engine;
+    const sinkproof_config *c = e->config;
+    sinkproof_norm norm = sinkproof_norm_of(pass, layer->mlp_norm_c, false);
+    sinkproof_pass_norm(pass, w, &norm);
+    see(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
+    up(pass, w, &layer->up_e[0]);
+    see(pass, w, "M6", c->inter, e->b.up_s2f, e->width.up);
+    see(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
+    sinkproof_pass_into_residual(pass, w, &layer->down_e[0], e->b.act_sf, e->b.act16_sf,
+                                 e->width.act);
+    see(pass, w, "M10", c->hidden, e->b.out_nc, e->width.hidden);
+    see(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
+}
