@@ -67,34 +67,42 @@ static const char *first_of(const sinkproof_judgement *j) {
                                          : "";
 }
 
-// Judges under the known policies until one fits; else keeps the nearest.
+// One policy of auto's: `best` becomes its judgement where that is nearer; only when it fits, if
+// `engine`. False on an error.
+static bool try_policy(trial *t, const char *name, bool engine, bool *any, bool *honest,
+                       sinkproof_judgement *best, sinkproof_error *error) {
+    sinkproof_judgement j;
+    if (!judge_under(t, name, false, &j, error)) return false;
+    *honest = is_honest(&j);
+    fprintf(t->out, "auto: %s %s%s\n", name,
+            *honest ? "fits" : "does not fit: ", *honest ? "" : first_of(&j));
+    bool nearer = engine
+                      ? *honest
+                      : !*any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best);
+    if (nearer && *any) sinkproof_judgement_free(best);
+    if (nearer)
+        *best = j;
+    else
+        sinkproof_judgement_free(&j);
+    *any = true;
+    return true;
+}
+
+// Judges under the known policies until one fits; else keeps the nearest of the generic ones.
 static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *error) {
     const char *narrower;
     const sinkproof_config *config = sinkproof_model_config(t->model);
     const char *const *names = sinkproof_candidates_for(t->trace, config, &narrower);
+    const char *const *engines = sinkproof_candidates_of_engines(names);
     if (narrower != NULL)
         fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
-    bool any = false;
-    for (size_t c = 0; names[c] != NULL; c++) {
-        sinkproof_judgement j;
-        if (!judge_under(t, names[c], false, &j, error)) {
-            if (any) sinkproof_judgement_free(best);
-            return false;
-        }
-        bool honest = is_honest(&j);
-        if (names[1] != NULL)
-            fprintf(t->out, "auto: %s %s%s\n", names[c],
-                    honest ? "fits" : "does not fit: ", honest ? "" : first_of(&j));
-        if (!any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best)) {
-            if (any) sinkproof_judgement_free(best);
-            *best = j;
-        } else {
-            sinkproof_judgement_free(&j);
-        }
-        any = true;
-        if (honest) break;
-    }
-    return true;
+    bool any = false, honest = false, fine = true;
+    for (; fine && !honest && *names != NULL; names++)
+        fine = try_policy(t, *names, false, &any, &honest, best, error);
+    for (; fine && !honest && *engines != NULL; engines++)
+        fine = try_policy(t, *engines, true, &any, &honest, best, error);
+    if (!fine && any) sinkproof_judgement_free(best);
+    return fine;
 }
 
 // Under the policy that was stated, or that `auto` finds; end to end unless that is left out.

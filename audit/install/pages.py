@@ -20,7 +20,7 @@ Option = namedtuple("Option", "short name argument text group")
 Help = namedtuple("Help", "name summary usage before options after")
 
 OPTION = re.compile(r"^ {2,6}(?:-(\S), )? *--([a-z-]+)(?:=(\S+))?(?: +(.*))?$")
-COMMAND = re.compile(r"^  ([a-z]+) +(.*)$")
+COMMAND = re.compile(r"^  ([a-z0-9]+) +(.*)$")
 # Words that an option takes, where its --help names them.
 WORDS = {
     "policy": "auto real-f64 f32 bf16-operands openai-bf16 hf-bf16 llama-cpp llama-cpp-flash mlx "

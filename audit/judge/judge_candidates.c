@@ -7,6 +7,7 @@
 #include "audit/trace/trace_points.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef bool point_filter(sinkproof_trace_point point);
 
@@ -109,4 +110,17 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
         all_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_F16))
         return f16_in_f32 + !f64;
     return in_f32 + !f64;
+}
+
+// Known policies of one engine, which allow what no generic one does: a norm of the residual's sum
+// before it is rounded, a vector scaled before it is turned. Those that have a known mistake in
+// them (llama-cpp) are left out.
+const char *const *sinkproof_candidates_of_engines(const char *const *names) {
+    static const char *const in_bf16[] = {"vllm-bf16", "mlx", NULL};
+    static const char *const in_f16[] = {"onnxruntime", NULL}, *const none[] = {NULL};
+    for (; *names != NULL; names++) {
+        if (strcmp(*names, "bf16") == 0) return in_bf16;
+        if (strcmp(*names, "f16") == 0) return in_f16;
+    }
+    return none;
 }

@@ -5,7 +5,6 @@
 #include "audit/precision/precision_print.h"
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
-#include "audit/version.h"
 #include "ref/model/bytes.h"
 
 #include <math.h>
@@ -192,10 +191,6 @@ bool sinkproof_precision_page(const char *path, const sinkproof_precision_study 
         write_budget(page, &study->policies[p]);
     }
     write_model(page, study);
-    fputs("<h2>Provenance</h2>\n<p>", page);
-    sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
-                       (unsigned long long)fingerprint);
-    fputs("</p>\n", page);
-    sinkproof_page_end(page);
+    sinkproof_page_end_model(page, fingerprint);
     return sinkproof_output_finish(&output, error);
 }
