@@ -5,7 +5,8 @@
     python3 tests/run.py BUILD TEST...
 
 Each program's TAP goes to BUILD/tap/NAME.tap and, all together, to BUILD/tap.log. The skips are
-named, the counts printed, and prove's own summary ends the output. The log opens with a line that
+named, so is which instruction set the tests ran on hardware and which under an emulation, the
+counts are printed, and prove's own summary ends the output. The log opens with a line that
 says what the figures depend on: the processor's instruction sets, the compiler, the C library.
 With CI=true a skip fails.
 TEST_RUNNER, when it is set, is the emulator that runs the compiled programs.
@@ -53,6 +54,20 @@ def machine():
                      "-".join(platform.libc_ver())])
 
 
+RAN = re.compile(r" \[(\w+): (on hardware|emulated)\]$")
+
+
+def sets_ran(results):
+    """"amx, emulated: 23 checks of test_amx, test_amx_engine", by how and by set."""
+    ran = {}
+    for r in results:
+        match = RAN.search(r.text)
+        if match and r.skip is None:
+            ran.setdefault((match[2], match[1]), []).append(r.file)
+    return [f"{isa}, {how}: {len(files)} checks of {', '.join(sorted(set(files)))}"
+            for (how, isa), files in sorted(ran.items(), reverse=True)]
+
+
 def main(build, tests):
     build = pathlib.Path(build)
     folder = build / "tap"
@@ -63,6 +78,8 @@ def main(build, tests):
     # The Makefile's jobserver is not the tests' business.
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     env.update(TAP_DIR=str(folder), SINKPROOF_BUILD=str(build), LC_ALL="C.UTF-8")
+    # What is measured to choose an instruction set is kept here, not at the user's.
+    env["SINKPROOF_CACHE"] = str(folder.resolve() / "cache")
     # Several programs run at once: OpenBLAS alone, OpenMP with two threads that sleep while they wait.
     for name, value in (("OPENBLAS_NUM_THREADS", "1"), ("OMP_NUM_THREADS", "2"), ("OMP_WAIT_POLICY", "passive")):
         env.setdefault(name, value)
@@ -83,7 +100,10 @@ def main(build, tests):
         log += f"# FILE {path.stem}\n" + path.read_text(encoding="utf-8", errors="replace")
         log += "" if log.endswith("\n") else "\n"
     (build / "tap.log").write_text(log, encoding="utf-8")
-    passed, failed, skipped = tap_log.count(tap_log.parse(log))
+    results = tap_log.parse(log)
+    passed, failed, skipped = tap_log.count(results)
+    for line in sets_ran(results):
+        print(line)
     for r in failed:
         print(f"failed: {r.file} {r.number} {r.text}   (see {folder}/{r.file}.tap)")
     for r in skipped:

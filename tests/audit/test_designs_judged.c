@@ -22,7 +22,12 @@ static const char *const choices[] = {"softmax,unscaled=1",
                                       "gpt-oss-window,window=3,gate=element",
                                       "packed,star=zero",
                                       "elu-linear,star=key,dims=3",
-                                      "relative,seen=first-recent,window=4,prefix=1"};
+                                      "relative,seen=first-recent,window=4,prefix=1",
+                                      "softmax,divisor=one",
+                                      "off-by-one,divisor=at-least-1",
+                                      "softmax,divisor=power,by=1.5",
+                                      "identity,divisor=power,by=2",
+                                      "sigmoid,divisor=scaled,by=3"};
 
 static void write_all(const char *name) {
     static sinkproof_drawn_head drawn[HEADS];

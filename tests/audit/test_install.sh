@@ -29,7 +29,7 @@ report $? "make install into an empty DESTDIR"
 make -s install PREFIX="$prefix" >"$work/log" 2>&1 || cat "$work/log"
 version=$("$prefix/bin/sinkproof" --version | cut -d ' ' -f 2)
 (cd "$prefix" && find . ! -type d ! -path '*/book/*' | sort) >"$work/found"
-pages=$("$sinkproof" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
+pages=$("$sinkproof" --help | sed -n 's/^  \([a-z0-9]*\)  *[a-z].*/\1/p')
 {
     for page in $pages; do echo "./share/man/man1/sinkproof-$page.1"; done
     cat <<END

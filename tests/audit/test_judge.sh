@@ -211,6 +211,8 @@ auto_fits f32 1 --policy f32
 auto_fits f32 0 --policy f32,M9=real
 auto_fits bf16 1 --policy bf16,A6=f32,A12=f32,F2=f32
 auto_fits bf16 2 --policy bf16,A6=f32,A12=f32,F2=f32
+auto_fits vllm-bf16 0 --policy vllm-bf16
+auto_fits vllm-bf16 1 --policy vllm-bf16
 auto_fits bf16-operands 0 --policy bf16-operands --points 00.A2.q,00.A4.q,00.M5,00.M8,01.M1
 # Slots of which the experts are not known: undecided, and named.
 "$sinkproof" run synthetic:tiny --tokens random:24,seed=5 --policy hf-bf16 --points 00.M5,01.M8 \

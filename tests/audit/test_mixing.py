@@ -9,12 +9,12 @@ import json
 import math
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
+from checkpoints import read_f64  # noqa: E402
 from tap import Tap  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("SINKPROOF", "build/release/sinkproof"))
@@ -40,15 +40,7 @@ def trace(work, name, tokens, model=MODEL):
     path = work / name
     ran = sinkproof("run", model, "--tokens", ",".join(map(str, tokens)), "--trace", str(path))
     assert ran.returncode == 0, ran.stderr
-    raw = path.read_bytes()
-    size, = struct.unpack("<Q", raw[:8])
-    out = {}
-    for point, t in json.loads(raw[8:8 + size]).items():
-        if point == "__metadata__" or t["dtype"] != "F64":
-            continue
-        a, b = (8 + size + x for x in t["data_offsets"])
-        out[point] = t["shape"], struct.unpack(f"<{(b - a) // 8}d", raw[a:b])
-    return out
+    return read_f64(path)
 
 
 def total(numbers):

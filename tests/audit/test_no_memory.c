@@ -10,6 +10,7 @@
 // OpenMP runtime, Jansson and libc take for themselves is not ours: they answer for it, some of
 // them by ending the process.
 #include "audit/diagnose/diagnose.h"
+#include "audit/mechanism/interventions.h"
 #include "audit/text/harmony.h"
 #include "fast/engine/engine.h"
 #include "tests/shared/judged.h"
@@ -161,6 +162,33 @@ static bool run_text(const way *w, char *out, sinkproof_error *error) {
     free(back);
     free(ids.id_t);
     sinkproof_tokenizer_free(t);
+    return good;
+}
+
+// Every intervention on a GPT-2 at once: the rows that it draws.
+static bool run_intervened(const way *w, char *out, sinkproof_error *error) {
+    static const sinkproof_interventions changes = {.zero_bq = true,
+                                                    .zero_bos = true,
+                                                    .late = true,
+                                                    .n_moves = 1,
+                                                    .move_n = {{.to = 1}},
+                                                    .massive_rows = true,
+                                                    .n_random = 3};
+    static const double epe_ic[TOKENS * 96];
+    static const size_t massive_at[] = {7};
+    sinkproof_policy policy;
+    sinkproof_model *model;
+    sinkproof_intervened *made = NULL;
+    if (!sinkproof_model_open(w->model, &model, error)) return false;
+    bool good =
+        sinkproof_policy_parse(w->policy, &policy, error) &&
+        sinkproof_intervene(model, &changes, &policy, TOKENS, epe_ic, 1, massive_at, &made, error);
+    size_t n = 0, used = 0;
+    const size_t *row_n = good ? sinkproof_intervened_rows(made, &n) : NULL;
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(out + used, ROOM - used, "%zu ", row_n[i]);
+    sinkproof_intervened_free(made);
+    sinkproof_model_close(model);
     return good;
 }
 
@@ -342,6 +370,11 @@ int main(void) {
         text.run = run_text;
         fail_each(&text, true, i % 2 == 1);
     }
+    const way intervened = {
+        "intervening", "synthetic:tiny-gpt2,layers=1", "f32", run_intervened, NULL, false, false,
+        NULL};
+    fail_each(&intervened, false, false);
+    fail_each(&intervened, false, true);
     fail_each(&opened, false, false);
     fail_each(&opened, false, true);
     for (size_t i = 0; i < 2; i++) {

@@ -64,25 +64,28 @@ static void exits(void) {
     }
 }
 
-static void json(void) {
+// Of a model without routers nothing is said of routing.
+static void json(const char *model, size_t routings) {
     char path[96];
-    const char *words[] = {"synthetic:tiny", "--tokens",        "5,6,7,8",
-                           "--json",         inside("j", path), NULL};
+    const char *words[] = {model, "--tokens", "5,6,7,8", "--json", inside("j", path), NULL};
     int code = run(words);
     json_error_t problem;
     json_t *root = json_load_file(path, 0, &problem);
     json_t *results = json_object_get(root, "results");
     double worst = INFINITY;
-    size_t labelled = 0, count = json_array_size(results);
+    size_t labelled = 0, routed = 0, count = json_array_size(results);
     for (size_t i = 0; i < count; i++) {
         json_t *entry = json_array_get(results, i);
+        const char *id = json_string_value(json_object_get(entry, "id"));
+        routed += id != NULL && strcmp(id, "router.topk") == 0;
         json_t *relative = json_object_get(entry, "worst_relative_radius_log2");
-        labelled += json_object_get(entry, "id") != NULL && json_object_get(entry, "ok") != NULL;
+        labelled += id != NULL && json_object_get(entry, "ok") != NULL;
         if (json_is_number(relative)) worst = json_number_value(relative);
     }
-    ok(code == 0 && count > 0 && labelled == count && worst < -100,
-       "command.truth json: entries=%zu, worst relative radius of a logit 2^%.1f bound=2^-100",
-       count, worst);
+    ok(code == 0 && count > 0 && labelled == count && routed == routings && worst < -100,
+       "command.truth json of %s: entries=%zu, worst relative radius of a logit 2^%.1f "
+       "bound=2^-100",
+       model, count, worst);
     json_decref(root);
     unlink(path);
 }
@@ -142,7 +145,8 @@ static void local(void) {
 int main(void) {
     if (mkdtemp(folder) == NULL) return 1;
     exits();
-    json();
+    json("synthetic:tiny", 1);
+    json("synthetic:tiny-gpt2", 0);
     trace();
     local();
     ok(rmdir(folder) == 0, "command.truth leaves nothing else behind");

@@ -22,7 +22,7 @@ def find():
 
 
 class Browser:
-    def __init__(self, program, seconds=60):
+    def __init__(self, program, seconds=300):  # the book as one PDF takes a busy machine minutes
         self.seconds, self.number, self.events, self.rest = seconds, 0, [], b""
         self.profile = tempfile.mkdtemp(prefix="browser-")
         read_end, self.write_to = os.pipe()

@@ -346,10 +346,10 @@ static void mixture(void) {
             double p = w[e].mid * y[e].mid;
             if (products) p = sinkproof_round(SINKPROOF_BF16, p);
             plain += p, total += fabs(p);
-            ordered = e == 0 ? p : sinkproof_round(SINKPROOF_BF16, ordered + p);
+            ordered = sinkproof_round(SINKPROOF_BF16, ordered + p);
             least += p, most += p;
-            if (e > 0) least = fmin(least, sinkproof_round(SINKPROOF_BF16, least));
-            if (e > 0) most = fmax(most, sinkproof_round(SINKPROOF_BF16, most));
+            least = fmin(least, sinkproof_round(SINKPROOF_BF16, least));
+            most = fmax(most, sinkproof_round(SINKPROOF_BF16, most));
         }
         sinkproof_honest m = sinkproof_honest_mixture(&s, k, w, y);
         real width = sums == 1 ? 0 : gamma_of((real)k, 0x1p-24L) * total;

@@ -201,6 +201,8 @@ int main(void) {
     check_golden("synthetic:tiny,sink=off-by-one", 0x41140fc0f8055e39);
     check_golden("synthetic:tiny,sink=key", 0x4f8926edbb24f9b3);
     check_golden("synthetic:gpt-oss-20b", 0xbaa4beeeb23911fd);
+    check_golden("synthetic:gpt2-circuit", 0x426658b20c28aa0c);
+    check_golden("synthetic:gpt2-null", 0xd35c46c319320988);
     check_golden("synthetic:gpt-oss-120b,layers=2,seed=5", 0x43c11b295890c5d5);
     sinkproof_model *tiny = open_model("synthetic:tiny"),
                     *other = open_model("synthetic:tiny,seed=1");

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { N = SINKPROOF_EDGE_N, DIM = SINKPROOF_EDGE_DIM, HIDDEN = SINKPROOF_EDGE_HIDDEN, HEADS = 2 };
-enum { MOST = 2048, DESIGNS = 64 };
+enum { MOST = 2048, DESIGNS = 80 };
 
 // ---- a file in the making
 

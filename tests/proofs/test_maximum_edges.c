@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Scores less their maximum where some are without bound: a score of -infinity stays what it is,
+// alone or beside others, one that may be anything below is subtracted from. 0.01 CPU seconds.
+#include "tests/shared/formulas.h"
+
+#include "proofs/bounds/softmax_row.h"
+
+static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
+    return x->lo == y->lo && x->hi == y->hi && x->likely_lo == y->likely_lo &&
+           x->likely_hi == y->likely_hi && x->mid == y->mid && x->var == y->var &&
+           x->spread == y->spread && x->bias == y->bias && x->order == y->order;
+}
+
+int main(void) {
+    enum { N = 5, NONE = 3 };
+    sinkproof_policy policy = real_policy("definition");
+    sinkproof_setting s = setting(&policy);
+    const sinkproof_honest none = sinkproof_known(-INFINITY);
+    sinkproof_honest z_j[N + 1] = {{-2, 1, -1, 0.5, 0.25, 0.01, 0.01, 0.001, 0},
+                                   {-INFINITY, 3, -INFINITY, 2, 1, 0.02, 0.02, 0.002, 0},
+                                   sinkproof_known(1.75),
+                                   none,
+                                   sinkproof_known(-40),
+                                   none}; // the last is no score
+    sinkproof_honest before_j[N + 1], largest = none;
+    memcpy(before_j, z_j, sizeof z_j);
+    for (int j = 0; j < N; j++) largest = sinkproof_larger_of(largest, z_j[j]);
+    sinkproof_subtract_maximum(&s, N, z_j);
+    int apart = 0;
+    for (int j = 0; j < N; j++) {
+        sinkproof_honest t = before_j[j];
+        if (j != NONE) {
+            t = sinkproof_honest_inside(&s, sinkproof_honest_sub(t, largest));
+            t = sinkproof_honest_at(&s, SINKPROOF_AT_A9_MAX, t);
+            t.hi = fmin(t.hi, 0), t.likely_hi = fmin(t.likely_hi, 0);
+        }
+        apart += !same(&z_j[j], &t);
+    }
+    apart += !same(&z_j[N], &none);
+    ok(apart == 0, "bound.softmax-sink %d scores less their maximum: worst=%d bound=0", N, apart);
+    sinkproof_honest all_j[3] = {none, none, none};
+    sinkproof_subtract_maximum(&s, 3, all_j);
+    apart = 0;
+    for (int j = 0; j < 3; j++) apart += !same(&all_j[j], &none);
+    ok(apart == 0, "bound.softmax-sink scores of -infinity alone stay so: worst=%d bound=0", apart);
+    return tap_done();
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Honest sets, member by member, for the tests that state an operation on them a second time.
+#ifndef SINKPROOF_TESTS_SETS_H
+#define SINKPROOF_TESTS_SETS_H
+
+#include "tests/shared/formulas.h"
+
+// How many members are not the stated ones; a NaN is none.
+MAYBE_UNUSED static size_t unlike(const sinkproof_honest *x, const sinkproof_honest *stated) {
+    const double a[] = {x->lo,  x->hi,     x->likely_lo, x->likely_hi, x->mid,
+                        x->var, x->spread, x->bias,      x->order};
+    const double b[] = {stated->lo,        stated->hi,   stated->likely_lo,
+                        stated->likely_hi, stated->mid,  stated->var,
+                        stated->spread,    stated->bias, stated->order};
+    size_t wrong = 0;
+    for (size_t i = 0; i < 9; i++) wrong += !(a[i] == b[i]);
+    return wrong;
+}
+
+MAYBE_UNUSED static double larger(double x, double y) {
+    return x > y ? x : y;
+}
+
+#endif
