@@ -58,6 +58,8 @@ MAY = {
     "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
     "audit/sinks": ({"ref", "proofs", "audit/engine", "audit/report", "audit/sinks", "audit/trace", "audit/version.h"},
                     lambda h: h in C | POSIX | JANSSON),
+    "audit/mechanism": ({"ref", "proofs", "audit/engine", "audit/report", "audit/sinks", "audit/trace", "audit/mechanism",
+                         "audit/version.h"}, lambda h: h in C | POSIX | JANSSON),
     "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/face", "audit/report"},
                      lambda h: h in C | POSIX | {"sys/utsname.h"}),
     # A plug-in runs in a process of its own; fast/ comes in by the same door.
@@ -65,7 +67,7 @@ MAY = {
                       "audit/version.h"}, lambda h: h in C | POSIX | JANSSON | PROCESS),
     # Text knows no model: ids are all that leaves it.
     "audit/text": ({"ref", "audit/text"}, lambda h: h in C | POSIX | JANSSON | PCRE2),
-    "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/verify", "audit/version.h"},
+    "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/mechanism", "audit/verify", "audit/version.h"},
                      lambda h: h in C | POSIX),
     "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
     "audit/command": ({"ref", "fast", "proofs", "audit"}, lambda h: h in C | POSIX | JANSSON | COMMAND),

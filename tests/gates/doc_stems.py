@@ -40,7 +40,8 @@ STAGES = {
                        "judge": "judge_attention:block_values"}),
     "attention": ("A5 to A11 in one pass", dict.fromkeys(["reference", "truth", "bounds", "judge"],
                                                          "- in three stages")),
-    "output": ("A12", {"lanes": "linear:sinkproof_lanes_output", "kernels": "linear:linear", "engine": "pass:output",
+    "output": ("A12", {"lanes": "linear:sinkproof_lanes_output", "kernels": "linear:linear",
+                       "engine": "pass:sinkproof_pass_into_residual",
                        "truth": "linear:sinkproof_truth_linear", "bounds": "linear:sinkproof_linear_sums_of",
                        "judge": "judge_attention:sinkproof_judge_attention"}),
     "residual": ("A13 M12", {"reference": "output:sinkproof_residual", "lanes": "- the reference's",
@@ -66,14 +67,15 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers error forward gpt2 loop metrics operands points policy policy_parse round session",
+    "reference": "buffers error forward gpt2 loop mechanism metrics operands points policy policy_parse round session terms",
     "lanes": "amx exp stages sum16",
     "kernels": "elements exp kernels tile",
-    "engine": "buffers cache engine memory observe packed_file pass sample team weights",
-    "truth": "edges exact_dot forward gelu_fit identities identities_attention identities_first identities_forms "
-             "identities_grid identities_mixing identities_model identities_repeat identities_sink identities_stages lattice number repeat training variants",
-    "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms spread times "
-              "unnormalised unrounded variants",
+    "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",
+    "truth": "circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
+             "identities_forms identities_grid identities_mixing identities_model identities_repeat identities_sink "
+             "identities_stages identities_terms lattice number operator_norm repeat training variants",
+    "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms softmax_maximum spread "
+              "times unnormalised unrounded variants",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_mlp judge_norm judge_remedy "
              "judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
 }

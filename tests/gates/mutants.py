@@ -12,6 +12,8 @@ as long. What the compiler refuses, and what compiles to the same object, is not
 The outcome is the table tests/gates/mutants.lock. Survivors need a line in tests/gates/mutants.reasons:
     FILE:ID:OPERATOR | CHANGE | equivalent: why nothing could tell        (then it is not counted)
     FILE:ID:OPERATOR | CHANGE | survives: why no test here does
+What waits for slow tests may have one before these were asked: an equivalent one no longer counts as
+waiting then, and --all still asks them.
 Fails when an id has no killed mutant, fewer than --least mutants were made, fewer than 95 % killed,
 a drawn survivor has no reason, or a reason no mutant. --changed makes only those of the drawn whose
 outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
@@ -245,14 +247,16 @@ def stale_reasons(regions, reasons):
 
 def total(rows, what):
     killed, made, possible = (sum(getattr(r, k) for r in rows) for k in ("killed", "made", "possible"))
-    waiting = sum(r.outcomes.count(table.WAITS) for r in rows)
+    waiting = possible - made - sum(r.outcomes.count(table.UNMADE) for r in rows)
+    equivalent = sum(r.equivalent for r in rows)
+    unasked = equivalent - sum(s.reason.startswith("equivalent") for r in rows for s in r.survivors)
     share = f"{100 * killed / made:.1f} % of those made" if made else "none made"
     if waiting:
         share = f"{waiting} more wait for slow tests; at least {100 * killed / (made + waiting):.1f} % of both"
     unexplained = sum(s.reason == "-" for r in rows for s in r.survivors)
     print(f"{what}: {killed} killed of {made} made of {possible} possible ({share}); "
           f"{made - killed} survived, {unexplained} of them without a reason; "
-          f"{sum(r.equivalent for r in rows)} equivalent ones not counted")
+          f"{equivalent} equivalent ones not counted ({unasked} of them not asked of slow tests)")
 
 
 def summary(rows):
@@ -318,10 +322,8 @@ def phases_of(options, todo):
     own = [key for key in todo if not table.is_helper(key[0])]
     phases = [Phase(own, options.cap, None, options.quick)]
     helpers = [key for key in todo if table.is_helper(key[0])]
-    for keys in (own, helpers) if options.all else ():
-        phases += [Phase(keys, sys.maxsize, options.quick, None),
-                   Phase(keys, sys.maxsize, 8 * options.quick, options.quick),
-                   Phase(keys, sys.maxsize, None, options.quick)]
+    for seconds, after in ((options.quick, None), (8 * options.quick, options.quick), (None, options.quick)):
+        phases += [Phase(keys, sys.maxsize, seconds, after) for keys in (own, helpers) if options.all]
     return phases
 
 

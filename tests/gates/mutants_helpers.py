@@ -3,7 +3,8 @@
 """The helpers of the equations' code: functions that a region reaches, and that lie outside of all.
 
 A helper is no equation's own, so that its mutants are tried against the tests of every id whose
-region calls it, directly or through other functions. Its row in the table is named NAME().
+region calls it, directly or through other functions, and of every id that has a region in its file
+(which it may prepare, and nothing in the region call). Its row in the table is named NAME().
 """
 import re
 from collections import defaultdict, namedtuple
@@ -67,5 +68,6 @@ def helpers(texts, regions):
     for function, ids in reached.items():
         spans = outside(function, covered[function.file])
         if spans:
-            found[function.name + "()", function.file] = (spans, frozenset(ids))
+            near = {id for id, file in regions if file == function.file}
+            found[function.name + "()", function.file] = (spans, frozenset(ids | near))
     return found

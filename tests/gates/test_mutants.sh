@@ -147,6 +147,23 @@ refuses 'is no survivor' "a reason without its survivor is refused" --cap 1 --le
 printf 'ref/sum.c:mean.sum:sign | nothing | equivalent: so it does\n' >tests/gates/mutants.reasons
 refuses 'is no survivor' "and one of an equivalent mutant that there is not" --cap 1 --least 1
 
+# What waits for slow tests, where a reason says that nothing could tell.
+fresh
+accepts "every mutant of a region" --least 1
+awk -F ' \\| ' '{ print $1 " | " $2 " | equivalent: so it is said" }' "$work/log" >"$work/all"
+edit tests/gates/mutants.lock '/^region mean.sum/{h;s/.* //;y/A/?/;x;s/[^ ]*$//;G;s/\n//;}'
+refuses 'was stale' "a drawn one that waits is made" --changed --cap 1 --least 1
+waiting=$(($(wc -l <"$work/all") - 1))
+grep -q "1 killed of 1 made .* ($waiting more wait .* 0 equivalent ones not counted" "$work/out"
+report $? "the others are counted as waiting"
+made=$(sed 's/ | test_sum.*//' "$work/log")
+grep -v -F "$made" "$work/all" >tests/gates/mutants.reasons
+accepts "with a reason" --changed --cap 1 --least 1
+grep -q "1 killed of 1 made of 1 possible (100.0 % .* $waiting equivalent ones not counted ($waiting of them not asked" \
+    "$work/out"
+report $? "they are counted as equivalent, and as not asked"
+refuses 'is no survivor' "all tests are asked of them, and a reason that is false is refused" --all --least 1
+
 # A helper outside of the region, which the region calls; and a function that it does not.
 fresh
 edit ref/sum.c 's/^double mean(int n, const double \*x_j) {/static double less(double x) {\n    return x - 1;\n}\ndouble more(double x);\ndouble more(double x) {\n    return x + 1;\n}\n&/; s/x_j\[j\] - 1/less(x_j[j])/'
@@ -192,6 +209,16 @@ build
 accepts "a changed helper" --all --least 1
 has 'less():' "is made again"
 lacks 'mean.sum:' "and its callers are not"
+
+# A helper that another id's region stands beside: that id's tests may tell as well.
+fresh
+edit ref/sum.c 's/^double mean(int n, const double \*x_j) {/static double less(double x) {\n    return x - 1;\n}\n&/; s/x_j\[j\] - 1/less(x_j[j])/'
+printf '//> mean.none\ndouble none(void);\ndouble none(void) {\n    return 1 - 1;\n}\n//< mean.none\n' >>ref/sum.c
+build
+echo 'ok 1 - mean.none is zero' >build/tap/test_none.tap
+accepts "a file with regions of two ids" --least 1 --only mean.sum
+grep -q '^region less() .* test_none,test_sum ' tests/gates/mutants.lock
+report $? "a helper has the tests of both"
 
 fresh
 edit build/tap/test_sum.tap 's/mean.sum/mean.other/'
