@@ -95,7 +95,14 @@ checked "the numbers of the command line" any 1 model.prefill.n1 model.prefill.n
 exits 0 "a table" bench --quick --threads 1 --only stage.rope
 grep -q '^stage.rope .*GB/s\|^stage.rope .*GFLOP/s' "$work/out" && grep -q 'instruction set' "$work/out"
 report $? "the table names the instruction set and has the case"
-empty err "nothing on standard error, which is no terminal"
+if "$sinkproof" info --cpu | grep -q '^amx *yes'; then
+    [ "$(wc -l <"$work/err")" = 1 ] && grep -q '^sinkproof bench: --isa amx is another numeric mode' "$work/err"
+    report $? "standard error, which is no terminal, says what another numeric mode would bring, and nothing else"
+else
+    empty err "nothing on standard error, which is no terminal"
+fi
+exits 0 "a table of a set that was asked for" bench --quick --threads 1 --only stage.rope --isa portable
+empty err "nothing on standard error"
 for axis in context batch threads; do
     exits 0 "--scaling $axis" bench --quick --threads 2 --model synthetic:tiny --depth 1,8 --prompt 8 --scaling $axis
     awk '/^#/ { next } NF == 0 { next } { rows++; if (NF != 5 || !($2 > 0 && $3 <= $2 && $2 <= $4 && $5 > 0)) exit 1 }
