@@ -14,7 +14,7 @@
 
 enum {
     SINKPROOF_SCRATCH =
-        512 << 10, // bytes of scratch that a thread hands to a kernel, 64-byte aligned
+        1152 << 10, // bytes of scratch that a thread hands to a kernel, 64-byte aligned
     SINKPROOF_WIDEST_HEAD = 1024, // the largest head_dim: what attention's scratch has room for
 };
 

@@ -25,136 +25,75 @@
 // Up to SINKPROOF_AMX_FEW tokens vectors do the same (fast/kernels/few_amx.c): memory is their
 // limit, and a tile would be mostly empty.
 //
-// What is where: weights come as B tiles (a block of a BF16 panel is one as it stands; MXFP4 is
-// decoded into one, once for a group of tokens), tokens are gathered into A tiles. Eight tiles:
-// four of sums, so that each tile loaded serves two or more products.
+// What is where: tokens are gathered into A tiles, which stay in the second-level cache while the
+// panels pass by, two at a time (four for a single tile of tokens). A block of a BF16 panel is a B
+// tile as it stands. MXFP4 is decoded into one while the tiles multiply the blocks before it: the
+// unit of the tiles works alone, so that the vectors' work hides behind it, and a decoded block
+// never leaves the first-level cache. It is decoded again for each two or three tiles of tokens,
+// which costs less than reading a decoded panel back.
+//
+// Eight tiles, of them six sums where there are three tiles of tokens: then two loads of B and four
+// of A serve six products.
 #include "fast/kernels/linear_amx.h"
+#include "fast/kernels/least_amx.h"
+#include "fast/kernels/tiles_amx.h"
 
-#include <immintrin.h>
 #include <string.h>
 
+#define INLINE static inline __attribute__((always_inline))
+
 enum {
-    TILE = 1024,        // bytes: 16 rows of 64
-    ROW = 64,           // bytes
-    GROUP = 128,        // tokens gathered together, at most
-    RANGE = 1024,       // panels whose least exponents are remembered, at most
-    A_TILES = 384,      // room for gathered tokens
-    B_TILES = 96,       // room for decoded weights
-    NEAR_BLOCKS = 8,    // decoded at once when the sums stay in tiles: of 4 panels 32 KiB
-    NO_NUMBER = 256,    // the least exponent of zeros alone
-    LEAST_PRODUCT = 143 // sum of two exponent fields, 127 each for 1: 2^-111
+    GROUP = 192,     // tokens gathered together, at most
+    RANGE = 1024,    // panels whose least exponents are remembered, at most
+    A_TILES = 1080,  // room for gathered tokens
+    AHEAD = 2,       // blocks that are decoded before their turn
+    RING = 4,        // blocks of decoded panels in a circle, more than AHEAD
+    MOST_PANELS = 4, // at a time
 };
-_Static_assert((A_TILES + B_TILES + 4) * TILE <= SINKPROOF_SCRATCH, "the scratch holds the tiles");
+_Static_assert((A_TILES + MOST_PANELS * RING + 6) * TILE <= SINKPROOF_SCRATCH,
+               "the scratch holds the tiles");
 
-// What LDTILECFG reads (SDM vol. 1, 18.2): palette 1 has eight tiles of 16 rows of 64 bytes.
-typedef struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} tile_config;
-_Static_assert(sizeof(tile_config) == 64, "LDTILECFG reads 64 bytes");
+// Panels that are multiplied at a time, from a block on.
+typedef struct streams {
+    const uint8_t *data_p[MOST_PANELS], *scales_p[MOST_PANELS];
+    size_t stride; // bytes from one block to the next
+} streams;
 
-// The instructions by name: any compiler that assembles them builds this, and the operand of
-// LDTILECFG is the whole structure. (GCC 12's intrinsic names eight bytes of it, so that -O3 drops
-// the other stores.)
-#define TILE_CONFIGURE(config) __asm__ volatile("ldtilecfg %0" : : "m"(config) : "memory")
-#define TILE_RELEASE()         __asm__ volatile("tilerelease" : : : "memory")
-#define TILE_ZERO(t)           __asm__ volatile("tilezero %%tmm" #t : : : "memory")
-#define TILE_LOAD(t, from)                                                                         \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(from), "r"((size_t)ROW) : "memory")
-#define TILE_STORE(t, to)                                                                          \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(to), "r"((size_t)ROW) : "memory")
-// Sums in tile c += A tile a times B tile b.
-#define TILE_PRODUCT(c, a, b)                                                                      \
-    __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : : "memory")
+// A product's neighbours: what is decoded at its end, and the panels that come from memory while it
+// runs, a share of them.
+typedef struct future {
+    const streams *next, *later;
+    size_t panel; // where `next` begins
+    size_t share, shares;
+} future;
 
 // One group of tokens and one chunk of blocks.
 typedef struct job {
     const sinkproof_product *product;
-    uint8_t *a, *b;              // A: [tiles][blocks] tiles; B: [panels][slice] tiles
-    float *c;                    // [4][16][16]
+    uint8_t *a, *ring;           // A: [tiles][blocks] tiles; decoded: [RING][panels] tiles
+    float *c;                    // [6][16][16]
     size_t token, tokens, tiles; // the group's first, how many, ceil(tokens / 16)
-    size_t block, blocks, slice; // the chunk's first, how many, how many at a time
-    size_t configured; // what the tiles are configured for: 10000 T + 100 r0 + r1; 0: nothing
-    bool look;         // note the panels' least exponents
-    uint16_t *least_p; // [RANGE], panel `first` on
-    size_t first;
+    size_t block, blocks;        // the chunk's first, how many
+    size_t configured;           // what the tiles are configured for; 0: nothing
+    size_t slot;                 // of the ring, where the next block lies
+    size_t decoded;              // panel + 1 whose first AHEAD blocks lie there; 0: none
+    uint16_t *least_p;           // [RANGE], panel `first` on
+    size_t first, last;
     uint16_t least_i[GROUP];
 } job;
-
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-// ---- the least exponent ----------------------------------------------------------------------
-
-// 2 |w| - 1 as unsigned words: zeros become the largest, so that a minimum passes them over.
-static inline __m512i least_words(__m512i least, __m512i w) {
-    __m512i twice = _mm512_add_epi16(w, w);
-    return _mm512_min_epu16(least, _mm512_sub_epi16(twice, _mm512_set1_epi16(1)));
-}
-
-// The exponent field of the smallest nonzero number, 0 where that is subnormal.
-static uint16_t least_exponent(__m512i least) {
-    __m256i a =
-        _mm256_min_epu16(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
-    __m128i m = _mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    unsigned word = (unsigned)_mm_extract_epi16(_mm_minpos_epu16(m), 0);
-    return (uint16_t)((word + 1) >> 8);
-}
-
-static bool served(unsigned least_w, unsigned least_x) {
-    return least_w > 0 && least_x > 0 && least_w + least_x >= LEAST_PRODUCT;
-}
-
-// The least exponent field of an MXFP4 panel by its scales: the least nonzero code is 1/2. Block
-// rows of zeros do not count; 0 where another's scale does not fit bf16.
-static uint16_t least_scale(const sinkproof_panels *w, size_t p) {
-    unsigned least = NO_NUMBER;
-    size_t rows = smaller(SINKPROOF_PANEL_ROWS, w->rows - p * SINKPROOF_PANEL_ROWS);
-    for (size_t b = 0; b < w->blocks; b++) {
-        const uint8_t *block = w->data + p * w->panel_stride + b * w->block_stride;
-        const uint8_t *scale_r = w->scales + (p * w->blocks + b) * SINKPROOF_PANEL_ROWS;
-        for (size_t r = 0; r < rows; r++) {
-            uint32_t quarter, codes = 0;
-            for (size_t q = 0; q < 4; q++) {
-                memcpy(&quarter, block + q * ROW + r * sizeof quarter, sizeof quarter);
-                codes |= quarter & 0x77777777u;
-            }
-            if (codes == 0) continue;
-            if (scale_r[r] < 2 || scale_r[r] > 252) return 0;
-            if (scale_r[r] - 1u < least) least = scale_r[r] - 1u;
-        }
-    }
-    return (uint16_t)least;
-}
-
-// A quick look at the scales alone: no more than least_scale, and nearly always the same.
-static uint16_t least_scale_seen(const sinkproof_panels *w, size_t p) {
-    const uint8_t *scale = w->scales + p * w->blocks * SINKPROOF_PANEL_ROWS;
-    __m128i low = _mm_set1_epi8(-1), high = _mm_setzero_si128();
-    for (size_t b = 0; b < w->blocks; b++) {
-        __m128i s = _mm_loadu_si128((const __m128i *)(scale + b * SINKPROOF_PANEL_ROWS));
-        low = _mm_min_epu8(low, s), high = _mm_max_epu8(high, s);
-    }
-    uint8_t lows[16], highs[16];
-    _mm_storeu_si128((__m128i *)lows, low), _mm_storeu_si128((__m128i *)highs, high);
-    unsigned least = 255, most = 0;
-    for (int r = 0; r < 16; r++) {
-        if (lows[r] < least) least = lows[r];
-        if (highs[r] > most) most = highs[r];
-    }
-    return least < 2 || most > 252 ? 0 : (uint16_t)(least - 1);
-}
 
 // ---- operands --------------------------------------------------------------------------------
 
 // The chunk's columns of the group's tokens, into A tiles: tile t of block b at a + (t blocks + b)
-// TILE.
+// TILE. Rows of the last tile that have no token are zeros.
 static void gather(job *j) {
-    for (size_t i = 0; i < j->tokens; i++) {
-        const uint16_t *x = j->product->x16_n[j->token + i] + j->block * SINKPROOF_PANEL_COLS;
+    for (size_t i = 0; i < 16 * j->tiles; i++) {
         uint8_t *to = j->a + i / 16 * j->blocks * TILE + i % 16 * ROW;
+        if (i >= j->tokens) {
+            for (size_t b = 0; b < j->blocks; b++) memset(to + b * TILE, 0, ROW);
+            continue;
+        }
+        const uint16_t *x = j->product->x16_n[j->token + i] + j->block * SINKPROOF_PANEL_COLS;
         __m512i least = _mm512_set1_epi16(-1);
         for (size_t b = 0; b < j->blocks; b++) {
             __m512i w = _mm512_loadu_si512(x + b * SINKPROOF_PANEL_COLS);
@@ -166,222 +105,307 @@ static void gather(job *j) {
     }
 }
 
-// Blocks `block` .. + count - 1 of an MXFP4 panel as B tiles. vpermw reads the low five bits of
-// each word: the code and one bit of its neighbour, so the sixteen codes stand in the table twice.
-// The scale is added to the exponent, but not to a zero's.
-static void decode(const sinkproof_panels *w, size_t p, size_t block, size_t count, uint8_t *to) {
+// The scales of a block in both halves of a row's dword, to be added to exponents.
+INLINE __m512i scales_of(const uint8_t *scale_r) {
+    __m512i s = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)scale_r));
+    s = _mm512_slli_epi32(_mm512_sub_epi32(s, _mm512_set1_epi32(127)), 23); // in the high word
+    return _mm512_or_si512(s, _mm512_srli_epi32(s, 16));                    // and in the low
+}
+
+// A quarter of an MXFP4 block as four rows of a B tile. vpermw reads the low five bits of each
+// word: the code and one bit of its neighbour, so the sixteen codes stand in the table twice. The
+// scale is added to the exponent, but not to a zero's.
+INLINE void decode_quarter(const uint8_t *from, __m512i scales, uint8_t *to) {
     static const uint16_t code[16] = {0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040,
                                       0x4080, 0x40c0, 0x8000, 0xbf00, 0xbf80, 0xbfc0,
                                       0xc000, 0xc040, 0xc080, 0xc0c0};
-    const __m256i half = _mm256_loadu_si256((const __m256i *)code);
-    const __m512i table = _mm512_broadcast_i64x4(half);
-    const uint8_t *from = w->data + p * w->panel_stride + block * w->block_stride;
-    const uint8_t *scale = w->scales + (p * w->blocks + block) * SINKPROOF_PANEL_ROWS;
-    for (size_t b = 0; b < count; b++, from += w->block_stride, scale += SINKPROOF_PANEL_ROWS) {
-        __m512i s = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)scale));
-        s = _mm512_slli_epi32(_mm512_sub_epi32(s, _mm512_set1_epi32(127)), 23); // in the high word
-        s = _mm512_or_si512(s, _mm512_srli_epi32(s, 16));                       // and in the low
-        for (int q = 0; q < 4; q++) {
-            __m512i codes = _mm512_loadu_si512(from + q * ROW);
+    const __m512i table =
+        _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)(const void *)code));
+    __m512i codes = _mm512_loadu_si512(from);
 #pragma GCC unroll 4
-            for (int k = 0; k < 4; k++, to += ROW) {
-                __m512i number =
-                    _mm512_permutexvar_epi16(_mm512_srli_epi16(codes, (unsigned)(4 * k)), table);
-                __mmask32 nonzero =
-                    _mm512_test_epi16_mask(codes, _mm512_set1_epi16((short)(7 << 4 * k)));
-                _mm512_store_si512(to, _mm512_mask_add_epi16(number, nonzero, number, s));
-            }
-        }
+    for (int k = 0; k < 4; k++) {
+        __m512i number =
+            _mm512_permutexvar_epi16(_mm512_srli_epi16(codes, (unsigned)(4 * k)), table);
+        __mmask32 nonzero = _mm512_test_epi16_mask(codes, _mm512_set1_epi16((short)(7 << 4 * k)));
+        _mm512_store_si512(to + k * ROW, _mm512_mask_add_epi16(number, nonzero, number, scales));
     }
 }
 
 // ---- products --------------------------------------------------------------------------------
 
-// T = 1: sums of panel p in tile p (0 .. 3), the tokens in tile 4, weights in 5 to 7.
-// T = 2: sums of tokens t and panel p in tile 2 t + p, the tokens in 4 and 5, weights in 6 and 7.
-static void configure(job *j, int T, size_t r0, size_t r1) {
-    size_t wanted = 10000 * (size_t)T + 100 * r0 + r1;
-    if (j->configured == wanted) return;
-    tile_config config = {.palette = 1};
-    for (int t = 0; t < 8; t++) {
-        bool second = T == 2 && (t == 2 || t == 3 || t == 5), weights = t > (T == 2 ? 5 : 4);
-        config.row_bytes[t] = ROW;
-        config.rows[t] = weights ? 16 : (uint8_t)(second ? r1 : r0);
+// What the compiler knows where it is inlined: MXFP4 or BF16, tiles of tokens and panels.
+typedef struct kind {
+    bool coded;
+    int T, P;
+} kind;
+
+// A block that is being decoded, quarter by quarter, while others are multiplied.
+typedef struct decoding {
+    const uint8_t *from_p[MOST_PANELS];
+    __m512i scales_p[MOST_PANELS];
+    uint8_t *to; // [P] tiles
+} decoding;
+
+INLINE void decode_begin(kind of, decoding *d, const streams *w, size_t block, uint8_t *to) {
+#pragma GCC unroll 4
+    for (int p = 0; p < of.P; p++) {
+        d->from_p[p] = w->data_p[p] + block * w->stride;
+        d->scales_p[p] = scales_of(w->scales_p[p] + block * SINKPROOF_PANEL_ROWS);
     }
-    TILE_CONFIGURE(config);
-    j->configured = wanted;
+    d->to = to;
 }
 
-static inline __attribute__((always_inline)) void look_at(const uint8_t *block, __m512i *least) {
+// Quarters first .. last - 1 of its P blocks.
+INLINE void decode_some(const decoding *d, int first, int last) {
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) *least = least_words(*least, _mm512_loadu_si512(block + i * ROW));
+    for (int i = first; i < last; i++)
+        decode_quarter(d->from_p[i / 4] + i % 4 * ROW, d->scales_p[i / 4],
+                       d->to + i / 4 * TILE + i % 4 * 4 * ROW);
 }
 
-// The sums += over `blocks` blocks, T token tiles at a[t], P panels at b[p], b_stride bytes from
-// block to block; with `look` also the least words of the weights. T, P and look are constants
-// where it is inlined.
-static inline __attribute__((always_inline)) void multiply(int T, int P, bool look, size_t blocks,
-                                                           const uint8_t *const *a,
-                                                           const uint8_t *const *b, size_t b_stride,
-                                                           __m512i *least) {
-    const uint8_t *a0 = a[0], *a1 = a[1], *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
-    for (size_t k = 0; k < blocks; k++) {
-        TILE_LOAD(4, a0);
-        if (T == 2) {
-            TILE_LOAD(6, b0);
-            TILE_PRODUCT(0, 4, 6);
-            TILE_LOAD(5, a1);
-            TILE_PRODUCT(2, 5, 6);
-            if (P > 1) {
-                TILE_LOAD(7, b1);
-                TILE_PRODUCT(1, 4, 7);
-                TILE_PRODUCT(3, 5, 7);
-            }
+// Which tile has the sums of tokens t and panel p: a number that the instructions below name.
+INLINE int sum_tile(int T, int t, int p) {
+    return T == 1 ? p : T == 2 ? 2 * t + p : t + 3 * p;
+}
+
+// The sums take in one block: tokens at a, tiles a_stride apart, and P B tiles at b[p]. Between the
+// products the next block is decoded, a share after each.
+INLINE void one_block(kind of, const uint8_t *a, size_t a_stride, const uint8_t *const *b,
+                      const decoding *next) {
+    const int quarters = 4 * of.P, products = of.T * of.P;
+#define THEN(i)                                                                                    \
+    if (of.coded) decode_some(next, ((i)-1) * quarters / products, (i)*quarters / products)
+    if (of.T == 1) {
+        TILE_LOAD(4, a, ROW);
+        TILE_LOAD(5, b[0], ROW);
+        TILE_PRODUCT(0, 4, 5);
+        THEN(1);
+        if (of.P == 1) return;
+        TILE_LOAD(6, b[1], ROW);
+        TILE_PRODUCT(1, 4, 6);
+        THEN(2);
+        TILE_LOAD(7, b[2], ROW);
+        TILE_PRODUCT(2, 4, 7);
+        THEN(3);
+        TILE_LOAD(5, b[3], ROW);
+        TILE_PRODUCT(3, 4, 5);
+        THEN(4);
+    } else if (of.T == 2) {
+        TILE_LOAD(4, a, ROW);
+        TILE_LOAD(6, b[0], ROW);
+        TILE_PRODUCT(0, 4, 6);
+        THEN(1);
+        TILE_LOAD(5, a + a_stride, ROW);
+        TILE_PRODUCT(2, 5, 6);
+        THEN(2);
+        if (of.P == 1) return;
+        TILE_LOAD(7, b[1], ROW);
+        TILE_PRODUCT(1, 4, 7);
+        THEN(3);
+        TILE_PRODUCT(3, 5, 7);
+        THEN(4);
+    } else {
+        TILE_LOAD(6, b[0], ROW);
+        TILE_LOAD(7, a, ROW);
+        TILE_PRODUCT(0, 7, 6);
+        THEN(1);
+        TILE_LOAD(7, a + a_stride, ROW);
+        TILE_PRODUCT(1, 7, 6);
+        THEN(2);
+        TILE_LOAD(7, a + 2 * a_stride, ROW);
+        TILE_PRODUCT(2, 7, 6);
+        THEN(3);
+        if (of.P == 1) return;
+        TILE_LOAD(6, b[1], ROW);
+        TILE_PRODUCT(5, 7, 6);
+        THEN(4);
+        TILE_LOAD(7, a + a_stride, ROW);
+        TILE_PRODUCT(4, 7, 6);
+        THEN(5);
+        TILE_LOAD(7, a, ROW);
+        TILE_PRODUCT(3, 7, 6);
+        THEN(6);
+    }
+#undef THEN
+}
+
+// The first blocks of the panels, where none before them has decoded them.
+INLINE void decode_first(kind of, job *j, const streams *w) {
+    decoding first;
+    for (size_t k = 0; k < AHEAD && k < j->blocks; k++) {
+        decode_begin(of, &first, w, k, j->ring + (j->slot + k) % RING * (size_t)of.P * TILE);
+        decode_some(&first, 0, 4 * of.P);
+    }
+}
+
+// Asks memory for one block of each panel.
+INLINE void ask_for(kind of, const streams *w, size_t block) {
+    const size_t lines = of.coded ? 4 : 16;
+    for (int p = 0; p < of.P; p++) {
+        for (size_t i = 0; i < lines; i++)
+            _mm_prefetch((const char *)w->data_p[p] + block * w->stride + i * ROW, _MM_HINT_T1);
+        if (of.coded)
+            _mm_prefetch((const char *)w->scales_p[p] + block * SINKPROOF_PANEL_ROWS, _MM_HINT_T1);
+    }
+}
+
+// The sums take in the chunk's blocks. Of MXFP4 the first AHEAD blocks lie decoded; at the end
+// those of what is next do.
+INLINE void multiply(kind of, job *j, const uint8_t *a, const streams *w, const future *to_come) {
+    const uint8_t *b[MOST_PANELS];
+    decoding ahead;
+    for (size_t k = 0, turn = 0; k < j->blocks; k++, a += TILE) {
+        if (turn == 0)
+            ask_for(of, to_come->later, (to_come->share * j->blocks + k) / to_come->shares);
+        turn = turn + 1 < to_come->shares ? turn + 1 : 0;
+        if (of.coded) {
+            const uint8_t *now = j->ring + j->slot % RING * (size_t)of.P * TILE;
+            uint8_t *to = j->ring + (j->slot + AHEAD) % RING * (size_t)of.P * TILE;
+            const size_t then = k + AHEAD;
+            for (int p = 0; p < of.P; p++) b[p] = now + p * TILE;
+            if (then < j->blocks)
+                decode_begin(of, &ahead, w, then, to);
+            else
+                decode_begin(of, &ahead, to_come->next, smaller(then - j->blocks, j->blocks - 1),
+                             to);
+            j->slot++;
         } else {
-            TILE_LOAD(5, b0);
-            TILE_PRODUCT(0, 4, 5);
-            if (P > 1) {
-                TILE_LOAD(6, b1);
-                TILE_PRODUCT(1, 4, 6);
-            }
-            if (P > 2) {
-                TILE_LOAD(7, b2);
-                TILE_PRODUCT(2, 4, 7);
-            }
-            if (P > 3) {
-                TILE_LOAD(5, b3);
-                TILE_PRODUCT(3, 4, 5);
-            }
+            for (int p = 0; p < of.P; p++) b[p] = w->data_p[p] + k * w->stride;
         }
-        if (look) {
-            look_at(b0, &least[0]);
-            if (P > 1) look_at(b1, &least[1]);
-            if (P > 2) look_at(b2, &least[2]);
-            if (P > 3) look_at(b3, &least[3]);
-        }
-        a0 += TILE, b0 += b_stride;
-        if (T > 1) a1 += TILE;
-        if (P > 1) b1 += b_stride;
-        if (P > 2) b2 += b_stride;
-        if (P > 3) b3 += b_stride;
+        one_block(of, a, j->blocks * TILE, b, &ahead);
     }
 }
 
-static void multiply_any(int T, int P, bool look, size_t blocks, const uint8_t *const *a,
-                         const uint8_t *const *b, size_t b_stride, __m512i *least) {
-    switch ((T == 2 ? 8 : 0) + 2 * (P - 1) + (look ? 1 : 0)) {
-    case 0:
-        multiply(1, 1, false, blocks, a, b, b_stride, least);
-        break;
-    case 1:
-        multiply(1, 1, true, blocks, a, b, b_stride, least);
-        break;
-    case 2:
-        multiply(1, 2, false, blocks, a, b, b_stride, least);
-        break;
-    case 3:
-        multiply(1, 2, true, blocks, a, b, b_stride, least);
-        break;
-    case 4:
-        multiply(1, 3, false, blocks, a, b, b_stride, least);
-        break;
-    case 5:
-        multiply(1, 3, true, blocks, a, b, b_stride, least);
-        break;
-    case 6:
-        multiply(1, 4, false, blocks, a, b, b_stride, least);
-        break;
-    case 7:
-        multiply(1, 4, true, blocks, a, b, b_stride, least);
-        break;
-    case 8:
-        multiply(2, 1, false, blocks, a, b, b_stride, least);
-        break;
-    case 9:
-        multiply(2, 1, true, blocks, a, b, b_stride, least);
-        break;
-    case 10:
-        multiply(2, 2, false, blocks, a, b, b_stride, least);
-        break;
-    default:
-        multiply(2, 2, true, blocks, a, b, b_stride, least);
+// Sums where they begin: zeros, or what an earlier chunk left in y.
+static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
+    if (j->block == 0) {
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+        if (T < 3) return;
+        TILE_ZERO(4);
+        TILE_ZERO(5);
+        return;
     }
+    for (size_t i = 16 * t; i < smaller(j->tokens, 16 * (t + (size_t)T)); i++)
+        for (int k = 0; k < P; k++)
+            _mm512_store_ps(j->c + 256 * sum_tile(T, (int)(i / 16 - t), k) + i % 16 * 16,
+                            _mm512_loadu_ps(j->product->y_n[j->token + i] + 16 * (p + (size_t)k)));
+    TILE_LOAD(0, j->c, ROW);
+    TILE_LOAD(1, j->c + 256, ROW);
+    TILE_LOAD(2, j->c + 512, ROW);
+    TILE_LOAD(3, j->c + 768, ROW);
+    if (T < 3) return;
+    TILE_LOAD(4, j->c + 1024, ROW);
+    TILE_LOAD(5, j->c + 1280, ROW);
 }
 
-// The sums of T token tiles from t and P panels from p, between c and y; the bias at the very end.
-static void sums_from_y(const job *j, int T, size_t t, size_t p, size_t P) {
+// Sums to y, with the last chunk also the bias.
+static void end_sums(job *j, int T, int P, size_t t, size_t p) {
+    const float *bias =
+        j->block + j->blocks == j->product->weight->blocks ? j->product->bias_r : NULL;
+    TILE_STORE(0, j->c, ROW);
+    TILE_STORE(1, j->c + 256, ROW);
+    TILE_STORE(2, j->c + 512, ROW);
+    TILE_STORE(3, j->c + 768, ROW);
+    if (T == 3) {
+        TILE_STORE(4, j->c + 1024, ROW);
+        TILE_STORE(5, j->c + 1280, ROW);
+    }
     for (size_t i = 16 * t; i < smaller(j->tokens, 16 * (t + (size_t)T)); i++) {
-        const float *y = j->product->y_n[j->token + i] + p * SINKPROOF_PANEL_ROWS;
-        float *c = j->c + (i / 16 - t) * 512 + i % 16 * 16;
-        for (size_t k = 0; k < P; k++) _mm512_store_ps(c + 256 * k, _mm512_loadu_ps(y + 16 * k));
-    }
-}
-
-static void sums_to_y(const job *j, int T, size_t t, size_t p, size_t P, bool last) {
-    const float *bias = last ? j->product->bias_r : NULL;
-    for (size_t i = 16 * t; i < smaller(j->tokens, 16 * (t + (size_t)T)); i++) {
-        float *y = j->product->y_n[j->token + i] + p * SINKPROOF_PANEL_ROWS;
-        const float *c = j->c + (i / 16 - t) * 512 + i % 16 * 16;
-        for (size_t k = 0; k < P; k++) {
-            __m512 sum = _mm512_load_ps(c + 256 * k);
-            if (bias != NULL) sum = _mm512_add_ps(sum, _mm512_loadu_ps(bias + 16 * (p + k)));
+        float *y = j->product->y_n[j->token + i] + 16 * p;
+        for (int k = 0; k < P; k++) {
+            __m512 sum =
+                _mm512_load_ps(j->c + 256 * sum_tile(T, (int)(i / 16 - t), k) + i % 16 * 16);
+            if (bias != NULL)
+                sum = _mm512_add_ps(sum, _mm512_loadu_ps(bias + 16 * (p + (size_t)k)));
             _mm512_storeu_ps(y + 16 * k, sum);
         }
     }
 }
 
-// The chunk's part of the sums of panels p .. p + P - 1, all tokens of the group. With one or two
-// token tiles the sums stay in tiles from slice to slice; with more they wait in y.
-static void panels_of(job *j, size_t p, size_t P) {
-    const sinkproof_panels *w = j->product->weight;
-    const bool coded = w->format == SINKPROOF_PANEL_MXFP4, stay = j->tiles <= 2;
-    __m512i least[4] = {_mm512_set1_epi16(-1), _mm512_set1_epi16(-1), _mm512_set1_epi16(-1),
-                        _mm512_set1_epi16(-1)};
-    for (size_t b = 0; b < j->blocks; b += j->slice) {
-        size_t count = smaller(j->slice, j->blocks - b), at = j->block + b;
-        const uint8_t *weight[4] = {NULL};
-        for (size_t k = 0; k < P; k++) {
-            uint8_t *decoded = j->b + k * j->slice * TILE;
-            if (coded) decode(w, p + k, at, count, decoded);
-            weight[k] =
-                coded ? decoded : w->data + (p + k) * w->panel_stride + at * w->block_stride;
-        }
-        for (size_t t = 0; t < j->tiles; t += 2) {
-            int T = j->tiles - t > 1 ? 2 : 1;
-            size_t rows = j->tokens - 16 * t;
-            configure(j, T, smaller(rows, 16), T == 2 ? smaller(rows - 16, 16) : 0);
-            if (at == 0) {
-                TILE_ZERO(0);
-                TILE_ZERO(1);
-                TILE_ZERO(2);
-                TILE_ZERO(3);
-            } else if (b == 0 || !stay) {
-                sums_from_y(j, T, t, p, P);
-                TILE_LOAD(0, j->c);
-                TILE_LOAD(1, j->c + 256);
-                TILE_LOAD(2, j->c + 512);
-                TILE_LOAD(3, j->c + 768);
-            }
-            const uint8_t *tokens[2] = {j->a + (t * j->blocks + b) * TILE,
-                                        j->a + ((t + 1) * j->blocks + b) * TILE};
-            multiply_any(T, (int)P, j->look && !coded && t == 0, count, tokens, weight,
-                         coded ? (size_t)TILE : w->block_stride, least);
-            if (stay && b + count < j->blocks) continue;
-            TILE_STORE(0, j->c);
-            TILE_STORE(1, j->c + 256);
-            TILE_STORE(2, j->c + 512);
-            TILE_STORE(3, j->c + 768);
-            sums_to_y(j, T, t, p, P, at + count == w->blocks);
-        }
+// T = 1: sums of panel p in tile p (0 .. 3), the tokens in tile 4, weights in 5 to 7.
+// T = 2: sums of tokens t and panel p in tile 2 t + p, the tokens in 4 and 5, weights in 6 and 7.
+// T = 3: the same in tile t + 3 p, weights in 6, the tokens in 7, in turn.
+// Of the last tokens fewer than sixteen, r, unless they are the third of three.
+static void configure(job *j, int T, size_t r) {
+    size_t wanted = T == 3 ? 300 : 100 * (size_t)T + r;
+    if (j->configured == wanted) return;
+    tile_config config = {.palette = 1};
+    for (int t = 0; t < 8; t++) {
+        bool last = T == 1 ? t < 5 : T == 2 && (t == 2 || t == 3 || t == 5);
+        config.row_bytes[t] = ROW;
+        config.rows[t] = last ? (uint8_t)r : 16;
     }
-    for (size_t k = 0; k < P && j->look && !coded; k++) {
-        uint16_t *known = &j->least_p[p + k - j->first], exponent = least_exponent(least[k]);
-        if (exponent < *known) *known = exponent;
+    TILE_CONFIGURE(config);
+    j->configured = wanted;
+}
+
+// Tokens of T tiles from t on, panels p .. p + P - 1; the work after it begins at panel `after`.
+INLINE void product_of(kind of, job *j, size_t t, size_t p, const streams *w,
+                       const future *to_come) {
+    configure(j, of.T, smaller(j->tokens - 16 * (t + (size_t)of.T - 1), 16));
+    begin_sums(j, of.T, of.P, t, p);
+    if (of.coded && j->decoded != p + 1) decode_first(of, j, w);
+    multiply(of, j, j->a + t * j->blocks * TILE, w, to_come);
+    j->decoded = j->blocks < AHEAD ? 0 : to_come->panel + 1;
+    end_sums(j, of.T, of.P, t, p);
+}
+
+#define PRODUCT(name, ...)                                                                         \
+    static __attribute__((noinline)) void name(job *j, size_t t, size_t p, const streams *w,       \
+                                               const future *to_come) {                            \
+        product_of((kind){__VA_ARGS__}, j, t, p, w, to_come);                                      \
+    }
+PRODUCT(bf16_1_1, false, 1, 1)
+PRODUCT(bf16_1_4, false, 1, 4)
+PRODUCT(bf16_2_1, false, 2, 1)
+PRODUCT(bf16_2_2, false, 2, 2)
+PRODUCT(bf16_3_1, false, 3, 1)
+PRODUCT(bf16_3_2, false, 3, 2)
+PRODUCT(mxfp4_1_1, true, 1, 1)
+PRODUCT(mxfp4_1_4, true, 1, 4)
+PRODUCT(mxfp4_2_1, true, 2, 1)
+PRODUCT(mxfp4_2_2, true, 2, 2)
+PRODUCT(mxfp4_3_1, true, 3, 1)
+PRODUCT(mxfp4_3_2, true, 3, 2)
+
+// Panels p .. p + P - 1 from the chunk's first block on.
+static streams streams_at(const job *j, size_t p, size_t P) {
+    const sinkproof_panels *w = j->product->weight;
+    streams at = {.stride = w->block_stride};
+    for (size_t k = 0; k < P; k++) {
+        at.data_p[k] = w->data + (p + k) * w->panel_stride + j->block * w->block_stride;
+        if (w->format == SINKPROOF_PANEL_MXFP4)
+            at.scales_p[k] = w->scales + ((p + k) * w->blocks + j->block) * SINKPROOF_PANEL_ROWS;
+    }
+    return at;
+}
+
+// The chunk's part of the sums of panels p .. p + P - 1, all tokens of the group: tiles in threes,
+// and in twos where three would leave one over.
+static void panels_of(job *j, size_t p, size_t P) {
+    typedef void product(job * j, size_t t, size_t p, const streams *w, const future *to_come);
+    static product *const products[2][3][2] = {
+        {{bf16_1_1, bf16_1_4}, {bf16_2_1, bf16_2_2}, {bf16_3_1, bf16_3_2}},
+        {{mxfp4_1_1, mxfp4_1_4}, {mxfp4_2_1, mxfp4_2_2}, {mxfp4_3_1, mxfp4_3_2}}};
+    const bool coded = j->product->weight->format == SINKPROOF_PANEL_MXFP4;
+    // What comes after these panels, where it is as many.
+    const size_t after = p + 2 * P <= j->last ? p + P : p;
+    const streams w = streams_at(j, p, P), later = streams_at(j, after, P);
+    const size_t shares = j->tiles == 4 ? 2 : (j->tiles + 2) / 3;
+    future to_come = {.next = &w, .later = &later, .panel = p, .shares = shares};
+    for (size_t t = 0, T; t < j->tiles; t += T, to_come.share++) {
+        size_t left = j->tiles - t;
+        T = left == 4 || left < 3 ? smaller(left, 2) : 3;
+        if (t + T == j->tiles) to_come.next = &later, to_come.panel = after;
+        products[coded][T - 1][P > 1](j, t, p, &w, &to_come);
     }
 }
 
 // What the tiles do not serve, by the lanes, without a flush: they read the operands as float32.
-static void mend(const job *j, size_t last, void *scratch) {
+static void mend(const job *j, void *scratch) {
     const sinkproof_product *whole = j->product;
     const float *x[GROUP];
     const uint16_t *x16[GROUP];
@@ -389,7 +413,7 @@ static void mend(const job *j, size_t last, void *scratch) {
     unsigned least = NO_NUMBER;
     for (size_t i = 0; i < j->tokens; i++)
         if (j->least_i[i] < least) least = j->least_i[i];
-    for (size_t p = j->first; p < last; p++) {
+    for (size_t p = j->first; p < j->last; p++) {
         unsigned least_w = j->least_p[p - j->first];
         if (served(least_w, least)) continue;
         if (whole->weight->format == SINKPROOF_PANEL_MXFP4)
@@ -405,25 +429,24 @@ static void mend(const job *j, size_t last, void *scratch) {
     }
 }
 
-// One group of tokens, panels first .. last - 1.
-static void group_of(job *j, size_t last) {
+// One group of tokens.
+static void group_of(job *j) {
     const sinkproof_panels *w = j->product->weight;
-    const bool coded = w->format == SINKPROOF_PANEL_MXFP4;
     const size_t at_once = j->tiles == 1 ? 4 : 2, room = A_TILES / j->tiles;
     const size_t chunks = (w->blocks + room - 1) / room;
     const size_t chunk = (w->blocks + chunks - 1) / chunks;
-    const size_t near = j->tiles <= 2 ? NEAR_BLOCKS : B_TILES / at_once;
     for (j->block = 0; j->block < w->blocks; j->block += chunk) {
         j->blocks = smaller(chunk, w->blocks - j->block);
-        j->slice = coded ? smaller(j->blocks, near) : j->blocks;
+        j->decoded = 0;
         gather(j);
-        for (size_t p = j->first; p < last; p += at_once)
-            panels_of(j, p, smaller(at_once, last - p));
+        size_t p = j->first;
+        for (; p + at_once <= j->last; p += at_once) panels_of(j, p, at_once);
+        for (j->decoded = 0; p < j->last; p++) panels_of(j, p, 1);
     }
 }
 
-// A few tokens, by vectors, which read the least exponents where packing left them.
-static void few_of(job *j, size_t last) {
+// A few tokens, by vectors.
+static void few_of(job *j) {
     const sinkproof_panels *w = j->product->weight;
     j->tokens = j->product->n;
     for (size_t i = 0; i < j->tokens; i++) {
@@ -432,31 +455,27 @@ static void few_of(job *j, size_t last) {
             least = least_words(least, _mm512_loadu_si512(j->product->x16_n[i] + 32 * b));
         j->least_i[i] = least_exponent(least);
     }
-    for (size_t p = j->first; p < last && w->format == SINKPROOF_PANEL_BF16; p++)
-        j->least_p[p - j->first] = w->least_p[p] == 255 ? NO_NUMBER : w->least_p[p];
-    sinkproof_amx_few(j->product, j->first, last);
+    sinkproof_amx_few(j->product, j->first, j->last);
 }
 
-static void range_of(job *j, size_t first, size_t last, void *scratch) {
+static void range_of(job *j, void *scratch) {
     const sinkproof_panels *w = j->product->weight;
     const size_t n = j->product->n, tiles = (n + 15) / 16;
     const size_t groups = (tiles + GROUP / 16 - 1) / (GROUP / 16);
     const size_t group = 16 * ((tiles + groups - 1) / groups);
-    j->first = first;
-    for (size_t p = first; p < last; p++)
-        j->least_p[p - first] =
-            w->format == SINKPROOF_PANEL_MXFP4 ? least_scale_seen(w, p) : NO_NUMBER;
-    if (n <= SINKPROOF_AMX_FEW && (w->format == SINKPROOF_PANEL_MXFP4 || w->least_p != NULL)) {
-        few_of(j, last);
-        mend(j, last, scratch);
+    for (size_t p = j->first; p < j->last; p++)
+        j->least_p[p - j->first] =
+            w->format == SINKPROOF_PANEL_MXFP4 ? least_scale_seen(w, p) : least_number(w, p);
+    if (n <= SINKPROOF_AMX_FEW) {
+        few_of(j);
+        mend(j, scratch);
         return;
     }
     for (j->token = 0; j->token < n; j->token += group) {
         j->tokens = smaller(group, n - j->token);
         j->tiles = (j->tokens + 15) / 16;
-        j->look = j->token == 0;
-        group_of(j, last);
-        mend(j, last, scratch);
+        group_of(j);
+        mend(j, scratch);
     }
 }
 
@@ -471,9 +490,11 @@ void sinkproof_amx_linear(const sinkproof_product *product, size_t first, size_t
     if (product->n == 0) return;
     uint16_t least_p[RANGE];
     uint8_t *room = scratch;
-    job j = {.product = product, .a = room, .b = room + A_TILES * TILE, .least_p = least_p};
-    j.c = (float *)(room + (A_TILES + B_TILES) * TILE);
-    for (; first < last; first += smaller(RANGE, last - first))
-        range_of(&j, first, first + smaller(RANGE, last - first), scratch);
+    job j = {.product = product, .a = room, .ring = room + A_TILES * TILE, .least_p = least_p};
+    j.c = (float *)(void *)(j.ring + RING * MOST_PANELS * TILE);
+    for (j.first = first; j.first < last; j.first = j.last) {
+        j.last = smaller(last, j.first + RANGE);
+        range_of(&j, scratch);
+    }
     if (j.configured != 0) TILE_RELEASE();
 }
