@@ -142,7 +142,7 @@ static void print_choice(const sinkproof_fastest *f) {
            f->of_one->isa, f->of_many->isa, SINKPROOF_ISA_TOKENS, SINKPROOF_ISA_RANK,
            SINKPROOF_ISA_RANK + 1);
     printf("estimated   the sum of a bf16 and an MXFP4 product (512 x 1024) on one thread, in the "
-           "caches:\n            the least of several, %s\n",
+           "caches:\n            the least of up to 12 times, %s\n",
            f->source == SINKPROOF_FASTEST_KEPT ? "kept from an earlier measurement"
                                                : "measured just now");
     if (f->file[0] != '\0') printf("kept in     %s\n", f->file);
