@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// AMX: linear layers on tiles (fast/kernels/linear_amx.c), a numeric mode of its own. All else is
-// the lane arithmetic of the table below it: every processor with AMX_BF16 has AVX512_BF16.
+// AMX: linear layers and attention on tiles (fast/kernels/linear_amx.c, attention_amx.c), a numeric
+// mode of its own. All else is the lane arithmetic of the table below it: every processor with
+// AMX_BF16 has AVX512_BF16.
+#include "fast/kernels/attention_amx.h"
 #include "fast/kernels/linear_amx.h"
 
 // The members of another table are no constants in C: each is reached through a function.
@@ -14,15 +16,6 @@ static void rmsnorm(size_t cols, const float *x_c, const float *scale_c, float e
 
 static void rope(size_t head_dim, const float *cos_d, const float *sin_d, float *x_d) {
     LANES.rope(head_dim, cos_d, sin_d, x_d);
-}
-
-static void attend(const sinkproof_attention *attention, void *scratch) {
-    LANES.attend(attention, scratch);
-}
-
-static void attend_spans(const sinkproof_attention *attention, size_t first, size_t last,
-                         sinkproof_span_state *state_sh, float *o_shd, void *scratch) {
-    LANES.attend_spans(attention, first, last, state_sh, o_shd, scratch);
 }
 
 static void merge_spans(size_t head_dim, float sink, size_t n_spans, size_t stride,
@@ -58,8 +51,8 @@ const sinkproof_kernels sinkproof_kernels_amx = {
     .linear = sinkproof_amx_linear,
     .rmsnorm = rmsnorm,
     .rope = rope,
-    .attend = attend,
-    .attend_spans = attend_spans,
+    .attend = sinkproof_amx_attend,
+    .attend_spans = sinkproof_amx_attend_spans,
     .merge_spans = merge_spans,
     .swiglu = swiglu,
     .mixture = mixture,

@@ -17,7 +17,8 @@
 enum { LONG = 50 };
 
 static sinkproof_model *model;
-static sinkproof_kernels tiles; // linear layers on tiles, all else of a table that runs here
+static sinkproof_kernels
+    tiles; // products and attention on tiles, all else of a table that runs here
 static size_t vocab;
 static int32_t tokens[256];
 
@@ -164,6 +165,8 @@ int main(void) {
         tiles = sinkproof_kernels_avx512;
         tiles.isa = "amx", tiles.mode = "amx", tiles.pairs = true;
         tiles.linear = sinkproof_kernels_amx.linear;
+        tiles.attend = sinkproof_kernels_amx.attend;
+        tiles.attend_spans = sinkproof_kernels_amx.attend_spans;
     }
     tap_ran_on("amx", native);
     float *expected = logits_by(&tiles, 1, 0, LONG);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Attention for the tests of its kernels: queries, keys and values from a seed, in a cache as the
+// engine lays it out; what the scalar code says of them, and the comparison with a kernel. Around
+// every block (32 keys) and span (256), for windows, rings that have wrapped, sinks that rule and
+// sinks that are not there; whole, and as spans joined.
+#ifndef SINKPROOF_TESTS_ATTENTION_SHAPES_H
+#define SINKPROOF_TESTS_ATTENTION_SHAPES_H
+
+#include "tests/shared/kernels.h"
+
+typedef struct shape {
+    size_t head_dim, group, first, n, window, ring; // ring 0: a place for every block
+    sinkproof_panel_format format;
+    float sink;
+    float k_scale, q_scale; // 0: 1
+    bool any_q;             // q is float32 whatever the keys are
+    size_t tiny;            // the position of a subnormal key; 0: none
+    size_t odd;             // the position of a key with values of size odd_v; 0: none
+    float v_scale, odd_v;   // 0: 1
+} shape;
+
+// What lies in the cache: k_jd, v_jd as numbers, and as blocks.
+typedef struct cached {
+    double *k_jd, *v_jd, *q_id, *o_id;
+    float *q, *o;
+    uint8_t *memory;
+    sinkproof_cache_view view;
+} cached;
+
+static size_t up(size_t n, size_t to) {
+    return (n + to - 1) / to * to;
+}
+
+// Number (row, column) of a panel's block of columns.
+static void put(sinkproof_panel_format format, uint8_t *block, size_t row, size_t column, float x) {
+    if (format == SINKPROOF_PANEL_F32) {
+        memcpy(block + (column * 16 + row) * 4, &x, 4);
+        return;
+    }
+    uint16_t bits = (uint16_t)(bits_of(x) >> 16);
+    memcpy(block + (column / 2 * 32 + row * 2 + column % 2) * 2, &bits, 2);
+}
+
+static void store(cached *c, const shape *s, size_t j) {
+    size_t bytes = sinkproof_panel_block_bytes(s->format), wide = up(s->head_dim, 32) / 32;
+    size_t place = j / 32 % c->view.ring * c->view.place_stride, slot = j % 32;
+    uint8_t *k = c->memory + place, *v = k + 2 * wide * bytes;
+    for (size_t d = 0; d < s->head_dim; d++) {
+        put(s->format, k + (slot / 16 * wide + d / 32) * bytes, slot % 16, d % 32,
+            (float)c->k_jd[j * s->head_dim + d]);
+        put(s->format, v + d / 16 * bytes, d % 16, slot, (float)c->v_jd[j * s->head_dim + d]);
+    }
+}
+
+static float number(const shape *s, float scale) {
+    float x = 2 * random_float() * (scale != 0 ? scale : 1);
+    return s->format == SINKPROOF_PANEL_BF16 ? bf16_of(x) : x;
+}
+
+static float query(const shape *s) {
+    return s->any_q ? random_float() : number(s, s->q_scale);
+}
+
+static cached fill(const shape *s) {
+    size_t keys = s->first + s->n, d = s->head_dim, rows = s->n * s->group;
+    size_t bytes = sinkproof_panel_block_bytes(s->format);
+    cached c = {.k_jd = calloc(keys * d, 8), .v_jd = calloc(keys * d, 8)};
+    c.q_id = calloc(rows * d, 8);
+    c.o_id = calloc(rows * d, 8);
+    c.q = calloc(rows * d, 4);
+    c.o = guarded(rows * d);
+    size_t key_bytes = 2 * (up(d, 32) / 32) * bytes, value_bytes = up(d, 16) / 16 * bytes;
+    c.view = (sinkproof_cache_view){.format = s->format,
+                                    .head_dim = d,
+                                    .ring = s->ring != 0 ? s->ring : up(keys, 32) / 32,
+                                    .place_stride = key_bytes + value_bytes};
+    c.memory = aligned_alloc(64, c.view.ring * c.view.place_stride);
+    memset(c.memory, 0, c.view.ring * c.view.place_stride);
+    c.view.k = c.memory;
+    c.view.v = c.memory + key_bytes;
+    for (size_t i = 0; i < keys * d; i++)
+        c.k_jd[i] = number(s, s->k_scale), c.v_jd[i] = number(s, s->v_scale);
+    for (size_t i = 0; s->tiny > 0 && i < d; i++) c.k_jd[s->tiny * d + i] = number(s, 0x1p-128f);
+    for (size_t i = 0; s->odd > 0 && i < d; i++) c.v_jd[s->odd * d + i] = number(s, s->odd_v);
+    for (size_t i = 0; i < rows * d; i++) c.q_id[i] = c.q[i] = query(s);
+    for (size_t j = 0; j < keys; j++) store(&c, s, j); // a ring keeps the last ones
+    return c;
+}
+
+static void empty(cached *c) {
+    free(c->k_jd);
+    free(c->v_jd);
+    free(c->q_id);
+    free(c->o_id);
+    free(c->q);
+    free_guarded(c->o);
+    free(c->memory);
+}
+
+// Attention in scalar code: of the mode that is tested.
+static __typeof__(sinkproof_lanes_attention) *scalar = sinkproof_lanes_attention;
+
+// Head by head.
+static void expected(const shape *s, cached *c) {
+    sinkproof_policy policy;
+    sinkproof_policy_known("f32", &policy);
+    double *b_i = malloc(s->n * sizeof *b_i);
+    if (b_i == NULL) abort();
+    for (size_t i = 0; i < s->n; i++) b_i[i] = s->sink;
+    for (size_t h = 0; h < s->group; h++) {
+        sinkproof_block block = {.rows = s->n,
+                                 .keys = s->first + s->n,
+                                 .first = s->first,
+                                 .window = s->window,
+                                 .head_dim = s->head_dim,
+                                 .q_stride = s->group * s->head_dim,
+                                 .kv_stride = s->head_dim};
+        scalar(&policy, &block, b_i, c->q_id + h * s->head_dim, c->k_jd, c->v_jd,
+               c->o_id + h * s->head_dim);
+    }
+    free(b_i);
+}
+
+static size_t wrong(const shape *s, const cached *c) {
+    size_t n = s->n * s->group * s->head_dim, count = guards_hold(c->o, n) ? 0 : 1;
+    for (size_t i = 0; i < n; i++) count += !same(c->o[i], (float)c->o_id[i]);
+    return count;
+}
+
+static sinkproof_attention attention_of(const shape *s, const cached *c, float *sink_h) {
+    for (size_t h = 0; h < s->group; h++) sink_h[h] = s->sink;
+    return (sinkproof_attention){.cache = c->view,
+                                 .group = s->group,
+                                 .n = s->n,
+                                 .first = s->first,
+                                 .window = s->window,
+                                 .scale = (float)(1 / sqrt((double)s->head_dim)),
+                                 .sink_h = sink_h,
+                                 .q = c->q,
+                                 .q_stride = s->group * s->head_dim,
+                                 .o = c->o,
+                                 .o_stride = s->group * s->head_dim};
+}
+
+static _Alignas(64) unsigned char scratch[SINKPROOF_SCRATCH];
+
+// One query as spans, each range by itself, joined after.
+static size_t joined(const sinkproof_kernels *kernels, const shape *s, cached *c,
+                     const sinkproof_attention *a) {
+    size_t oldest = s->window != 0 && s->first + 1 > s->window ? s->first + 1 - s->window : 0;
+    size_t from = oldest / 256, to = s->first / 256 + 1, spans = to - from;
+    size_t width = up(s->head_dim, 16);
+    sinkproof_span_state *state = calloc(spans * s->group, sizeof *state);
+    float *o = calloc(spans * s->group * width, sizeof *o);
+    for (size_t k = from; k < to; k++)
+        kernels->attend_spans(a, k, k + 1, state + (k - from) * s->group,
+                              o + (k - from) * s->group * width, scratch);
+    for (size_t h = 0; h < s->group; h++)
+        kernels->merge_spans(s->head_dim, s->sink, spans, s->group, state + h, o + h * width,
+                             c->o + h * s->head_dim);
+    free(state);
+    free(o);
+    return wrong(s, c);
+}
+
+static size_t run_one(const sinkproof_kernels *kernels, const shape *s) {
+    float sink_h[32];
+    cached c = fill(s);
+    expected(s, &c);
+    sinkproof_attention a = attention_of(s, &c, sink_h);
+    kernels->attend(&a, scratch);
+    size_t count = wrong(s, &c);
+    if (s->n == 1) count += joined(kernels, s, &c, &a);
+    if (count > 0)
+        note("%s head_dim=%zu group=%zu first=%zu n=%zu window=%zu ring=%zu format=%d sink=%g: %zu "
+             "wrong",
+             kernels->isa, s->head_dim, s->group, s->first, s->n, s->window, s->ring, s->format,
+             s->sink, count);
+    empty(&c);
+    return count;
+}
+
+static inline void positions(const sinkproof_kernels *kernels, sinkproof_panel_format format) {
+    static const size_t first[] = {0, 1, 15, 31, 32, 63, 254, 255, 256, 257, 511, 600};
+    static const size_t n[] = {1, 2, 3, 4, 17};
+    static const float sink[] = {0, -INFINITY, 40, -40, 1.5f};
+    size_t cases = 0, bad = 0;
+    for (size_t f = 0; f < sizeof first / sizeof *first; f++)
+        for (size_t k = 0; k < sizeof n / sizeof *n; k++) {
+            shape s = {.head_dim = 64,
+                       .group = 8,
+                       .first = first[f],
+                       .n = n[k],
+                       .format = format,
+                       .sink = sink[cases % 5]};
+            bad += run_one(kernels, &s);
+            cases++;
+        }
+    ok(bad == 0, "lanes.attention %s %s: blocks and spans, %zu cases", kernels->isa,
+       format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
+}
+
+static inline void windows(const sinkproof_kernels *kernels, sinkproof_panel_format format) {
+    static const size_t window[] = {1, 8, 31, 32, 33, 128, 200};
+    static const size_t first[] = {0, 5, 127, 128, 250, 256, 300, 515};
+    size_t cases = 0, bad = 0;
+    for (size_t w = 0; w < sizeof window / sizeof *window; w++)
+        for (size_t f = 0; f < sizeof first / sizeof *first; f++) {
+            size_t n = cases % 3 == 0 ? 1 : cases % 3 == 1 ? 7 : 27;
+            size_t ring = cases % 2 == 0 ? 0 : (window[w] + n + 30) / 32 + 1;
+            shape s = {.head_dim = 32,
+                       .group = 4,
+                       .first = first[f],
+                       .n = n,
+                       .window = window[w],
+                       .ring = ring,
+                       .format = format,
+                       .sink = cases % 4 == 0 ? -INFINITY : 0.5f};
+            bad += run_one(kernels, &s);
+            cases++;
+        }
+    ok(bad == 0, "lanes.attention %s %s: windows and rings, %zu cases", kernels->isa,
+       format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
+}
+
+static inline void widths(const sinkproof_kernels *kernels, sinkproof_panel_format format) {
+    static const size_t head_dim[] = {
+        2, 16, 32, 48, 80, 128, SINKPROOF_WIDEST_HEAD - 2, SINKPROOF_WIDEST_HEAD};
+    static const size_t group[] = {1, 5, 8, 25};
+    size_t cases = 0, bad = 0;
+    for (size_t d = 0; d < sizeof head_dim / sizeof *head_dim; d++)
+        for (size_t g = 0; g < sizeof group / sizeof *group; g++) {
+            shape s = {.head_dim = head_dim[d],
+                       .group = group[g],
+                       .first = 40,
+                       .n = 4,
+                       .format = format,
+                       .sink = 0.25f};
+            bad += run_one(kernels, &s);
+            s.first = 290; // two spans, which a single query joins
+            s.n = 1;
+            bad += run_one(kernels, &s);
+            cases += 2;
+        }
+    ok(bad == 0, "lanes.attention %s %s: widths and groups, %zu cases", kernels->isa,
+       format == SINKPROOF_PANEL_F32 ? "f32" : "bf16", cases);
+}
+
+#endif
