@@ -65,7 +65,9 @@ typedef struct amx_rows {
     uint8_t *parts;        // [BLOCKS][PARTS] tiles
     facts *facts_s;        // from span first_span on
     size_t first_span, spans;
-    size_t configured; // rows of the tiles; 0: nothing
+    size_t configured;                        // rows of the tiles; 0: nothing
+    const uint8_t *k_b[BLOCKS], *v_b[BLOCKS]; // blocks that memory is asked for
+    size_t asked, line, lines;                // how many; lines of each that were, and will be
     void *lanes_scratch;
     uint16_t least_i[ROWS]; // of q; 0 where it is not bf16
     sinkproof_span_state state[ROWS];
@@ -101,16 +103,40 @@ static const uint8_t *values_at(const amx_rows *r, size_t block) {
     return r->a->cache.v + block % r->a->cache.ring * r->a->cache.place_stride;
 }
 
+// ---- ahead of the products -------------------------------------------------------------------
+
+// A single query meets each key and value once. While it computes a span, memory is asked for the
+// next one, a line of each of its blocks at a time: the processor follows each of these streams by
+// itself, where a block asked for at once would wait, and the products with it.
+INLINE void ask_for(amx_rows *r, size_t lines) {
+    for (; lines > 0 && r->line < r->lines; lines--, r->line++)
+        for (size_t b = 0; b < r->asked; b++) {
+            _mm_prefetch((const char *)r->k_b[b] + r->line * ROW, _MM_HINT_T0);
+            _mm_prefetch((const char *)r->v_b[b] + r->line * ROW, _MM_HINT_T0);
+        }
+}
+
+// The lines of a block's keys.
+INLINE size_t lines_of(const amx_rows *r) {
+    return 2 * r->blocks * TILE / ROW;
+}
+
+// The span behind the one at `start`, as far as a single query sees it.
+static void ask_behind(amx_rows *r, size_t start) {
+    size_t first = (start + SPAN) / KEYS, last = r->a->first / KEYS + 1;
+    r->line = r->asked = r->lines = 0;
+    if (r->a->n != 1 || r->row != 0) return;
+    for (size_t b = first; b < last && b < first + BLOCKS; b++) {
+        r->k_b[r->asked] = keys_at(r, b);
+        r->v_b[r->asked++] = values_at(r, b);
+    }
+    r->lines = lines_of(r);
+}
+
 // ---- whether tiles serve ---------------------------------------------------------------------
 
 // Exponent fields as they lie in a bf16 number, above its 7 bits.
 enum { LEAST_BITS = (127 + LEAST_VALUE) << 7, MOST_BITS = (127 + MOST_VALUE) << 7 };
-
-// A single row of queries meets each key and value once: those of two blocks further are asked for.
-static void ask_for(const amx_rows *r, const uint8_t *at, size_t bytes) {
-    const uint8_t *then = at + 2 * r->a->cache.place_stride;
-    for (size_t i = 0; i < bytes; i += ROW) _mm_prefetch((const char *)then + i, _MM_HINT_T0);
-}
 
 static facts look_at(const amx_rows *r, size_t first_block, size_t last_block) {
     const size_t key_bytes = 2 * r->blocks * TILE, value_bytes = r->panels * TILE;
@@ -120,7 +146,6 @@ static facts look_at(const amx_rows *r, size_t first_block, size_t last_block) {
     __mmask32 outside = 0;
     for (size_t b = first_block; b < last_block; b++) {
         const uint8_t *k = keys_at(r, b), *v = values_at(r, b);
-        if (r->a->n == 1) ask_for(r, k, key_bytes), ask_for(r, v, value_bytes);
         for (size_t i = 0; i < key_bytes; i += ROW)
             least = least_words(least, _mm512_loadu_si512(k + i));
         for (size_t i = 0; i < value_bytes; i += ROW) {
@@ -240,6 +265,7 @@ INLINE void scores_of(amx_rows *r, int P, const reach *of, size_t b) {
         multiply(P, r->q16 + 32 * c, 64 * r->blocks, k);
         for (int p = 0; p < 4; p++) k[p] += TILE;
     }
+    ask_for(r, lines_of(r) / 16);
     store_sums(P, r->s + b * KEYS - of->start, SPAN);
 }
 
@@ -289,6 +315,7 @@ INLINE void values_of(amx_rows *r, int P, const reach *of, size_t panel) {
             split_block(r, (b + 1) * KEYS - of->start,
                         r->parts + (b + 1 - of->first_block) * PARTS * TILE);
         for (int part = 0; part < PARTS; part++) multiply(P, parts + part * TILE, ROW, v);
+        ask_for(r, lines_of(r) / 16);
     }
     store_sums(P, r->span + 16 * panel, 16 * r->panels);
 }
@@ -311,10 +338,12 @@ static void show_scores(const amx_rows *r, size_t i, size_t start, size_t first,
 
 static void attend_on_tiles(amx_rows *r, const reach *of, unsigned rows) {
     configure(r);
+    ask_behind(r, of->start);
     span_scores(r, of);
     for (size_t i = 0; i < r->n; i++) {
         size_t first, last;
         visible(r, i, of->start, &first, &last);
+        ask_for(r, lines_of(r) / (4 * r->n) + 1);
         if (rows >> i & 1) show_scores(r, i, of->start, first, last);
         r->state[i] = span_softmax(r->a->scale, of->first_block * KEYS - of->start,
                                    of->last_block * KEYS - of->start, first, last, r->s + i * SPAN);
