@@ -97,6 +97,16 @@ static roof roof_of(const sinkproof_bench_case *c, const double *rate) {
     return best;
 }
 
+void sinkproof_bench_scores(const sinkproof_kernels *table, sinkproof_panel_format cache,
+                            size_t head_dim, double scores, double *need) {
+    const bool pairs = table->pairs && cache == SINKPROOF_PANEL_BF16;
+    const bool tiles = pairs && strcmp(table->mode, "amx") == 0;
+    const double product = scores * 2 * (double)head_dim;
+    need[pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] += product;
+    need[tiles ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] += tiles ? 3 * product : product;
+    need[SINKPROOF_BENCH_EXP] += scores;
+}
+
 static void describe_run(const sinkproof_bench *bench, json_t *row, const sinkproof_bench_case *c) {
     json_object_set_new(row, "isa", json_string(c->isa != NULL ? c->isa : bench->table->isa));
     json_object_set_new(row, "mode", json_string(bench->table->mode));

@@ -160,6 +160,12 @@ typedef struct sinkproof_bench_peak {
     double flops;     // of one turn
     void (*run)(size_t turns);
 } sinkproof_bench_peak;
+// What `scores` scores and their shares of the outputs need of arithmetic, added to need: either is
+// 2 head_dim operations. Scores against a bf16 cache are made of pairs where the table has them; on
+// tiles so are the shares, with each weight as three bf16 numbers: 6 head_dim operations.
+void sinkproof_bench_scores(const sinkproof_kernels *table, sinkproof_panel_format cache,
+                            size_t head_dim, double scores, double *need);
+
 // The table's peak of float32 products and sums, or of pairs of bf16 numbers; NULL where it has
 // none.
 const sinkproof_bench_peak *sinkproof_bench_peak_of(const sinkproof_kernels *table, bool pairs);

@@ -150,14 +150,9 @@ static sinkproof_bench_case describe(attention *a, bool sinks) {
     sinkproof_bench_case c = {.run = run_attention, .of = a, .threads = a->bench->threads};
     snprintf(c.id, sizeof c.id, "attention.%s.q%zu.k%zu%s%s", format_name(a), a->n, a->keys,
              a->window > 0 ? ".window" : "", sinks ? "" : ".no-sinks");
-    // A score and its share of the output are 2 head_dim operations each; scores against a BF16
-    // cache may be made from pairs.
     double scores = count_visible_keys(a) * (double)GROUPS * (double)GROUP;
     size_t seen = a->window > 0 && a->window + a->n - 1 < a->keys ? a->window + a->n - 1 : a->keys;
-    bool pairs = a->bench->table->pairs && a->format == SINKPROOF_PANEL_BF16;
-    c.need[SINKPROOF_BENCH_FMA] = scores * 2 * (double)HEAD_DIM;
-    c.need[pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] += scores * 2 * (double)HEAD_DIM;
-    c.need[SINKPROOF_BENCH_EXP] = scores;
+    sinkproof_bench_scores(a->bench->table, a->format, HEAD_DIM, scores, c.need);
     c.need[SINKPROOF_BENCH_MEMORY] = (double)seen * (double)GROUPS * (double)a->place / 32;
     c.more = json_pack("{sI sI sI sb ss}", "queries", (json_int_t)a->n, "keys", (json_int_t)a->keys,
                        "window", (json_int_t)a->window, "sinks", sinks, "cache", format_name(a));

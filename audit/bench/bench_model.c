@@ -71,11 +71,7 @@ static void count_need(const sinkproof_bench *bench, const sinkproof_bench_engin
     need[SINKPROOF_BENCH_MEMORY] =
         passes * (dense + used * e->expert_bytes) + keys * position_bytes;
     need[as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] = products;
-    bool scores_as_pairs = bench->table->pairs && e->cache_format == SINKPROOF_PANEL_BF16;
-    need[SINKPROOF_BENCH_FMA] += scores * 2 * (double)c->head_dim;
-    need[scores_as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] +=
-        scores * 2 * (double)c->head_dim;
-    need[SINKPROOF_BENCH_EXP] = scores;
+    sinkproof_bench_scores(bench->table, e->cache_format, c->head_dim, scores, need);
 }
 
 // ---- the engine ---------------------------------------------------------------------------------

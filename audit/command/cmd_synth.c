@@ -45,7 +45,7 @@ static text names(bool (*of)(const sinkproof_container *container), const char *
     size_t used = 0;
     const sinkproof_container *container;
     for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++)
-        if (of(container) && used < sizeof out.text)
+        if (container->name != NULL && of(container) && used < sizeof out.text)
             used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%s%s",
                                      used == 0 ? "" : between, container->name);
     return out;
