@@ -23,7 +23,7 @@
 #include <math.h>
 
 #include "fast/kernels/exp.inc"
-#include "fast/kernels/spans.inc"
+#include "fast/kernels/softmax_sink.inc"
 
 #define INLINE static inline __attribute__((always_inline))
 
