@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the benchmark calls disturbed, from planted runs: no time is measured here but one, of which
-// only that it is a time is asked.
+// What the benchmark calls disturbed, from planted runs, and the operations that attention needs:
+// no time is measured here but one, of which only that it is a time is asked.
 #include "audit/bench/bench.h"
 
 #include "tests/shared/tap.h"
@@ -120,12 +120,38 @@ static void test_rows(void) {
        rows, wrong);
 }
 
+// Operations of 10 scores of heads of 64, in thousands: a score and its share of the output are 128
+// each, and on tiles a share is three products.
+static void test_scores(void) {
+    static const struct {
+        sinkproof_kernels table;
+        sinkproof_panel_format cache;
+        double fma, pairs;
+    } sets[] = {{{.mode = "lanes"}, SINKPROOF_PANEL_BF16, 2.56, 0},
+                {{.mode = "lanes", .pairs = true}, SINKPROOF_PANEL_BF16, 1.28, 1.28},
+                {{.mode = "lanes", .pairs = true}, SINKPROOF_PANEL_F32, 2.56, 0},
+                {{.mode = "amx", .pairs = true}, SINKPROOF_PANEL_BF16, 0, 5.12},
+                {{.mode = "amx", .pairs = true}, SINKPROOF_PANEL_F32, 2.56, 0}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        double need[SINKPROOF_BENCH_RESOURCES] = {0};
+        sinkproof_bench_scores(&sets[i].table, sets[i].cache, 64, 10, need);
+        ok(need[SINKPROOF_BENCH_FMA] == 1000 * sets[i].fma &&
+               need[SINKPROOF_BENCH_PAIRS] == 1000 * sets[i].pairs &&
+               need[SINKPROOF_BENCH_EXP] == 10,
+           "%s, %s, a cache in %s: %g operations of float32, %g of pairs", sets[i].table.mode,
+           sets[i].table.pairs ? "with pairs" : "without",
+           sets[i].cache == SINKPROOF_PANEL_F32 ? "float32" : "bf16", need[SINKPROOF_BENCH_FMA],
+           need[SINKPROOF_BENCH_PAIRS]);
+    }
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         ok(sinkproof_bench_is_disturbed(&runs[i].run) == runs[i].expected, "%s: %s", runs[i].what,
            runs[i].expected ? "disturbed" : "not disturbed");
     test_settled();
     test_rows();
+    test_scores();
     sinkproof_bench_gauge begin = sinkproof_bench_begin(1), run = sinkproof_bench_end(&begin);
     ok(run.threads == 1 && run.switches >= 0 && run.worked >= 0 && run.seconds >= 0,
        "a gauge measures what lies between its two ends");

@@ -70,7 +70,7 @@ def heads(work):
     report("fast takes a head_dim up to 1024" in said, "model.config run --help says the largest head_dim of fast")
     said = " ".join(sinkproof("synth", "--help")[1].split())
     report("hf or gguf only: write MXFP4" in said and "(null)" not in said,
-           "model.config synth --help names the layouts that --dequantize takes, and nothing else")
+           "synth --help names the layouts that --dequantize takes, and nothing else")
     for dim in (1026, 2048, 4096, 8192):
         model, left = made(work, f"dim-{dim}", head_dim=dim, **wide), work / "left.trace"
         status, _, told = run(model, "fast", "--trace", str(left))
