@@ -63,6 +63,9 @@ def value(tree, bound, defined):
             one = value(body, {**bound, **{name: drawn("index", domain, n) for name in names}}, defined)
             total = (total + one if kind == "sum" else total * one) % PRIME
         return total
+    if kind == "fun":
+        names, body = rest
+        return drawn("fun", value(body, {**bound, **{n: drawn("argument", at) for at, n in enumerate(names)}}, defined))
     if kind == "^" and rest[1][0] == "number":
         return pow(value(rest[0], bound, defined), rest[1][1], PRIME)
     values = [value(r, bound, defined) for r in rest]
@@ -345,7 +348,7 @@ def related(sides, relations):
 
 
 PIECES = re.compile(r"\s*(?:->|<->|/\\)\s*|\blet\b|\bin\b|\bforall\b[^,]*,|\bexists\b[^,]*,")
-COQ_RELATION = re.compile(r":=|<=|>=|<>|=(?!>)|<(?!-)|>")
+COQ_RELATION = re.compile(r":=|<=|>=|<>|=(?!>)|(?<!∑ \w )<(?!-)|>")  # "∑ k < n" is no relation
 
 
 def pieces_of(statement):

@@ -3,13 +3,14 @@
 """Whether the formula that a page prints is what its theorem says; for check_doc.py.
 
 A person reads a formula and its theorem, once per statement, and writes down in doc/PROVED.txt what
-both say, in one notation, with the hashes of what was read:
+both say, in one notation, with the hashes of what was read: the formula, the theorem, and every
+definition and notation of proofs/formal that the theorem's words stand for, wherever it is.
 
-    sink.mass 3f2a1b0c9d8e 7c6b5a493827
+    sink.mass 3f2a1b0c9d8e 7c6b5a493827 95c0e8a7b1d4
         sum_j alpha_j = 1 - alpha_s
 
-A formula or a theorem that changes has another hash, and the row no longer counts until somebody
-has read both again and written the row anew; nothing refreshes it. Below some rows stands a
+A formula, a theorem or a definition that changes has another hash, and the row no longer counts until
+somebody has read all again and written the row anew; nothing refreshes it. Below some rows stands a
 dictionary, and a program reads both too (doc_formula.py): what the page prints must be what a theorem
 says, whatever the person wrote. A relation that it cannot read is named, with the reason:
 
@@ -26,7 +27,11 @@ import doc_formula
 import doc_pages
 
 TABLE = "doc/PROVED.txt"
-ROW = re.compile(rf"^({doc_pages.ID}) ([0-9a-f]{{12}}) ([0-9a-f]{{12}})$")
+ROW = re.compile(rf"^({doc_pages.ID}) ([0-9a-f]{{12}}) ([0-9a-f]{{12}}) ([0-9a-f]{{12}})$")
+READ = ("formula", "theorem", "meaning of the words")
+SENTENCE = re.compile(r"(?:[^.]|\.(?!\s|\Z))+\.(?=\s|\Z)")
+DEFINES = re.compile(r"^(?:Local |Global )?(?:Definition|Fixpoint|Inductive|Record|Let|(Notation|Infix))\s+([\w']+|\")")
+REQUIRES = re.compile(r"^From Sinkproof Require (?:Import |Export )?(.*)\.$")
 
 
 def digest(text):
@@ -53,8 +58,43 @@ def theorem_of(regions):
     return "\n".join(without_comments(doc_pages.without_proofs(regions[f])) for f in files)
 
 
+class Meaning:
+    """What the words of theorems stand for: the definitions of their file and of all that it requires."""
+
+    def __init__(self, folder):
+        self.defined, self.requires = {}, {}
+        for path in folder.glob("*.v"):
+            own = self.defined[path.stem] = {}
+            self.requires[path.stem] = set()
+            for sentence in SENTENCE.findall(without_comments(path.read_text(encoding="utf-8"))):
+                sentence = " ".join(sentence.split())
+                if match := REQUIRES.match(sentence):
+                    self.requires[path.stem] |= set(match[1].split())
+                elif match := DEFINES.match(sentence):
+                    # A notation of symbols has no name to be found by: it is of every theorem.
+                    own.setdefault("" if match[2] == '"' else match[2], []).append(sentence)
+
+    def files(self, name):
+        found, ahead = [], [name]
+        while ahead:
+            if (one := ahead.pop()) not in found and one in self.defined:
+                found.append(one)
+                ahead += self.requires[one]
+        return sorted(found)
+
+    def of(self, name, text):
+        files, found, ahead = self.files(name), set(), [text, ""]
+        while ahead:
+            for word in {"", *re.findall(r"[\w']+", ahead.pop())}:
+                for sentence in (s for f in files for s in self.defined[f].get(word, ())):
+                    if sentence not in found:
+                        found.add(sentence)
+                        ahead.append(sentence)
+        return "\n".join(sorted(found))
+
+
 def read_table(path, problems):
-    """{id: [formula, theorem, what both say, {LaTeX: Coq}, [how a relation begins that is not read]]}"""
+    """{id: [formula, theorem, meaning, what both say, {LaTeX: Coq}, [how a relation begins that is not read]]}"""
     rows, id = {}, None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], 1):
         match = ROW.match(line)
@@ -62,16 +102,16 @@ def read_table(path, problems):
             id = match[1]
             if id in rows:
                 problems.add(f"{TABLE}:{number}", f"{id} has a second row")
-            rows[id] = [match[2], match[3], "", {}, []]
+            rows[id] = [match[2], match[3], match[4], "", {}, []]
         elif id and line.startswith("  : ") and " := " in line:
             latex, coq = line[4:].split(" := ", 1)
-            rows[id][3][latex] = coq
+            rows[id][4][latex] = coq
         elif id and line.startswith("  ! ") and len(line.split()) > 2:
-            rows[id][4].append(line.split()[1])
+            rows[id][5].append(line.split()[1])
         elif line.startswith("    ") and id:
-            rows[id][2] += line.strip() + " "
+            rows[id][3] += line.strip() + " "
         elif line.strip() and not line.startswith("#"):
-            problems.add(f"{TABLE}:{number}", f"malformed: {line!r}, expected ID FORMULA THEOREM")
+            problems.add(f"{TABLE}:{number}", f"malformed: {line!r}, expected ID FORMULA THEOREM MEANING")
     return rows
 
 
@@ -113,7 +153,7 @@ def check(root, stated, regions, problems):
     rows = read_table(root / TABLE, problems)
     shown = {(m[2], m[3]) for page in doc_pages.pages(root) for m in
              map(doc_pages.SHOWN.match, page.read_text(encoding="utf-8").splitlines()) if m}
-    in_force = {}
+    in_force, meaning = {}, Meaning(root / "proofs/formal")
     for id, statement in stated.items():
         files = [f for f in regions.get(id, {}) if f.endswith(".v")]
         if "C" not in statement.kinds or not files:
@@ -127,16 +167,17 @@ def check(root, stated, regions, problems):
             for hypothesis in sorted(in_force[file].get(id, ())):
                 if hypothesis not in " ".join(regions[id][file].split()):
                     problems.add(place, f"{id} is proved under a hypothesis that its region leaves out: {hypothesis}")
-        want = (digest(formula_of(statement.text)), digest(theorem))
+        words = "\n".join(meaning.of(file.rpartition("/")[2][:-2], theorem) for file in sorted(files))
+        want = (digest(formula_of(statement.text)), digest(theorem), digest(words))
+        row = " ".join([id, *want])
         if id not in rows:
-            problems.add(TABLE, f"{id} has no row: read formula and theorem, then write '{id} {want[0]} {want[1]}' "
-                         "and what both say")
+            problems.add(TABLE, f"{id} has no row: read formula and theorem, then write '{row}' and what both say")
             continue
-        changed = [what for what, a, b in zip(("formula", "theorem"), rows[id], want) if a != b]
+        changed = [what for what, a, b in zip(READ, rows[id], want) if a != b]
         if changed:
             problems.add(TABLE, f"the {' and the '.join(changed)} of {id} changed since somebody read both: read them "
-                         f"again, then write '{id} {want[0]} {want[1]}' and what both say")
-        elif not rows[id][2].strip():
+                         f"again, then write '{row}' and what both say")
+        elif not rows[id][3].strip():
             problems.add(TABLE, f"{id} does not say what both say")
         check_read(id, statement, theorem, rows[id], problems)
     for id in sorted(set(rows) - {i for i, s in stated.items() if "C" in s.kinds}):

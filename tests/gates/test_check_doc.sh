@@ -138,6 +138,20 @@ fresh; edit proofs/formal/A.v 's/: True/: 1 = 1/;s/exact I/reflexivity/'; rewrit
 refuses 'the theorem of sink.mass changed since somebody read both' "a changed theorem, even after --write"
 fresh; edit proofs/formal/A.v 's/exact I/(* as before *) exact I/'; rewritten
 accepts "a changed proof of the same theorem passes after --write"
+meant() { # A.v states its theorem in a word of B.v, which stands on another; the row is written
+    fresh; edit proofs/formal/A.v 's/: True/: fine/;s/exact I/exact eq_refl/'
+    edit proofs/formal/A.v '1i From Sinkproof Require Import B.'
+    printf '%s\n' 'Definition one := 1. Definition unused := 2.' 'Definition fine := one = 1. (* so far *)' \
+        >"$work/tree/proofs/formal/B.v"
+    rewritten
+    row=$($check --log "$work/tree/log" "$work/tree" | sed -n "s/.*then write '\(.*\)' and what both say$/\1/p")
+    edit doc/PROVED.txt "s/^sink.mass .*/$row/"; rewritten
+}
+meant; accepts "a theorem in words that are defined elsewhere"
+edit proofs/formal/B.v 's/so far/and on/;s/unused := 2/unused := 3/'; rewritten
+accepts "a comment, and a definition that no theorem needs"
+edit proofs/formal/B.v 's/one := 1/one := 0 + 1/'; rewritten
+refuses 'the meaning of the words of sink.mass changed since somebody read both' "a changed definition below a theorem's words"
 fresh; edit doc/PROVED.txt '/^sink.mass/d'; refuses 'PROVED.txt:1: malformed' "a reading without its row"
 fresh; drop doc/PROVED.txt; refuses 'sink.mass has no row: read formula and theorem' "a theorem that nobody compared"
 fresh; edit doc/PROVED.txt '/^    /d'; refuses 'sink.mass does not say what both say' "a row that says nothing"

@@ -136,6 +136,16 @@ typedef struct found {
     double worst; // |ref - line| over the half of the set that it is in
 } found;
 
+// Whether the whole ball, not its middle alone, is in the set.
+static bool ball_inside(const sinkproof_honest *set, const arb_t x) {
+    arf_t lo, hi;
+    arf_init(lo), arf_init(hi);
+    arb_get_interval_arf(lo, hi, x, BITS);
+    bool inside = arf_cmp_d(lo, set->lo) >= 0 && arf_cmp_d(hi, set->hi) <= 0;
+    arf_clear(lo), arf_clear(hi);
+    return inside;
+}
+
 static void compare(found *f, const sinkproof_honest *set_c, arb_srcptr line_c, arb_srcptr other_c,
                     const double *ref_c, size_t hidden) {
     for (size_t c = 0; c < hidden; c++) {
@@ -145,7 +155,7 @@ static void compare(found *f, const sinkproof_honest *set_c, arb_srcptr line_c, 
         double other = arf_get_d(arb_midref(other_c + c), ARF_RND_NEAR);
         if (!(share <= f->worst) && f->worst == f->worst) f->worst = share;
         f->outside += !(set_c[c].lo <= ref_c[c] && ref_c[c] <= set_c[c].hi);
-        f->line_outside += !(set_c[c].lo <= line && line <= set_c[c].hi);
+        f->line_outside += !ball_inside(&set_c[c], line_c + c);
         f->unfaded_inside += set_c[c].lo <= other && other <= set_c[c].hi;
         f->compared++;
     }
