@@ -41,7 +41,7 @@ static sinkproof_policy binary64(void) {
 }
 
 void sinkproof_verify_put(verify_measure *result, double error, double bound) {
-    double share = error == 0 && bound >= 0 ? 0 : error / bound;
+    double share = !(error >= 0 && bound >= 0) ? NAN : error == 0 ? 0 : error / fabs(bound);
     result->values++;
     result->wrong += !(share <= 1);
     result->worst = sinkproof_worst(result->worst, share);

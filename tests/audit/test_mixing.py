@@ -15,7 +15,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
 from checkpoints import read_f64  # noqa: E402
-from tap import Tap  # noqa: E402
+from tap import Tap, largest  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("SINKPROOF", "build/release/sinkproof"))
 MODEL, BARE = "synthetic:tiny,sink=off-by-one", "synthetic:tiny,sink=none"  # b = 0 everywhere, and no b
@@ -110,7 +110,7 @@ def check_paths(tap, base, asked):
         every = [p + math.fsum(w * q for w, q in zip(row, every)) for p, row in zip(every, mean)]
         for i in range(AT, N):
             share = one[i] / every[i]  # 0 where no path leads
-            apart = max(apart, abs(state["paths"][i] / share - 1) if share else state["paths"][i])
+            apart = largest(apart, abs(state["paths"][i] / share - 1) if share else state["paths"][i])
     # A weight is off by (n + d + 800) roundings at most, a sum over heads and keys by their number.
     bound = 2 * (layer + 1) * (2 * N + 10 + 8 + 900) * 2 ** -53 * 8
     tap.report(apart <= bound, f"mix.paths shares from the engine's own maps: worst={apart / bound:.3g} bound=1")
@@ -186,7 +186,7 @@ def layer_errors(t, layer, strategy, b):
             for a, c in zip(full, mine):
                 error += abs(c - a) * abs(c - a)
                 truth += a * a
-                worst = max(worst, abs(c - a) / (bound + rounding))
+                worst = largest(worst, abs(c - a) / (bound + rounding))
                 uncovered += STRATEGIES[strategy][0] > 0 and abs(c - a) > values_off + rounding
     return math.sqrt(error / truth), worst, uncovered, vacuous / (heads * N)
 
@@ -205,7 +205,7 @@ def check_strategies(tap, base, asked):
             # The bits of a worst share hang on fsum here and on plain sums there; of the error they do not.
             same += mine["relative"] == relative and mine["vacuous"] == vacuous
             over += abs(mine["worst"] - most) > most * 2 ** -40
-            worst = max(worst, most)
+            worst = largest(worst, most)
             uncovered += rows_off
         tap.report(same == 2 and over == 0 and worst <= 1 and row["id"] == id,
                    f"{id} {strategy}: errors of two layers to the last bit, worst={worst:.3f} bound=1", [f"same {same}, over {over}"])
@@ -245,7 +245,7 @@ def check_window(tap, base, asked, text):
             return math.fsum(a[(h * n + i) * keys + column] for h in range(heads) for i in lines) / (heads * len(lines))
         want = {"first_before": mean(0, range(1, WINDOW)), "first_after": mean(0, range(WINDOW, n)),
                 "sink_before": mean(n, range(1, WINDOW)), "sink_after": mean(n, range(WINDOW, n))}
-        apart = max([apart, *(abs(r[k] - want[k]) for k in want)])
+        apart = largest(apart, *(abs(r[k] - want[k]) for k in want))
         if layer % 2 == 0:
             decided += 1
             holds += want["sink_after"] >= want["first_before"]

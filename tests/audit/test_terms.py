@@ -14,6 +14,7 @@ import sys
 from test_census import CONFIG, D, G, H, L, TINY, differences, drawn, mean, read_bf16, rows, seen, total, write_trace
 import checkpoints
 from checkpoints import read_f64, report, sinkproof
+from tap import largest as worst_of
 
 TERMS = ["content", "query", "key", "constant"]
 NUMBERS = ("level", "spread", "lead", "sink", "first", "variation")
@@ -238,7 +239,7 @@ def of_a_run(work):
                 for j, s in enumerate(sums(u[i])):
                     rounds = (2 * D + 17) * U
                     own = rounds / (1 - rounds) * dot(sizes[0][i], sizes[1][j]) / math.sqrt(D)
-                    worst = max(worst, abs(s - given[f"{layer:02}.A6"][1][(h * n + i) * n + j]) / own)
+                    worst = worst_of(worst, abs(s - given[f"{layer:02}.A6"][1][(h * n + i) * n + j]) / own)
                     bound = max(bound, own)
         worst = max(worst, run["layers"][layer]["apart"] / bound)
     report(0 < worst <= 1, f"terms.split the sum of the terms is the score of a run that rounds nothing: worst={worst:.3g} bound=1")

@@ -21,6 +21,7 @@ OUTPUT = re.compile(r"^<!-- output ([a-z0-9-]+) -->$")
 EXERCISE = re.compile(r"^<!-- (?:exercise|asked) ([a-z0-9-]+) -->$")  # asked: the file of Coq without its proof
 TABLE = re.compile(r"^<!-- table ([a-z0-9-]+) -->$")
 PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
+SPEED = re.compile(r"^\|.*\d (?:tok/s|[GM]B/s|[GT]FLOP/s|ms|µs)(?= |,|$)")  # in a row of a table
 NAMES = re.compile(r"^<!-- (code|theorem|measured|output|exercise|asked|table|program|engines|planted|honest)\b")
 FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|html)$")
 
@@ -91,14 +92,30 @@ def speeds(root, name):
     path = root / f"doc/book/data/{name}.txt"
     if not path.is_file():
         return None
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if any(line.startswith("# work | before | now |") for line in lines):
+        return changes(lines)
     rows = ["", "| work | reached | limit in that run | share | ik_llama.cpp |", "|---|---|---|---|---|"]
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in lines:
         if line.startswith("#"):
             continue
         work, reached, limit, unit, roof, peer = (cell.strip() for cell in line.split("|"))
         share = float(reached) / float(limit) if unit.endswith("/s") else float(limit) / float(reached)
         rows.append(f"| {work} | {reached} {unit} | {limit}{f' ({roof})' if roof else ''} | "
                     f"{100 * share:.0f} % | {peer or '—'} |")
+    return rows
+
+
+def changes(lines):
+    """The same where a file says what was reached before and now, their ratio, and the share that was printed."""
+    rows = ["", "| work | before | now | times | share in that run |", "|---|---|---|---|---|"]
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        work, before, now, unit, share, of = (cell.strip() for cell in line.split("|"))
+        faster = float(now) / float(before) if unit.endswith("/s") else float(before) / float(now)
+        said = f"{share} % of {of}" if share else "—"
+        rows.append(f"| {work} | {before} {unit} | {now} {unit} | {faster:.2f} | {said} |")
     return rows
 
 
@@ -196,6 +213,8 @@ def check_page(page, name, regions, run, here, write, problems):
                 problems.add(place, f"malformed marker of shown code: {line!r}")
             elif line.startswith(("```c", "```coq")) and not EXERCISE.match(lines[at - 2] if at > 1 else ""):
                 problems.add(place, "a fence of C or Coq without <!-- code FILE ID --> before it")
+            elif SPEED.match(line):
+                problems.add(place, "a speed that was typed: keep it in doc/book/data, <!-- table NAME --> before it")
             continue
         if end is None and not write:
             problems.add(place, f"a marker of shown {kind} without its fence")

@@ -20,8 +20,9 @@ outcome is not known (in the table, or in that of --since COMMIT), and fails whe
 A test that takes ids (tests/shared/only.h) is first asked of the region's alone, and in whole when that
 passes. --all makes every mutant, of the regions and of the helpers that they call (see
 tests/gates/mutants_helpers.py): after the drawn ones, all against the tests that need at most --quick
-seconds, what is left against those of eight times as much, and then against the others. It can be
-stopped at any time, and goes on where it was.
+seconds, what is left against those of eight times as much, and then against the others; those with a
+reason to live are asked of slow tests at the very end. Where a test changed, what it killed before is
+asked of it first. It can be stopped at any time, and goes on where it was.
 """
 import argparse
 import concurrent.futures
@@ -86,16 +87,21 @@ class Region:
         self.order = drawn(id, file, self.mutations)
         self.code = table.code_hash(source.text, spans,
                                     [f"{m.operator} {change}" for m, change in zip(self.mutations, changes)])
-        self.outcomes = [table.UNMADE] * len(changes)
+        self.outcomes, self.killers = [table.UNMADE] * len(changes), {}
 
     def recall(self, old, before, hashes):
         """Takes from the row `old` of a table what still holds."""
         self.outcomes = list(table.carried(self, old, before, hashes))
+        self.killers = table.killers(self, old)
 
     def counts(self, number, reasons):
         sign = self.outcomes[number]
         return sign in table.LETTERS or sign == table.SURVIVED and not table.reason_of(
             *self.names[number], reasons).startswith("equivalent")
+
+    def said(self, number, reasons):
+        """Whether there is a reason why it may live."""
+        return table.reason_of(*self.names[number], reasons) != "-"
 
     def visited(self, cap, reasons):
         """The numbers of the mutants as they are drawn, until `cap` of them counted."""
@@ -138,7 +144,8 @@ def questions(tests, asked, whole):
 def make_mutants(shop, region, phase, reasons, progress, log):
     """Makes the drawn ones that are not known: against all tests, or against the quick ones."""
     signs = table.UNMADE + ("" if phase.after is None else table.WAITS)
-    if not region.due(phase.cap, reasons, signs):
+    due = region.due(phase.cap, reasons, signs)
+    if not due or phase.unsaid and all(region.said(number, reasons) for number in due):
         return progress.add("regions", done=True)
     asked = {test: shop.asked(test, region.ids) for test in region.tests}
     tests = [test for test in region.tests
@@ -149,7 +156,7 @@ def make_mutants(shop, region, phase, reasons, progress, log):
         raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
     seconds, tried, kills = {test: shop.baseline(test, asked[test]) for test in tests}, Counter(), Counter()
     for number in region.visited(phase.cap, reasons):
-        if region.outcomes[number] not in signs:
+        if region.outcomes[number] not in signs or phase.unsaid and region.said(number, reasons):
             continue
         object = shop.compile(region.file, ops.apply(region.source.text, region.mutations[number]))
         if object is None or object[0] == original[0]:
@@ -159,8 +166,10 @@ def make_mutants(shop, region, phase, reasons, progress, log):
 
         waited = region.outcomes[number] == table.WAITS
 
-        def rank(test):  # what is known to kill; what was not asked; programs; the cheapest kill first
-            return (not shop.known_to_kill(test, object), waited and shop.is_quick(test, phase.after, asked[test]),
+        def rank(test):  # what is known to kill; what killed before it changed; what was not asked; programs;
+            # the cheapest kill first
+            return (not shop.known_to_kill(test, object), test != region.killers.get(number),
+                    waited and shop.is_quick(test, phase.after, asked[test]),
                     test.endswith((".sh", ".py")),
                     seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
         sign, said = table.SURVIVED if whole else table.WAITS, "passed"
@@ -315,15 +324,17 @@ def all_regions(root, ran):
 
 # The regions, how many mutants of each, and which tests: those of so many seconds, or all (None).
 # Mutants that wait have passed those of `after` seconds, which come last (None: they are left alone).
-Phase = namedtuple("Phase", "keys cap seconds after")
+# unsaid: those that have a reason to live are left alone.
+Phase = namedtuple("Phase", "keys cap seconds after unsaid")
 
 
 def phases_of(options, todo):
     own = [key for key in todo if not table.is_helper(key[0])]
-    phases = [Phase(own, options.cap, None, options.quick)]
+    phases = [Phase(own, options.cap, None, options.quick, False)]
     helpers = [key for key in todo if table.is_helper(key[0])]
-    for seconds, after in ((options.quick, None), (8 * options.quick, options.quick), (None, options.quick)):
-        phases += [Phase(keys, sys.maxsize, seconds, after) for keys in (own, helpers) if options.all]
+    slow = [(8 * options.quick, options.quick, True), (None, options.quick, True), (None, options.quick, False)]
+    for which in [(options.quick, None, False), *slow]:
+        phases += [Phase(keys, sys.maxsize, *which) for keys in (own, helpers) if options.all]
     return phases
 
 

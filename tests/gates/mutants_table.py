@@ -156,6 +156,15 @@ def carried(region, old, before, hashes):
     return "".join(holds.get(sign, UNMADE) for sign in old.outcomes)
 
 
+def killers(region, old):
+    """{number: test} of the mutants that a test of the row killed, in `old`: the one to ask first, whether
+    the kill still holds or not."""
+    if old is None or (old.code, len(old.outcomes)) != (region.code, len(region.outcomes)):
+        return {}
+    named = {LETTERS[at]: name for at, name in enumerate(old.tests) if name in region.tests}
+    return {number: named[sign] for number, sign in enumerate(old.outcomes) if sign in named}
+
+
 def by_id(rows):
     """{id: (made, killed)} over the files of each id; helpers left out."""
     counts = defaultdict(lambda: (0, 0))

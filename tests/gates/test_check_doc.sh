@@ -237,6 +237,17 @@ report $? "its shares are computed"
 speed; edit doc/01-a.md 's/12.1/13.1/'; refuses 'shown table differs' "a speed that was typed"
 speed; edit doc/01-a.md 's/82 %/83 %/'; refuses 'shown table differs' "a share that was typed"
 speed; edit doc/book/data/fast.txt 's/0.26/0.52/'; refuses 'shown table differs' "a table of older data"
+speed; echo '| decode | 12.1 tok/s | 14.8 |' >>doc/01-a.md; refuses 'a speed that was typed' "a speed without its data"
+changed() {
+    fresh; mkdir -p doc/book/data; printf '%s\n' '# work | before | now | unit | share | of what' \
+        'a product | 10 | 25 | GFLOP/s | 50 | the limit' 'a query | 18 | 12 | ms | |' >doc/book/data/new.txt
+    printf '%s\n' '' '<!-- table new -->' '' 'After.' >>doc/01-a.md; $check --write --log log . >/dev/null
+}
+changed; accepts "a table of what was and is"
+grep -q '^| a product | 10 GFLOP/s | 25 GFLOP/s | 2.50 | 50 % of the limit |$' doc/01-a.md &&
+    grep -q '^| a query | 18 ms | 12 ms | 1.50 | — |$' doc/01-a.md
+report $? "its ratios are computed"
+changed; edit doc/book/data/new.txt 's/25/24/'; refuses 'shown table differs' "a table of what was, of older data"
 speed; drop doc/book/data/fast.txt; refuses 'fast.txt is missing' "a table without its data"
 
 # Citations.

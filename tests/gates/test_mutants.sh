@@ -210,6 +210,20 @@ accepts "a changed helper" --all --least 1
 has 'less():' "is made again"
 lacks 'mean.sum:' "and its callers are not"
 
+# Of two tests that look, the one that killed before it changed is asked first, though it is the slower one.
+fresh
+sed 's/of two/of more/' tests/test_sum.c >tests/test_more.c
+edit tests/test_sum.c 's/int passed/for (volatile long i = 0; i < 30000000; i++) {}\n    int passed/'
+build
+$compiler -std=c11 -O1 -I. tests/test_more.c -c -o build/tests/test_more.o &&
+    $compiler build/tests/test_more.o build/rooms.a -o build/tests/test_more && build/tests/test_more >build/tap/test_more.tap
+accepts "a region with two tests" --all --least 1
+edit tests/gates/mutants.lock '/^region mean.sum/{h;s/.* //;y/A/B/;x;s/[^ ]*$//;G;s/\n//;}'
+printf '\n// more\n' >>tests/test_sum.c
+accepts "what the changed one killed is made again" --all --least 1
+has '| test_sum: not ok' "by that one"
+lacks '| test_more:' "and by no other"
+
 # A helper that another id's region stands beside: that id's tests may tell as well.
 fresh
 edit ref/sum.c 's/^double mean(int n, const double \*x_j) {/static double less(double x) {\n    return x - 1;\n}\n&/; s/x_j\[j\] - 1/less(x_j[j])/'

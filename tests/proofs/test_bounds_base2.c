@@ -4,6 +4,7 @@
 // Exponentials in base 2 at the edge of what is flushed (bound.form-base2): large scores, every
 // rounding against the engine, subnormal numbers kept. A weight that the worst engine flushes is
 // inside its set, and one a little larger is not.
+#include "proofs/bounds/worst.h"
 #include "tests/shared/formulas.h"
 
 static const real U = 0x1p-24L;
@@ -44,7 +45,7 @@ static void flushed(const char *forms) {
         double at = (double)(m - far), beyond = (double)(m - far + 2 * shared + 1e-5L);
         sinkproof_honest edge = weight_of(&policy, m, nextafter(at, -INFINITY));
         outside += !(edge.lo <= 0 && edge.hi > 0);
-        if (!(edge.lo / 0x1p-126 <= worst)) worst = edge.lo / 0x1p-126;
+        worst = sinkproof_worst(worst, edge.lo / 0x1p-126);
         blind += !(weight_of(&policy, m, beyond).lo > 0);
     }
     ok(outside == 0 && blind == 0,

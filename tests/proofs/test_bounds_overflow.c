@@ -73,8 +73,7 @@ static void sums(const sinkproof_setting *s) {
             float most = 0, sum = summed(n, a, b, o % 2, &most);
             infinite += !(most <= FLT_MAX);
             outside += !((double)sum >= y.lo && (double)sum <= y.hi);
-            if (has_bounds && !((double)most / (double)FLT_MAX <= worst))
-                worst = (double)most / (double)FLT_MAX;
+            if (has_bounds) worst = sinkproof_worst(worst, (double)most / (double)FLT_MAX);
             shuffle(n, a, b, &state);
         }
     }
@@ -156,7 +155,7 @@ static void softmax(const sinkproof_setting *s) {
         }
         for (size_t k = 0; k < n; k++) sum += expf(z[k] - m);
         double bound = (1 + sinkproof_gamma((double)n, s->u)) * (double)n * (1 + declared);
-        if (!((double)sum / bound <= worst)) worst = (double)sum / bound;
+        worst = sinkproof_worst(worst, (double)sum / bound);
     }
     ok(worst <= 1, "bound.overflow sums of exponentials worst=%.9g bound=1", worst);
 }
@@ -172,7 +171,7 @@ static void activations(const sinkproof_setting *s) {
         infinite += !(e <= FLT_MAX);
         // What is lost of the sigmoid where the exponential has overflowed.
         double lost = 1 / (1 + exp(-(double)t)), bound = (1 + declared) / (double)FLT_MAX;
-        if (!(e <= FLT_MAX) && !(lost / bound <= worst)) worst = lost / bound;
+        if (!(e <= FLT_MAX)) worst = sinkproof_worst(worst, lost / bound);
         double y = (double)(g * sigmoid * (u + 1));
         sinkproof_honest set = sinkproof_honest_swiglu(s, &config, sinkproof_known((double)g),
                                                        sinkproof_known((double)u));

@@ -254,7 +254,8 @@ static void check_function(const libm_case *c) {
         double margin = c->relative * fabs(got) + c->absolute;
         double ulp = sinkproof_ulp(SINKPROOF_F64, c->absolute > 0 ? 0.5 : got);
         worst_ulp = sinkproof_worst(worst_ulp, error / ulp);
-        if (!(error / margin <= worst_share)) worst_share = error / margin, worst_at = at;
+        if (sinkproof_is_worse(worst_share, error / margin))
+            worst_share = error / margin, worst_at = at;
     }
     arb_clear(x), arb_clear(y);
     double ulps = c->absolute > 0 ? c->absolute / 0x1p-53 : c->relative / 0x1p-52; // at the least

@@ -165,7 +165,7 @@ static void corner(void) {
             fmax(fabs(fmax(fabs((double)up), 1) - z), fabs(fmax(fabs((double)down), 1) - z));
         across += (fabs((double)up) > 1) != (fabs(exact) > 1);
         worst = sinkproof_worst(worst, off / bound);
-        most = fmax(most, off);
+        most = sinkproof_worst(most, off);
     }
     note("output design-corner| %zu sums near 1, %zu on the other side of the corner in float32:",
          cases, across);
@@ -203,7 +203,7 @@ static void short_cache(void) {
         double ratio = fabs(log(after / before));
         worst = sinkproof_worst(worst, off / bound);
         moved = sinkproof_worst(moved, ratio / off); // at most the logit's own error
-        most = fmax(most, fabs(after / before - 1));
+        most = sinkproof_worst(most, fabs(after / before - 1));
     }
     note(
         "output design-cache| %d draws of 64 coordinates: the logit is off by %.2g of the bound at "

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which linear layers carry a bias, measured on a checkpoint in the reference's layout: every
-// tensor of the file is a weight, its bias, or one of the few that have none.
+// Which linear layers carry a bias, measured on checkpoints in the reference's layout, one that
+// this project writes and two on which the published implementation ran: every tensor of the file
+// is a weight, its bias, or one of the few that have none.
 #include "audit/command/command.h"
 #include "ref/model/model.h"
 #include "ref/model/safetensors.h"
@@ -43,7 +44,10 @@ static bool fits(const sinkproof_tensor *weight, const sinkproof_tensor *bias) {
     return sinkproof_tensor_elements(bias) == rows;
 }
 
-static void layout(const sinkproof_safetensors *file) {
+static void layout(const char *of, const char *path) {
+    sinkproof_safetensors *file = NULL;
+    sinkproof_error error = {""};
+    if (!ok(sinkproof_safetensors_open(path, &file, &error), "%s opens %s", of, error.text)) return;
     size_t biased = 0, plain = 0, named = 0;
     for (size_t l = 0; l < config.n_layers; l++) {
         for (size_t k = 0; k < sizeof linear / sizeof *linear; k++)
@@ -56,14 +60,28 @@ static void layout(const sinkproof_safetensors *file) {
     for (size_t k = 0; k < sizeof outside / sizeof *outside; k++)
         plain += sinkproof_safetensors_find(file, outside[k]) != NULL;
     ok(biased == 5 * config.n_layers,
-       "model.biases every linear layer of a block has a bias of one number per output: %zu of %zu",
-       biased, 5 * config.n_layers);
+       "model.biases %s: every linear layer of a block has a bias of one number per output: %zu of "
+       "%zu",
+       of, biased, 5 * config.n_layers);
     ok(plain == 3 * config.n_layers + 3,
-       "model.biases norms, sinks, embedding and unembedding are single tensors: %zu of %zu", plain,
-       3 * config.n_layers + 3);
+       "model.biases %s: norms, sinks, embedding and unembedding are single tensors: %zu of %zu",
+       of, plain, 3 * config.n_layers + 3);
     size_t all = sinkproof_safetensors_count(file), accounted = 2 * biased + plain + named;
     ok(all == accounted && all == 15 * config.n_layers + 3,
-       "model.biases no other tensor is in the file: %zu of %zu are accounted for", accounted, all);
+       "model.biases %s: no other tensor is in the file: %zu of %zu are accounted for", of,
+       accounted, all);
+    sinkproof_safetensors_close(file);
+}
+
+// A checkpoint of tests/vectors, on which the published implementation ran.
+static void published(const char *name) {
+    char path[96];
+    sinkproof_error error = {""};
+    snprintf(path, sizeof path, "tests/vectors/openai-torch/%s/config.json", name);
+    if (!ok(sinkproof_config_read(path, &config, &error), "%s is read %s", path, error.text))
+        return;
+    snprintf(path, sizeof path, "tests/vectors/openai-torch/%s/model.safetensors", name);
+    layout(name, path);
 }
 
 // Of the layers' parameters in the released sizes, how few are biases.
@@ -105,14 +123,11 @@ int main(void) {
     snprintf(path, sizeof path, "%s/model", folder);
     char *argv[] = {command, model, out, path, layout_flag, openai, NULL};
     ok(sinkproof_cmd_synth(6, argv) == 0, "a checkpoint in the reference's layout is written");
-    sinkproof_safetensors *file = NULL;
-    sinkproof_error error = {""};
     sinkproof_config_named("tiny", &config);
     snprintf(file_name, sizeof file_name, "%s/model.safetensors", path);
-    if (ok(sinkproof_safetensors_open(file_name, &file, &error), "it opens %s", error.text)) {
-        layout(file);
-        sinkproof_safetensors_close(file);
-    }
+    layout("our own", file_name);
+    published("small");
+    published("window");
     shares("gpt-oss-20b");
     shares("gpt-oss-120b");
     unlink(file_name);

@@ -111,7 +111,7 @@ static void faded(const int32_t *tokens) {
         for (size_t h = 0; h < config->n_heads; h++, rows++) {
             double a = s->alpha[l][h][0][0], sink = s->alpha[l][h][0][TOKENS];
             double t = fabs(log(a / sink)), gone = fabs(a - (1 - sink)) / gamma53(t + 6);
-            if (!(gone <= worst)) worst = gone;
+            keep_worst(&worst, gone);
             for (size_t d = 0; d < config->head_dim; d++) {
                 double v = s->v[l][0][h / group * config->head_dim + d];
                 wrong += !(s->o[l][0][h * config->head_dim + d] == a * v);

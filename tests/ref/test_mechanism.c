@@ -34,8 +34,7 @@ static void terms_are_the_score(void) {
         good = good && terms[0] + terms[1] + terms[2] + terms[3] == score && terms[4] == 77;
         for (size_t k = 0; k < SINKPROOF_TERMS; k++) good = good && terms[k] == want[k];
     }
-    ok(good, "gpt2.expand four terms of whole numbers, and their sum, worst=0 bound=0 trials=%d",
-       TRIALS);
+    ok(good, "gpt2.expand four terms of whole numbers, and their sum, trials=%d", TRIALS);
 }
 
 // Delta_j = gamma x_j = b_q (W_k x_j), of a head's rows and of all.
@@ -66,7 +65,7 @@ static void gamma_is_the_direction(void) {
                row_c[HIDDEN] == 77 && whole_c[HIDDEN] == 77;
     }
     ok(good,
-       "gpt2.gamma gpt2.delta of each head, and of all as their sum, worst=0 bound=0 "
+       "gpt2.gamma gpt2.delta of each head, and of all as their sum, "
        "trials=%d",
        TRIALS);
 }
@@ -117,7 +116,7 @@ static void checks(void) {
                differing(HIDDEN, r_c, difference_c) == 0;
     }
     ok(good,
-       "gpt2.epe-check the cosine of EPE and R - O of whole numbers, worst=0 bound=0 "
+       "gpt2.epe-check the cosine of EPE and R - O of whole numbers, "
        "trials=%d",
        TRIALS);
 }
