@@ -96,6 +96,13 @@ for (const block of document.querySelectorAll("body:not(.source) main pre")) {
   holder.append(button, block);
 }
 
+// ---- contents: the chapter that is read stands in sight
+
+{
+  const side = document.querySelector("nav.side"), here = side?.querySelector(".here");
+  if (here && here.offsetTop > side.clientHeight / 2) side.scrollTop = here.offsetTop - side.clientHeight / 3;
+}
+
 // ---- slides: the arrow keys turn the page
 
 if (document.body.classList.contains("slides")) {

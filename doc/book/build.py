@@ -150,16 +150,22 @@ def steps(chapters, at):
 
 
 def labelled(table):
-    """A table of many columns: each cell says which it is in, so that a row may stand as a paragraph."""
-    names = [html_module.escape(re.sub(r"<[^>]*>", "", cell), quote=True)
-             for cell in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.DOTALL)]
-    if len(names) < 6:
-        return table
-    def row(match):
-        column = iter(names)
-        return re.sub(r"<td\b[^>]*>(?=(.)(.)?)", lambda cell: f'<td data-label="{next(column)}"'
-                      + (' class="none"' if cell[1] == "—" and cell[2] == "<" else "") + ">", match[0])
-    return re.sub(r"<tr\b.*?</tr>", row, table, flags=re.DOTALL).replace("<table", '<table class="many"', 1)
+    """A table of many columns: each cell names the one that it is in, for a row that stands as a paragraph: on
+    a narrow screen, and on every one where a row is long. In any table long code breaks."""
+    cells = [re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+             for row in re.findall(r"<tr\b.*?</tr>", table, re.DOTALL)]
+    words = [[re.sub(r"<span class=\"katex-html.*|<[^>]*>", "", cell, flags=re.DOTALL) for cell in row] for row in cells]
+    widest = [max(map(len, column)) for column in zip(*words)]
+    names, kinds = cells[0], ["loose"] if max(widest) > 60 else []
+    if len(names) > 5:
+        kinds += ["many", "long"] if sum(widest) > 160 else ["many"]
+
+        def row(match):
+            column = iter(names)
+            return re.sub(r"<td\b[^>]*>(?=(.)(.)?)", lambda cell: f"<td{' class=none' if cell[1] == '—' and cell[2] == '<' else ''}>"
+                          f'<span class="label">{next(column)}</span> ', match[0])
+        table = re.sub(r"<tr\b.*?</tr>", row, table, flags=re.DOTALL)
+    return table.replace("<table", f'<table class="{" ".join(kinds)}"', 1) if kinds else table
 
 
 def write_chapters(book, out, chapters, html):

@@ -215,6 +215,13 @@ fresh; edit doc/01-a.md 's/7 exact/8 exact/'; refuses 'shown measured differs' "
 fresh; edit log '1i# MACHINE another'; edit log 's/worst=0.5/worst=0.6/'; accepts "a figure of another machine passes"
 fresh; edit log '1i# MACHINE another'; edit log 's/^ok 1 - sink.mass exact.*/ok 1 - sink.mass other/'
 refuses 'shown measured differs' "but no other sentence does"
+silent() { # a test that reported the id where the pages were written has nothing to ask here
+    fresh; printf '%s\n' '# FILE test_more' 'ok 1 - sink.mass wide worst=0.2 bound=1' '1..1' >>log
+    $check --write --log log . >/dev/null; edit log 's/^ok 1 - sink.mass wide.*/ok 1 - nothing to ask/'
+}
+silent; refuses 'shown measured differs' "a test that no longer reports an id"
+silent; edit log '1i# MACHINE another'; accepts "but on another machine it may have nothing to ask"
+silent; edit log '1i# MACHINE another'; edit log '/test_more/d'; refuses 'shown measured differs' "there, too, one that did not run"
 fresh; edit doc/INDEX.md 's/test_a/test_b/'; refuses 'INDEX.md: differs' "an index edited by hand"
 fresh; mkdir -p tests/gates; echo 'region sink.mass ref/a.c 0 5 5 4 1 0 test_a AAAA!' >tests/gates/mutants.lock
 refuses 'INDEX.md: differs' "an index without the mutants of the day"
