@@ -17,7 +17,8 @@
 //   v16i_shl, v16i_shr, v16i_sra   by a constant: left, logical right, arithmetic right
 //   v16i_select(m, a, b)
 //   v16_cvt                     signed words to floats
-//   v16_e2m1(v)                 the number of the MXFP4 code in each word's low four bits
+//   v16_e2m1(v, shift)          the number of the MXFP4 code in each word from bit `shift` on, a
+//                               multiple of 4 and a constant
 //   v16_e8m0(bytes)             2^(s - 127) of sixteen scale bytes
 //   v16_f16(halves)             sixteen binary16 numbers
 //   v16_deinterleave(p, &e, &o) the even and the odd ones of 32 floats

@@ -4,8 +4,14 @@
 // Sixteen lanes in two AVX2 registers (AVX2, FMA, F16C). See fast/kernels/lanes.h.
 #include <immintrin.h>
 
-#define LANES_TILE_PANELS   1 // see lanes_avx512.h; sixteen registers, two of them to a v16
-#define LANES_TILE_TOKENS   3
+// See lanes_avx512.h. A v16 takes two of sixteen registers: the totals of more than three tokens
+// wait in memory. Codes leave less room still: from DECODED tokens on they are decoded once for all
+// of them.
+#define LANES_TILE_PANELS   1
+#define LANES_TILE_TOKENS   6
+#define LANES_TILE_HELD     3
+#define LANES_CODE_TOKENS   5
+#define LANES_DECODED       9
 #define LANES_STREAMS       2
 #define LANES_STREAMS_CODES 2
 
@@ -93,14 +99,24 @@ V16 v16 v16_cvt(v16i v) {
     return (v16){_mm256_cvtepi32_ps(v.lo), _mm256_cvtepi32_ps(v.hi)};
 }
 
-// Three bits choose the size (vpermps looks at no more), the fourth is the sign.
-V16 __m256 v8_e2m1(__m256i v) {
-    const __m256 size = _mm256_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f);
-    __m256i sign = _mm256_and_si256(_mm256_slli_epi32(v, 28), _mm256_set1_epi32((int)0x80000000u));
-    return _mm256_or_ps(_mm256_permutevar8x32_ps(size, v), _mm256_castsi256_ps(sign));
+// The four bits choose the two upper bytes of the number, for a code of every byte at once: what
+// the codes of a word share here, the compiler does for them together.
+V16 __m256 v8_e2m1(__m256i v, unsigned shift) {
+    const __m256i third = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0, -128, -64, 0, 64, -128, -64, 0, 0, -128, -64, 0, 64, -128, -64));
+    const __m256i fourth = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 63, 63, 63, 64, 64, 64, 64, -128, -65, -65, -65, -64, -64, -64, -64));
+    const __m256i upper = _mm256_set1_epi16((short)0xff00);
+    __m256i code = _mm256_and_si256(_mm256_srli_epi32(v, shift % 8), _mm256_set1_epi32(0x0f0f0f0f));
+    __m256i h = _mm256_shuffle_epi8(fourth, code), l = _mm256_shuffle_epi8(third, code);
+    __m256i halves = shift / 8 % 2 != 0 ? _mm256_blendv_epi8(_mm256_srli_epi16(l, 8), h, upper)
+                                        : _mm256_blendv_epi8(l, _mm256_slli_epi16(h, 8), upper);
+    return _mm256_castsi256_ps(shift / 16 != 0
+                                   ? _mm256_and_si256(halves, _mm256_set1_epi32((int)0xffff0000u))
+                                   : _mm256_slli_epi32(halves, 16));
 }
-V16 v16 v16_e2m1(v16i v) {
-    return (v16){v8_e2m1(v.lo), v8_e2m1(v.hi)};
+V16 v16 v16_e2m1(v16i v, unsigned shift) {
+    return (v16){v8_e2m1(v.lo, shift), v8_e2m1(v.hi, shift)};
 }
 
 V16 __m256 v8_e8m0(const uint8_t *bytes) {

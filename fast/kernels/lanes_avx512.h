@@ -4,10 +4,13 @@
 // Sixteen lanes in one AVX-512 register (F, BW, DQ, VL). See fast/kernels/lanes.h.
 #include <immintrin.h>
 
-// A tile of products keeps PANELS x TOKENS sums and as many totals in registers; a single token
-// streams STREAMS panels, of MXFP4 codes STREAMS_CODES, since decoding waits.
+// A tile of products keeps PANELS x TOKENS sums in registers, of MXFP4 codes PANELS x CODE_TOKENS,
+// and as many totals where these are HELD at most; a single token streams STREAMS panels, of codes
+// STREAMS_CODES, since decoding waits.
 #define LANES_TILE_PANELS   2
 #define LANES_TILE_TOKENS   6
+#define LANES_TILE_HELD     12
+#define LANES_CODE_TOKENS   6
 #define LANES_STREAMS       2
 #define LANES_STREAMS_CODES 4
 
@@ -89,10 +92,10 @@ V16 v16 v16_cvt(v16i v) {
 }
 
 // vpermps looks at the low four bits of each index: the table is the format.
-V16 v16 v16_e2m1(v16i v) {
+V16 v16 v16_e2m1(v16i v, unsigned shift) {
     const v16 code = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f, -0.0f, -0.5f,
                                     -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
-    return _mm512_permutexvar_ps(v, code);
+    return _mm512_permutexvar_ps(v16i_shr(v, shift), code);
 }
 
 V16 v16 v16_e8m0(const uint8_t *bytes) {

@@ -6,6 +6,8 @@
 
 #define LANES_TILE_PANELS   1 // see lanes_avx512.h; thirty-two registers, four of them to a v16
 #define LANES_TILE_TOKENS   3
+#define LANES_TILE_HELD     3
+#define LANES_CODE_TOKENS   3
 #define LANES_STREAMS       2
 #define LANES_STREAMS_CODES 2
 
@@ -126,13 +128,14 @@ V16 v16 v16_cvt(v16i v) {
 }
 
 // The upper two bytes of each value come from two tables of bytes; an index beyond a table gives 0.
-V16 v16 v16_e2m1(v16i v) {
+V16 v16 v16_e2m1(v16i v, unsigned shift) {
     static const uint8_t third[16] = {0x00, 0x00, 0x80, 0xc0, 0x00, 0x40, 0x80, 0xc0,
                                       0x00, 0x00, 0x80, 0xc0, 0x00, 0x40, 0x80, 0xc0};
     static const uint8_t fourth[16] = {0x00, 0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40,
                                        0x80, 0xbf, 0xbf, 0xbf, 0xc0, 0xc0, 0xc0, 0xc0};
     uint8x16_t t3 = vld1q_u8(third), t4 = vld1q_u8(fourth);
     v16 w;
+    v = v16i_shr(v, shift);
     EACH(i) {
         uint32x4_t code = vandq_u32(vreinterpretq_u32_s32(v.q[i]), vdupq_n_u32(15));
         uint32x4_t i3 = vorrq_u32(vshlq_n_u32(code, 16), vdupq_n_u32(0xff00ffffu));

@@ -8,6 +8,8 @@
 
 #define LANES_TILE_PANELS   1 // see lanes_avx512.h
 #define LANES_TILE_TOKENS   1
+#define LANES_TILE_HELD     1
+#define LANES_CODE_TOKENS   1
 #define LANES_STREAMS       1
 #define LANES_STREAMS_CODES 1
 
@@ -128,11 +130,11 @@ V16 v16 v16_cvt(v16i v) {
     return w;
 }
 
-V16 v16 v16_e2m1(v16i v) {
+V16 v16 v16_e2m1(v16i v, unsigned shift) {
     static const float code[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                    -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
     v16 w;
-    EACH(l) w.lane[l] = code[v.lane[l] & 15];
+    EACH(l) w.lane[l] = code[v.lane[l] >> shift & 15];
     return w;
 }
 

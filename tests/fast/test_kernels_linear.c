@@ -196,7 +196,7 @@ static size_t run_one(const sinkproof_kernels *kernels, sinkproof_panel_format f
 static void shapes(const sinkproof_kernels *kernels) {
     static const size_t all_rows[] = {1, 15, 16, 17, 48, 100, 200};
     static const size_t all_cols[] = {32, 64, 96, 160, 192, 352, 33, 80};
-    static const size_t all_n[] = {1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 25};
+    static const size_t all_n[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 25};
     for (int f = 0; f < SINKPROOF_PANEL_FORMATS; f++)
         for (int inputs = EXACT; inputs <= BF16; inputs++) {
             size_t cases = 0, bad = 0;
@@ -218,21 +218,24 @@ static void shapes(const sinkproof_kernels *kernels) {
         }
 }
 
-// The widths of the full model.
+// The widths of the full model; and wider than what is decoded at once.
 static void widths(const sinkproof_kernels *kernels) {
+    static const size_t of_cols[] = {2880, 4096, 4128, 8256}, of_n[] = {1, 9, 10, 13};
     size_t bad = 0;
     for (int f = 0; f < SINKPROOF_PANEL_FORMATS; f++)
-        for (size_t n = 1; n <= 9; n += 8)
+        for (int k = 0; k < (f == SINKPROOF_PANEL_MXFP4 ? 4 : 2); k++)
             for (int inputs = RANDOM; inputs <= BF16; inputs++)
-                bad += run_one(kernels, (sinkproof_panel_format)f, 33, n == 1 ? 2880 : 4096, n,
-                               inputs, false);
-    ok(bad == 0, "lanes.linear products %s: equal to the scalar code at widths 2880 and 4096",
+                bad += run_one(kernels, (sinkproof_panel_format)f, 33, of_cols[k], of_n[k], inputs,
+                               false);
+    ok(bad == 0,
+       "lanes.linear products %s: equal to the scalar code at widths 2880 and 4096, and of MXFP4 at "
+       "4128 and 8256",
        kernels->isa);
 }
 
 static void edges(const sinkproof_kernels *kernels) {
     size_t bad = 0;
-    for (size_t n = 1; n <= 7; n += 6) {
+    for (size_t n = 1; n <= 13; n += 6) {
         for (int f = 0; f < SINKPROOF_PANEL_FORMATS; f++) {
             bad += run_one(kernels, (sinkproof_panel_format)f, 40, 96, n, RANDOM, true);
             bad += run_one(kernels, (sinkproof_panel_format)f, 40, 96, n, TINY, false);
