@@ -4,6 +4,7 @@
 // The derivation of the planted circuit, written out a second time in long double on a small model
 // whose weights are short binary fractions: every end of Delta and of the weights of attention is
 // the stated one, to within the roundings of a ball's radius. And where a premise just holds.
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/truth.h"
 #include "ref/model/held.h"
@@ -286,8 +287,8 @@ static real longer(real k) {
 static void near(distance *d, real beyond, real room, real rounds) {
     double share = (double)(fabsl(beyond) / (room + rounds)), in = (double)(-beyond / rounds);
     d->compared++;
-    if (!(share <= d->worst)) d->worst = share;
-    if (!(in <= d->outward)) d->outward = in;
+    d->worst = sinkproof_worst(d->worst, share);
+    d->outward = sinkproof_worst(d->outward, in);
 }
 
 static void compare_delta(distance *d, const sinkproof_circuit *derived, const stated *s) {
@@ -443,7 +444,7 @@ static void test_stretch(uint64_t *state) {
             real right = stretch(x, rows, cols);
             double found = arf_get_d(arb_midref(norm + 1), ARF_RND_NEAR);
             double off = (double)(fabsl(found - right) / (0x1p-52L * (right + (right == 0))));
-            if (!(off <= worst)) worst = off;
+            worst = sinkproof_worst(worst, off);
             coarse += !arb_equal(norm + 1, norm + 2) || !arb_overlaps(norm, norm + 1);
             coarse += arb_rel_accuracy_bits(norm + 1) < 60;
         }

@@ -9,6 +9,7 @@
 #ifndef SINKPROOF_TESTS_SIDES_H
 #define SINKPROOF_TESTS_SIDES_H
 
+#include "proofs/bounds/worst.h"
 #include "proofs/truth/identities.h"
 #include "tests/shared/tap.h"
 
@@ -166,7 +167,7 @@ static void compare_side(compared *c, const sinkproof_identity *identity, sinkpr
                  side == identity->left ? "left" : "right", (unsigned long long)m->number, k, n,
                  arf_get_d(arb_midref(out + k), ARF_RND_NEAR), own[k]);
         c->off += !in;
-        c->share = fmax(c->share, share);
+        c->share = sinkproof_worst(c->share, share);
         c->entries++;
     }
     c->off += arb_equal_si(out + n, LEFT_OVER + (slong)n) == 0;
