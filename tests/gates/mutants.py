@@ -19,10 +19,10 @@ a drawn survivor has no reason, or a reason no mutant. --changed makes only thos
 outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
 A test that takes ids (tests/shared/only.h) is first asked of the region's alone, and in whole when that
 passes. --all makes every mutant, of the regions and of the helpers that they call (see
-tests/gates/mutants_helpers.py): after the drawn ones, all against the tests that need at most --quick
-seconds, what is left against those of eight times as much, and then against the others; those with a
-reason to live are asked of slow tests at the very end. Where a test changed, what it killed before is
-asked of it first. It can be stopped at any time, and goes on where it was.
+tests/gates/mutants_helpers.py): all against the tests that need at most --quick seconds, what is left
+against those of eight times as much, and then against the others; those with a reason to live are
+asked of slow tests at the very end. Where a test changed, what it killed before is asked of it first.
+It can be stopped at any time, and goes on where it was.
 """
 import argparse
 import concurrent.futures
@@ -136,9 +136,14 @@ def drawn(id, file, mutations):
             if turn < len(queue)]
 
 
-def questions(tests, asked, whole):
-    """Each test with the ids that it is asked of; then whole, those that were asked of some alone."""
-    return [(test, asked[test]) for test in tests] + [(test, ()) for test in tests if whole and asked[test]]
+def questions(first, tests, asked, whole):
+    """Each test with the ids that it is asked of, `first` before the order of the others, tests(), is looked
+    for; then whole, those that were asked of some alone."""
+    if first:
+        yield first, asked[first]
+    order = tests()
+    yield from ((test, asked[test]) for test in order if test != first)
+    yield from ((test, ()) for test in order if whole and asked[test])
 
 
 def make_mutants(shop, region, phase, reasons, progress, log):
@@ -154,7 +159,7 @@ def make_mutants(shop, region, phase, reasons, progress, log):
     original = shop.compile(region.file, region.source.text)
     if original is None:
         raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
-    seconds, tried, kills = {test: shop.baseline(test, asked[test]) for test in tests}, Counter(), Counter()
+    tried, kills = Counter(), Counter()
     for number in region.visited(phase.cap, reasons):
         if region.outcomes[number] not in signs or phase.unsaid and region.said(number, reasons):
             continue
@@ -166,14 +171,13 @@ def make_mutants(shop, region, phase, reasons, progress, log):
 
         waited = region.outcomes[number] == table.WAITS
 
-        def rank(test):  # what is known to kill; what killed before it changed; what was not asked; programs;
-            # the cheapest kill first
-            return (not shop.known_to_kill(test, object), test != region.killers.get(number),
-                    waited and shop.is_quick(test, phase.after, asked[test]),
+        def rank(test):  # what is known to kill; what was not asked; programs; the cheapest kill first
+            return (not shop.known_to_kill(test, object), waited and shop.is_quick(test, phase.after, asked[test]),
                     test.endswith((".sh", ".py")),
-                    seconds[test] * (tried[test] + 1) / (kills[test] + 1), test)
+                    shop.baseline(test, asked[test]) * (tried[test] + 1) / (kills[test] + 1), test)
+        killer = region.killers.get(number)
         sign, said = table.SURVIVED if whole else table.WAITS, "passed"
-        for test, ids in questions(sorted(tests, key=rank), asked, whole):
+        for test, ids in questions(killer if killer in tests else None, lambda: sorted(tests, key=rank), asked, whole):
             said = shop.notices(test, object, ids)
             tried[test] += 1
             if said != "passed":
@@ -330,12 +334,12 @@ Phase = namedtuple("Phase", "keys cap seconds after unsaid")
 
 def phases_of(options, todo):
     own = [key for key in todo if not table.is_helper(key[0])]
-    phases = [Phase(own, options.cap, None, options.quick, False)]
+    if not options.all:
+        return [Phase(own, options.cap, None, options.quick, False)]
     helpers = [key for key in todo if table.is_helper(key[0])]
     slow = [(8 * options.quick, options.quick, True), (None, options.quick, True), (None, options.quick, False)]
-    for which in [(options.quick, None, False), *slow]:
-        phases += [Phase(keys, sys.maxsize, *which) for keys in (own, helpers) if options.all]
-    return phases
+    return [Phase(keys, sys.maxsize, *which) for which in [(options.quick, None, False), *slow]
+            for keys in (own, helpers)]
 
 
 def main():
