@@ -228,7 +228,8 @@ static void widths(const sinkproof_kernels *kernels) {
                 bad += run_one(kernels, (sinkproof_panel_format)f, 33, of_cols[k], of_n[k], inputs,
                                false);
     ok(bad == 0,
-       "lanes.linear products %s: equal to the scalar code at widths 2880 and 4096, and of MXFP4 at "
+       "lanes.linear products %s: equal to the scalar code at widths 2880 and 4096, and of MXFP4 "
+       "at "
        "4128 and 8256",
        kernels->isa);
 }
