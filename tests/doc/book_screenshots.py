@@ -33,7 +33,7 @@ LOOK = """(() => {
   for (const e of document.querySelectorAll(".katex-display"))
     if (e.scrollWidth > e.clientWidth)
       wrong.push(`a formula cut at the edge: ${e.scrollWidth} of ${e.clientWidth}, ${e.querySelector("annotation").textContent}`);
-  for (const e of document.querySelectorAll("main table"))
+  for (const e of document.querySelectorAll("main .scroll > table"))
     if (e.parentElement.scrollWidth > e.parentElement.clientWidth + 1) wrong.push(`a table cut at the edge: ${e.innerText.slice(0, 60)}`);
   const chapter = document.querySelector("nav.side .here"), shown = chapter?.getBoundingClientRect();
   if (shown?.width && (shown.top < 0 || shown.top > innerHeight)) wrong.push("the contents do not show the chapter");
