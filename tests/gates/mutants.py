@@ -20,9 +20,9 @@ outcome is not known (in the table, or in that of --since COMMIT), and fails whe
 A test that takes ids (tests/shared/only.h) is first asked of the region's alone, and in whole when that
 passes. --all makes every mutant, of the regions and of the helpers that they call (see
 tests/gates/mutants_helpers.py): all against the tests that need at most --quick seconds, what is left
-against those of eight times as much, and then against the others; those with a reason to live are
-asked of slow tests at the very end. Where a test changed, what it killed before is asked of it first.
-It can be stopped at any time, and goes on where it was.
+against those of eight times as much, and then against the others; those with a reason to live come
+last. Where a test changed, what it killed before is asked of it first. It can be stopped at any time,
+and goes on where it was.
 """
 import argparse
 import concurrent.futures
@@ -337,8 +337,9 @@ def phases_of(options, todo):
     if not options.all:
         return [Phase(own, options.cap, None, options.quick, False)]
     helpers = [key for key in todo if table.is_helper(key[0])]
-    slow = [(8 * options.quick, options.quick, True), (None, options.quick, True), (None, options.quick, False)]
-    return [Phase(keys, sys.maxsize, *which) for which in [(options.quick, None, False), *slow]
+    quick = options.quick
+    return [Phase(keys, sys.maxsize, *which) for which in [
+        (quick, None, True), (8 * quick, quick, True), (None, quick, True), (quick, None, False), (None, quick, False)]
             for keys in (own, helpers)]
 
 
