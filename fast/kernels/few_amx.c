@@ -56,22 +56,23 @@ INLINE __m512 weights(few_kind kind, const uint8_t *quarter, unsigned k, bool od
 typedef __m512 sums[MOST_PANELS][SINKPROOF_AMX_FEW];
 
 INLINE void clear(few_kind kind, sums s) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kind.P; p++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int p = 0; p < kind.P; p++) {
+        UNROLL(4)
         for (int t = 0; t < kind.T; t++) s[p][t] = _mm512_setzero_ps();
+    }
 }
 
 // Sums of the even or of the odd columns take in one column of each panel.
 INLINE void column_of(few_kind kind, const uint8_t *const *quarter_p, unsigned k, bool odd,
                       const __m512 *scale_p, const float *const *x_t, size_t column, sums s) {
     __m512 w[MOST_PANELS];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int p = 0; p < kind.P; p++) w[p] = weights(kind, quarter_p[p], k, odd, scale_p[p]);
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int t = 0; t < kind.T; t++) {
         __m512 x = _mm512_set1_ps(x_t[t][column + (odd ? 1 : 0)]);
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int p = 0; p < kind.P; p++) s[p][t] = _mm512_fmadd_ps(w[p], x, s[p][t]);
     }
 }
@@ -85,27 +86,28 @@ INLINE void block_of(few_kind kind, const uint8_t *const *data_p, const __m512 *
     clear(kind, odd);
     for (size_t q = 0; q < 4; q++) {
         const uint8_t *at[MOST_PANELS];
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int p = 0; p < kind.P; p++) {
             at[p] = data_p[p] + q * quarter;
-#pragma GCC unroll 4
+            UNROLL(4)
             for (size_t i = 0; i < quarter; i += 64)
                 _mm_prefetch((const char *)at[p] + i + AHEAD, _MM_HINT_T0);
         }
-#pragma GCC unroll 4
+        UNROLL(4)
         for (unsigned k = 0; k < 4; k++) {
             column_of(kind, at, k, false, scale_p, x_t, column + 8 * q + 2 * k, even);
             column_of(kind, at, k, true, scale_p, x_t, column + 8 * q + 2 * k, odd);
         }
     }
-#pragma GCC unroll 4
-    for (int p = 0; p < kind.P; p++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int p = 0; p < kind.P; p++) {
+        UNROLL(4)
         for (int t = 0; t < kind.T; t++) {
             __m512 sum = _mm512_add_ps(even[p][t], odd[p][t]);
             total[p][t] = kind.late ? _mm512_fmadd_ps(scale_p[p], sum, total[p][t])
                                     : _mm512_add_ps(total[p][t], sum);
         }
+    }
 }
 
 // Panels panel, panel + step .. of the product, kind.P of them, for all its tokens.
@@ -116,14 +118,14 @@ INLINE void panels_of(few_kind kind, const sinkproof_product *product, size_t pa
     __m512 scale[MOST_PANELS];
     sums total;
     clear(kind, total);
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int p = 0; p < kind.P; p++) {
         scale[p] = _mm512_setzero_ps();
         data[p] = w->data + (panel + (size_t)p * step) * w->panel_stride;
         if (kind.coded) scales[p] = w->scales + (panel + (size_t)p * step) * scale_bytes;
     }
     for (size_t b = 0; b < w->blocks; b++) {
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int p = 0; p < kind.P; p++) {
             if (!kind.coded) continue;
             _mm_prefetch((const char *)scales[p] + AHEAD_SCALES, _MM_HINT_T0);
@@ -131,18 +133,19 @@ INLINE void panels_of(few_kind kind, const sinkproof_product *product, size_t pa
             scales[p] += SINKPROOF_PANEL_ROWS;
         }
         block_of(kind, data, scale, product->x_n, b * SINKPROOF_PANEL_COLS, total);
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int p = 0; p < kind.P; p++) data[p] += w->block_stride;
     }
-#pragma GCC unroll 4
-    for (int p = 0; p < kind.P; p++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int p = 0; p < kind.P; p++) {
+        UNROLL(4)
         for (int t = 0; t < kind.T; t++) {
             const size_t row = SINKPROOF_PANEL_ROWS * (panel + (size_t)p * step);
             if (product->bias_r != NULL)
                 total[p][t] = _mm512_add_ps(total[p][t], _mm512_loadu_ps(product->bias_r + row));
             _mm512_storeu_ps(product->y_n[t] + row, total[p][t]);
         }
+    }
 }
 
 // kind.P panels at a time, one of each of as many parts of the range: each part is a stream in

@@ -26,6 +26,8 @@
 #ifndef SINKPROOF_FAST_LANES_H
 #define SINKPROOF_FAST_LANES_H
 
+#include "fast/kernels/unroll.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -122,7 +122,7 @@ INLINE void decode_quarter(const uint8_t *from, __m512i scales, uint8_t *to) {
     const __m512i table =
         _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)(const void *)code));
     __m512i codes = _mm512_loadu_si512(from);
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int k = 0; k < 4; k++) {
         __m512i number =
             _mm512_permutexvar_epi16(_mm512_srli_epi16(codes, (unsigned)(4 * k)), table);
@@ -147,7 +147,7 @@ typedef struct decoding {
 } decoding;
 
 INLINE void decode_begin(kind of, decoding *d, const streams *w, size_t block, uint8_t *to) {
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int p = 0; p < of.P; p++) {
         d->from_p[p] = w->data_p[p] + block * w->stride;
         d->scales_p[p] = scales_of(w->scales_p[p] + block * SINKPROOF_PANEL_ROWS);
@@ -157,7 +157,7 @@ INLINE void decode_begin(kind of, decoding *d, const streams *w, size_t block, u
 
 // Quarters first .. last - 1 of its P blocks.
 INLINE void decode_some(const decoding *d, int first, int last) {
-#pragma GCC unroll 16
+    UNROLL(16)
     for (int i = first; i < last; i++)
         decode_quarter(d->from_p[i / 4] + i % 4 * ROW, d->scales_p[i / 4],
                        d->to + i / 4 * TILE + i % 4 * 4 * ROW);

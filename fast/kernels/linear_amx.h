@@ -7,6 +7,7 @@
 #define SINKPROOF_LINEAR_AMX_H
 
 #include "fast/kernels/kernels.h"
+#include "fast/kernels/unroll.h"
 
 enum { SINKPROOF_AMX_FEW = 4 }; // tokens up to which vectors stream the weights
 
