@@ -38,7 +38,8 @@ CFLAGS  := $(WARN) $(OPT) $(PIC) -ffp-contract=off -fno-math-errno -fno-tree-slp
 # named for an instruction set, fast/kernels/STEM_SET.c, may use that set, and only it: never a global -march,
 # since the dispatch (fast/kernels/isa.c) itself must run on any processor of the architecture.
 OPENMP     := -fopenmp
-OPT_FAST   := -O3 -ftree-slp-vectorize $(OPENMP) # nothing here rounds a binary64 number to binary32 and back
+# Under a sanitizer, which watches each copy of a loop's body, they stay loops: a tenth of the compiler's time.
+OPT_FAST   := $(if $(SANITIZE),-O1 -DSINKPROOF_WATCHED,-O3 -ftree-slp-vectorize) $(OPENMP) # nothing here rounds a binary64 number to binary32 and back
 # The kernels are large functions of vector registers: to follow each variable through them for a
 # debugger takes gcc longer than to compile them. They get line numbers only.
 OPT_KERNEL := -g1
@@ -74,8 +75,15 @@ SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py tests/gates/test_training_data.py
 ONCE    += tests/doc/test_pictures.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
+# What takes longest, ten seconds and more. FEW=1 leaves it out of a build of the same code by another compiler or
+# under sanitizers: .ci/run does, so that a landing waits for half of the time.
+LONG := alike circuit diagnosis drift exact_balls exact_grid exact_verify judge_forms judge_honest judge_operands \
+        judge_planted judge_sinks verify exercise exercises
+LONG := $(foreach name,$(LONG),$(or $(filter %/test_$(name).c %/test_$(name).sh %/test_$(name).py,$(TESTS) $(SCRIPTS)),\
+          $(error LONG names test_$(name), which is not there)))
 ifneq ($(BUILD),build/release)
-SCRIPTS := $(filter-out $(ONCE),$(SCRIPTS))
+SCRIPTS := $(filter-out $(ONCE) $(if $(FEW),$(LONG)),$(SCRIPTS))
+TESTS   := $(filter-out $(if $(FEW),$(LONG)),$(TESTS))
 else
 TO_INSTALL := library pages
 endif
@@ -97,7 +105,7 @@ all: $(PROGRAM) library  ## build the command, and libsinkproof under build/rele
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "Variables: CC=clang VARIANT=name JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
+	@echo "Variables: CC=clang VARIANT=name FEW=1 JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
 INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
@@ -187,7 +195,7 @@ demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref $(TO_INSTALL)  ## install what is missing, build, run every test (CI=true: a skip fails)
 	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
 
-asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers
+asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (FEW=1: without the longest)
 	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
