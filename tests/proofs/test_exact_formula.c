@@ -102,6 +102,53 @@ static row equal_tokens_with_sinks(const instance *m) {
     return all;
 }
 
+// ---- a layer, and a mixture ---------------------------------------------------------------------
+
+// b^O + sum_h sum_j (e_jh / Z_h) (x_j W^V_g + b^V_g) W^O_h, Z_h over the keys that are seen and the
+// sink, g = h / (H / G).
+static row whole_layer(const instance *m) {
+    row all = m->bo;
+    for (size_t h = 0; h < m->heads; h++) {
+        size_t g = h / (m->heads / m->kv_heads);
+        matrix w_o = {m->head_dim, m->wo.cols, m->wo.at + h * m->head_dim * m->wo.cols};
+        rational z = m->e_sink.at[h];
+        for (size_t j = 0; j < m->tokens; j++)
+            if (m->sees[j]) z = q_add(z, m->e.at[h * m->tokens + j]);
+        for (size_t j = 0; j < m->tokens; j++) {
+            if (!m->sees[j]) continue;
+            row v = row_times((row){m->x.cols, m->x.at + j * m->x.cols}, m->wv[g]);
+            rational a = q_div(m->e.at[h * m->tokens + j], z);
+            all = row_add(all, row_times(row_scale(a, row_add(v, m->bv[g])), w_o));
+        }
+    }
+    return all;
+}
+
+// sum_k e_k / (e_1 + ... + e_K) (z_k W2_k + b2_k) over the K largest, written out by entries: row
+// k f + i of W2 belongs to entry i of z_k. Of equal ones the lower index is chosen.
+static row mixed(const instance *m) {
+    size_t f = m->down_x.cols, c = m->w2.cols;
+    rational large[SINKPROOF_EXACT_EXPERTS], z = q_int(0);
+    for (size_t e = 0; e < m->experts; e++) {
+        size_t before = 0;
+        for (size_t o = 0; o < m->experts; o++) {
+            int order = mpq_cmp(m->e_router.at[o], m->e_router.at[e]);
+            before += order > 0 || (order == 0 && o < e);
+        }
+        if (before < m->chosen) large[before] = m->e_router.at[e];
+    }
+    for (size_t k = 0; k < m->chosen; k++) z = q_add(z, large[k]);
+    row all = row_zero(c);
+    for (size_t k = 0; k < m->chosen; k++)
+        for (size_t o = 0; o < c; o++) {
+            rational y = m->b2.at[k * c + o];
+            for (size_t i = 0; i < f; i++)
+                y = q_add(y, q_mul(m->down_x.at[k * f + i], m->w2.at[(k * f + i) * c + o]));
+            all.at[o] = q_add(all.at[o], q_mul(q_div(large[k], z), y));
+        }
+    return all;
+}
+
 // ---- a scaled normaliser ------------------------------------------------------------------------
 
 // a / Z (sum_j e_j x_j) W^V W^O of head 0, twice
@@ -215,6 +262,8 @@ static void unchanged(const char *id) {
 int main(void) {
     both_sides("rope.orthogonal", 0, rotated);
     both_sides("repeat.lemma", 1, equal_tokens_with_sinks);
+    both_sides("law.gqa-repeat", 0, whole_layer);
+    both_sides("moe.sum", 0, mixed);
     both_sides("norm.scaled", 0, scaled_head);
     both_sides("sink.hybrid", 0, twelve_masses);
     blocks();
@@ -222,5 +271,8 @@ int main(void) {
     unchanged("sink.absolute");
     unchanged("sink.gated");
     unchanged("law.permute");
+    unchanged("sink.key-bias");
+    unchanged("sink.kv-bias");
+    unchanged("sink.sink-token");
     return tap_done();
 }

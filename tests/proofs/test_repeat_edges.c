@@ -2,7 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // One token repeated: what adds to the scores is written over whatever stood there, at distance 0
-// too; rotary scores against a query that is turned, and not expanded. 0.01 CPU seconds.
+// too; rotary scores against a query that is turned, and not expanded; their bound. 0.01 CPU
+// seconds.
 #include "proofs/truth/repeat.h"
 #include "tests/shared/tap.h"
 
@@ -90,8 +91,34 @@ static void rotary(void) {
     _arb_vec_clear(k, 2 * HALF);
 }
 
+// 1 / (1 + (t - 1) e^(-2 xi)), of the first row too, where one key has all.
+static void bound(void) {
+    arb_ptr b = _arb_vec_init(N);
+    arb_t xi, expected;
+    arb_init(xi), arb_init(expected);
+    int apart = 0;
+    for (int k = 0; k < 4; k++) {
+        arb_set_si(xi, k);
+        arb_mul_2exp_si(xi, xi, -1);
+        fill(b);
+        sinkproof_repeat_bound(b, N, xi, BITS);
+        for (int t = 1; t <= N; t++) {
+            arb_set_si(expected, -k);
+            arb_exp(expected, expected, BITS);
+            arb_mul_si(expected, expected, t - 1, BITS);
+            arb_add_ui(expected, expected, 1, BITS);
+            arb_inv(expected, expected, BITS);
+            apart += apart_of(b + t - 1, expected);
+        }
+    }
+    ok(apart == 0, "repeat.rope the bound of %d rows: worst=%d bound=0", 4 * N, apart);
+    arb_clear(xi), arb_clear(expected);
+    _arb_vec_clear(b, N);
+}
+
 int main(void) {
     alibi();
     rotary();
+    bound();
     return tap_done();
 }
