@@ -9,6 +9,7 @@
 #include "ref/lanes/lanes.h"
 #include "tests/shared/ran_on.h"
 #include "tests/shared/reference.h"
+#include "tests/shared/resident.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -395,23 +396,6 @@ static void test_refusals(void) {
        "another policy is refused: %s", error.text);
     free(found);
     sinkproof_engine_free(engine);
-}
-
-#ifdef __SANITIZE_ADDRESS__
-// The sanitizer holds back what was freed, 256 MB of it unless it is told: memory that nobody lost.
-const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "quarantine_size_mb=1";
-}
-#endif
-
-// Resident pages of this process.
-static size_t resident(void) {
-    size_t total = 0, pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file == NULL || fscanf(file, "%zu %zu", &total, &pages) != 2) pages = 0;
-    if (file != NULL) fclose(file);
-    return pages;
 }
 
 static void test_many_sequences(void) {
