@@ -78,7 +78,7 @@ ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
 # What takes longest, ten seconds and more. FEW=1 leaves it out of a build of the same code by another compiler or
 # under sanitizers: .ci/run does, so that a landing waits for half of the time.
 LONG := alike circuit diagnosis drift exact_balls exact_grid exact_verify judge_forms judge_honest judge_operands \
-        judge_planted judge_sinks verify exercise exercises
+        judge_planted judge_sinks judge_subsets verify exercise exercises
 LONG := $(foreach name,$(LONG),$(or $(filter %/test_$(name).c %/test_$(name).sh %/test_$(name).py,$(TESTS) $(SCRIPTS)),\
           $(error LONG names test_$(name), which is not there)))
 ifneq ($(BUILD),build/release)
