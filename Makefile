@@ -277,7 +277,7 @@ $(RANKS): Makefile | build/packages
 	    || echo "interop-hf: no ranks of GPT-2; what asks them is skipped"
 
 interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads $(BUILD)/tests/test_interventions_words library build/venv/.stamp $(RANKS)  ## judge Hugging Face transformers on checkpoints that it wrote itself
-	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=1800 \
+	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
 	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_transformers.py \
