@@ -42,14 +42,12 @@ static sinkproof_honest bent(const sinkproof_setting *s, sinkproof_honest t) {
                           .likely_hi = tanh(t.likely_hi),
                           .mid = mid,
                           .var = t.var * slope * slope,
-                          .spread = t.var * slope * slope,
                           .bias = t.bias * slope,
                           .order = t.order * slope * slope};
     double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
     double reach = fmax(fabs(y.lo), fabs(y.hi)) * declared;
     y = sinkproof_honest_declared(y, declared + libm, sinkproof_setting_underflow(s));
     y.var += reach * reach; // it may lean: such elements weigh little in a drift
-    y.spread = y.var;
     return y;
 }
 

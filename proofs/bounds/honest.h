@@ -25,7 +25,8 @@ typedef struct sinkproof_honest {
     double likely_lo, likely_hi; // roundings independent and centred, at the stated odds
     double mid;    // the emulation: open parts computed exactly, fixed roundings applied
     double var;    // variance of the open part that is still in the value, given its position
-    double spread; // the same before the last rounding told which side: what drift divides by
+    double spread; // the same before the last rounding told which side: what drift divides by. A
+                   // product, a sum and a rounding set it from var
     double bias;   // the part of the open error that may be systematic (declared functions)
     double order;  // what an order of summation that has to do with the values may add to var
 } sinkproof_honest;

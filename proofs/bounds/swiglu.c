@@ -27,7 +27,6 @@ static sinkproof_honest real_sigmoid(sinkproof_honest t) {
                               .likely_hi = sigmoid(t.likely_hi) * (1 + libm),
                               .mid = mid,
                               .var = t.var * slope * slope,
-                              .spread = t.var * slope * slope,
                               .bias = t.bias * slope,
                               .order = t.order * slope * slope};
 }
@@ -76,7 +75,6 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
                           .likely_hi = exp(x.likely_hi) * (1 + libm),
                           .mid = exp(x.mid),
                           .var = x.var * slope * slope,
-                          .spread = x.var * slope * slope,
                           .bias = x.bias * slope,
                           .order = x.order * slope * slope};
     return sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, declared_ends(e, declared_of(s, t)));
@@ -93,7 +91,6 @@ static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e)
                           .likely_hi = 1 / (1 + e.likely_lo) * (1 + libm),
                           .mid = mid,
                           .var = share > 0 ? e.var * share : 0,
-                          .spread = share > 0 ? e.var * share : 0,
                           .bias = share > 0 ? e.bias * slope : 0,
                           .order = share > 0 ? e.order * share : 0};
     if (!(y.bias < INFINITY)) y.bias = y.hi - y.lo;
@@ -131,7 +128,6 @@ static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
     double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + libm);
     y = sinkproof_honest_declared(y, s->u * (1 + libm), absolute);
     y.var += absolute * absolute;
-    y.spread = y.var;
     return y;
 }
 //< bound.form-tanh
