@@ -242,7 +242,7 @@ static void any_order(void) {
             sinkproof_planes x = drawn_planes(&state, ROWS);
             sinkproof_honest y_rk[(OTHERS + 1) * COLS];
             double n = row < ROWS ? terms[row] : COLS;
-            double most = 65504 / (2 * n) + nudge * 0.5, radius = 0.25;
+            double most = 65504 / (2 * n) + nudge * 0.125, radius = 0.25;
             for (size_t k = 0; k < (OTHERS + 1) * COLS; k++) {
                 double size = k == place          ? most - (known ? 0 : radius)
                               : k < OTHERS * COLS ? 0.125
