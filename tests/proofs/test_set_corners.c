@@ -65,14 +65,13 @@ static void left_the_format(void) {
 }
 
 // An optional rounding: half a step may lean, or all that lies beyond the format, on either side.
-// (2^982 times the spacing of binary64 over that of float16 is no number.)
 static void beyond_the_format(void) {
     sinkproof_policy policy = policy_named("real-f64,ftz=none,M5=f16?");
     sinkproof_setting s = setting(&policy);
     size_t off = 0;
     for (int side = -1; side <= 1; side += 2) {
         sinkproof_honest y =
-            sinkproof_honest_at(&s, SINKPROOF_AT_M5, sinkproof_known(side * 0x1p982));
+            sinkproof_honest_at(&s, SINKPROOF_AT_M5, sinkproof_known(side * 0x1p17));
         off += !(y.bias == INFINITY);
         y = sinkproof_honest_at(&s, SINKPROOF_AT_M5, sinkproof_known(side * (1 + 0x1p-13)));
         off += !(y.bias == 0x1p-11);

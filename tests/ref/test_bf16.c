@@ -28,7 +28,7 @@ static bool same(double a, double b) {
 }
 
 int main(void) {
-    unsigned bf16 = 0, f16 = 0, back = 0, many = 0;
+    unsigned bf16 = 0, f16 = 0, back = 0, beyond = 0, many = 0;
     uint8_t bytes[1 + 3 * 2 * 256];
     double out[256];
     for (unsigned bits = 0; bits < 65536; bits++) {
@@ -41,6 +41,13 @@ int main(void) {
     ok(f16 == 0, "f16.decode of all 65536 patterns, worst=%u bound=0", f16);
     ok(back == 0, "bf16.round bits of every number are its own, worst=%u bound=0", back);
     ok(isnan(sinkproof_bf16_value(sinkproof_bf16_bits(NAN))), "bf16.round NaN stays NaN");
+    for (int e = 128; e < 1024; e++)
+        for (int f = SINKPROOF_F32; f <= SINKPROOF_BF16; f++) {
+            sinkproof_format format = (sinkproof_format)f;
+            beyond += !(sinkproof_round(format, ldexp(1, e)) == INFINITY);
+            beyond += !(sinkproof_round(format, -ldexp(1, e)) == -INFINITY);
+        }
+    ok(beyond == 0, "bf16.round of what lies beyond, of either sign, worst=%u bound=0", beyond);
 
     for (unsigned start = 0; start < 65536; start += 256) {
         for (unsigned i = 0; i < 256; i++) { // odd address, stride 3
