@@ -4,6 +4,7 @@
 // Every design of attention, computed by the reference, written as an engine would and judged: one
 // file, a layer for each design, two heads that share keys and values. All of it is honest, and any
 // part of it. The weights of the design before in the table are not.
+#include "proofs/bounds/worst.h"
 #include "tests/shared/design_sheet.h"
 
 static sheet made; // the honest file
@@ -59,7 +60,7 @@ static void honest(const char *policy) {
         steps++;
         elements += v->elements;
         open += v->elements == 0 || v->missing[0] != '\0' || v->unbounded > 0 || v->bridged;
-        worst = fmax(worst, v->worst);
+        worst = sinkproof_worst(worst, v->worst);
     }
     ok(h.fine && made.designs >= 55 && steps == expected && open == 0 && outside(&h) == 0 &&
            worst <= 1,
