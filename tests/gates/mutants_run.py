@@ -25,6 +25,10 @@ class Refused(Exception):
     """What must work before any mutant is made does not."""
 
 
+class Stopped(Exception):
+    """The run ends: what a test said that was cut off is not known."""
+
+
 class Workshop:
     """Objects and programs of mutants, below a directory of their own."""
 
@@ -36,7 +40,7 @@ class Workshop:
         self.place = tempfile.TemporaryDirectory(prefix="sinkproof-mutants-")
         self.work = pathlib.Path(self.place.name)
         self.lock, self.locks, self.objects, self.results, self.base, self.quick, self.asking = threading.Lock(), {}, {}, {}, {}, {}, {}
-        self.serial, self.children = 0, set()
+        self.serial, self.children, self.stopped = 0, set(), False
         # Later children need these even where the caller's environment differs.
         self.environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         self.environment.update(ENVIRONMENT, SINKPROOF_BUILD=str(self.work), TMPDIR=str(self.work))
@@ -108,6 +112,8 @@ class Workshop:
                                  start_new_session=True)
         with self.lock:
             self.children.add(child)
+            if self.stopped:
+                self.stop(child)
         watch = threading.Timer(seconds * 20 + 60, self.stop, [child])  # asleep, not busy
         watch.start()
         said = None
@@ -122,8 +128,11 @@ class Workshop:
         watch.cancel()
         with self.lock:
             self.children.discard(child)
+            stopped = self.stopped
         for left in glob.glob(f"/tmp/sinkproof-*-{child.pid}.*"):
             os.unlink(left)
+        if stopped:
+            raise Stopped
         if said is None and child.returncode != 0:
             said = f"exit {child.returncode}"
         return said or "passed", used.ru_utime + used.ru_stime
@@ -137,6 +146,7 @@ class Workshop:
 
     def stop_all(self):
         with self.lock:
+            self.stopped = True
             for child in self.children:
                 self.stop(child)
 

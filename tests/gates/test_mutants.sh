@@ -185,6 +185,17 @@ accepts "a run that was stopped goes on" --all --least 1
 [ "$(wc -l <"$work/log")" = 1 ] && cmp -s tests/gates/mutants.lock "$work/first"
 report $? "with the one that was not made"
 rm tests/gates/mutants.lock
+# The test that notices says who started it, and sleeps.
+edit tests/test_sum.c 's/^    printf/    if (!passed) dprintf(creat("asleep", 0600), "%d", getppid()), sleep(60);\n&/; s/^#include <stdio.h>/#define _GNU_SOURCE\n#include <fcntl.h>\n&\n#include <unistd.h>/'
+build
+mutants --all --least 1 & run=$!
+for _ in $(seq 300); do [ -s asleep ] && break || sleep 0.1; done
+kill -TERM "$(cat asleep)"
+! wait $run && grep -q '^region mean.sum .* [.=-]*$' tests/gates/mutants.lock
+report $? "a test that was cut off by the end of a run has killed nothing"
+edit tests/test_sum.c '/sleep/d; /unistd/d; /fcntl/d; /_GNU_SOURCE/d'
+build
+rm tests/gates/mutants.lock
 accepts "without a quick test, every mutant is made too" --all --least 1 --quick 0
 cmp -s tests/gates/mutants.lock "$work/first" && grep -q waits "$work/log"
 report $? "after it has waited for the slow ones"
