@@ -4,22 +4,17 @@
 #
 # The traceability check accepts a small tree without a fault and refuses one with a fault per rule.
 set -u
-tests=$(cd "$(dirname "$0")" && pwd)
-check="python3 $tests/check_doc.py"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
-unset CI
+cd "$(dirname "$0")/../.." || exit 1
+. tests/shared/tap.sh
+. tests/shared/again.sh
+tests=$PWD/tests/gates
+again_of "$tests/check_doc.py"
+CI=
 
-report() { # status, text
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
+check() { again "CI=$CI" "$@"; }
 
 # Two equations: one with every kind of proof, shown, measured and cited; one a definition.
-fresh() {
-    rm -rf "$work/tree"
+whole() {
     mkdir -p "$work/tree/ref" "$work/tree/proofs/truth" "$work/tree/proofs/exact" \
         "$work/tree/proofs/formal" "$work/tree/doc" "$work/tree/audit"
     cd "$work/tree" || exit 1
@@ -43,20 +38,26 @@ fresh() {
         '# FILE test_exact' 'ok 1 - sink.mass exact instances=7 unequal=0' '1..1' \
         '# FILE test_formal' 'ok 1 - sink.mass coq theorem=sink_mass' '1..1' \
         '# FILE test_exercises' '# output ten-lines| 42' 'ok 1 - runs' '1..1' >log
-    $check --log log . | sed -n "s/.*then write '\(.*\)' and what both say$/\1/p" >doc/PROVED.txt
+    check --log log . | sed -n "s/.*then write '\(.*\)' and what both say$/\1/p" >doc/PROVED.txt
     echo '    sum_j alpha_j = 1 - alpha_s' >>doc/PROVED.txt
-    $check --write --log log . >/dev/null
+    check --write --log log . >/dev/null
+}
+
+fresh() { # the same tree again
+    rm -rf "$work/tree"
+    cp -R "$work/whole" "$work/tree"
+    cd "$work/tree" || exit 1
 }
 
 accepts() {
-    out=$($check --log "$work/tree/log" "$work/tree" 2>&1)
+    out=$(check --log "$work/tree/log" "$work/tree" 2>&1)
     status=$?
     [ $status = 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
     report $status "$1"
 }
 
 refuses() { # pattern of the sentence, what is wrong
-    if out=$($check --log "$work/tree/log" "$work/tree" 2>&1); then report 1 "$2: accepted"; return; fi
+    if out=$(check --log "$work/tree/log" "$work/tree" 2>&1); then report 1 "$2: accepted"; return; fi
     printf '%s\n' "$out" | grep -q "$1"
     status=$?
     [ $status = 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
@@ -66,6 +67,8 @@ refuses() { # pattern of the sentence, what is wrong
 edit() { sed "$2" "$work/tree/$1" >"$work/edited" && cp "$work/edited" "$work/tree/$1"; }
 drop() { rm "$work/tree/$1"; }
 
+whole
+cp -R "$work/tree" "$work/whole"
 fresh; accepts "a tree without a fault passes after --write"
 grep -q '^Theorem sink_mass : True.$' doc/01-a.md && ! grep -q Qed doc/01-a.md
 report $? "a theorem is shown without its proof"
@@ -99,10 +102,10 @@ fresh; drop proofs/formal/A.v; refuses 'asks for C, formal proof: no region' "a 
 fresh; drop proofs/exact/a.c; refuses 'asks for Q, exact instances: no region' "a removed exact proof"
 fresh; drop proofs/truth/a.c; refuses 'asks for B, enclosure or bound: no region' "a removed enclosure"
 fresh; edit proofs/formal/A.v 's/Theorem/Definition/'; refuses 'its Coq region proves nothing' "a formal proof without a theorem"
-fresh; edit log 's/sink.mass coq.*/all of it # SKIP no coqc/'; CI=true; export CI
-refuses 'asks for C, formal proof: no test' "a formal proof that was not checked, in CI"; unset CI
+fresh; edit log 's/sink.mass coq.*/all of it # SKIP no coqc/'; CI=true
+refuses 'asks for C, formal proof: no test' "a formal proof that was not checked, in CI"; CI=
 accepts "a run without Coq passes elsewhere"
-out=$($check --log log . 2>&1); case $out in *"formal proofs were not checked"*) report 0 "and says so" ;; *) report 1 "and says so" ;; esac
+out=$(check --log log . 2>&1); case $out in *"formal proofs were not checked"*) report 0 "and says so" ;; *) report 1 "and says so" ;; esac
 fresh; edit log 's/exact instances/looks right/'; refuses 'asks for Q, exact instances: no test' "exact instances that did not run"
 fresh; edit log 's/sink.mass ref/a.mass ref/'; refuses 'asks for B, enclosure or bound: no test' "a bound that no test measured"
 fresh; edit proofs/truth/a.c 's/enclosed/other/'; refuses 'sink.mass is stale: its proof' "a changed proof"
@@ -131,7 +134,7 @@ fresh; printf '\n```\n%s\n```\n\n$$\n%s\n$$\n\n[`%s`](02-b.md)\n\n| %s |\n' "$lo
 accepts "code, formulas, tables and what cannot be broken may be long"
 
 # Formula and theorem, read by a person: neither changes behind the row, and nothing but a person renews it.
-rewritten() { $check --write --log "$work/tree/log" "$work/tree" >/dev/null; }
+rewritten() { check --write --log "$work/tree/log" "$work/tree" >/dev/null; }
 fresh; edit doc/01-a.md 's/= 1 - /= 2 - /'; rewritten
 refuses 'the formula of sink.mass changed since somebody read both' "a changed formula of a theorem, even after --write"
 fresh; edit proofs/formal/A.v 's/: True/: 1 = 1/;s/exact I/reflexivity/'; rewritten
@@ -144,7 +147,7 @@ meant() { # A.v states its theorem in a word of B.v, which stands on another; th
     printf '%s\n' 'Definition one := 1. Definition unused := 2.' 'Definition fine := one = 1. (* so far *)' \
         >"$work/tree/proofs/formal/B.v"
     rewritten
-    row=$($check --log "$work/tree/log" "$work/tree" | sed -n "s/.*then write '\(.*\)' and what both say$/\1/p")
+    row=$(check --log "$work/tree/log" "$work/tree" | sed -n "s/.*then write '\(.*\)' and what both say$/\1/p")
     edit doc/PROVED.txt "s/^sink.mass .*/$row/"; rewritten
 }
 meant; accepts "a theorem in words that are defined elsewhere"
@@ -186,7 +189,7 @@ kept() {
         '{"run": "b", "policy": "f32", "verdict": "undecided"}]}' >doc/engines/honest/e.json
     printf '%s\n' '# 21' '- f32: 4 planted, 3 seen and convicted, 3 named, 2 of these alone.' '' '<!-- planted all -->' '' \
         '<!-- planted rows -->' '' '<!-- honest all -->' >doc/21-diagnosis.md
-    $check --write --log log . >/dev/null
+    check --write --log log . >/dev/null
 }
 kept; accepts "tables of planted mistakes and honest runs"
 grep -q '^| all but equivalents | | 5 | 1 | 0 | 4 | 3 | 1 | 0 | 0 | 0 |$' doc/21-diagnosis.md &&
@@ -217,7 +220,7 @@ fresh; edit log '1i# MACHINE another'; edit log 's/^ok 1 - sink.mass exact.*/ok 
 refuses 'shown measured differs' "but no other sentence does"
 silent() { # a test that reported the id where the pages were written has nothing to ask here
     fresh; printf '%s\n' '# FILE test_more' 'ok 1 - sink.mass wide worst=0.2 bound=1' '1..1' >>log
-    $check --write --log log . >/dev/null; edit log 's/^ok 1 - sink.mass wide.*/ok 1 - nothing to ask/'
+    check --write --log log . >/dev/null; edit log 's/^ok 1 - sink.mass wide.*/ok 1 - nothing to ask/'
 }
 silent; refuses 'shown measured differs' "a test that no longer reports an id"
 silent; edit log '1i# MACHINE another'; accepts "but on another machine it may have nothing to ask"
@@ -236,7 +239,7 @@ echo 'float r = 2;' >ref/lanes/exp.h; refuses 'other code than' "a changed const
 speed() {
     fresh; mkdir -p doc/book/data; printf '%s\n' '# work' 'decode | 12.1 | 14.8 | tok/s | 54.8 GB/s | 11.4' \
         'a query | 0.26 | 0.13 | ms | |' >doc/book/data/fast.txt
-    printf '%s\n' '' '<!-- table fast -->' '' 'After.' >>doc/01-a.md; $check --write --log log . >/dev/null
+    printf '%s\n' '' '<!-- table fast -->' '' 'After.' >>doc/01-a.md; check --write --log log . >/dev/null
 }
 speed; accepts "a table of kept speeds"
 grep -q '^| decode | 12.1 tok/s | 14.8 (54.8 GB/s) | 82 % | 11.4 |$' doc/01-a.md && grep -q '^| a query .* 50 % |' doc/01-a.md
@@ -248,7 +251,7 @@ speed; echo '| decode | 12.1 tok/s | 14.8 |' >>doc/01-a.md; refuses 'a speed tha
 changed() {
     fresh; mkdir -p doc/book/data; printf '%s\n' '# work | before | now | unit | share | of what' \
         'a product | 10 | 25 | GFLOP/s | 50 | the limit' 'a query | 18 | 12 | ms | |' >doc/book/data/new.txt
-    printf '%s\n' '' '<!-- table new -->' '' 'After.' >>doc/01-a.md; $check --write --log log . >/dev/null
+    printf '%s\n' '' '<!-- table new -->' '' 'After.' >>doc/01-a.md; check --write --log log . >/dev/null
 }
 changed; accepts "a table of what was and is"
 grep -q '^| a product | 10 GFLOP/s | 25 GFLOP/s | 2.50 | 50 % of the limit |$' doc/01-a.md &&
@@ -279,8 +282,7 @@ entered; sed -i '1i // SPEC section 3' ref/a.c; refuses 'cites SPEC' "a source t
 entered; sed -i '1i // doc/03-c.md' ref/a.c; refuses 'names doc/03-c.md' "a chapter that there is not"
 
 fresh; edit ref/a.c 's/double mass/double more/'
-$check --write --log "$work/tree/log" "$work/tree" >/dev/null
+check --write --log "$work/tree/log" "$work/tree" >/dev/null
 accepts "--write refreshes shown code, index and lock"
 grep -q 'double more' "$work/tree/doc/01-a.md"; report $? "the Markdown shows the new code"
-echo "1..$n"
-exit $failed
+tap_done

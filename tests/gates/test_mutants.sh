@@ -7,7 +7,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/shared/tap.sh
-tool="$PWD/tests/gates/mutants.py"
+. tests/shared/again.sh
+again_of "$PWD/tests/gates/mutants.py"
 compiler=${CC:-gcc}
 
 # mean.sum has a region in ref/, which test_sum reports.
@@ -55,8 +56,8 @@ build() {
 }
 
 mutants() { # arguments
-    CC=$compiler CFLAGS='-std=c11 -O1 -Wall -Wextra -Werror -I.' LDLIBS=-lm \
-        python3 "$tool" --least 5 --cap 100 --jobs 1 --log "$work/log" "$@" build >"$work/out" 2>&1
+    again "CC=$compiler" CFLAGS='-std=c11 -O1 -Wall -Wextra -Werror -I.' LDLIBS=-lm \
+        --least 5 --cap 100 --jobs 1 --log "$work/log" "$@" build >"$work/out"
 }
 
 accepts() { # text, arguments

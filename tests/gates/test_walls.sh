@@ -5,8 +5,9 @@
 # The walls hold on this tree; and a tree with one fault per rule is refused for that rule.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-check="python3 tests/gates/check_walls.py"
 . tests/shared/tap.sh
+. tests/shared/again.sh
+again_of "$PWD/tests/gates/check_walls.py"
 
 header='// SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors'
@@ -32,19 +33,19 @@ fresh() {
 }
 
 refuses() { # rule, what is wrong (the tree already has the fault)
-    if out=$($check "$work/tree" 2>&1); then report 1 "$2: accepted"; return; fi
+    if out=$(again "$work/tree" 2>&1); then report 1 "$2: accepted"; return; fi
     printf '%s\n' "$out" | grep -q ": $1: " && [ "$(printf '%s\n' "$out" | grep -c ': .*: ')" = 1 ]
     report $? "$2 is refused under $1"
 }
 
 add() { printf '%s\n' "$2" >>"$work/tree/$1"; }
 
-out=$($check . 2>&1)
+out=$(again . 2>&1)
 status=$?
 [ $status = 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
 report $status "the walls hold: $(printf '%s\n' "$out" | tail -n 1)"
 fresh
-$check "$work/tree" >/dev/null 2>&1
+again "$work/tree" >/dev/null 2>&1
 report $? "a tree without a fault passes"
 
 fresh; add ref/a.c '#include "fast/kernels/a.h"'; refuses include "ref including fast"
@@ -79,13 +80,13 @@ fresh; add ref/a.c "$(yes '//' | head -n 300)"; refuses length "more than 300 li
 fresh; add audit/a.h "$(yes '//' | head -n 500)"; refuses length "more than 500 lines in audit"
 fresh; add ref/model/k.h 'int k;'; refuses licence "a file without the SPDX header"
 rm -rf "$work/tree"; mkdir "$work/tree"
-$check "$work/tree" >/dev/null 2>&1; [ $? = 1 ]
+again "$work/tree" >/dev/null 2>&1; [ $? = 1 ]
 report $? "an empty tree is refused"
 
 printf 'int stray_name(void) { return 1; }\n' >"$work/stray.c"
 fresh
 ${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$work/stray.o"
-out=$($check --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
+out=$(again --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
     { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
 
 # Two files of ref/ and ref/model/ that call each other, and one that only calls.
@@ -97,7 +98,7 @@ circle() { # what ref/model/m.c calls
         mkdir -p "$work/objects/$(dirname $file)"
         ${CC:-gcc} -c "$work/tree/$file.c" -o "$work/objects/$file.o"
     done
-    out=$($check --objects "$work/objects" "$work/tree" 2>&1)
+    out=$(again --objects "$work/objects" "$work/tree" 2>&1)
 }
 circle 'sinkproof_r(x) + 1'
 printf '%s\n' "$out" | grep -q 'cycle: .*ref/model/m.c, ref/r.c'
