@@ -15,6 +15,7 @@ the order, and what is not differs but for odds of about 2^-60. No expression is
     dictionary  {LaTeX: Coq}: a part of a formula and the term that it stands for, \\sum_k for "∑ k ∈ J". What it
                 does not name is read as it stands: \\eta_t is ηt, a_k is a k
 """
+import functools
 import hashlib
 import itertools
 import re
@@ -367,6 +368,7 @@ def pieces_of(statement):
     return found
 
 
+@functools.cache
 def theorems_of(region):
     """[(relations, definitions)] of the theorems of a region, as far as they are read."""
     found = []
@@ -443,19 +445,22 @@ def choices(dictionary):
     return [dict(one) for one in itertools.product(*each)]
 
 
+@functools.cache
+def missing(text, region, dictionary):
+    """What is wrong with one printed relation; None when a theorem of the region has it. dictionary: its items."""
+    readings, why = choices(dict(dictionary)), "no relation of the theorems"
+    for relations, defined in theorems_of(region):
+        try:
+            says = (latex_relations(text, reading, defined) for reading in readings)
+            if any(all(r in relations or r[0] == "=" and (r[1] == r[2] or ("=", r[2], r[1]) in relations)
+                       for r in said) for said in says):
+                return None
+        except Unreadable as reason:
+            why = f"not read: {reason}"
+    return why
+
+
 def unproved(formula, region, dictionary):
     """[(printed relation, what is wrong)]: those that no theorem of the region has."""
-    theorems, readings, found = theorems_of(region), choices(dictionary), []
-    for text in printed(formula):
-        why = "no relation of the theorems"
-        for relations, defined in theorems:
-            try:
-                says = (latex_relations(text, reading, defined) for reading in readings)
-                if any(all(r in relations or r[0] == "=" and (r[1] == r[2] or ("=", r[2], r[1]) in relations)
-                           for r in said) for said in says):
-                    break
-            except Unreadable as reason:
-                why = f"not read: {reason}"
-        else:
-            found.append((text, why))
-    return found
+    found = [(text, missing(text, region, tuple(dictionary.items()))) for text in printed(formula)]
+    return [(text, why) for text, why in found if why is not None]
