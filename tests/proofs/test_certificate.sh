@@ -16,6 +16,7 @@ cp -a build/packages "$tree/build/"
 for part in flags inventory.c inventory.o rooms.a sinkproof ref fast proofs audit; do
     cp -a "build/release/$part" "$tree/build/release/"
 done
+strip --strip-debug "$tree/build/release/rooms.a" # a smaller file to link
 checked=build/formal/certificate # as if the prover had run here, on what is there now
 mkdir -p "$tree/build/formal"
 cp proofs/formal/CERTIFICATE.lock "$tree/$checked"
@@ -60,9 +61,11 @@ report $? "its statement is another than the one that was checked"
 ! grep -qw -e "proved on" -e "holds *sink.mass" "$work/out"
 report $? "a false theorem is not called proved"
 says 1 outdated "SoftmaxSink.v changed since" "a theorem that rests on the file of a false one" sink.gate
-"$tree/build/release/sinkproof" verify --bits 64 --instances 2 >"$work/all" 2>&1
-[ $? = 1 ] && grep -q "^LACKS *sink.mass " "$work/all"
-report $? "among all statements, too"
+# shellcheck disable=SC2046  # ids; those of chapter 32 would take twenty seconds
+"$tree/build/release/sinkproof" verify --bits 64 --instances 2 \
+    $("$tree/build/release/sinkproof" verify --list | cut -d' ' -f1 | grep -E '^(sink|law|mask)\.') >"$work/all" 2>&1
+[ $? = 1 ] && grep -q "^LACKS *sink.mass " "$work/all" && grep -q "^holds *sink.hybrid " "$work/all"
+report $? "among others that hold, too"
 
 fresh
 edit $mass 's/field. lra\./admit./'
