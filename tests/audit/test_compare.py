@@ -152,13 +152,14 @@ def refused(work):
     sinkproof("run", MODEL, "--tokens", "random:13", "--policy", "f32", "--trace", str(longer))
     other = work / "other"
     sinkproof("run", MODEL, "--tokens", "random:12,seed=2", "--policy", "f32", "--trace", str(other))
-    wide = work / "wide"
-    sinkproof("run", "synthetic:gpt-oss-20b,layers=1", "--tokens", ",".join(map(str, read(a)["tokens"][2])), "--policy", "f32",
-              "--points", "T0", "--trace", str(wide))
+    wide, config, ids = work / "wide", work / "wide.json", read(a)["tokens"][2]
+    config.write_text(json.dumps(checkpoints.STATED | checkpoints.SMALL | {"hidden_size": 64, "vocab_size": max(ids) + 1}))
+    sinkproof("run", f"synthetic:{config}", "--tokens", ",".join(map(str, ids)), "--policy", "f32", "--points", "T0",
+              "--trace", str(wide))
     (work / "no.json").write_text("{}")
     for what, exits, words in (("more tokens", 3, (a, longer)), ("other tokens", 3, (a, other)), ("another width", 3, (a, wide)),
                                ("a file that is no trace", 3, (a, work / "no.json")), ("no file", 3, (a, work / "none")),
-                               ("one trace", 2, (a,)), ("a model of another shape", 3, (a, a, "--model", "synthetic:gpt-oss-20b,layers=1")),
+                               ("one trace", 2, (a,)), ("a model of another shape", 3, (a, a, "--model", f"synthetic:{config}")),
                                ("a baseline that is none", 3, (a, a, "--baseline", work / "no.json"))):
         status, said, wrong = sinkproof("compare", *map(str, words))
         report(status == exits and wrong.startswith("sinkproof compare:") and said == "",
