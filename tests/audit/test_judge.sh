@@ -28,8 +28,8 @@ fits_100
 exits 0 "bfloat16 under the override" judge $vectors/small $vectors/small/trace-bf16.safetensors \
     --policy openai-bf16,M8.alpha=bf16
 exits 1 "several traces: the worst verdict wins" judge $vectors/small $vectors/small/trace-f32.safetensors \
-    $vectors/small/trace-bf16.safetensors --local --no-hint
-exits 1 "JSON on standard output" judge $vectors/window $vectors/window/trace-bf16.safetensors --json -
+    $vectors/small/trace-bf16.safetensors --local --no-hint --no-diagnosis
+exits 1 "JSON on standard output" judge $vectors/window $vectors/window/trace-bf16.safetensors --no-diagnosis --json -
 python3 - "$work/out" <<'PY'
 import json, sys
 e = json.load(open(sys.argv[1]))
@@ -94,7 +94,8 @@ for change in lean noise; do
     esac
     fits_100
 done
-exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint
+exits 1 "float32 declared as binary64" judge synthetic:tiny "$work/t.safetensors" --policy real-f64 --no-hint \
+    --no-diagnosis
 
 # Both hold bfloat16; what the residual stream is stored in tells them apart.
 for policy in bf16-operands openai-bf16; do
@@ -146,7 +147,7 @@ contains out "Verdict under f32: suspicious (exit 4)."
 fits_100
 exits 0 "under what the hint says" judge synthetic:tiny "$work/half.safetensors" --policy f32,M8.alpha=bf16
 exits 1 "an override that repeats the policy's explains nothing" judge $vectors/small \
-    $vectors/small/trace-f32.safetensors --policy openai-bf16,M8.alpha=bf16
+    $vectors/small/trace-f32.safetensors --policy openai-bf16,M8.alpha=bf16 --no-diagnosis
 ! grep -q 'explains all' "$work/out"
 report $? "and no hint repeats what the policy says"
 
