@@ -71,7 +71,9 @@ def facts(tap, python, *models):
     tap.report(found["same logits"], "watching every node leaves the logits the same bits")
     ratio = found["keys after shifts"]
     size = 1.3465735902799727  # 0.1 ln 32 + 1
-    tap.report(all(abs(r / size ** (i + 1) - 1) < 1e-5 for i, r in enumerate(ratio)),
+    # A shift rounds to float32 a logarithm, its product with 0.1, a sum, that sum's factors and the key's product.
+    most = 9 * 2.0**-24
+    tap.report(all(abs(r / size ** (i + 1) - 1) <= most * (i + 1) for i, r in enumerate(ratio)),
                "each context shift multiplies keys that it does not move by the concentration", [str(ratio)])
     means = found["means"]
     narrow = {n: 2048 / n for n in (2048, 4096, 8192, 32768)}

@@ -289,7 +289,8 @@ def keys_after_shifts(engine, tokens, shifts):
     for at in range(shifts):
         context.forget(4, 1)
         context.call([(0, 29, tokens[30 + at])], None)
-        found.append(float(np.linalg.norm(context.keys[1].value[0, 0, 0]) / np.linalg.norm(before)))
+        after = context.keys[1].value[0, 0, 0].astype(np.float64)
+        found.append(float(np.linalg.norm(after) / np.linalg.norm(before)))
     context.close()
     return found
 
