@@ -6,8 +6,11 @@
 
 A page fails when the console shows an error, a file is missing, anything is asked from outside the book,
 a font or a figure does not show, or the text is wider than the screen. With PICTURES, some pages are
-kept there as PNG. Skipped, by name, without Chromium.
+kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in each width, at one
+in nine of the pages that show a file, others in each width, and at the book in one page on paper alone,
+of which it prints twenty sheets.
 """
+import os
 import pathlib
 import re
 import sys
@@ -18,6 +21,7 @@ from tap import Tap  # noqa: E402
 
 SCREENS = {"large": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
 SHEETS = {"all.html": (673, 950), "slides.html": (1122, 631)}  # A4 less its margins, a slide: CSS points
+FEW = bool(os.environ.get("FEW"))
 FOOT = '<span class="pageNumber"></span>'
 CUT_ON_PAPER = """[...document.querySelectorAll("main *")].filter(e => !e.closest("svg, .katex-mathml, .katex-html") &&
   e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5)
@@ -61,18 +65,30 @@ def pages_of(book):
     return sorted((str(p.relative_to(book)) for p in book.rglob("*.html")), key=lambda p: ("/" in p, p))
 
 
+def some_of(pages, screen):
+    """What FEW=1 looks at: all.html has the chapters again; of the files of each kind one in nine."""
+    kinds = {}
+    for page in pages:
+        if "/" in page:
+            kinds.setdefault(pathlib.PurePath(page[:-5]).suffix, []).append(page)
+    shown = [page for kind in kinds.values() for page in kind[min(screen, len(kind) - 1)::9]]
+    return [page for page in pages if "/" not in page and page != "all.html"] + shown
+
+
 def check(engine, book, report):
-    for name, (width, height, phone) in SCREENS.items():
+    for number, (name, (width, height, phone)) in enumerate(SCREENS.items()):
         engine.screen(width, height, phone)
         bad = []
         pages = pages_of(book)
+        if FEW:
+            pages = some_of(pages, number)
         for page in pages:
             bad += [f"{page}: {what}" for what in look(engine, book, page)]
         report(not bad, f"book.{name} pages={len(pages)} width={width} faults={len(bad)}", bad)
     for page, (width, height) in SHEETS.items():
         engine.screen(width, height, media="print")
         cut = look(engine, book, page) + engine.value(CUT_ON_PAPER)
-        pdf = engine.pdf(FOOT if page == "all.html" else None)
+        pdf = engine.pdf(FOOT, "1-20" if FEW else "") if page == "all.html" else engine.pdf()
         sheets, boxes = len(re.findall(rb"/Type\s*/Page\b", pdf)), set(re.findall(rb"/MediaBox\s*\[([^\]]*)\]", pdf))
         slides = engine.value("document.querySelectorAll('.slide').length")
         cut += [] if (sheets == slides if slides else sheets > 1) and len(boxes) == 1 and b"/Outlines" in pdf else [f"{sheets} sheets, {boxes}"]
