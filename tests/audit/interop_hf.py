@@ -9,8 +9,9 @@ A TAP program (`prove` runs it). transformers makes and saves random checkpoints
 `sinkproof synth` wrote; the Python package traces its runs; `sinkproof judge` judges each trace.
 The command is $SINKPROOF or build/release/sinkproof. Needs torch, transformers, safetensors, numpy,
 ml_dtypes and libsinkproof (`make library`).
-SUBSETS=N draws so many subsets of a trace for each policy, a multiple of 40 (200). FEW=1 leaves out the shapes of
-the 20b model, on which torch alone takes minutes, and where the processor has no bfloat16 half an hour.
+SUBSETS=N draws so many subsets of a trace for each policy, a multiple of 20 (200). FEW=1 leaves out the shapes of
+the 20b model, on which torch alone takes minutes, and where the processor has no bfloat16 half an hour; and it asks
+each length around the window in one format of each checkpoint, in the other of the next.
 """
 import argparse
 import concurrent.futures
@@ -37,6 +38,7 @@ LENGTHS = (1, 2, 127, 128, 129, 300)  # around the window of 128 and well past i
 DTYPES = ("float32", "bfloat16")
 HOLDS, BAD_INPUT = 0, 3
 WORKERS = os.cpu_count() or 1
+FEW = bool(os.environ.get("FEW"))
 
 
 # ------------------------------------------------------------------------------------------
@@ -182,17 +184,17 @@ def run(court, directory, model, dtype, n, check, *, name, chunk=None, seed=1, p
 
 def honest(court, shape, directory):
     """Every length in both precisions, a chunked prefill, the experts' other implementation."""
-    for dtype in DTYPES:
+    for at, dtype in enumerate(DTYPES):
         model = hf.load_model(directory, dtype)
-        for n in LENGTHS:
-            automatic = ["auto"] if n == 129 and shape == "tiny" else []
+        for n in LENGTHS[at::2] if FEW else LENGTHS:
+            automatic = ["auto"] if n in ((1, 2) if FEW else (129,)) and shape == "tiny" else []
             run(court, directory, model, dtype, n, holds, name=shape,
                 policies=[policy_of(dtype, hf.experts_implementation(model))] + automatic)
-        run(court, directory, model, dtype, 300, holds, name=shape, chunk=100)
+        run(court, directory, model, dtype, 150 if FEW else 300, holds, name=shape, chunk=50 if FEW else 100)
         if hf.experts_implementation(model) != "eager":
             model = None  # two copies of the larger model would be 5 GB
             model = hf.load_model(directory, dtype, "eager")
-            run(court, directory, model, dtype, 129 if shape == "tiny" else 2, holds, name=shape)
+            run(court, directory, model, dtype, 129 if shape == "tiny" and not FEW else 2, holds, name=shape)
     court.adjourn()
 
 
@@ -205,10 +207,11 @@ def mxfp4(court, tiny, work):
         text = f"sinkproof synth {model.replace(work, 'WORK')} --layout hf"
         if not court.tap.ok(process.returncode == 0, text, process.stderr.splitlines()[:4]):
             continue
-        for dtype in DTYPES:
+        for at, dtype in enumerate(DTYPES):
             model = hf.load_model(directory, dtype)
             window = model.config.sliding_window
-            for n in (window - 1, window, window + 1, 2 * window + 44):
+            lengths = (window - 1, window, window + 1, 2 * window + 44)
+            for n in lengths[1 - at::2] if FEW else lengths:
                 run(court, directory, model, dtype, n, holds, name=name)
     court.adjourn()
 
@@ -230,7 +233,7 @@ def subset(trace, generator):
 def subsets(court, directory, work, per_policy=int(os.environ.get("SUBSETS", "200"))):
     """Half a trace of an honest run: no subset of its points and layers is called a bug."""
     generator = random.Random(9)
-    lengths, batch = (2, 9, 17, 40), 10
+    lengths, batch = (2, 9, 17, 40), 5
     for dtype in DTYPES:
         model = hf.load_model(directory, dtype)
         experts = hf.experts_implementation(model)
@@ -341,7 +344,7 @@ def main():
             "shape20b": lambda: honest(
                 court, "shape20b", models.make(os.path.join(work, "shape20b"), "shape20b")),
         }
-        asked = [name for name in sections if name != "shape20b" or not os.environ.get("FEW")]
+        asked = [name for name in sections if name != "shape20b" or not FEW]
         for name in options.only.split(",") if options.only else asked:
             try:
                 sections[name]()

@@ -11,6 +11,7 @@ differ have to be ones that PCRE2's version of Unicode has not assigned; they ar
 20000 strings for each tokenizer, 100000 with WHOLE=1, 4000 with FEW=1.
 """
 import base64
+import functools
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
+from json.encoder import encode_basestring
 
 import tiktoken
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -49,7 +51,7 @@ def sinkproof(*words, text=None):
 def encoded(path, strings, work):
     """Our ids of each string."""
     lines = work / "lines"
-    lines.write_text("".join(json.dumps(s, ensure_ascii=False) + "\n" for s in strings), encoding="utf-8")
+    lines.write_text("".join(encode_basestring(s) + "\n" for s in strings), encoding="utf-8")
     status, out, err = sinkproof(path, "--lines", lines)
     assert status == 0, err
     return [[int(i) for i in line.split(",") if i] for line in out.splitlines()]
@@ -61,9 +63,8 @@ SPACES = [chr(c) for c in (9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 32, 32, 0x85, 
                            0x200a, 0x200b, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff)]
 EMOJI = ["\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f44d\U0001f3fd", "\U0001f1e9\U0001f1ea", "\u2764\ufe0f", "1\ufe0f\u20e3",
          "\U0001f3f4\U000e0067\U000e0062\U000e007f", "\U0001f600", "\u200d", "\ufe0f", "\U0001f9d1\U0001f3ff\u200d\U0001f680"]
-MARKS = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c))[0] == "M"]
-DIGITS = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c))[0] == "N"]
-LETTERS = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c))[0] == "L"]
+KINDS = "".join(unicodedata.category(chr(c))[0] for c in range(0x110000))
+MARKS, DIGITS, LETTERS = ([chr(c) for c, kind in enumerate(KINDS) if kind == one] for one in "MNL")
 CONTRACTIONS = [a + b for a in ("'", "\u2019", "`") for b in ("s", "S", "\u017f", "t", "T", "re", "RE", "rE", "ve", "m", "ll", "LL", "d", "D", "sx", "")]
 
 
@@ -105,6 +106,11 @@ class Strings:
         return [self.one() for _ in range(count)]
 
 
+@functools.cache
+def strings_of(seed, count, excluded=frozenset()):
+    return Strings(seed, excluded).many(count)
+
+
 # ---- tokenizers, of our own making
 
 def trained(pattern, size):
@@ -113,8 +119,8 @@ def trained(pattern, size):
     split = [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     tokenizer.pre_tokenizer = own if pattern == GPT2 else pre_tokenizers.Sequence(split)
     tokenizer.decoder = decoders.ByteLevel()
-    strings = Strings(7)
-    texts = [strings.book[i:i + 4000] for i in range(0, len(strings.book), 4000)] + strings.many(20000)
+    book = Strings(7).book
+    texts = [book[i:i + 4000] for i in range(0, len(book), 4000)] + strings_of(7, 20000)
     trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
@@ -150,7 +156,8 @@ def read_ranks(path):
 
 
 def theirs(encoding):
-    return lambda strings: encoding.encode_batch(strings, num_threads=2, allowed_special="all")
+    """A thread for each string, and all special tokens handed over with it, take tiktoken longer than the string."""
+    return lambda strings: [encoding.encode(s, allowed_special="all") if "<|" in s else encoding.encode_ordinary(s) for s in strings]
 
 
 def hugging(tokenizer):
@@ -228,7 +235,7 @@ def code_points(tap, name, path, ask, work):
 
 
 def drawn(tap, name, path, ask, work, seed, excluded):
-    strings = Strings(seed, excluded).many(COUNT)
+    strings = strings_of(seed, COUNT, excluded)
     ours, others = encoded(path, strings, work), ask(strings)
     wrong = [f"{s!r}: {a} and {b}" for s, a, b in zip(strings, ours, others) if a != b]
     tokens = sum(map(len, ours))
@@ -236,7 +243,7 @@ def drawn(tap, name, path, ask, work, seed, excluded):
 
 
 def back(tap, name, path, work, seed):
-    strings = [s for s in Strings(seed + 1).many(60) if "<|reserved_200018|>" not in s][:40]  # of its id the other spelling comes back
+    strings = [s for s in strings_of(seed + 1, 60) if "<|reserved_200018|>" not in s][:40]  # of its id the other spelling comes back
     wrong = []
     for text, ids in zip(strings, encoded(path, strings, work)):
         if ids and json.loads(sinkproof(path, "--decode", ",".join(map(str, ids)))[1]) != text:
