@@ -3,6 +3,7 @@
 """Uses the installed Python package; run by python_package.py in its environment, as
 `python_inside.py COUNT`, whose TAP it goes on with after COUNT results."""
 import dataclasses
+import functools
 import gc
 import json
 import os
@@ -64,11 +65,17 @@ class Room:
 # Judging
 
 
+@functools.cache
+def judged(stem, policy, *options):
+    """The judgement of a trace of the vectors; each with its hint takes seconds."""
+    return sinkproof.judge(VECTORS, VECTORS / f"trace-{stem}.safetensors", policy, **dict(options))
+
+
 def check_vectors(room):
     """The same report, to the letter, and the same JSON as the command's."""
     for stem, policy in (("bf16", "auto"), ("bf16", "openai-bf16,M8.alpha=bf16"), ("f32", "auto")):
         path = str(VECTORS / f"trace-{stem}.safetensors")
-        judgement = sinkproof.judge(VECTORS, path, policy)
+        judgement = judged(stem, policy)
         said = subprocess.run([SINKPROOF, "judge", VECTORS, path, "--policy", policy], capture_output=True, text=True,
                               check=False)
         room.ok(said.stdout.strip() == str(judgement).strip() and said.returncode == judgement.exit_code,
@@ -78,7 +85,7 @@ def check_vectors(room):
         room.ok(loaded == judgement, f"a trace that was read into arrays is judged the same ({stem}, {policy})",
                 loaded.verdict, judgement.verdict)
     check_options(room)
-    bug = sinkproof.judge(VECTORS, VECTORS / "trace-bf16.safetensors")
+    bug = judged("bf16", "auto")
     room.ok((bug.verdict, bug.first, bug.explained_by, bug.policy, bug.ok, bug.exit_code)
             == ("bug", "00.M8", "M8.alpha=bf16", "openai-bf16", False, 1), "the verdict, its first point and its cause",
             bug)
@@ -106,18 +113,20 @@ def check_vectors(room):
 
 
 def check_options(room):
-    """Each is the command's option of its name, and changes what the command's changes."""
-    for stem, policy, options, words in (
-            ("bf16", "openai-bf16", {"local": True}, ["--local"]),
-            ("bf16", "openai-bf16", {"hint": False}, ["--no-hint"]),
-            ("bf16", "openai-bf16", {"all_layers": True}, ["--all"]),
-            ("f32", "f32", {"forms": True, "all_layers": True}, ["--forms", "--all"]),
-            ("f32", "f32", {"rate": 0.9}, ["--rate", "0.9"])):
+    """Each is the command's option of its name, and changes what the command's changes; costly ones are left out."""
+    local, hint, diagnosis = (("local", True), "--local"), (("hint", False), "--no-hint"), (("diagnosis", False), "--no-diagnosis")
+    for stem, policy, *asked in (
+            ("bf16", "openai-bf16", local, hint, diagnosis),
+            ("bf16", "openai-bf16", hint, local, diagnosis),
+            ("bf16", "openai-bf16", diagnosis, local, hint),
+            ("bf16", "openai-bf16", (("all_layers", True), "--all"), local, hint, diagnosis),
+            ("f32", "f32", (("forms", True), "--forms"), (("all_layers", True), "--all"), local),
+            ("f32", "f32", (("rate", 0.9), "--rate=0.9"), local)):
+        options, words = zip(*asked)
         path = str(VECTORS / f"trace-{stem}.safetensors")
         said = subprocess.run([SINKPROOF, "judge", VECTORS, path, "--policy", policy, *words], capture_output=True,
                               text=True, check=False)
-        judgement, without = (sinkproof.judge(VECTORS, path, policy, **given)
-                              for given in (options, dict(list(options.items())[1:])))
+        judgement, without = (judged(stem, policy, *given) for given in (options, options[1:]))
         room.ok(str(judgement).strip() == said.stdout.strip() and judgement.exit_code == said.returncode
                 and str(judgement) != str(without),
                 f"judge --policy {policy} {' '.join(words)}: what the command says, and another thing than without",

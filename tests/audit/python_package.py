@@ -45,7 +45,7 @@ def environment(folder):
     if made.returncode:
         return made.stdout
     arguments = shlex.split(os.environ.get("PIP_ARGS", ""))
-    got = said_by(folder / "bin" / "python", "-m", "pip", "install", "--quiet", *arguments, *NEEDED)
+    got = said_by(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile", *arguments, *NEEDED)
     return got.stdout if got.returncode else None
 
 
