@@ -47,10 +47,16 @@ static bool ranks_inside(const char *directory, char out[PATH]) {
     return found == 1;
 }
 
-// A vocabulary names tokens at once, a tokenizer.json has a model.
+// A tokenizer.json has a model, in braces. A vocabulary numbers its tokens, of which one may be
+// "model" and another "merges".
 static bool has_model(const uint8_t *bytes, size_t length) {
-    return memmem(bytes, length, "\"model\"", 7) != NULL &&
-           memmem(bytes, length, "\"merges\"", 8) != NULL;
+    const uint8_t *at = bytes, *end = bytes + length;
+    if (memmem(bytes, length, "\"merges\"", 8) == NULL) return false;
+    while ((at = memmem(at, (size_t)(end - at), "\"model\"", 7)) != NULL) {
+        for (at += 7; at < end && strchr(" \t\r\n:", *at) != NULL && *at != '\0';) at++;
+        if (at < end && *at == '{') return true;
+    }
+    return false;
 }
 
 static bool open_lists(const char *path, const uint8_t *vocab, size_t length,

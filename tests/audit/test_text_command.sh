@@ -51,6 +51,16 @@ exits 3 "a folder without a tokenizer" tokens "$work" --text a
 says err "expected a tokenizer (tokenizer.json, vocab.json with merges.txt, or one *.tiktoken), found none"
 exits 3 "ranks of no known number" tokens $known/ranks.tiktoken --text a
 says err "expected 50256 ranks (GPT-2) or 199998 (o200k), found 276"
+python3 - "$known" "$work" <<'END'
+import json, shutil, sys
+known, work = sys.argv[1:]
+tokens = json.load(open(f"{known}/vocab.json", encoding="utf-8"))
+tokens |= {word: max(tokens.values()) + 1 + at for at, word in enumerate(("model", "merges"))}
+json.dump(tokens, open(f"{work}/vocab.json", "w", encoding="utf-8"))
+shutil.copy(f"{known}/merges.txt", work)
+END
+exits 0 "a vocabulary with a token \"model\" and a token \"merges\"" tokens "$work/vocab.json" --text "hello"
+rm "$work/merges.txt"
 cp $known/vocab.json "$work/"
 exits 3 "a vocabulary without merges" tokens "$work/vocab.json" --text a
 says err "or merges.txt beside it, found neither"
