@@ -3,11 +3,12 @@
 //
 // The engine in the mode "amx": judged like a stranger's, and the same bits for every number of
 // threads, chunk, batch and neighbour. On the processor's tiles, or under amx_trap.h.
+#include "tests/shared/ran_on.h" // before what checks: each of its lines has the mark
+
 #include "fast/kernels/isa.h"
 #include "ref/lanes/lanes.h"
 #include "tests/shared/amx_trap.h"
 #include "tests/shared/judged_engine.h"
-#include "tests/shared/ran_on.h"
 #include "tests/shared/reference.h"
 
 #include <string.h>

@@ -107,6 +107,15 @@ accepts "the table is current" --changed --cap 1 --least 1
 [ ! -s "$work/log" ] || ! grep -q . "$work/log"
 cmp -s tests/gates/mutants.lock "$work/first"
 report $? "nothing changed, nothing ran"
+printf 'ok 1 - mean.sum once more [avx512: on hardware]\n1..1\n' >build/tap/test_set.tap
+accepts "what some processors alone have run leaves the table current" --changed --cap 1 --least 1
+cmp -s tests/gates/mutants.lock "$work/first"
+report $? "and as it was"
+printf 'ok 1 - mean.sum once more [portable: on hardware]\n1..1\n' >build/tap/test_set.tap
+accepts "what all of them run" --changed --cap 1 --least 1
+grep -q '^test test_set ' tests/gates/mutants.lock
+report $? "is in the table"
+rm build/tap/test_set.tap
 
 edit ref/sum.c 's/sum \/ n/(sum + 0 * x_j[0]) \/ n/'
 build
