@@ -26,6 +26,7 @@ typedef struct attention {
     sinkproof_panel_format format;
     size_t place, ring, bytes; // bytes of one head's 32 positions, places, bytes of the cache
     size_t copies, next;
+    sinkproof_sizes *sizes; // [ring], the same for all heads
     float sink_h[GROUP];
     float *q, *o; // [n][ROW]
     size_t first_span, spans, piece_spans, pieces;
@@ -43,7 +44,8 @@ static sinkproof_attention part_of(const attention *a, size_t g, size_t i, size_
                   .ring = a->ring,
                   .place_stride = GROUPS * a->place,
                   .k = k,
-                  .v = k + a->place / 2},
+                  .v = k + a->place / 2,
+                  .sizes = a->format == SINKPROOF_PANEL_BF16 ? a->sizes : NULL},
         .group = GROUP,
         .n = n,
         .first = a->keys - a->n + i,
@@ -99,6 +101,7 @@ static size_t place_bytes(sinkproof_panel_format format) { // keys and values
 }
 
 static void free_attention(attention *a) {
+    free(a->sizes);
     free(a->q);
     free(a->o);
     free(a->state);
@@ -120,12 +123,16 @@ static void make_attention(attention *a, sinkproof_bench *bench, size_t n, size_
     size_t pieces = (size_t)bench->threads;
     a->piece_spans = (a->spans + pieces - 1) / pieces;
     a->pieces = GROUPS * ((a->spans + a->piece_spans - 1) / a->piece_spans);
+    a->sizes = malloc(a->ring * sizeof *a->sizes);
     a->q = aligned_alloc(64, n * ROW * sizeof *a->q);
     a->o = aligned_alloc(64, n * ROW * sizeof *a->o);
     a->state = aligned_alloc(64, GROUPS * a->spans * GROUP * sizeof *a->state);
     a->part = aligned_alloc(64, GROUPS * a->spans * GROUP * HEAD_DIM * sizeof *a->part);
-    if (a->copies == 0 || a->q == NULL || a->o == NULL || a->state == NULL || a->part == NULL)
+    if (a->copies == 0 || a->sizes == NULL || a->q == NULL || a->o == NULL || a->state == NULL ||
+        a->part == NULL)
         abort();
+    // Every number that sinkproof_bench_fill draws is of [0.5, 1).
+    for (size_t b = 0; b < a->ring; b++) a->sizes[b] = (sinkproof_sizes){126, 126, 126};
     sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)a->q, n * ROW * sizeof *a->q);
     // As the engine's queries are where the cache is bf16.
     if (format == SINKPROOF_PANEL_BF16) bench->table->round_bf16(n * ROW, a->q, NULL);

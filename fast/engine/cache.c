@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { BLOCK = SINKPROOF_CACHE_BLOCK, ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
+enum { LINE = 64 }; // bytes: where blocks begin
 
 static size_t over(size_t n, size_t unit) {
     return (n + unit - 1) / unit;
@@ -31,12 +32,20 @@ static size_t up_to_large(size_t bytes) {
 // Gives layer l its places from byte `at` on; returns where they end. A size beyond all memory
 // stays one: the mapping will fail.
 static size_t place_layer(sinkproof_cache *cache, size_t l, size_t places, size_t at) {
-    size_t bytes, end;
+    size_t with_sizes = cache->place_bytes + cache->n_kv_heads * sizeof(sinkproof_sizes), bytes,
+           end;
     cache->ring_l[l] = places;
     cache->offset_l[l] = at;
-    bool fits = !__builtin_mul_overflow(places, cache->place_bytes, &bytes) &&
+    bool fits = !__builtin_mul_overflow(places, with_sizes, &bytes) &&
                 !__builtin_add_overflow(at, bytes, &end);
-    return fits && end < SIZE_MAX / 8 ? end : SIZE_MAX / 8;
+    return fits && end < SIZE_MAX / 8 ? over(end, LINE) * LINE : SIZE_MAX / 8;
+}
+
+// The sizes of head g's blocks in layer l.
+static sinkproof_sizes *sizes_of(const sinkproof_cache *cache, size_t l, size_t g) {
+    size_t places = cache->ring_l[l];
+    uint8_t *behind = cache->pages.data + cache->offset_l[l] + places * cache->place_bytes;
+    return (sinkproof_sizes *)(void *)behind + g * places;
 }
 
 static bool is_ring(const sinkproof_cache *cache, size_t l) {
@@ -112,12 +121,14 @@ void sinkproof_cache_settle(sinkproof_cache *cache, size_t tokens) {
 sinkproof_cache_view sinkproof_cache_at(const sinkproof_cache *cache, size_t l, size_t g) {
     const uint8_t *head =
         cache->pages.data + cache->offset_l[l] + g * (cache->key_bytes + cache->value_bytes);
+    const bool bf16 = cache->format == SINKPROOF_PANEL_BF16;
     return (sinkproof_cache_view){.format = cache->format,
                                   .head_dim = cache->head_dim,
                                   .ring = cache->ring_l[l],
                                   .place_stride = cache->place_bytes,
                                   .k = head,
-                                  .v = head + cache->key_bytes};
+                                  .v = head + cache->key_bytes,
+                                  .sizes = bf16 ? sizes_of(cache, l, g) : NULL};
 }
 
 static uint16_t upper_half(float x) {
@@ -152,14 +163,33 @@ static void put_value(const sinkproof_cache *cache, uint8_t *block, size_t j, co
         column[d / ROWS * (ROWS * COLS) + d % ROWS * 2] = upper_half(v_d[d]);
 }
 
+// The exponent field of a float32 number, which is that of its upper half.
+static uint8_t exponent_of(float x) {
+    return (uint8_t)(upper_half(x) >> 7 & 0xff);
+}
+
+static void take_in(size_t head_dim, const float *k_d, const float *v_d, sinkproof_sizes *sizes) {
+    for (size_t d = 0; d < head_dim; d++) {
+        uint8_t k = exponent_of(k_d[d]), v = exponent_of(v_d[d]);
+        if (k_d[d] != 0 && k < sizes->least_k) sizes->least_k = k;
+        if (v_d[d] != 0 && v < sizes->least_v) sizes->least_v = v;
+        if (v > sizes->most_v) sizes->most_v = v;
+    }
+}
+
 void sinkproof_cache_append(const sinkproof_cache *cache, size_t l, size_t g, size_t first,
                             size_t n, const float *k, const float *v, size_t stride) {
     size_t head = cache->key_bytes + cache->value_bytes;
     uint8_t *heads = cache->pages.data + cache->offset_l[l] + g * head;
+    sinkproof_sizes *sizes = sizes_of(cache, l, g);
     for (size_t i = 0; i < n; i++) {
         size_t b = (first + i) / BLOCK, j = (first + i) % BLOCK;
-        uint8_t *block = heads + b % cache->ring_l[l] * cache->place_bytes;
+        size_t place = b % cache->ring_l[l];
+        uint8_t *block = heads + place * cache->place_bytes;
         if (j == 0) memset(block, 0, head);
+        if (j == 0) sizes[place] = (sinkproof_sizes){255, 255, 0};
+        if (cache->format == SINKPROOF_PANEL_BF16)
+            take_in(cache->head_dim, k + i * stride, v + i * stride, &sizes[place]);
         put_key(cache, block, j, k + i * stride);
         put_value(cache, block + cache->key_bytes, j, v + i * stride);
     }

@@ -26,7 +26,8 @@ typedef struct sinkproof_cache {
     size_t n_layers, n_kv_heads, head_dim;
     size_t key_bytes, value_bytes; // of one head's block
     size_t place_bytes;            // of all heads' block
-    size_t *ring_l, *offset_l;     // places of a layer, and the byte where they begin
+    size_t *ring_l, *offset_l;     // places of a layer, and the byte where they begin; behind them
+                                   // their sizes, [n_kv_heads][places]
     size_t rings;                  // where the window layers' begin, behind the full ones
     bool settled;
     sinkproof_pages pages;

@@ -11,9 +11,10 @@
 // small), and three products add what they weigh (sinkproof_amx_weighted in ref/lanes/amx.h).
 //
 // Tiles flush subnormal numbers. They serve a row in a span only where nothing can be one
-// (sinkproof_amx_attends); elsewhere the lanes compute the row's span. What all keys of a span say,
-// hidden ones included, is looked at first, and nearly always that is enough; where it is not, the
-// visible ones are asked alone, so that the answer knows nothing but the row and its keys.
+// (sinkproof_amx_attends); elsewhere the lanes compute the row's span. What the cache knows of a
+// span's blocks, hidden keys included, is asked first, and nearly always that is enough; where it
+// is not, the visible keys are looked at one by one, so that the answer knows nothing but the row
+// and its keys.
 #include "fast/kernels/attention_amx.h"
 #include "fast/kernels/lanes.h"
 #include "fast/kernels/least_amx.h"
@@ -29,18 +30,17 @@
 
 enum {
     ROWS = 16,
-    PARTS = 3,          // bf16 numbers of a weight
-    SCALE = 96,         // weights are taken 2^SCALE times larger
-    LEAST_VALUE = -58,  // values from 2^-58 on
-    MOST_VALUE = 20,    // and below 2^20
-    REMEMBERED = 65536, // spans whose facts are remembered, at most
+    PARTS = 3,         // bf16 numbers of a weight
+    SCALE = 96,        // weights are taken 2^SCALE times larger
+    LEAST_VALUE = -58, // values from 2^-58 on
+    MOST_VALUE = 20,   // and below 2^20
     BLOCKS = SPAN / KEYS,
 };
 
-// What all keys of a span say.
+// What keys of a span say.
 typedef struct facts {
-    uint16_t least_k;   // the least exponent field of a key's number
-    bool known, values; // looked at? Are all values within what tiles serve?
+    uint16_t least_k; // the least exponent field of a key's number
+    bool values;      // are all values within what tiles serve?
 } facts;
 
 // The scratch: what the lanes need when they compute a row, and behind it the rows' own arrays.
@@ -50,9 +50,7 @@ enum {
     PART_BYTES = BLOCKS * PARTS * TILE,
     WIDE_BYTES = ROWS * SINKPROOF_WIDEST_HEAD * sizeof(float),
 };
-_Static_assert(LANES_BYTES + SCORE_BYTES + PART_BYTES + 3 * WIDE_BYTES +
-                       REMEMBERED * sizeof(facts) <=
-                   SINKPROOF_SCRATCH,
+_Static_assert(LANES_BYTES + SCORE_BYTES + PART_BYTES + 3 * WIDE_BYTES <= SINKPROOF_SCRATCH,
                "the scratch holds the rows of the widest head");
 
 // The rows at hand and their arrays in the scratch.
@@ -63,9 +61,7 @@ typedef struct amx_rows {
     float *s, *span, *o;   // [ROWS][SPAN]; o', o: [ROWS][16 panels]
     uint16_t *q16;         // [ROWS][32 blocks]
     uint8_t *parts;        // [BLOCKS][PARTS] tiles
-    facts *facts_s;        // from span first_span on
-    size_t first_span, spans;
-    size_t configured;                        // rows of the tiles; 0: nothing
+    size_t configured;     // rows of the tiles; 0: nothing
     const uint8_t *k_b[BLOCKS], *v_b[BLOCKS]; // blocks that memory is asked for
     size_t asked, line, lines;                // how many; lines of each that were, and will be
     void *lanes_scratch;
@@ -85,15 +81,6 @@ INLINE size_t head_of(const amx_rows *r, size_t i) {
 typedef struct reach {
     size_t start, first_block, last_block;
 } reach;
-
-// The keys of the span that row i sees: places *first .. *last - 1, none where they are equal.
-static void visible(const amx_rows *r, size_t i, size_t start, size_t *first, size_t *last) {
-    size_t position = r->a->first + query_of(r, i), from = first_visible(r->a, position);
-    size_t to = position < start ? 0 : position - start < SPAN ? position - start + 1 : SPAN;
-    from = from > start ? from - start : 0;
-    *first = from;
-    *last = from < to ? to : from;
-}
 
 static const uint8_t *keys_at(const amx_rows *r, size_t block) {
     return r->a->cache.k + block % r->a->cache.ring * r->a->cache.place_stride;
@@ -135,37 +122,18 @@ static void ask_behind(amx_rows *r, size_t start) {
 
 // ---- whether tiles serve ---------------------------------------------------------------------
 
-// Exponent fields as they lie in a bf16 number, above its 7 bits.
-enum { LEAST_BITS = (127 + LEAST_VALUE) << 7, MOST_BITS = (127 + MOST_VALUE) << 7 };
+enum { LEAST_FIELD = 127 + LEAST_VALUE, MOST_FIELD = 127 + MOST_VALUE };
 
-static facts look_at(const amx_rows *r, size_t first_block, size_t last_block) {
-    const size_t key_bytes = 2 * r->blocks * TILE, value_bytes = r->panels * TILE;
-    const __m512i magnitude = _mm512_set1_epi16(0x7fff), low = _mm512_set1_epi16(LEAST_BITS);
-    const __m512i range = _mm512_set1_epi16(MOST_BITS - LEAST_BITS);
-    __m512i least = _mm512_set1_epi16(-1);
-    __mmask32 outside = 0;
-    for (size_t b = first_block; b < last_block; b++) {
-        const uint8_t *k = keys_at(r, b), *v = values_at(r, b);
-        for (size_t i = 0; i < key_bytes; i += ROW)
-            least = least_words(least, _mm512_loadu_si512(k + i));
-        for (size_t i = 0; i < value_bytes; i += ROW) {
-            __m512i size = _mm512_and_si512(_mm512_loadu_si512(v + i), magnitude);
-            outside |=
-                _mm512_mask_cmp_epu16_mask(_mm512_test_epi16_mask(size, size),
-                                           _mm512_sub_epi16(size, low), range, _MM_CMPINT_NLT);
-        }
-    }
-    return (facts){least_exponent(least), true, outside == 0};
-}
-
-// Of the keys of the span that any query sees, looked at once.
-static facts facts_of(amx_rows *r, size_t start) {
+// What all keys of the span say that any query sees, by the sizes of their blocks.
+static facts facts_of(const amx_rows *r, size_t start) {
     const sinkproof_attention *a = r->a;
-    size_t at = start / SPAN - r->first_span, low = first_visible(a, a->first);
-    if (at < r->spans && r->facts_s[at].known) return r->facts_s[at];
-    size_t high = smaller(a->first + a->n, start + SPAN);
-    facts found = look_at(r, (low > start ? low : start) / KEYS, (high + KEYS - 1) / KEYS);
-    if (at < r->spans) r->facts_s[at] = found;
+    size_t low = first_visible(a, a->first), high = smaller(a->first + a->n, start + SPAN);
+    facts found = {NO_NUMBER, true};
+    for (size_t b = (low > start ? low : start) / KEYS; b < (high + KEYS - 1) / KEYS; b++) {
+        const sinkproof_sizes *sizes = &a->cache.sizes[b % a->cache.ring];
+        if (sizes->least_k < found.least_k) found.least_k = sizes->least_k;
+        if (sizes->least_v < LEAST_FIELD || sizes->most_v >= MOST_FIELD) found.values = false;
+    }
     return found;
 }
 
@@ -177,24 +145,26 @@ static uint16_t number_at(const uint8_t *panel, size_t row, size_t column) {
 
 // The same of the keys that row i sees, each asked alone.
 static facts look_at_visible(const amx_rows *r, size_t i, size_t start) {
-    facts found = {NO_NUMBER, true, true};
-    size_t first, last, d = r->a->cache.head_dim;
-    visible(r, i, start, &first, &last);
-    for (size_t j = start + first; j < start + last; j++) {
+    facts found = {NO_NUMBER, true};
+    const size_t d = r->a->cache.head_dim;
+    places in;
+    look_into(r->a, query_of(r, i), start, &in);
+    for (size_t j = start + in.first; j < start + in.last; j++) {
         const uint8_t *k = keys_at(r, j / KEYS) + j % KEYS / 16 * r->blocks * TILE;
         const uint8_t *v = values_at(r, j / KEYS);
         for (size_t c = 0; c < d; c++) {
             uint16_t size = number_at(k + c / 32 * TILE, j % 16, c % 32);
             if (size != 0 && size >> 7 < found.least_k) found.least_k = size >> 7;
             size = number_at(v + c / 16 * TILE, c % 16, j % KEYS);
-            if (size != 0 && (size < LEAST_BITS || size >= MOST_BITS)) found.values = false;
+            if (size != 0 && (size >> 7 < LEAST_FIELD || size >> 7 >= MOST_FIELD))
+                found.values = false;
         }
     }
     return found;
 }
 
 // Which rows tiles serve in the span, a bit each.
-static unsigned served_rows(amx_rows *r, size_t start) {
+static unsigned served_rows(const amx_rows *r, size_t start) {
     facts all = facts_of(r, start);
     unsigned rows = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -340,13 +310,17 @@ static void attend_on_tiles(amx_rows *r, const reach *of, unsigned rows) {
     configure(r);
     ask_behind(r, of->start);
     span_scores(r, of);
+    places in[ROWS];
     for (size_t i = 0; i < r->n; i++) {
-        size_t first, last;
-        visible(r, i, of->start, &first, &last);
+        in[i] = (places){.from = of->first_block * KEYS - of->start,
+                         .to = of->last_block * KEYS - of->start};
+        look_into(r->a, query_of(r, i), of->start, &in[i]);
+        if (rows >> i & 1) show_scores(r, i, of->start, in[i].first, in[i].last);
+        r->state[i].max = span_largest(r->a->scale, &in[i], r->s + i * SPAN);
+    }
+    for (size_t i = 0; i < r->n; i++) {
         ask_for(r, lines_of(r) / (4 * r->n) + 1);
-        if (rows >> i & 1) show_scores(r, i, of->start, first, last);
-        r->state[i] = span_softmax(r->a->scale, of->first_block * KEYS - of->start,
-                                   of->last_block * KEYS - of->start, first, last, r->s + i * SPAN);
+        r->state[i].sum = span_weights(r->state[i].max, &in[i], r->s + i * SPAN);
     }
     span_values(r, of);
 }
@@ -392,7 +366,6 @@ static amx_rows rows_in(const sinkproof_attention *a, void *scratch) {
     r.span = (float *)(void *)(at += PART_BYTES);
     r.o = (float *)(void *)(at += WIDE_BYTES);
     r.q16 = (uint16_t *)(void *)(at += WIDE_BYTES);
-    r.facts_s = (facts *)(void *)(at += WIDE_BYTES);
     return r;
 }
 
@@ -419,16 +392,12 @@ static void load_queries(amx_rows *r) {
 }
 
 void sinkproof_amx_attend(const sinkproof_attention *a, void *scratch) {
-    if (a->cache.format != SINKPROOF_PANEL_BF16) {
+    if (a->cache.sizes == NULL) {
         sinkproof_kernels_avx512.attend(a, scratch);
         return;
     }
     amx_rows r = rows_in(a, scratch);
     const size_t width = 16 * r.panels, rows = a->n * a->group;
-    r.first_span = first_visible(a, a->first) / SPAN;
-    r.spans = (a->first + a->n - 1) / SPAN + 1 - r.first_span;
-    if (r.spans > REMEMBERED || rows <= ROWS) r.spans = 0; // each is met once, or they are too many
-    memset(r.facts_s, 0, r.spans * sizeof *r.facts_s);
     sinkproof_span_state state[ROWS];
     for (r.row = 0; r.row < rows; r.row += r.n) {
         r.n = smaller(rows - r.row, ROWS);
@@ -451,7 +420,7 @@ void sinkproof_amx_attend(const sinkproof_attention *a, void *scratch) {
 
 void sinkproof_amx_attend_spans(const sinkproof_attention *a, size_t first, size_t last,
                                 sinkproof_span_state *state_sh, float *o_shd, void *scratch) {
-    if (a->cache.format != SINKPROOF_PANEL_BF16) {
+    if (a->cache.sizes == NULL) {
         sinkproof_kernels_avx512.attend_spans(a, first, last, state_sh, o_shd, scratch);
         return;
     }

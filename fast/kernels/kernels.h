@@ -30,6 +30,14 @@ typedef struct sinkproof_product {
     float *const *y_n; // y_n[i]: room for [16 panels] floats
 } sinkproof_product;
 
+// How large the numbers of a BF16 block of the cache are, as exponent fields (127 for 1): they say
+// where products of pairs and of tiles flush nothing. Of the numbers that came since the block was
+// cleared.
+typedef struct sinkproof_sizes {
+    uint8_t least_k, least_v; // of the smallest nonzero key and value; 0: subnormal, 255: none
+    uint8_t most_v;           // of the largest value
+} sinkproof_sizes;
+
 // Keys and values of one key/value head, in blocks of 32 positions: `format` F32 or BF16. Key block
 // b (positions 32 b ..) is two panels (16 keys each) of ceil(head_dim / 32) blocks of columns,
 // panel after panel; value block b is one block of columns (the 32 positions) of ceil(head_dim /
@@ -41,6 +49,7 @@ typedef struct sinkproof_cache_view {
     size_t ring;         // places
     size_t place_stride; // bytes from one place to the next, the same for keys and values
     const uint8_t *k, *v;
+    const sinkproof_sizes *sizes; // [ring]; NULL: not known, and neither pairs nor tiles serve
 } sinkproof_cache_view;
 
 // The queries of one key/value head: query i has position first + i and `group` heads.

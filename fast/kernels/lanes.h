@@ -12,6 +12,8 @@
 //   v16_fma(a, b, c)            a b + c, rounded once
 //   v16_lt(a, b)                a < b, false where either is NaN
 //   v16_select(m, a, b)         a where m, else b
+//   v16_least(a, b)             a where a < b, else b (also where either is NaN)
+//   v16_most(a, b)              a where b < a, else b (also where either is NaN)
 //   v16_bits, v16_of            the words of floats and back
 //   v16i_load, v16i_set1, v16i_add, v16i_sub, v16i_and, v16i_or, v16i_lt (signed)
 //   v16i_shl, v16i_shr, v16i_sra   by a constant: left, logical right, arithmetic right
@@ -23,6 +25,8 @@
 //   v16_f16(halves)             sixteen binary16 numbers
 //   v16_deinterleave(p, &e, &o) the even and the odd ones of 32 floats
 //   v16i_store16(p, v)          the low halves of sixteen words
+//   v16_sum, v16_max            the lanes folded, halves first: lane l and l + 8, then 4, 2, 1;
+//                               of the largest none is NaN
 #ifndef SINKPROOF_FAST_LANES_H
 #define SINKPROOF_FAST_LANES_H
 
@@ -62,6 +66,15 @@ V16 v16i v16i_least_pairs(v16i least, v16i words) {
 }
 #endif
 
+// p 2^n, rounded once, where one instruction does that. n is a whole number.
+#ifndef LANES_SCALE
+#define LANES_SCALE 0
+V16 v16 v16_scale(v16 p, v16 n) {
+    (void)n;
+    return p;
+}
+#endif
+
 // The dword of two bf16 numbers, sixteen times.
 V16 v16i v16i_set1_pair(const uint16_t *pair) {
     int32_t both;
@@ -80,23 +93,6 @@ V16 v16 v16_bf16_even(v16i pairs) {
 
 V16 v16 v16_bf16_odd(v16i pairs) {
     return v16_of(v16i_and(pairs, v16i_set1((int32_t)0xffff0000u)));
-}
-
-// The sum of the lanes, halves first: the order of sum16.
-V16 float v16_sum(v16 v) {
-    float lane[16];
-    v16_store(lane, v);
-    for (int half = 8; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-    return lane[0];
-}
-
-// The largest lane; NaN is passed over.
-V16 float v16_max(v16 v) {
-    float lane[16];
-    v16_store(lane, v);
-    for (int l = 1; l < 16; l++) lane[0] = lane[0] < lane[l] ? lane[l] : lane[0];
-    return lane[0];
 }
 
 #endif

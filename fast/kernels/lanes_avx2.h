@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Sixteen lanes in two AVX2 registers (AVX2, FMA, F16C). See fast/kernels/lanes.h.
-#include <immintrin.h>
+#include "fast/kernels/lanes_x86.h"
 
 // See lanes_avx512.h. A v16 takes two of sixteen registers: the totals of more than three tokens
 // wait in memory. Codes leave less room still: from DECODED tokens on they are decoded once for all
@@ -63,6 +63,18 @@ V16 v16i v16i_select(v16m m, v16i a, v16i b) {
 }
 V16 v16 v16_select(v16m m, v16 a, v16 b) {
     return v16_of(v16i_select(m, v16_bits(a), v16_bits(b)));
+}
+V16 v16 v16_least(v16 a, v16 b) {
+    return (v16){_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)};
+}
+V16 v16 v16_most(v16 a, v16 b) {
+    return (v16){_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)};
+}
+V16 float v16_sum(v16 v) {
+    return v8_sum(_mm256_add_ps(v.lo, v.hi));
+}
+V16 float v16_max(v16 v) {
+    return v8_max(_mm256_max_ps(v.hi, v.lo));
 }
 V16 v16i v16i_load(const void *p) {
     const __m256i *q = p;

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Sixteen lanes in one AVX-512 register (F, BW, DQ, VL). See fast/kernels/lanes.h.
-#include <immintrin.h>
+#include "fast/kernels/lanes_x86.h"
 
 // A tile of products keeps PANELS x TOKENS sums in registers, of MXFP4 codes PANELS x CODE_TOKENS,
 // and as many totals where these are HELD at most; a single token streams STREAMS panels, of codes
@@ -47,6 +47,22 @@ V16 v16m v16_lt(v16 a, v16 b) {
 }
 V16 v16 v16_select(v16m m, v16 a, v16 b) {
     return _mm512_mask_blend_ps(m, b, a);
+}
+V16 v16 v16_least(v16 a, v16 b) {
+    return _mm512_min_ps(a, b);
+}
+V16 v16 v16_most(v16 a, v16 b) {
+    return _mm512_max_ps(a, b);
+}
+V16 float v16_sum(v16 v) {
+    return v8_sum(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
+}
+V16 float v16_max(v16 v) {
+    return v8_max(_mm256_max_ps(_mm512_extractf32x8_ps(v, 1), _mm512_castps512_ps256(v)));
+}
+#define LANES_SCALE 1
+V16 v16 v16_scale(v16 p, v16 n) {
+    return _mm512_scalef_ps(p, n);
 }
 V16 v16i v16_bits(v16 v) {
     return _mm512_castps_si512(v);

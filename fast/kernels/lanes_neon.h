@@ -62,6 +62,28 @@ V16 v16 v16_select(v16m m, v16 a, v16 b) {
     EACH(i) b.q[i] = vbslq_f32(m.q[i], a.q[i], b.q[i]);
     return b;
 }
+V16 float32x4_t v4_most(float32x4_t a, float32x4_t b) { // FMAX would give NaN
+    return vbslq_f32(vcltq_f32(b, a), a, b);
+}
+V16 v16 v16_least(v16 a, v16 b) {
+    return v16_select(v16_lt(a, b), a, b);
+}
+V16 v16 v16_most(v16 a, v16 b) {
+    EACH(i) b.q[i] = v4_most(a.q[i], b.q[i]);
+    return b;
+}
+V16 float v16_sum(v16 v) {
+    float32x4_t four = vaddq_f32(vaddq_f32(v.q[0], v.q[2]), vaddq_f32(v.q[1], v.q[3]));
+    float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+V16 float v16_max(v16 v) {
+    float32x4_t four = v4_most(v4_most(v.q[3], v.q[1]), v4_most(v.q[2], v.q[0]));
+    float32x2_t low = vget_low_f32(four), high = vget_high_f32(four);
+    float32x2_t two = vbsl_f32(vclt_f32(low, high), high, low);
+    float first = vget_lane_f32(two, 0), second = vget_lane_f32(two, 1);
+    return first < second ? second : first;
+}
 V16 v16i v16_bits(v16 v) {
     v16i w;
     EACH(i) w.q[i] = vreinterpretq_s32_f32(v.q[i]);

@@ -67,6 +67,23 @@ V16 v16 v16_select(v16m m, v16 a, v16 b) {
     EACH(l) b.lane[l] = m.lane[l] != 0 ? a.lane[l] : b.lane[l];
     return b;
 }
+V16 v16 v16_least(v16 a, v16 b) {
+    return v16_select(v16_lt(a, b), a, b);
+}
+V16 v16 v16_most(v16 a, v16 b) {
+    return v16_select(v16_lt(b, a), a, b);
+}
+V16 float v16_sum(v16 v) {
+    for (int half = 8; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) v.lane[l] += v.lane[l + half];
+    return v.lane[0];
+}
+V16 float v16_max(v16 v) {
+    for (int half = 8; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            v.lane[l] = v.lane[l] < v.lane[l + half] ? v.lane[l + half] : v.lane[l];
+    return v.lane[0];
+}
 V16 v16i v16_bits(v16 v) {
     v16i w;
     memcpy(&w, &v, sizeof w);

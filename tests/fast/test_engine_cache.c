@@ -54,18 +54,49 @@ static size_t misplaced(const sinkproof_cache *cache, size_t l, size_t g, size_t
     return wrong;
 }
 
+// The exponent field of a bf16 number, from the number itself.
+static uint8_t field_of(float x) {
+    int exponent = isinf(x) || isnan(x) ? 128 : x == 0 ? -127 : ilogbf(x);
+    return (uint8_t)(exponent < -126 ? 0 : exponent + 127);
+}
+
+// Whether the sizes of the block that holds `position`, the last one, are those of its numbers.
+static bool sizes_told(const sinkproof_cache *cache, size_t l, size_t g, size_t position,
+                       const float *k, const float *v, size_t stride) {
+    sinkproof_cache_view view = sinkproof_cache_at(cache, l, g);
+    if (view.format == SINKPROOF_PANEL_F32) return view.sizes == NULL;
+    sinkproof_sizes found = view.sizes[position / 32 % view.ring], told = {255, 255, 0};
+    for (size_t i = position / 32 * 32; i <= position; i++)
+        for (size_t d = 0; d < cache->head_dim; d++) {
+            float k_d = k[i * stride + g * cache->head_dim + d];
+            float v_d = v[i * stride + g * cache->head_dim + d];
+            if (k_d != 0 && field_of(k_d) < told.least_k) told.least_k = field_of(k_d);
+            if (v_d != 0 && field_of(v_d) < told.least_v) told.least_v = field_of(v_d);
+            if (field_of(v_d) > told.most_v) told.most_v = field_of(v_d);
+        }
+    return memcmp(&found, &told, sizeof told) == 0;
+}
+
 // 500 positions in pieces; after each the last ones of every layer and head are looked up.
 static void test_places(sinkproof_panel_format format, size_t head_dim) {
     sinkproof_config config = config_of(head_dim);
     sinkproof_cache cache = cache_of(&config, format, 500);
     size_t heads = config.n_kv_heads, width = heads * head_dim, wrong = 0, looked = 0, n;
+    size_t blocks = 0, untold = 0;
     float *k = rows_of(500, width), *v = rows_of(500, width);
+    // Zeros, infinities and subnormal numbers among them, and a block of zeros alone.
+    for (size_t i = 0; i + 1 < 500 * width; i += 97) k[i] = v[i + 1] = i % 2 == 0 ? 0 : 0x1p-130f;
+    for (size_t i = 300 * width; i + 1 < 500 * width; i += 1009) k[i] = v[i + 1] = -INFINITY;
+    memset(k + 64 * width, 0, 32 * width * sizeof *k);
+    memset(v + 96 * width, 0, 32 * width * sizeof *v);
     for (size_t first = 0; first < 500; first += n) {
         n = 1 + first % 50 < 500 - first ? 1 + first % 50 : 500 - first;
         for (size_t l = 0; l < config.n_layers; l++)
             for (size_t g = 0; g < heads; g++) {
                 size_t at = first * width + g * head_dim, end = first + n;
                 sinkproof_cache_append(&cache, l, g, first, n, k + at, v + at, width);
+                untold += !sizes_told(&cache, l, g, end - 1, k, v, width);
+                blocks++;
                 size_t seen = config.sliding[l] ? config.window + SINKPROOF_CACHE_STEP - 1 : end;
                 for (size_t i = end > seen ? end - seen : 0; i < end; i++, looked++) {
                     at = i * width + g * head_dim;
@@ -75,6 +106,8 @@ static void test_places(sinkproof_panel_format format, size_t head_dim) {
     }
     ok(wrong == 0, "cache %s, heads of %zu: %zu keys and values in their places, worst=%zu bound=0",
        format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", head_dim, looked, wrong);
+    ok(untold == 0, "cache %s, heads of %zu: the sizes of %zu blocks are told, worst=%zu bound=0",
+       format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", head_dim, blocks, untold);
     sinkproof_cache_free(&cache);
     free(k);
     free(v);

@@ -18,6 +18,19 @@ static float any(size_t i) {
     return i < SPECIALS ? specials[i] : 30 * random_float();
 }
 
+// Of the sixteen floats from `word` on, `step` words apart.
+static size_t wrong_exponentials(const sinkproof_kernels *kernels, uint32_t word, uint32_t step) {
+    float x[16], y[16];
+    size_t bad = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        uint32_t bits = word + i * step;
+        memcpy(x + i, &bits, sizeof bits);
+    }
+    kernels->exp(16, x, y);
+    for (int i = 0; i < 16; i++) bad += !same(y[i], sinkproof_lanes_exp(x[i]));
+    return bad;
+}
+
 static void exponentials(const sinkproof_kernels *kernels) {
     size_t bad = 0, count = 0;
     for (size_t l = 0; l < LENGTHS; l++) {
@@ -30,18 +43,16 @@ static void exponentials(const sinkproof_kernels *kernels) {
         free_guarded(x);
         free_guarded(y);
     }
-    for (uint64_t word = 0; word <= UINT32_MAX; word += 16 * 1021) { // across all floats
-        float x[16], y[16];
-        for (uint32_t i = 0; i < 16; i++) {
-            uint32_t bits = (uint32_t)word + i * 1021;
-            memcpy(x + i, &bits, sizeof bits);
-        }
-        kernels->exp(16, x, y);
-        for (int i = 0; i < 16; i++) bad += !same(y[i], sinkproof_lanes_exp(x[i]));
-        count += 16;
-    }
+    for (uint64_t word = 0; word <= UINT32_MAX; word += 16 * 1021, count += 16) // across all floats
+        bad += wrong_exponentials(kernels, (uint32_t)word, 1021);
     ok(bad == 0, "exp %s: equal to the scalar code at %zu floats and the edges", kernels->isa,
        count);
+    bad = count = 0;
+    for (uint32_t word = bits_of(-87.0f); word < bits_of(-105.0f); word += 16, count += 16)
+        bad += wrong_exponentials(kernels, word, 1);
+    for (uint32_t word = bits_of(88.5f); word < bits_of(90.0f); word += 16, count += 16)
+        bad += wrong_exponentials(kernels, word, 1);
+    ok(bad == 0, "exp %s: also where it underflows and overflows, %zu floats", kernels->isa, count);
 }
 
 static void norms(const sinkproof_kernels *kernels) {

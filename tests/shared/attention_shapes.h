@@ -26,6 +26,7 @@ typedef struct cached {
     double *k_jd, *v_jd, *q_id, *o_id;
     float *q, *o;
     uint8_t *memory;
+    sinkproof_sizes *sizes;
     sinkproof_cache_view view;
 } cached;
 
@@ -43,11 +44,26 @@ static void put(sinkproof_panel_format format, uint8_t *block, size_t row, size_
     memcpy(block + (column / 2 * 32 + row * 2 + column % 2) * 2, &bits, 2);
 }
 
+// The exponent field of a bf16 number.
+static uint8_t field_of(double x) {
+    int exponent = isinf(x) || isnan(x) ? 128 : x == 0 ? -127 : ilogb(x);
+    return (uint8_t)(exponent < -126 ? 0 : exponent + 127);
+}
+
+static void count_in(sinkproof_sizes *sizes, double k, double v) {
+    if (k != 0 && field_of(k) < sizes->least_k) sizes->least_k = field_of(k);
+    if (v != 0 && field_of(v) < sizes->least_v) sizes->least_v = field_of(v);
+    if (field_of(v) > sizes->most_v) sizes->most_v = field_of(v);
+}
+
 static void store(cached *c, const shape *s, size_t j) {
     size_t bytes = sinkproof_panel_block_bytes(s->format), wide = up(s->head_dim, 32) / 32;
     size_t place = j / 32 % c->view.ring * c->view.place_stride, slot = j % 32;
     uint8_t *k = c->memory + place, *v = k + 2 * wide * bytes;
+    sinkproof_sizes *sizes = &c->sizes[j / 32 % c->view.ring];
+    if (slot == 0) *sizes = (sinkproof_sizes){255, 255, 0};
     for (size_t d = 0; d < s->head_dim; d++) {
+        count_in(sizes, c->k_jd[j * s->head_dim + d], c->v_jd[j * s->head_dim + d]);
         put(s->format, k + (slot / 16 * wide + d / 32) * bytes, slot % 16, d % 32,
             (float)c->k_jd[j * s->head_dim + d]);
         put(s->format, v + d / 16 * bytes, d % 16, slot, (float)c->v_jd[j * s->head_dim + d]);
@@ -78,6 +94,8 @@ static cached fill(const shape *s) {
                                     .place_stride = key_bytes + value_bytes};
     c.memory = aligned_alloc(64, c.view.ring * c.view.place_stride);
     memset(c.memory, 0, c.view.ring * c.view.place_stride);
+    c.sizes = calloc(c.view.ring, sizeof *c.sizes);
+    if (s->format == SINKPROOF_PANEL_BF16) c.view.sizes = c.sizes;
     c.view.k = c.memory;
     c.view.v = c.memory + key_bytes;
     for (size_t i = 0; i < keys * d; i++)
@@ -97,6 +115,7 @@ static void empty(cached *c) {
     free(c->q);
     free_guarded(c->o);
     free(c->memory);
+    free(c->sizes);
 }
 
 // Attention in scalar code: of the mode that is tested.
