@@ -286,17 +286,15 @@ static bool run_parts(work *w, sinkproof_error *error) {
 static bool write_pages(work *w, sinkproof_error *error) {
     const sinkproof_sinks_part *shown[PARTS];
     void *states[PARTS];
-    const void *maps = NULL;
     size_t n = 0;
     for (size_t p = 0; p < PARTS; p++) {
         if (!wanted(w, p)) continue;
-        if (parts[p] == &sinkproof_part_maps) maps = w->states[p];
         shown[n] = parts[p];
         states[n++] = w->states[p];
     }
     if (w->o->html != NULL && !sinkproof_sinks_page(w->o->html, &w->job, n, shown, states, error))
         return false;
-    return w->o->svg == NULL || sinkproof_sinks_svg(w->o->svg, &w->job, maps, error);
+    return w->o->svg == NULL || sinkproof_sinks_svg(w->o->svg, &w->job, n, shown, states, error);
 }
 
 static bool write_out(const work *w, const char *json, sinkproof_error *error) {

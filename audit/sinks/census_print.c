@@ -232,4 +232,5 @@ static void print_census(const void *state, const sinkproof_sinks_job *job, FILE
 const sinkproof_sinks_part sinkproof_part_census = {.name = "census",
                                                     .print = print_census,
                                                     .json = sinkproof_census_json,
-                                                    .html = sinkproof_census_html};
+                                                    .html = sinkproof_census_html,
+                                                    .draw = sinkproof_census_draw};

@@ -34,5 +34,9 @@ void sinkproof_sinks_grid_say(FILE *out, const sinkproof_sinks_grid *grid);
 
 // All of them, of every input: the census's part of a page.
 void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page);
+// Of one input, as files: sinkproof_sinks_part.draw.
+bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                           const char *number, sinkproof_pictures *pictures,
+                           sinkproof_error *error);
 
 #endif

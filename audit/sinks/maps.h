@@ -37,9 +37,4 @@ sinkproof_sinks_map sinkproof_sinks_maps_of(const sinkproof_sinks_maps *maps, si
 double sinkproof_sinks_map_weight(const void *map, size_t row, size_t column);
 double sinkproof_sinks_map_sink(const void *map, size_t row);
 
-// The maps that the part `maps` shows of an input, one after the other; false after the last.
-bool sinkproof_sinks_maps_pick(const void *state, const sinkproof_sinks_job *job, size_t input,
-                               size_t i, sinkproof_sinks_map *map);
-void sinkproof_sinks_map_draw(FILE *out, const sinkproof_sinks_map *map); // as an SVG
-
 #endif

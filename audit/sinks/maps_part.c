@@ -53,8 +53,9 @@ static bool extreme(const sinkproof_census *c, bool most, size_t *layer, size_t 
     return isfinite(best);
 }
 
-bool sinkproof_sinks_maps_pick(const void *state, const sinkproof_sinks_job *job, size_t input,
-                               size_t i, sinkproof_sinks_map *out) {
+// The i-th map that is shown of an input; false after the last.
+static bool pick(const void *state, const sinkproof_sinks_job *job, size_t input, size_t i,
+                 sinkproof_sinks_map *out) {
     const struct sinkproof_maps_state *s = state;
     const sinkproof_sinks_maps *maps = s->maps[input];
     size_t layer = 0, head = 0, chosen = sinkproof_sinks_maps_chosen(maps);
@@ -67,7 +68,8 @@ bool sinkproof_sinks_maps_pick(const void *state, const sinkproof_sinks_job *job
     return true;
 }
 
-void sinkproof_sinks_map_draw(FILE *out, const sinkproof_sinks_map *one) {
+static bool draw_map(FILE *out, const void *map) {
+    const sinkproof_sinks_map *one = map;
     size_t side = sinkproof_sinks_maps_side(one->maps);
     sinkproof_chart_heat heat = {.queries = side,
                                  .keys = side,
@@ -75,6 +77,7 @@ void sinkproof_sinks_map_draw(FILE *out, const sinkproof_sinks_map *one) {
                                  .sink = sinkproof_sinks_map_sink,
                                  .context = one};
     sinkproof_chart_heat_svg(out, &heat, side > 32 ? 5 : 9);
+    return true;
 }
 
 static void say_map(FILE *page, const sinkproof_census *c, const sinkproof_sinks_map *one) {
@@ -112,15 +115,33 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
             sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
                                      "it least.");
         fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many maps\">", page);
-        for (size_t i = 0; sinkproof_sinks_maps_pick(state, job, input, i, &one); i++) {
+        for (size_t i = 0; pick(state, job, input, i, &one); i++) {
             fputs("<figure>", page);
-            sinkproof_sinks_map_draw(page, &one);
+            draw_map(page, &one);
             fputs("<figcaption>", page);
             say_map(page, &job->inputs[input].census, &one);
             fputs(".</figcaption></figure>\n", page);
         }
         fputs("</div>\n", page);
     }
+}
+
+// Its words are its name.
+static void title_map(FILE *out, const void *context) {
+    const sinkproof_sinks_map *map = context;
+    sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", map->layer, map->head);
+}
+
+static bool draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
+    sinkproof_sinks_map map;
+    char name[96];
+    for (size_t i = 0; pick(state, job, input, i, &map); i++) {
+        sinkproof_picture picture = {&map, draw_map, title_map, NULL};
+        snprintf(name, sizeof name, "%smap-%zu.%zu", number, map.layer, map.head);
+        if (!sinkproof_pictures_add(pictures, name, &picture, error)) return false;
+    }
+    return true;
 }
 
 const sinkproof_sinks_part sinkproof_part_maps = {
@@ -131,4 +152,5 @@ const sinkproof_sinks_part sinkproof_part_maps = {
     .prepare = prepare,
     .map = map,
     .html = html,
+    .draw = draw,
     .free = release};

@@ -10,6 +10,7 @@
 #ifndef SINKPROOF_PART_H
 #define SINKPROOF_PART_H
 
+#include "audit/report/pictures.h"
 #include "audit/sinks/census.h"
 
 #include <jansson.h>
@@ -63,6 +64,9 @@ typedef struct sinkproof_sinks_part {
     void (*json)(const void *state, const sinkproof_sinks_job *job, json_t *results);
     // On the page; NULL: what `print` says stands there.
     void (*html)(const void *state, const sinkproof_sinks_job *job, FILE *page);
+    // Its figures of one input as files, whose names begin with `number`; or NULL: it has none.
+    bool (*draw)(const void *state, const sinkproof_sinks_job *job, size_t input,
+                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error);
     void (*free)(void *state); // NULL is allowed
 } sinkproof_sinks_part;
 

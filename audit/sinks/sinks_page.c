@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The frame of the page, and the census's part of it.
+// The frame of the page and of the files, and the census's part of them.
 #include "audit/sinks/sinks_page.h"
 
 #include "audit/report/page.h"
+#include "audit/report/pictures.h"
 #include "audit/sinks/figures.h"
 #include "ref/model/bytes.h"
 
@@ -40,6 +41,40 @@ void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FI
         for (size_t k = 0; (figure = sinkproof_sinks_figure_at(k)) != NULL; k++)
             write_figure(page, figure, &input->census);
     }
+}
+
+// A figure of the census.
+typedef struct subject {
+    const sinkproof_sinks_figure *figure;
+    const sinkproof_census *census;
+} subject;
+
+static bool draw_figure(FILE *out, const void *context) {
+    const subject *what = context;
+    return what->figure->draw(out, what->census);
+}
+static void title_figure(FILE *out, const void *context) {
+    const subject *what = context;
+    sinkproof_page_say(out, "%s (%s)", what->figure->title, what->figure->id);
+}
+static void say_figure(FILE *out, const void *context) {
+    const subject *what = context;
+    what->figure->say(out, what->census);
+}
+
+bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                           const char *number, sinkproof_pictures *pictures,
+                           sinkproof_error *error) {
+    (void)state;
+    const sinkproof_sinks_figure *figure;
+    char name[96];
+    for (size_t k = 0; (figure = sinkproof_sinks_figure_at(k)) != NULL; k++) {
+        subject what = {.figure = figure, .census = &job->inputs[input].census};
+        sinkproof_picture picture = {&what, draw_figure, title_figure, say_figure};
+        snprintf(name, sizeof name, "%s%s", number, figure->name);
+        if (!sinkproof_pictures_add(pictures, name, &picture, error)) return false;
+    }
+    return true;
 }
 
 static void write_head(FILE *page, const sinkproof_sinks_job *job) {
@@ -111,4 +146,20 @@ bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size
     }
     sinkproof_page_end_model(page, fingerprint);
     return sinkproof_output_finish(&output, error);
+}
+
+bool sinkproof_sinks_svg(const char *directory, const sinkproof_sinks_job *job, size_t n,
+                         const sinkproof_sinks_part *const *parts, void *const *states,
+                         sinkproof_error *error) {
+    sinkproof_pictures *pictures;
+    if (!sinkproof_pictures_open(directory, &pictures, error)) return false;
+    bool good = true;
+    for (size_t i = 0; good && i < job->n_inputs; i++) {
+        char number[24] = "";
+        if (job->n_inputs > 1) snprintf(number, sizeof number, "%zu-", i + 1);
+        for (size_t p = 0; good && p < n; p++)
+            good = parts[p]->draw == NULL ||
+                   parts[p]->draw(states[p], job, i, number, pictures, error);
+    }
+    return sinkproof_pictures_close(pictures, good, error);
 }

@@ -12,10 +12,10 @@
 bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size_t n,
                           const sinkproof_sinks_part *const *parts, void *const *states,
                           sinkproof_error *error);
-// DIRECTORY/NAME.svg for each figure of the census and each map; with several inputs NAME begins
-// with the number of the input. maps: the state of sinkproof_part_maps. The directory is made; no
-// file gets its name before all are written.
-bool sinkproof_sinks_svg(const char *directory, const sinkproof_sinks_job *job, const void *maps,
+// DIRECTORY/NAME.svg for each figure of these parts; with several inputs NAME begins with the
+// number of the input. The directory is made; no file gets its name before all are written.
+bool sinkproof_sinks_svg(const char *directory, const sinkproof_sinks_job *job, size_t n,
+                         const sinkproof_sinks_part *const *parts, void *const *states,
                          sinkproof_error *error);
 
 #endif

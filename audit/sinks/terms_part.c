@@ -240,24 +240,47 @@ static double variation_at(const void *context, size_t l, size_t h) {
     return at->known ? at->heads[h].term[d->m].variation : NAN;
 }
 
-static void draw_term(FILE *page, const sinkproof_terms *t, size_t m) {
-    drawn what = {t, m};
-    sinkproof_sinks_grid grid = {t->config, variation_at, &what, NAN,
-                                 "the mean total variation without the term"};
-    fputs("<h3>", page);
-    sinkproof_page_say(page, "Without %s", terms[m].tensor);
-    fputs("</h3>\n<figure>", page);
-    bool known = sinkproof_sinks_grid_draw(page, &grid);
-    fputs("<figcaption>", page);
-    sinkproof_page_say(page,
+static sinkproof_sinks_grid grid_of(const drawn *what) {
+    return (sinkproof_sinks_grid){what->terms->config, variation_at, what, NAN,
+                                  "the mean total variation without the term"};
+}
+
+static bool draw_term(FILE *out, const void *context) {
+    sinkproof_sinks_grid grid = grid_of(context);
+    return sinkproof_sinks_grid_draw(out, &grid);
+}
+
+static void title_term(FILE *out, const void *context) {
+    const drawn *what = context;
+    sinkproof_page_say(out, "Without %s (terms.removed)", terms[what->m].tensor);
+}
+
+static void explain_term(FILE *out, const drawn *what) {
+    sinkproof_page_say(out,
                        "What each head's weights, its sink's with them, would change by if "
                        "%s were not in its scores: half the sum of all distances, the mean over "
                        "the queries.",
-                       terms[m].tensor);
+                       terms[what->m].tensor);
+}
+
+static void say_term(FILE *out, const void *context) {
+    sinkproof_sinks_grid grid = grid_of(context);
+    explain_term(out, context);
+    sinkproof_sinks_grid_say(out, &grid);
+}
+
+static void write_term(FILE *page, const drawn *what) {
+    fputs("<h3>", page);
+    sinkproof_page_say(page, "Without %s", terms[what->m].tensor);
+    fputs("</h3>\n<figure>", page);
+    bool known = draw_term(page, what);
+    fputs("<figcaption>", page);
     if (known)
-        sinkproof_sinks_grid_say(page, &grid);
-    else
+        say_term(page, what);
+    else {
+        explain_term(page, what);
         fputs(" Not drawn: no head has a number.", page);
+    }
     fputs(" Defined by <code>terms.removed</code>.</figcaption></figure>\n", page);
 }
 
@@ -275,8 +298,22 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
                            all->of[i].cos_nd != NULL ? ", all of them rotated by their positions"
                                                      : "");
         fputs("</p>\n", page);
-        for (size_t m = 0; m < SINKPROOF_TERMS; m++) draw_term(page, &all->of[i], m);
+        for (size_t m = 0; m < SINKPROOF_TERMS; m++) write_term(page, &(drawn){&all->of[i], m});
     }
+}
+
+static bool draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
+    (void)job;
+    const decomposed *all = state;
+    char name[96];
+    for (size_t m = 0; m < SINKPROOF_TERMS; m++) {
+        drawn what = {&all->of[input], m};
+        sinkproof_picture picture = {&what, draw_term, title_term, say_term};
+        snprintf(name, sizeof name, "%sterms-%s", number, terms[m].name);
+        if (!sinkproof_pictures_add(pictures, name, &picture, error)) return false;
+    }
+    return true;
 }
 
 const sinkproof_sinks_part sinkproof_part_decompose = {
@@ -292,5 +329,6 @@ const sinkproof_sinks_part sinkproof_part_decompose = {
     .print = print,
     .json = json,
     .html = html,
+    .draw = draw,
     .free = free_state,
 };

@@ -219,7 +219,7 @@ def strangers(work):
 def pictures(work):
     """Each figure as a file: well-formed, by itself, the page's own picture."""
     folder = work / "svg"
-    text, _ = measured(work, MODEL, "--tokens", "random:30", "--svg", str(folder), "--maps", "0.0")
+    text, _ = measured(work, MODEL, "--tokens", "random:30", "--svg", str(folder), "--maps", "0.0", "--decompose")
     files, wrong = {p.stem: p.read_text(encoding="utf-8") for p in folder.iterdir()}, []
     inline = [re.sub(r"^<svg[^>]*>", "", s) for s in re.findall(r"<svg.*?</svg>", text, re.S)]
     for name, svg in files.items():
@@ -228,7 +228,9 @@ def pictures(work):
         if root.tag != "{http://www.w3.org/2000/svg}svg" or body not in inline or "prefers-color-scheme:dark" not in svg \
                 or re.search(r"(?:href|src)=|url\(|@import", svg):
             wrong.append(name)
-    report(set(files) == FIGURES | {"map-0.0"} and not wrong, f"sinks.svg files={len(files)}, each stands alone", wrong)
+    terms = {f"terms-{name}" for name in ("content", "query", "key", "constant")}
+    report(set(files) == FIGURES | {"map-0.0"} | terms and not wrong and len(files) == len(inline),
+           f"sinks.svg files={len(files)}, each stands alone, and no figure of the page is left out", wrong)
     status, _, said = sinkproof("sinks", MODEL, "--tokens", "1,2,3", "--tokens", "4,5", "--svg", str(work / "two"))
     names = {p.name for p in (work / "two").iterdir()}
     report(status == 0 and {"1-mass.svg", "2-mass.svg"} <= names and len(names) >= 22, f"sinks.svg two inputs: files={len(names)}", [said])
