@@ -16,7 +16,7 @@
 
 enum { LONG = 330 }; // tokens: the ring of a window layer (8 + 128 positions) wraps twice
 
-#ifdef SINKPROOF_WATCHED // a sanitizer sees what one sequence leaves behind
+#ifdef SINKPROOF_WATCHED // the address sanitizer sees what one sequence leaves behind
 enum { MANY = 1000 };
 #else
 enum { MANY = 10000 };
