@@ -54,8 +54,11 @@ enum {                                  // of the attention weights, A9
 enum { SINKPROOF_M4_ALL_RENORMALISED = 1 }; // softmax over all experts, the chosen over their sum
 enum { SINKPROOF_M8_TANH = 1 };             // sigmoid(t) = (1 + tanh(t / 2)) / 2
 
+// What a policy's name has room for, its end included: an override of every point.
+enum { SINKPROOF_POLICY_NAME = 2048 };
+
 typedef struct sinkproof_policy {
-    char name[256]; // as given: "openai-bf16,M8.alpha=bf16"
+    char name[SINKPROOF_POLICY_NAME]; // as given: "openai-bf16,M8.alpha=bf16"
     sinkproof_rounding at[SINKPROOF_POINT_COUNT];
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct sinkproof_design_ruling {
-    char policy[256], *text, *json;
+    char policy[SINKPROOF_POLICY_NAME], *text, *json;
     json_t *results;
     int exit;
 };

@@ -9,8 +9,8 @@
 
 // What one change explains: an override of the policy, or another policy.
 typedef struct sinkproof_cause {
-    char policy[320];     // the whole policy under which the trace is honest
-    const char *override; // of the one that was asked for; NULL: another policy
+    char policy[SINKPROOF_POLICY_NAME + 64]; // the whole one under which the trace is honest
+    const char *override;                    // of the one that was asked for; NULL: another policy
     const char *meaning;
 } sinkproof_cause;
 

@@ -38,11 +38,10 @@ static sinkproof_mechanism_view view_of(const sinkproof_mechanism_job *job, size
 static void write_head(FILE *page, const sinkproof_mechanism_job *job) {
     const sinkproof_config *config = sinkproof_model_config(job->about.model);
     fputs("<h1>What makes GPT-2's sink</h1>\n<p>", page);
-    sinkproof_page_say(page,
-                       "Model %.300s: %zu layers of %zu heads, width %zu. Policy %.200s; the "
-                       "effective position EPE_i is read %s. ",
-                       job->about.model_name, config->n_layers, config->n_heads, config->hidden,
-                       job->about.policy->name,
+    sinkproof_page_say(page, "Model %.300s: %zu layers of %zu heads, width %zu. Policy ",
+                       job->about.model_name, config->n_layers, config->n_heads, config->hidden);
+    sinkproof_page_text(page, job->about.policy->name);
+    sinkproof_page_say(page, "; the effective position EPE_i is read %s. ",
                        job->about.normed ? "with the first perceptron's LayerNorm before it"
                                          : "as the paper writes it, without a LayerNorm");
     sinkproof_page_say(page,

@@ -31,7 +31,7 @@ static void print_run(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
     const sinkproof_config *config = m->config;
     fprintf(out, "%.90s: %zu layers of %zu heads, width %zu\n", about->model_name, config->n_layers,
             config->n_heads, config->hidden);
-    fprintf(out, "%.*s%s: %zu tokens; the reference, policy %.30s\n", SHOWN, about->input,
+    fprintf(out, "%.*s%s: %zu tokens; the reference, policy %s\n", SHOWN, about->input,
             strlen(about->input) > SHOWN ? "..." : "", m->n, about->policy->name);
     fprintf(out, "Every number is estimated: computed in binary64 from what the run holds. Layers, "
                  "heads and\npositions count from 1, coordinates from 0.\n");

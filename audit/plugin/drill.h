@@ -183,8 +183,8 @@ bool sinkproof_cases_emit(const char *directory, const sinkproof_plan *plan,
 
 // The manifest of such a directory: its cases, its policy, the model or "".
 bool sinkproof_cases_collect(const char *directory, const sinkproof_case *base,
-                             sinkproof_plan *plan, char policy[256], char model[1024],
-                             sinkproof_error *error);
+                             sinkproof_plan *plan, char policy[SINKPROOF_POLICY_NAME],
+                             char model[1024], sinkproof_error *error);
 // The outputs of the i-th case; *there: whether there are any.
 bool sinkproof_case_read(const char *directory, size_t i, const sinkproof_case *c,
                          sinkproof_arrays *a, bool *there, sinkproof_error *error);

@@ -188,8 +188,8 @@ static bool read_cases(const char *path, const json_t *root, const sinkproof_cas
 }
 
 bool sinkproof_cases_collect(const char *directory, const sinkproof_case *base,
-                             sinkproof_plan *plan, char policy[256], char model[1024],
-                             sinkproof_error *error) {
+                             sinkproof_plan *plan, char policy[SINKPROOF_POLICY_NAME],
+                             char model[1024], sinkproof_error *error) {
     char path[PATH_ROOM];
     json_error_t at;
     manifest_of(directory, path);
@@ -197,9 +197,13 @@ bool sinkproof_cases_collect(const char *directory, const sinkproof_case *base,
     if (root == NULL)
         return sinkproof_fail(error, "%s: expected the manifest that --emit wrote: %.200s", path,
                               at.text);
-    snprintf(policy, 256, "%s", text_in(root, "policy"));
+    const char *told = text_in(root, "policy");
+    bool good = strlen(told) < SINKPROOF_POLICY_NAME ||
+                sinkproof_fail(error, "%s: policy: expected at most %d characters, found %zu", path,
+                               SINKPROOF_POLICY_NAME - 1, strlen(told));
+    snprintf(policy, SINKPROOF_POLICY_NAME, "%s", told);
     snprintf(model, 1024, "%s", text_in(root, "model"));
-    bool good = read_cases(path, root, base, plan, error);
+    good = good && read_cases(path, root, base, plan, error);
     json_decref(root);
     return good;
 }

@@ -145,7 +145,7 @@ static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) 
 }
 
 static bool collect(trial *t, sinkproof_error *error) {
-    char policy[256], model[1024];
+    char policy[SINKPROOF_POLICY_NAME], model[1024];
     bool any = false;
     if (!sinkproof_cases_collect(t->o->collect, &t->base, &t->plan, policy, model, error))
         return false;
@@ -179,7 +179,7 @@ static void quote(const char *word, char *text, size_t size) {
 
 // "sinkproof judge --plugin ./mine.so --policy f32 MODEL".
 static void command_of(const trial *t, char *text, size_t size) {
-    char word[2048];
+    char word[5000];
     quote(t->o->path, word, sizeof word);
     size_t used = (size_t)snprintf(text, size, "sinkproof judge --plugin %s", word);
     if (t->o->policy != NULL && used < size) {
@@ -193,11 +193,11 @@ static void command_of(const trial *t, char *text, size_t size) {
 }
 
 static bool tell(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
-    char title[640], again[5000];
+    char title[400 + SINKPROOF_POLICY_NAME], again[12000];
     int code = sinkproof_results_exit(t->results, t->n_results, t->o->strict);
     const char *name =
         t->o->collect != NULL ? t->o->collect : sinkproof_worker_name(t->driver.worker);
-    snprintf(title, sizeof title, "%.300s under %.200s", name, t->driver.policy.name);
+    snprintf(title, sizeof title, "%.300s under %s", name, t->driver.policy.name);
     sinkproof_make_printable(title);
     if (t->o->collect == NULL) command_of(t, again, sizeof again);
     return sinkproof_results_tell(t->results, t->n_results, title,

@@ -32,7 +32,8 @@ typedef struct wire_array {
 // What stands at the beginning of the region.
 typedef struct wire {
     pid_t worker;
-    char refusal[512], name[128], policy[256]; // why it cannot be loaded, or what it is
+    char refusal[512], name[128],
+        policy[SINKPROOF_POLICY_NAME]; // why it cannot be loaded, or what it is
     size_t n_stages;
     char stages[STAGES][NAMED];
     char stage[NAMED]; // of the call
@@ -86,7 +87,10 @@ static bool introduce(wire *w, const char *path, const sinkproof_plugin *given,
     *plugin = (sinkproof_plugin){.size = 0};
     memcpy(plugin, given, size < sizeof *plugin ? size : sizeof *plugin);
     snprintf(w->name, sizeof w->name, "%s", plugin->name != NULL ? plugin->name : path);
-    snprintf(w->policy, sizeof w->policy, "%s", plugin->policy != NULL ? plugin->policy : "f32");
+    const char *policy = plugin->policy != NULL ? plugin->policy : "f32";
+    if (strlen(policy) >= sizeof w->policy)
+        return refuse(w, path, "its policy has more characters than are read") != NULL;
+    strcpy(w->policy, policy);
     if (plugin->n_stages == 0 || plugin->n_stages > STAGES || plugin->stages == NULL)
         return refuse(w, path, "expected a list of 1 to 64 stages") != NULL;
     w->n_stages = plugin->n_stages;

@@ -16,7 +16,7 @@ static void print_policies(FILE *out, const sinkproof_precision_study *study) {
         const sinkproof_precision *r = &study->policies[p];
         char flips[40];
         snprintf(flips, sizeof flips, "%zu/%zu", r->flips, r->choices);
-        fprintf(out, "%-34.60s %10.3g %10.3g %12s %14.1f\n", r->policy.name, r->final, r->logits,
+        fprintf(out, "%-34s %10.3g %10.3g %12s %14.1f\n", r->policy.name, r->final, r->logits,
                 flips, r->kib);
     }
 }

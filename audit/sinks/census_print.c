@@ -56,7 +56,7 @@ static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
     if (job->trace != NULL)
         fprintf(out, "A trace; ");
     else
-        fprintf(out, "Engine %s, policy %.40s; ", job->how.engine, job->policy->name);
+        fprintf(out, "Engine %s, policy %s; ", job->how.engine, job->policy->name);
     fprintf(out, "every number is estimated, in binary64, from what the points hold.\n");
     if (strcmp(sinkproof_model_layout(job->model), "synthetic") == 0)
         fprintf(out,

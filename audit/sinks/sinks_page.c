@@ -77,15 +77,20 @@ bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, si
     return true;
 }
 
+static void write_run(FILE *page, const sinkproof_sinks_job *job) {
+    sinkproof_page_say(page, "Engine %.40s, policy ", job->how.engine);
+    sinkproof_page_text(page, job->policy->name);
+    sinkproof_page_say(page, "; %zu input%s in %.1f s. ", job->n_inputs,
+                       job->n_inputs == 1 ? "" : "s", job->seconds);
+}
+
 static void write_head(FILE *page, const sinkproof_sinks_job *job) {
     const sinkproof_config *config = sinkproof_model_config(job->model);
     fputs("<h1>Attention sinks</h1>\n<p>", page);
     sinkproof_page_say(page, "Model %.300s: %zu layers of %zu heads. ", job->model_name,
                        config->n_layers, config->n_heads);
     if (job->trace == NULL)
-        sinkproof_page_say(page, "Engine %.40s, policy %.200s; %zu input%s in %.1f s. ",
-                           job->how.engine, job->policy->name, job->n_inputs,
-                           job->n_inputs == 1 ? "" : "s", job->seconds);
+        write_run(page, job);
     else {
         const char *engine = sinkproof_trace_metadata(job->trace, "engine");
         sinkproof_page_say(page, "A trace by %.200s. ",

@@ -20,7 +20,7 @@ typedef struct added {
 
 struct sinkproof_trace_builder {
     const sinkproof_model *model;
-    char engine[256], policy[256];
+    char engine[256], policy[SINKPROOF_POLICY_NAME];
     size_t n, n_layers;
     int32_t *tokens_n;
     added *at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
@@ -32,7 +32,10 @@ static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *mode
     b->model = model;
     b->n_layers = sinkproof_model_config(model)->n_layers;
     snprintf(b->engine, sizeof b->engine, "%s", engine);
-    snprintf(b->policy, sizeof b->policy, "%s", policy != NULL ? policy : "");
+    if (policy != NULL && strlen(policy) >= sizeof b->policy)
+        return sinkproof_fail(error, "a policy of %zu characters: at most %zu are kept",
+                              strlen(policy), sizeof b->policy - 1);
+    strcpy(b->policy, policy != NULL ? policy : "");
     b->tokens_n = calloc(b->n, sizeof *b->tokens_n);
     b->at_lp = calloc(b->n_layers * SINKPROOF_TRACE_POINTS, sizeof *b->at_lp);
     if (b->tokens_n == NULL || b->at_lp == NULL)

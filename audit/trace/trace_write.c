@@ -25,7 +25,7 @@ typedef struct slot {
 } slot;
 
 struct sinkproof_trace_writer {
-    char *path, policy[256], engine[64];
+    char *path, policy[SINKPROOF_POLICY_NAME], engine[64];
     const sinkproof_model *model;
     size_t n, n_layers;
     slot *slots_lp; // [n_layers, SINKPROOF_TRACE_POINTS]; unlayered points in layer 0

@@ -62,6 +62,7 @@ enum { TILE = 32, MOST = 512 };
     P(TOO_SMALL, "too-small") \
     P(UNKNOWN_STAGE, "unknown-stage") \
     P(OTHER_POLICY, "other-policy") \
+    P(LONG_POLICY, "long-policy") \
     P(CANNOT_RUN, "cannot-run")
 // clang-format on
 
@@ -304,6 +305,7 @@ const sinkproof_plugin *sinkproof_plugin_get(void) {
                                       .n_stages = sizeof entries / sizeof *entries,
                                       .stages = entries,
                                       .policy = "f32"};
+    static char too_long[4096];
     plant(getenv("PLANTED"));
     if (planted[OLDER]) { // of a header whose struct ended here: what lies behind is no member
         plugin.size = offsetof(sinkproof_plugin, policy);
@@ -315,6 +317,7 @@ const sinkproof_plugin *sinkproof_plugin_get(void) {
         plugin.stages = unknown;
     }
     if (planted[OTHER_POLICY]) plugin.policy = "f33";
+    if (planted[LONG_POLICY]) plugin.policy = memset(too_long, 'x', sizeof too_long - 1);
     printf("a plug-in may print\n");
     return planted[CANNOT_RUN] ? NULL : &plugin;
 }

@@ -67,7 +67,8 @@ BROKEN = {"crash": "it crashed (Segmentation fault)", "exit": "it ended the proc
           "hang": "no answer in 0.5 seconds"}
 # What cannot be loaded, and the sentence.
 REFUSED = {"too-small": "expected sinkproof_plugin with its size", "unknown-stage": "stage 'attenti0n' is not one of",
-           "cannot-run": "says that it cannot run here", "other-policy": "f33"}
+           "cannot-run": "says that it cannot run here", "other-policy": "f33",
+           "long-policy": "its policy has more characters than are read"}
 
 
 def judge(*words, planted=""):
@@ -283,6 +284,10 @@ def out_of_process(engine, stages, language, mistake):
         status, out, told = judge("--collect", where)
         tap.report(status == 3 and wrong.name in told and f"expected a tensor {point}" in told,
                    "collect: a tensor that is not there", [status, told])
+        (where / "manifest.json").write_text(json.dumps({**manifest, "policy": "f32" + ",A8=f32" * 400}))
+        status, out, told = judge("--collect", where)
+        tap.report(status == 3 and "expected at most 2047 characters, found 2803" in told,
+                   "collect: a policy that is too long is not cut", [status, told])
 
 
 def main():

@@ -236,6 +236,21 @@ def pictures(work):
     report(status == 0 and {"1-mass.svg", "2-mass.svg"} <= names and len(names) >= 22, f"sinks.svg two inputs: files={len(names)}", [said])
 
 
+def policies(work):
+    """A policy is named whole, however long it is: cut, it would be another."""
+    points = "A2.product A4.cos A4.prod A5 A8 A12.product M2.product M4 M6.product M8.alpha M8.scaled M8.sigmoid M8.swish M8.up"
+    policy = "openai-bf16" + "".join(f",{p}=f32,{p}=bf16" for p in points.split())
+    page, wrong = work / "policy.html", []
+    for words in (("sinks", MODEL), ("gpt2", "synthetic:tiny-gpt2")):
+        status, said, told = sinkproof(*words, "--tokens", "1,2,3", "--policy", policy, "--html", str(page))
+        if status != 0 or f"policy {policy}" not in said or f"olicy {policy};" not in page.read_text(encoding="utf-8"):
+            wrong += [words, status, said[:400], told]
+    status, said, told = sinkproof("audit", MODEL, "--tokens", "1,2,3", "--policy", policy, "--no-budget")
+    if status != 0 or not re.search(f"^{re.escape(policy)} +[0-9]", said, re.M):
+        wrong += ["audit", status, said[:600], told]
+    report(not wrong, f"sinks.page a policy of {len(policy)} characters is named whole, in text and page", wrong)
+
+
 def tables(work):
     """What a part without figures prints stands on the page, word for word."""
     asked = ("--perturb", "3:17", "--strategies", "4,8", "--quantise", "--window")
@@ -274,4 +289,4 @@ def no_room():
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, tables, refused))
+    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, policies, tables, refused))

@@ -3,6 +3,7 @@
 //
 // Traces: what is written is what was seen, chunked or not, in the policy's formats; and every kind
 // of malformed trace is refused by one sentence that names the tensor.
+#include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
@@ -247,6 +248,27 @@ static void test_refused_points(void) {
            "refused: %s", error.text);
 }
 
+// What does not fit is refused, not cut: a policy that was cut would be another.
+static void test_long_policy(void) {
+    char text[SINKPROOF_POLICY_NAME + 1];
+    sinkproof_error error = {{0}};
+    sinkproof_trace_builder *builder = NULL;
+    const int32_t token = 1;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    bool made = sinkproof_trace_builder_new(model, "e", text, 1, &token, &builder, &error);
+    ok(!made && builder == NULL && strstr(error.text, "characters") != NULL,
+       "a policy that is too long is refused: %s", error.text);
+    text[sizeof text - 2] = '\0';
+    made = sinkproof_trace_builder_new(model, "e", text, 1, &token, &builder, &error);
+    sinkproof_trace *trace = NULL;
+    made = made && sinkproof_trace_builder_finish(builder, &trace, &error);
+    ok(made && strcmp(sinkproof_trace_metadata(trace, "policy"), text) == 0,
+       "the longest that fits is kept whole");
+    sinkproof_trace_close(trace);
+    sinkproof_trace_builder_free(builder);
+}
+
 int main(void) {
     sinkproof_error error;
     snprintf(path, sizeof path, "/tmp/sinkproof-test-trace-%ld.safetensors", (long)getpid());
@@ -264,6 +286,7 @@ int main(void) {
     test_values("f16,F2=f16");
     test_forgeries();
     test_refused_points();
+    test_long_policy();
     unlink(path);
     sinkproof_model_close(model);
     return tap_done();

@@ -240,6 +240,24 @@ static void test_file(void) {
     remove(path);
 }
 
+// An override of each point, as far as a name has room for: every one of them is read.
+static void test_every_point(void) {
+    char text[SINKPROOF_POLICY_NAME] = "f32";
+    sinkproof_policy policy;
+    sinkproof_error error = {{0}};
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, ",%s=bf16", sinkproof_point_name(p));
+    }
+    bool read = sinkproof_policy_parse(text, &policy, &error);
+    size_t other = 0;
+    for (int p = 0; read && p < SINKPROOF_POINT_COUNT; p++)
+        other += policy.at[p].format != SINKPROOF_BF16;
+    ok(read && other == 0 && strcmp(policy.name, text) == 0,
+       "a policy of %zu characters, an override of each of %d points: %s", strlen(text),
+       SINKPROOF_POINT_COUNT, read ? "read" : error.text);
+}
+
 int main(void) {
     test_names();
     test_tables();
@@ -288,10 +306,11 @@ int main(void) {
     test_refusal("f32,unrounded=", "any");
     test_refusal("f32,A4.freq.form=table", "running-product");
     test_refusal("f32,A4.form=twice", "scaled-first");
-    char longer[400];
+    char longer[SINKPROOF_POLICY_NAME + 1];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     test_refusal(longer, "characters");
+    test_every_point();
     test_file();
     return tap_done();
 }
