@@ -120,10 +120,8 @@ static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t co
     return fine;
 }
 
-// The row's maximum. Any number that is subtracted leaves the same weights, so that it need not be
-// the engine's; but where the difference is rounded, it is.
-static sinkproof_honest shift(const sinkproof_setting *s, size_t count, const bool *seen_j,
-                              const sinkproof_honest *s_j) {
+// The row's maximum.
+static sinkproof_honest shift(size_t count, const bool *seen_j, const sinkproof_honest *s_j) {
     double lo = -INFINITY, hi = -INFINITY, mid = -INFINITY;
     for (size_t j = 0; j < count; j++)
         if (seen_j[j]) {
@@ -131,8 +129,40 @@ static sinkproof_honest shift(const sinkproof_setting *s, size_t count, const bo
             hi = fmax(hi, s_j[j].hi);
             mid = fmax(mid, s_j[j].mid);
         }
-    bool rounded = s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL;
-    return rounded ? between(lo, hi, mid) : sinkproof_known(mid);
+    return between(lo, hi, mid);
+}
+
+static double larger_end(sinkproof_honest x) {
+    return fmax(fabs(x.lo), fabs(x.hi));
+}
+
+// x - m. Where the policy rounds it, m is the engine's. Elsewhere any number that is subtracted
+// leaves the same weights, and it is the middle of m; but an engine rounds another difference in
+// its registers, which may be *farther larger.
+static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest x,
+                                   sinkproof_honest m, double *farther) {
+    const bool rounded = s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL;
+    sinkproof_honest any = sinkproof_honest_sub(x, m),
+                     one = sinkproof_honest_sub(x, sinkproof_known(m.mid)),
+                     y = sinkproof_honest_inside(s, rounded ? any : one);
+    *farther = 0;
+    if (!rounded && m.lo < m.hi) {
+        *farther = larger_end(any) - larger_end(one);
+        double by = s->u * larger_end(any) * (1 + libm);
+        y = between(sinkproof_add_down(one.lo, -by), sinkproof_add_up(one.hi, by), y.mid);
+    }
+    return sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, y);
+}
+
+// The similarity of an argument that an engine may have taken `farther` from 0: what the error of
+// its exponential grows by.
+static sinkproof_honest shifted_similarity(const sinkproof_setting *s,
+                                           const sinkproof_variant *variant, sinkproof_honest x,
+                                           double farther) {
+    sinkproof_honest y = similarity(s, variant, x);
+    if (!(farther > 0) || s->policy->exp_growth == 0) return y;
+    y = widened(y, s->policy->exp_growth * fmin(farther, 800) * 2 * s->u, 0);
+    return between(fmax(y.lo, 0), y.hi, y.mid);
 }
 
 bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproof_variant *variant,
@@ -142,16 +172,13 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
         variant->divisor == SINKPROOF_DIVISOR_SUM)
         return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
     bool shifted = sinkproof_variant_shifts(variant);
-    sinkproof_honest m = shifted ? shift(s, count, seen_j, s_j) : sinkproof_known(0);
+    sinkproof_honest m = shifted ? shift(count, seen_j, s_j) : sinkproof_known(0);
     for (size_t j = 0; j < count; j++) {
         alpha_j[j] = sinkproof_known(0);
         if (!seen_j[j]) continue;
-        sinkproof_honest x = s_j[j];
-        if (shifted) {
-            x = sinkproof_honest_sub(x, m);
-            x = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, sinkproof_honest_inside(s, x));
-        }
-        alpha_j[j] = similarity(s, variant, x);
+        double farther = 0;
+        sinkproof_honest x = shifted ? less_shift(s, s_j[j], m, &farther) : s_j[j];
+        alpha_j[j] = shifted_similarity(s, variant, x, farther);
     }
     sinkproof_honest z = divisor(s, variant, count, seen_j, alpha_j);
     for (size_t j = 0; j < count; j++)

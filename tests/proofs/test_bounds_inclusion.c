@@ -219,6 +219,43 @@ static void inclusion(void) {
            ids[of], all[of].asked, all[of].outside, (unsigned long long)SEED);
 }
 
+// Exponentials less a maximum that is not known, of a score that is: an engine rounds another
+// difference than the emulation, and takes the exponential of one that may be larger.
+static void another_maximum(void) {
+    static const char *const policies[] = {"real-f64", "f32", "f32,exp=1ulp+0.5|x|"};
+    static const sinkproof_divisor divisors[] = {SINKPROOF_DIVISOR_SCALED, SINKPROOF_DIVISOR_POWER};
+    enum { KEYS = 2 };
+    const bool seen[KEYS] = {true, true};
+    held all = {0, 0};
+    uint64_t state = SEED + 2;
+    for (size_t k = 0; k < sizeof policies / sizeof *policies; k++) {
+        sinkproof_policy policy = policy_named(policies[k]);
+        sinkproof_setting s = sinkproof_setting_for(&policy, 1000, 1e-6);
+        for (int round = 0; round < ROUNDS; round++) {
+            const sinkproof_variant design = {.similarity = SINKPROOF_SIMILARITY_EXP,
+                                              .divisor = divisors[round % 2],
+                                              .divisor_by = 2};
+            double from = 20 * draw_unit(&state), to = from + 30 * draw_unit(&state);
+            double ends[] = {from, to, from + (to - from) * draw_unit(&state)};
+            sinkproof_honest x[KEYS] = {set_between(from, to, ends[draw_below(&state, 3)]),
+                                        sinkproof_known((float)(-30 * draw_unit(&state)))};
+            sinkproof_honest at[KEYS] = {sinkproof_known(ends[round % 3]), x[1]}, y[KEYS],
+                             one[KEYS];
+            must(sinkproof_honest_variant_weights(&s, &design, KEYS, seen, x, y));
+            must(sinkproof_honest_variant_weights(&s, &design, KEYS, seen, at, one));
+            for (size_t i = 0; i < KEYS; i++) {
+                compare(&all, policies[k], y[i], one[i].mid);
+                compare(&all, policies[k], y[i], one[i].lo); // what its exponential may err by
+                compare(&all, policies[k], y[i], one[i].hi);
+            }
+        }
+    }
+    ok(all.asked > 1000 && all.outside == 0,
+       "bound.similarity %zu weights below maxima that are not known: outside worst=%zu bound=0 "
+       "seed=%llu",
+       all.asked, all.outside, (unsigned long long)SEED);
+}
+
 // ---- what may lean without bound
 // ------------------------------------------------------------------
 
@@ -296,6 +333,7 @@ static void key_sinks(void) {
 
 int main(void) {
     inclusion();
+    another_maximum();
     key_sinks();
     unbounded();
     return tap_done();

@@ -46,15 +46,17 @@ static real sim(sinkproof_similarity kind, real s) {
     return s < 0 ? expl(s) : s + 1; // elu(s) + 1
 }
 
-static ends similar(const row *r, ends x) {
+// farther: how much larger the argument may be of which an engine takes the exponential.
+static ends similar(const row *r, ends x, real farther) {
     if (r->kind == SINKPROOF_SIMILARITY_SCORE) return x;
-    real e_x = (r->exp_ulp + r->exp_growth * fminl(far_of(x), 800)) * 2 * r->u;
+    real grown = r->exp_growth * farther * 2 * r->u,
+         e_x = (r->exp_ulp + r->exp_growth * fminl(far_of(x), 800)) * 2 * r->u;
     real relative = e_x + r->u, absolute = r->lost;
     if (r->kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * r->u;
     if (r->kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE && x.lo < 0) absolute += e_x + 2 * r->u;
     ends y = {sim(r->kind, x.lo) * (1 - margin), sim(r->kind, x.hi) * (1 + margin),
               sim(r->kind, x.mid)};
-    return not_negative(widened(y, relative, absolute));
+    return not_negative(widened(not_negative(widened(y, relative, absolute)), grown, 0));
 }
 
 // x^p at the ends, and 0 between them where an even power folds. Nothing is known of other powers
@@ -149,11 +151,12 @@ static bool homogeneous(sinkproof_divisor divisor) {
 }
 
 // The row of one draw; exponentials that are divided by what grows with them are of the distance
-// to the largest middle.
+// to the largest middle. An engine subtracts its own largest, between the largest ends: where these
+// differ, it rounds another distance, and takes the exponential of one.
 static size_t draw_row(uint64_t *state, const sinkproof_setting *s, const row *r,
-                       sinkproof_honest *s_j, bool *seen, ends *x_j) {
+                       sinkproof_honest *s_j, bool *seen, ends *x_j, real *farther_j) {
     size_t n = 1 + draw_below(state, MOST);
-    double most = -INFINITY, scale = 1;
+    double most = -INFINITY, most_lo = -INFINITY, most_hi = -INFINITY, scale = 1;
     bool power = r->divisor == SINKPROOF_DIVISOR_POWER && r->kind == SINKPROOF_SIMILARITY_SCORE;
     if (power && draw_below(state, 3) == 0) scale = r->lost > 0x1p-200L ? 0x1p-58 : 0x1p-338;
     for (size_t j = 0; j < n; j++) {
@@ -161,13 +164,20 @@ static size_t draw_row(uint64_t *state, const sinkproof_setting *s, const row *r
         if (j == 0) seen[j] = true;
         s_j[j].lo *= scale, s_j[j].hi *= scale, s_j[j].mid *= scale;
         if (scale < 1 && j % 2) s_j[j] = sinkproof_known(0);
-        if (seen[j]) most = fmax(most, s_j[j].mid);
+        if (!seen[j]) continue;
+        most = fmax(most, s_j[j].mid);
+        most_lo = fmax(most_lo, s_j[j].lo), most_hi = fmax(most_hi, s_j[j].hi);
     }
     for (size_t j = 0; j < n; j++) {
-        sinkproof_honest x = s_j[j];
-        if (r->kind == SINKPROOF_SIMILARITY_EXP && homogeneous(r->divisor))
-            x = sinkproof_honest_inside(s, sinkproof_honest_sub(x, sinkproof_known(most)));
-        x_j[j] = (ends){x.lo, x.hi, x.mid};
+        sinkproof_honest x = s_j[j], other = x;
+        bool shifts = r->kind == SINKPROOF_SIMILARITY_EXP && homogeneous(r->divisor);
+        if (shifts) x = sinkproof_honest_inside(s, sinkproof_honest_sub(x, sinkproof_known(most)));
+        x_j[j] = (ends){x.lo, x.hi, x.mid}, farther_j[j] = 0;
+        if (!shifts || most_lo == most_hi) continue;
+        ends near = {(real)other.lo - most, (real)other.hi - most, x.mid};
+        real far = fmaxl(fabsl((real)other.lo - most_hi), fabsl((real)other.hi - most_lo));
+        farther_j[j] = far - far_of(near);
+        x_j[j] = (ends){near.lo - r->u * far, near.hi + r->u * far, x.mid};
     }
     return n;
 }
@@ -201,15 +211,16 @@ static void rows_of(distance *d, const numerics *c, sinkproof_similarity kind,
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_honest s_j[MOST], found[MOST];
         ends x_j[MOST], sim_j[MOST];
+        real farther_j[MOST];
         bool seen[MOST];
         r.by = by_of[i % 4];
         sinkproof_variant variant = {.similarity = kind, .divisor = divisor};
         variant.divisor_by = (double)r.by;
-        size_t n = draw_row(state, &s, &r, s_j, seen, x_j);
+        size_t n = draw_row(state, &s, &r, s_j, seen, x_j, farther_j);
         must(sinkproof_honest_variant_weights(&s, &variant, n, seen, s_j, found));
         real sizes = 0;
         for (size_t j = 0; j < n; j++)
-            sim_j[j] = similar(&r, x_j[j]), sizes += seen[j] ? far_of(sim_j[j]) : 0;
+            sim_j[j] = similar(&r, x_j[j], farther_j[j]), sizes += seen[j] ? far_of(sim_j[j]) : 0;
         ends z = divisor_of(&r, n, seen, sim_j);
         real own = divisor == SINKPROOF_DIVISOR_ONE ? 0 : 4 * (real)n * condition(&r, z, sizes);
         real k = 12 + (c->u > 0 ? 40 : 0) + own;
