@@ -32,8 +32,8 @@ typedef struct wire_array {
 // What stands at the beginning of the region.
 typedef struct wire {
     pid_t worker;
-    char refusal[512], name[128],
-        policy[SINKPROOF_POLICY_NAME]; // why it cannot be loaded, or what it is
+    char refusal[512], name[128]; // why it cannot be loaded, or what it is
+    char policy[SINKPROOF_POLICY_NAME];
     size_t n_stages;
     char stages[STAGES][NAMED];
     char stage[NAMED]; // of the call
