@@ -54,14 +54,11 @@ def machine():
                      "-".join(platform.libc_ver())])
 
 
-RAN = re.compile(r" \[(\w+): (on hardware|emulated)\]$")
-
-
 def sets_ran(results):
     """"amx, emulated: 23 checks of test_amx, test_amx_engine", by how and by set."""
     ran = {}
     for r in results:
-        match = RAN.search(r.text)
+        match = tap_log.RAN_ON.search(r.text)
         if match and r.skip is None:
             ran.setdefault((match[2], match[1]), []).append(r.file)
     return [f"{isa}, {how}: {len(files)} checks of {', '.join(sorted(set(files)))}"

@@ -32,8 +32,8 @@ static size_t up_to_large(size_t bytes) {
 // Gives layer l its places from byte `at` on; returns where they end. A size beyond all memory
 // stays one: the mapping will fail.
 static size_t place_layer(sinkproof_cache *cache, size_t l, size_t places, size_t at) {
-    size_t with_sizes = cache->place_bytes + cache->n_kv_heads * sizeof(sinkproof_sizes), bytes,
-           end;
+    size_t with_sizes = cache->place_bytes + cache->n_kv_heads * sizeof(sinkproof_sizes);
+    size_t bytes, end;
     cache->ring_l[l] = places;
     cache->offset_l[l] = at;
     bool fits = !__builtin_mul_overflow(places, with_sizes, &bytes) &&
@@ -186,8 +186,10 @@ void sinkproof_cache_append(const sinkproof_cache *cache, size_t l, size_t g, si
         size_t b = (first + i) / BLOCK, j = (first + i) % BLOCK;
         size_t place = b % cache->ring_l[l];
         uint8_t *block = heads + place * cache->place_bytes;
-        if (j == 0) memset(block, 0, head);
-        if (j == 0) sizes[place] = (sinkproof_sizes){255, 255, 0};
+        if (j == 0) {
+            memset(block, 0, head);
+            sizes[place] = (sinkproof_sizes){255, 255, 0};
+        }
         if (cache->format == SINKPROOF_PANEL_BF16)
             take_in(cache->head_dim, k + i * stride, v + i * stride, &sizes[place]);
         put_key(cache, block, j, k + i * stride);

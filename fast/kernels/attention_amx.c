@@ -147,8 +147,7 @@ static uint16_t number_at(const uint8_t *panel, size_t row, size_t column) {
 static facts look_at_visible(const amx_rows *r, size_t i, size_t start) {
     facts found = {NO_NUMBER, true};
     const size_t d = r->a->cache.head_dim;
-    places in;
-    look_into(r->a, query_of(r, i), start, &in);
+    const places in = places_of(r->a, query_of(r, i), start, start / KEYS, (start + SPAN) / KEYS);
     for (size_t j = start + in.first; j < start + in.last; j++) {
         const uint8_t *k = keys_at(r, j / KEYS) + j % KEYS / 16 * r->blocks * TILE;
         const uint8_t *v = values_at(r, j / KEYS);
@@ -312,9 +311,7 @@ static void attend_on_tiles(amx_rows *r, const reach *of, unsigned rows) {
     span_scores(r, of);
     places in[ROWS];
     for (size_t i = 0; i < r->n; i++) {
-        in[i] = (places){.from = of->first_block * KEYS - of->start,
-                         .to = of->last_block * KEYS - of->start};
-        look_into(r->a, query_of(r, i), of->start, &in[i]);
+        in[i] = places_of(r->a, query_of(r, i), of->start, of->first_block, of->last_block);
         if (rows >> i & 1) show_scores(r, i, of->start, in[i].first, in[i].last);
         r->state[i].max = span_largest(r->a->scale, &in[i], r->s + i * SPAN);
     }

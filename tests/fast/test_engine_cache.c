@@ -5,6 +5,7 @@
 // also when a ring has gone round; and what a place held before never shows, not even a NaN.
 #include "fast/engine/cache.h"
 #include "fast/kernels/isa.h"
+#include "tests/shared/block_sizes.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>
@@ -54,25 +55,16 @@ static size_t misplaced(const sinkproof_cache *cache, size_t l, size_t g, size_t
     return wrong;
 }
 
-// The exponent field of a bf16 number, from the number itself.
-static uint8_t field_of(float x) {
-    int exponent = isinf(x) || isnan(x) ? 128 : x == 0 ? -127 : ilogbf(x);
-    return (uint8_t)(exponent < -126 ? 0 : exponent + 127);
-}
-
 // Whether the sizes of the block that holds `position`, the last one, are those of its numbers.
 static bool sizes_told(const sinkproof_cache *cache, size_t l, size_t g, size_t position,
                        const float *k, const float *v, size_t stride) {
     sinkproof_cache_view view = sinkproof_cache_at(cache, l, g);
     if (view.format == SINKPROOF_PANEL_F32) return view.sizes == NULL;
-    sinkproof_sizes found = view.sizes[position / 32 % view.ring], told = {255, 255, 0};
+    sinkproof_sizes found = view.sizes[position / 32 % view.ring], told = no_sizes;
     for (size_t i = position / 32 * 32; i <= position; i++)
         for (size_t d = 0; d < cache->head_dim; d++) {
-            float k_d = k[i * stride + g * cache->head_dim + d];
-            float v_d = v[i * stride + g * cache->head_dim + d];
-            if (k_d != 0 && field_of(k_d) < told.least_k) told.least_k = field_of(k_d);
-            if (v_d != 0 && field_of(v_d) < told.least_v) told.least_v = field_of(v_d);
-            if (field_of(v_d) > told.most_v) told.most_v = field_of(v_d);
+            size_t at = i * stride + g * cache->head_dim + d;
+            count_in(&told, (double)k[at], (double)v[at]);
         }
     return memcmp(&found, &told, sizeof told) == 0;
 }

@@ -8,6 +8,7 @@
 #ifndef SINKPROOF_TESTS_ATTENTION_SHAPES_H
 #define SINKPROOF_TESTS_ATTENTION_SHAPES_H
 
+#include "tests/shared/block_sizes.h"
 #include "tests/shared/kernels.h"
 
 typedef struct shape {
@@ -44,24 +45,12 @@ static void put(sinkproof_panel_format format, uint8_t *block, size_t row, size_
     memcpy(block + (column / 2 * 32 + row * 2 + column % 2) * 2, &bits, 2);
 }
 
-// The exponent field of a bf16 number.
-static uint8_t field_of(double x) {
-    int exponent = isinf(x) || isnan(x) ? 128 : x == 0 ? -127 : ilogb(x);
-    return (uint8_t)(exponent < -126 ? 0 : exponent + 127);
-}
-
-static void count_in(sinkproof_sizes *sizes, double k, double v) {
-    if (k != 0 && field_of(k) < sizes->least_k) sizes->least_k = field_of(k);
-    if (v != 0 && field_of(v) < sizes->least_v) sizes->least_v = field_of(v);
-    if (field_of(v) > sizes->most_v) sizes->most_v = field_of(v);
-}
-
 static void store(cached *c, const shape *s, size_t j) {
     size_t bytes = sinkproof_panel_block_bytes(s->format), wide = up(s->head_dim, 32) / 32;
     size_t place = j / 32 % c->view.ring * c->view.place_stride, slot = j % 32;
     uint8_t *k = c->memory + place, *v = k + 2 * wide * bytes;
     sinkproof_sizes *sizes = &c->sizes[j / 32 % c->view.ring];
-    if (slot == 0) *sizes = (sinkproof_sizes){255, 255, 0};
+    if (slot == 0) *sizes = no_sizes;
     for (size_t d = 0; d < s->head_dim; d++) {
         count_in(sizes, c->k_jd[j * s->head_dim + d], c->v_jd[j * s->head_dim + d]);
         put(s->format, k + (slot / 16 * wide + d / 32) * bytes, slot % 16, d % 32,

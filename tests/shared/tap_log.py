@@ -14,6 +14,7 @@ from collections import namedtuple
 Result = namedtuple("Result", "file ok number text skip todo")
 LINE = re.compile(r"^(not )?ok\b(?: (\d+))?(?:\s+-)?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\b\s*(.*))?", re.IGNORECASE)
+RAN_ON = re.compile(r" \[(\w+): (on hardware|emulated)\]$")  # tests/shared/ran_on.h
 DIRECTIVE = re.compile(r"(?:^|\s)#\s*(SKIP|TODO)\b\s*(.*)$", re.IGNORECASE)
 
 
