@@ -217,6 +217,7 @@ static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
         errors_are_independent(pass, piece->point, part->layer))
         sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
                             (double)piece->token / (double)pass->n);
+    part->failed = part->failed || report->drift_sums.failed;
 }
 
 static bool is_compared(const sinkproof_part *part, sinkproof_trace_point point, size_t token) {
@@ -344,6 +345,7 @@ static bool part_merge(sinkproof_judge_pass *pass, sinkproof_part *part) {
             *into = from;
         else
             report_merge(*into, from), sinkproof_report_free(from);
+        fine = fine && !(*into)->drift_sums.failed;
     }
     return fine;
 }

@@ -133,6 +133,7 @@ typedef struct way {
     const char *points;     // of the trace; NULL: all
     bool end_to_end, forms; // of the judge
     const char *traced;     // the policy of an engine that is judged; NULL: the same
+    bool refused;           // the judge ends at the first element outside, as a trial does
 } way;
 
 static const int32_t tokens[TOKENS] = {3, 1, 4};
@@ -268,13 +269,17 @@ static bool run_judge(const way *w, char *out, sinkproof_error *error) {
     sinkproof_model *model;
     sinkproof_trace *trace = NULL;
     sinkproof_judgement j = {0};
-    const sinkproof_judge_options options = {.rate = 1e-9, .end_to_end = w->end_to_end};
+    sinkproof_refusal refusal = {.points = ~0u, .beyond = 0};
+    const sinkproof_judge_options options = {
+        .rate = 1e-9, .end_to_end = w->end_to_end, .refusal = w->refused ? &refusal : NULL};
     if (!sinkproof_model_open(w->model, &model, error)) return false;
     bool good = sinkproof_policy_parse(w->policy, &policy, error) &&
                 sinkproof_trace_open(trace_path, sinkproof_model_config(model), &trace, error) &&
                 sinkproof_judge(model, trace, &policy, &options, &j, error) &&
                 (!w->forms || sinkproof_judge_forms(model, trace, &options, &j, error));
-    if (good && w->traced != NULL)
+    if (good && w->refused)
+        snprintf(out, ROOM, "%s, %zu reports", refusal.refused ? "refused" : "judged", j.n_reports);
+    else if (good && w->traced != NULL)
         good = diagnose(model, trace, &j, out, error);
     else if (good)
         report_as_text(sinkproof_model_config(model), &j, out);
@@ -304,12 +309,13 @@ static bool is_early(size_t n) {
 }
 
 // Allocation n fails, and with `stays` all that follow it. False, with what is wrong: not told,
-// or something is left.
+// or something is left. Where the judge ends at an element outside, two threads may not come to n.
 static bool fails_well(const way *w, size_t n, bool stays, char *out) {
     sinkproof_error error;
     ptrdiff_t before = blocks, bytes = mapped;
     bool good = attempt(w, n, stays, out, &error), told = strstr(error.text, "memory") != NULL;
-    if (!good && told && blocks == before && mapped == bytes) return true;
+    bool well = good ? met < n : told;
+    if (well && blocks == before && mapped == bytes) return true;
     note("allocation %zu: %s, \"%s\", %td blocks and %td bytes left", n, good ? "true" : "false",
          error.text, blocks - before, mapped - bytes);
     return false;
@@ -355,11 +361,17 @@ int main(void) {
     snprintf(packed_path, sizeof packed_path, "/tmp/sinkproof-memory-%ld.packed", (long)getpid());
     const way opened = {.what = "opening a model", .model = two, .run = open_model};
     const way traced[] = {
-        {"the reference and its trace", one, "f32", run_reference, NULL, false, false, NULL},
-        {"the reference under f16", two, "f16", run_reference, NULL, false, false, NULL}};
+        {.what = "the reference and its trace",
+         .model = one,
+         .policy = "f32",
+         .run = run_reference},
+        {.what = "the reference under f16", .model = two, .policy = "f16", .run = run_reference}};
     const way fast[] = {
-        {"the fast path, 1 layer", one, "f32", run_fast, NULL, false, false, NULL},
-        {"the fast path, 2 layers", two, "bf16-operands", run_fast, NULL, false, false, NULL}};
+        {.what = "the fast path, 1 layer", .model = one, .policy = "f32", .run = run_fast},
+        {.what = "the fast path, 2 layers",
+         .model = two,
+         .policy = "bf16-operands",
+         .run = run_fast}};
     const way texts[] = {{.what = "tokenizer.json", .model = "tests/vectors/text/tokenizer.json"},
                          {.what = "vocab.json", .model = "tests/vectors/text/vocab.json"},
                          {.what = "ranks and a conversation",
@@ -370,9 +382,10 @@ int main(void) {
         text.run = run_text;
         fail_each(&text, true, i % 2 == 1);
     }
-    const way intervened = {
-        "intervening", "synthetic:tiny-gpt2,layers=1", "f32", run_intervened, NULL, false, false,
-        NULL};
+    const way intervened = {.what = "intervening",
+                            .model = "synthetic:tiny-gpt2,layers=1",
+                            .policy = "f32",
+                            .run = run_intervened};
     fail_each(&intervened, false, false);
     fail_each(&intervened, false, true);
     fail_each(&opened, false, false);
@@ -383,18 +396,31 @@ int main(void) {
         fail_each(&fast[i], false, false);
         fail_each(&fast[i], false, true);
     }
-    judge_each((way){"judging", one, "f32", NULL, NULL, false, false, NULL}, false);
-    judge_each((way){"judging", one, "f32", NULL, NULL, false, false, NULL}, true);
-    judge_each((way){"judging forms and end to end", one, "f32", NULL, NULL, true, true, NULL},
-               false);
-    judge_each((way){"judging a trace without the selection", one, "bf16", NULL, "T0,A13,M6,M12,F2",
-                     false, false, NULL},
-               false);
-    judge_each((way){"judging a trace of few points, end to end", two, "f16", NULL, "T0,A11,M4,M12",
-                     true, false, NULL},
-               false);
-    judge_each((way){"diagnosing a rounded constant", one, "f32", NULL, NULL, false, false,
-                     "f32,M8.alpha=bf16"},
-               false);
+    const way judged[] = {{.what = "judging", .model = one, .policy = "f32"},
+                          {.what = "judging forms and end to end",
+                           .model = one,
+                           .policy = "f32",
+                           .end_to_end = true,
+                           .forms = true},
+                          {.what = "judging a trace without the selection",
+                           .model = one,
+                           .policy = "bf16",
+                           .points = "T0,A13,M6,M12,F2"},
+                          {.what = "judging a trace of few points, end to end",
+                           .model = two,
+                           .policy = "f16",
+                           .points = "T0,A11,M4,M12",
+                           .end_to_end = true},
+                          {.what = "judging until an element is outside",
+                           .model = one,
+                           .policy = "f32",
+                           .traced = "f32,M8.alpha=bf16",
+                           .refused = true},
+                          {.what = "diagnosing a rounded constant",
+                           .model = one,
+                           .policy = "f32",
+                           .traced = "f32,M8.alpha=bf16"}};
+    judge_each(judged[0], true);
+    for (size_t i = 0; i < sizeof judged / sizeof *judged; i++) judge_each(judged[i], false);
     return tap_done();
 }
