@@ -24,6 +24,7 @@ typedef struct softmax_row {
     sinkproof_honest *kept_j;               // [n]: as they meet the values; NULL: as they are
     double m, m_lo, m_hi, keys_lo, keys_hi; // the shift; the maximum of the keys alone
     double top, keys_top;                   // the largest size of these maxima
+    double lift;                            // what underflows beside m_hi, as large beside m
     double declared, growth, declared_log;  // growth: of exp's error, with its argument's size
     numerator keys, sink;                   // the sum of the keys' numerators, the sink's
     double log_sum, log_keys;               // the largest logs of the sums, each over its maximum

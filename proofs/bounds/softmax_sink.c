@@ -25,6 +25,10 @@ static double size_of(sinkproof_honest z) {
     return fmax(fabs(z.lo), fabs(z.hi));
 }
 
+static double least_of(const sinkproof_setting *s) {
+    return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+}
+
 //> bound.exp-growing
 // exp's declared error is a + b |x|, relatively: within (1 ± a) e^(± b' |x|), b' = b / (1 - a - b
 // X) where |x| <= X. So its second part is an error of the exponent, and exponentials that are
@@ -60,13 +64,14 @@ static double exponent_error(const softmax_row *row, double far, double size) {
     return error + grown_error(row, far + error);
 }
 
-// A vectorised exp may flush what would be subnormal. In base 2 the engine's maximum is off by M,
-// which all terms share: what is flushed is e^M times as large beside e^(z - m).
-static double flushed_of(const softmax_row *row) {
-    double least = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
-    if (!row->base_2) return least;
+// What an exponential loses below the smallest number of a format, it loses beside the engine's own
+// maximum: beside e^(z - m) it is e^(m' - m) times as large, m' the largest that this maximum may
+// be. In base 2 the maximum is off by M besides, which all terms share: e^M times as large again.
+static double lift_of(const softmax_row *row) {
+    double above = row->m_hi - row->m;
     double kappa = sinkproof_gamma(2, row->s->u), delta = sinkproof_gamma(2, row->s->u);
-    return least * exp((1 + kappa) * delta * row->top) * (1 + 0x1p-50);
+    if (row->base_2) above += (1 + kappa) * delta * row->top;
+    return above > 0 ? exp(above * (1 + 0x1p-50)) * (1 + 0x1p-50) : 1; // 0x1p-50: this evaluation
 }
 //< bound.form-base2
 
@@ -92,7 +97,7 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
     double error = exponent_error(row, far, size);
     double eta = expm1(error) * (1 + row->declared) + row->declared + libm;
     e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
-    double flush = flushed_of(row);
+    double flush = least_of(row->s) * row->lift; // a vectorised exp may flush subnormal numbers
     if (!(eta < 0x1p40)) { // e^t may be 0 here and e^error infinite: the exponents meet first
         e.lo = e.likely_lo = 0;
         e.hi = beyond(row, z.hi - row->m, error) + flush;
@@ -132,6 +137,7 @@ static void find_maxima(softmax_row *row) {
     top = sinkproof_larger_of(top, row->t_j[row->n]);
     row->m = top.mid, row->m_lo = top.lo, row->m_hi = top.hi;
     row->top = size_of(sinkproof_larger_of(unshifted, row->b));
+    row->lift = lift_of(row);
 }
 
 // What an engine may do to the row, and its logits; nothing is computed yet.
@@ -340,7 +346,7 @@ static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w));
     if (row->lse_gated) a = hull(a, by_gate(row, j, w));
     if (!row->lse_subtracted && !row->lse_gated) return a;
-    double flush = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    double flush = least_of(row->s);
     return (range){fmax(a.lo - flush, 0), a.hi + flush};
 }
 

@@ -19,9 +19,10 @@ static bool knows_the_shift(const softmax_row *row) {
 }
 
 // Else it is one rounding of some number: u of itself, and what underflows. The shift is at most
-// the maximum, so that an underflow is no larger under the maximum than it was.
-static sinkproof_honest rounded_somehow(sinkproof_format format, sinkproof_honest e) {
-    double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50), lost = sinkproof_underflow(format);
+// the engine's maximum, so that an underflow is no larger under that than it was.
+static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, sinkproof_honest e) {
+    double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
+    double lost = sinkproof_underflow(format) * lift;
     e.lo = fmax(e.lo * (1 - u) - lost, 0), e.hi = e.hi * (1 + u) + lost;
     e.likely_lo = fmax(e.likely_lo * (1 - u) - lost, 0);
     e.likely_hi = e.likely_hi * (1 + u) + lost;
@@ -40,7 +41,7 @@ sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, do
                           .var = n->mid * n->mid * var};
     if (n->hi == 0 || !(n->hi < INFINITY)) return e; // masked, or nothing is known
     if (knows_the_shift(row)) return sinkproof_honest_at(row->s, SINKPROOF_AT_A9_UNNORM, e);
-    return rounded_somehow(row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format, e);
+    return rounded_somehow(row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format, row->lift, e);
 }
 
 // The rounded one above, the one that was rounded below.

@@ -136,32 +136,41 @@ static double larger_end(sinkproof_honest x) {
     return fmax(fabs(x.lo), fabs(x.hi));
 }
 
+// What an engine's own maximum does beside the middle of what is known of it.
+typedef struct other_maximum {
+    double farther; // how much larger the argument of its exponential may be
+    double above;   // how much larger it may be itself
+} other_maximum;
+
 // x - m. Where the policy rounds it, m is the engine's. Elsewhere any number that is subtracted
 // leaves the same weights, and it is the middle of m; but an engine rounds another difference in
-// its registers, which may be *farther larger.
+// its registers.
 static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest x,
-                                   sinkproof_honest m, double *farther) {
+                                   sinkproof_honest m, other_maximum *other) {
     const bool rounded = s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL;
     sinkproof_honest any = sinkproof_honest_sub(x, m),
                      one = sinkproof_honest_sub(x, sinkproof_known(m.mid)),
                      y = sinkproof_honest_inside(s, rounded ? any : one);
-    *farther = 0;
+    *other = (other_maximum){0, 0};
     if (!rounded && m.lo < m.hi) {
-        *farther = larger_end(any) - larger_end(one);
+        *other = (other_maximum){larger_end(any) - larger_end(one), m.hi - m.mid};
         double by = s->u * larger_end(any) * (1 + libm);
         y = between(sinkproof_add_down(one.lo, -by), sinkproof_add_up(one.hi, by), y.mid);
     }
     return sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, y);
 }
 
-// The similarity of an argument that an engine may have taken `farther` from 0: what the error of
-// its exponential grows by.
+// The similarity under that maximum: the error of its exponential grows with the argument, and what
+// is flushed beside the larger one is larger beside the middle. Of the divisor, a sum with the
+// largest exponential in it, the roundings are more than what its terms may lose so; and where an
+// argument is no farther it is that largest one's.
 static sinkproof_honest shifted_similarity(const sinkproof_setting *s,
                                            const sinkproof_variant *variant, sinkproof_honest x,
-                                           double farther) {
+                                           const other_maximum *other) {
     sinkproof_honest y = similarity(s, variant, x);
-    if (!(farther > 0) || s->policy->exp_growth == 0) return y;
-    y = widened(y, s->policy->exp_growth * fmin(farther, 800) * 2 * s->u, 0);
+    if (!(other->farther > 0) || y.hi == INFINITY) return y;
+    double grown = s->policy->exp_growth * fmin(other->farther, 800) * 2 * s->u;
+    y = widened(y, grown, smallest(s) * expm1(other->above * (1 + libm)));
     return between(fmax(y.lo, 0), y.hi, y.mid);
 }
 
@@ -176,9 +185,9 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
     for (size_t j = 0; j < count; j++) {
         alpha_j[j] = sinkproof_known(0);
         if (!seen_j[j]) continue;
-        double farther = 0;
-        sinkproof_honest x = shifted ? less_shift(s, s_j[j], m, &farther) : s_j[j];
-        alpha_j[j] = shifted_similarity(s, variant, x, farther);
+        other_maximum other = {0, 0};
+        sinkproof_honest x = shifted ? less_shift(s, s_j[j], m, &other) : s_j[j];
+        alpha_j[j] = shifted_similarity(s, variant, x, &other);
     }
     sinkproof_honest z = divisor(s, variant, count, seen_j, alpha_j);
     for (size_t j = 0; j < count; j++)

@@ -236,9 +236,10 @@ static void another_maximum(void) {
                                               .divisor = divisors[round % 2],
                                               .divisor_by = 2};
             double from = 20 * draw_unit(&state), to = from + 30 * draw_unit(&state);
+            double low = round / 6 % 2 ? -30 : -90; // of which the exponential may be flushed
             double ends[] = {from, to, from + (to - from) * draw_unit(&state)};
             sinkproof_honest x[KEYS] = {set_between(from, to, ends[draw_below(&state, 3)]),
-                                        sinkproof_known((float)(-30 * draw_unit(&state)))};
+                                        sinkproof_known((float)(low * draw_unit(&state)))};
             sinkproof_honest at[KEYS] = {sinkproof_known(ends[round % 3]), x[1]}, y[KEYS],
                              one[KEYS];
             must(sinkproof_honest_variant_weights(&s, &design, KEYS, seen, x, y));
@@ -253,6 +254,42 @@ static void another_maximum(void) {
     ok(all.asked > 1000 && all.outside == 0,
        "bound.similarity %zu weights below maxima that are not known: outside worst=%zu bound=0 "
        "seed=%llu",
+       all.asked, all.outside, (unsigned long long)SEED);
+}
+
+// The same of the softmax, the sink as the maximum too: what an exponential may flush, or lose
+// below the smallest number of the format that it is kept in, it loses beside the engine's own.
+static void another_maximum_of_softmax(void) {
+    static const char *const policies[] = {"f32", "f32,A9.form=base-2", "f32,A9.form=any",
+                                           "f32,A9.unnorm=f16", "f32,A9.unnorm=bf16"};
+    enum { KEYS = 2 };
+    held all = {0, 0};
+    uint64_t state = SEED + 3;
+    for (size_t k = 0; k < sizeof policies / sizeof *policies; k++) {
+        sinkproof_policy policy = policy_named(policies[k]);
+        sinkproof_setting s = sinkproof_setting_for(&policy, 1000, 1e-6);
+        for (int round = 0; round < 4 * ROUNDS; round++) {
+            double width = ldexp(30, -(int)draw_below(&state, 20)) * draw_unit(&state);
+            double from = 20 * draw_unit(&state), to = from + width, low = round % 2 ? -10 : -70;
+            double ends[] = {from, to, from + (to - from) * draw_unit(&state)}, common;
+            sinkproof_honest x[KEYS + 1], at[KEYS + 1], y[KEYS + 1], one[KEYS + 1];
+            size_t open = round % 3 == 0 ? KEYS : 0; // which is the maximum
+            for (size_t j = 0; j <= KEYS; j++)
+                x[j] = at[j] = sinkproof_known((float)(low * draw_unit(&state)));
+            x[open] = set_between(from, to, ends[draw_below(&state, 3)]);
+            at[open] = sinkproof_known(ends[draw_below(&state, 3)]);
+            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, KEYS, x, x[KEYS], y, &common));
+            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, KEYS, at, at[KEYS], one, &common));
+            for (size_t i = 0; i <= KEYS; i++) {
+                compare(&all, policies[k], y[i], one[i].mid);
+                compare(&all, policies[k], y[i], one[i].lo);
+                compare(&all, policies[k], y[i], one[i].hi);
+            }
+        }
+    }
+    ok(all.asked > 1000 && all.outside == 0,
+       "bound.exp bound.form-base2 bound.unnormalised bound.softmax-sink %zu weights beside maxima "
+       "that are not known: outside worst=%zu bound=0 seed=%llu",
        all.asked, all.outside, (unsigned long long)SEED);
 }
 
@@ -334,6 +371,7 @@ static void key_sinks(void) {
 int main(void) {
     inclusion();
     another_maximum();
+    another_maximum_of_softmax();
     key_sinks();
     unbounded();
     return tap_done();

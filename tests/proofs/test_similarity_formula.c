@@ -46,8 +46,9 @@ static real sim(sinkproof_similarity kind, real s) {
     return s < 0 ? expl(s) : s + 1; // elu(s) + 1
 }
 
-// farther: how much larger the argument may be of which an engine takes the exponential.
-static ends similar(const row *r, ends x, real farther) {
+// farther: how much larger the argument may be of which an engine takes the exponential; above: how
+// much larger its maximum may be, beside which it flushes.
+static ends similar(const row *r, ends x, real farther, real above) {
     if (r->kind == SINKPROOF_SIMILARITY_SCORE) return x;
     real grown = r->exp_growth * farther * 2 * r->u,
          e_x = (r->exp_ulp + r->exp_growth * fminl(far_of(x), 800)) * 2 * r->u;
@@ -56,7 +57,8 @@ static ends similar(const row *r, ends x, real farther) {
     if (r->kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE && x.lo < 0) absolute += e_x + 2 * r->u;
     ends y = {sim(r->kind, x.lo) * (1 - margin), sim(r->kind, x.hi) * (1 + margin),
               sim(r->kind, x.mid)};
-    return not_negative(widened(not_negative(widened(y, relative, absolute)), grown, 0));
+    real flushed = r->lost * (expl(above * (1 + margin)) - 1);
+    return not_negative(widened(not_negative(widened(y, relative, absolute)), grown, flushed));
 }
 
 // x^p at the ends, and 0 between them where an even power folds. Nothing is known of other powers
@@ -138,6 +140,7 @@ static sinkproof_honest draw_score(uint64_t *state, const row *r, bool *seen) {
     if (kind == 2) mid = fabs(mid), lo = mid;
     if (kind == 3) mid = -fabs(mid), hi = -mid;
     if (kind == 4 && r->kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE) mid = 10 * mid - 45;
+    if (kind == 6 && r->kind == SINKPROOF_SIMILARITY_EXP) mid -= r->lost > 0x1p-200L ? 88 : 708;
     sinkproof_honest x = {mid - lo, mid + hi, mid - lo, mid + hi, mid, 0, 0, 0, 0};
     *seen = draw_below(state, 4) > 0;
     if (kind == 5) return sinkproof_known(mid);
@@ -154,7 +157,7 @@ static bool homogeneous(sinkproof_divisor divisor) {
 // to the largest middle. An engine subtracts its own largest, between the largest ends: where these
 // differ, it rounds another distance, and takes the exponential of one.
 static size_t draw_row(uint64_t *state, const sinkproof_setting *s, const row *r,
-                       sinkproof_honest *s_j, bool *seen, ends *x_j, real *farther_j) {
+                       sinkproof_honest *s_j, bool *seen, ends *x_j, real *farther_j, real *above) {
     size_t n = 1 + draw_below(state, MOST);
     double most = -INFINITY, most_lo = -INFINITY, most_hi = -INFINITY, scale = 1;
     bool power = r->divisor == SINKPROOF_DIVISOR_POWER && r->kind == SINKPROOF_SIMILARITY_SCORE;
@@ -168,12 +171,14 @@ static size_t draw_row(uint64_t *state, const sinkproof_setting *s, const row *r
         most = fmax(most, s_j[j].mid);
         most_lo = fmax(most_lo, s_j[j].lo), most_hi = fmax(most_hi, s_j[j].hi);
     }
+    *above = 0;
     for (size_t j = 0; j < n; j++) {
         sinkproof_honest x = s_j[j], other = x;
         bool shifts = r->kind == SINKPROOF_SIMILARITY_EXP && homogeneous(r->divisor);
         if (shifts) x = sinkproof_honest_inside(s, sinkproof_honest_sub(x, sinkproof_known(most)));
         x_j[j] = (ends){x.lo, x.hi, x.mid}, farther_j[j] = 0;
         if (!shifts || most_lo == most_hi) continue;
+        *above = (real)most_hi - most;
         ends near = {(real)other.lo - most, (real)other.hi - most, x.mid};
         real far = fmaxl(fabsl((real)other.lo - most_hi), fabsl((real)other.hi - most_lo));
         farther_j[j] = far - far_of(near);
@@ -211,28 +216,31 @@ static void rows_of(distance *d, const numerics *c, sinkproof_similarity kind,
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_honest s_j[MOST], found[MOST];
         ends x_j[MOST], sim_j[MOST];
-        real farther_j[MOST];
+        real farther_j[MOST], above;
         bool seen[MOST];
         r.by = by_of[i % 4];
         sinkproof_variant variant = {.similarity = kind, .divisor = divisor};
         variant.divisor_by = (double)r.by;
-        size_t n = draw_row(state, &s, &r, s_j, seen, x_j, farther_j);
+        size_t n = draw_row(state, &s, &r, s_j, seen, x_j, farther_j, &above);
         must(sinkproof_honest_variant_weights(&s, &variant, n, seen, s_j, found));
         real sizes = 0;
         for (size_t j = 0; j < n; j++)
-            sim_j[j] = similar(&r, x_j[j], farther_j[j]), sizes += seen[j] ? far_of(sim_j[j]) : 0;
+            sim_j[j] = similar(&r, x_j[j], farther_j[j], above),
+            sizes += seen[j] ? far_of(sim_j[j]) : 0;
         ends z = divisor_of(&r, n, seen, sim_j);
         real own = divisor == SINKPROOF_DIVISOR_ONE ? 0 : 4 * (real)n * condition(&r, z, sizes);
-        real k = 12 + (c->u > 0 ? 40 : 0) + own;
+        real k = 14 + (c->u > 0 ? 40 : 0) + own;
         for (size_t j = 0; j < n && k < 0x1p30L; j++) {
             ends stated = seen[j] ? over(&r, sim_j[j], z) : (ends){0, 0, 0};
             if (stated.mid != stated.mid) continue; // nothing over nothing
-            compare(d, &found[j], stated, 8 * r.lost, k);
+            // A difference is rounded to 2^-52 of itself: so much of its exponential.
+            real far = kind == SINKPROOF_SIMILARITY_EXP ? far_of(x_j[j]) + above : 0;
+            compare(d, &found[j], stated, 8 * r.lost, k + 2 * far);
         }
     }
 }
 
-// The divisors, and the ends of a similarity by itself: exp (2), its margin, what is flushed (2),
+// The divisors, and the ends of a similarity by itself: exp (2), its margin, what is flushed (4),
 // the quotient's margin (2).
 int main(void) {
     const sinkproof_similarity kinds[] = {SINKPROOF_SIMILARITY_EXP, SINKPROOF_SIMILARITY_SIGMOID,

@@ -51,8 +51,9 @@ static parts parts_of(const row *r) {
     for (size_t j = 0; j < r->n; j++) p.keys_m = fmaxl(p.keys_m, r->z[j]);
     p.m = fmaxl(p.keys_m, r->b);
     p.growth = r->grows * (1 + 0x1p-50L) / (1 - (r->declared + 800 * r->grows));
-    real g = gamma_of(2, r->u), shared = r->base_2 ? expl((g + g * g) * fabsl(p.m)) : 1;
-    p.flush = (r->narrow ? 0x1p-126L : 0x1p-1022L) * shared * (r->base_2 ? 1 + 0x1p-50L : 1);
+    real g = gamma_of(2, r->u), shared = r->base_2 ? (g + g * g) * fabsl(p.m) : 0;
+    p.flush = r->narrow ? 0x1p-126L : 0x1p-1022L;
+    if (shared > 0) p.flush *= expl(shared * (1 + 0x1p-50L)) * (1 + 0x1p-50L);
     for (size_t j = 0; j <= r->n; j++) {
         real z = logit(r, j), far = p.m - z;
         if (j == r->n && r->running && r->n > 0) far = fmaxl(far, z - p.keys_m);

@@ -205,6 +205,8 @@ typedef struct row {
     double z[MOST + 1], b, u; // z [n] is no key
     real declared, kept;      // kept: of exponentials that meet the values, relative
     bool base_2, running;
+    double below, above; // how far z [0] may be from itself
+    real least;          // what an exponential may flush beside the largest maximum
 } row;
 
 typedef struct ends {
@@ -224,18 +226,29 @@ static real size_in(const row *r, size_t j) {
     return !r->base_2 ? 0 : j < r->n ? r->z[j] : r->b;
 }
 
+// The ends of a logit.
+static ends logit(const row *r, size_t k) {
+    real z = k < r->n ? r->z[k] : r->b;
+    return (ends){z - (k == 0 ? r->below : 0), z + (k == 0 ? r->above : 0)};
+}
+
 // Weight j by e / (e + others), the sum off by g and the rescalings by rho.
 static ends weight(const row *r, size_t j, real g, real rho) {
     real m = r->b, lo = 0, hi = 0, here = gamma_of(2 * ((real)r->n + 1) + 8, 0x1p-53L), own = 1;
-    ends e = {0, 0};
+    ends e = {0, 0}, top = {-INFINITY, -INFINITY};
     for (size_t k = 0; k < r->n; k++) m = fmaxl(m, r->z[k]);
-    real keys_m = -INFINITY;
+    for (size_t k = 0; k <= r->n; k++)
+        top = (ends){fmaxl(top.lo, logit(r, k).lo), fmaxl(top.hi, logit(r, k).hi)};
+    real keys_m = -INFINITY, flush = r->least, evaluated = 1 + 0x1p-50L;
+    if (top.hi > m) flush *= expl((top.hi - m) * evaluated) * evaluated;
     for (size_t k = 0; k < r->n; k++) keys_m = fmaxl(keys_m, r->z[k]);
     for (size_t k = 0; k <= r->n; k++) {
-        real t = (k < r->n ? r->z[k] : r->b) - m, far = -t;
+        ends z = logit(r, k);
+        real far = fmaxl(fabsl(z.lo - top.hi), fabsl(z.hi - top.lo));
         if (k == r->n && k > 0 && r->running) far = fmaxl(far, fabsl(r->b - keys_m));
         real eta = expm1l(far * (r->u + 0x1p-52L)) * (1 + r->declared) + r->declared + 0x1p-50L;
-        ends of = {fmaxl(expl(t) * (1 - eta), 0), expl(t) * (1 + eta)};
+        ends of = {fmaxl(expl(z.lo - m) * (1 - eta) - flush, 0),
+                   expl(z.hi - m) * (1 + eta) + flush};
         lo += of.lo, hi += of.hi;
         if (k == j) e = of, own = !r->running ? 1 : eta < 1 ? (1 + eta) / (1 - eta) : INFINITY;
     }
@@ -314,6 +327,50 @@ static void known_rows(void) {
     report(&var_d, "bound.softmax-sink bound.form-base2", "variances, own and common", SEED);
     report(&kept_d, "bound.unnormalised bound.softmax-sink", "ends of what is rounded first", SEED);
     report(&kept_var_d, "bound.unnormalised", "variances of what is rounded first", SEED);
+}
+
+// Of every weight but key 0's both ends, where the logit of key 0 is a set.
+static void beside_a_set(distance *d, const row *r, real k_narrow, real k) {
+    bool narrow = r->least > 0x1p-200L;
+    sinkproof_policy policy = policy_of(r);
+    sinkproof_setting s = {&policy, r->u, 30};
+    sinkproof_honest z_j[MOST + 1], alpha_j[MOST + 1];
+    double common;
+    if (narrow) policy.inside = SINKPROOF_F32;
+    for (size_t j = 0; j <= r->n; j++) z_j[j] = sinkproof_known(r->z[j]);
+    z_j[0].lo = z_j[0].likely_lo = r->z[0] - r->below;
+    z_j[0].hi = z_j[0].likely_hi = r->z[0] + r->above;
+    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, z_j, sinkproof_known(r->b), alpha_j,
+                                  &common));
+    real here = gamma_of(2 * ((real)r->n + 1) + 8, 0x1p-53L);
+    for (size_t j = 1; j <= r->n; j++) {
+        ends worst = weight(r, j, gamma_of((real)r->n, r->u) + 2 * here, 0);
+        if (narrow) worst = (ends){(float)worst.lo, (float)worst.hi};
+        near(d, alpha_j[j].lo, worst.lo, worst.hi, narrow ? k_narrow : k);
+        near(d, alpha_j[j].hi, worst.hi, worst.hi, narrow ? k_narrow : k);
+    }
+}
+
+// A largest logit that is a set, and exponentials about the smallest number beside it; then none
+// but what is flushed.
+static void unknown_maxima(void) {
+    uint64_t state = SEED + 2;
+    distance d = {0}, alone = {0};
+    for (int i = 0; i < 400; i++) {
+        row r = {.n = 1 + draw_below(&state, 4), .u = 0x1p-24, .declared = 0x1p-20L};
+        r.least = i % 2 ? 0x1p-126L : 0x1p-1022L;
+        double reach = i % 2 ? 88 : 709;
+        for (size_t j = 1; j < r.n; j++) r.z[j] = -reach + 8 * draw_unit(&state) - 4;
+        r.z[0] = 4 * draw_unit(&state), r.z[r.n] = 50, r.b = -reach + 8 * draw_unit(&state) - 4;
+        r.below = 2 * draw_unit(&state), r.above = 2 * draw_unit(&state);
+        beside_a_set(&d, &r, 0x1p30L, 2 * reach + 300); // one step of binary32
+        row none = {.n = 2, .z = {0, -3000, 50}, .b = -3000, .u = 0x1p-80, .above = i / 64.0};
+        none.least = 0x1p-1022L;
+        beside_a_set(&alone, &none, 0, 7);
+    }
+    report(&d, "bound.softmax-sink bound.exp bound.form-base2", "beside a maximum that is a set",
+           SEED + 2);
+    report(&alone, "bound.form-base2", "what is flushed beside such a maximum", SEED + 2);
 }
 
 // Sums that may err by all there is, and rescalings: above, a weight is 1 and its roundings.
@@ -401,6 +458,7 @@ int main(void) {
     unknown_rows();
     where_it_begins();
     known_rows();
+    unknown_maxima();
     without_bounds();
     return tap_done();
 }

@@ -40,11 +40,12 @@ static sinkproof_honest plain(const numerator *n, double var) {
 }
 
 // f e (1 - q) - eta <= f k <= f e (1 + q) + eta, q = u (1 + 2^-50); the variance of a uniform error
-// of u e is u^2 e^2 / 3, that of eta is eta^2 / 3; below eta nothing is left.
+// of u e is u^2 e^2 / 3, that of eta is eta^2 / 3; below eta nothing is left. eta: beside the
+// largest that the maximum may be.
 static void somehow(distance *d, const sinkproof_honest *found, const numerator *n, real var,
-                    sinkproof_format format) {
+                    sinkproof_format format, double lift) {
     real q = (real)sinkproof_unit_roundoff(format) * (1 + 0x1p-50L);
-    real eta = sinkproof_underflow(format), mid = n->mid;
+    real eta = (real)sinkproof_underflow(format) * lift, mid = n->mid;
     near(d, found->lo, fmaxl(n->lo * (1 - q) - eta, 0), n->lo + eta, 3);
     near(d, found->hi, n->hi * (1 + q) + eta, n->hi + 2 * eta, 3);
     near(d, found->likely_lo, fmaxl(n->likely_lo * (1 - q) - eta, 0), n->likely_lo + eta, 3);
@@ -67,12 +68,13 @@ static void unknown_shift(void) {
         numerator n =
             draw_numerator(&state, i % 5 ? -(int)draw_below(&state, 20) : least - 1 + i % 4);
         softmax_row row = {.s = &s, .quotient = true, .e_j = &n, .m_lo = 1, .m_hi = 1};
+        row.lift = i % 7 ? exp(2 * draw_unit(&state)) : 1;
         int why = i / 3 % 4;
         row.m_hi += why == 0, row.base_2 = why == 1;
         row.running = why == 2, row.lse_gated = why == 3;
         double var = ldexp(draw_unit(&state), 2 * ilogb(sinkproof_unit_roundoff(format)));
         sinkproof_honest found = sinkproof_kept_exponential(&row, 0, var);
-        somehow(&d, &found, &n, var, format);
+        somehow(&d, &found, &n, var, format, row.lift);
     }
     report(&d, "bound.unnormalised", "what is kept under some shift", SEED);
 }
@@ -85,7 +87,7 @@ static void margins(void) {
     uint64_t state = SEED + 1;
     for (int i = 0; i < DRAWS; i++) {
         numerator n = draw_numerator(&state, -1074 + i % 8);
-        softmax_row row = {.s = &s, .e_j = &n, .m_lo = 1, .m_hi = 1, .running = true};
+        softmax_row row = {.s = &s, .e_j = &n, .m_lo = 1, .m_hi = 1, .running = true, .lift = 1};
         sinkproof_honest found = sinkproof_kept_exponential(&row, 0, 0);
         real eta = sinkproof_underflow(SINKPROOF_F64);
         // A product is rounded to a multiple of 2^-1074.
@@ -108,7 +110,7 @@ static void known_shift(void) {
         numerator n = draw_numerator(&state, -(int)draw_below(&state, 20));
         if (i % 8 == 1) n.lo = 0;
         if (i % 8 == 2) n.hi = 1, n.likely_hi = 1;
-        softmax_row row = {.s = &s, .e_j = &n, .m_lo = -2, .m_hi = -2};
+        softmax_row row = {.s = &s, .e_j = &n, .m_lo = -2, .m_hi = -2, .lift = 1};
         double var = ldexp(draw_unit(&state), -20);
         sinkproof_honest found = sinkproof_kept_exponential(&row, 0, var);
         sinkproof_honest e = plain(&n, var);
