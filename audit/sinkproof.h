@@ -71,9 +71,9 @@ typedef struct sinkproof_model sinkproof_model;
 typedef struct sinkproof_config sinkproof_config;
 
 // Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
-// "synthetic:NAME[,seed=N][,layers=N]", NAME one of tiny, gpt-oss-20b, gpt-oss-120b or the path of
-// a config.json. Checks every tensor's presence, shape and dtype, and that every weight is a finite
-// number (sinks may be -infinity).
+// "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]", NAME one of tiny, gpt-oss-20b, gpt-oss-120b,
+// tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of a config.json. Checks every tensor's
+// presence, shape and dtype, and that every weight is a finite number (sinks may be -infinity).
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 void sinkproof_model_close(sinkproof_model *model);
 const char *sinkproof_model_spec(const sinkproof_model *model);   // as it was opened
@@ -96,7 +96,9 @@ bool sinkproof_config_slides(const sinkproof_config *config, size_t layer);
 // One weight as binary64 numbers, exactly as stored: values [rows, cols], or NULL to learn the
 // shape alone. Names: attn_norm, w_q, w_k, w_v, b_q, b_k, b_v, sinks, w_o, b_o, mlp_norm, w_router,
 // b_router; of one expert w_up, b_up, w_down, b_down (gate rows even, up rows odd); embedding,
-// final_norm, unembedding (layer 0). A vector has one row. `expert` is 0 where there is one matrix.
+// final_norm, unembedding (layer 0). GPT-2 has one w_up and one w_down without gates, no router,
+// and besides attn_norm_b, mlp_norm_b, final_norm_b and positions. A vector has one row. `expert`
+// is 0 where there is one matrix.
 bool sinkproof_model_weight(const sinkproof_model *model, const char *name, size_t layer,
                             size_t expert, size_t shape[2], double *values, sinkproof_error *error);
 
@@ -175,7 +177,7 @@ typedef struct sinkproof_run sinkproof_run;
 
 typedef struct sinkproof_run_options {
     size_t size;
-    int threads;  // of engine fast; 0: as many as processors
+    int threads;  // of engine fast; 0: as many as processors, or as OMP_NUM_THREADS says
     size_t chunk; // tokens per pass in sinkproof_run_trace; 0: all at once; 1: as in decoding
 } sinkproof_run_options;
 

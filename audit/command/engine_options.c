@@ -27,7 +27,8 @@ static const struct argp_option options[] = {
      "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
      "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
      0},
-    {"threads", KEY_THREADS, "N", 0, "fast: threads (as many as processors); the same bits", 0},
+    {"threads", KEY_THREADS, "N", 0,
+     "fast: threads (as many as processors, or as OMP_NUM_THREADS says); the same bits", 0},
     {"isa", KEY_ISA, "NAME", 0,
      "fast: instruction set (SINKPROOF_ISA, or what `sinkproof info --cpu` measures to be the "
      "fastest here; the same bits but for amx)",

@@ -12,7 +12,7 @@ struct sinkproof_kernels; // fast/kernels/kernels.h
 
 typedef struct sinkproof_runner_options {
     const char *engine;
-    int threads;        // tuned engines: 0, as many as processors
+    int threads;        // tuned engines: 0, as many as processors or as OMP_NUM_THREADS says
     bool streamed;      // tuned engines: one layer's weights at a time
     const char *packed; // tuned engines: the file that keeps packed weights, or NULL
     size_t max_tokens;  // that will go through

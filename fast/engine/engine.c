@@ -179,13 +179,19 @@ static bool choose_kernels(sinkproof_engine *e, const sinkproof_policy *policy,
     return true;
 }
 
+// The processors that the process may use, or fewer that OMP_NUM_THREADS names.
+static int threads_here(void) {
+    int processors = omp_get_num_procs(), most = omp_get_max_threads();
+    return most < processors ? most : processors;
+}
+
 static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {
     const sinkproof_config *c = e->config;
     if (!check_limits(e, error)) return false;
     if (!choose_kernels(e, policy, error)) return false;
     e->bf16_operands = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
     e->bf16_cache = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_BF16;
-    e->threads = e->options.threads > 0 ? e->options.threads : omp_get_num_procs();
+    e->threads = e->options.threads > 0 ? e->options.threads : threads_here();
     e->chunk = e->options.chunk > 0 ? e->options.chunk : CHUNK;
     e->width = (sinkproof_widths){.hidden = padded(c->hidden),
                                   .q = padded(c->n_heads * c->head_dim),

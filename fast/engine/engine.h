@@ -18,7 +18,7 @@ typedef struct sinkproof_engine_options {
     // Passes of a single token, which stream the weights, run on these: of the same mode, so that
     // nothing changes but the speed (fast/kernels/choose.h). NULL: on `kernels`.
     const sinkproof_kernels *kernels_of_one;
-    int threads;   // 0: as many as processors
+    int threads;   // 0: as many as processors, or OMP_NUM_THREADS where that is fewer
     bool streamed; // pack each layer when a pass comes to it: one layer's memory, a pass costs a
                    // packing
     // Packed weights are kept in this file: mapped when it is there, written when it is not. NULL:

@@ -84,6 +84,15 @@ for policy in f32 bf16-operands; do # the other architecture
 done
 exits 0 "fast on GPT-2" run $gpt2 --tokens 1,2,3 --engine fast --threads 1
 
+threads_of() { # OMP_NUM_THREADS, then options
+    env OMP_NUM_THREADS="$1" "$sinkproof" run $model --tokens 1,2,3 --engine fast $2 --json - 2>"$work/err" |
+        python3 -c 'import json,sys; print(json.load(sys.stdin)["results"][0]["threads"])'
+}
+usable=$(python3 -c 'import os; print(min(len(os.sched_getaffinity(0)), 64))')
+found="$(threads_of 1 '') $(threads_of 1 '--threads 3') $(threads_of 64 '')"
+[ "$found" = "1 3 $usable" ]
+report $? "OMP_NUM_THREADS limits the fast path's threads, --threads says them, no more than processors: $found"
+
 exits 0 "another instruction set" run $model --tokens 1,2,3 --engine fast --json "$work/json"
 portable=$(SINKPROOF_ISA=portable "$sinkproof" run $model --tokens 1,2,3 --engine fast --json - 2>"$work/err" |
     python3 -c 'import json,sys; r = json.load(sys.stdin)["results"][0]; print(r["isa"], r["policy"], r["logits"])')

@@ -108,7 +108,7 @@ def run(model: Model | str | os.PathLike[str], tokens: Sequence[int] | npt.NDArr
     `engine` is one of engines(); `policy` is what it rounds to, None for the engine's own
     (real-f64 of ref, f32 of lanes and fast). `points` restricts the trace: "A9" for every layer,
     "03.A9" for one. `chunk` tokens go through at a time, 0 for all at once. `threads` is for fast,
-    0 for as many as processors. `name` names the engine in the trace.
+    0 for as many as processors, or as OMP_NUM_THREADS says. `name` names the engine in the trace.
 
     `replace` puts functions of yours in the places of stages: {"A11": f} in every layer,
     {"03.A11": f} in one. The parameters of f name the points that it is computed from, with "_"
