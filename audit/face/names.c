@@ -98,18 +98,18 @@ bool sinkproof_config_slides(const sinkproof_config *config, size_t layer) {
 
 static bool find_weight(const sinkproof_model *model, const char *name, size_t layer,
                         sinkproof_matrix *matrix, sinkproof_error *error) {
-    char list[256] = "";
+    char list[512] = "";
     size_t used = 0;
     for (int i = 0; i < SINKPROOF_SLOTS; i++) {
         sinkproof_slot slot = (sinkproof_slot)i;
-        if (strcmp(name, sinkproof_slot_name(slot)) == 0) {
-            *matrix = sinkproof_model_slot(model, layer, slot);
-            return true;
-        }
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 sinkproof_slot_name(slot));
+        *matrix = sinkproof_model_slot(model, layer, slot);
+        if (matrix->count == 0) continue; // another architecture's
+        if (strcmp(name, sinkproof_slot_name(slot)) == 0) return true;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
+                                     sinkproof_slot_name(slot));
     }
-    return sinkproof_fail(error, "no weight '%.64s': known are %s", name, list);
+    return sinkproof_fail(error, "the model has no weight '%.64s': it has %s", name, list);
 }
 
 bool sinkproof_model_weight(const sinkproof_model *model, const char *name, size_t layer,
