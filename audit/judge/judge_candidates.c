@@ -85,21 +85,20 @@ static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
 
 const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
                                             const sinkproof_config *config, const char **narrower) {
-    static const char *const in_f64[] = {"real-f64", NULL}, *const in_f16[] = {"f16", NULL};
-    // real-f64 is left out where nothing is stored as float64
+    static const char *const in_f16[] = {"f16", NULL};
+    // real-f64 is left out where nothing is stored as float64. Where it does not fit, the engine may
+    // have computed in float32 and saved some numbers finer, or all of them wider.
     static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
     static const char *const bf16_in_f32[] = {"real-f64",      "openai-bf16", "hf-bf16", "bf16",
                                               "bf16-operands", "f32",         NULL};
     static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "bf16", "f32", NULL};
     static const char *const f16_in_f32[] = {"real-f64", "f16", "f32", NULL};
     bool f64 = any_stored(trace, config, any_point, SINKPROOF_DTYPE_F64);
-    bool f32 = any_stored(trace, config, any_point, SINKPROOF_DTYPE_F32);
     *narrower = NULL;
     if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_BF16))
         return candidates_in_bf16(trace, config);
     if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
     *narrower = narrowest_of_all(trace, config, f64);
-    if (f64 && !f32 && *narrower == NULL) return in_f64;
     if (all_fit(trace, config, any_point, SINKPROOF_BF16) ||
         all_fit(trace, config, sum_point, SINKPROOF_BF16))
         return bf16_in_f32 + !f64;

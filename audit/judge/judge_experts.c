@@ -20,10 +20,14 @@ typedef struct mixture {
 
 // ---- one expert
 
-// Compares a row of an expert's map at slot q, when rows are compared at all.
+// Compares a row of an expert's map at slot q. Where it is not known which slot that is, nothing of
+// it is traced: it goes on as what an engine may read.
 static void compare_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
                          sinkproof_trace_point point, sinkproof_honest *y) {
-    if (rows->q == NULL) return;
+    if (rows->q == NULL) {
+        sinkproof_read_untraced(part->pass, point, rows->rows, y);
+        return;
+    }
     sinkproof_compare(part,
                       &(sinkproof_piece){.point = point,
                                          .offset = rows->q[r] * rows->rows,
@@ -94,8 +98,8 @@ static void take_slots(const sinkproof_part *part, sinkproof_trace_point point, 
     bool given = sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_GIVEN;
     for (size_t r = 0; r < count; r++)
         for (size_t i = 0; i < width; i++)
-            y[r * width + i] =
-                sinkproof_known(given ? sinkproof_tensor_value(tensor, q[r] * width + i) : 0);
+            y[r * width + i] = sinkproof_given(
+                part->pass, point, given ? sinkproof_tensor_value(tensor, q[r] * width + i) : 0);
 }
 
 static bool project_up(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
@@ -368,6 +372,7 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
         sinkproof_honest *out_h = d_kh + k * hidden;
         if (!sinkproof_expert_weights(part, &m->g_ne[i * experts], &r->choice[o], w, &common))
             break;
+        sinkproof_read_untraced(pass, SINKPROOF_TRACE_M4, k, w);
         for (size_t slot = 0; slot < k; slot++)
             join(hidden, true, &d_eh[at_e[r->choice[o].expert[slot]] * hidden],
                  &d_kh[slot * hidden]);

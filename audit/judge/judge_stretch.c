@@ -31,8 +31,13 @@ void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *co
     *doing_at(stretch, config, point, layer) = SINKPROOF_JUDGED;
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) need(stretch, config, trace, inputs[i].point, inputs[i].layer);
-    // What the slots hold tells which experts they are, where the selection is not traced.
+    // What the slots hold tells which experts they are, where the selection is not traced; and that
+    // is asked for wherever an expert's own numbers come in.
     if (point == SINKPROOF_TRACE_M3) need(stretch, config, trace, SINKPROOF_TRACE_M1, layer);
+    bool of_expert =
+        point == SINKPROOF_TRACE_M6 || point == SINKPROOF_TRACE_M8 || point == SINKPROOF_TRACE_M10;
+    if (of_expert && sinkproof_trace_point_exists(config, SINKPROOF_TRACE_M3, layer))
+        need(stretch, config, trace, SINKPROOF_TRACE_M3, layer);
     // The weights without the sink are inputs too.
     if (point == SINKPROOF_TRACE_A11 &&
         sinkproof_trace_find(trace, SINKPROOF_TRACE_A10, layer) != NULL)
@@ -77,10 +82,7 @@ bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point 
     size_t shape[3], count = 1;
     size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
     for (size_t d = 0; d < rank; d++) count *= shape[d];
-    bool open = given && sinkproof_may_be_unrounded(pass, point);
-    for (size_t i = 0; x != NULL && i < count; i++) {
-        double v = given ? sinkproof_tensor_value(tensor, i) : 0;
-        x[i] = open ? sinkproof_read_of(pass, point, v, sinkproof_unknown(v)) : sinkproof_known(v);
-    }
+    for (size_t i = 0; x != NULL && i < count; i++)
+        x[i] = sinkproof_given(pass, point, given ? sinkproof_tensor_value(tensor, i) : 0);
     return true;
 }

@@ -34,10 +34,16 @@ sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_t
     return sinkproof_honest_read(pass->policy->at[at].format, v, unrounded);
 }
 
+sinkproof_honest sinkproof_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                                 double v) {
+    if (!sinkproof_may_be_unrounded(pass, point)) return sinkproof_known(v);
+    return sinkproof_read_of(pass, point, v, sinkproof_unknown(v));
+}
+
 // The hull of x and of x rounded: which of the two is a choice that an engine makes once.
-sinkproof_honest sinkproof_read_of_untraced(const sinkproof_judge_pass *pass,
-                                            sinkproof_trace_point point,
-                                            sinkproof_honest unrounded) {
-    sinkproof_honest stored = sinkproof_after_rounding(pass, point, unrounded);
-    return sinkproof_honest_choice(stored, unrounded);
+void sinkproof_read_untraced(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                             size_t count, sinkproof_honest *x) {
+    if (!sinkproof_may_be_unrounded(pass, point)) return;
+    for (size_t i = 0; i < count; i++)
+        x[i] = sinkproof_honest_choice(sinkproof_after_rounding(pass, point, x[i]), x[i]);
 }

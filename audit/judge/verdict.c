@@ -39,7 +39,9 @@ bool sinkproof_unbounded(const sinkproof_honest *x) {
 
 sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
     x = sinkproof_honest_hull(x, y);
-    x.var = x.spread = x.bias = x.order = 0; // which of the two is no random error
+    x.var = x.spread = x.order = 0;
+    x.bias =
+        INFINITY; // which of the two is no random error, and what it is rounded to leans with it
     return x;
 }
 
@@ -230,8 +232,7 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
     bool open = sinkproof_may_be_unrounded(pass, piece->point);
-    for (size_t i = 0; open && tensor == NULL && i < piece->count; i++)
-        x[i] = sinkproof_read_of_untraced(pass, piece->point, x[i]);
+    if (tensor == NULL) sinkproof_read_untraced(pass, piece->point, piece->count, x);
     if (tensor == NULL || piece->count == 0) return false;
     bool judged = is_compared(part, piece->point, piece->token);
     sinkproof_point_report *report = judged ? report_of(part, piece->point) : NULL;

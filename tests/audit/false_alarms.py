@@ -47,6 +47,7 @@ SERVED = {"ref": {"real-f64": ("auto",), "f32": ("auto",), "bf16-operands": ("au
                   "openai-bf16": ("auto", "bf16", f"openai-bf16,{FREEDOMS}"), "hf-bf16": ("auto", "bf16"),
                   "bf16": ("auto", f"bf16,{FREEDOMS}"), "vllm-bf16": (),
                   f"openai-bf16,{NORMS}": (f"openai-bf16,{FREEDOMS}",), "bf16,A9=real,A9.unnorm=bf16": (),
+                  "f16,A9=real,A9.unnorm=f16": (), "f32,A9.unnorm=f16": (),
                   "f16": ("auto",), "f32,weights=f16": (), "f16,weights=f16": (),
                   "bf16,weights=f16": ()},
           "lanes": {"f32": ("auto",), "bf16-operands": ("auto",), "f32,A2=bf16,A4=bf16": ()}}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""`judge --policy auto` on traces that are saved wider than the engine computed: of an engine in float32 that
+keeps some numbers finer all numbers are float64 then, and no format tells what it is. It is acquitted; a
+mistake in it, and one in an engine of float64, are not."""
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "shared"), str(pathlib.Path(__file__).resolve().parent)]
+import checkpoints  # noqa: E402
+from checkpoints import report, sinkproof  # noqa: E402
+from false_alarms import widened  # noqa: E402
+
+FINER = "f32,A5=real,M5=real,M8.sigmoid=real,M8.swish=real,M9=real"
+TOKENS = ("--tokens", "random:24,seed=5")
+
+
+def tried(work, seed, policy, *points):
+    """(exit code, the policies that auto tried with whether each fits) of a run under the policy, saved in float64."""
+    model, trace = f"synthetic:tiny,seed={seed}", work / "trace"
+    status, _, told = sinkproof("run", model, *TOKENS, "--policy", policy, *points, "--trace", str(trace))
+    assert status == 0, told
+    widened(trace, "F64")
+    status, out, _ = sinkproof("judge", model, str(trace), "--local")
+    lines = [line.split(maxsplit=2)[1:] for line in out.splitlines() if line.startswith("auto: ")]
+    return status, [(name, how == "fits") for name, how in lines]
+
+
+def acquitted(work):
+    got = [tried(work, seed, FINER) for seed in range(3)]
+    report(all(g == (0, [("real-f64", False), ("f32", True)]) for g in got),
+           f"an engine in float32 that keeps numbers finer, saved in float64: {got[0]}")
+    got = [tried(work, seed, FINER, "--points", "A6,M6") for seed in range(3)]
+    report(all(status == 0 for status, _ in got), f"of that engine only what it keeps finer: {got[0]}")
+    got = [tried(work, seed, "real-f64") for seed in range(3)]
+    report(all(g == (0, [("real-f64", True)]) for g in got), f"an engine in float64: {got[0]}")
+
+
+def convicted(work):
+    for policy in (f"{FINER},M8.alpha=bf16", "real-f64,M8.alpha=bf16"):
+        got = [tried(work, seed, policy) for seed in range(3)]
+        report(all(status == 1 and not any(fits for _, fits in names) and len(names) > 1 for status, names in got),
+               f"a rounded constant, {policy}: {got[0]}")
+
+
+if __name__ == "__main__":
+    sys.exit(checkpoints.run(acquitted, convicted))
