@@ -86,8 +86,8 @@ static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
 const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
                                             const sinkproof_config *config, const char **narrower) {
     static const char *const in_f16[] = {"f16", NULL};
-    // real-f64 is left out where nothing is stored as float64. Where it does not fit, the engine may
-    // have computed in float32 and saved some numbers finer, or all of them wider.
+    // real-f64 is left out where nothing is stored as float64. Where it does not fit, the engine
+    // may have computed in float32 and saved some numbers finer, or all of them wider.
     static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
     static const char *const bf16_in_f32[] = {"real-f64",      "openai-bf16", "hf-bf16", "bf16",
                                               "bf16-operands", "f32",         NULL};

@@ -20,20 +20,18 @@ typedef struct mixture {
 
 // ---- one expert
 
-// Compares a row of an expert's map at slot q. Where it is not known which slot that is, nothing of
-// it is traced: it goes on as what an engine may read.
+// Compares a row of an expert's map at slot q; of no known slot, it is as good as untraced.
 static void compare_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
                          sinkproof_trace_point point, sinkproof_honest *y) {
-    if (rows->q == NULL) {
-        sinkproof_read_untraced(part->pass, point, rows->rows, y);
-        return;
-    }
-    sinkproof_compare(part,
-                      &(sinkproof_piece){.point = point,
-                                         .offset = rows->q[r] * rows->rows,
-                                         .count = rows->rows,
-                                         .token = rows->q[r] / part->pass->config->n_chosen},
-                      y);
+    size_t q = rows->q != NULL ? rows->q[r] : 0, width = rows->rows;
+    const sinkproof_piece piece = {.point = point,
+                                   .offset = q * width,
+                                   .count = width,
+                                   .token = q / part->pass->config->n_chosen};
+    if (rows->q != NULL)
+        sinkproof_compare(part, &piece, y);
+    else
+        sinkproof_read_untraced(part->pass, point, width, y);
 }
 
 bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
@@ -191,11 +189,9 @@ bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
 
 static void compare_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {
     size_t k = part->pass->config->n_chosen;
-    sinkproof_compare(
-        part,
-        &(sinkproof_piece){
-            .point = SINKPROOF_TRACE_M4, .offset = i * k, .count = k, .token = i, .common = common},
-        w_k);
+    const sinkproof_piece piece = {
+        .point = SINKPROOF_TRACE_M4, .offset = i * k, .count = k, .token = i, .common = common};
+    sinkproof_compare(part, &piece, w_k);
 }
 
 // The experts of a token that are known.
@@ -440,11 +436,9 @@ static void mix_token(sinkproof_part *part, size_t i, void *of) {
     else
         few_mixture(part, i, m);
     if (part->failed) return;
-    sinkproof_compare(
-        part,
-        &(sinkproof_piece){
-            .point = SINKPROOF_TRACE_M11, .offset = i * hidden, .count = hidden, .token = i},
-        &m->m_nd[i * hidden]);
+    const sinkproof_piece piece = {
+        .point = SINKPROOF_TRACE_M11, .offset = i * hidden, .count = hidden, .token = i};
+    sinkproof_compare(part, &piece, &m->m_nd[i * hidden]);
 }
 
 // The experts themselves need not be computed.
