@@ -39,9 +39,8 @@ bool sinkproof_unbounded(const sinkproof_honest *x) {
 
 sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
     x = sinkproof_honest_hull(x, y);
-    x.var = x.spread = x.order = 0;
-    x.bias =
-        INFINITY; // which of the two is no random error, and what it is rounded to leans with it
+    // Which of the two it is is no random error, and what it is rounded to leans with it.
+    x.var = x.spread = x.order = 0, x.bias = INFINITY;
     return x;
 }
 
