@@ -92,12 +92,12 @@ static void activate(sinkproof_part *part, size_t count, const size_t *q,
 // Rows of slots as a stretch of the model finds them: the trace's, or nothing that anybody needs.
 static void take_slots(const sinkproof_part *part, sinkproof_trace_point point, size_t count,
                        const size_t *q, size_t width, sinkproof_honest *y) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
-    bool given = sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_GIVEN;
+    const sinkproof_judge_pass *pass = part->pass;
+    bool given = sinkproof_doing_of(pass, point, part->layer) == SINKPROOF_GIVEN;
+    const sinkproof_tensor *tensor =
+        given ? sinkproof_trace_find(pass->trace, point, part->layer) : NULL;
     for (size_t r = 0; r < count; r++)
-        for (size_t i = 0; i < width; i++)
-            y[r * width + i] = sinkproof_given(
-                part->pass, point, given ? sinkproof_tensor_value(tensor, q[r] * width + i) : 0);
+        sinkproof_read_given(pass, point, tensor, q[r] * width, width, &y[r * width]);
 }
 
 static bool project_up(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,

@@ -77,16 +77,17 @@ bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x);
 
 // Roundings that a next operation may come before: the policy without them; whether this point has
-// one; x rounded; and what the next operation reads: from the engine's v, from it alone, or of x
-// without it.
+// one; x rounded; and what the next operation reads: from the engine's v, from the trace
+// alone, or of x without it.
 sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy);
 bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point);
 sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
                                           sinkproof_trace_point point, sinkproof_honest x);
 sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                                    double v, sinkproof_honest unrounded);
-sinkproof_honest sinkproof_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                                 double v);
+void sinkproof_read_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                          const sinkproof_tensor *tensor, size_t from, size_t count,
+                          sinkproof_honest *x);
 void sinkproof_read_untraced(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                              size_t count, sinkproof_honest *x);
 

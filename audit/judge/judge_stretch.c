@@ -77,12 +77,11 @@ bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point 
     sinkproof_doing doing = sinkproof_doing_of(pass, point, layer);
     if (sinkproof_refused(pass)) return true;
     if (doing == SINKPROOF_JUDGED) return false;
-    const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
-    bool given = doing == SINKPROOF_GIVEN && tensor != NULL;
+    const sinkproof_tensor *tensor =
+        doing == SINKPROOF_GIVEN ? sinkproof_trace_find(pass->trace, point, layer) : NULL;
     size_t shape[3], count = 1;
     size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
     for (size_t d = 0; d < rank; d++) count *= shape[d];
-    for (size_t i = 0; x != NULL && i < count; i++)
-        x[i] = sinkproof_given(pass, point, given ? sinkproof_tensor_value(tensor, i) : 0);
+    if (x != NULL) sinkproof_read_given(pass, point, tensor, 0, count, x);
     return true;
 }

@@ -34,10 +34,15 @@ sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_t
     return sinkproof_honest_read(pass->policy->at[at].format, v, unrounded);
 }
 
-sinkproof_honest sinkproof_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                                 double v) {
-    if (!sinkproof_may_be_unrounded(pass, point)) return sinkproof_known(v);
-    return sinkproof_read_of(pass, point, v, sinkproof_unknown(v));
+// Zeros where there is no tensor: nobody needs them.
+void sinkproof_read_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+                          const sinkproof_tensor *tensor, size_t from, size_t count,
+                          sinkproof_honest *x) {
+    bool open = tensor != NULL && sinkproof_may_be_unrounded(pass, point);
+    for (size_t i = 0; i < count; i++) {
+        double v = tensor != NULL ? sinkproof_tensor_value(tensor, from + i) : 0;
+        x[i] = open ? sinkproof_read_of(pass, point, v, sinkproof_unknown(v)) : sinkproof_known(v);
+    }
 }
 
 // The hull of x and of x rounded: which of the two is a choice that an engine makes once.
