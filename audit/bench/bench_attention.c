@@ -36,13 +36,15 @@ typedef struct attention {
 
 // The work of key/value head g: queries i .. i + n - 1.
 static sinkproof_attention part_of(const attention *a, size_t g, size_t i, size_t n) {
-    // As the engine's cache has it: of 32 positions the keys and the values of head after head.
-    const uint8_t *k = a->bench->arena + (a->next % a->copies) * a->bytes + g * a->place;
+    // As the engine's cache has it: of a span each head's blocks, keys and values, side by side.
+    const size_t span = SINKPROOF_SPAN_BLOCKS * a->place;
+    const uint8_t *k = a->bench->arena + (a->next % a->copies) * a->bytes + g * span;
     return (sinkproof_attention){
         .cache = {.format = a->format,
                   .head_dim = HEAD_DIM,
                   .ring = a->ring,
-                  .place_stride = GROUPS * a->place,
+                  .place_stride = a->place,
+                  .span_stride = GROUPS * span,
                   .k = k,
                   .v = k + a->place / 2,
                   .sizes = a->format == SINKPROOF_PANEL_BF16 ? a->sizes : NULL},
@@ -112,7 +114,7 @@ static void make_attention(attention *a, sinkproof_bench *bench, size_t n, size_
                            size_t window, sinkproof_panel_format format) {
     *a = (attention){.bench = bench, .n = n, .keys = keys, .window = window, .format = format};
     a->place = place_bytes(format);
-    a->ring = (keys + 31) / 32;
+    a->ring = (keys + SPAN - 1) / SPAN * SINKPROOF_SPAN_BLOCKS;
     a->bytes = a->ring * GROUPS * a->place;
     size_t wanted = bench->quick ? 2 : bench->last_level * 4 / a->bytes + 1;
     a->copies = wanted * a->bytes <= bench->arena_bytes ? wanted : bench->arena_bytes / a->bytes;

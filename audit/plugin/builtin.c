@@ -279,6 +279,7 @@ static uint8_t *fill_cache(const sinkproof_drill *d, size_t g, sinkproof_cache_v
     *view = (sinkproof_cache_view){.format = SINKPROOF_PANEL_F32, .head_dim = dim};
     view->ring = up(keys, BLOCK) / BLOCK;
     view->place_stride = of_keys + up(dim, LANES) / LANES * bytes;
+    view->span_stride = SINKPROOF_SPAN_BLOCKS * view->place_stride;
     uint8_t *memory = room(view->ring * view->place_stride, 1);
     view->k = memory;
     view->v = memory + of_keys;

@@ -10,6 +10,7 @@
 
 enum { BLOCK = SINKPROOF_CACHE_BLOCK, ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
 enum { LINE = 64 }; // bytes: where blocks begin
+enum { SPAN = SINKPROOF_SPAN_BLOCKS };
 
 static size_t over(size_t n, size_t unit) {
     return (n + unit - 1) / unit;
@@ -82,9 +83,9 @@ bool sinkproof_cache_new(const sinkproof_config *config, sinkproof_panel_format 
     cache->ring_l = calloc(2 * config->n_layers, sizeof *cache->ring_l);
     if (cache->ring_l == NULL) return sinkproof_fail(error, "no memory for a sequence");
     cache->offset_l = cache->ring_l + config->n_layers;
-    size_t bytes = 0, blocks = over(max_tokens, BLOCK);
+    size_t bytes = 0, blocks = over(max_tokens, BLOCK), whole = over(blocks, SPAN) * SPAN;
     for (size_t l = 0; l < config->n_layers; l++) {
-        if (!config->sliding[l]) bytes = place_layer(cache, l, blocks, up_to_large(bytes));
+        if (!config->sliding[l]) bytes = place_layer(cache, l, whole, up_to_large(bytes));
     }
     cache->rings = bytes = up_to_large(bytes);
     for (size_t l = 0; l < config->n_layers; l++)
@@ -119,13 +120,15 @@ void sinkproof_cache_settle(sinkproof_cache *cache, size_t tokens) {
 }
 
 sinkproof_cache_view sinkproof_cache_at(const sinkproof_cache *cache, size_t l, size_t g) {
+    const bool bf16 = cache->format == SINKPROOF_PANEL_BF16, ring = is_ring(cache, l);
+    const size_t bytes = cache->key_bytes + cache->value_bytes;
     const uint8_t *head =
-        cache->pages.data + cache->offset_l[l] + g * (cache->key_bytes + cache->value_bytes);
-    const bool bf16 = cache->format == SINKPROOF_PANEL_BF16;
+        cache->pages.data + cache->offset_l[l] + g * (ring ? bytes : SPAN * bytes);
     return (sinkproof_cache_view){.format = cache->format,
                                   .head_dim = cache->head_dim,
                                   .ring = cache->ring_l[l],
-                                  .place_stride = cache->place_bytes,
+                                  .place_stride = ring ? cache->place_bytes : bytes,
+                                  .span_stride = SPAN * cache->place_bytes,
                                   .k = head,
                                   .v = head + cache->key_bytes,
                                   .sizes = bf16 ? sizes_of(cache, l, g) : NULL};
@@ -179,15 +182,15 @@ static void take_in(size_t head_dim, const float *k_d, const float *v_d, sinkpro
 
 void sinkproof_cache_append(const sinkproof_cache *cache, size_t l, size_t g, size_t first,
                             size_t n, const float *k, const float *v, size_t stride) {
-    size_t head = cache->key_bytes + cache->value_bytes;
-    uint8_t *heads = cache->pages.data + cache->offset_l[l] + g * head;
+    const sinkproof_cache_view view = sinkproof_cache_at(cache, l, g);
+    uint8_t *head = cache->pages.data + (view.k - cache->pages.data);
     sinkproof_sizes *sizes = sizes_of(cache, l, g);
     for (size_t i = 0; i < n; i++) {
         size_t b = (first + i) / BLOCK, j = (first + i) % BLOCK;
         size_t place = b % cache->ring_l[l];
-        uint8_t *block = heads + place * cache->place_bytes;
+        uint8_t *block = head + sinkproof_place_of(&view, b);
         if (j == 0) {
-            memset(block, 0, head);
+            memset(block, 0, cache->key_bytes + cache->value_bytes);
             sizes[place] = (sinkproof_sizes){255, 255, 0};
         }
         if (cache->format == SINKPROOF_PANEL_BF16)

@@ -2,10 +2,12 @@
 // Copyright 2026 the sinkproof authors
 //
 // The key/value cache of one sequence, as the attention kernels read it (sinkproof_cache_view):
-// blocks of 32 positions, and of a block the keys and then the values of each key/value head, side
-// by side. So a layer's part grows by whole blocks. A full layer has a place for every block that
-// the sequence may have; a window layer has a ring of places, just enough for a query's window and
-// the 128 positions that are appended before their queries look (SINKPROOF_CACHE_STEP).
+// blocks of 32 positions, of each head the keys and then the values. A full layer has a place for
+// every block that the sequence may have, and grows by spans of eight blocks: in a span each head's
+// blocks lie side by side, so that a query reads one stream of them (blocks of all heads side by
+// side would come to the same sets of a cache, and push each other out). A window layer has a ring
+// of places, just enough for a query's window and the 128 positions that are appended before their
+// queries look (SINKPROOF_CACHE_STEP); in a place all heads lie side by side.
 //
 // A block is cleared when its first position comes. Neither a former round of the ring nor a former
 // life of the sequence shows through: a hidden key weighs 0, and 0 times what it holds must be 0.

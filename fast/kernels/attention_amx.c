@@ -83,11 +83,11 @@ typedef struct reach {
 } reach;
 
 static const uint8_t *keys_at(const amx_rows *r, size_t block) {
-    return r->a->cache.k + block % r->a->cache.ring * r->a->cache.place_stride;
+    return r->a->cache.k + sinkproof_place_of(&r->a->cache, block);
 }
 
 static const uint8_t *values_at(const amx_rows *r, size_t block) {
-    return r->a->cache.v + block % r->a->cache.ring * r->a->cache.place_stride;
+    return r->a->cache.v + sinkproof_place_of(&r->a->cache, block);
 }
 
 // ---- ahead of the products -------------------------------------------------------------------

@@ -16,6 +16,7 @@ enum {
     SINKPROOF_SCRATCH =
         1152 << 10, // bytes of scratch that a thread hands to a kernel, 64-byte aligned
     SINKPROOF_WIDEST_HEAD = 1024, // the largest head_dim: what attention's scratch has room for
+    SINKPROOF_SPAN_BLOCKS = 8,    // blocks of 32 positions in a span
 };
 
 // y_i = W x_i (+ b) for i < n. Rows are given by pointers, so that an expert's tokens are gathered
@@ -42,15 +43,24 @@ typedef struct sinkproof_sizes {
 // b (positions 32 b ..) is two panels (16 keys each) of ceil(head_dim / 32) blocks of columns,
 // panel after panel; value block b is one block of columns (the 32 positions) of ceil(head_dim /
 // 16) panels, panel after panel. A ring: block b lies at place b % ring. head_dim is at most
-// SINKPROOF_WIDEST_HEAD.
+// SINKPROOF_WIDEST_HEAD. Eight places are a span: side by side for each head where a layer keeps
+// all positions, so that a span is one stream.
 typedef struct sinkproof_cache_view {
     sinkproof_panel_format format;
     size_t head_dim;
     size_t ring;         // places
     size_t place_stride; // bytes from one place to the next, the same for keys and values
+    size_t span_stride;  // bytes from one span's places to the next one's, the same for both
     const uint8_t *k, *v;
     const sinkproof_sizes *sizes; // [ring]; NULL: not known, and neither pairs nor tiles serve
 } sinkproof_cache_view;
+
+// Bytes from k and from v to block b.
+static inline size_t sinkproof_place_of(const sinkproof_cache_view *cache, size_t b) {
+    enum { BLOCKS = SINKPROOF_SPAN_BLOCKS };
+    size_t place = b < cache->ring ? b : b % cache->ring;
+    return place / BLOCKS * cache->span_stride + place % BLOCKS * cache->place_stride;
+}
 
 // The queries of one key/value head: query i has position first + i and `group` heads.
 typedef struct sinkproof_attention {

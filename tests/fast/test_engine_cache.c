@@ -42,11 +42,11 @@ static size_t misplaced(const sinkproof_cache *cache, size_t l, size_t g, size_t
     sinkproof_cache_view view = sinkproof_cache_at(cache, l, g);
     size_t d = cache->head_dim, b = position / 32, j = position % 32, wrong = 0;
     double row[64], column[32];
-    const uint8_t *at = view.k + b % view.ring * view.place_stride;
+    const uint8_t *at = view.k + sinkproof_place_of(&view, b);
     sinkproof_panels keys = sinkproof_panels_at(view.format, 32, d, at);
     sinkproof_panels_row(&keys, j, row);
     for (size_t c = 0; c < d; c++) wrong += !(row[c] == k_d[c]);
-    at = view.v + b % view.ring * view.place_stride;
+    at = view.v + sinkproof_place_of(&view, b);
     sinkproof_panels values = sinkproof_panels_at(view.format, d, 32, at);
     for (size_t c = 0; c < d; c++) {
         sinkproof_panels_row(&values, c, column);

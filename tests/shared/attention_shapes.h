@@ -26,7 +26,7 @@ typedef struct shape {
 typedef struct cached {
     double *k_jd, *v_jd, *q_id, *o_id;
     float *q, *o;
-    uint8_t *memory;
+    uint8_t *all, *memory; // of all heads, of this one
     sinkproof_sizes *sizes;
     sinkproof_cache_view view;
 } cached;
@@ -47,8 +47,8 @@ static void put(sinkproof_panel_format format, uint8_t *block, size_t row, size_
 
 static void store(cached *c, const shape *s, size_t j) {
     size_t bytes = sinkproof_panel_block_bytes(s->format), wide = up(s->head_dim, 32) / 32;
-    size_t place = j / 32 % c->view.ring * c->view.place_stride, slot = j % 32;
-    uint8_t *k = c->memory + place, *v = k + 2 * wide * bytes;
+    size_t slot = j % 32;
+    uint8_t *k = c->memory + sinkproof_place_of(&c->view, j / 32), *v = k + 2 * wide * bytes;
     sinkproof_sizes *sizes = &c->sizes[j / 32 % c->view.ring];
     if (slot == 0) *sizes = no_sizes;
     for (size_t d = 0; d < s->head_dim; d++) {
@@ -81,8 +81,13 @@ static cached fill(const shape *s) {
                                     .head_dim = d,
                                     .ring = s->ring != 0 ? s->ring : up(keys, 32) / 32,
                                     .place_stride = key_bytes + value_bytes};
-    c.memory = aligned_alloc(64, c.view.ring * c.view.place_stride);
-    memset(c.memory, 0, c.view.ring * c.view.place_stride);
+    // A ring lies in one piece; of other caches this is the second of three heads.
+    size_t span = SINKPROOF_SPAN_BLOCKS * c.view.place_stride, heads = s->ring != 0 ? 1 : 3;
+    size_t memory = up(c.view.ring, SINKPROOF_SPAN_BLOCKS) / SINKPROOF_SPAN_BLOCKS * heads * span;
+    c.view.span_stride = heads * span;
+    c.all = aligned_alloc(64, memory);
+    c.memory = c.all + (heads == 3 ? span : 0);
+    memset(c.all, 0, memory);
     c.sizes = calloc(c.view.ring, sizeof *c.sizes);
     if (s->format == SINKPROOF_PANEL_BF16) c.view.sizes = c.sizes;
     c.view.k = c.memory;
@@ -103,7 +108,7 @@ static void empty(cached *c) {
     free(c->o_id);
     free(c->q);
     free_guarded(c->o);
-    free(c->memory);
+    free(c->all);
     free(c->sizes);
 }
 
