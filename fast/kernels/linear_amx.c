@@ -28,12 +28,14 @@
 // What is where: tokens are gathered into A tiles, which stay in the second-level cache while the
 // panels pass by, two at a time (four for a single tile of tokens). A block of a BF16 panel is a B
 // tile as it stands. MXFP4 is decoded into one while the tiles multiply the blocks before it: the
-// unit of the tiles works alone, so that the vectors' work hides behind it, and a decoded block
-// never leaves the first-level cache. It is decoded again for each two or three tiles of tokens,
-// which costs less than reading a decoded panel back.
+// unit of the tiles works alone, so that part of the vectors' work hides behind it, and a decoded
+// block never leaves the first-level cache. It is decoded again for each two or three tiles of
+// tokens, which costs less than reading a decoded panel back. Sums leave their tiles at the end of
+// a panel and go to y while the next one is multiplied.
 //
-// Eight tiles, of them six sums where there are three tiles of tokens: then two loads of B and four
-// of A serve six products.
+// Eight tiles. Of two tiles of tokens and two panels four are sums and four are operands, loaded a
+// product or more before they are used; of three tiles of tokens six are sums, and two loads of B
+// and five of A serve six products (fast/kernels/block_amx.inc).
 #include "fast/kernels/linear_amx.h"
 #include "fast/kernels/least_amx.h"
 #include "fast/kernels/tiles_amx.h"
@@ -50,14 +52,10 @@ enum {
     RING = 4,        // blocks of decoded panels in a circle, more than AHEAD
     MOST_PANELS = 4, // at a time
 };
-_Static_assert((A_TILES + MOST_PANELS * RING + 6) * TILE <= SINKPROOF_SCRATCH,
+_Static_assert((A_TILES + MOST_PANELS * RING + 12) * TILE <= SINKPROOF_SCRATCH,
                "the scratch holds the tiles");
 
-// Panels that are multiplied at a time, from a block on.
-typedef struct streams {
-    const uint8_t *data_p[MOST_PANELS], *scales_p[MOST_PANELS];
-    size_t stride; // bytes from one block to the next
-} streams;
+#include "fast/kernels/block_amx.inc"
 
 // A product's neighbours: what is decoded at its end, and the panels that come from memory while it
 // runs, a share of them.
@@ -67,11 +65,21 @@ typedef struct future {
     size_t share, shares;
 } future;
 
+// Sums that were stored and go to y row by row while the next product runs: a row's lines come from
+// afar, and all at once they would be waited for.
+typedef struct outputs {
+    size_t token, panel; // where they begin
+    size_t row, rows;    // the next one, and how many there are; equal: none is left
+    int T, P;
+    const float *bias_r; // of the first panel, or NULL
+} outputs;
+
 // One group of tokens and one chunk of blocks.
 typedef struct job {
     const sinkproof_product *product;
-    uint8_t *a, *ring;           // A: [tiles][blocks] tiles; decoded: [RING][panels] tiles
-    float *c;                    // [6][16][16]
+    uint8_t *a, *ring; // A: [tiles][blocks] tiles; decoded: [RING][panels] tiles
+    float *c;          // sums on their way: [6][16][16] to y, and behind them from y
+    outputs out;
     size_t token, tokens, tiles; // the group's first, how many, ceil(tokens / 16)
     size_t block, blocks;        // the chunk's first, how many
     size_t configured;           // what the tiles are configured for; 0: nothing
@@ -105,129 +113,7 @@ static void gather(job *j) {
     }
 }
 
-// The scales of a block in both halves of a row's dword, to be added to exponents.
-INLINE __m512i scales_of(const uint8_t *scale_r) {
-    __m512i s = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)scale_r));
-    s = _mm512_slli_epi32(_mm512_sub_epi32(s, _mm512_set1_epi32(127)), 23); // in the high word
-    return _mm512_or_si512(s, _mm512_srli_epi32(s, 16));                    // and in the low
-}
-
-// A quarter of an MXFP4 block as four rows of a B tile. vpermw reads the low five bits of each
-// word: the code and one bit of its neighbour, so the sixteen codes stand in the table twice. The
-// scale is added to the exponent, but not to a zero's.
-INLINE void decode_quarter(const uint8_t *from, __m512i scales, uint8_t *to) {
-    static const uint16_t code[16] = {0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040,
-                                      0x4080, 0x40c0, 0x8000, 0xbf00, 0xbf80, 0xbfc0,
-                                      0xc000, 0xc040, 0xc080, 0xc0c0};
-    const __m512i table =
-        _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)(const void *)code));
-    __m512i codes = _mm512_loadu_si512(from);
-    UNROLL(4)
-    for (int k = 0; k < 4; k++) {
-        __m512i number =
-            _mm512_permutexvar_epi16(_mm512_srli_epi16(codes, (unsigned)(4 * k)), table);
-        __mmask32 nonzero = _mm512_test_epi16_mask(codes, _mm512_set1_epi16((short)(7 << 4 * k)));
-        _mm512_store_si512(to + k * ROW, _mm512_mask_add_epi16(number, nonzero, number, scales));
-    }
-}
-
 // ---- products --------------------------------------------------------------------------------
-
-// What the compiler knows where it is inlined: MXFP4 or BF16, tiles of tokens and panels.
-typedef struct kind {
-    bool coded;
-    int T, P;
-} kind;
-
-// A block that is being decoded, quarter by quarter, while others are multiplied.
-typedef struct decoding {
-    const uint8_t *from_p[MOST_PANELS];
-    __m512i scales_p[MOST_PANELS];
-    uint8_t *to; // [P] tiles
-} decoding;
-
-INLINE void decode_begin(kind of, decoding *d, const streams *w, size_t block, uint8_t *to) {
-    UNROLL(4)
-    for (int p = 0; p < of.P; p++) {
-        d->from_p[p] = w->data_p[p] + block * w->stride;
-        d->scales_p[p] = scales_of(w->scales_p[p] + block * SINKPROOF_PANEL_ROWS);
-    }
-    d->to = to;
-}
-
-// Quarters first .. last - 1 of its P blocks.
-INLINE void decode_some(const decoding *d, int first, int last) {
-    UNROLL(16)
-    for (int i = first; i < last; i++)
-        decode_quarter(d->from_p[i / 4] + i % 4 * ROW, d->scales_p[i / 4],
-                       d->to + i / 4 * TILE + i % 4 * 4 * ROW);
-}
-
-// Which tile has the sums of tokens t and panel p: a number that the instructions below name.
-INLINE int sum_tile(int T, int t, int p) {
-    return T == 1 ? p : T == 2 ? 2 * t + p : t + 3 * p;
-}
-
-// The sums take in one block: tokens at a, tiles a_stride apart, and P B tiles at b[p]. Between the
-// products the next block is decoded, a share after each.
-INLINE void one_block(kind of, const uint8_t *a, size_t a_stride, const uint8_t *const *b,
-                      const decoding *next) {
-    const int quarters = 4 * of.P, products = of.T * of.P;
-#define THEN(i)                                                                                    \
-    if (of.coded) decode_some(next, ((i)-1) * quarters / products, (i)*quarters / products)
-    if (of.T == 1) {
-        TILE_LOAD(4, a, ROW);
-        TILE_LOAD(5, b[0], ROW);
-        TILE_PRODUCT(0, 4, 5);
-        THEN(1);
-        if (of.P == 1) return;
-        TILE_LOAD(6, b[1], ROW);
-        TILE_PRODUCT(1, 4, 6);
-        THEN(2);
-        TILE_LOAD(7, b[2], ROW);
-        TILE_PRODUCT(2, 4, 7);
-        THEN(3);
-        TILE_LOAD(5, b[3], ROW);
-        TILE_PRODUCT(3, 4, 5);
-        THEN(4);
-    } else if (of.T == 2) {
-        TILE_LOAD(4, a, ROW);
-        TILE_LOAD(6, b[0], ROW);
-        TILE_PRODUCT(0, 4, 6);
-        THEN(1);
-        TILE_LOAD(5, a + a_stride, ROW);
-        TILE_PRODUCT(2, 5, 6);
-        THEN(2);
-        if (of.P == 1) return;
-        TILE_LOAD(7, b[1], ROW);
-        TILE_PRODUCT(1, 4, 7);
-        THEN(3);
-        TILE_PRODUCT(3, 5, 7);
-        THEN(4);
-    } else {
-        TILE_LOAD(6, b[0], ROW);
-        TILE_LOAD(7, a, ROW);
-        TILE_PRODUCT(0, 7, 6);
-        THEN(1);
-        TILE_LOAD(7, a + a_stride, ROW);
-        TILE_PRODUCT(1, 7, 6);
-        THEN(2);
-        TILE_LOAD(7, a + 2 * a_stride, ROW);
-        TILE_PRODUCT(2, 7, 6);
-        THEN(3);
-        if (of.P == 1) return;
-        TILE_LOAD(6, b[1], ROW);
-        TILE_PRODUCT(5, 7, 6);
-        THEN(4);
-        TILE_LOAD(7, a + a_stride, ROW);
-        TILE_PRODUCT(4, 7, 6);
-        THEN(5);
-        TILE_LOAD(7, a, ROW);
-        TILE_PRODUCT(3, 7, 6);
-        THEN(6);
-    }
-#undef THEN
-}
 
 // The first blocks of the panels, where none before them has decoded them.
 INLINE void decode_first(kind of, job *j, const streams *w) {
@@ -249,35 +135,69 @@ INLINE void ask_for(kind of, const streams *w, size_t block) {
     }
 }
 
+// Up to `rows` rows of the sums that wait.
+INLINE void hand_over(job *j, size_t rows) {
+    outputs *out = &j->out;
+    for (size_t last = smaller(out->row + rows, out->rows); out->row < last; out->row++) {
+        float *y = j->product->y_n[out->token + out->row] + 16 * out->panel;
+        for (int p = 0; p < out->P; p++) {
+            const float *c = j->c + 256 * sum_tile(out->T, (int)(out->row / 16), p);
+            __m512 sum = _mm512_load_ps(c + out->row % 16 * 16);
+            if (out->bias_r != NULL)
+                sum = _mm512_add_ps(sum, _mm512_loadu_ps(out->bias_r + 16 * p));
+            _mm512_storeu_ps(y + 16 * p, sum);
+        }
+    }
+}
+
+// B tiles of block k: decoded ones in the ring, or as they lie in the panels.
+INLINE void operands_of(kind of, const job *j, const streams *w, size_t k, const uint8_t **b) {
+    UNROLL(4)
+    for (int p = 0; p < of.P; p++)
+        b[p] = of.coded ? j->ring + ((j->slot + k) % RING * (size_t)of.P + (size_t)p) * TILE
+                        : w->data_p[p] + k * w->stride;
+}
+
 // The sums take in the chunk's blocks. Of MXFP4 the first AHEAD blocks lie decoded; at the end
 // those of what is next do.
 INLINE void multiply(kind of, job *j, const uint8_t *a, const streams *w, const future *to_come) {
+    const bool loaded = of.T == 2 && of.P == 2;
+    const size_t a_stride = j->blocks * TILE;
     const uint8_t *b[MOST_PANELS];
     decoding ahead;
-    for (size_t k = 0, turn = 0; k < j->blocks; k++, a += TILE) {
+    operands_of(of, j, w, 0, b);
+    if (loaded) {
+        TILE_LOAD(4, a, ROW);
+        TILE_LOAD(5, a + a_stride, ROW);
+        TILE_LOAD(6, b[0], ROW);
+        TILE_LOAD(7, b[1], ROW);
+    }
+    for (size_t k = 0, turn = 0; k < j->blocks; k++) {
+        const size_t then = k + AHEAD, next = k + 1 < j->blocks ? k + 1 : k;
         if (turn == 0)
             ask_for(of, to_come->later, (to_come->share * j->blocks + k) / to_come->shares);
         turn = turn + 1 < to_come->shares ? turn + 1 : 0;
         if (of.coded) {
-            const uint8_t *now = j->ring + j->slot % RING * (size_t)of.P * TILE;
-            uint8_t *to = j->ring + (j->slot + AHEAD) % RING * (size_t)of.P * TILE;
-            const size_t then = k + AHEAD;
-            for (int p = 0; p < of.P; p++) b[p] = now + p * TILE;
+            uint8_t *to = j->ring + (j->slot + then) % RING * (size_t)of.P * TILE;
             if (then < j->blocks)
                 decode_begin(of, &ahead, w, then, to);
             else
                 decode_begin(of, &ahead, to_come->next, smaller(then - j->blocks, j->blocks - 1),
                              to);
-            j->slot++;
-        } else {
-            for (int p = 0; p < of.P; p++) b[p] = w->data_p[p] + k * w->stride;
         }
-        one_block(of, a, j->blocks * TILE, b, &ahead);
+        operands_of(of, j, w, loaded ? next : k, b);
+        if (loaded)
+            block_of_2_2(of.coded, k, a + next * TILE, a_stride, b, &ahead);
+        else
+            one_block(of, a + k * TILE, a_stride, b, &ahead);
+        hand_over(j, 1);
     }
+    if (of.coded) j->slot += j->blocks;
 }
 
 // Sums where they begin: zeros, or what an earlier chunk left in y.
 static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
+    float *c = j->c + 6 * 256;
     if (j->block == 0) {
         TILE_ZERO(0);
         TILE_ZERO(1);
@@ -290,21 +210,21 @@ static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
     }
     for (size_t i = 16 * t; i < smaller(j->tokens, 16 * (t + (size_t)T)); i++)
         for (int k = 0; k < P; k++)
-            _mm512_store_ps(j->c + 256 * sum_tile(T, (int)(i / 16 - t), k) + i % 16 * 16,
+            _mm512_store_ps(c + 256 * sum_tile(T, (int)(i / 16 - t), k) + i % 16 * 16,
                             _mm512_loadu_ps(j->product->y_n[j->token + i] + 16 * (p + (size_t)k)));
-    TILE_LOAD(0, j->c, ROW);
-    TILE_LOAD(1, j->c + 256, ROW);
-    TILE_LOAD(2, j->c + 512, ROW);
-    TILE_LOAD(3, j->c + 768, ROW);
+    TILE_LOAD(0, c, ROW);
+    TILE_LOAD(1, c + 256, ROW);
+    TILE_LOAD(2, c + 512, ROW);
+    TILE_LOAD(3, c + 768, ROW);
     if (T < 3) return;
-    TILE_LOAD(4, j->c + 1024, ROW);
-    TILE_LOAD(5, j->c + 1280, ROW);
+    TILE_LOAD(4, c + 1024, ROW);
+    TILE_LOAD(5, c + 1280, ROW);
 }
 
-// Sums to y, with the last chunk also the bias.
+// Sums on their way to y, with the last chunk also the bias.
 static void end_sums(job *j, int T, int P, size_t t, size_t p) {
-    const float *bias =
-        j->block + j->blocks == j->product->weight->blocks ? j->product->bias_r : NULL;
+    const bool last = j->block + j->blocks == j->product->weight->blocks;
+    hand_over(j, j->out.rows);
     TILE_STORE(0, j->c, ROW);
     TILE_STORE(1, j->c + 256, ROW);
     TILE_STORE(2, j->c + 512, ROW);
@@ -313,16 +233,12 @@ static void end_sums(job *j, int T, int P, size_t t, size_t p) {
         TILE_STORE(4, j->c + 1024, ROW);
         TILE_STORE(5, j->c + 1280, ROW);
     }
-    for (size_t i = 16 * t; i < smaller(j->tokens, 16 * (t + (size_t)T)); i++) {
-        float *y = j->product->y_n[j->token + i] + 16 * p;
-        for (int k = 0; k < P; k++) {
-            __m512 sum =
-                _mm512_load_ps(j->c + 256 * sum_tile(T, (int)(i / 16 - t), k) + i % 16 * 16);
-            if (bias != NULL)
-                sum = _mm512_add_ps(sum, _mm512_loadu_ps(bias + 16 * (p + (size_t)k)));
-            _mm512_storeu_ps(y + 16 * k, sum);
-        }
-    }
+    j->out = (outputs){.token = j->token + 16 * t,
+                       .panel = p,
+                       .rows = smaller(j->tokens - 16 * t, 16 * (size_t)T),
+                       .T = T,
+                       .P = P};
+    if (last && j->product->bias_r != NULL) j->out.bias_r = j->product->bias_r + 16 * p;
 }
 
 // T = 1: sums of panel p in tile p (0 .. 3), the tokens in tile 4, weights in 5 to 7.
@@ -442,6 +358,7 @@ static void group_of(job *j) {
         size_t p = j->first;
         for (; p + at_once <= j->last; p += at_once) panels_of(j, p, at_once);
         for (j->decoded = 0; p < j->last; p++) panels_of(j, p, 1);
+        hand_over(j, j->out.rows);
     }
 }
 
