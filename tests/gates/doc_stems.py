@@ -69,7 +69,7 @@ STAGES = {
 OTHERS = {
     "reference": "buffers error forward gpt2 loop mechanism metrics operands points policy policy_parse round session terms",
     "lanes": "amx exp stages sum16",
-    "kernels": "elements exp kernels tile",
+    "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",
     "truth": "circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
              "identities_forms identities_grid identities_mixing identities_model identities_repeat identities_sink "
