@@ -172,7 +172,7 @@ static void join(amx_rows *r, const group *g) {
     v16 by = v16_exp(v16_select(larger, v16_sub(m, span_m), v16_sub(span_m, m)));
     l = v16_select(larger, v16_fma(l, by, span_l), v16_fma(span_l, by, l));
     _mm512_mask_storeu_ps(sum, seen, l);
-    _mm512_mask_storeu_ps(max, seen & larger, span_m);
+    _mm512_mask_storeu_ps(max, larger, span_m);
     v16_store(b->ratio, by);
     v16_store(b->unit, v16_select((__mmask16)g->served, v16_set1(0x1p-96f), v16_set1(1)));
     b->seen = seen, b->larger = larger;

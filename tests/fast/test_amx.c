@@ -39,7 +39,7 @@ static void the_order(void) {
 static const char *const format_name[] = {"float32", "bf16", "MXFP4", "Q8_0"};
 
 static void check_order(sinkproof_panel_format format, size_t cols) {
-    static const size_t rows[] = {16, 17, 100}, ns[] = {1, 2, 3, 4, 5, 15, 16, 17, 33, 100, 150};
+    static const size_t rows[] = {16, 17, 100}, ns[] = {1, 2, 3, 4, 5, 15, 16, 17, 33, 100, 150, TOKENS};
     layer l;
     make(&l, format, cols);
     expect(&l);
@@ -298,6 +298,8 @@ static void kernels(bool native) {
     check_chunks(SINKPROOF_PANEL_BF16, 6240, 17);
     check_chunks(SINKPROOF_PANEL_MXFP4, 6240, 17);
     check_chunks(SINKPROOF_PANEL_MXFP4, 4128, 47);
+    check_chunks(SINKPROOF_PANEL_BF16, 6240, 150);
+    check_chunks(SINKPROOF_PANEL_MXFP4, 6240, TOKENS);
     check_small(70);
     check_small(320);
     check_scales();

@@ -105,6 +105,33 @@ static void test_places(sinkproof_panel_format format, size_t head_dim) {
     free(v);
 }
 
+// Every place of every layer and head has bytes of its own, within the cache; in a full layer the
+// places of a head's span follow each other.
+static void test_streams(sinkproof_panel_format format) {
+    sinkproof_config config = config_of(64);
+    sinkproof_cache cache = cache_of(&config, format, 700);
+    size_t bytes = cache.key_bytes + cache.value_bytes, shared = 0, apart = 0, places = 0;
+    uint8_t *taken = calloc(cache.pages.bytes, 1);
+    if (taken == NULL) exit(1);
+    for (size_t l = 0; l < config.n_layers; l++)
+        for (size_t g = 0; g < config.n_kv_heads; g++) {
+            sinkproof_cache_view view = sinkproof_cache_at(&cache, l, g);
+            size_t head = (size_t)(view.k - cache.pages.data);
+            for (size_t b = 0; b < view.ring; b++, places++) {
+                size_t at = head + sinkproof_place_of(&view, b);
+                if (at + bytes > cache.pages.bytes) shared += bytes;
+                for (size_t i = at; i < at + bytes && i < cache.pages.bytes; i++)
+                    shared += taken[i]++ != 0;
+                if (!config.sliding[l] && b % SINKPROOF_SPAN_BLOCKS != 0)
+                    apart += at != head + sinkproof_place_of(&view, b - 1) + bytes;
+            }
+        }
+    ok(shared == 0 && apart == 0, "cache %s: %zu places, bytes that two have worst=%zu bound=0",
+       format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", places, shared);
+    sinkproof_cache_free(&cache);
+    free(taken);
+}
+
 // What one query reads from a cache that held NaN before, and from a fresh one.
 static void test_no_leak(sinkproof_panel_format format) {
     enum { D = 16, BEFORE = 200, N = 5 };
@@ -168,6 +195,8 @@ int main(void) {
     test_places(SINKPROOF_PANEL_BF16, 16);
     test_places(SINKPROOF_PANEL_F32, 64);
     test_places(SINKPROOF_PANEL_BF16, 48);
+    test_streams(SINKPROOF_PANEL_F32);
+    test_streams(SINKPROOF_PANEL_BF16);
     test_no_leak(SINKPROOF_PANEL_F32);
     test_no_leak(SINKPROOF_PANEL_BF16);
     test_bytes();

@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ROWS = 100, TOKENS = 150, PANELS = (ROWS + 15) / 16 };
+enum { ROWS = 100, TOKENS = 200, PANELS = (ROWS + 15) / 16 };
 
 static uint64_t state = 1;
 
