@@ -39,7 +39,8 @@ static void the_order(void) {
 static const char *const format_name[] = {"float32", "bf16", "MXFP4", "Q8_0"};
 
 static void check_order(sinkproof_panel_format format, size_t cols) {
-    static const size_t rows[] = {16, 17, 100}, ns[] = {1, 2, 3, 4, 5, 15, 16, 17, 33, 100, 150, TOKENS};
+    static const size_t rows[] = {16, 17, 100},
+                        ns[] = {1, 2, 3, 4, 5, 15, 16, 17, 33, 100, 150, TOKENS};
     layer l;
     make(&l, format, cols);
     expect(&l);
