@@ -68,15 +68,15 @@ static const char *first_of(const sinkproof_judgement *j) {
 }
 
 // One policy of auto's: `best` becomes its judgement where that is nearer; only when it fits, if
-// `engine`. False on an error.
-static bool try_policy(trial *t, const char *name, bool engine, bool *any, bool *honest,
+// `at_last`. False on an error.
+static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool *honest,
                        sinkproof_judgement *best, sinkproof_error *error) {
     sinkproof_judgement j;
     if (!judge_under(t, name, false, &j, error)) return false;
     *honest = is_honest(&j);
     fprintf(t->out, "auto: %s %s%s\n", name,
             *honest ? "fits" : "does not fit: ", *honest ? "" : first_of(&j));
-    bool nearer = engine
+    bool nearer = at_last
                       ? *honest
                       : !*any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best);
     if (nearer && *any) sinkproof_judgement_free(best);
@@ -93,14 +93,14 @@ static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *err
     const char *narrower;
     const sinkproof_config *config = sinkproof_model_config(t->model);
     const char *const *names = sinkproof_candidates_for(t->trace, config, &narrower);
-    const char *const *engines = sinkproof_candidates_of_engines(names);
+    const char *const *at_last = sinkproof_candidates_at_last(names);
     if (narrower != NULL)
         fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
     bool any = false, honest = false, fine = true;
     for (; fine && !honest && *names != NULL; names++)
         fine = try_policy(t, *names, false, &any, &honest, best, error);
-    for (; fine && !honest && *engines != NULL; engines++)
-        fine = try_policy(t, *engines, true, &any, &honest, best, error);
+    for (; fine && !honest && *at_last != NULL; at_last++)
+        fine = try_policy(t, *at_last, true, &any, &honest, best, error);
     if (!fine && any) sinkproof_judgement_free(best);
     return fine;
 }

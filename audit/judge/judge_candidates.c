@@ -113,13 +113,15 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
 
 // Known policies of one engine, which allow what no generic one does: a norm of the residual's sum
 // before it is rounded, a vector scaled before it is turned. Those that have a known mistake in
-// them (llama-cpp) are left out.
-const char *const *sinkproof_candidates_of_engines(const char *const *names) {
+// them (llama-cpp) are left out. And where numbers of float32 show no narrower format: bf16 and f16
+// leave it open what is kept finer, and an engine may have saved nothing else.
+const char *const *sinkproof_candidates_at_last(const char *const *names) {
     static const char *const in_bf16[] = {"vllm-bf16", "mlx", NULL};
-    static const char *const in_f16[] = {"onnxruntime", NULL}, *const none[] = {NULL};
+    static const char *const in_f16[] = {"onnxruntime", NULL};
+    static const char *const in_f32[] = {"bf16", "f16", NULL};
     for (; *names != NULL; names++) {
         if (strcmp(*names, "bf16") == 0) return in_bf16;
         if (strcmp(*names, "f16") == 0) return in_f16;
     }
-    return none;
+    return in_f32;
 }

@@ -13,6 +13,6 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
                                             const sinkproof_config *config, const char **narrower);
 
 // What auto tries where none of those names fits: they are kept only when they fit.
-const char *const *sinkproof_candidates_of_engines(const char *const *names);
+const char *const *sinkproof_candidates_at_last(const char *const *names);
 
 #endif

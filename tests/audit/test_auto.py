@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """`judge --policy auto` on traces that are saved wider than the engine computed: of an engine in float32 that
-keeps some numbers finer all numbers are float64 then, and no format tells what it is. It is acquitted; a
-mistake in it, and one in an engine of float64, are not."""
+keeps some numbers finer all numbers are float64 then, and no format tells what it is. And on traces that show
+only what an engine in bfloat16 or float16 keeps finer. Each is acquitted; a mistake in it, and one in an engine
+of float64, are not."""
+import json
 import pathlib
+import struct
 import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "shared"), str(pathlib.Path(__file__).resolve().parent)]
@@ -15,12 +18,26 @@ FINER = "f32,A5=real,M5=real,M8.sigmoid=real,M8.swish=real,M9=real"
 TOKENS = ("--tokens", "random:24,seed=5")
 
 
-def tried(work, seed, policy, *points):
-    """(exit code, the policies that auto tried with whether each fits) of a run under the policy, saved in float64."""
+def enlarge(path, factor):
+    """The float32 numbers of a trace, times the factor."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    for name, t in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__" and t["dtype"] == "F32":
+            first, last = (8 + size + at for at in t["data_offsets"])
+            numbers = struct.unpack(f"<{(last - first) // 4}f", data[first:last])
+            data = data[:first] + struct.pack(f"<{len(numbers)}f", *(factor * x for x in numbers)) + data[last:]
+    path.write_bytes(data)
+
+
+def tried(work, seed, policy, *points, wider="F64", factor=None):
+    """(exit code, the policies that auto tried with whether each fits) of a run under the policy, saved wider."""
     model, trace = f"synthetic:tiny,seed={seed}", work / "trace"
     status, _, told = sinkproof("run", model, *TOKENS, "--policy", policy, *points, "--trace", str(trace))
     assert status == 0, told
-    widened(trace, "F64")
+    if factor is not None:
+        enlarge(trace, factor)
+    widened(trace, wider)
     status, out, _ = sinkproof("judge", model, str(trace), "--local")
     lines = [line.split(maxsplit=2)[1:] for line in out.splitlines() if line.startswith("auto: ")]
     return status, [(name, how == "fits") for name, how in lines]
@@ -43,5 +60,20 @@ def convicted(work):
                f"a rounded constant, {policy}: {got[0]}")
 
 
+def kept_finer(work):
+    """Queries alone, which the policy leaves open: nothing shows that the rest is narrower."""
+    for narrow in ("bf16", "f16"):
+        for wider in ("F32", "F64"):
+            got = [tried(work, seed, f"{narrow},A2=f32", "--points", "00.A2.q", wider=wider) for seed in range(3)]
+            report(all(status == 0 and names[-1] == (narrow, True) and names[0][0] in ("f32", "real-f64")
+                       and not any(fits for _, fits in names[:-1]) for status, names in got),
+                   f"an engine in {narrow} that keeps queries in float32, saved in {wider}, and shows nothing else: "
+                   f"{got[0]}")
+        got = [tried(work, seed, f"{narrow},A2=f32", "--points", "00.A2.q", wider="F32", factor=1.05)
+               for seed in range(3)]
+        report(all(status == 1 and not any(fits for _, fits in names) and ("f16", False) in names
+                   for status, names in got), f"the same, a twentieth too large: {got[0]}")
+
+
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(acquitted, convicted))
+    sys.exit(checkpoints.run(acquitted, convicted, kept_finer))
