@@ -141,9 +141,13 @@ static bool is_undecided(const sinkproof_piece *piece, const sinkproof_honest *x
 }
 
 // Do the elements of a point have errors of their own, as drift assumes? Not when an input that
-// many of them share is known as a set alone.
+// many of them share is known as a set alone; nor where exponentials are rounded before they are
+// divided: those of equal tokens all go the same way.
 static bool errors_are_independent(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                                    size_t layer) {
+    if (point == SINKPROOF_TRACE_A9 &&
+        pass->policy->at[SINKPROOF_AT_A9_UNNORM].format != SINKPROOF_REAL)
+        return false;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
