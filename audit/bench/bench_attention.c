@@ -15,8 +15,8 @@ enum {
     GROUP = 8,  // query heads of each
     HEAD_DIM = 64,
     ROW = GROUPS * GROUP * HEAD_DIM,
-    SPAN = 256, // keys of a span
-    TILE = 64,  // queries of a piece
+    SPAN = SINKPROOF_SPAN_BLOCKS * 32, // keys of a span
+    TILE = 64,                         // queries of a piece
     COPIES = 256,
 };
 

@@ -19,8 +19,8 @@ enum {
     SINKPROOF_OWN_ROWS = 4,  // up to here every thread normalises the rows for itself: no barrier
     SINKPROOF_FEW_ROWS = 16, // up to here the experts' second product goes by columns
     SINKPROOF_STAGES = 10,   // counters that a layer uses at most
-    SINKPROOF_SPAN = 256,    // keys of a span (ref/lanes/lanes.h)
-    SINKPROOF_PIECE = 4,     // spans of a piece of a long context
+    SINKPROOF_SPAN = SINKPROOF_SPAN_BLOCKS * SINKPROOF_CACHE_BLOCK, // keys of a span
+    SINKPROOF_PIECE = 4,              // spans of a piece of a long context
     SINKPROOF_MOST_EXPERTS = 1 << 24, // an observer is shown their numbers as floats
 };
 

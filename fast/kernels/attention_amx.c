@@ -203,14 +203,14 @@ static void go(amx_rows *r, walk at) {
         more = next_group(r, &at, next);
         bool beside = more && next->served != 0 && next->n == now->n;
         if (now->served != 0) attend_on_tiles(r, now, beside ? next : NULL);
-        while (r->before.at < r->before.n) join_row(r);
+        join_rest(r);
         for (size_t i = 0; i < now->n; i++)
             if (!(now->served >> i & 1)) attend_by_lanes(r, now, i);
         hand_over(r, &at, now);
         group *done = now;
         now = next, next = done;
     }
-    while (r->before.at < r->before.n) join_row(r);
+    join_rest(r);
 }
 
 // ---- a call ----------------------------------------------------------------------------------
@@ -233,6 +233,15 @@ static amx_rows rows_in(const sinkproof_attention *a, void *scratch) {
     r.sum = r.max + r.many;
     r.least_i = (uint16_t *)(void *)(r.sum + r.many);
     return r;
+}
+
+// The bf16 numbers whose bits are the upper halves of 32 dwords, in order.
+INLINE __m512i upper_halves(__m512 low, __m512 high) {
+    const __m512i odd_words =
+        _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                         25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    return _mm512_permutex2var_epi16(_mm512_castps_si512(low), odd_words,
+                                     _mm512_castps_si512(high));
 }
 
 // Row `row` of the call, to be kept: the query as bf16 numbers, zeros beyond head_dim, and their
