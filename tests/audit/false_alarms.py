@@ -23,7 +23,6 @@ import pathlib
 import random
 import shlex
 import shutil
-import struct
 import sys
 import tempfile
 
@@ -122,23 +121,6 @@ def points(draw, engine, layers):
     return ["--points", ",".join(some or [draw.choice(every)])]
 
 
-def widened(path, wider):
-    """The trace's numbers saved in a wider format, as .float().numpy() and numpy's default do."""
-    size = struct.unpack("<Q", path.read_bytes()[:8])[0]
-    header, body = json.loads(path.read_bytes()[8:8 + size]), path.read_bytes()[8 + size:]
-    metadata, tensors = header.pop("__metadata__", None), {}
-    for name, t in header.items():
-        raw = body[slice(*t["data_offsets"])]
-        if t["dtype"] == "BF16":
-            raw, t["dtype"] = b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2)), "F32"
-        for narrow, letter, bits in (("F16", "e", 2), ("F32", "f", 4)):
-            if t["dtype"] == narrow and wider != narrow:
-                values = struct.unpack(f"<{len(raw) // bits}{letter}", raw)
-                raw, t["dtype"] = struct.pack(f"<{len(values)}{'fd'[wider == 'F64']}", *values), wider
-        tensors[name] = (t["dtype"], t["shape"], raw)
-    path.write_bytes(checkpoints.safetensors(tensors, metadata))
-
-
 Known = collections.namedtuple("Known", "sets finer")
 
 
@@ -195,7 +177,7 @@ class Run:
         if status:
             return self.ended("refused", f"run exits with {status}: {told}", folder)
         if self.wider:
-            widened(folder / "trace", self.wider)
+            checkpoints.widened(folder / "trace", self.wider)
         status, _, told = sinkproof(*judging, **self.variables)
         if not (folder / "json").exists():
             return self.ended("refused", f"judge exits with {status}: {told}", folder)

@@ -6,9 +6,7 @@ budget where the answer is known; text, JSON and page alike; what is refused.
 import json
 import math
 import os
-import pathlib
 import re
-import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
@@ -22,16 +20,7 @@ MODEL, TOKENS = "synthetic:tiny", "random:24"
 
 def read(path):
     """{name: [numbers]} of a trace in F64, F32 and I32."""
-    data = pathlib.Path(path).read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + size])
-    out = {}
-    for name, t in head.items():
-        if name != "__metadata__":
-            a, b = (8 + size + x for x in t["data_offsets"])
-            code = {"F64": "d", "F32": "f", "I32": "i"}[t["dtype"]]
-            out[name] = struct.unpack(f"<{(b - a) // struct.calcsize(code)}{code}", data[a:b])
-    return out
+    return {name: checkpoints.numbers_of(dtype, raw) for name, (dtype, _, raw) in checkpoints.read(path)[0].items()}
 
 
 def audit(*words, **variables):

@@ -4,15 +4,13 @@
 keeps some numbers finer all numbers are float64 then, and no format tells what it is. And on traces that show
 only what an engine in bfloat16 or float16 keeps finer. Each is acquitted; a mistake in it, and one in an engine
 of float64, are not."""
-import json
 import pathlib
 import struct
 import sys
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "shared"), str(pathlib.Path(__file__).resolve().parent)]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "shared"))
 import checkpoints  # noqa: E402
-from checkpoints import report, sinkproof  # noqa: E402
-from false_alarms import widened  # noqa: E402
+from checkpoints import report, sinkproof, widened  # noqa: E402
 
 FINER = "f32,A5=real,M5=real,M8.sigmoid=real,M8.swish=real,M9=real"
 TOKENS = ("--tokens", "random:24,seed=5")
@@ -20,14 +18,12 @@ TOKENS = ("--tokens", "random:24,seed=5")
 
 def enlarge(path, factor):
     """The float32 numbers of a trace, times the factor."""
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    for name, t in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__" and t["dtype"] == "F32":
-            first, last = (8 + size + at for at in t["data_offsets"])
-            numbers = struct.unpack(f"<{(last - first) // 4}f", data[first:last])
-            data = data[:first] + struct.pack(f"<{len(numbers)}f", *(factor * x for x in numbers)) + data[last:]
-    path.write_bytes(data)
+    tensors, metadata = checkpoints.read(path)
+    for name, (dtype, shape, raw) in tensors.items():
+        if dtype == "F32":
+            numbers = [factor * x for x in checkpoints.numbers_of(dtype, raw)]
+            tensors[name] = dtype, shape, struct.pack(f"<{len(numbers)}f", *numbers)
+    path.write_bytes(checkpoints.safetensors(tensors, metadata))
 
 
 def tried(work, seed, policy, *points, wider="F64", factor=None):

@@ -6,7 +6,6 @@ truth, beside the judge; the baseline; and files that are no pair of traces.
 import json
 import math
 import os
-import pathlib
 import struct
 import sys
 
@@ -16,7 +15,6 @@ from checkpoints import report, sinkproof  # noqa: E402
 
 MODEL = "synthetic:tiny"
 TOKENS = "random:12"
-CODES = {"F64": "d", "F32": "f", "I32": "i"}
 CHOSEN = {"M4", "M5", "M6", "M8", "M9", "M10"}
 
 
@@ -28,27 +26,16 @@ def traced(work, name, policy, *words):
 
 def read(path):
     """{name: (dtype, shape, [numbers])}; bfloat16 as float32."""
-    data = pathlib.Path(path).read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    out = {}
-    for name, t in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            a, b = (8 + size + x for x in t["data_offsets"])
-            raw = data[a:b]
-            if t["dtype"] == "BF16":
-                raw = b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2))
-            code = CODES.get(t["dtype"], "f")
-            out[name] = (t["dtype"], t["shape"], struct.unpack(f"<{len(raw) // struct.calcsize(code)}{code}", raw))
-    return out
+    return {name: (dtype, shape, checkpoints.numbers_of(dtype, raw))
+            for name, (dtype, shape, raw) in checkpoints.read(path)[0].items()}
 
 
 def changed(path, name, at, value, out):
     """A copy with one element of a float32 tensor replaced."""
-    data = bytearray(path.read_bytes())
-    size = struct.unpack("<Q", data[:8])[0]
-    start = 8 + size + json.loads(data[8:8 + size])[name]["data_offsets"][0]
-    data[start + 4 * at:start + 4 * at + 4] = struct.pack("<f", value)
-    out.write_bytes(data)
+    tensors, metadata = checkpoints.read(path)
+    dtype, shape, raw = tensors[name]
+    tensors[name] = dtype, shape, raw[:4 * at] + struct.pack("<f", value) + raw[4 * at + 4:]
+    out.write_bytes(checkpoints.safetensors(tensors, metadata))
     return out
 
 

@@ -81,18 +81,8 @@ class Gguf:
 
 def tensors_of(folder):
     """{name: the bits of each number as float32, or the bytes} of a safetensors checkpoint."""
-    data = (pathlib.Path(folder) / "model.safetensors").read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    out = {}
-    for name, entry in json.loads(data[8:8 + size]).items():
-        if name == "__metadata__":
-            continue
-        begin, end = entry["data_offsets"]
-        raw = data[8 + size + begin:8 + size + end]
-        if entry["dtype"] == "BF16":
-            raw = b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2))
-        out[name] = raw
-    return out
+    tensors, _ = checkpoints.read(pathlib.Path(folder) / "model.safetensors")
+    return {name: checkpoints.as_float32(raw) if dtype == "BF16" else raw for name, (dtype, _, raw) in tensors.items()}
 
 
 def fingerprint(model):

@@ -3,9 +3,7 @@
 """What a stranger's files may hold: weights that are no numbers, keys of config.json that are absent
 or unknown, a trace whose indices are 64-bit. Each is read, or named and refused with exit 3.
 """
-import json
 import os
-import pathlib
 import struct
 import sys
 
@@ -21,15 +19,6 @@ def poked(weights, name, at, bits):
     """The weights with element `at` of a tensor replaced."""
     dtype, shape, data = weights[name]
     return weights | {name: (dtype, shape, data[:2 * at] + struct.pack("<H", bits) + data[2 * at + 2:])}
-
-
-def read(path):
-    data = pathlib.Path(path).read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + size])
-    meta = head.pop("__metadata__")
-    return {n: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
-            for n, t in head.items()}, meta
 
 
 def values(work):
@@ -58,7 +47,7 @@ def scales(work):
     """Scale byte 255 is no power of two: listed by info, refused by the others."""
     model, name = work / "mxfp4", "model.layers.1.mlp.experts.down_proj_scales"
     sinkproof("synth", "synthetic:tiny,layers=2", "--layout", "hf", "--out", str(model))
-    tensors, meta = read(model / "model.safetensors")
+    tensors, meta = checkpoints.read(model / "model.safetensors")
     dtype, shape, data = tensors[name]
     tensors[name] = (dtype, shape, data[:-1] + b"\xff")
     (model / "model.safetensors").write_bytes(checkpoints.safetensors(tensors, meta))
@@ -111,7 +100,7 @@ def indices(work):
     """Tokens, positions and chosen experts as I64, what torch writes unless it is told otherwise."""
     trace = str(work / "trace")
     sinkproof("run", "synthetic:tiny", "--tokens", TOKENS, "--policy", "f32", "--trace", trace)
-    tensors, meta = read(trace)
+    tensors, meta = checkpoints.read(trace)
 
     def judged(**changed):
         wide = dict(tensors)

@@ -23,6 +23,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "shared"))
+import checkpoints  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SINKPROOF = os.environ.get("SINKPROOF", "build/release/sinkproof")
@@ -186,25 +187,6 @@ def fast():
 
 # ---- out of process ------------------------------------------------------------------------------
 
-def read(path):
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + size])
-    head.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
-            for name, t in head.items()}
-
-
-def write(path, tensors):
-    head, at = {}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        head[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
-
-
 def plain_engine(case, tensors, mistake):
     """The stage softmax_sink of short calls, where there is no numpy."""
     n, window, heads = case["n"], case["window"], case["heads"]
@@ -261,11 +243,11 @@ def out_of_process(engine, stages, language, mistake):
         status, out, told = judge("--collect", where)
         tap.report(status == 3 and "found none" in told, "collect: no outputs at all", [status, told])
         for case in manifest["cases"]:
-            made = engine(case, read(where / case["inputs"]), mistake)
+            made = engine(case, checkpoints.read(where / case["inputs"])[0], mistake)
             if made is not None and {name: x[1] for name, x in made.items()} != case["expected"]:
                 tap.report(False, f"emit: {case['case']} expects {case['expected']}")
             if made is not None:
-                write(where / case["outputs"], made)
+                (where / case["outputs"]).write_bytes(checkpoints.safetensors(made))
         status, out, told = judge("--collect", where)
         found = {stage: stage_of(out, stage) for stage in stages.split(",")}
         bad = "softmax_sink" if mistake else None
@@ -276,7 +258,7 @@ def out_of_process(engine, stages, language, mistake):
         if mistake:
             return
         wrong, point = where / manifest["cases"][0]["outputs"], next(iter(manifest["cases"][0]["expected"]))
-        write(wrong, {point: ("F32", [1], struct.pack("<f", 0))})
+        wrong.write_bytes(checkpoints.safetensors({point: ("F32", [1], struct.pack("<f", 0))}))
         status, out, told = judge("--collect", where)
         tap.report(status == 3 and wrong.name in told and f"{point} has not the shape" in told, "collect: another shape",
                    [status, told])

@@ -36,16 +36,46 @@ def safetensors(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values())
 
 
+def read(path):
+    """({name: (dtype, shape, bytes)}, the metadata or None) of such a file."""
+    raw = pathlib.Path(path).read_bytes()
+    start = 8 + struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:start])
+    metadata = header.pop("__metadata__", None)
+    return {name: (t["dtype"], t["shape"], raw[start + t["data_offsets"][0]:start + t["data_offsets"][1]])
+            for name, t in header.items()}, metadata
+
+
+CODES = {"F64": "d", "F32": "f", "F16": "e", "I32": "i", "I64": "q"}
+
+
+def as_float32(raw):
+    """Bytes of bfloat16 as those of the float32 numbers that they are the upper halves of."""
+    return b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2))
+
+
+def numbers_of(dtype, raw):
+    """The numbers of a tensor's bytes."""
+    if dtype == "BF16":
+        dtype, raw = "F32", as_float32(raw)
+    code = CODES[dtype]
+    return struct.unpack(f"<{len(raw) // struct.calcsize(code)}{code}", raw)
+
+
 def read_f64(path):
     """{name: (shape, numbers)} of the tensors in binary64 of a file: a trace over the reals."""
-    raw = pathlib.Path(path).read_bytes()
-    size, = struct.unpack("<Q", raw[:8])
-    out = {}
-    for name, t in json.loads(raw[8:8 + size]).items():
-        if name != "__metadata__" and t["dtype"] == "F64":
-            a, b = (8 + size + x for x in t["data_offsets"])
-            out[name] = t["shape"], struct.unpack(f"<{(b - a) // 8}d", raw[a:b])
-    return out
+    return {name: (shape, numbers_of(dtype, raw)) for name, (dtype, shape, raw) in read(path)[0].items()
+            if dtype == "F64"}
+
+
+def widened(path, wider):
+    """A file's numbers saved in a wider format, F32 or F64, as .float().numpy() and numpy's default do."""
+    tensors, metadata = read(path)
+    for name, (dtype, shape, raw) in tensors.items():
+        if dtype in ("BF16", "F16") or dtype == "F32" != wider:
+            values = numbers_of(dtype, raw)
+            tensors[name] = wider, shape, struct.pack(f"<{len(values)}{CODES[wider]}", *values)
+    path.write_bytes(safetensors(tensors, metadata))
 
 
 def shapes(c):
