@@ -338,7 +338,7 @@ typedef struct sinkproof_trial_options {
     bool strict;        // a suspicious trace exits 1, not 4; one with points undecided 4, not 0
     bool all;           // a line of the report per layer and point, not per point
     bool local;         // without the comparison with the truth end to end
-    bool no_hint;       // without a look for one override that would explain a bug
+    bool no_hint;       // without a look for a policy that would explain a bug
     bool forms;         // name the form of each stage that the trace fits: some more judgements
     // Called with the share of the judgement at hand that is done, 1 at its end; `what` is the
     // policy that is tried, "forms", "a cause" or "diagnosis".
@@ -361,7 +361,8 @@ sinkproof_verdict sinkproof_ruling_verdict(const sinkproof_ruling *ruling);
 // The exit code of `sinkproof judge`: 0 within, 1 a bug, 4 suspicious, or nothing decided.
 int sinkproof_ruling_exit(const sinkproof_ruling *ruling);
 const char *sinkproof_ruling_policy(const sinkproof_ruling *ruling); // judged under this one
-// The one override, or other policy, that would explain all that fails; NULL: none, or not asked.
+// The overrides ("A1=f32,A11=f32"), or other policy, that would explain all that fails: it was
+// tried. NULL: none, or not asked.
 const char *sinkproof_ruling_explained_by(const sinkproof_ruling *ruling);
 // The first divergence in the order of the forward pass ("03.A11"): the first bug; NULL without
 // one.

@@ -46,7 +46,7 @@ static const struct argp_option argp_options[] = {
     {"rate", RATE, "P", 0, "false alarms per tensor of the likely set and of drift (default 1e-9)",
      0},
     {"local", LOCAL, 0, 0, "leave out the comparison with the truth end to end", 0},
-    {"no-hint", NO_HINT, 0, 0, "do not look for one override that would explain a bug", 0},
+    {"no-hint", NO_HINT, 0, 0, "do not look for overrides that would explain a bug", 0},
     {"no-diagnosis", NO_DIAGNOSIS, 0, 0,
      "do not look for the known mistakes, one or two together, that explain a bug", 0},
     {"bisect", BISECT, "CMD", 0,

@@ -16,8 +16,8 @@
 typedef struct candidate {
     sinkproof_explanation what;
     unsigned reached; // failing points
-    bool tried;       // by itself
-    bool fits;        // no element is outside under it
+    bool tried, fits; // by itself; no element is outside under it
+    bool alone;       // in no pair
 } candidate;
 
 typedef struct search {
@@ -121,6 +121,7 @@ static bool try_singles(search *s, size_t place) {
         candidate *c = &s->of[s->n_candidates];
         *c = (candidate){.what = {1, {sinkproof_mistake_at(m)}}};
         c->reached = sinkproof_reached(&s->trials, place, &c->what);
+        c->alone = sinkproof_mistake_stands_alone(c->what.mistakes[0]);
         sinkproof_trials_show(&s->trials, 1);
         if (c->reached == 0 || !sinkproof_can_suppose(&s->trials.suspect, c->what.mistakes[0]))
             continue;
@@ -238,11 +239,12 @@ static bool rank(search *s, size_t place, sinkproof_finding_of *f, ranked *r, si
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
         sinkproof_trial t = {.what = c->what};
+        double beyond = c->alone ? f->next_bounds : INFINITY;
         if (!c->tried || (c->reached & bit(f->point)) == 0) continue;
-        fine = sinkproof_try_points(&s->trials, place, bit(f->point), INFINITY, &t, &possible);
+        fine = sinkproof_try_points(&s->trials, place, bit(f->point), beyond, &t, &possible);
         if (!fine || !possible) continue;
         consider_next(f, &t);
-        r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
+        if (!c->alone) r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
         sinkproof_trials_show(&s->trials, 1);
     }
     qsort(r, *n, sizeof *r, by_outside);
@@ -283,13 +285,13 @@ static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, sinkpr
 
 // Of the suppositions that reach a point the number, and of single mistakes those that were tried.
 static void count(const search *s, sinkproof_finding_of *f, sinkproof_trace_point point) {
-    size_t all = 0, tried = 0;
+    size_t all = 0, pairing = 0;
     for (size_t i = 0; i < s->n_candidates; i++) {
-        bool here = (s->of[i].reached & bit(point)) != 0;
-        all += here, tried += here && s->of[i].tried;
+        const candidate *c = &s->of[i];
+        if ((c->reached & bit(point)) == 0) continue;
+        all++, pairing += !c->alone, f->searched += c->tried;
     }
-    f->suppositions += all * (all + 1) / 2;
-    f->searched += tried;
+    f->suppositions += all + pairing * (pairing - 1) / 2;
 }
 
 // Pairs for the first of the points that are left; the others that the pair explains go with it.
@@ -322,42 +324,6 @@ static bool describe(search *s, sinkproof_finding_of *f) {
         fine = no_memory(s);
     free(marks);
     return fine;
-}
-
-// ---- several explanations
-
-// Would the mistakes put a point outside, in a layer that is not f's, that is inside?
-static bool breaks_others(search *s, const sinkproof_finding_of *f,
-                          const sinkproof_explanation *what, bool *breaks) {
-    enum { LAYERS = 8 }; // that are asked
-    size_t asked = 0;
-    *breaks = false;
-    for (size_t l = 0; l < s->trials.config->n_layers && asked < LAYERS && !*breaks; l++) {
-        sinkproof_trial t = {.what = *what, .rows = f->rows};
-        unsigned inside = ~sinkproof_failing(&s->trials, l);
-        bool possible;
-        if (f->layers[l] || f->layer == s->trials.config->n_layers) continue;
-        if (!sinkproof_try_points(&s->trials, l, inside, 0, &t, &possible)) return false;
-        *breaks = possible && t.refused;
-        asked += possible;
-    }
-    return true;
-}
-
-// Of explanations that are alike, those that leave the other layers as they are, if there are any:
-// an engine rarely has a mistake in one layer alone.
-static bool prefer_everywhere(search *s, sinkproof_finding_of *f) {
-    sinkproof_explanation kept[SINKPROOF_ALIKE];
-    size_t n = 0;
-    for (size_t a = 0; a < f->n_alike; a++) {
-        bool breaks;
-        if (!breaks_others(s, f, &f->alike[a], &breaks)) return false;
-        if (!breaks) kept[n++] = f->alike[a];
-    }
-    if (n == 0) return true;
-    memcpy(f->alike, kept, n * sizeof *kept);
-    f->n_alike = n;
-    return true;
 }
 
 // ---- places
@@ -421,18 +387,24 @@ static bool explain_anew(search *s, size_t place, unsigned left) {
     return leave_pairs_out(s, place, left);
 }
 
+static bool leave(search *s, size_t place, unsigned points, sinkproof_limit limit) {
+    return points == 0 || add_limited(s, place, points, limit) != NULL;
+}
+
 // searched: of layers, those that were searched in full.
 static bool look_at(search *s, size_t place, size_t *searched) {
     unsigned unbounded = sinkproof_failing_unbounded(&s->trials, place);
-    unsigned left = sinkproof_failing(&s->trials, place) & ~unbounded;
+    unsigned failing = sinkproof_failing(&s->trials, place) & ~unbounded, left = failing;
     size_t before = s->out->n;
+    if (!sinkproof_failing_alone(&s->trials, place, &left)) return false;
+    failing &= ~left;
     if (!explain_as_before(s, place, &left)) return false;
     bool anew = left != 0 && *searched < s->trials.options->places;
     *searched += anew;
     if (anew && !explain_anew(s, place, left)) return false;
-    if (!anew && left != 0 && add_limited(s, place, left, SINKPROOF_LIMIT_PLACES) == NULL)
-        return false;
-    if (unbounded != 0 && add_limited(s, place, unbounded, SINKPROOF_LIMIT_SET) == NULL)
+    if (!leave(s, place, anew ? 0 : left, SINKPROOF_LIMIT_PLACES) ||
+        !leave(s, place, unbounded, SINKPROOF_LIMIT_SET) ||
+        !leave(s, place, failing, SINKPROOF_LIMIT_ALONE))
         return false;
     for (size_t i = before; i < s->out->n; i++) {
         sinkproof_finding_of *f = &s->out->findings[i];
@@ -461,7 +433,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                         sinkproof_error *error) {
     sinkproof_diagnose_options o = *options;
     if (o.places == 0) o.places = 3;
-    if (o.pairs == 0) o.pairs = 200;
+    if (o.pairs == 0) o.pairs = 400;
     if (o.patience == 0) o.patience = 4;
     if (o.budget == 0) o.budget = 2000;
     *diagnosis = (sinkproof_diagnosis){.budget = o.budget, .tokens = judgement->n_tokens};
@@ -480,7 +452,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     fine = fine ? look_everywhere(&s) : no_memory(&s);
     for (size_t i = 0; fine && i < diagnosis->n; i++)
         if (diagnosis->findings[i].n_alike > 1)
-            fine = prefer_everywhere(&s, &diagnosis->findings[i]);
+            fine = sinkproof_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;
     free(s.trials.stretch);

@@ -31,7 +31,8 @@ typedef enum sinkproof_limit {
     SINKPROOF_LIMIT_OVERFLOW, // what reaches a NaN or an infinity: no more than what may overflow
     SINKPROOF_LIMIT_BUDGET,   // the options' budget was spent
     SINKPROOF_LIMIT_PLACES,   // no more than what explains an earlier layer
-    SINKPROOF_LIMIT_SET       // none at all: the worst element's set is not finite
+    SINKPROOF_LIMIT_SET,      // none at all: the worst element's set is not finite
+    SINKPROOF_LIMIT_ALONE     // none at all: judged by themselves they have wider sets
 } sinkproof_limit;
 
 // What is known of points that are outside, in one layer or in several alike.
@@ -67,7 +68,7 @@ typedef struct sinkproof_diagnosis {
 typedef struct sinkproof_diagnose_options {
     double rate;   // of the judgement
     size_t places; // layers that are searched in full: others are held against what was found. 0: 3
-    size_t pairs;  // tried at one point; 0: 200
+    size_t pairs;  // tried at one point; 0: 400
     size_t patience; // points for which pairs are tried in vain before no more are; 0: 4
     size_t budget;   // judgements of a stretch, of whatever size; 0: 2000
     // Called with the share of the work that is done. May be NULL.

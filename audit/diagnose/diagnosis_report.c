@@ -101,6 +101,9 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
         fputs("not looked into; what explains the layers before does not explain it", to);
     else if (f->limit == SINKPROOF_LIMIT_SET)
         fputs("not looked into; the honest set of its worst element is not finite", to);
+    else if (f->limit == SINKPROOF_LIMIT_ALONE)
+        fputs("not looked into; fewer elements are outside where the point is judged by itself",
+              to);
     else
         fprintf(to, "undecided: searched %zu of %zu suppositions, none explains it", f->searched,
                 f->suppositions);

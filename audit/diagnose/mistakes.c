@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The catalogue of mistakes: a line each, and the handful of changes that they are made of.
+// The catalogue of mistakes: a line each, and the handful of changes that they are made of. Those
+// of roundings follow the others (roundings.c).
 #include "audit/diagnose/mistakes.h"
 
 #include "audit/diagnose/places.h"
+#include "audit/diagnose/roundings.h"
 #include "ref/model/sinks.h"
 
 #include <math.h>
@@ -398,28 +400,12 @@ static bool nibbles_in_halves(sinkproof_supposition *s, const sinkproof_mistake 
     return columns(s, m->slots, m->by > 0 ? sinkproof_from_halves : sinkproof_from_neighbours, 32);
 }
 
-// ---- changes of the policy
-
-static bool overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    char text[sizeof s->policy.name + 64];
-    sinkproof_policy before = s->policy;
-    snprintf(text, sizeof text, "%s,%s", s->policy.name, m->override);
-    if (!sinkproof_policy_parse(text, &s->policy, NULL)) return false;
-    memcpy(before.name, s->policy.name, sizeof before.name);
-    return memcmp(&before, &s->policy, sizeof before) != 0; // else it says what the policy says
-}
-
 // ---- the catalogue
 
-#define AT(point) (1u << SINKPROOF_TRACE_##point)
-#define OF(slot)  (1u << SINKPROOF_##slot)
-#define WEIGHTS   (AT(A9) | AT(A10) | AT(A11))
-#define ROTATED   (AT(A4_Q) | AT(A4_K))
-#define NORMS     (AT(A1) | AT(M1) | AT(F1))
-#define OF_NORMS  (OF(ATTN_NORM) | OF(MLP_NORM) | OF(FINAL_NORM))
-#define PROJECTED (AT(A2_Q) | AT(A2_K) | AT(A2_V))
-#define LOG2E     1.4426950408889634
-#define LN2       0.6931471805599453
+#define OF(slot) (1u << SINKPROOF_##slot)
+#define OF_NORMS (OF(ATTN_NORM) | OF(MLP_NORM) | OF(FINAL_NORM))
+#define LOG2E    1.4426950408889634
+#define LN2      0.6931471805599453
 
 // clang-format off
 static const sinkproof_mistake catalogue[] = {
@@ -427,20 +413,14 @@ static const sinkproof_mistake catalogue[] = {
 };
 // clang-format on
 
-enum { MISTAKES = sizeof catalogue / sizeof catalogue[0] };
+enum { WRITTEN = sizeof catalogue / sizeof catalogue[0] };
 
 size_t sinkproof_mistakes(void) {
-    return MISTAKES;
+    return WRITTEN + sinkproof_roundings();
 }
 
 const sinkproof_mistake *sinkproof_mistake_at(size_t i) {
-    return i < MISTAKES ? &catalogue[i] : NULL;
-}
-
-const sinkproof_mistake *sinkproof_mistake_named(const char *id) {
-    for (size_t i = 0; i < MISTAKES; i++)
-        if (strcmp(catalogue[i].id, id) == 0) return &catalogue[i];
-    return NULL;
+    return i < WRITTEN ? &catalogue[i] : sinkproof_rounding_at(i - WRITTEN);
 }
 
 bool sinkproof_mistake_may_overflow(const sinkproof_mistake *m) {
@@ -448,4 +428,8 @@ bool sinkproof_mistake_may_overflow(const sinkproof_mistake *m) {
     bool narrow = m->override != NULL && strstr(m->override, "=f16") != NULL;
     return narrow || (m->suppose == eps_is && m->by == 0) ||
            (m->suppose == share_of_sink && unshifted);
+}
+
+bool sinkproof_mistake_stands_alone(const sinkproof_mistake *m) {
+    return m->override != NULL && strstr(m->override, ".acc=") != NULL;
 }

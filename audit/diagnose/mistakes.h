@@ -47,10 +47,13 @@ struct sinkproof_mistake {
 
 size_t sinkproof_mistakes(void);
 const sinkproof_mistake *sinkproof_mistake_at(size_t i);
-const sinkproof_mistake *sinkproof_mistake_named(const char *id); // or NULL
 
 // Whether it is known to make infinities or NaN of numbers: a narrower range, 1/0, an exponential
 // without the maximum.
 bool sinkproof_mistake_may_overflow(const sinkproof_mistake *mistake);
+
+// A running sum in a narrower format: it is not supposed together with another, since its sets take
+// a step for each term.
+bool sinkproof_mistake_stands_alone(const sinkproof_mistake *mistake);
 
 #endif

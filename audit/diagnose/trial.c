@@ -83,7 +83,8 @@ uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_rep
         sinkproof_fail(s->error, "no memory for a diagnosis");
         return NULL;
     }
-    sinkproof_stretch_to(s->stretch, s->config, s->suspect.trace, r->point, r->layer, true);
+    sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, r->point,
+                         r->layer, true);
     const sinkproof_judge_options how = {.rate = s->suspect.rate,
                                          .stretch = s->stretch,
                                          .marks = marks,
@@ -96,6 +97,28 @@ uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_rep
     }
     free(marks);
     return NULL;
+}
+
+// Where an input may be read before it is rounded, a stretch may leave more open than the pass.
+static bool may_differ_alone(const sinkproof_trials *s) {
+    bool any = false;
+    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) any = any || s->suspect.policy->unrounded[p];
+    return any;
+}
+
+bool sinkproof_failing_alone(const sinkproof_trials *s, size_t place, unsigned *points) {
+    for (size_t i = 0; i < s->j->n_reports && may_differ_alone(s); i++) {
+        const sinkproof_point_report *r = &s->j->reports[i];
+        if (sinkproof_place_of(s, r) != place || (*points & bit(r->point)) == 0) continue;
+        size_t elements = 1, outside = 0;
+        uint8_t *marks = sinkproof_marks_of(s, r);
+        if (marks == NULL) return false;
+        for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
+        for (size_t e = 0; e < elements; e++) outside += marks[e];
+        free(marks);
+        if (outside != r->outside) *points &= ~bit(r->point);
+    }
+    return true;
 }
 
 bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_trace_point point,
@@ -132,11 +155,15 @@ static bool reaches(const sinkproof_trials *s, unsigned from, sinkproof_trace_po
     return false;
 }
 
+static unsigned acts_at(const sinkproof_explanation *what) {
+    unsigned points = 0;
+    for (size_t i = 0; i < what->n; i++) points |= what->mistakes[i]->points;
+    return points;
+}
+
 static bool is_reached(const sinkproof_trials *s, size_t place, const sinkproof_explanation *what,
                        const sinkproof_point_report *r) {
-    unsigned from = 0;
-    for (size_t i = 0; i < what->n; i++) from |= what->mistakes[i]->points;
-    return sinkproof_place_of(s, r) == place && reaches(s, from, r->point, r->layer);
+    return sinkproof_place_of(s, r) == place && reaches(s, acts_at(what), r->point, r->layer);
 }
 
 unsigned sinkproof_reached(const sinkproof_trials *s, size_t place,
@@ -157,8 +184,18 @@ static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sink
         const sinkproof_point_report *r = &s->j->reports[i];
         if ((points & bit(r->point)) == 0 || !is_reached(s, place, &t->what, r)) continue;
         if (r->outside > 0) t->reached |= bit(r->point);
-        sinkproof_stretch_to(s->stretch, s->config, s->suspect.trace, r->point, r->layer, fresh);
+        sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, r->point,
+                             r->layer, fresh);
         fresh = false;
+    }
+    // What the policy has no place for, and the supposition may give one to.
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS && !fresh; p++) {
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        size_t layer = place < s->config->n_layers ? place : 0;
+        if ((acts_at(&t->what) & bit(point)) != 0 && sinkproof_report_at(s, point, place) == NULL &&
+            sinkproof_trace_find(s->suspect.trace, point, layer) != NULL)
+            sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, point,
+                                 layer, false);
     }
     return !fresh;
 }
@@ -178,10 +215,11 @@ static void read_trial(const sinkproof_trials *s, const sinkproof_judgement *und
     for (size_t i = 0; i < under->n_reports; i++) {
         const sinkproof_point_report *r = &under->reports[i];
         const sinkproof_point_report *was = sinkproof_report_at(s, r->point, place);
-        if (was == NULL || sinkproof_place_of(s, r) != place) continue;
+        if (sinkproof_place_of(s, r) != place) continue;
+        if ((was == NULL || was->outside == 0) && r->outside > 0) t->breaks = true;
+        if (was == NULL) continue;
         t->bounds[r->point] = r->farthest;
         t->outside[r->point] = r->outside;
-        if (was->outside == 0 && r->outside > 0) t->breaks = true;
         if (was->outside > 0 && r->verdict <= SINKPROOF_VERDICT_WITHIN && r->undecided == 0)
             t->inside |= bit(r->point);
     }

@@ -43,6 +43,10 @@ unsigned sinkproof_failing(const sinkproof_trials *s, size_t place);
 unsigned sinkproof_failing_not_finite(const sinkproof_trials *s, size_t place);
 unsigned sinkproof_failing_unbounded(const sinkproof_trials *s, size_t place);
 
+// Leaves of some points those whose elements outside are so too when the point is judged by itself,
+// as a trial judges it. False: an error.
+bool sinkproof_failing_alone(const sinkproof_trials *s, size_t place, unsigned *points);
+
 // 1 for each element of a failing point that is outside; to be freed. NULL: an error.
 uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_report *report);
 // The rows of a failing point from the first that has one to the last. False: an error.
@@ -64,5 +68,9 @@ bool sinkproof_try_whether(sinkproof_trials *s, size_t place, sinkproof_trial *t
 // outside or more.
 bool sinkproof_try_points(sinkproof_trials *s, size_t place, unsigned points, double beyond,
                           sinkproof_trial *t, bool *possible);
+
+// alike.c: leaves of what explains a finding that which puts nothing outside in the other layers,
+// if there is any. False: an error.
+bool sinkproof_prefer_everywhere(sinkproof_trials *s, sinkproof_finding_of *f);
 
 #endif

@@ -4,9 +4,9 @@
 // One trace, judged and reported. The report is written into memory as the judgement goes.
 #include "audit/face/ruling.h"
 
+#include "audit/diagnose/diagnosed_cause.h"
 #include "audit/diagnose/diagnosis_report.h"
 #include "audit/judge/judge_candidates.h"
-#include "audit/judge/judge_cause.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
 
@@ -18,7 +18,7 @@
 struct sinkproof_ruling {
     sinkproof_judgement judgement;
     sinkproof_cause cause;
-    bool explained; // by the cause
+    bool explained, asked; // by the cause; for one, everywhere
     sinkproof_diagnosis diagnosis;
     int exit;
     char *text, *json;
@@ -144,13 +144,12 @@ static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof
     size_t failing = 0;
     for (size_t i = 0; i < j->n_reports; i++)
         failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
-    fprintf(out,
-            "One %s explains all of it (%zu %s): ", found->override != NULL ? "override" : "cause",
-            failing, failing == 1 ? "point" : "points");
-    if (found->override != NULL)
-        fprintf(out, "--policy %s\n(%s).\n\n", found->policy, found->meaning);
+    if (found->n > 1)
+        fprintf(out, "%zu overrides together explain all of it", found->n);
     else
-        fprintf(out, "fits %s\n(%s).\n\n", found->policy, found->meaning);
+        fprintf(out, "One %s explains all of it", found->n == 1 ? "override" : "cause");
+    fprintf(out, " (%zu %s): %s %s\n(%s).\n\n", failing, failing == 1 ? "point" : "points",
+            found->n > 0 ? "--policy" : "fits", found->policy, found->meaning);
 }
 
 static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
@@ -211,6 +210,22 @@ static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
            sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error);
 }
 
+// What the cause is found by: known changes, tried on the whole of the trace; then what the
+// diagnosis found.
+static void find_known_cause(trial *t, sinkproof_ruling *r) {
+    sinkproof_judge_options how = options_of(t, false, "a cause");
+    r->asked = !t->o.no_hint && !t->o.no_diagnosis;
+    r->explained =
+        !t->o.no_hint && sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause);
+}
+
+static void find_diagnosed_cause(trial *t, sinkproof_ruling *r) {
+    sinkproof_judge_options how = options_of(t, false, "a cause");
+    if (!r->explained && !t->o.no_hint)
+        r->explained = sinkproof_diagnosed_cause(t->model, t->trace, &how, &r->judgement,
+                                                 &r->diagnosis, &r->cause);
+}
+
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     print_head(t);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
@@ -218,10 +233,10 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
         return false;
     }
     r->exit = exit_code_of(&r->judgement, t->o.strict);
-    sinkproof_judge_options how = options_of(t, false, "a cause");
-    r->explained =
-        !t->o.no_hint && sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause);
-    return diagnose(t, r, error) && report(t, r, error);
+    find_known_cause(t, r);
+    if (!diagnose(t, r, error)) return false;
+    find_diagnosed_cause(t, r);
+    return report(t, r, error);
 }
 
 bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -261,6 +276,10 @@ json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling) {
     return ruling->results;
 }
 
+bool sinkproof_ruling_asked_cause(const sinkproof_ruling *ruling) {
+    return ruling->asked;
+}
+
 const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ruling) {
     return &ruling->judgement;
 }
@@ -279,7 +298,7 @@ const char *sinkproof_ruling_policy(const sinkproof_ruling *ruling) {
 
 const char *sinkproof_ruling_explained_by(const sinkproof_ruling *r) {
     if (!r->explained) return NULL;
-    return r->cause.override != NULL ? r->cause.override : r->cause.policy;
+    return r->cause.policy + (r->cause.n > 0 ? r->cause.at : 0);
 }
 
 const char *sinkproof_ruling_first(const sinkproof_ruling *ruling) {

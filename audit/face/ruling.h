@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // A trace judged as `sinkproof judge` does it: the policy found when it is `auto`, the forms, the
-// one cause that explains a bug; the report as text and as JSON. The public face of the judge
+// cause that explains a bug; the report as text and as JSON. The public face of the judge
 // (audit/sinkproof.h), and what the command needs beyond it.
 #ifndef SINKPROOF_RULING_H
 #define SINKPROOF_RULING_H
@@ -17,5 +17,8 @@ json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling);
 
 // What the ruling is about; lives with it.
 const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ruling);
+
+// Whether all known changes of the policy were tried on what fails.
+bool sinkproof_ruling_asked_cause(const sinkproof_ruling *ruling);
 
 #endif

@@ -89,8 +89,9 @@ typedef struct sinkproof_judgement {
 
 // What is done with a point (judge_stretch.c): a part of the model can be judged alone.
 typedef enum sinkproof_doing {
-    SINKPROOF_JUDGED, // computed, and compared where it is traced
-    SINKPROOF_GIVEN,  // the trace's values, neither computed nor compared
+    SINKPROOF_JUDGED,   // computed, and compared where it is traced
+    SINKPROOF_COMPUTED, // and not compared: it may have been read before it was rounded
+    SINKPROOF_GIVEN,    // the trace's values, neither computed nor compared
     SINKPROOF_LEFT_OUT
 } sinkproof_doing;
 
@@ -129,11 +130,12 @@ typedef struct sinkproof_judge_options {
 } sinkproof_judge_options;
 
 // What it takes to judge `point` of `layer` alone: that point, whatever it is computed from up to
-// what is traced, and nothing else. To be called for each point of a stretch, the first time with
-// `fresh`.
+// what is traced, and nothing else. Under a policy by which an input may be read before it is
+// rounded that one is computed too where it can be from what is traced; NULL: none is. To be called
+// for each point of a stretch, the first time with `fresh`.
 void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,
-                          const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer,
-                          bool fresh);
+                          const sinkproof_policy *policy, const sinkproof_trace *trace,
+                          sinkproof_trace_point point, size_t layer, bool fresh);
 
 // Judges on all processors, with the same result for any number of them.
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,

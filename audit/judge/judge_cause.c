@@ -68,13 +68,30 @@ static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
     return memcmp(&renamed, b, sizeof renamed) == 0; // a parsed policy has no stray bytes
 }
 
-// Would a policy explain everything that fails under j's? Then the exit code would be 0.
-static bool explains(const sinkproof_model *model, const sinkproof_trace *trace,
-                     const sinkproof_judge_options *options, const sinkproof_judgement *j,
-                     const char *text) {
+void sinkproof_cause_begin(sinkproof_cause *cause, const sinkproof_judgement *j) {
+    *cause = (sinkproof_cause){.n = 0};
+    snprintf(cause->policy, sizeof cause->policy, "%s", j->policy.name);
+    cause->at = strlen(cause->policy) + 1;
+}
+
+// Text behind what is there; false: it does not fit.
+static bool append(char *to, size_t size, const char *between, const char *text) {
+    size_t used = strlen(to);
+    int length = snprintf(to + used, size - used, "%s%s", between, text);
+    return length >= 0 && (size_t)length < size - used;
+}
+
+bool sinkproof_cause_add(sinkproof_cause *cause, const char *override, const char *meaning) {
+    return append(cause->policy, sizeof cause->policy, ",", override) &&
+           append(cause->meaning, sizeof cause->meaning, cause->n++ > 0 ? ";\n " : "", meaning);
+}
+
+bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trace *trace,
+                              const sinkproof_judge_options *options, const sinkproof_judgement *j,
+                              const sinkproof_cause *cause) {
     sinkproof_policy policy;
     sinkproof_judgement k;
-    if (!sinkproof_policy_parse(text, &policy, NULL) || same_policy(&policy, &j->policy))
+    if (!sinkproof_policy_parse(cause->policy, &policy, NULL) || same_policy(&policy, &j->policy))
         return false;
     if (!sinkproof_judge(model, trace, &policy, options, &k, NULL)) return false;
     bool honest = k.verdict <= SINKPROOF_VERDICT_WITHIN;
@@ -84,17 +101,18 @@ static bool explains(const sinkproof_model *model, const sinkproof_trace *trace,
 
 bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options, const sinkproof_judgement *j,
-                           sinkproof_cause *found) {
+                           sinkproof_cause *cause) {
     if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED) return false; // nothing to explain
     for (size_t c = 0; c < sizeof overrides / sizeof overrides[0]; c++) {
         if (!reaches_failures(model, trace, &overrides[c], j)) continue;
-        *found = (sinkproof_cause){.override = overrides[c].text, .meaning = overrides[c].meaning};
-        snprintf(found->policy, sizeof found->policy, "%s,%s", j->policy.name, overrides[c].text);
-        if (explains(model, trace, options, j, found->policy)) return true;
+        sinkproof_cause_begin(cause, j);
+        if (sinkproof_cause_add(cause, overrides[c].text, overrides[c].meaning) &&
+            sinkproof_cause_explains(model, trace, options, j, cause))
+            return true;
     }
-    *found = (sinkproof_cause){.policy = "bf16-operands",
+    *cause = (sinkproof_cause){.policy = "bf16-operands",
                                .meaning =
                                    "the operands of every matrix product are rounded to bfloat16"};
     bool wide = j->policy.at[SINKPROOF_AT_A13].format == SINKPROOF_F32;
-    return wide && explains(model, trace, options, j, found->policy);
+    return wide && sinkproof_cause_explains(model, trace, options, j, cause);
 }

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One change of the policy under which a trace would be honest.
+// A change of the policy under which a trace would be honest.
 #ifndef SINKPROOF_JUDGE_CAUSE_H
 #define SINKPROOF_JUDGE_CAUSE_H
 
 #include "audit/judge/judge.h"
 
-// What one change explains: an override of the policy, or another policy.
+// Overrides of the policy that was asked for, or another policy.
 typedef struct sinkproof_cause {
     char policy[SINKPROOF_POLICY_NAME + 64]; // the whole one under which the trace is honest
-    const char *override;                    // of the one that was asked for; NULL: another policy
-    const char *meaning;
+    size_t n, at;       // overrides, and where they stand in it; n 0: it is another policy
+    char meaning[1024]; // sentences, a line each, with semicolons between them
 } sinkproof_cause;
 
-// Looks for one change under which everything that fails in `judgement` would be within. False:
-// nothing fails, or no known one.
+// The policy that a judgement was asked for, to which overrides are added.
+void sinkproof_cause_begin(sinkproof_cause *cause, const sinkproof_judgement *judgement);
+// False: there is no room for it.
+bool sinkproof_cause_add(sinkproof_cause *cause, const char *override, const char *meaning);
+
+// Would everything that fails in the judgement be within under the cause's policy? It is judged.
+bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trace *trace,
+                              const sinkproof_judge_options *options,
+                              const sinkproof_judgement *judgement, const sinkproof_cause *cause);
+
+// Looks for one known change under which everything that fails would be within. False: nothing
+// fails, or there is none.
 bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options,
                            const sinkproof_judgement *judgement, sinkproof_cause *cause);

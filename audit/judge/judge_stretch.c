@@ -2,7 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // A stretch of the model: some points judged alone. Each is computed from what the trace holds of
-// its inputs, and where it lacks one from that one's inputs; all else is left out of the pass.
+// its inputs, and where it lacks one from that one's inputs; all else is left out of the pass. An
+// input that may have been read before it was rounded is computed too, and not compared, where the
+// trace holds all of its inputs: what it holds of that one alone leaves more open.
 #include "audit/judge/judge_internal.h"
 
 static uint8_t *doing_at(sinkproof_stretch *stretch, const sinkproof_config *config,
@@ -11,37 +13,73 @@ static uint8_t *doing_at(sinkproof_stretch *stretch, const sinkproof_config *con
     return &stretch->doing[at][point];
 }
 
-// What an input of a judged point needs.
-static void need(sinkproof_stretch *stretch, const sinkproof_config *config,
-                 const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer) {
-    uint8_t *doing = doing_at(stretch, config, point, layer);
-    if (*doing != SINKPROOF_LEFT_OUT) return;
-    if (sinkproof_trace_find(trace, point, layer) != NULL)
-        *doing = SINKPROOF_GIVEN;
-    else
-        sinkproof_stretch_to(stretch, config, trace, point, layer, false);
+typedef struct reaching {
+    sinkproof_stretch *stretch;
+    const sinkproof_config *config;
+    const sinkproof_policy *policy;
+    const sinkproof_trace *trace;
+} reaching;
+
+static bool is_traced(const reaching *to, sinkproof_trace_point point, size_t layer) {
+    return sinkproof_trace_find(to->trace, point, layer) != NULL;
 }
 
-void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,
-                          const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer,
-                          bool fresh) {
+// The embedding needs no more than the tokens.
+static bool is_at_hand(const reaching *to, sinkproof_trace_point point, size_t layer) {
+    return point == SINKPROOF_TRACE_T0 || is_traced(to, point, layer);
+}
+
+static bool is_read_unrounded(const reaching *to, sinkproof_trace_point point, size_t layer) {
+    sinkproof_point at;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    for (size_t l = 0; fresh && l <= config->n_layers; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) stretch->doing[l][p] = SINKPROOF_LEFT_OUT;
-    *doing_at(stretch, config, point, layer) = SINKPROOF_JUDGED;
+    bool open =
+        to->policy != NULL && sinkproof_trace_rounding(point, &at) && to->policy->unrounded[at];
+    size_t n = open ? sinkproof_trace_inputs(to->config, point, layer, inputs) : 0;
+    for (size_t i = 0; i < n; i++) open = open && is_at_hand(to, inputs[i].point, inputs[i].layer);
+    return open;
+}
+
+static void reach(const reaching *to, sinkproof_trace_point point, size_t layer,
+                  sinkproof_doing doing);
+
+// What an input of a computed point needs.
+static void need(const reaching *to, sinkproof_trace_point point, size_t layer) {
+    uint8_t *doing = doing_at(to->stretch, to->config, point, layer);
+    if (*doing != SINKPROOF_LEFT_OUT) return;
+    if (!is_traced(to, point, layer))
+        reach(to, point, layer, SINKPROOF_JUDGED);
+    else if (is_read_unrounded(to, point, layer))
+        reach(to, point, layer, SINKPROOF_COMPUTED);
+    else
+        *doing = SINKPROOF_GIVEN;
+}
+
+static void reach(const reaching *to, sinkproof_trace_point point, size_t layer,
+                  sinkproof_doing doing) {
+    const sinkproof_config *config = to->config;
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    *doing_at(to->stretch, config, point, layer) = (uint8_t)doing;
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
-    for (size_t i = 0; i < n; i++) need(stretch, config, trace, inputs[i].point, inputs[i].layer);
+    for (size_t i = 0; i < n; i++) need(to, inputs[i].point, inputs[i].layer);
     // What the slots hold tells which experts they are, where the selection is not traced; and that
     // is asked for wherever an expert's own numbers come in.
-    if (point == SINKPROOF_TRACE_M3) need(stretch, config, trace, SINKPROOF_TRACE_M1, layer);
+    if (point == SINKPROOF_TRACE_M3) need(to, SINKPROOF_TRACE_M1, layer);
     bool of_expert =
         point == SINKPROOF_TRACE_M6 || point == SINKPROOF_TRACE_M8 || point == SINKPROOF_TRACE_M10;
     if (of_expert && sinkproof_trace_point_exists(config, SINKPROOF_TRACE_M3, layer))
-        need(stretch, config, trace, SINKPROOF_TRACE_M3, layer);
+        need(to, SINKPROOF_TRACE_M3, layer);
     // The weights without the sink are inputs too.
-    if (point == SINKPROOF_TRACE_A11 &&
-        sinkproof_trace_find(trace, SINKPROOF_TRACE_A10, layer) != NULL)
-        need(stretch, config, trace, SINKPROOF_TRACE_A10, layer);
+    if (point == SINKPROOF_TRACE_A11 && is_traced(to, SINKPROOF_TRACE_A10, layer))
+        need(to, SINKPROOF_TRACE_A10, layer);
+}
+
+void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,
+                          const sinkproof_policy *policy, const sinkproof_trace *trace,
+                          sinkproof_trace_point point, size_t layer, bool fresh) {
+    const reaching to = {stretch, config, policy, trace};
+    for (size_t l = 0; fresh && l <= config->n_layers; l++)
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) stretch->doing[l][p] = SINKPROOF_LEFT_OUT;
+    reach(&to, point, layer, SINKPROOF_JUDGED);
 }
 
 sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
@@ -52,11 +90,15 @@ sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_t
     return (sinkproof_doing)stretch->doing[layered ? layer : pass->config->n_layers][point];
 }
 
+static bool is_computed(sinkproof_doing doing) {
+    return doing == SINKPROOF_JUDGED || doing == SINKPROOF_COMPUTED;
+}
+
 bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
                           sinkproof_trace_point first, sinkproof_trace_point last) {
     bool any = false;
     for (int p = first; p <= (int)last; p++)
-        any = any || sinkproof_doing_of(pass, (sinkproof_trace_point)p, layer) == SINKPROOF_JUDGED;
+        any = any || is_computed(sinkproof_doing_of(pass, (sinkproof_trace_point)p, layer));
     return any;
 }
 
@@ -76,7 +118,7 @@ bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point 
                         sinkproof_honest *x) {
     sinkproof_doing doing = sinkproof_doing_of(pass, point, layer);
     if (sinkproof_refused(pass)) return true;
-    if (doing == SINKPROOF_JUDGED) return false;
+    if (is_computed(doing)) return false;
     const sinkproof_tensor *tensor =
         doing == SINKPROOF_GIVEN ? sinkproof_trace_find(pass->trace, point, layer) : NULL;
     size_t shape[3], count = 1;

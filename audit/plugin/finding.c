@@ -131,8 +131,8 @@ static bool judge_under(const sinkproof_model *model, const sinkproof_trace *tra
     sinkproof_stretch stretch;
     const sinkproof_judge_options how = {.rate = rate, .stretch = &stretch};
     for (size_t t = 0; t < c->stage->n_to; t++)
-        sinkproof_stretch_to(&stretch, sinkproof_model_config(model), trace, c->stage->to[t], 0,
-                             t == 0);
+        sinkproof_stretch_to(&stretch, sinkproof_model_config(model), NULL, trace, c->stage->to[t],
+                             0, t == 0);
     if (!sinkproof_model_fits(model, policy->weights, error) ||
         !sinkproof_judge(model, trace, policy, &how, &j, error))
         return false;

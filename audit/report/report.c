@@ -59,9 +59,9 @@ static void write_sentence(const part *p) {
     fputs("</h1>\n<p>", p->page);
     const char *cause = sinkproof_ruling_explained_by(p->trial->ruling);
     if (cause != NULL)
-        sinkproof_page_say(p->page, "One cause explains every point that fails: %s. ", cause);
-    else if (r != NULL)
-        fputs("No single change of the policy that is known explains it. ", p->page);
+        sinkproof_page_say(p->page, "Every point that fails is explained by %s. ", cause);
+    else if (r != NULL && sinkproof_ruling_asked_cause(p->trial->ruling))
+        fputs("No known change of the policy explains it. ", p->page);
     if (j->undecided > 0)
         sinkproof_page_say(p->page, "%zu of %zu points are undecided. ", j->undecided,
                            j->n_reports);

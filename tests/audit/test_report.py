@@ -80,7 +80,7 @@ def faults(page):
     return bad + [f"address {a}" for a in page.addresses]
 
 
-def told(what, status, page, results, said):
+def told(what, status, page, results, said, in_vain):
     """The page beside the JSON: the sentence, the counts of the map, the report letter for letter."""
     head, points = results[0], results[1:]
     wrong = faults(page)
@@ -92,8 +92,10 @@ def told(what, status, page, results, said):
     if page.heads[:1] != [expected]:
         wrong.append(f"{page.heads[:1]}, expected {expected!r}")
     cause = head["explained_by"]
-    if (f"One cause explains every point that fails: {cause}." in page.text) != (cause is not None):
+    if (f"Every point that fails is explained by {cause}." in page.text) != (cause is not None):
         wrong.append(f"the cause is {cause}")
+    if ("No known change of the policy explains it." in page.text) != in_vain:
+        wrong.append("whether a cause was looked for in vain")
     first_map = {}
     for row in page.cells:  # the first map comes first
         first_map.setdefault(row[0], row[1:]) if row else None
@@ -113,11 +115,13 @@ def pages(work):
     """A bug with a cause, an honest trace, one without a comparison end to end, one that decides little."""
     bug = traced(work, "bug.safetensors", policy="f32,M8.alpha=bf16")
     good = traced(work, "good.safetensors", policy="openai-bf16")
+    unknown = traced(work, "unknown.safetensors", policy="f32,A11.term=bf16")
     for what, trace, words, exits in (("of a bug with its cause", bug, ("--policy", "f32"), 1),
+                                      ("of a bug without one", unknown, ("--policy", "f32"), 1),
                                       ("of an honest trace", good, ("--policy", "openai-bf16"), 0),
                                       ("of local judgement", bug, ("--policy", "f32", "--local", "--no-hint"), 1)):
         status, page, results, said = judged(work, trace, *words)
-        told(what, status, page, results, said)
+        told(what, status, page, results, said, trace == unknown)
         drawn = "Not drawn" not in page.text
         report(status == exits and drawn == ("--local" not in words),
                f"report.page {what}: growth {'drawn' if drawn else 'not drawn, and why'}", [f"exit {status}"])

@@ -98,7 +98,7 @@ class Judgement:
     policy: str               # that it was judged under
     points: tuple[Point, ...]  # in the order of the forward pass
     first: str | None         # the first bug, "03.A11"
-    explained_by: str | None  # the one override, or other policy, that would explain all that fails
+    explained_by: str | None  # the overrides, or other policy, that would explain all that fails
     diagnosis: tuple[Diagnosis, ...]  # of what is outside, in the order of the forward pass
     exit_code: int            # of `sinkproof judge`
     report: str = dataclasses.field(repr=False)
@@ -227,7 +227,7 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
 
     `name` is the trace's in the report. `rate` is the odds of a false alarm per tensor of the
     likely set and of drift, 0 for 1e-9. `strict` gives a suspicious trace exit code 1. `local`
-    leaves out the comparison with the truth end to end, `hint=False` the look for one override
+    leaves out the comparison with the truth end to end, `hint=False` the look for overrides
     that would explain a bug, `diagnosis=False` that for known mistakes; `forms` names the form of
     each stage that the trace fits; `all_layers` gives the report a line per layer. `progress` is
     called with (what, share done).

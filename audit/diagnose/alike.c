@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Several explanations of the same points: an engine rarely has a mistake in one layer alone.
+#include "audit/diagnose/trial.h"
+
+#include <string.h>
+
+// Would the mistakes put a point outside, in a layer that is not f's, that is inside?
+static bool breaks_others(sinkproof_trials *s, const sinkproof_finding_of *f,
+                          const sinkproof_explanation *what, bool *breaks) {
+    enum { LAYERS = 8 }; // that are asked
+    size_t asked = 0;
+    *breaks = false;
+    for (size_t l = 0; l < s->config->n_layers && asked < LAYERS && !*breaks; l++) {
+        sinkproof_trial t = {.what = *what, .rows = f->rows};
+        unsigned inside = ~sinkproof_failing(s, l);
+        bool possible;
+        if (f->layers[l] || f->layer == s->config->n_layers) continue;
+        if (!sinkproof_try_points(s, l, inside, 0, &t, &possible)) return false;
+        *breaks = possible && t.refused;
+        asked += possible;
+    }
+    return true;
+}
+
+bool sinkproof_prefer_everywhere(sinkproof_trials *s, sinkproof_finding_of *f) {
+    sinkproof_explanation kept[SINKPROOF_ALIKE];
+    size_t n = 0;
+    for (size_t a = 0; a < f->n_alike; a++) {
+        bool breaks;
+        if (!breaks_others(s, f, &f->alike[a], &breaks)) return false;
+        if (!breaks) kept[n++] = f->alike[a];
+    }
+    if (n == 0) return true;
+    memcpy(f->alike, kept, n * sizeof *kept);
+    f->n_alike = n;
+    return true;
+}

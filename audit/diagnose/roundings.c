@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/diagnose/roundings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
+    char text[sizeof s->policy.name + 64];
+    sinkproof_policy before = s->policy;
+    snprintf(text, sizeof text, "%s,%s", s->policy.name, m->override);
+    if (!sinkproof_policy_parse(text, &s->policy, NULL)) return false;
+    memcpy(before.name, s->policy.name, sizeof before.name);
+    return memcmp(&before, &s->policy, sizeof before) != 0;
+}
+
+// By a line of the catalogue: "M11.sum=bf16?" says "M11.sum=bf16" too.
+static bool is_written(const char *override) {
+    const sinkproof_mistake *m;
+    bool written = false;
+    for (size_t i = 0; !written && (m = sinkproof_mistake_at(i)) != NULL; i++)
+        written = m->suppose == sinkproof_overrides &&
+                  strncmp(m->override, override, strlen(override)) == 0;
+    return written;
+}
+
+// Each product of a sum: rounded, they leave a set so wide that it explains whatever is small.
+static bool is_vague(sinkproof_point point) {
+    const char *dot = strchr(sinkproof_point_name(point), '.');
+    return dot != NULL && strcmp(dot, ".term") == 0;
+}
+
+// by: the point.
+static bool rounds(sinkproof_supposition *s, const sinkproof_mistake *m) {
+    sinkproof_point point = (sinkproof_point)m->by;
+    return sinkproof_point_exists(&s->config, point) && !is_vague(point) &&
+           !is_written(m->override) && sinkproof_overrides(s, m);
+}
+
+static bool rounds_operand(sinkproof_supposition *s, const sinkproof_mistake *m) {
+    return sinkproof_point_is_operand((sinkproof_point)m->by) && rounds(s, m);
+}
+
+// Where the policy rounds to something narrower, or computes in binary64: elsewhere it changes
+// nothing.
+static bool keeps(sinkproof_supposition *s, const sinkproof_mistake *m) {
+    bool narrower = s->policy.at[(sinkproof_point)m->by].format > SINKPROOF_F32;
+    return (narrower || s->policy.inside == SINKPROOF_F64) && rounds(s, m);
+}
+
+// Where a rounding shows first: at the result of its stage. Points are in the order of the pass. A
+// product before its bias is no result of its own where the policy does not round it.
+#define UP_TO(point, last, shows) (point) <= SINKPROOF_AT_##last ? (shows)
+// clang-format off
+#define SHOWS(point) \
+    (UP_TO(point, T0, AT(T0)) : UP_TO(point, A1, AT(A1)) : UP_TO(point, A2, PROJECTED) : UP_TO(point, A4, ROTATED) : \
+     UP_TO(point, A6, AT(A6)) : UP_TO(point, A9, WEIGHTS) : UP_TO(point, A11, AT(A11)) : UP_TO(point, A12, AT(A12)) : \
+     UP_TO(point, A13, AT(A13)) : UP_TO(point, M1, AT(M1)) : UP_TO(point, M2, AT(M2)) : UP_TO(point, M4, AT(M4)) : \
+     UP_TO(point, M5, AT(M5) | AT(M6)) : UP_TO(point, M6, AT(M6)) : UP_TO(point, M8, AT(M8)) : UP_TO(point, M9, AT(M9) | AT(M10)) : \
+     UP_TO(point, M10, AT(M10)) : UP_TO(point, M11, AT(M11)) : UP_TO(point, M12, AT(M12)) : UP_TO(point, F1, AT(F1)) : \
+     AT(F2))
+#define ROUNDED(id, name, what, to, does, change) \
+    {name "-" to, name " is " does ": " what, SHOWS(SINKPROOF_AT_##id), change, SINKPROOF_AT_##id, 0, name "=" to},
+
+#define TO_BF16(id, name, what) ROUNDED(id, name, what, "bf16", "rounded to bfloat16", rounds)
+#define TO_F16(id, name, what)  ROUNDED(id, name, what, "f16", "rounded to binary16", rounds)
+#define TO_Q8_0(id, name, what) ROUNDED(id, name, what, "q8_0", "rounded to blocks of int8 (Q8_0)", rounds_operand)
+#define IN_F32(id, name, what)  ROUNDED(id, name, what, "f32", "kept in float32", keeps)
+
+static const sinkproof_mistake roundings[] = {
+    SINKPROOF_POINTS(TO_BF16)
+    SINKPROOF_POINTS(TO_F16)
+    SINKPROOF_POINTS(TO_Q8_0)
+    SINKPROOF_POINTS(IN_F32)
+};
+// clang-format on
+
+enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
+
+size_t sinkproof_roundings(void) {
+    return ROUNDINGS;
+}
+
+const sinkproof_mistake *sinkproof_rounding_at(size_t i) {
+    return i < ROUNDINGS ? &roundings[i] : NULL;
+}
