@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The search. A place is a layer with points outside. Every mistake that reaches one of them is
-// supposed by itself; what is left is searched in pairs. A later layer is first held against what
-// explained an earlier one.
+// supposed by itself, those that cost most where no other explains it; what is left is searched in
+// pairs. A later layer is first held against what explained an earlier one.
 #include "audit/diagnose/trial.h"
 #include "audit/trace/trace_points.h"
 #include "proofs/bounds/worst.h"
@@ -17,7 +17,7 @@ typedef struct candidate {
     sinkproof_explanation what;
     unsigned reached; // failing points
     bool tried, fits; // by itself; no element is outside under it
-    bool alone;       // in no pair
+    bool alone;       // in no pair, and never the next best
 } candidate;
 
 typedef struct search {
@@ -114,18 +114,25 @@ static bool try_single(search *s, size_t place, candidate *c) {
     return true;
 }
 
-static bool try_singles(search *s, size_t place) {
-    bool fine = true;
+// Those that reach a failing point.
+static void list_candidates(search *s, size_t place) {
     s->n_candidates = s->n_fitting = 0;
-    for (size_t m = 0; fine && m < sinkproof_mistakes(); m++) {
+    for (size_t m = 0; m < sinkproof_mistakes(); m++) {
         candidate *c = &s->of[s->n_candidates];
         *c = (candidate){.what = {1, {sinkproof_mistake_at(m)}}};
         c->reached = sinkproof_reached(&s->trials, place, &c->what);
         c->alone = sinkproof_mistake_stands_alone(c->what.mistakes[0]);
+        s->n_candidates +=
+            c->reached != 0 && sinkproof_can_suppose(&s->trials.suspect, c->what.mistakes[0]);
+    }
+}
+
+static bool try_singles(search *s, size_t place, bool alone) {
+    bool fine = true;
+    for (size_t i = 0; fine && i < s->n_candidates; i++) {
+        candidate *c = &s->of[i];
+        if (c->alone != alone) continue;
         sinkproof_trials_show(&s->trials, 1);
-        if (c->reached == 0 || !sinkproof_can_suppose(&s->trials.suspect, c->what.mistakes[0]))
-            continue;
-        s->n_candidates++;
         if (!is_spent(s) && is_worth_trying(s, place, c)) fine = try_single(s, place, c);
     }
     return fine;
@@ -137,7 +144,7 @@ static bool find_next(search *s, size_t place, sinkproof_finding_of *f) {
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
         sinkproof_trial t = {.what = c->what, .rows = f->rows};
-        if (!c->tried || c->fits || (c->reached & f->points) == 0) continue;
+        if (!c->tried || c->fits || c->alone || (c->reached & f->points) == 0) continue;
         fine = sinkproof_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible);
         if (fine && possible) consider_next(f, &t);
         sinkproof_trials_show(&s->trials, 1);
@@ -239,12 +246,11 @@ static bool rank(search *s, size_t place, sinkproof_finding_of *f, ranked *r, si
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
         sinkproof_trial t = {.what = c->what};
-        double beyond = c->alone ? f->next_bounds : INFINITY;
-        if (!c->tried || (c->reached & bit(f->point)) == 0) continue;
-        fine = sinkproof_try_points(&s->trials, place, bit(f->point), beyond, &t, &possible);
+        if (!c->tried || c->alone || (c->reached & bit(f->point)) == 0) continue;
+        fine = sinkproof_try_points(&s->trials, place, bit(f->point), INFINITY, &t, &possible);
         if (!fine || !possible) continue;
         consider_next(f, &t);
-        if (!c->alone) r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
+        r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
         sinkproof_trials_show(&s->trials, 1);
     }
     qsort(r, *n, sizeof *r, by_outside);
@@ -375,9 +381,10 @@ static bool leave_pairs_out(search *s, size_t place, unsigned points) {
 }
 
 static bool explain_anew(search *s, size_t place, unsigned left) {
-    if (!try_singles(s, place) || !explain_by_singles(s, place, &left) ||
-        !explain_by_rows(s, place, &left))
-        return false;
+    list_candidates(s, place);
+    if (!try_singles(s, place, false) || !explain_by_singles(s, place, &left)) return false;
+    if (left != 0 && !try_singles(s, place, true)) return false;
+    if (!explain_by_singles(s, place, &left) || !explain_by_rows(s, place, &left)) return false;
     unsigned before = in_vain_before(s), some;
     while ((some = left & ~before) != 0 && in_vain_before(s) != ~0u) {
         unsigned rest = left & before;

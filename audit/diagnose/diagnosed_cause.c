@@ -29,12 +29,22 @@ static bool is_of_overrides(const sinkproof_explanation *what) {
     return all;
 }
 
-// The first of its explanations that overrides state.
-static bool state_finding(stated *s, const sinkproof_finding_of *f, sinkproof_cause *cause) {
-    const sinkproof_explanation *what = f->alike, *end = f->alike + f->n_alike;
-    while (what < end && !is_of_overrides(what)) what++;
-    bool fine = what < end;
+// Of its explanations that overrides state the one of that number, or the last.
+static bool state_finding(stated *s, const sinkproof_finding_of *f, size_t number,
+                          sinkproof_cause *cause) {
+    const sinkproof_explanation *what = NULL;
+    for (size_t a = 0, n = 0; a < f->n_alike && n <= number; a++)
+        if (is_of_overrides(&f->alike[a])) what = &f->alike[a], n++;
+    bool fine = what != NULL;
     for (size_t i = 0; fine && i < what->n; i++) fine = state(s, what->mistakes[i], cause);
+    return fine;
+}
+
+static bool state_all(const sinkproof_diagnosis *d, size_t number, sinkproof_cause *cause) {
+    stated s = {.n = 0};
+    bool fine = d->n > 0;
+    for (size_t i = 0; fine && i < d->n; i++)
+        fine = state_finding(&s, &d->findings[i], number, cause);
     return fine;
 }
 
@@ -42,10 +52,14 @@ bool sinkproof_diagnosed_cause(const sinkproof_model *model, const sinkproof_tra
                                const sinkproof_judge_options *options,
                                const sinkproof_judgement *judgement,
                                const sinkproof_diagnosis *diagnosis, sinkproof_cause *cause) {
-    stated s = {.n = 0};
-    bool fine = diagnosis->n > 0;
-    sinkproof_cause_begin(cause, judgement);
-    for (size_t i = 0; fine && i < diagnosis->n; i++)
-        fine = state_finding(&s, &diagnosis->findings[i], cause);
-    return fine && sinkproof_cause_explains(model, trace, options, judgement, cause);
+    size_t most = 0;
+    bool found = false;
+    for (size_t i = 0; i < diagnosis->n; i++)
+        most = diagnosis->findings[i].n_alike > most ? diagnosis->findings[i].n_alike : most;
+    for (size_t number = 0; number < most && !found; number++) {
+        sinkproof_cause_begin(cause, judgement);
+        found = state_all(diagnosis, number, cause) &&
+                sinkproof_cause_explains(model, trace, options, judgement, cause);
+    }
+    return found;
 }

@@ -52,8 +52,8 @@ const sinkproof_mistake *sinkproof_mistake_at(size_t i);
 // without the maximum.
 bool sinkproof_mistake_may_overflow(const sinkproof_mistake *mistake);
 
-// A running sum in a narrower format: it is not supposed together with another, since its sets take
-// a step for each term.
+// A running sum in a narrower format, whose sets take a step for each term: it is supposed where no
+// other mistake explains what is outside, and neither together with one nor as the next best.
 bool sinkproof_mistake_stands_alone(const sinkproof_mistake *mistake);
 
 #endif

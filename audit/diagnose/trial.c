@@ -188,15 +188,6 @@ static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sink
                              r->layer, fresh);
         fresh = false;
     }
-    // What the policy has no place for, and the supposition may give one to.
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS && !fresh; p++) {
-        sinkproof_trace_point point = (sinkproof_trace_point)p;
-        size_t layer = place < s->config->n_layers ? place : 0;
-        if ((acts_at(&t->what) & bit(point)) != 0 && sinkproof_report_at(s, point, place) == NULL &&
-            sinkproof_trace_find(s->suspect.trace, point, layer) != NULL)
-            sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, point,
-                                 layer, false);
-    }
     return !fresh;
 }
 

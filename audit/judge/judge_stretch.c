@@ -20,8 +20,14 @@ typedef struct reaching {
     const sinkproof_trace *trace;
 } reaching;
 
+// What is held before a bias is no value where the policy does not round it: the bias is one more
+// term of the sum.
 static bool is_traced(const reaching *to, sinkproof_trace_point point, size_t layer) {
-    return sinkproof_trace_find(to->trace, point, layer) != NULL;
+    sinkproof_point at;
+    bool passed = to->policy != NULL && sinkproof_trace_point_held(point) == SINKPROOF_UNBIASED &&
+                  sinkproof_trace_rounding(point, &at) &&
+                  to->policy->at[at].format == SINKPROOF_REAL;
+    return !passed && sinkproof_trace_find(to->trace, point, layer) != NULL;
 }
 
 // The embedding needs no more than the tokens.

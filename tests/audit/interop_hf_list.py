@@ -77,7 +77,7 @@ SCORES = [
     bug("A9-bf16", kernel(lambda scores, b: by_definition(scores, b).bfloat16().to(scores.dtype)), ("A11",), under=FULL),
     bug("A11-f16", attention(lambda right, *rest, **more: (lambda out, a: (out.half().to(out.dtype), a))(*right(*rest, **more))),
         ("A11",), under=FULL),
-    unnamed("values-summed-in-bf16", attention(narrow_sums), ("A11",)),
+    bug("values-summed-in-bf16", attention(narrow_sums), ("A11",), "A11.acc-bf16"),
 ]
 ROTATIONS = [
     bug("rope-neighbours", rotary(neighbours), QK),

@@ -12,9 +12,11 @@ enum { TOKENS = 12, MOST = 64 };
 
 // Without M3; numbers of the slots, or none from here on.
 static const char *const subsets[] = {
-    "A13,M2,M9,M10", "M1,M2,M10", "A13,M2,M6,M10", "M2,M8",  "M1,M2,M4,M11",         "M1,M2,M9,M10",
-    "A13,M2,M11",    "A13,M12",   "M1,M2,M11",     "M1,M11", "A1,A12,A13,M1,M11,M12"};
-enum { SUBSETS = sizeof subsets / sizeof *subsets, WITHOUT_SLOTS = 6 };
+    "M1,M2,M5,M6,M9,M10", "A13,M2,M9,M10", "M1,M2,M10",
+    "A13,M2,M6,M10",      "M2,M8",         "M1,M2,M4,M11",
+    "M1,M2,M9,M10",       "A13,M2,M11",    "A13,M12",
+    "M1,M2,M11",          "M1,M11",        "A1,A12,A13,M1,M11,M12"};
+enum { SUBSETS = sizeof subsets / sizeof *subsets, WITHOUT_SLOTS = 7 };
 
 static sinkproof_model *model_of(int seed) {
     sinkproof_model *model;
@@ -118,6 +120,7 @@ int main(void) {
     honest("openai-bf16", "openai-bf16", 0, 0, 2, TOKENS);
     alone_as_among_all("openai-bf16", "openai-bf16");
     alone_as_among_all("f32,M8.alpha=bf16", "f32");
+    alone_as_among_all("f32,M6=bf16,M8.alpha=bf16", "f32,M5=real,M9=real");
     alone_as_among_all("f16,A1=real,M1=real", "f16,unrounded=A13|M12");
     alone_as_among_all("openai-bf16,A1=real,M1=real", "openai-bf16,unrounded=any");
     alone_as_among_all("openai-bf16,M10=real", "openai-bf16");
