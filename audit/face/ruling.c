@@ -145,11 +145,15 @@ static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof
     for (size_t i = 0; i < j->n_reports; i++)
         failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
     if (found->n > 1)
-        fprintf(out, "%zu overrides together explain all of it", found->n);
+        fprintf(out, "%zu overrides together explain", found->n);
     else
-        fprintf(out, "One %s explains all of it", found->n == 1 ? "override" : "cause");
-    fprintf(out, " (%zu %s): %s %s\n(%s).\n\n", failing, failing == 1 ? "point" : "points",
-            found->n > 0 ? "--policy" : "fits", found->policy, found->meaning);
+        fprintf(out, "%s explains", found->n == 1 ? "One override" : "Another policy");
+    fprintf(out, " all of it (%zu %s): --policy %s", failing, failing == 1 ? "point" : "points",
+            found->policy);
+    if (found->n > 0)
+        fprintf(out, "\n(%s).\n\n", found->meaning);
+    else
+        fprintf(out, "\n\n");
 }
 
 static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
@@ -210,20 +214,20 @@ static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
            sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error);
 }
 
-// What the cause is found by: known changes, tried on the whole of the trace; then what the
-// diagnosis found.
-static void find_known_cause(trial *t, sinkproof_ruling *r) {
+// A known override; the one that the diagnosis found; another policy; all that the diagnosis found.
+static void find_cause(trial *t, sinkproof_ruling *r) {
     sinkproof_judge_options how = options_of(t, false, "a cause");
-    r->asked = !t->o.no_hint && !t->o.no_diagnosis;
-    r->explained =
-        !t->o.no_hint && sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause);
-}
-
-static void find_diagnosed_cause(trial *t, sinkproof_ruling *r) {
-    sinkproof_judge_options how = options_of(t, false, "a cause");
-    if (!r->explained && !t->o.no_hint)
-        r->explained = sinkproof_diagnosed_cause(t->model, t->trace, &how, &r->judgement,
-                                                 &r->diagnosis, &r->cause);
+    sinkproof_cause other;
+    if (t->o.no_hint) return;
+    r->asked = !t->o.no_diagnosis;
+    r->explained = sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause) ||
+                   sinkproof_diagnosed_cause(t->model, t->trace, &how, &r->judgement, &r->diagnosis,
+                                             &r->cause);
+    if ((r->explained && r->cause.n == 1) ||
+        !sinkproof_judge_other_policy(t->model, t->trace, &how, &r->judgement, &other))
+        return;
+    r->explained = true;
+    r->cause = other;
 }
 
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
@@ -233,9 +237,8 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
         return false;
     }
     r->exit = exit_code_of(&r->judgement, t->o.strict);
-    find_known_cause(t, r);
     if (!diagnose(t, r, error)) return false;
-    find_diagnosed_cause(t, r);
+    find_cause(t, r);
     return report(t, r, error);
 }
 

@@ -4,6 +4,8 @@
 // What one change of the policy explains: known mistakes and known freedoms, tried on what fails.
 #include "audit/judge/judge_cause.h"
 
+#include "audit/judge/judge_candidates.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -89,12 +91,15 @@ bool sinkproof_cause_add(sinkproof_cause *cause, const char *override, const cha
 bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trace *trace,
                               const sinkproof_judge_options *options, const sinkproof_judgement *j,
                               const sinkproof_cause *cause) {
+    sinkproof_refusal refusal = {.points = ~0u, .beyond = 0}; // one element settles it
+    sinkproof_judge_options how = *options;
     sinkproof_policy policy;
     sinkproof_judgement k;
+    how.refusal = &refusal;
     if (!sinkproof_policy_parse(cause->policy, &policy, NULL) || same_policy(&policy, &j->policy))
         return false;
-    if (!sinkproof_judge(model, trace, &policy, options, &k, NULL)) return false;
-    bool honest = k.verdict <= SINKPROOF_VERDICT_WITHIN;
+    if (!sinkproof_judge(model, trace, &policy, &how, &k, NULL)) return false;
+    bool honest = !refusal.refused && k.verdict <= SINKPROOF_VERDICT_WITHIN;
     sinkproof_judgement_free(&k);
     return honest;
 }
@@ -110,9 +115,21 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
             sinkproof_cause_explains(model, trace, options, j, cause))
             return true;
     }
-    *cause = (sinkproof_cause){.policy = "bf16-operands",
-                               .meaning =
-                                   "the operands of every matrix product are rounded to bfloat16"};
-    bool wide = j->policy.at[SINKPROOF_AT_A13].format == SINKPROOF_F32;
-    return wide && sinkproof_cause_explains(model, trace, options, j, cause);
+    return false;
+}
+
+bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_trace *trace,
+                                  const sinkproof_judge_options *options,
+                                  const sinkproof_judgement *j, sinkproof_cause *cause) {
+    const char *narrower;
+    const char *const *names =
+        sinkproof_candidates_for(trace, sinkproof_model_config(model), &narrower);
+    bool found = false;
+    if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED) return false;
+    for (; *names != NULL && !found; names++) {
+        *cause = (sinkproof_cause){.n = 0};
+        snprintf(cause->policy, sizeof cause->policy, "%s", *names);
+        found = sinkproof_cause_explains(model, trace, options, j, cause);
+    }
+    return found;
 }

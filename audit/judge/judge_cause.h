@@ -24,10 +24,13 @@ bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trac
                               const sinkproof_judge_options *options,
                               const sinkproof_judgement *judgement, const sinkproof_cause *cause);
 
-// Looks for one known change under which everything that fails would be within. False: nothing
-// fails, or there is none.
+// Looks for one known override under which everything that fails would be within, or for another
+// policy, of those that auto tries. False: nothing fails, or there is none.
 bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options,
                            const sinkproof_judgement *judgement, sinkproof_cause *cause);
+bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_trace *trace,
+                                  const sinkproof_judge_options *options,
+                                  const sinkproof_judgement *judgement, sinkproof_cause *cause);
 
 #endif

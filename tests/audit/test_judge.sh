@@ -148,8 +148,8 @@ fits_100
 exits 0 "under what the hint says" judge synthetic:tiny "$work/half.safetensors" --policy f32,M8.alpha=bf16
 exits 1 "an override that repeats the policy's explains nothing" judge $vectors/small \
     $vectors/small/trace-f32.safetensors --policy openai-bf16,M8.alpha=bf16 --no-diagnosis
-! grep -q 'explains all' "$work/out"
-report $? "and no hint repeats what the policy says"
+! grep -q -i 'override.* explain' "$work/out" && grep -Eq '^Another policy explains .*: --policy f32$' "$work/out"
+report $? "and no hint repeats what the policy says; what the trace is, is another one"
 
 # A number that is none, and numbers that were saved wider than they are.
 half f32 T0,A13,M3,M12
@@ -227,8 +227,16 @@ contains out "This trace decides nothing; add A13, M3 and M12."
     --trace "$work/narrow.safetensors" >"$work/out" 2>&1
 python3 "$work/widen.py" "$work/narrow.safetensors" "$work/operands.safetensors"
 exits 1 "bf16 operands declared as f32" judge synthetic:tiny "$work/operands.safetensors" --policy f32
-sed -n 3p "$work/out" | grep -q 'points): fits bf16-operands'
+sed -n 3p "$work/out" | grep -Eq '^Another policy explains all of it \([0-9]+ points\): --policy bf16-operands$'
 report $? "and the report begins with the cause"
+"$sinkproof" run synthetic:tiny --tokens random:40,seed=5 --policy hf-bf16 --trace "$work/hf.safetensors" >"$work/out" 2>&1
+python3 "$work/widen.py" "$work/hf.safetensors" "$work/hf32.safetensors"
+for declared in f32 openai-bf16; do
+    exits 1 "hf-bf16 saved as float32, declared as $declared" judge synthetic:tiny "$work/hf32.safetensors" \
+        --policy $declared --local
+    sed -n 3p "$work/out" | grep -Eq '^Another policy explains all of it \([0-9]+ points\): --policy hf-bf16$'
+    report $? "the report begins with the policy that it is"
+done
 
 # The parts of an error: engine - truth = what arose here + what was inherited, by the triangle.
 "$sinkproof" judge synthetic:tiny "$work/t.safetensors" --policy f32 --json "$work/parts.json" >"$work/out"
