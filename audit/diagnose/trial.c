@@ -74,11 +74,15 @@ unsigned sinkproof_failing_unbounded(const sinkproof_trials *s, size_t place) {
     return failing_as(s, place, is_unbounded);
 }
 
-uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
-    sinkproof_judgement again;
+static size_t elements_of(const sinkproof_point_report *r) {
     size_t elements = 1;
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
-    uint8_t *marks = calloc(elements, 1);
+    return elements;
+}
+
+uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
+    sinkproof_judgement again;
+    uint8_t *marks = calloc(elements_of(r), 1);
     if (marks == NULL) {
         sinkproof_fail(s->error, "no memory for a diagnosis");
         return NULL;
@@ -110,10 +114,9 @@ bool sinkproof_failing_alone(const sinkproof_trials *s, size_t place, unsigned *
     for (size_t i = 0; i < s->j->n_reports && may_differ_alone(s); i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
         if (sinkproof_place_of(s, r) != place || (*points & bit(r->point)) == 0) continue;
-        size_t elements = 1, outside = 0;
+        size_t elements = elements_of(r), outside = 0;
         uint8_t *marks = sinkproof_marks_of(s, r);
         if (marks == NULL) return false;
-        for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
         for (size_t e = 0; e < elements; e++) outside += marks[e];
         free(marks);
         if (outside != r->outside) *points &= ~bit(r->point);
@@ -126,9 +129,8 @@ bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_t
     const sinkproof_point_report *r = sinkproof_report_at(s, point, place);
     uint8_t *marks = sinkproof_marks_of(s, r);
     bool by_head = sinkproof_trace_point_is_by_head(point);
-    size_t elements = 1, each = 1, n = r->shape[by_head];
-    for (size_t d = 0; d < r->rank; d++)
-        elements *= r->shape[d], each *= d > by_head ? r->shape[d] : 1;
+    size_t elements = elements_of(r), each = 1, n = r->shape[by_head];
+    for (size_t d = by_head + 1; d < r->rank; d++) each *= r->shape[d];
     *rows = (sinkproof_rows){n, 0};
     for (size_t i = 0; marks != NULL && i < elements; i++) {
         size_t row = i / each % n;

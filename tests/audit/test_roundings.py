@@ -158,10 +158,11 @@ def drawn(work):
     for policy, point, form in cases:
         declared = ",".join([policy, *([DEFINITION[policy]] if policy in DEFINITION else [])])
         engine = f"{declared},{point}={form}"
-        if judged(traced(work, engine), declared, MODEL, "--no-diagnosis", "--no-hint").status != 1:
+        trace = traced(work, engine)
+        if judged(trace, declared, MODEL, "--no-diagnosis", "--no-hint").status != 1:
             continue
         good, notes = named(work, declared, f"{point}={form}")
-        true = judged(traced(work, engine), engine, MODEL, "--no-diagnosis")
+        true = judged(trace, engine, MODEL, "--no-diagnosis")
         outside, open_ = outside + 1, open_ + (true.undecided > 0)
         bad += [] if good or true.undecided > 0 else notes
     report(outside > len(cases) // 4 and open_ <= len(cases) // 16 and not bad,
