@@ -356,9 +356,11 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
                            sinkproof_error *error);
 void sinkproof_ruling_free(sinkproof_ruling *ruling);
 
-// The worst of the points that were decided; UNDECIDED when none was.
+// The worst of the points that were decided; UNDECIDED when none was, or when none is worse and an
+// element is NaN where nothing bounds what an honest engine has.
 sinkproof_verdict sinkproof_ruling_verdict(const sinkproof_ruling *ruling);
-// The exit code of `sinkproof judge`: 0 within, 1 a bug, 4 suspicious, or nothing decided.
+// The exit code of `sinkproof judge`: 0 within, 1 a bug, 4 suspicious, nothing decided, or
+// NaN that nothing bounds.
 int sinkproof_ruling_exit(const sinkproof_ruling *ruling);
 const char *sinkproof_ruling_policy(const sinkproof_ruling *ruling); // judged under this one
 // The overrides ("A1=f32,A11=f32"), or other policy, that would explain all that fails: it was
@@ -388,7 +390,7 @@ typedef struct sinkproof_finding {
     size_t outside;   // of their set: proved wrong under the policy
     size_t unlikely;  // outside the likely set
     size_t undecided; // in rows whose sets are as wide as what they hold
-    size_t nans;      // where the engine has no number
+    size_t nans;      // where the engine has NaN
     size_t rank, shape[SINKPROOF_RANK];
     size_t worst_index[SINKPROOF_RANK];            // [rank] of the worst element
     double worst_value;                            // the engine's
@@ -400,6 +402,7 @@ typedef struct sinkproof_finding {
     double spread, spread_limit;      // squares of errors over the variance of rounding to nearest
     // Against the truth end to end, relative in the 2-norm; NaN when it was not asked for.
     double error, local, inherited;
+    size_t infinities; // where the engine has an infinity
 } sinkproof_finding;
 size_t sinkproof_ruling_count(const sinkproof_ruling *ruling); // points of the trace
 bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_finding *finding);

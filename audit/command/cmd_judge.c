@@ -184,7 +184,8 @@ static const struct argp argp = {
     "inside what honest rounding can do?\v"
     "MODEL is a directory (Hugging Face or OpenAI layout) or synthetic:NAME. A TRACE is a "
     "safetensors file in the format sinkproof-trace-1.\n\n"
-    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input, 4 suspicious, or nothing decided.",
+    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input, 4 suspicious, nothing decided,"
+    " or NaN that nothing bounds.",
     NULL,
     NULL,
     NULL};

@@ -19,7 +19,7 @@ enum sinkproof_exit {
     SINKPROOF_BUG = 1,          // a bug or a broken equation
     SINKPROOF_USAGE = 2,        // the command line is wrong
     SINKPROOF_BAD_INPUT = 3,    // input missing, unreadable or malformed
-    SINKPROOF_INCONCLUSIVE = 4, // suspicious, or nothing decided
+    SINKPROOF_INCONCLUSIVE = 4, // suspicious, nothing decided, or NaN
 };
 
 typedef struct sinkproof_command {

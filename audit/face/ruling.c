@@ -159,8 +159,14 @@ static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof
 static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
     fprintf(out, "\nVerdict under %s: ", j->policy.name);
     if (j->verdict == SINKPROOF_VERDICT_UNDECIDED) {
-        fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
-                code);
+        if (j->open_nans > 0)
+            fprintf(out,
+                    "undecided, %zu of %zu points (exit %d).\n"
+                    "%zu elements are NaN where nothing bounds what an honest engine has.\n",
+                    j->undecided, j->n_reports, code, j->open_nans);
+        else
+            fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
+                    code);
         return;
     }
     fprintf(out, "%s",
@@ -352,7 +358,8 @@ static sinkproof_finding finding_of(const sinkproof_point_report *r) {
                            .spread_limit = r->drift.spread.limit,
                            .error = sinkproof_relative(r->errors.error, r),
                            .local = sinkproof_relative(r->errors.local, r),
-                           .inherited = sinkproof_relative(r->errors.inherited, r)};
+                           .inherited = sinkproof_relative(r->errors.inherited, r),
+                           .infinities = r->infinities};
     sinkproof_trace_index(r->rank, r->shape, r->worst_at, f.worst_index);
     memcpy(f.shape, r->shape, r->rank * sizeof *f.shape);
     return f;

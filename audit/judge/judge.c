@@ -316,11 +316,11 @@ static bool conclude_point(const sinkproof_judge_pass *pass, sinkproof_point_rep
     // The freedom of inputs that are not traced has no order of its own: no spread is asked.
     bool leans =
         sinkproof_drift_leans(&r->drift) || (!r->bridged && sinkproof_drift_spreads(&r->drift));
-    r->verdict = r->outside > 0                   ? SINKPROOF_VERDICT_BUG
-                 : r->unlikely > 0 || leans       ? SINKPROOF_VERDICT_SUSPICIOUS
-                 : 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
-                 : r->several == 0                ? SINKPROOF_VERDICT_EXACT
-                                                  : SINKPROOF_VERDICT_WITHIN;
+    r->verdict = r->outside > 0                                       ? SINKPROOF_VERDICT_BUG
+                 : r->unlikely > 0 || leans                           ? SINKPROOF_VERDICT_SUSPICIOUS
+                 : r->open_nans > 0 || 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
+                 : r->several == 0                                    ? SINKPROOF_VERDICT_EXACT
+                                                                      : SINKPROOF_VERDICT_WITHIN;
     return sinkproof_describe_inputs(pass, r);
 }
 
@@ -333,11 +333,13 @@ static bool conclude(sinkproof_judge_pass *pass) {
             j->undecided++;
         else if (r->verdict > j->verdict)
             j->verdict = r->verdict;
+        j->open_nans += r->open_nans;
         if (r->verdict == SINKPROOF_VERDICT_BUG && j->first == NULL) j->first = r;
         if (r->verdict == SINKPROOF_VERDICT_SUSPICIOUS && j->first_suspicious == NULL)
             j->first_suspicious = r;
     }
-    if (j->undecided == j->n_reports) j->verdict = SINKPROOF_VERDICT_UNDECIDED;
+    bool open = j->undecided == j->n_reports || j->open_nans > 0;
+    if (open && j->verdict < SINKPROOF_VERDICT_UNDECIDED) j->verdict = SINKPROOF_VERDICT_UNDECIDED;
     return true;
 }
 

@@ -45,9 +45,11 @@ typedef struct sinkproof_point_report {
     sinkproof_verdict verdict;
     bool bridged; // some input of this operation was not in the trace
     size_t elements, several, outside, unlikely; // several: sets with more than one value
-    size_t undecided;                 // elements of rows whose sets are as wide as what they hold
-    size_t nans;                      // elements where the engine has no number
-    double share_worst, share_median; // |engine - emulation| over the half-width of the set
+    size_t undecided; // elements of rows whose sets are as wide as what they hold, or without bound
+    size_t nans, infinities;                  // elements where the engine has no finite number
+    size_t open_nans;                         // NaN where nothing bounds what an honest engine has
+    size_t first_nan, first_infinity;         // elements, where there are any
+    double share_worst, share_median;         // |engine - emulation| over the half-width of the set
     sinkproof_histogram shares, widths, gaps; // gaps: |engine - emulation|, ulp
     double power_single; // median half-width of the likely set, in ulp of the traced dtype
     sinkproof_drift drift_sums;
@@ -72,9 +74,11 @@ typedef struct sinkproof_judgement {
     double rate; // false alarms per tensor, as asked
     size_t n_reports, n_tokens, n_layers;
     sinkproof_point_report *reports; // in the order of the forward pass, present points only
-    // The worst of the points that were decided; UNDECIDED when none was.
+    // The worst of the points that were decided; UNDECIDED when none was, or when none is worse and
+    // an element is NaN that may be.
     sinkproof_verdict verdict;
     size_t undecided;                    // points
+    size_t open_nans;                    // elements
     const sinkproof_point_report *first; // first divergence: the first bug, else NULL
     const sinkproof_point_report *first_suspicious;
     // Smallest gap between the last chosen and the best rejected expert, where M2 or M3 is traced.

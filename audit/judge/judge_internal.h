@@ -147,9 +147,7 @@ sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t 
 
 // ---- sets
 
-sinkproof_honest sinkproof_unknown(double mid);                            // any number
 sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y); // of two choices
-bool sinkproof_unbounded(const sinkproof_honest *x);                       // says nothing at all
 
 // ---- the model
 

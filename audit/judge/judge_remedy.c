@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // What a trace could not decide, and which points would decide it.
+#include "audit/judge/judge_finite.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
 
@@ -17,13 +18,21 @@ typedef struct place {
 typedef struct remedy {
     place add[WANTED];
     size_t n;
+    bool behind; // infinities or NaN: more points decide nothing there
 } remedy;
 
-static bool holds(const sinkproof_judgement *j, sinkproof_trace_point point, size_t layer) {
+const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *j,
+                                                  sinkproof_trace_point point, size_t layer) {
     bool layered = sinkproof_trace_point_is_layered(point);
-    for (size_t i = 0; i < j->n_reports; i++)
-        if (j->reports[i].point == point && (!layered || j->reports[i].layer == layer)) return true;
-    return false;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        if (r->point == point && (!layered || r->layer == layer)) return r;
+    }
+    return NULL;
+}
+
+static bool holds(const sinkproof_judgement *j, sinkproof_trace_point point, size_t layer) {
+    return sinkproof_report_of(j, point, layer) != NULL;
 }
 
 static void want(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point point,
@@ -64,6 +73,7 @@ static remedy remedy_for(const sinkproof_config *config, const sinkproof_judgeme
         want_inputs(config, j, &r, SINKPROOF_TRACE_A1, layer);
     if (routed && j->open[layer] > 0) want(j, &r, SINKPROOF_TRACE_M3, layer);
     if (r.n == 0) want_inputs(config, j, &r, point, layer);
+    r.behind = r.n == 0 && sinkproof_is_behind_not_finite(config, j, point, layer);
     return r;
 }
 
@@ -125,7 +135,7 @@ static void print_grid(FILE *out, const grid *g) {
 // ---- groups: undecided points whose remedies are of one kind
 
 static bool same_kind(const remedy *a, const remedy *b) {
-    bool same = a->n == b->n;
+    bool same = a->n == b->n && a->behind == b->behind;
     for (size_t i = 0; same && i < a->n; i++) same = a->add[i].point == b->add[i].point;
     return same;
 }
@@ -182,6 +192,8 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
         fprintf(out, "; add ");
         print_grid(out, &add);
         fprintf(out, "\n");
+    } else if (kind.behind) {
+        fprintf(out, ": behind what is no finite number\n");
     } else {
         fprintf(out, ": all inputs are traced, the operation itself leaves that much open\n");
     }

@@ -5,6 +5,7 @@
 // are exact quotients, medians and errors against the truth are estimated.
 #include "audit/judge/judge_report.h"
 
+#include "audit/judge/judge_finite.h"
 #include "audit/trace/trace_points.h"
 
 #include <math.h>
@@ -90,15 +91,11 @@ static void print_index(FILE *out, const sinkproof_point_report *r) {
     fprintf(out, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
-// The worst element that is no number: how many there are, where the first is, and its set.
+// The worst element is no number: how many there are that are outside their sets, and where it is.
 static void print_nan(FILE *out, const sinkproof_point_report *r) {
-    fprintf(out, "%zu NaN, the first at ", r->nans);
+    fprintf(out, "%zu NaN; the set is bounded at ", r->nans - r->open_nans);
     print_index(out, r);
-    bool finite = isfinite(r->worst_set.lo) && isfinite(r->worst_set.hi);
-    fprintf(out, "; the set is %s\n",
-            finite                    ? "finite"
-            : isnan(r->worst_set.mid) ? "NaN too: so is an input"
-                                      : "not finite");
+    fprintf(out, "\n");
 }
 
 static void print_element(FILE *out, const sinkproof_point_report *r) {
@@ -236,6 +233,9 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
     if (isfinite(j->thinnest_margin))
         fprintf(out, "\nRouting: the thinnest margin is %.3g, layer %zu, token %zu.\n",
                 j->thinnest_margin, j->margin_layer, j->margin_token);
+    char not_finite[SINKPROOF_NOT_FINITE_TEXT];
+    sinkproof_not_finite_text(j, not_finite);
+    if (not_finite[0] != '\0') fprintf(out, "\n%s", not_finite);
     sinkproof_judgement_undecided(out, config, j);
     print_inherited(out, j);
 }
@@ -272,6 +272,7 @@ static void add_counts(json_t *o, const sinkproof_point_report *r) {
     json_object_set_new(o, "unlikely", json_integer((json_int_t)r->unlikely));
     json_object_set_new(o, "undecided", json_integer((json_int_t)r->undecided));
     json_object_set_new(o, "nan", json_integer((json_int_t)r->nans));
+    json_object_set_new(o, "infinite", json_integer((json_int_t)r->infinities));
 }
 
 static void add_worst(json_t *o, const sinkproof_point_report *r) {

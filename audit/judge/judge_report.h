@@ -23,6 +23,10 @@ void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
 json_t *sinkproof_judgement_remedies(const sinkproof_config *config,
                                      const sinkproof_judgement *judgement);
 
+// The report of a point, its layer counting where it has one; NULL: it is not in the trace.
+const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *judgement,
+                                                  sinkproof_trace_point point, size_t layer);
+
 // Appends to `results`: first {"id": "judgement", "trace": ..., "verdict": ...,
 // "first_divergence": ..., "explained_by": override or null, "forms": ...}, then one object per
 // point and layer.

@@ -229,7 +229,7 @@ static void check_selection(sinkproof_part *part, const search *s, size_t token,
 static double margin_of(const search *s, const int32_t *chosen_k) {
     double worst_in = INFINITY, best_out = -INFINITY;
     for (size_t e = 0; e < s->experts; e++) {
-        if (sinkproof_unbounded(&s->g_e[e])) return INFINITY;
+        if (sinkproof_is_unknown(&s->g_e[e])) return INFINITY;
         if (is_among(chosen_k, s->k, e))
             worst_in = fmin(worst_in, s->g_e[e].mid);
         else

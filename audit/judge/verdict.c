@@ -29,14 +29,6 @@ bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point po
 
 // ---- sets
 
-sinkproof_honest sinkproof_unknown(double mid) {
-    return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, 0, 0};
-}
-
-bool sinkproof_unbounded(const sinkproof_honest *x) {
-    return x->lo == -INFINITY && x->hi == INFINITY;
-}
-
 sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
     x = sinkproof_honest_hull(x, y);
     // Which of the two it is is no random error, and what it is rounded to leans with it.
@@ -91,13 +83,26 @@ static double gap_in_bounds(const sinkproof_honest *x, double v, sinkproof_forma
 // A set without bounds is where sums may overflow, or behind an input that is no number: an honest
 // engine may hold NaN there, and so may a faulty one.
 static bool is_open_nan(double v, const sinkproof_honest *x) {
-    return isnan(v) && sinkproof_unbounded(x);
+    return isnan(v) && sinkproof_is_unknown(x);
+}
+
+static void keep_first(size_t count, size_t *first, size_t of, size_t at) {
+    if (of > 0 && (count == 0 || at < *first)) *first = at;
+}
+
+static void count_not_finite(sinkproof_point_report *report, size_t at, double v) {
+    if (isfinite(v)) return;
+    bool nan = isnan(v);
+    keep_first(nan ? report->nans : report->infinities,
+               nan ? &report->first_nan : &report->first_infinity, 1, at);
+    *(nan ? &report->nans : &report->infinities) += 1;
 }
 
 static void compare_element(sinkproof_point_report *report, sinkproof_format format, size_t at,
                             double v, const sinkproof_honest *x) {
+    count_not_finite(report, at, v);
     if (is_open_nan(v, x)) {
-        report->elements++, report->nans++;
+        report->elements++, report->open_nans++;
         return;
     }
     bool inside = v >= x->lo && v <= x->hi; // NaN is outside
@@ -105,7 +110,6 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     double radius = sinkproof_radius(x), ulp = sinkproof_step(format, x->mid);
     double share = v == x->mid ? 0 : fabs(v - x->mid) / radius, excess = share;
     report->elements++;
-    report->nans += isnan(v);
     if (x->lo != x->hi) {
         report->several++;
         sinkproof_histogram_add(&report->shares, share);
@@ -129,15 +133,21 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     }
 }
 
-// The sets are as wide as what the operation adds: without it the engine might pass as well.
-static bool is_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
+// How many elements are undecided: those whose sets have no bound, and the others where their sets
+// are as wide as what the operation adds; without it the engine might pass as well. An infinity
+// that is a set of its own is decided.
+static size_t count_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
     double width = 0, size = 0;
+    size_t without_bound = 0, bounded = 0;
     for (size_t i = 0; i < piece->count; i++) {
         double radius = sinkproof_likely_about(&x[i]);
         double added = x[i].mid - (piece->skipped != NULL ? piece->skipped[i] : 0);
-        width += radius * radius, size += added * added;
+        if (isfinite(radius) && isfinite(added))
+            width += radius * radius, size += added * added, bounded++;
+        else if (x[i].lo != x[i].hi)
+            without_bound++;
     }
-    return width != 0 && !(width < size);
+    return without_bound + (width != 0 && !(width < size) ? bounded : 0);
 }
 
 // Do the elements of a point have errors of their own, as drift assumes? Not when an input that
@@ -216,7 +226,7 @@ static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
     mark_outside(part, piece, v, x);
     refuse(pass, piece, report);
     if (sinkproof_refused(pass)) return;
-    if (is_undecided(piece, x)) report->undecided += piece->count;
+    report->undecided += count_undecided(piece, x);
     // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
     if (pass->policy->inside == SINKPROOF_F32 &&
         errors_are_independent(pass, piece->point, part->layer))
@@ -317,9 +327,12 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
         into->worst_at = from->worst_at, into->worst_value = from->worst_value;
         into->worst_set = from->worst_set;
     }
+    keep_first(into->nans, &into->first_nan, from->nans, from->first_nan);
+    keep_first(into->infinities, &into->first_infinity, from->infinities, from->first_infinity);
     into->elements += from->elements, into->several += from->several;
     into->outside += from->outside, into->unlikely += from->unlikely;
-    into->undecided += from->undecided, into->nans += from->nans;
+    into->undecided += from->undecided, into->open_nans += from->open_nans;
+    into->nans += from->nans, into->infinities += from->infinities;
     into->farthest = sinkproof_worst(into->farthest, from->farthest);
     into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
     sinkproof_histogram_merge(&into->shares, &from->shares);

@@ -4,6 +4,7 @@
 // The page of a judgement, from the verdict in a sentence down to where each number comes from.
 #include "audit/report/report.h"
 
+#include "audit/judge/judge_finite.h"
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
 #include "audit/trace/trace_points.h"
@@ -47,7 +48,9 @@ static void write_sentence(const part *p) {
     const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
     fprintf(p->page, "<h1 class=\"%s\">", class_of(j->verdict));
     if (j->verdict == SINKPROOF_VERDICT_UNDECIDED)
-        fputs("Undecided: this trace decides nothing", p->page);
+        fputs(j->open_nans > 0 ? "Undecided: NaN where nothing bounds what an honest engine has"
+                               : "Undecided: this trace decides nothing",
+              p->page);
     else if (r == NULL)
         sinkproof_page_say(p->page, "Within what honest rounding can do under %s", j->policy.name);
     else if (j->first != NULL)
@@ -65,6 +68,9 @@ static void write_sentence(const part *p) {
     if (j->undecided > 0)
         sinkproof_page_say(p->page, "%zu of %zu points are undecided. ", j->undecided,
                            j->n_reports);
+    char not_finite[SINKPROOF_NOT_FINITE_TEXT];
+    sinkproof_not_finite_text(j, not_finite);
+    sinkproof_page_say(p->page, "%s", not_finite);
     const char *engine = sinkproof_trace_metadata(p->trial->trace, "engine");
     sinkproof_page_say(p->page, "Engine: %s. %zu tokens, %zu layers.",
                        engine != NULL ? engine : "not named", j->n_tokens, j->n_layers);

@@ -46,8 +46,6 @@ sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
 
 // ---- a known order
 
-static const sinkproof_honest anything = {-INFINITY, INFINITY, -INFINITY, INFINITY, 0, 0, 0, 0, 0};
-
 //> bound.accumulator
 // The format inside may round or not: the hull of both.
 static sinkproof_span inside(const sinkproof_setting *s, sinkproof_span x) {
@@ -98,7 +96,7 @@ sinkproof_span sinkproof_running_scaled(const sinkproof_setting *s, const sinkpr
 }
 
 sinkproof_honest sinkproof_running_set(sinkproof_span sum) {
-    if (!isfinite(sum.lo) || !isfinite(sum.hi)) return anything;
+    if (!isfinite(sum.lo) || !isfinite(sum.hi)) return sinkproof_unknown(0);
     double width = sum.hi - sum.lo, var = width * width / 4;
     return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
 }
@@ -210,7 +208,7 @@ static void keep_finite(const sinkproof_setting *own, const sinkproof_planes *y,
     for (size_t i = 0; i < rows; i++)
         for (size_t r = 0; !(twice_i[i] * most <= sinkproof_setting_largest(own)) && r < y->rows;
              r++)
-            out[i * out_stride + r] = anything;
+            out[i * out_stride + r] = sinkproof_unknown(0);
 }
 
 // Each of n terms may be followed by a rescaling: 2 n roundings, of which the last is the division.

@@ -97,6 +97,7 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double place) {
     sinkproof_drift_bin row[PLACES] = {0}; // what this row adds
     double shared[PLACES] = {0}, largest = 0;
+    if (!isfinite(common)) return; // infinities among what went in
     for (size_t i = 0; i < n; i++)
         if (isfinite(x_i[i].mid)) largest = fmax(largest, fabs(x_i[i].mid));
     int top = ilogb(largest);

@@ -93,7 +93,8 @@ static double clamp(double x, double lo, double hi) {
 }
 
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi) {
-    bool cut = x.hi <= lo || x.lo >= hi; // constant beyond the clamp: no freedom is left
+    if (sinkproof_is_unknown(&x)) return x; // NaN may pass
+    bool cut = x.hi <= lo || x.lo >= hi;    // constant beyond the clamp: no freedom is left
     return (sinkproof_honest){
         clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),  clamp(x.likely_lo, lo, hi),
         clamp(x.likely_hi, lo, hi), clamp(x.mid, lo, hi), cut ? 0 : x.var,

@@ -140,10 +140,19 @@ static inline double sinkproof_likely_about(const sinkproof_honest *x) {
     return sinkproof_larger(x->likely_hi - x->mid, x->mid - x->likely_lo);
 }
 
-// [mid - worst, mid + worst], with likely clipped to it.
+// Any number, and NaN: where sums may overflow, and behind an input of which nothing is known. How
+// far it is from mid is no random error.
+static inline sinkproof_honest sinkproof_unknown(double mid) {
+    return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, INFINITY, 0};
+}
+static inline bool sinkproof_is_unknown(const sinkproof_honest *x) {
+    return x->lo == -INFINITY && x->hi == INFINITY;
+}
+
+// [mid - worst, mid + worst], with likely clipped to it. Of infinities that met nothing is known.
 static inline sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
                                                 double bias) {
-    if (!(worst < INFINITY)) worst = INFINITY; // an input without bounds: nothing is known
+    if (!(worst < INFINITY) || mid != mid) return sinkproof_unknown(mid);
     likely = likely <= worst ? likely : worst;
     return (sinkproof_honest){sinkproof_add_down(mid, -worst),
                               sinkproof_add_up(mid, worst),

@@ -111,11 +111,22 @@ static sinkproof_honest weighed(const sinkproof_setting *s, sinkproof_point poin
 }
 //< bound.norm-rounded
 
+static bool has_unknown(size_t d, const sinkproof_honest *x_d) {
+    bool found = false;
+    for (size_t i = 0; i < d; i++) found = found || sinkproof_is_unknown(&x_d[i]);
+    return found;
+}
+
 //> bound.rmsnorm
 void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_norm *norm, const sinkproof_honest *x_d,
                               sinkproof_honest *y_d, double *common) {
     size_t d = norm->d;
+    *common = 0;
+    if (has_unknown(d, x_d)) { // a root that may be NaN is a factor of each element
+        for (size_t i = 0; i < d; i++) y_d[i] = sinkproof_unknown(0);
+        return;
+    }
     row_sums sums = sums_of(d, x_d);
     double shared = shared_of(s, (double)d, &sums), leaning = leaning_of(s, d, x_d, sums.sum);
     sinkproof_honest r = root_set(s, (double)d, norm->eps, &sums, shared, leaning);

@@ -25,3 +25,16 @@ void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_
         z_j[j] = t;
     }
 }
+
+//> bound.overflow
+// Infinity less infinity: where a logit may be infinity, or none may be more than -infinity, every
+// weight of the row may be NaN.
+bool sinkproof_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
+    bool infinite = !(b.hi < INFINITY), empty = b.lo == -INFINITY;
+    for (size_t j = 0; j < n; j++) {
+        infinite = infinite || !(z_j[j].hi < INFINITY);
+        empty = empty && z_j[j].lo == -INFINITY;
+    }
+    return infinite || empty;
+}
+//< bound.overflow

@@ -41,6 +41,9 @@ typedef struct range {
 // The set of the larger of two numbers, without its statistics.
 sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y);
 
+// Whether the weights of n logits and a sink may be NaN.
+bool sinkproof_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b);
+
 // Of n logits in place, the sink's among them; what is masked stays -infinity.
 void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j);
 

@@ -353,8 +353,7 @@ static range weight_range(const softmax_row *row, size_t j, const summed *w) {
 static void sum_up(softmax_row *row) {
     for (size_t j = 0; j <= row->n; j++)
         add_numerator(j < row->n ? &row->keys : &row->sink, &row->e_j[j]);
-    double spread = row->m_hi - row->m_lo;
-    row->log_sum = log(fmax(row->keys.hi + row->sink.hi, 1)) + spread + 0x1p-40;
+    row->log_sum = log(fmax(row->keys.hi + row->sink.hi, 1)) + row->m_hi - row->m_lo + 0x1p-40;
     row->log_keys = fmax(log(row->keys.hi) + row->m - row->keys_lo, 0) + 0x1p-40;
     row->subtraction = subtraction_error(row), row->gate = gate_error(row);
 }
@@ -414,7 +413,8 @@ static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point poi
     double left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
     if (row.lse_subtracted)
         most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
-    return sinkproof_honest_at(s, point, (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, 0, 0});
+    return sinkproof_honest_at(s, point,
+                               (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, INFINITY, 0});
 }
 
 static bool beyond_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
@@ -455,8 +455,7 @@ static sinkproof_honest quotient(const softmax_row *row, const denominator *d, s
     range probable = weight_range(row, j, &d->at_odds);
     a.lo = worst.lo, a.hi = worst.hi;
     a.likely_lo = probable.lo, a.likely_hi = probable.hi;
-    double own = a.mid > 0 ? term_variance(row, j) : 0, u = row->s->u;
-    double bias = 0;
+    double own = a.mid > 0 ? term_variance(row, j) : 0, u = row->s->u, bias = 0;
     if (row->kept_j != NULL && j < row->n && a.mid > 0) {
         const sinkproof_honest *kept = &row->kept_j[j];
         a.mid = kept->mid / d->total;
@@ -471,8 +470,9 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
     *common = 0;
-    if (beyond_exp(n, z_j, b)) {
-        sinkproof_honest any = anything(s, point, n, z_j, b);
+    bool nan = sinkproof_may_be_nan(n, z_j, b);
+    if (nan || beyond_exp(n, z_j, b)) {
+        sinkproof_honest any = nan ? sinkproof_unknown(0.5) : anything(s, point, n, z_j, b);
         for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
         return true;
     }

@@ -76,8 +76,8 @@ OTHERS = {
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
     "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms softmax_maximum spread "
               "times unnormalised unrounded variants",
-    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_forms judge_meaning judge_mlp judge_norm judge_remedy "
-             "judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
+    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_finite "
+             "judge_forms judge_meaning judge_mlp judge_norm judge_remedy judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
 }
 
 

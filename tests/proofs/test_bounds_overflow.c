@@ -191,10 +191,106 @@ static void infinities(void) {
     ok(d.lo != d.lo && d.hi != d.hi, "bound.overflow NaN less infinity is NaN");
 }
 
+// Wherever float32 arithmetic holds NaN the set says nothing, and where it is finite or infinite
+// the set holds it.
+typedef struct seen {
+    size_t nans, open, outside;
+} seen;
+
+static void look(seen *n, float y, const sinkproof_honest *set) {
+    n->nans += isnan(y) != 0, n->open += sinkproof_is_unknown(set);
+    n->outside +=
+        isnan(y) ? !sinkproof_is_unknown(set) : !((double)y >= set->lo && (double)y <= set->hi);
+}
+
+// x with up to two of its numbers infinite or NaN.
+static void draw_row(size_t n, float *x, sinkproof_honest *x_k, uint64_t *state) {
+    static const float odd[] = {INFINITY, -INFINITY, NAN};
+    for (size_t k = 0; k < n; k++) x[k] = (float)draw_gauss(state);
+    for (size_t i = draw_below(state, 3); i > 0; i--)
+        x[draw_below(state, n)] = odd[draw_below(state, 3)];
+    for (size_t k = 0; k < n; k++)
+        x_k[k] = isnan(x[k]) ? sinkproof_unknown((double)x[k]) : sinkproof_known((double)x[k]);
+}
+
+static float weights_of(size_t n, const float *z, float b, float *e) {
+    float m = b, sum = 0;
+    bool nan = false;
+    for (size_t j = 0; j < n; j++) m = fmaxf(m, z[j]), nan = nan || isnan(z[j]);
+    if (nan) m = NAN;
+    for (size_t j = 0; j < n; j++) sum += e[j] = expf(z[j] - m);
+    return sum + expf(b - m);
+}
+
+// NaN as a middle, or an error without a bound; how far it is from an honest number is no random
+// error.
+static void set_of_nothing(void) {
+    const sinkproof_honest sets[] = {sinkproof_around(NAN, 1, 1, 1, 1),
+                                     sinkproof_around(1, INFINITY, 1, 1, 1),
+                                     sinkproof_around(1, NAN, 1, 1, 1), sinkproof_unknown(3)};
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        wrong += !sinkproof_is_unknown(&sets[i]) || sets[i].bias != INFINITY ||
+                 sets[i].likely_lo != -INFINITY || sets[i].likely_hi != INFINITY;
+    const sinkproof_honest bounded = sinkproof_around(1, 1, 0.5, 1, 1);
+    wrong += sinkproof_is_unknown(&bounded) || bounded.bias != 1;
+    ok(wrong == 0, "bound.overflow what nothing is known of worst=%zu bound=0", wrong);
+}
+
+// As vector libraries clamp: NaN passes.
+static float clamp_to(float x, float low, float high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+static void behind(const sinkproof_setting *s) {
+    enum { N = 6 };
+    uint64_t state = SEED + 5;
+    seen of_sums = {0}, of_norms = {0}, of_weights = {0}, of_activations = {0};
+    const sinkproof_config config = {.swiglu_alpha = 1.702, .swiglu_limit = 7};
+    const double ones[N] = {1, 1, 1, 1, 1, 1};
+    for (size_t r = 0; r < ROWS; r++) {
+        float x[N], y[N], e[N], square = 0, most = 0;
+        sinkproof_honest x_k[N], y_k[N], set_k[N + 1], set;
+        double common;
+        draw_row(N, x, x_k, &state);
+        for (size_t k = 0; k < N; k++)
+            y[k] = (float)draw_gauss(&state), y_k[k] = sinkproof_known((double)y[k]);
+        sinkproof_planes p = sinkproof_planes_of(x_k, 1, N, N);
+        sinkproof_planes q = sinkproof_planes_of(y_k, 1, N, N);
+        must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &set, 1));
+        sinkproof_planes_free(&p), sinkproof_planes_free(&q);
+        look(&of_sums, summed(N, x, y, r % 2 != 0, &most), &set);
+
+        for (size_t k = 0; k < N; k++) square += x[k] * x[k];
+        sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){N, ones, 1e-5}, x_k, set_k,
+                                 &common);
+        for (size_t k = 0; k < N; k++)
+            look(&of_norms, x[k] * (1 / sqrtf(square / N + 1e-5f)), &set_k[k]);
+
+        float g = clamp_to(x[0], -INFINITY, 7), u = clamp_to(x[1], -7, 7);
+        set = sinkproof_honest_swiglu(s, &config, x_k[0], x_k[1]);
+        look(&of_activations, g * (1 / (1 + expf(-1.702f * g))) * (u + 1), &set);
+
+        size_t n = 1 + draw_below(&state, N);
+        float b = r % 3 == 0 ? -INFINITY : y[0], sum = weights_of(n, x, b, e);
+        must(sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, x_k, sinkproof_known((double)b), set_k,
+                                      &common));
+        for (size_t j = 0; j < n; j++) look(&of_weights, e[j] / sum, &set_k[j]);
+    }
+    const seen *all[] = {&of_sums, &of_norms, &of_weights, &of_activations};
+    const char *const names[] = {"sums", "norms", "weights", "activations"};
+    for (size_t i = 0; i < 4; i++)
+        ok(all[i]->nans > 50 && all[i]->open > 50 && all[i]->outside == 0,
+           "bound.overflow %s of infinities and NaN: %zu NaN, %zu sets without a bound, "
+           "outside=%zu",
+           names[i], all[i]->nans, all[i]->open, all[i]->outside);
+    set_of_nothing();
+}
+
 int main(void) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
     sums(&s), rounded_up(&s), norms(&s), softmax(&s), activations(&s);
-    in_binary64(), infinities();
+    in_binary64(), infinities(), behind(&s);
     return tap_done();
 }

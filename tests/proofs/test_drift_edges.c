@@ -45,6 +45,22 @@ static void what_is_free(void) {
        wrong);
 }
 
+// Nothing is asked of an element whose error may lean without end, nor of a row whose shared
+// variance is no number, as that of infinities is.
+static void without_end(void) {
+    const double commons[] = {NAN, INFINITY, 0};
+    size_t wrong = 0;
+    for (int i = 0; i < 3; i++) {
+        sinkproof_honest x = element(4, 1, 1);
+        double v = 4.5;
+        if (i == 2) x.bias = INFINITY;
+        sinkproof_drift drift = of_row(1, &v, &x, commons[i], 0);
+        wrong += drift.bins[0].elements != 0 || drift.n_rows != 0 || drift.spread[0].mean != 0;
+        sinkproof_drift_free(&drift);
+    }
+    ok(wrong == 0, "stat.drift nothing is asked of errors without an end worst=%zu bound=0", wrong);
+}
+
 // 8 deviations of an element and its row are 64 variances: beyond, a step is rare.
 static void rare_steps(void) {
     size_t wrong = 0;
@@ -210,6 +226,7 @@ static void no_power(void) {
 
 int main(void) {
     what_is_free();
+    without_end();
     rare_steps();
     sizes();
     places();

@@ -222,6 +222,7 @@ static size_t open_order(const sinkproof_setting *s, const sinkproof_accumulator
         for (size_t r = 0; r < y->rows; r++) {
             told[i * STRIDE + r] = (sinkproof_honest){.lo = -INFINITY, .hi = INFINITY};
             told[i * STRIDE + r].likely_lo = -INFINITY, told[i * STRIDE + r].likely_hi = INFINITY;
+            told[i * STRIDE + r].bias = INFINITY;
             ++*unknown;
         }
     }

@@ -100,7 +100,7 @@ static real most_of(const sinkproof_setting *s, const char *form, size_t n,
 
 static bool knows_nothing(const sinkproof_honest *a) {
     return a->lo == 0 && a->likely_lo == 0 && a->mid == 0.5 && a->likely_hi == a->hi &&
-           a->var == 0 && a->spread == 0 && a->bias == 0 && a->order == 0;
+           a->var == 0 && a->spread == 0 && a->bias == INFINITY && a->order == 0;
 }
 
 static void nothing(const char *form, double u, size_t n, sinkproof_honest *z_j, sinkproof_honest b,
@@ -166,6 +166,35 @@ static void unknown_rows(void) {
        "bound.softmax-sink an unknown row's weights are "
        "rounded: worst=%.17g bound=1",
        alpha_j[0].hi);
+}
+
+// Two keys and a sink: NaN where one may be infinity, or none may be more than -infinity.
+static void where_nan_begins(void) {
+    sinkproof_policy policy = real_policy("definition");
+    sinkproof_setting s = setting(&policy);
+    const sinkproof_honest none = sinkproof_known(-INFINITY), all = sinkproof_known(INFINITY);
+    const sinkproof_honest one = sinkproof_known(1), open = wide_set(0, INFINITY);
+    const sinkproof_honest below = wide_set(-INFINITY, 0);
+    const struct {
+        sinkproof_honest z[2], b;
+        bool nan;
+    } rows[] = {
+        {{one, one}, one, false},    {{one, all}, one, true},     {{open, one}, one, true},
+        {{one, one}, all, true},     {{one, one}, open, true},    {{none, none}, none, true},
+        {{none, one}, none, false},  {{one, none}, none, false},  {{none, none}, one, false},
+        {{none, below}, none, true}, {{none, none}, below, true}, {{below, one}, none, false}};
+    size_t wrong = 0, cases = sizeof rows / sizeof *rows;
+    for (size_t k = 0; k < cases; k++) {
+        sinkproof_honest alpha_j[3];
+        double common = 7;
+        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 2, rows[k].z, rows[k].b, alpha_j,
+                                      &common));
+        for (size_t j = 0; j < 3; j++)
+            wrong += sinkproof_is_unknown(&alpha_j[j]) != rows[k].nan ||
+                     (rows[k].nan && (common != 0 || alpha_j[j].mid != 0.5));
+    }
+    ok(wrong == 0, "bound.overflow rows of weights that may be NaN: worst=%zu bound=0 of=%zu",
+       wrong, cases);
 }
 
 // A set of 2^9 is one of which nothing is known; a narrower one, and no sink at all, is not.
@@ -456,6 +485,7 @@ int main(void) {
     beyond_range();
     maximum_first();
     unknown_rows();
+    where_nan_begins();
     where_it_begins();
     known_rows();
     unknown_maxima();

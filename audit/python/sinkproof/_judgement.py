@@ -47,7 +47,7 @@ class Point:
     outside: int                   # of their set: proved wrong under the policy
     unlikely: int                  # outside the likely set
     undecided: int                 # in rows whose sets are as wide as what they hold
-    nans: int                      # where the engine has no number
+    nans: int                      # where the engine has NaN
     worst_index: tuple[int, ...]
     worst_value: float             # the engine's
     worst_set: tuple[float, float]
@@ -63,6 +63,7 @@ class Point:
     error: float                   # from the truth end to end, relative in the 2-norm; NaN: not asked
     local: float
     inherited: float
+    infinities: int                # where the engine has an infinity
 
     @property
     def point(self) -> str:

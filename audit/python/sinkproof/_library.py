@@ -83,7 +83,8 @@ class Finding(Sized):
                 ("worst_high", c_double), ("worst_inputs", c_char_p), ("excess_ulp", c_double),
                 ("share_worst", c_double), ("share_median", c_double), ("drift", c_double),
                 ("drift_limit", c_double), ("spread", c_double), ("spread_limit", c_double),
-                ("error", c_double), ("local", c_double), ("inherited", c_double)]
+                ("error", c_double), ("local", c_double), ("inherited", c_double),
+                ("infinities", c_size_t)]
 
 
 # ------------------------------------------------------------------------------------------

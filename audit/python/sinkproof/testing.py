@@ -46,6 +46,8 @@ def sentence_of_bug(point: Point, judgement: Judgement) -> str:
              f"Mismatched elements: {share(point.outside, point.elements)}"]
     if point.nans:
         lines.append(f"Not a number: {share(point.nans, point.elements)}")
+    if point.infinities:
+        lines.append(f"Infinite: {share(point.infinities, point.elements)}")
     lines += [f"Greatest distance outside of the honest set: {point.excess_ulp:.3g} ulp at index {point.worst_index} "
               f"({point.worst_value:.9g}, set [{low:.9g}, {high:.9g}])",
               f"Policy: {judgement.policy}"]

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/judge/judge_finite.h"
+
+#include "audit/judge/judge_report.h"
+#include "audit/trace/trace_points.h"
+
+#include <stdio.h>
+
+typedef size_t counter(const sinkproof_point_report *r);
+static size_t infinities_of(const sinkproof_point_report *r) {
+    return r->infinities;
+}
+static size_t nans_of(const sinkproof_point_report *r) {
+    return r->nans;
+}
+
+static const sinkproof_point_report *first_with(const sinkproof_judgement *j, counter *count) {
+    for (size_t i = 0; i < j->n_reports; i++)
+        if (count(&j->reports[i]) > 0) return &j->reports[i];
+    return NULL;
+}
+
+// "01.A12 first, 3 of 64 elements, the first at (2, 17)"
+static int say_first(const sinkproof_point_report *r, const char *what, size_t count, size_t at,
+                     char *text, size_t size) {
+    return snprintf(text, size, "%s: %s is the first point, %zu of %zu elements, the first at (%s)",
+                    what, r->name, count, r->elements,
+                    sinkproof_trace_index_text(r->rank, r->shape, at).text);
+}
+
+// Where the policy's numbers end at the point: what it rounds to, or computes in.
+static int say_largest(const sinkproof_judgement *j, const sinkproof_point_report *r, char *text,
+                       size_t size) {
+    sinkproof_point at;
+    sinkproof_format format = SINKPROOF_REAL;
+    if (sinkproof_trace_rounding(r->point, &at)) format = j->policy.at[at].format;
+    if (format == SINKPROOF_REAL) format = j->policy.inside;
+    return snprintf(text, size, "; %s ends at %.6g.\n", sinkproof_format_name(format),
+                    sinkproof_largest(format));
+}
+
+void sinkproof_not_finite_text(const sinkproof_judgement *j, char text[SINKPROOF_NOT_FINITE_TEXT]) {
+    const sinkproof_point_report *infinite = first_with(j, infinities_of);
+    const sinkproof_point_report *nan = first_with(j, nans_of);
+    size_t size = SINKPROOF_NOT_FINITE_TEXT, used = 0;
+    text[0] = '\0';
+    if (infinite != NULL) {
+        used += (size_t)say_first(infinite, "Infinite", infinite->infinities,
+                                  infinite->first_infinity, text, size);
+        used += (size_t)say_largest(j, infinite, text + used, size - used);
+    }
+    if (nan == NULL) return;
+    used += (size_t)say_first(nan, "NaN", nan->nans, nan->first_nan, text + used, size - used);
+    snprintf(text + used, size - used, ".\n");
+}
+
+bool sinkproof_is_behind_not_finite(const sinkproof_config *config, const sinkproof_judgement *j,
+                                    sinkproof_trace_point point, size_t layer) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
+    for (size_t i = 0; i < n; i++) {
+        const sinkproof_point_report *r = sinkproof_report_of(j, inputs[i].point, inputs[i].layer);
+        bool behind =
+            r != NULL ? r->infinities + r->nans > 0
+                      : sinkproof_is_behind_not_finite(config, j, inputs[i].point, inputs[i].layer);
+        if (behind) return true;
+    }
+    return false;
+}
