@@ -158,9 +158,14 @@ static void block_products(sinkproof_part *part, const block *b, const attention
         sinkproof_planes_of(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
     const sinkproof_accumulator sum =
         sinkproof_accumulator_at(s.policy, SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC);
-    if (!sinkproof_honest_accumulated(&s, &sum, &q_id, &k_jd, NULL, false, z, keys) ||
+    double *terms_i = sinkproof_part_allocate(part, b->rows, sizeof *terms_i);
+    for (size_t i = 0; terms_i != NULL && i < b->rows; i++)
+        terms_i[i] = sinkproof_score_terms(&s, d, d);
+    if (terms_i == NULL ||
+        !sinkproof_honest_accumulated(&s, &sum, &q_id, &k_jd, terms_i, false, z, keys) ||
         !sink_logits(part, b, a, &s, &q_id, b_i))
         part->failed = true;
+    free(terms_i);
     sinkproof_planes_free(&q_id);
     sinkproof_planes_free(&k_jd);
 }

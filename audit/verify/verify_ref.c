@@ -132,7 +132,8 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
         sinkproof_setting s = sinkproof_setting_for(&policy, keys, 1e-9);
         sinkproof_planes x = sinkproof_planes_of(q_h, 1, dim, dim);
         sinkproof_planes y = sinkproof_planes_of(k_h, keys, dim, dim);
-        must(sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, keys));
+        double terms = sinkproof_score_terms(&s, dim, dim);
+        must(sinkproof_honest_products(&s, &x, &y, &terms, NULL, set, keys));
         for (size_t j = 0; j < keys; j++) set[j] = sinkproof_honest_score(&s, dim, set[j]);
         sinkproof_verify_compare(result, truth, set, s_j, keys);
         sinkproof_planes_free(&x);

@@ -193,6 +193,9 @@ sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
                                        sinkproof_honest unrounded);
 
 // ---- scores.c
+// As how many terms the n products of a score count: where the query may be scaled before its sum,
+// and the scale is no power of two, each meets two roundings more, the scaled number's and its own.
+double sinkproof_score_terms(const sinkproof_setting *s, size_t n, size_t head_dim);
 // A5 and A6: rounds a sum of products, scales it by 1/sqrt(head_dim), rounds again.
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product);

@@ -8,14 +8,26 @@
 #include <math.h>
 #include <stdlib.h>
 
+static bool is_power_of_two(double x) {
+    return frexp(x, &(int){0}) == 0.5;
+}
+
+double sinkproof_score_terms(const sinkproof_setting *s, size_t n, size_t head_dim) {
+    sinkproof_rounding before = s->policy->at[SINKPROOF_AT_A5];
+    bool open = before.format == SINKPROOF_REAL || before.optional;
+    return (double)n + (open && !is_power_of_two(sqrt((double)head_dim)) ? 2 : 0);
+}
+
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product) {
     sinkproof_honest z =
         sinkproof_honest_at(s, SINKPROOF_AT_A5, sinkproof_honest_inside(s, product));
     double scale = 1 / sqrt((double)head_dim);
-    bool power_of_two = frexp(scale, &(int){0}) == 0.5;
     z = sinkproof_honest_mul(z, sinkproof_known(scale));
-    if (!power_of_two) z = sinkproof_honest_roundings(s, z, 2); // the constant and the product
+    if (!is_power_of_two(scale)) { // the root and its reciprocal; the product rounds below
+        z = sinkproof_honest_roundings(s, z, 2);
+        z.bias += 2 * s->u * fabs(z.mid); // the constant is the same in all scores
+    }
     return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
 }
 
@@ -31,7 +43,12 @@ static bool key_logits(const sinkproof_setting *s, const double *key_d,
     sinkproof_planes key = sinkproof_planes_of(k_d, 1, head_dim, head_dim);
     sinkproof_accumulator sum =
         sinkproof_accumulator_at(s->policy, SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC);
-    bool fine = sinkproof_honest_accumulated(s, &sum, query, &key, NULL, false, b_i, 1);
+    double *terms_i = malloc((query->rows + 1) * sizeof *terms_i);
+    for (size_t i = 0; terms_i != NULL && i < query->rows; i++)
+        terms_i[i] = sinkproof_score_terms(s, head_dim, head_dim);
+    bool fine = terms_i != NULL &&
+                sinkproof_honest_accumulated(s, &sum, query, &key, terms_i, false, b_i, 1);
+    free(terms_i);
     for (size_t i = 0; fine && i < query->rows; i++)
         b_i[i] =
             sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_honest_score(s, head_dim, b_i[i]));

@@ -202,15 +202,15 @@ static sinkproof_honest *known(const double *x, size_t n) {
     return out;
 }
 
-// One row times others, before any rounding point.
-static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, const double *x_c,
-                      const double *y_rc, sinkproof_honest *out_r) {
+// One row times others, before any rounding point; each sum counts as so many terms.
+static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, double terms,
+                      const double *x_c, const double *y_rc, sinkproof_honest *out_r) {
     sinkproof_honest *x = known(x_c, cols), *y = known(y_rc, rows * cols);
     bool fine = x != NULL && y != NULL;
     if (fine) {
         sinkproof_planes one = sinkproof_planes_of(x, 1, cols, cols);
         sinkproof_planes many = sinkproof_planes_of(y, rows, cols, cols);
-        fine = sinkproof_honest_products(s, &one, &many, NULL, NULL, out_r, rows);
+        fine = sinkproof_honest_products(s, &one, &many, &terms, NULL, out_r, rows);
         sinkproof_planes_free(&one);
         sinkproof_planes_free(&many);
     }
@@ -236,7 +236,8 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
         if (variant->star_dims == 0 || d < variant->star_dims) k_d[d] = head->key_d[d];
     // Of a feature of k* every policy takes what the reference computes: it is a constant.
     sinkproof_variant_feature(s->policy, variant, head, k_d, k_d + head->dim);
-    bool fine = row_times(s, 1, head->dim, q_d, k_d, out);
+    double terms = sinkproof_score_terms(s, head->dim, scaled_by(variant, head));
+    bool fine = row_times(s, 1, head->dim, terms, q_d, k_d, out);
     if (fine)
         *out = sinkproof_honest_at(s, SINKPROOF_AT_A8,
                                    sinkproof_honest_score(s, scaled_by(variant, head), *out));
@@ -259,7 +260,8 @@ bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof
     bool biased = variant->places == SINKPROOF_PLACES_RELATIVE ||
                   variant->places == SINKPROOF_PLACES_BUCKET ||
                   variant->places == SINKPROOF_PLACES_ALIBI;
-    if (!row_times(s, keys, head->dim, q_d, k_jd, s_j)) return false;
+    double terms = sinkproof_score_terms(s, head->dim, scaled_by(variant, head));
+    if (!row_times(s, keys, head->dim, terms, q_d, k_jd, s_j)) return false;
     for (size_t j = 0; j < keys; j++) {
         s_j[j] = sinkproof_honest_score(s, scaled_by(variant, head), s_j[j]);
         if (biased) { // the bias, its rounding, and the sum's
@@ -291,7 +293,7 @@ bool sinkproof_honest_variant_values(const sinkproof_setting *s, const sinkproof
         v_dj[d * cols + keys] = star_d[d];
         v_dj[d * cols + keys + 1] = variant->value_bias ? head->value_d[d] : 0;
     }
-    bool fine = row_times(s, dim, cols, weight_j, v_dj, o_d);
+    bool fine = row_times(s, dim, cols, (double)cols, weight_j, v_dj, o_d);
     for (size_t d = 0; fine && d < dim; d++)
         o_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A11, sinkproof_honest_inside(s, o_d[d]));
     free(v_dj);
@@ -304,8 +306,8 @@ static bool learned_feature(const sinkproof_setting *s, const sinkproof_variant_
     size_t dim = head->dim;
     sinkproof_honest *inner_d = malloc(dim * sizeof *inner_d),
                      *w = known(head->mlp_2_dd, dim * dim);
-    bool fine =
-        inner_d != NULL && w != NULL && row_times(s, dim, dim, x_d, head->mlp_1_dd, inner_d);
+    bool fine = inner_d != NULL && w != NULL &&
+                row_times(s, dim, dim, (double)dim, x_d, head->mlp_1_dd, inner_d);
     for (size_t d = 0; fine && d < dim; d++) {
         inner_d[d] = sinkproof_honest_clamp(sinkproof_honest_inside(s, inner_d[d]), 0, INFINITY);
         inner_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, inner_d[d]);

@@ -224,6 +224,59 @@ static void key_logits(void) {
        wrong, compared, several);
 }
 
+// As many terms as products, two more where the query may be scaled before them by what is no power
+// of two.
+static void terms(void) {
+    static const struct {
+        size_t n, dim;
+        sinkproof_rounding before;
+        double terms;
+    } all[] = {{5, 3, {SINKPROOF_REAL, false}, 7},   {5, 3, {SINKPROOF_F32, true}, 7},
+               {5, 3, {SINKPROOF_F32, false}, 5},    {64, 64, {SINKPROOF_REAL, false}, 64},
+               {64, 64, {SINKPROOF_F32, true}, 64},  {64, 64, {SINKPROOF_F32, false}, 64},
+               {32, 32, {SINKPROOF_BF16, true}, 34}, {0, 2, {SINKPROOF_REAL, false}, 2},
+               {9, 1, {SINKPROOF_REAL, false}, 9}};
+    size_t wrong = 0, cases = sizeof all / sizeof *all;
+    for (size_t k = 0; k < cases; k++) {
+        sinkproof_policy policy = real_policy("definition");
+        sinkproof_setting s = setting(&policy);
+        policy.at[SINKPROOF_AT_A5] = all[k].before;
+        wrong += sinkproof_score_terms(&s, all[k].n, all[k].dim) != all[k].terms;
+    }
+    ok(wrong == 0,
+       "sink.key-bias bound.linear as how many terms a score counts worst=%zu bound=0 of=%zu",
+       wrong, cases);
+}
+
+// Three coordinates: five terms where the query may be scaled first.
+static void scaled_logits(void) {
+    enum { THREE = 3 };
+    uint64_t state = SEED + 3;
+    size_t wrong = 0, compared = 0;
+    for (int i = 0; i < 100; i++) {
+        sinkproof_policy policy = policy_named(i % 2 ? "f32" : "llama-cpp");
+        sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
+        double key[THREE], terms_i[2] = {i % 2 ? 5 : 3, i % 2 ? 5 : 3};
+        sinkproof_honest q[2 * THREE], k[THREE], b[2], x[2];
+        for (size_t d = 0; d < 2 * THREE; d++) q[d] = sinkproof_known((double)draw_gauss(&state));
+        for (size_t d = 0; d < THREE; d++)
+            key[d] = (double)(float)draw_gauss(&state), k[d] = sinkproof_known(key[d]);
+        sinkproof_planes query = sinkproof_planes_of(q, 2, THREE, THREE);
+        sinkproof_planes one = sinkproof_planes_of(k, 1, THREE, THREE);
+        sinkproof_normaliser normaliser = {.key_d = key};
+        must(sinkproof_honest_products(&s, &query, &one, terms_i, NULL, x, 1));
+        must(sinkproof_honest_sink_logits(&s, &normaliser, &query, b));
+        for (size_t r = 0; r < 2; r++, compared++) {
+            sinkproof_honest want =
+                sinkproof_honest_at(&s, SINKPROOF_AT_A8, sinkproof_honest_score(&s, THREE, x[r]));
+            wrong += memcmp(&want, &b[r], sizeof want) != 0;
+        }
+        sinkproof_planes_free(&query), sinkproof_planes_free(&one);
+    }
+    ok(wrong == 0, "sink.key-bias logits of a stored key, scaled worst=%zu bound=0 of=%zu", wrong,
+       compared);
+}
+
 // A sum of products, rounded inside or not, at A5, scaled by a constant that is itself rounded
 // unless it is a power of two, rounded inside or not, and at A6.
 static void scores(void) {
@@ -237,18 +290,23 @@ static void scores(void) {
         if (i & 4) policy.at[SINKPROOF_AT_A6].format = SINKPROOF_F16;
         if (i & 8) policy.inside = SINKPROOF_F32;
         double c = draw_dyadic(&state) + 0x1p-9 + (i & 16 ? 0x1p-30 : 0);
-        sinkproof_honest x = sinkproof_around(c, 0x1p-6 + 0x1p-28, 0x1p-7 + 0x1p-29, 0x1p-16, 0);
+        sinkproof_honest x =
+            sinkproof_around(c, 0x1p-6 + 0x1p-28, 0x1p-7 + 0x1p-29, 0x1p-16, 0x1p-9);
         sinkproof_honest z = sinkproof_honest_inside(&s, x), y;
         if (i & 2) z = sinkproof_honest_rounded(SINKPROOF_BF16, z);
         double scale = i % 2 ? 1 / sqrt(3) : 0.25;
         y = sinkproof_honest_mul(z, sinkproof_known(scale));
-        if (i % 2) y = sinkproof_honest_roundings(&s, y, 2);
+        if (i % 2) {
+            y = sinkproof_honest_roundings(&s, y, 2);
+            y.bias += 2 * s.u * fabs(y.mid);
+        }
         y = sinkproof_honest_inside(&s, y);
         if (i & 4) y = sinkproof_honest_rounded(SINKPROOF_F16, y);
         sinkproof_honest found = sinkproof_honest_score(&s, dim, x);
         near(&d, found.lo, y.lo, 1, 1), near(&d, found.hi, y.hi, 1, 1);
         near(&d, found.likely_lo, y.likely_lo, 1, 1), near(&d, found.mid, y.mid, 1, 1);
         near(&d, found.likely_hi, y.likely_hi, 1, 1), near(&d, found.var, y.var, y.var, 1);
+        near(&d, found.bias, y.bias, y.bias, 1);
     }
     report(&d, "sink.key-bias", "the steps of a score", SEED + 2);
 }
@@ -300,6 +358,8 @@ int main(void) {
     underflows();
     one_end_at_zero();
     key_logits();
+    terms();
+    scaled_logits();
     scores();
     few_bits();
     cache();
