@@ -18,11 +18,12 @@ typedef struct maker {
     const sinkproof_policy *policy;
     sinkproof_arrays *a;
     uint64_t state;
+    double largest; // number of every format that the policy rounds to
 } maker;
 
 // ---- numbers
 
-// Near to a normal number: a sum of four uniform ones, of variance 1.
+// Near to a normal number: a sum of four uniform ones, of variance 1. Its square is at most 12.
 static double normal(uint64_t *state) {
     double sum = 0;
     for (int i = 0; i < 4; i++) sum += (double)(sinkproof_draw(state) >> 11) * 0x1p-53;
@@ -33,15 +34,33 @@ static double sign(uint64_t *state) {
     return sinkproof_draw(state) >> 63 != 0 ? -1 : 1;
 }
 
-// Of float32 and of the format.
+// Of float32 and of the format; what is beyond its largest number is that.
 static float stored(sinkproof_format format, double x) {
     double narrow = sinkproof_round(SINKPROOF_F32, x);
-    return (float)(format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow));
+    double y = format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow);
+    return (float)(isinf(y) && isfinite(x) ? copysign(sinkproof_largest(format), x) : y);
 }
 
 static sinkproof_format format_of(const maker *m, sinkproof_trace_point point) {
     sinkproof_point at;
     return sinkproof_trace_rounding(point, &at) ? m->policy->at[at].format : SINKPROOF_REAL;
+}
+
+// The scales of q8_0 are numbers of float16.
+static double largest_of(const sinkproof_policy *policy) {
+    double largest = sinkproof_largest(SINKPROOF_F32);
+    for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        sinkproof_format format = policy->at[p].format;
+        if (format == SINKPROOF_Q8_0) format = SINKPROOF_F16;
+        largest = fmin(largest, sinkproof_largest(format));
+    }
+    return largest;
+}
+
+// So much, or less where a format ends at less than `room` times as much: what an honest engine
+// computes from it is finite.
+static double within_reach(const maker *m, double much, double room) {
+    return fmin(much, m->largest / room);
 }
 
 // One number of a point that has no order of its own.
@@ -56,7 +75,7 @@ static double plain(maker *m, double scale) {
     case SINKPROOF_SUBNORMAL: // 2^-149 is the smallest there is
         return sign(state) * ldexp((double)(sinkproof_draw(state) % 64), -149);
     case SINKPROOF_HUGE:
-        return normal(state) * 0x1p40;
+        return normal(state) * within_reach(m, 0x1p40, 16);
     default:
         return normal(state) * scale;
     }
@@ -90,11 +109,13 @@ static void fill_keys(maker *m, sinkproof_trace_point point) {
     sinkproof_format format = format_of(m, point);
     sinkproof_recipe recipe = m->c->recipe;
     bool queries = point == SINKPROOF_TRACE_A4_Q;
+    // q k <= 12 d most^2
+    double most = sqrt(within_reach(m, 0x1p12, 12 * (double)d));
     float *x = m->a->point[point];
     fill_rows(m, point, 1, d);
     for (size_t i = 0; i < count; i++) {
         double j = (double)(i / row);
-        if (recipe == SINKPROOF_HUGE) x[i] = stored(format, normal(&m->state) * 0x1p6);
+        if (recipe == SINKPROOF_HUGE) x[i] = stored(format, normal(&m->state) * most);
         if (recipe == SINKPROOF_SUBNORMAL) x[i] = stored(format, normal(&m->state));
         if (recipe != SINKPROOF_RISING && recipe != SINKPROOF_FALLING) continue;
         double step = queries ? sqrt((double)d) : recipe == SINKPROOF_RISING ? j : -j;
@@ -115,11 +136,12 @@ static void fill_values(maker *m) {
 static void fill_scores(maker *m) {
     size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A6), n = m->a->n;
     sinkproof_format format = format_of(m, SINKPROOF_TRACE_A6);
+    double most = within_reach(m, 1e4, 16); // two differ by less than 16 times that
     for (size_t i = 0; i < count; i++) {
         double j = (double)(i % n), x = normal(&m->state) * 2;
         if (m->c->recipe == SINKPROOF_RISING) x = j;
         if (m->c->recipe == SINKPROOF_FALLING) x = -j;
-        if (m->c->recipe == SINKPROOF_HUGE) x *= 1e4;
+        if (m->c->recipe == SINKPROOF_HUGE) x *= most;
         if (m->c->recipe == SINKPROOF_EQUAL) x = 0.75;
         if (m->c->recipe == SINKPROOF_ZEROS || m->c->recipe == SINKPROOF_SUBNORMAL) x = plain(m, 1);
         m->a->point[SINKPROOF_TRACE_A6][i] = stored(format, x);
@@ -245,7 +267,7 @@ static double sink_of(maker *m, size_t h) {
     case SINKPROOF_SINK_ABOVE:
         return 20 + x;
     case SINKPROOF_SINK_FAR_ABOVE:
-        return 1e6 + (double)h;
+        return within_reach(m, 1e6, 2) + (double)h;
     default:
         return x;
     }
@@ -329,7 +351,8 @@ bool sinkproof_arrays_make(const sinkproof_case *c, const sinkproof_config *base
                            sinkproof_error *error) {
     const sinkproof_stage_row *s = c->stage;
     *a = (sinkproof_arrays){.config = sinkproof_case_config(c, base), .n = c->n};
-    maker m = {c, policy, a, sinkproof_mixed(c->seed, c->n * 64 + (size_t)c->recipe)};
+    maker m = {c, policy, a, sinkproof_mixed(c->seed, c->n * 64 + (size_t)c->recipe),
+               largest_of(policy)};
     char text[SINKPROOF_CASE_TEXT];
     sinkproof_case_print(c, text);
     if (!sinkproof_config_check(&a->config, text, error)) return false;
