@@ -175,10 +175,6 @@ static bool run(const sinkproof_model *model, const sinkproof_policy *policy, si
     return good;
 }
 
-double sinkproof_precision_error(const sinkproof_precision_point *point) {
-    return point->truth > 0 ? sqrt(point->error / point->truth) : NAN;
-}
-
 static double relative(const beside *b, sinkproof_trace_point point) {
     return sinkproof_precision_error(&b->points[slot_of(b->real, point, 0)]);
 }
@@ -263,13 +259,13 @@ static bool take_parts(sinkproof_precision *out, const job *whole, size_t n_jobs
         if (jobs[k].of != of || jobs[k].whole) continue;
         sinkproof_precision_part *part = &out->parts[out->n_parts++];
         double own = 0;
-        for (size_t i = 0; i < count; i++) {
-            double e = jobs[k].b.final_nc[i];
-            own += e * e, sum_nc[i] += e;
-        }
+        for (size_t i = 0; i < count; i++) own += jobs[k].b.final_nc[i] * jobs[k].b.final_nc[i];
         *part = jobs[k].part;
-        part->error = sqrt(own / truth), part->share = own;
-        squares += own;
+        part->error = isfinite(own) ? sqrt(own / truth) : INFINITY;
+        part->share = isfinite(own) ? own : NAN;
+        if (!isfinite(own)) continue;
+        for (size_t i = 0; i < count; i++) sum_nc[i] += jobs[k].b.final_nc[i];
+        squares += own, out->n_finite++;
     }
     for (size_t i = 0; i < out->n_parts; i++) out->parts[i].share /= squares > 0 ? squares : 1;
     for (size_t i = 0; i < count; i++) {
@@ -305,6 +301,17 @@ static double kib_of(const sinkproof_policy *policy, const beside *b) {
     return bits / 8 / 1024 / (double)b->real->n;
 }
 
+// The points stand layer by layer, what lies outside the layers behind them.
+static const sinkproof_precision_point *first_overflow(const sinkproof_precision *of) {
+    const sinkproof_precision_point *first = NULL;
+    for (size_t i = 0; i < of->n_points; i++) {
+        const sinkproof_precision_point *p = &of->points[i];
+        if (!sinkproof_precision_overflows(p)) continue;
+        if (first == NULL || p->point == SINKPROOF_TRACE_T0) first = p;
+    }
+    return first;
+}
+
 static bool take_policy(sinkproof_precision *out, const sinkproof_policy *policy, size_t of,
                         const job *whole, size_t n_jobs, const job *jobs, bool budget) {
     const kept *real = whole->b.real;
@@ -313,8 +320,9 @@ static bool take_policy(sinkproof_precision *out, const sinkproof_policy *policy
     out->points = malloc(slots * sizeof *out->points);
     if (out->points == NULL) return false;
     for (size_t s = 0; s < slots; s++)
-        if (whole->b.points[s].truth > 0 || whole->b.points[s].error > 0)
+        if (whole->b.points[s].truth > 0 || !(whole->b.points[s].error <= 0))
             out->points[out->n_points++] = whole->b.points[s];
+    out->overflow = first_overflow(out);
     out->choices = real->n * real->config->n_layers, out->flips = whole->b.flips;
     out->final = relative(&whole->b, SINKPROOF_TRACE_F1);
     out->logits = relative(&whole->b, SINKPROOF_TRACE_F2);
@@ -479,16 +487,4 @@ void sinkproof_precision_free(sinkproof_precision_study *study) {
     free(study->policies);
     free(study->layers);
     *study = (sinkproof_precision_study){.n = 0};
-}
-
-double sinkproof_precision_headroom(const sinkproof_policy *policy,
-                                    const sinkproof_precision_point *point) {
-    static const double largest[SINKPROOF_FORMATS] = {[SINKPROOF_F64] = 0x1.fffffffffffffp1023,
-                                                      [SINKPROOF_F32] = 0x1.fffffep127,
-                                                      [SINKPROOF_F16] = 0x1.ffcp15,
-                                                      [SINKPROOF_BF16] = 0x1.fep127};
-    sinkproof_point at;
-    if (!sinkproof_trace_rounding(point->point, &at)) return INFINITY;
-    sinkproof_format format = policy->at[at].format;
-    return format == SINKPROOF_REAL ? INFINITY : log2(largest[format] / point->largest);
 }

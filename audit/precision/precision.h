@@ -24,15 +24,19 @@ typedef struct sinkproof_precision_point {
     double largest;      // |value| of the real model, at most
 } sinkproof_precision_point;
 
-// The error over the truth, as norms; NAN where that is 0.
+// The error over the truth, as norms; NAN where that is 0, or under a policy that overflows there.
 double sinkproof_precision_error(const sinkproof_precision_point *point);
+bool sinkproof_precision_overflows(const sinkproof_precision_point *point);
+enum { SINKPROOF_PRECISION_NAME = 40 };
+const char *sinkproof_precision_name(const sinkproof_precision_point *point,
+                                     char name[SINKPROOF_PRECISION_NAME]); // "03.A13"
 
 // One rounding alone, all else over the reals.
 typedef struct sinkproof_precision_part {
     char name[48];    // "A13", or "weights" for what is no rounding point
     const char *what; // "residual after attention"
-    double error;     // relative, at F1
-    double share;     // its square, of the sum of all parts' squares
+    double error;     // relative, at F1; infinite where it overflows
+    double share; // its square, of the sum of the squares of those that do not; NAN where it does
 } sinkproof_precision_part;
 
 typedef struct sinkproof_precision {
@@ -40,12 +44,15 @@ typedef struct sinkproof_precision {
     sinkproof_precision_point *points; // as the reference shows them
     size_t n_points;
     size_t choices, flips; // of experts: a token in a layer; other sets than the real model's
-    double final, logits;  // relative errors at F1 and F2
-    double kib;            // what the traced points of one token take as the policy stores them
+    double final, logits;  // relative errors at F1 and F2; NAN where they overflow
+    const sinkproof_precision_point *overflow; // the first in the forward pass; NULL: none
+    double kib; // what the traced points of one token take as the policy stores them
     sinkproof_precision_part *parts; // largest first; empty when no budget was asked for
     size_t n_parts;
-    double quadrature;  // sqrt of the sum of the parts' squares
-    double linear;      // of the sum of the parts' error vectors
+    // Of the parts that do not overflow.
+    size_t n_finite;
+    double quadrature;  // sqrt of the sum of their squares
+    double linear;      // of the sum of their error vectors
     double correlation; // of that sum and the whole error, as vectors: a cosine
 } sinkproof_precision;
 

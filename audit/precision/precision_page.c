@@ -15,6 +15,13 @@ static void cell(FILE *page, const char *format, double value) {
     fprintf(page, "<td class=\"num\">%s</td>", text);
 }
 
+static void cell_of_error(FILE *page, double error, bool overflows) {
+    if (overflows)
+        fputs("<td class=\"num\">overflows</td>", page);
+    else
+        cell(page, "%.3g", error);
+}
+
 // ---- policies side by side -------------------------------------------------------------------
 
 static void write_policies(FILE *page, const sinkproof_precision_study *study) {
@@ -28,8 +35,8 @@ static void write_policies(FILE *page, const sinkproof_precision_study *study) {
         fputs("<tr><th>", page);
         sinkproof_page_text(page, r->policy.name);
         fputs("</th>", page);
-        cell(page, "%.3g", r->final);
-        cell(page, "%.3g", r->logits);
+        cell_of_error(page, r->final, r->overflow != NULL && !isfinite(r->final));
+        cell_of_error(page, r->logits, r->overflow != NULL && !isfinite(r->logits));
         fprintf(page, "<td class=\"num\">%zu of %zu</td>", r->flips, r->choices);
         cell(page, "%.1f", r->kib);
         fputs("</tr>\n", page);
@@ -64,6 +71,10 @@ static const sinkproof_precision_point *point_at(const sinkproof_precision *r, i
 static void write_cell(FILE *page, const sinkproof_precision *r,
                        const sinkproof_precision_point *p) {
     double error = p != NULL ? sinkproof_precision_error(p) : NAN;
+    if (p != NULL && sinkproof_precision_overflows(p)) {
+        fputs("<td style=\"background:var(--heat);color:var(--paper)\">&infin;</td>", page);
+        return;
+    }
     if (!isfinite(error)) {
         fputs("<td></td>", page);
         return;
@@ -109,11 +120,13 @@ static void write_budget(FILE *page, const sinkproof_precision *r) {
           "class=\"wide\"><table><thead><tr><th>point</th><th>error</th><th></th><th>share</th>"
           "<th>what is rounded</th></tr></thead>\n<tbody>",
           page);
+    size_t beyond = r->n_parts - r->n_finite; // they stand first
+    double most = beyond < r->n_parts ? r->parts[beyond].error : 0;
     for (size_t i = 0; i < r->n_parts; i++) {
         const sinkproof_precision_part *part = &r->parts[i];
-        double share = r->parts[0].error > 0 ? part->error / r->parts[0].error : 0;
+        double share = most > 0 && isfinite(part->error) ? part->error / most : 0;
         fprintf(page, "<tr><th>%s</th>", part->name);
-        cell(page, "%.3g", part->error);
+        cell_of_error(page, part->error, !isfinite(part->error));
         fprintf(page,
                 "<td><svg viewBox=\"0 0 160 12\" width=\"160\" height=\"12\" role=\"img\" "
                 "aria-label=\"bar\"><rect class=\"bar\" width=\"%.1f\" height=\"12\"/></svg></td>",
@@ -124,12 +137,21 @@ static void write_budget(FILE *page, const sinkproof_precision *r) {
         fputs("</td></tr>\n", page);
     }
     fputs("</tbody></table></div>\n<p>", page);
-    sinkproof_page_say(
-        page,
-        "In quadrature %.3g, all together %.3g. As vectors the parts' errors add up "
-        "to %.3g; its correlation with the whole error is %.2f: near 0, the whole is "
-        "another draw of the same sizes. The share is of the squares.",
-        r->quadrature, r->final, r->linear, r->correlation);
+    if (beyond > 0)
+        sinkproof_page_say(page, "%zu of %zu overflow alone; the shares are of the others. ",
+                           beyond, r->n_parts);
+    sinkproof_page_say(page, "In quadrature %.3g, ", r->quadrature);
+    if (isfinite(r->final))
+        sinkproof_page_say(page, "all together %.3g. ", r->final);
+    else
+        sinkproof_page_say(page, "all together they overflow. ");
+    sinkproof_page_say(page, "As vectors the parts' errors add up to %.3g", r->linear);
+    if (isfinite(r->correlation))
+        sinkproof_page_say(page,
+                           "; its correlation with the whole error is %.2f: near 0, the whole is "
+                           "another draw of the same sizes",
+                           r->correlation);
+    sinkproof_page_say(page, ". The share is of the squares.");
     fputs("</p></details>\n", page);
 }
 
@@ -187,6 +209,10 @@ bool sinkproof_precision_page(const char *path, const sinkproof_precision_study 
         fputs("<h2>", page);
         sinkproof_page_text(page, study->policies[p].policy.name);
         fputs("</h2>\n", page);
+        char name[SINKPROOF_PRECISION_NAME];
+        if (study->policies[p].overflow != NULL)
+            sinkproof_page_say(page, "The first point that overflows: %s.",
+                               sinkproof_precision_name(study->policies[p].overflow, name));
         write_points(page, study, &study->policies[p]);
         write_budget(page, &study->policies[p]);
     }

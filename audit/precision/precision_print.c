@@ -9,15 +9,32 @@
 
 // ---- text ------------------------------------------------------------------------------------
 
+// A number in a column, or that there is none.
+typedef struct shown {
+    char text[16];
+} shown;
+
+static shown show(double x, bool overflows) {
+    shown s;
+    snprintf(s.text, sizeof s.text, overflows ? "overflows" : isfinite(x) ? "%.3g" : "-", x);
+    return s;
+}
+
+static shown show_error(const sinkproof_precision_point *p) {
+    return show(sinkproof_precision_error(p), sinkproof_precision_overflows(p));
+}
+
 static void print_policies(FILE *out, const sinkproof_precision_study *study) {
     fprintf(out, "%-34s %10s %10s %12s %14s\n", "policy", "error, F1", "error, F2", "experts flip",
             "KiB a token");
     for (size_t p = 0; p < study->n_policies; p++) {
         const sinkproof_precision *r = &study->policies[p];
         char flips[40];
+        bool over = r->overflow != NULL;
         snprintf(flips, sizeof flips, "%zu/%zu", r->flips, r->choices);
-        fprintf(out, "%-34s %10.3g %10.3g %12s %14.1f\n", r->policy.name, r->final, r->logits,
-                flips, r->kib);
+        fprintf(out, "%-34s %10s %10s %12s %14.1f\n", r->policy.name,
+                show(r->final, over && !isfinite(r->final)).text,
+                show(r->logits, over && !isfinite(r->logits)).text, flips, r->kib);
     }
 }
 
@@ -32,38 +49,52 @@ static void print_points(FILE *out, const sinkproof_precision *r) {
             const sinkproof_precision_point *p = &r->points[i];
             if ((int)p->point != point || sinkproof_trace_point_is_index(p->point)) continue;
             if (first == NULL) first = p;
-            // The first NaN stands for all: it is larger than every number, and nothing than it.
-            if (most == NULL || !(isnan(sinkproof_precision_error(most)) ||
+            // The first that overflows stands for all: nothing is larger.
+            if (most == NULL || !(sinkproof_precision_overflows(most) ||
                                   sinkproof_precision_error(p) <= sinkproof_precision_error(most)))
                 most = p;
             last = p;
             headroom = fmin(headroom, sinkproof_precision_headroom(&r->policy, p));
         }
         if (first == NULL) continue;
-        fprintf(out, "%-8s %12.3g %12.3g %12.3g %8zu ",
-                sinkproof_trace_point_name((sinkproof_trace_point)point),
-                sinkproof_precision_error(first), sinkproof_precision_error(last),
-                sinkproof_precision_error(most), most->layer);
+        fprintf(out, "%-8s %12s %12s %12s %8zu ",
+                sinkproof_trace_point_name((sinkproof_trace_point)point), show_error(first).text,
+                show_error(last).text, show_error(most).text, most->layer);
         if (isfinite(headroom))
             fprintf(out, "%16.1f\n", headroom);
         else
             fprintf(out, "%16s\n", "not stored");
     }
+    char name[SINKPROOF_PRECISION_NAME];
+    if (r->overflow != NULL)
+        fprintf(out, "The first point that overflows: %s.\n",
+                sinkproof_precision_name(r->overflow, name));
 }
 
 static void print_budget(FILE *out, const sinkproof_precision *r) {
     if (r->n_parts == 0) return;
-    fprintf(out, "\n%s: error budget at F1, each rounding alone\n%-10s %10s %8s  %s\n",
+    fprintf(out, "\n%s: error budget at F1, each rounding alone\n%-11s %10s %8s  %s\n",
             r->policy.name, "point", "error", "share", "what is rounded");
-    for (size_t i = 0; i < r->n_parts; i++)
-        fprintf(out, "%-10s %10.3g %6.1f %%  %s\n", r->parts[i].name, r->parts[i].error,
-                100 * r->parts[i].share, r->parts[i].what);
-    fprintf(
-        out,
-        "In quadrature %.3g, all together %.3g. As vectors the parts' errors add up to %.3g; its\n"
-        "correlation with the whole error is %.2f: near 0, the whole is another draw of the same "
-        "sizes.\n",
-        r->quadrature, r->final, r->linear, r->correlation);
+    for (size_t i = 0; i < r->n_parts; i++) {
+        const sinkproof_precision_part *part = &r->parts[i];
+        char share[16] = "- %";
+        if (isfinite(part->share)) snprintf(share, sizeof share, "%.1f %%", 100 * part->share);
+        fprintf(out, "%-11s %10s %8s  %s\n", part->name,
+                show(part->error, !isfinite(part->error)).text, share, part->what);
+    }
+    if (r->n_finite < r->n_parts)
+        fprintf(out, "%zu of %zu overflow alone; the shares are of the others.\n",
+                r->n_parts - r->n_finite, r->n_parts);
+    fprintf(out, "In quadrature %.3g, all together ", r->quadrature);
+    fprintf(out, r->overflow != NULL && !isfinite(r->final) ? "they overflow" : "%.3g", r->final);
+    fprintf(out, ". As vectors the parts' errors add up to %.3g", r->linear);
+    if (isfinite(r->correlation))
+        fprintf(
+            out,
+            "; its\ncorrelation with the whole error is %.2f: near 0, the whole is another draw "
+            "of the same sizes",
+            r->correlation);
+    fprintf(out, ".\n");
 }
 
 static void print_model(FILE *out, const sinkproof_precision_study *study) {
@@ -174,11 +205,16 @@ void sinkproof_precision_json(json_t *results, const sinkproof_precision_study *
     for (size_t p = 0; p < study->n_policies; p++) {
         const sinkproof_precision *r = &study->policies[p];
         json_t *o = json_object();
+        char name[SINKPROOF_PRECISION_NAME];
         json_object_set_new(o, "id", json_string("policy"));
         json_object_set_new(o, "label", json_string("estimated"));
         json_object_set_new(o, "policy", json_string(r->policy.name));
         json_object_set_new(o, "final", number(r->final));
         json_object_set_new(o, "logits", number(r->logits));
+        json_object_set_new(o, "overflow",
+                            r->overflow != NULL
+                                ? json_string(sinkproof_precision_name(r->overflow, name))
+                                : json_null());
         json_object_set_new(o, "choices", count(r->choices));
         json_object_set_new(o, "flips", count(r->flips));
         json_object_set_new(o, "kib_a_token", number(r->kib));
