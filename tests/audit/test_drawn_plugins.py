@@ -26,8 +26,8 @@ CC = shlex.split(os.environ.get("CC", "cc"))
 STAGES = ("rmsnorm", "qkv", "rope", "scores", "softmax_sink", "values", "attention", "output", "router", "experts",
           "swiglu", "mixture", "unembed")
 # Declared by themselves: q8_0 operands and sums that run in float16 are no plug-in's here.
-POLICIES = ("f32", "bf16-operands", "openai-bf16", "hf-bf16", "llama-cpp", "mlx", "vllm-bf16", "onnxruntime", "bf16",
-            "f16", "f32,A9=real,A9.unnorm=f16", "bf16,A9=real,A9.unnorm=bf16")
+POLICIES = ("f16", "llama-cpp", "openai-bf16", "mlx", "f32", "vllm-bf16", "bf16", "onnxruntime", "hf-bf16",
+            "bf16-operands", "f32,A9=real,A9.unnorm=f16", "bf16,A9=real,A9.unnorm=bf16")
 FORM = {"A9.form": {"definition": "", "base-2": "base-2", "running-max": "online"},
         "M8.form": {"sigmoid": "", "tanh": "tanh"},
         "M4.form": {"softmax-after": "", "softmax-all-renormalised": "softmax-all"},
@@ -71,7 +71,7 @@ def judged(plugin, told, stages):
 
 
 def main():
-    runs, seed = (int(x) for x in (sys.argv[1:] + ["12", "1"][len(sys.argv) - 1:])[:2])
+    runs, seed = (int(x) for x in (sys.argv[1:] + ["6", "1"][len(sys.argv) - 1:])[:2])
     policies = [os.environ["POLICY"]] if "POLICY" in os.environ else POLICIES
     with tempfile.TemporaryDirectory() as folder:
         plugin = os.path.join(folder, "drawn.so")
