@@ -21,7 +21,7 @@ static const sinkproof_point_report *first_with(const sinkproof_judgement *j, co
     return NULL;
 }
 
-// "01.A12 first, 3 of 64 elements, the first at (2, 17)"
+// "NaN: 01.A12 is the first point, 3 of 64 elements, the first at (2, 17)"
 static int say_first(const sinkproof_point_report *r, const char *what, size_t count, size_t at,
                      char *text, size_t size) {
     return snprintf(text, size, "%s: %s is the first point, %zu of %zu elements, the first at (%s)",

@@ -211,8 +211,8 @@ bool sinkproof_precision_page(const char *path, const sinkproof_precision_study 
         fputs("</h2>\n", page);
         char name[SINKPROOF_PRECISION_NAME];
         if (study->policies[p].overflow != NULL)
-            sinkproof_page_say(page, "The first point that overflows: %s.",
-                               sinkproof_precision_name(study->policies[p].overflow, name));
+            fprintf(page, "<p>The first point that overflows: %s.</p>\n",
+                    sinkproof_precision_name(study->policies[p].overflow, name));
         write_points(page, study, &study->policies[p]);
         write_budget(page, &study->policies[p]);
     }

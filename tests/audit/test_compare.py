@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
 import checkpoints  # noqa: E402
-from checkpoints import report, sinkproof  # noqa: E402
+from checkpoints import changed, report, sinkproof  # noqa: E402
 
 MODEL = "synthetic:tiny"
 TOKENS = "random:12"
@@ -28,15 +28,6 @@ def read(path):
     """{name: (dtype, shape, [numbers])}; bfloat16 as float32."""
     return {name: (dtype, shape, checkpoints.numbers_of(dtype, raw))
             for name, (dtype, shape, raw) in checkpoints.read(path)[0].items()}
-
-
-def changed(path, name, at, value, out):
-    """A copy with one element of a float32 tensor replaced."""
-    tensors, metadata = checkpoints.read(path)
-    dtype, shape, raw = tensors[name]
-    tensors[name] = dtype, shape, raw[:4 * at] + struct.pack("<f", value) + raw[4 * at + 4:]
-    out.write_bytes(checkpoints.safetensors(tensors, metadata))
-    return out
 
 
 def compared(a, b, *words):

@@ -10,12 +10,11 @@ import json
 import math
 import os
 import re
-import struct
 import sys
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 import checkpoints  # noqa: E402
-from checkpoints import report, sinkproof  # noqa: E402
+from checkpoints import changed, report, sinkproof  # noqa: E402
 
 CONFIG = checkpoints.STATED | checkpoints.SMALL | {"hidden_size": 64, "intermediate_size": 64, "head_dim": 16,
                                                    "vocab_size": 61}
@@ -125,15 +124,6 @@ def overflowing(work):
                alarms)
 
 
-def changed(trace, to, point, index, value):
-    """The trace with one number another; float16."""
-    tensors, metadata = checkpoints.read(trace)
-    dtype, shape, raw = tensors[point]
-    tensors[point] = dtype, shape, raw[:2 * index] + struct.pack("<e", value) + raw[2 * index + 2:]
-    to.write_bytes(checkpoints.safetensors(tensors, metadata))
-    return to
-
-
 def mistakes(work):
     """Beside infinities, and before them, what is wrong is found."""
     large, trace = model(work / "model", "v_proj", 1e5), work / "trace"
@@ -146,11 +136,11 @@ def mistakes(work):
             ("00.A2.v", first, math.nan, "First divergence: 00.A2.v."),
             ("00.A2.v", first, 60000.0, "First divergence: 00.A2.v."),
             ("00.A10", 0, math.inf, "First divergence: 00.A10.")):
-        wrong = changed(trace, work / "changed.trace", point, index, value)
+        wrong = changed(trace, point, index, value, work / "changed.trace")
         status, out, whole, _ = judged(large, wrong, "f16", *QUIET)
         report(status == 1 and words in out and whole["first_divergence"] == point,
                f"{value} in {point} of a trace that overflows: a bug, '{words}'", [out])
-    _, out, _, _ = judged(large, changed(trace, work / "changed.trace", "00.A2.v", first, 6e4), "f16", "--no-hint")
+    _, out, _, _ = judged(large, changed(trace, "00.A2.v", first, 6e4, work / "changed.trace"), "f16", "--no-hint")
     report("\n  A2.v of layer 0: not looked into; the honest set of its worst element is not finite\n" in out,
            "overflow: no mistake is supposed where the set is infinite", [out])
     _, out, _, _ = judged(large, trace, "f16", *QUIET)

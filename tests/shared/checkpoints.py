@@ -68,6 +68,17 @@ def read_f64(path):
             if dtype == "F64"}
 
 
+def changed(path, name, at, value, out):
+    """A copy of a file with one number of a tensor replaced."""
+    tensors, metadata = read(path)
+    dtype, shape, raw = tensors[name]
+    number = struct.pack(f"<{CODES[dtype]}", value)
+    start = at * len(number)
+    tensors[name] = dtype, shape, raw[:start] + number + raw[start + len(number):]
+    out.write_bytes(safetensors(tensors, metadata))
+    return out
+
+
 def widened(path, wider):
     """A file's numbers saved in a wider format, F32 or F64, as .float().numpy() and numpy's default do."""
     tensors, metadata = read(path)
