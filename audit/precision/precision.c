@@ -306,7 +306,7 @@ static const sinkproof_precision_point *first_overflow(const sinkproof_precision
     const sinkproof_precision_point *first = NULL;
     for (size_t i = 0; i < of->n_points; i++) {
         const sinkproof_precision_point *p = &of->points[i];
-        if (!sinkproof_precision_overflows(p)) continue;
+        if (!isinf(sinkproof_precision_error(p))) continue;
         if (first == NULL || p->point == SINKPROOF_TRACE_T0) first = p;
     }
     return first;

@@ -24,9 +24,8 @@ typedef struct sinkproof_precision_point {
     double largest;      // |value| of the real model, at most
 } sinkproof_precision_point;
 
-// The error over the truth, as norms; NAN where that is 0, or under a policy that overflows there.
+// The error over the truth, as norms: infinite where the policy overflows, NAN where that is 0.
 double sinkproof_precision_error(const sinkproof_precision_point *point);
-bool sinkproof_precision_overflows(const sinkproof_precision_point *point);
 enum { SINKPROOF_PRECISION_NAME = 40 };
 const char *sinkproof_precision_name(const sinkproof_precision_point *point,
                                      char name[SINKPROOF_PRECISION_NAME]); // "03.A13"
@@ -44,7 +43,7 @@ typedef struct sinkproof_precision {
     sinkproof_precision_point *points; // as the reference shows them
     size_t n_points;
     size_t choices, flips; // of experts: a token in a layer; other sets than the real model's
-    double final, logits;  // relative errors at F1 and F2; NAN where they overflow
+    double final, logits;  // relative errors at F1 and F2; infinite where they overflow
     const sinkproof_precision_point *overflow; // the first in the forward pass; NULL: none
     double kib; // what the traced points of one token take as the policy stores them
     sinkproof_precision_part *parts; // largest first; empty when no budget was asked for

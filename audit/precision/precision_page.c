@@ -15,8 +15,8 @@ static void cell(FILE *page, const char *format, double value) {
     fprintf(page, "<td class=\"num\">%s</td>", text);
 }
 
-static void cell_of_error(FILE *page, double error, bool overflows) {
-    if (overflows)
+static void cell_of_error(FILE *page, double error) {
+    if (isinf(error))
         fputs("<td class=\"num\">overflows</td>", page);
     else
         cell(page, "%.3g", error);
@@ -35,8 +35,8 @@ static void write_policies(FILE *page, const sinkproof_precision_study *study) {
         fputs("<tr><th>", page);
         sinkproof_page_text(page, r->policy.name);
         fputs("</th>", page);
-        cell_of_error(page, r->final, r->overflow != NULL && !isfinite(r->final));
-        cell_of_error(page, r->logits, r->overflow != NULL && !isfinite(r->logits));
+        cell_of_error(page, r->final);
+        cell_of_error(page, r->logits);
         fprintf(page, "<td class=\"num\">%zu of %zu</td>", r->flips, r->choices);
         cell(page, "%.1f", r->kib);
         fputs("</tr>\n", page);
@@ -71,7 +71,7 @@ static const sinkproof_precision_point *point_at(const sinkproof_precision *r, i
 static void write_cell(FILE *page, const sinkproof_precision *r,
                        const sinkproof_precision_point *p) {
     double error = p != NULL ? sinkproof_precision_error(p) : NAN;
-    if (p != NULL && sinkproof_precision_overflows(p)) {
+    if (isinf(error)) {
         fputs("<td style=\"background:var(--heat);color:var(--paper)\">&infin;</td>", page);
         return;
     }
@@ -126,7 +126,7 @@ static void write_budget(FILE *page, const sinkproof_precision *r) {
         const sinkproof_precision_part *part = &r->parts[i];
         double share = most > 0 && isfinite(part->error) ? part->error / most : 0;
         fprintf(page, "<tr><th>%s</th>", part->name);
-        cell_of_error(page, part->error, !isfinite(part->error));
+        cell_of_error(page, part->error);
         fprintf(page,
                 "<td><svg viewBox=\"0 0 160 12\" width=\"160\" height=\"12\" role=\"img\" "
                 "aria-label=\"bar\"><rect class=\"bar\" width=\"%.1f\" height=\"12\"/></svg></td>",

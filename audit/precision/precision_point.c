@@ -9,11 +9,8 @@
 #include <math.h>
 
 double sinkproof_precision_error(const sinkproof_precision_point *point) {
+    if (!isfinite(point->error)) return INFINITY;
     return point->truth > 0 ? sqrt(point->error / point->truth) : NAN;
-}
-
-bool sinkproof_precision_overflows(const sinkproof_precision_point *point) {
-    return !isfinite(point->error);
 }
 
 const char *sinkproof_precision_name(const sinkproof_precision_point *point,
@@ -24,12 +21,8 @@ const char *sinkproof_precision_name(const sinkproof_precision_point *point,
 
 double sinkproof_precision_headroom(const sinkproof_policy *policy,
                                     const sinkproof_precision_point *point) {
-    static const double largest[SINKPROOF_FORMATS] = {[SINKPROOF_F64] = 0x1.fffffffffffffp1023,
-                                                      [SINKPROOF_F32] = 0x1.fffffep127,
-                                                      [SINKPROOF_F16] = 0x1.ffcp15,
-                                                      [SINKPROOF_BF16] = 0x1.fep127};
     sinkproof_point at;
     if (!sinkproof_trace_rounding(point->point, &at)) return INFINITY;
     sinkproof_format format = policy->at[at].format;
-    return format == SINKPROOF_REAL ? INFINITY : log2(largest[format] / point->largest);
+    return format == SINKPROOF_REAL ? INFINITY : log2(sinkproof_largest(format) / point->largest);
 }

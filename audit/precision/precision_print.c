@@ -14,14 +14,14 @@ typedef struct shown {
     char text[16];
 } shown;
 
-static shown show(double x, bool overflows) {
+static shown show(double x) {
     shown s;
-    snprintf(s.text, sizeof s.text, overflows ? "overflows" : isfinite(x) ? "%.3g" : "-", x);
+    snprintf(s.text, sizeof s.text, isinf(x) ? "overflows" : isnan(x) ? "-" : "%.3g", x);
     return s;
 }
 
 static shown show_error(const sinkproof_precision_point *p) {
-    return show(sinkproof_precision_error(p), sinkproof_precision_overflows(p));
+    return show(sinkproof_precision_error(p));
 }
 
 static void print_policies(FILE *out, const sinkproof_precision_study *study) {
@@ -30,11 +30,9 @@ static void print_policies(FILE *out, const sinkproof_precision_study *study) {
     for (size_t p = 0; p < study->n_policies; p++) {
         const sinkproof_precision *r = &study->policies[p];
         char flips[40];
-        bool over = r->overflow != NULL;
         snprintf(flips, sizeof flips, "%zu/%zu", r->flips, r->choices);
-        fprintf(out, "%-34s %10s %10s %12s %14.1f\n", r->policy.name,
-                show(r->final, over && !isfinite(r->final)).text,
-                show(r->logits, over && !isfinite(r->logits)).text, flips, r->kib);
+        fprintf(out, "%-34s %10s %10s %12s %14.1f\n", r->policy.name, show(r->final).text,
+                show(r->logits).text, flips, r->kib);
     }
 }
 
@@ -50,7 +48,7 @@ static void print_points(FILE *out, const sinkproof_precision *r) {
             if ((int)p->point != point || sinkproof_trace_point_is_index(p->point)) continue;
             if (first == NULL) first = p;
             // The first that overflows stands for all: nothing is larger.
-            if (most == NULL || !(sinkproof_precision_overflows(most) ||
+            if (most == NULL || !(isinf(sinkproof_precision_error(most)) ||
                                   sinkproof_precision_error(p) <= sinkproof_precision_error(most)))
                 most = p;
             last = p;
@@ -79,14 +77,13 @@ static void print_budget(FILE *out, const sinkproof_precision *r) {
         const sinkproof_precision_part *part = &r->parts[i];
         char share[16] = "- %";
         if (isfinite(part->share)) snprintf(share, sizeof share, "%.1f %%", 100 * part->share);
-        fprintf(out, "%-11s %10s %8s  %s\n", part->name,
-                show(part->error, !isfinite(part->error)).text, share, part->what);
+        fprintf(out, "%-11s %10s %8s  %s\n", part->name, show(part->error).text, share, part->what);
     }
     if (r->n_finite < r->n_parts)
         fprintf(out, "%zu of %zu overflow alone; the shares are of the others.\n",
                 r->n_parts - r->n_finite, r->n_parts);
     fprintf(out, "In quadrature %.3g, all together ", r->quadrature);
-    fprintf(out, r->overflow != NULL && !isfinite(r->final) ? "they overflow" : "%.3g", r->final);
+    fprintf(out, isinf(r->final) ? "they overflow" : "%.3g", r->final);
     fprintf(out, ". As vectors the parts' errors add up to %.3g", r->linear);
     if (isfinite(r->correlation))
         fprintf(

@@ -162,10 +162,10 @@ def audited(work):
            and bf16["overflow"] is None and "\nThe first point that overflows: 00.A2.v.\n" in out,
            "audit.overflow the first point is 00.A2.v", [out, told])
     beyond = [p["point"] for p in parts if p["error"] is None]
-    shares = sum(p["share"] for p in parts if p["error"] is not None)
+    shares = math.fsum(p["share"] for p in parts if p["error"] is not None)
     sentence_of_them = f"\n{len(beyond)} of {len(parts)} overflow alone; the shares are of the others.\n"
     report("A2" in beyond and "T0" not in beyond and [p["point"] for p in parts[:len(beyond)]] == beyond
-           and abs(shares - 1) < 1e-9 and sentence_of_them in out,
+           and abs(shares - 1) <= (len(parts) + 2) * 2 ** -52 and sentence_of_them in out,
            f"audit.overflow {len(beyond)} roundings overflow alone, and stand first: {', '.join(beyond)}", [out])
     shown = page.read_text(encoding="utf-8")
     report("nan" not in out.lower() and "nan" not in re.sub(r"<[^>]*>", " ", shown).lower().split()
