@@ -245,11 +245,13 @@ class Book:
         self.regions = check_doc.read_regions(self.root, problems)
         self.stated = check_doc.read_statements(self.root, problems)
         families = {id.split(".")[0] for id in self.stated}
-        unread = check_doc.Problems()  # without a log the pages say that nothing was run
+        unread = check_doc.Problems()  # without a log the pages say that nothing was run here
         self.run = check_doc.Run(options.log, families, problems if options.log.is_file() else unread)
         self.run.printed(doc_pages.exhaustive_log(self.root, problems))
         doc_pages.check_shown(self.root, self.regions, self.run, False, problems)
         self.results = evidence.read_results(options.log)
+        # Without a run the pages show what they keep of an earlier one, and say that they do.
+        self.kept_on, self.kept = check_doc.kept_figures(self.root, self.stated, self.regions)
         self.spans = evidence.read_spans(self.root)
         self.numbers, self.pages = {}, {}   # of an id: "6.3" and the page that states it
         self.formulas = {}                  # of an id, as the chapter has it

@@ -3,6 +3,7 @@
 """What stands behind a statement: where its regions are, which tests reported it and what they said."""
 import html
 import pathlib
+import re
 from collections import defaultdict, namedtuple
 
 import check_doc
@@ -48,11 +49,28 @@ def test_source(book, test):
     return name if book.is_source(name) else None
 
 
+def kept_words(book):
+    """Which figures a book without a run shows instead."""
+    if not book.kept:
+        return "No figures of an earlier run are kept."
+    return (f"The figures of {len(book.kept)} statements, marked <em>kept</em>, are those of an earlier run"
+            + (f" on {html.escape(book.kept_on)}" if book.kept_on else "")
+            + "; the text, code and proofs of each are the same as in that run.")
+
+
+def kept_tests(book, id):
+    """What the chapter keeps of the tests that reported a statement."""
+    if id not in book.kept:
+        return "not run"
+    said = book.kept[id].removeprefix("Measured: ").rstrip(".")
+    return "kept: " + re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(said, quote=False))
+
+
 def counts(book):
     results = book.results
     if not book.run.ran:
         return (f'<p class="counts">{len(book.numbers)} numbered statements. Not run: this copy was made without the '
-                "log of a run, which <code>make test</code> writes.</p>")
+                f"log of a run, which <code>make test</code> writes. {kept_words(book)}</p>")
     return (f'<p class="counts">{len(book.numbers)} numbered statements. The run behind this copy: '
             f"{results.passed} results passed, {results.failed} failed, {results.skipped} skipped, from "
             f"{len(results.tests)} test programs.</p>")
@@ -88,7 +106,7 @@ def box(book, id):
             + (f"<small>{len(oks)} passed</small>" if all(oks)
                else f'<strong class="bad">{oks.count(False)} of {len(oks)} failed</strong>')
             for test, oks in sorted(by_test.items())]
-    rows.append(("tests", ", ".join(said) or (NONE if book.run.ran else "not run")))
+    rows.append(("tests", ", ".join(said) or (NONE if book.run.ran else kept_tests(book, id))))
     return '<dl class="evidence">' + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows) + "</dl>"
 
 
@@ -146,5 +164,6 @@ def tests_page(book):
         rows = book.run.results.get(id, [])
         out.append(f'<h2 id="{id}"><a href="{book.statement_link(id)}">{number} <code>{id}</code></a></h2>')
         out.append('<div class="scroll"><table class="results">' + "".join(map(result_row, rows)) + "</table></div>"
-                   if rows else '<p class="bad">No test reported it in this run.</p>' if book.run.ran else "<p>Not run.</p>")
+                   if rows else '<p class="bad">No test reported it in this run.</p>' if book.run.ran else
+                   f"<p>{kept_tests(book, id).capitalize()}.</p>")
     return "\n".join(out)

@@ -186,8 +186,9 @@ class Chapter:
         """What a marker announces: code of a file, a whole one, an exercise, its output, what was measured."""
         match, following = doc_pages.SHOWN.match(marker), self.blocks[at] if at < len(self.blocks) else None
         if doc_pages.MEASURED.match(marker) and following is not None:
-            said = self.block(following) if self.book.run.ran else raw("<p>Measured: not run.</p>")
-            out.append(div(["measured"], [said]))
+            kept = not self.book.run.ran and doc_pages.MEASURED.match(marker)[1] in self.book.kept
+            said = self.block(following) if self.book.run.ran or kept else raw("<p>Measured: not run.</p>")
+            out += [div(["measured"], [said, *([raw("<p>Kept from an earlier run.</p>")] if kept else [])])]
             return at + 1
         if doc_pages.TABLE.match(marker) or doc_engines.MARKER.match(marker) or \
                 doc_planted.MARKER.match(marker):

@@ -4,6 +4,7 @@
 
     python3 tests/doc/book_build.py      TAP; SINKPROOF names the program, NODE the folder of npm's packages
 """
+import argparse
 import colorsys
 import os
 import pathlib
@@ -15,10 +16,11 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT / "doc/book"), str(ROOT / "tests/shared")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("doc/book", "tests/shared", "tests/gates")]
 import book_screenshots  # noqa: E402
 import browser  # noqa: E402
 import build as book  # noqa: E402
+import check_doc  # noqa: E402
 from tap import Tap  # noqa: E402
 
 BOOK = ROOT / "doc/book"
@@ -185,16 +187,46 @@ def whole(out):
            "book.offline: one script beside the page, no address outside")
 
 
+def kept_lock(folder):
+    """doc/TRACE.lock of the tree as it stands."""
+    problems = check_doc.Problems()
+    stated, regions = check_doc.read_statements(folder, problems), check_doc.read_regions(folder, problems)
+    run = argparse.Namespace(machine="x86_64 test")
+    (folder / "doc/TRACE.lock").write_text(check_doc.lock_text(stated, regions, run), encoding="utf-8")
+
+
 def without_log(folder, out):
-    """A tree that nobody tested: the same book, which says so wherever it would speak of a run."""
-    tree(folder, ("", "doc/01-a.md", "## A table", "<!-- measured sink.mass -->\nMeasured: 7 checks.\n\n## A table"))
-    (folder / "log").unlink()
-    status, said = build(folder, out)
-    pages = {n: (out / f"{n}.html").read_text(encoding="utf-8") for n in ("01-a", "tests", "index")} if status == 0 else {}
-    good = status == 0 and "<dd>not run</dd>" in pages["01-a"] and "Not run" in pages["tests"] \
+    """A tree that nobody tested: the figures that its chapters keep, where they are of this text and code, and
+    elsewhere it says so wherever it would speak of a run."""
+    kept = ("", "doc/01-a.md", "## A table", "<!-- measured sink.mass -->\nMeasured: 7 checks (`test_a`).\n\n## A table")
+
+    def pages_of(lock):
+        (folder / "log").unlink()
+        lock()
+        status, said = build(folder, out)
+        return {n: (out / f"{n}.html").read_text(encoding="utf-8") for n in ("01-a", "tests", "index")} if status == 0 \
+            else {}, said
+    tree(folder, kept)
+    pages, said = pages_of(lambda: None)
+    good = pages and "<dd>not run</dd>" in pages["01-a"] and "Not run" in pages["tests"] \
         and "Not run" in pages["index"] and "passed" not in pages["01-a"] + pages["index"] \
         and "Measured: not run." in pages["01-a"] and "7 checks" not in pages["01-a"]
-    TAP.report(good, "book.log: without one it says not run", [] if good else said.splitlines()[-8:])
+    TAP.report(good, "book.log: without one, and with nothing kept, it says not run", [] if good else said.splitlines()[-8:])
+    tree(folder, kept)
+    pages, said = pages_of(lambda: kept_lock(folder))
+    good = pages and "<dd>kept: 7 checks (<code>test_a</code>)</dd>" in pages["01-a"] and "Kept from an earlier run" in pages["01-a"] \
+        and "Kept: 7 checks" in pages["tests"] and "on x86_64 test" in pages["index"] and "Measured: not run" not in pages["01-a"]
+    TAP.report(good, "book.log: without one it shows what the chapters keep, as kept", [] if good else said.splitlines()[-8:])
+
+    def changed():
+        kept_lock(folder)
+        for file, old, new in (("ref/a.c", "double mass;", "double mass = 0;"), ("doc/01-a.md", "double mass;", "double mass = 0;")):
+            path = folder / file
+            path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    tree(folder, kept)
+    pages, said = pages_of(changed)
+    good = pages and "7 checks" not in pages["01-a"] + pages["tests"] and "Measured: not run." in pages["01-a"]
+    TAP.report(good, "book.log: figures of other code are not shown", [] if good else said.splitlines()[-8:])
     tree(folder)
     build(folder, out)
 

@@ -91,19 +91,36 @@ def digest(files):
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
+def lock_row(statement, files):
+    return f"{digest({'': statement.text})} {digest(evidence(files, ['ref/']))} {digest(evidence(files, ['proofs/']))}"
+
+
 def lock_text(stated, regions, run):
     rows = ["# id statement code proof: a change of one without the others shows in review"]
     rows += [f"# MACHINE {run.machine}"] if run.machine else []  # where the pages' figures were measured
-    for id in sorted(stated):
-        files = regions.get(id, {})
-        rows.append(f"{id} {digest({'': stated[id].text})} {digest(evidence(files, ['ref/']))} "
-                    f"{digest(evidence(files, ['proofs/']))}")
+    rows += [f"{id} {lock_row(stated[id], regions.get(id, {}))}" for id in sorted(stated)]
     return "\n".join(rows) + "\n"
 
 
+def lock_rows(text):
+    return dict(row.split(" ", 1) for row in text.splitlines() if not row.startswith("#"))
+
+
+def kept_figures(root, stated, regions):
+    """(machine, {id: "Measured: ..."}): what the pages keep of the run behind doc/TRACE.lock, of each statement whose
+    text, code and proofs are still those of that run."""
+    path = root / "doc/TRACE.lock"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    rows, kept = lock_rows(text), {}
+    for page in doc_pages.pages(root):
+        for id, said in re.findall(r"^<!-- measured (\S+) -->\n(Measured: .*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            if id in stated and rows.get(id) == lock_row(stated[id], regions.get(id, {})):
+                kept[id] = said
+    return doc_pages.machine_of(text), kept
+
+
 def check_lock(path, wanted, problems):
-    have, want = (dict(r.split(" ", 1) for r in text.splitlines() if not r.startswith("#"))
-                  for text in (path.read_text() if path.is_file() else "", wanted))
+    have, want = lock_rows(path.read_text() if path.is_file() else ""), lock_rows(wanted)
     for id in sorted(set(have) | set(want)):
         if id not in have or id not in want:
             problems.add("doc/TRACE.lock", f"{id} is {'new' if id in want else 'gone'}: run make write-doc")
