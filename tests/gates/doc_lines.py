@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Prose that an editor can show: no line of Markdown is longer than it must be; for check_doc.py.
+"""Prose that an editor can show, and one meaning for the letter e in a statement; for check_doc.py.
+
+No line of Markdown is longer than it must be.
 
 Code, formulas, tables, pictures, headings and what is written by a program may be of any length, and
 so may what has no space to break at: a formula, code or a link within a line.
@@ -23,9 +25,27 @@ def too_long(line):
     prefix = re.match(r"\s*(?:[-*] |\d+\. |> )?", line).end()
     return " " in solid[prefix:WIDTH + 1]
 
+# Euler's number is e with an exponent. In the same statement nothing else has the bare letter for a name.
+EULER = re.compile(r"(?<![a-zA-Z\\])e\s*\^")
+NOT_BARE = re.compile(r"\\(?:text|begin|end|operatorname)\{[^}]*\}|\\(?:hat|overline|underline|log_2|ln)\s*e\b|"
+                      r"[_^](?:e\b|\{[^}]*\be\b[^}]*\})|(?<![a-zA-Z\\])e\s*[_^']")
+STATEMENT = re.compile(r"^(?=#+ |eq\[)", re.MULTILINE)
+
+
+def two_meanings_of_e(statement):
+    """The formulas in which a statement names something e, where it has Euler's number too."""
+    text = re.sub(r"```.*?```", "", statement, flags=re.DOTALL)
+    formulas = [a or b for a, b in re.findall(r"\$\$(.*?)\$\$|\$([^$\n]+)\$", text, re.DOTALL)]
+    if not any(map(EULER.search, formulas)):
+        return []
+    return [f for f in formulas if re.search(r"(?<![a-zA-Z\\])e(?![a-zA-Z])", NOT_BARE.sub(" ", f))]
+
 
 def check(root, problems):
     for page in doc_pages.pages(root):
+        for statement in STATEMENT.split(page.read_text(encoding="utf-8")):
+            if re.match(r"(#+ )?eq\[", statement) and two_meanings_of_e(statement):
+                problems.add(page.relative_to(root), f"Euler's number and something else are e in {statement.splitlines()[0]}")
         code = formula = False
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
             code ^= line.lstrip().startswith("```")

@@ -17,6 +17,11 @@ says, whatever the person wrote. A relation that it cannot read is named, with t
       : \\hat\\sigma := σ'
       ! \\gamma_n the definition of gamma
 
+A theorem that holds only while something is small enough (m u < 1), or while a sum is positive, has that as
+a hypothesis. The statement's own text must say it, in the formula or in the lines below; a row says how:
+
+      ? INR m * u < 1 := m u < 1
+
 The page of each such statement shows the theorem, and every hypothesis of the section that the
 theorem stands in.
 """
@@ -31,6 +36,8 @@ ROW = re.compile(rf"^({doc_pages.ID}) ([0-9a-f]{{12}}) ([0-9a-f]{{12}}) ([0-9a-f
 READ = ("formula", "theorem", "meaning of the words")
 SENTENCE = re.compile(r"(?:[^.]|\.(?!\s|\Z))+\.(?=\s|\Z)")
 DEFINES = re.compile(r"^(?:Local |Global )?(?:Definition|Fixpoint|Inductive|Record|Let|(Notation|Infix))\s+([\w']+|\")")
+# Hypotheses that narrow what a theorem says, where "0 <= u" or "e < 1" only tell what an error is.
+NARROWS = re.compile(r"(?!Rabs|0 <=? [\w' ]+ < 1).+ < 1(?: / \d+)?|κ < 1|0 < \(?(?:Sum|∑) .+")
 REQUIRES = re.compile(r"^From Sinkproof Require (?:Import |Export )?(.*)\.$")
 
 
@@ -94,7 +101,8 @@ class Meaning:
 
 
 def read_table(path, problems):
-    """{id: [formula, theorem, meaning, what both say, {LaTeX: Coq}, [how a relation begins that is not read]]}"""
+    """{id: [formula, theorem, meaning, what both say, {LaTeX: Coq}, [how a relation begins that is not read],
+    {hypothesis: LaTeX}]}"""
     rows, id = {}, None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], 1):
         match = ROW.match(line)
@@ -102,10 +110,13 @@ def read_table(path, problems):
             id = match[1]
             if id in rows:
                 problems.add(f"{TABLE}:{number}", f"{id} has a second row")
-            rows[id] = [match[2], match[3], match[4], "", {}, []]
+            rows[id] = [match[2], match[3], match[4], "", {}, [], {}]
         elif id and line.startswith("  : ") and " := " in line:
             latex, coq = line[4:].split(" := ", 1)
             rows[id][4][latex] = coq
+        elif id and line.startswith("  ? ") and " := " in line:
+            coq, latex = line[4:].split(" := ", 1)
+            rows[id][6][coq] = latex
         elif id and line.startswith("  ! ") and len(line.split()) > 2:
             rows[id][5].append(line.split()[1])
         elif line.startswith("    ") and id:
@@ -135,7 +146,7 @@ def hypotheses(root, file):
 
 def check_read(id, statement, theorem, row, problems):
     """What a program reads of a formula and a theorem that have a dictionary."""
-    *_, dictionary, unread = row
+    dictionary, unread = row[4:6]
     if not dictionary:
         return
     unproved = doc_formula.unproved(formula_of(statement.text), theorem, dictionary)
@@ -145,6 +156,38 @@ def check_read(id, statement, theorem, row, problems):
     for u in unread:
         if not any(text.startswith(u) for text, _ in unproved):
             problems.add(TABLE, f"{id} prints no relation that begins {u!r} and is not read")
+
+
+def narrowing(theorem):
+    """The hypotheses of a region's theorems that narrow what they say."""
+    found = set()
+    for one in re.split(r"^\s*(?:Theorem|Corollary)\s+[\w']+", theorem, flags=re.MULTILINE)[1:]:
+        *before, _ = re.split(r"->(?!.*->)", one.strip(), flags=re.DOTALL)
+        for piece in doc_formula.pieces_of("".join(before)):
+            piece = " ".join(doc_formula.split_outside(piece, re.compile(r":(?!=)"))[-1].split())
+            if ":=" not in piece and NARROWS.fullmatch(piece):
+                found.add(piece)
+    return found
+
+
+def text_below(page, id):
+    """A statement's own text: from its heading to the next, without shown code, as the formulas are compared."""
+    text = re.split(r"^#+ ", page[re.search(rf"^(?:#+ )?eq\[{re.escape(id)}\]", page, re.MULTILINE).end():], maxsplit=1,
+                    flags=re.MULTILINE)[0]
+    return "".join(doc_formula.plain(re.sub(r"```.*?```", "", text, flags=re.DOTALL)).split())
+
+
+def check_narrowing(id, chapter, page, theorem, row, problems):
+    """A page says of each narrowing hypothesis of its theorems that it is one."""
+    wanted, text = narrowing(theorem), text_below(page, id)
+    for coq in sorted(wanted - set(row[6])):
+        problems.add(f"doc/{chapter}", f"{id} is proved where {coq}: say so below its formula, and how in {TABLE}: "
+                     f"'  ? {coq} := LATEX'")
+    for coq, latex in row[6].items():
+        if coq not in wanted:
+            problems.add(TABLE, f"{id} is proved without the hypothesis {coq}")
+        if "".join(doc_formula.plain(latex).split()) not in text:
+            problems.add(f"doc/{chapter}", f"{id} is proved where {coq}, and its text does not say {latex}")
 
 
 def check(root, stated, regions, problems):
@@ -180,5 +223,6 @@ def check(root, stated, regions, problems):
         elif not rows[id][3].strip():
             problems.add(TABLE, f"{id} does not say what both say")
         check_read(id, statement, theorem, rows[id], problems)
+        check_narrowing(id, statement.chapter, (root / place).read_text(encoding="utf-8"), theorem, rows[id], problems)
     for id in sorted(set(rows) - {i for i, s in stated.items() if "C" in s.kinds}):
         problems.add(TABLE, f"{id} is no statement that asks for C")

@@ -133,6 +133,13 @@ fresh; printf '\n- %s\n' "$long" >>"$work/tree/doc/01-a.md"; refuses 'columns of
 fresh; printf '\n```\n%s\n```\n\n$$\n%s\n$$\n\n[`%s`](02-b.md)\n\n| %s |\n' "$long" "$long" "$long" "$long" >>"$work/tree/doc/01-a.md"
 accepts "code, formulas, tables and what cannot be broken may be long"
 
+# Euler's number shares its letter with nothing in one statement.
+fresh; printf '\n%s\n' 'With $e^x$ and $e$ the error.' >>"$work/tree/doc/02-b.md"
+refuses "Euler's number and something else are e in eq\[sink.limit\]" "an error that is called e beside Euler's number"
+fresh; printf '\n%s\n' 'With $e^x$, $\log_2 e$, $\hat e$, $e_j$ and $\delta$ the error.' >>"$work/tree/doc/02-b.md"
+accepts "e with an index, a hat or a logarithm is Euler's or its own"
+fresh; printf '\n%s\n' 'With $e$ the error.' >>"$work/tree/doc/02-b.md"; accepts "an error e where Euler's number is not"
+
 # Formula and theorem, read by a person: neither changes behind the row, and nothing but a person renews it.
 rewritten() { check --write --log "$work/tree/log" "$work/tree" >/dev/null; }
 fresh; edit doc/01-a.md 's/= 1 - /= 2 - /'; rewritten

@@ -46,7 +46,7 @@ def of_the_book():
     rows = doc_proved.read_table(ROOT / doc_proved.TABLE, problems)
     ok(not problems, f"the table is read: {problems[:1]}")
     read = relations = 0
-    for id, (*_, dictionary, unread) in rows.items():
+    for id, (*_, dictionary, unread, _) in rows.items():
         if not dictionary:
             continue
         formula, theorem = doc_proved.formula_of(stated[id].text), doc_proved.theorem_of(regions[id])
@@ -63,6 +63,33 @@ def of_the_book():
         for slip in missed[:3]:
             print("#", slip.replace("\0", "  "))
     ok(read > 0 and relations > 0, f"{read} statements, {relations} relations")
+
+
+def hypotheses():
+    """What narrows a theorem stands in the text below its formula; a text without it, a row without it and a
+    row of something that no theorem asks are noticed."""
+    problems = Problems()
+    regions, stated = read_regions(ROOT, problems), read_statements(ROOT, problems)
+    rows = doc_proved.read_table(ROOT / doc_proved.TABLE, problems)
+    asked = 0
+    for id, row in rows.items():
+        theorem, chapter = doc_proved.theorem_of(regions[id]), stated[id].chapter
+        page = (ROOT / "doc" / chapter).read_text(encoding="utf-8")
+
+        def said(page=page, theorem=theorem, **changed):
+            found = Problems()
+            doc_proved.check_narrowing(id, chapter, page, theorem, [*row[:6], changed.get("row", row[6])], found)
+            return found
+        for coq, latex in row[6].items():
+            asked += 1
+            rest = {c: l for c, l in row[6].items() if c != coq}
+            start = page.index(f"eq[{id}]")
+            unsaid = page[:start] + page[start:].replace(latex, "\\dots")
+            ok(not said() and any("does not say" in s for s in said(page=unsaid)) and
+               any("say so below" in s for s in said(row=rest)) and
+               any("without the hypothesis" in s for s in said(row={**row[6], "7 * u < 1": latex})),
+               f"{id} is proved where {coq}, and says so")
+    ok(asked >= 19, f"{asked} hypotheses that narrow a theorem")
 
 
 THEOREM = """
@@ -88,4 +115,5 @@ def of_its_own():
 
 of_its_own()
 of_the_book()
+hypotheses()
 print(f"1..{count}")
