@@ -73,10 +73,15 @@ LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
 HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h ref/variants/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
+# The programs and logs of all rooms' tests lie in one folder, and Python finds modules by their name alone.
+NAMED   := $(sort $(TESTS) $(SCRIPTS) $(wildcard tests/*/*.c tests/*/*.sh tests/*/*.py))
+TWICE   := $(strip $(foreach name,$(sort $(notdir $(NAMED))),$(if $(word 2,$(filter %/$(name),$(NAMED))),$(filter %/$(name),$(NAMED)))))
+$(if $(TWICE),$(error tests need names of their own, whatever their folder: $(TWICE)))
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py tests/gates/test_training_data.py
 ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/ref/test_lanes_exp_constants.py
 ONCE    += tests/doc/test_pictures.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
+ONCE    += tests/gates/test_two_makes.py
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
 # What takes longest, ten seconds and more, or a minute under sanitizers. FEW=1 leaves it out of a build of the same
 # code by another compiler or under sanitizers: .ci/run does, so that a landing waits for half of the time.
@@ -125,41 +130,46 @@ build/packages: tests/install.sh
 	@mkdir -p build
 	@touch $@
 
+# Two runs of make may build one file at the same time. Each writes a file of its own, $(PART), which gets the name when
+# it is whole; the rules that gcc finds beside an object are $(PART)s until then.
+PART  = $@.$$$$.part
+WHOLE = && mv -f $(PART) $@ || { rm -rf $(PART) $(PART)s; exit 1; }
+RULES = -MMD -MP -MF $(PART)s -MT $@
+KEPT  = && mv -f $(PART)s $(@:.o=.d)
+
 # A change of compiler or flags rebuilds everything in the variant. Every object depends on the flags, and
 # the flags wait for the packages: nothing is compiled or linked before they are there.
 ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(OPT_KERNEL) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set)))
 $(BUILD)/flags: FORCE | build/packages
 	@mkdir -p $(@D)
-	@echo '$(ALL_FLAGS)' | cmp -s - $@ || echo '$(ALL_FLAGS)' > $@
+	@echo '$(ALL_FLAGS)' | cmp -s - $@ || { echo '$(ALL_FLAGS)' > $(PART) $(WHOLE); }
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) $(RULES) -c $< -o $(PART) $(KEPT) $(WHOLE)
 
 vpath %.c $(filter-out tests/vectors/,$(wildcard tests/*/))
 $(BUILD)/tests/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(CFLAGS) $(OPENMP) -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(CFLAGS) $(OPENMP) $(RULES) -c $< -o $(PART) $(KEPT) $(WHOLE)
 
 $(ARCHIVE): $(OBJECTS)
-	@rm -f $@
-	$(call say,archive $@)$(AR) rcsD $@ $^
+	$(call say,archive $@)$(AR) rcsD $(PART) $^ $(WHOLE)
 
 # The statements of the book, and what is known of the formal proof of each: what `verify` goes by. Made
 # anew every time, since it depends on every room; a table that is the same stays as old as it is.
 $(BUILD)/inventory.c: FORCE | build/packages
 	@mkdir -p $(@D)
-	@python3 tests/gates/inventory.py . > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@python3 tests/gates/inventory.py . > $(PART) && if cmp -s $(PART) $@; then rm $(PART); else mv -f $(PART) $@; fi || { rm -f $(PART); exit 1; }
 
 $(BUILD)/inventory.o: $(BUILD)/inventory.c $(BUILD)/flags
-	$(call say,compile $<)$(CC) $(CFLAGS) -c $< -o $@
+	$(call say,compile $<)$(CC) $(CFLAGS) -c $< -o $(PART) $(WHOLE)
 
 $(PROGRAM): $(BUILD)/audit/command/main.o $(BUILD)/inventory.o $(ARCHIVE)
-	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
-	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
 # Every way to memory goes through this test, which lets one of them fail. What a shared library takes for
 # itself does not: it is not ours.
@@ -184,14 +194,14 @@ ref: $(ALONE)/sinkproof-ref  ## ref/ alone as a program, with libc, libm and Jan
 $(ALONE)/flags: FORCE $(if $(filter-out ref,$(or $(MAKECMDGOALS),all)),| build/packages)
 	@mkdir -p $(ALONE)/include
 	@ln -sfn $(CURDIR)/ref $(ALONE)/include/ref
-	@echo '$(CC) $(ALONE_FLAGS)' | cmp -s - $@ || echo '$(CC) $(ALONE_FLAGS)' > $@
+	@echo '$(CC) $(ALONE_FLAGS)' | cmp -s - $@ || { echo '$(CC) $(ALONE_FLAGS)' > $(PART) $(WHOLE); }
 
 $(ALONE_PARTS): $(ALONE)/%.o: %.c $(ALONE)/flags
 	@mkdir -p $(@D)
-	$(call say,compile $< alone)$(CC) $(ALONE_FLAGS) -MMD -MP -c $< -o $@
+	$(call say,compile $< alone)$(CC) $(ALONE_FLAGS) $(RULES) -c $< -o $(PART) $(KEPT) $(WHOLE)
 
 $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
-	$(call say,link $@)$(CC) $(ALONE_FLAGS) $^ -o $@ -ljansson -lm
+	$(call say,link $@)$(CC) $(ALONE_FLAGS) $^ -o $(PART) -ljansson -lm $(WHOLE)
 
 demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
@@ -216,7 +226,7 @@ tsan-run: $(TSAN_RACE) $(call program,$(TSAN_TESTS))
 	    python3 tests/run.py $(BUILD) tests/fast/tsan.sh $(call program,$(TSAN_TESTS))
 
 $(TSAN_RACE): $(BUILD)/tests/tsan_race.o
-	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(OPENMP)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(OPENMP) $(WHOLE)
 
 # Other processors. For aarch64 the reference and fast/ are cross-compiled and linked whole into each
 # test. A cross compiler has neither OpenBLAS nor Jansson: the first is left out; of the second it gets
@@ -238,14 +248,13 @@ qemu-run: $(QEMU_BIN)
 	@SINKPROOF_EMULATED=1 TEST_RUNNER=qemu-aarch64 python3 tests/run.py $(BUILD) $(QEMU_BIN)
 
 $(BUILD)/libqemu.a: $(QEMU_PARTS)
-	@nm -u $^ | sed -n 's/^ *U \(json_[a-z0-9_]*\)$$/void \1(void) { __builtin_trap(); }/p' | sort -u > $(BUILD)/json.c
-	@$(CC) -w -O2 -c $(BUILD)/json.c -o $(BUILD)/json.o
-	@rm -f $@
-	$(call say,archive $@)$(AR) rcsD $@ $^ $(BUILD)/json.o
+	$(call say,archive $@)mkdir -p $(PART)s && \
+	    nm -u $^ | sed -n 's/^ *U \(json_[a-z0-9_]*\)$$/void \1(void) { __builtin_trap(); }/p' | sort -u > $(PART)s/json.c && \
+	    $(CC) -w -O2 -c $(PART)s/json.c -o $(PART)s/json.o && $(AR) rcsD $(PART) $^ $(PART)s/json.o && rm -r $(PART)s $(WHOLE)
 
 $(QEMU_BIN): $(BUILD)/qemu/%: $(BUILD)/tests/%.o $(BUILD)/libqemu.a
 	@mkdir -p $(@D)
-	$(call say,link $@)$(CC) $(CFLAGS) -static $^ -o $@ $(OPENMP) -lm
+	$(call say,link $@)$(CC) $(CFLAGS) -static $^ -o $(PART) $(OPENMP) -lm $(WHOLE)
 
 # No fuzzer reaches a kernel, and to watch every lane of one takes clang minutes: they go unwatched.
 FUZZ_SECONDS ?= 60
@@ -255,7 +264,7 @@ fuzz:  ## every tests/fuzz_*.c under libFuzzer and the sanitizers, FUZZ_SECONDS 
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
 
 $(FUZZBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
-	$(call say,link $@)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
 fuzz-run: $(FUZZBIN)
 	@python3 tests/fuzz.py $(BUILD) $(FUZZ_SECONDS) $(FUZZBIN)
@@ -353,7 +362,7 @@ training-study: build/venv/.stamp  ## train the small models of doc/27 whose cod
 
 EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
 $(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
-	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $@ $(LDLIBS)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
 kill-table: $(BUILD)/tests/test_diagnosis  ## every planted mistake, and the table of doc/21 from what is found: a CPU minute
 	@WHOLE=1 $(BUILD)/tests/test_diagnosis > $(BUILD)/kill-table.log; status=$$?; grep '^not ok' $(BUILD)/kill-table.log; \
@@ -450,18 +459,18 @@ library: $(SHARED) $(STATIC)
 
 $(LIB)/names: audit/sinkproof.h
 	@mkdir -p $(@D)
-	@sed -e 's://.*::' -e '/typedef/d' $< | grep -oE '\bsinkproof_[a-z0-9_]+\(' | tr -d '(' | sort -u > $@
+	@sed -e 's://.*::' -e '/typedef/d' $< | grep -oE '\bsinkproof_[a-z0-9_]+\(' | tr -d '(' | sort -u > $(PART) $(WHOLE)
 
 $(SHARED): $(LINKED) $(LIB)/names
-	@{ echo 'SINKPROOF_$(basename $(VERSION)) {'; echo 'global:'; sed 's/$$/;/' $(LIB)/names; echo 'local: *; };'; } > $(LIB)/map
+	@{ echo 'SINKPROOF_$(basename $(VERSION)) {'; echo 'global:'; sed 's/$$/;/' $(LIB)/names; echo 'local: *; };'; } > $(LIB)/map.$$$$ \
+	    && mv -f $(LIB)/map.$$$$ $(LIB)/map
 	$(call say,link $@)$(CC) $(CFLAGS) -shared -Wl,-soname,libsinkproof.so.$(MAJOR) -Wl,--version-script=$(LIB)/map \
-	    $(if $(SANITIZE),,-Wl,-z$(comma)defs) $(LINKED) -o $@ $(PRIVATE)
+	    $(if $(SANITIZE),,-Wl,-z$(comma)defs) $(LINKED) -o $(PART) $(PRIVATE) $(WHOLE)
 
 $(STATIC): $(LINKED) $(LIB)/names
-	@rm -f $@
-	$(call say,archive $@)$(CC) -r -nostdlib $(LINKED) -o $(LIB)/sinkproof.o
-	@objcopy --keep-global-symbols=$(LIB)/names $(LIB)/sinkproof.o
-	@$(AR) rcsD $@ $(LIB)/sinkproof.o && rm $(LIB)/sinkproof.o
+	$(call say,archive $@)mkdir -p $(PART)s && $(CC) -r -nostdlib $(LINKED) -o $(PART)s/sinkproof.o && \
+	    objcopy --keep-global-symbols=$(LIB)/names $(PART)s/sinkproof.o && $(AR) rcsD $(PART) $(PART)s/sinkproof.o && \
+	    rm -r $(PART)s $(WHOLE)
 
 # Manual pages and completions, from --help and the header.
 PAGES := $(LIB)/pages

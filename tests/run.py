@@ -11,6 +11,7 @@ says what the figures depend on: the processor's instruction sets, the compiler,
 With CI=true a skip fails.
 TEST_RUNNER, when it is set, is the emulator that runs the compiled programs.
 """
+import fcntl
 import os
 import pathlib
 import platform
@@ -65,8 +66,21 @@ def sets_ran(results):
             for (how, isa), files in sorted(ran.items(), reverse=True)]
 
 
+def alone(build):
+    """A lock on the folder's log: of two runs there the second waits for the first, and says so."""
+    build.mkdir(parents=True, exist_ok=True)
+    lock = open(build / "tap.lock", "w", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"{build}/tap: another run of tests writes there; this one waits for its end", file=sys.stderr, flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
 def main(build, tests):
     build = pathlib.Path(build)
+    lock = alone(build)
     folder = build / "tap"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -111,6 +125,7 @@ def main(build, tests):
         print("a skip is a failure when CI=true")
         held = [line.replace("Result: PASS", "Result: FAIL") for line in held]
     print("".join(held), end="", flush=True)
+    lock.close()
     return 1 if status or failed or refused or not passed else 0
 
 
