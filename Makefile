@@ -389,11 +389,12 @@ write-doc:  ## refresh the code shown in doc/, its index and its lock (after mak
 
 MUTANTS := python3 tests/gates/mutants.py
 SINCE   ?=
+SAMPLE  ?= 30
 mutants: $(PROGRAM) $(TESTBIN)  ## small mistakes in each equation's code: does a test notice? (after make test)
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) $(BUILD)
 
-mutants-changed: $(PROGRAM) $(TESTBIN)  ## the same where code or tests changed (SINCE=commit), and is the table current?
-	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) --changed --since '$(SINCE)' $(BUILD)
+mutants-changed: $(PROGRAM) $(TESTBIN)  ## SAMPLE=30 of them where code or tests changed since the table was made; SAMPLE=0 all, into the table (SINCE=commit)
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' $(MUTANTS) --changed --sample $(SAMPLE) --since '$(SINCE)' $(BUILD)
 
 mutants-all: $(PROGRAM) $(TESTBIN)  ## every mutant there is, of the helpers too: hours; stop it when you like, it goes on from there
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' nice -n 19 $(MUTANTS) --all --jobs $(or $(JOBS),1) $(BUILD)

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Mutants per equation: small mistakes in the code of each id must fail a test that reports it.
 
-    python3 tests/gates/mutants.py [--changed | --all] [--since COMMIT] [--only ID,...] BUILD   (after make test)
+    python3 tests/gates/mutants.py [--changed [--sample N] | --all] [--since COMMIT] [--only ID,...] BUILD   (after make test)
 
 For each id and file, up to --cap mutants of the region are drawn from all that tests/gates/mutants_ops.py
 makes, the same ones every time. One is compiled, linked in front of BUILD's archive with each
@@ -16,7 +16,9 @@ What waits for slow tests may have one before these were asked: an equivalent on
 waiting then, and --all still asks them.
 Fails when an id has no killed mutant, fewer than --least mutants were made, fewer than 95 % killed,
 a drawn survivor has no reason, or a reason no mutant. --changed makes only those of the drawn whose
-outcome is not known (in the table, or in that of --since COMMIT), and fails when there were any.
+outcome is not known (in the table, or in that of --since COMMIT), and refreshes the table. With --sample N it makes
+N of them and no more, one of each region in turn, the same ones every time; the table stays as it is, and what
+is stale in it is no fault: only a mutant that survives all tests and has no reason is one.
 A test that takes ids (tests/shared/only.h) is first asked of the region's alone, and in whole when that
 passes. --all makes every mutant, of the regions and of the helpers that they call (see
 tests/gates/mutants_helpers.py): all against the tests that need at most --quick seconds, what is left
@@ -88,6 +90,7 @@ class Region:
         self.code = table.code_hash(source.text, spans,
                                     [f"{m.operator} {change}" for m, change in zip(self.mutations, changes)])
         self.outcomes, self.killers = [table.UNMADE] * len(changes), {}
+        self.sample = None  # the numbers that may be made, where not all are
 
     def recall(self, old, before, hashes):
         """Takes from the row `old` of a table what still holds."""
@@ -114,7 +117,8 @@ class Region:
 
     def due(self, cap, reasons, signs=table.UNMADE + table.WAITS):
         """The numbers of the drawn whose outcome is one of these signs."""
-        return [number for number in self.visited(cap, reasons) if self.outcomes[number] in signs]
+        return [number for number in self.visited(cap, reasons)
+                if self.outcomes[number] in signs and (self.sample is None or number in self.sample)]
 
     def forget(self, cap, reasons):
         for number in list(self.visited(cap, reasons)):
@@ -160,7 +164,7 @@ def make_mutants(shop, region, phase, reasons, progress, log):
     if original is None:
         raise Refused(f"{region.file} does not compile with nothing mutated: {shop.said[-400:]}")
     tried, kills = Counter(), Counter()
-    for number in region.visited(phase.cap, reasons):
+    for number in due if region.sample is not None else region.visited(phase.cap, reasons):
         if region.outcomes[number] not in signs or phase.unsaid and region.said(number, reasons):
             continue
         object = shop.compile(region.file, ops.apply(region.source.text, region.mutations[number]))
@@ -190,6 +194,33 @@ def make_mutants(shop, region, phase, reasons, progress, log):
         log(f"{name} | {change} | {f'{test}: {said}' if became == 'killed' else became}")
         progress.add(became)
     progress.add("regions", done=True)
+
+
+def draw_sample(regions, options, reasons):
+    """Chooses --sample mutants of those that are due: one of each region in turn, in an order without meaning."""
+    due = {key: regions[key].due(options.cap, reasons) for key in regions}
+    order = sorted(due, key=lambda key: hashlib.sha256(":".join(key).encode()).hexdigest())
+    chosen = [(key, due[key][turn]) for turn in range(options.cap) for key in order if turn < len(due[key])][:options.sample]
+    for region in regions.values():
+        region.sample = set()
+    for key, number in chosen:
+        regions[key].sample.add(number)
+    return sorted({key for key, _ in chosen})
+
+
+def check_sample(regions, before, reasons):
+    """The survivors without a reason, and how many were killed, survived and wait for slow tests."""
+    signs, problems = Counter(), []
+    for key, region in sorted(regions.items()):
+        for number in sorted(region.sample):
+            sign, (name, change) = region.outcomes[number], region.names[number]
+            signs["killed" if sign in table.LETTERS else sign] += 1
+            if sign == table.SURVIVED and not region.said(number, reasons):
+                problems.append(f"{name} survived without a reason: {change}")
+    print(f"a sample of {sum(signs.values())} of {before} mutants whose outcome is not known: {signs['killed']} killed, "
+          f"{signs[table.SURVIVED]} survived, {signs[table.WAITS]} passed the quick tests and were not asked further, "
+          f"{signs[table.REFUSED] + signs[table.SAME]} are no mutants")
+    return problems
 
 
 def run(options, regions, phases, reasons, save):
@@ -296,6 +327,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--changed", action="store_true")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="with --changed: make N, and leave the table alone")
     parser.add_argument("--since", metavar="COMMIT", default="")
     parser.add_argument("--only", metavar="ID,...", default="")
     parser.add_argument("--cap", type=int, default=3, help="mutants of one region")
@@ -334,6 +366,8 @@ Phase = namedtuple("Phase", "keys cap seconds after unsaid")
 
 def phases_of(options, todo):
     own = [key for key in todo if not table.is_helper(key[0])]
+    if options.sample:
+        return [Phase(own, options.cap, 8 * options.quick, None, False)]
     if not options.all:
         return [Phase(own, options.cap, None, options.quick, False)]
     helpers = [key for key in todo if table.is_helper(key[0])]
@@ -369,7 +403,13 @@ def main():
         for key in todo:
             regions[key].forget(options.cap, reasons)
 
+    before = sum(len(regions[key].due(options.cap, reasons)) for key in todo)
+    if options.sample:
+        todo = draw_sample({key: regions[key] for key in todo}, options, reasons)
+
     def save():
+        if options.sample:
+            return {}
         rows = {key: region.row(reasons) for key, region in regions.items()}
         path = options.root / table.TABLE
         path.with_suffix(".new").write_text(table.write(rows, hashes), encoding="utf-8")
@@ -384,6 +424,10 @@ def main():
     except KeyboardInterrupt:
         print("mutants: stopped; the next run goes on from here")
         problems.append("stopped before the end")
+    if options.sample:
+        problems += check_sample({key: regions[key] for key in todo}, before, reasons)
+        print("\n".join(problems + [f"mutants: {len(problems)} problems"]))
+        return 1 if problems else 0
     rows = save()
     summary({key: rows[key] for key in todo} if only else rows)
     if options.changed:

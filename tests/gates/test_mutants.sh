@@ -129,6 +129,26 @@ accepts "a change outside the region leaves the table current" --changed --cap 1
 printf '\n// more\n' >>tests/looks.h
 refuses 'was stale' "a changed header of the test makes the table stale" --changed --cap 1 --least 1
 
+# A sample of what changed: it is asked, and the table, stale or not, is left as it is.
+fresh
+accepts "every mutant, for a table" --least 1
+cp tests/gates/mutants.lock "$work/first"
+edit ref/sum.c 's/x_j\[j\] - 1/x_j[j] - 1.0/'
+build
+accepts "a stale table is no fault of a sample" --changed --sample 4
+[ -s "$work/log" ] && grep -q 'a sample of 4 of [0-9]* mutants .* 0 survived' "$work/out" &&
+    cmp -s tests/gates/mutants.lock "$work/first"
+report $? "of which four are made, and the table stays as it is"
+cp "$work/log" "$work/four"
+accepts "a sample again" --changed --sample 4
+cmp -s "$work/log" "$work/four"
+report $? "is the same one"
+edit tests/looks.h 's/1/0/'
+build
+refuses 'survived without a reason' "a sample of what no test notices" --changed --sample 4
+awk -F ' \\| ' '/ \| survived$/ { print $1 " | " $2 " | survives: nothing looks" }' "$work/log" >tests/gates/mutants.reasons
+accepts "is no fault where a reason is given" --changed --sample 4
+
 fresh
 edit tests/looks.h 's/1/0/'
 build
