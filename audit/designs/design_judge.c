@@ -66,6 +66,7 @@ static void compare(court *c, sinkproof_design_tensor t, size_t row, size_t colu
     double half = sinkproof_radius(set), off = fabs(found - set->mid);
     double share = off == 0 ? 0 : off / half; // a set of one number: infinite
     v->elements++;
+    v->several += set->lo != set->hi;
     if (!(share <= v->worst)) v->worst = isnan(share) ? INFINITY : share;
     if (found >= set->lo && found <= set->hi) return;
     if (v->outside++ > 0) return;

@@ -16,6 +16,7 @@ typedef struct sinkproof_design_verdict {
     bool bridged;                   // from more than one step: its set is wider
     char missing[160];              // "q, star.key": without which nothing is decided; or ""
     size_t elements, outside;       // judged; not in their sets
+    size_t several;                 // whose set has more than one value
     size_t unbounded;               // whose sets have no ends, or inputs no numbers
     double worst;                   // distance from the emulation in half-widths of the set
     size_t head, row, column;       // the first outside

@@ -77,6 +77,18 @@ exits 0 "an honest engine" sinks --judge "$work/honest"
 grep -q '^00.alpha  *nope,star=score  *72  *0 .* within$' "$work/out"
 report $? "each of its weights is judged"
 exits 0 "of binary64" sinks --judge "$work/honest" --policy real-f64
+# Whole numbers: no order rounds, so the sums are the middles of their sets to the last bit. The sets are wider.
+engine whole 'q, k = ([[[round(c) for c in h] for h in x] for x in y] for y in (q, k))
+s = [[[sum(x * y for x, y in zip(q[i][h], k[j][0])) / 2 for j in range(n)] for i in range(n)] for h in range(heads)]
+tensors = {"00.q": q, "00.k": k, "00.s": s}'
+exits 0 "sums that no order rounds" sinks --judge "$work/whole"
+grep -q '^00.s  *nope,star=score  *42  *0  *0  within$' "$work/out"
+report $? "are in the middle of their sets, and within: the word exact is for sets of one value"
+engine only 'tensors = {"00.alpha": [[[1.0]], [[1.0]]], "00.v": [[[3.0, 5.0]]], "00.o": [[[3.0, 5.0], [3.0, 5.0]]]}
+metadata["design"] = "softmax"'
+exits 0 "the only key of a row, of weight 1" sinks --judge "$work/only" --policy bf16,A11=bf16
+grep -q '^00.o  *softmax  *4  *0  *0  exact$' "$work/out"
+report $? "leaves its value behind in every engine: exact"
 engine forgotten 'metadata["design"] = "nope"; tensors.pop("00.star.logit")'
 exits 1 "weights that another took away from" sinks --judge "$work/forgotten"
 grep -Eq '^First outside: 00.alpha, head 0, row 0, key 0: expected (0.99999|1)[0-9]* to 1[.0-9]*, found 0[.]' "$work/out"
