@@ -114,7 +114,7 @@ all: $(PROGRAM) library  ## build the command, and libsinkproof under build/rele
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "Variables: CC=clang VARIANT=name FEW=1 JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
+	@echo "Variables: CC=clang VARIANT=name FEW=1 ORDER=other JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
 INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
@@ -206,7 +206,7 @@ $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
-test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref $(TO_INSTALL)  ## install what is missing, build, run every test (CI=true: a skip fails)
+test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref $(TO_INSTALL)  ## install what is missing, build, run every test (CI=true: a skip fails; ORDER=other: libraries add up in another order)
 	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
 
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (FEW=1: without the longest)

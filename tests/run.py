@@ -9,7 +9,8 @@ named, so is which instruction set the tests ran on hardware and which under an 
 counts are printed, and prove's own summary ends the output. The log opens with a line that
 says what the figures depend on: the processor's instruction sets, the compiler, the C library.
 With CI=true a skip fails.
-TEST_RUNNER, when it is set, is the emulator that runs the compiled programs.
+TEST_RUNNER, when it is set, is the emulator that runs the compiled programs. ORDER=other adds up in another
+order where libraries do it (tests/shared/orders.py).
 """
 import fcntl
 import os
@@ -22,6 +23,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "shared"))
+import orders  # noqa: E402
 import tap_log  # noqa: E402
 
 # What prove runs for each program: the program itself, its output also to a file.
@@ -94,6 +96,8 @@ def main(build, tests):
     # Several programs run at once: OpenBLAS alone, OpenMP with two threads that sleep while they wait.
     for name, value in (("OPENBLAS_NUM_THREADS", "1"), ("OMP_NUM_THREADS", "2"), ("OMP_WAIT_POLICY", "passive")):
         env.setdefault(name, value)
+    if env.get("ORDER") == "other":
+        env.update(orders.environment(env))
     jobs = env.get("TEST_JOBS") or str(os.cpu_count() or 1)
     prove = subprocess.Popen(["prove", "--nocolor", "--timer", f"-j{jobs}", "--exec", f"bash {tee}",
                               *tests], stdout=subprocess.PIPE, text=True, env=env)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Sums in another order than this machine's: no result of a test may hang on who added up, and how.
+
+OpenBLAS adds up a matrix product in an order of its own for each family of processors ("core"), and knows no
+processor that is newer than itself; Python's sum() compensates from 3.12 on. `make test ORDER=other` runs the tests
+with the order of another core, and with the sum() of other Pythons (tests/shared/other_sum).
+"""
+import ctypes.util
+import functools
+import os
+import subprocess
+import sys
+
+# Those without wide vectors first: their orders are the furthest from a new processor's.
+CORES = ("Prescott", "Nehalem", "Haswell", "ARMV8", "NEOVERSEN1", "CORTEXA57")
+OTHER_SUM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "other_sum")
+
+# One product in binary64 and one in binary32 of each length, as this process's OpenBLAS makes them.
+PRODUCTS = """
+import ctypes, sys
+blas, found = ctypes.CDLL(sys.argv[1]), []
+blas.openblas_get_corename.restype = ctypes.c_char_p
+for name, number in (("cblas_dgemm", ctypes.c_double), ("cblas_sgemm", ctypes.c_float)):
+    for n in (64, 7, 100):
+        x, y = ((number * n)(*(1 / (a * k + b) - 0.1 for k in range(n))) for a, b in ((1, 3), (2, 1)))
+        out = number()
+        getattr(blas, name)(101, 111, 112, 1, 1, n, number(1), x, n, y, n, number(0), ctypes.byref(out), 1)
+        found.append(out.value.hex())
+print(blas.openblas_get_corename().decode(), *found)
+"""
+
+
+@functools.lru_cache(maxsize=None)
+def products(core):
+    """(the core that ran, the bits of its products); None where it cannot run. "": the core for this processor."""
+    env = {name: value for name, value in os.environ.items() if name not in ("OPENBLAS_CORETYPE", "PYTHONPATH")}
+    if core:
+        env["OPENBLAS_CORETYPE"] = core
+    library = ctypes.util.find_library("openblas")
+    ran = subprocess.run([sys.executable, "-c", PRODUCTS, str(library)], env=env, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # a core may lack its instructions here
+    words = ran.stdout.split()
+    return (words[0], tuple(words[1:])) if ran.returncode == 0 and len(words) == 7 else None
+
+
+def differ(one, other):
+    """Whether two cores' products differ, in binary64 and in binary32."""
+    return bool(one and other) and one[1][:3] != other[1][:3] and one[1][3:] != other[1][3:]
+
+
+def other_core():
+    """The first core that runs here and adds up in another order than this processor's; None where there is none."""
+    return next((core for core in CORES
+                 if (products(core) or [""])[0] == core and differ(products(core), products(""))), None)
+
+
+def environment(env):
+    """What ORDER=other changes. A core that the machine itself asks for stays: others may be wrong there."""
+    core = env.get("OPENBLAS_CORETYPE") or other_core()
+    path = os.pathsep.join(filter(None, (OTHER_SUM, env.get("PYTHONPATH"))))
+    return {"PYTHONPATH": path, **({"OPENBLAS_CORETYPE": core} if core else {}),
+            "ORDER_CORE": "the machine's own" if env.get("OPENBLAS_CORETYPE") else "chosen"}

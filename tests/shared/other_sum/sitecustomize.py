@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Python's sum() as it is in other versions: Python loads this at its start where PYTHONPATH names the folder.
+
+From 3.12 on sum() carries the rounding errors of floats along (Neumaier's sum), before it adds one float after the
+other. Here each Python has the other one's sum.
+"""
+import builtins
+import sys
+
+COMPENSATES = sys.version_info < (3, 12)
+
+
+def sum(iterable, /, start=0):
+    if isinstance(start, (str, bytes, bytearray)):
+        return own(iterable, start)  # its sentence
+    total, lost = start, 0.0
+    for x in iterable:
+        added = total + x
+        if COMPENSATES and type(added) is float and type(x) in (float, int) and type(total) in (float, int):
+            large, small = (total, x) if abs(total) >= abs(x) else (x, total)
+            lost += (large - added) + small
+        total = added
+    finite = lost - lost == 0  # an overflow on the way leaves NaN or infinity there
+    return total + lost if type(total) is float and lost and finite else total
+
+
+own, builtins.sum = builtins.sum, sum
