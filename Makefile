@@ -80,7 +80,7 @@ $(if $(TWICE),$(error tests need names of their own, whatever their folder: $(TW
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py tests/gates/test_training_data.py
 ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/ref/test_lanes_exp_constants.py
-ONCE    += tests/doc/test_pictures.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
+ONCE    += tests/doc/test_pictures.py tests/doc/test_exercise_numbers.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
 ONCE    += tests/gates/test_two_makes.py
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
 # What takes longest, ten seconds and more, or a minute under sanitizers. FEW=1 leaves it out of a build of the same

@@ -8,8 +8,9 @@ Without N: the exercises. Without ANSWER: the question, and the form in which it
 numbers left out. ANSWER is a C program, which is compiled against rooms.a, or for an exercise of
 commands a shell script. It is right (exit 0) when it prints the solution's lines: the same words, and
 numbers that are the solution's when they are rounded to the digits that it prints. Otherwise the answer
-is another (exit 1), which need not be wrong where a question leaves the input open. --show prints the
-expected lines. What is no exercise is exit 2; a program that does not compile or run, exit 3.
+is another (exit 1). --show prints the expected lines. What is no exercise is exit 2; a program that does not
+compile or run, exit 3. Where the solution's numbers are not the question's (exercise_numbers.py) nothing is
+graded: exit 4.
 
 An exercise may ask for a proof: its page shows a file of Coq up to "Proof.", and ANSWER is the whole
 file. It is right when coqc accepts it, its lemma is the one that was asked, and that rests on nothing but
@@ -29,6 +30,7 @@ from decimal import Decimal
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/gates"))
 import check_formal  # noqa: E402
+import exercise_numbers  # noqa: E402
 
 BUILD = ROOT / os.environ.get("SINKPROOF_BUILD", "build/release")
 COMMAND = ROOT / os.environ.get("SINKPROOF", BUILD / "sinkproof")
@@ -171,6 +173,10 @@ def answered(exercise, answer, folder):
 
 
 def grade(exercise, answer):
+    wrong = exercise_numbers.disagreements(exercise.question, exercise.solution) if exercise.language != "coq" else []
+    if wrong:
+        print("\n".join([*wrong, f"Exercise {exercise.number} is not graded: its solution has other numbers than its question."]))
+        return 4
     with tempfile.TemporaryDirectory() as folder:
         if exercise.language == "coq":
             return grade_proof(exercise, answer, pathlib.Path(folder))

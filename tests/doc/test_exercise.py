@@ -18,6 +18,13 @@ from tap import Tap  # noqa: E402
 TAP = Tap()
 KEYS = "15.2"  # prints "5406 keys bring back 0.990001"
 PROOF = "16.3"
+WINDOW = """#include <math.h>
+#include <stdio.h>
+int main(void) {
+    double sink = 0, all = 128 * exp(0) + exp(sink);
+    printf("first key %d: %f, key %d: %f, sink %f\\n", 200 - 128 + 1, 1 / all, 200 - 128, 0.0, exp(sink) / all);
+}
+"""
 PRINTS = '#include <stdio.h>\nint main(void) {{\n    puts("{}");\n    return {};\n}}\n'
 
 
@@ -60,6 +67,10 @@ def answers(folder):
             ("nothing", "", 1, "0 of its 1 line, the first that differs is line 1")):
         answer.write_text(PRINTS.format(line, 0))
         holds(what, status, said, KEYS, answer)
+    answer.write_text(WINDOW)
+    holds("the window of 128 keys, by arithmetic", 0, "Right", "6.2", answer)
+    answer.write_text(WINDOW.replace("sink = 0", "sink = 1"))
+    holds("the same with another sink", 1, "Another answer", "6.2", answer)
     answer.write_text(PRINTS.format("5406 keys bring back 0.990001", 3))
     holds("a program that fails", 3, "exits with 3", KEYS, answer)
     answer.write_text("int main(void) { return x; }\n")
@@ -71,6 +82,12 @@ def questions(folder):
     every = list(exercise.exercises(exercise.ROOT))
     status, listed = asked()
     TAP.report(status == 0 and len(every) == len(listed.splitlines()) > 30, f"{len(every)} exercises are listed")
+    by_hand = re.search(r"^gcc (.*) try\.c build/release/rooms\.a (.*) -o try && \./try$",
+                        (exercise.ROOT / "doc/README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    flags, libraries = exercise.compiler()
+    needed = [flag for flag in flags if flag.startswith(("-std=", "-D", "-I"))]
+    TAP.report(by_hand and by_hand[1].split() == needed and by_hand[2].split() == ["-lflint-arb", *exercise.LIBRARIES],
+               "the command of the preface compiles a program as the tests do", [by_hand and by_hand[0], needed, libraries])
     mute = [e.number for e in every if e.name and e.language != "coq" and not e.expected]
     TAP.report(not mute, "what each program prints is known", mute)
     told = [e.number for e in every for line in e.expected if e.language == "c" and re.search(r"\d", exercise.form(line))
