@@ -7,10 +7,11 @@
 Each program's TAP goes to BUILD/tap/NAME.tap and, all together, to BUILD/tap.log. The skips are
 named, so is which instruction set the tests ran on hardware and which under an emulation, the
 counts are printed, and prove's own summary ends the output. The log opens with a line that
-says what the figures depend on: the processor's instruction sets, the compiler, the C library.
+says what the figures depend on: the processor's instruction sets, the compiler, the C library,
+the processor for which OpenBLAS adds up.
 With CI=true a skip fails.
-TEST_RUNNER, when it is set, is the emulator that runs the compiled programs. ORDER=other adds up in another
-order where libraries do it (tests/shared/orders.py).
+TEST_RUNNER, when it is set, is the emulator that runs the compiled programs. ORDER=openblas and ORDER=python
+add up in another order where a library does it (tests/shared/orders.py).
 """
 import fcntl
 import os
@@ -46,15 +47,16 @@ exit $status
 """
 
 
-def machine():
+def machine(env):
     """What a measured figure may depend on beside the code; tests/gates/doc_pages.py compares it."""
     cpu = pathlib.Path("/proc/cpuinfo")
     words = set(re.findall(r"\w+", cpu.read_text())) if cpu.is_file() else set()
     sets = sorted(words & {"avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd"})
     compiler = shlex.split(os.environ.get("CC") or "gcc")
     version = subprocess.run([*compiler, "-dumpversion"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    order = orders.products(env.get("OPENBLAS_CORETYPE") or "")
     return " ".join([platform.machine(), *sets, f"{os.path.basename(compiler[-1])}-{version}",
-                     "-".join(platform.libc_ver())])
+                     "-".join(platform.libc_ver()), *([f"openblas-{order[0]}"] if order else [])])
 
 
 def sets_ran(results):
@@ -96,8 +98,10 @@ def main(build, tests):
     # Several programs run at once: OpenBLAS alone, OpenMP with two threads that sleep while they wait.
     for name, value in (("OPENBLAS_NUM_THREADS", "1"), ("OMP_NUM_THREADS", "2"), ("OMP_WAIT_POLICY", "passive")):
         env.setdefault(name, value)
-    if env.get("ORDER") == "other":
+    try:
         env.update(orders.environment(env))
+    except ValueError as error:
+        sys.exit(f"tests/run.py: {error}")
     jobs = env.get("TEST_JOBS") or str(os.cpu_count() or 1)
     prove = subprocess.Popen(["prove", "--nocolor", "--timer", f"-j{jobs}", "--exec", f"bash {tee}",
                               *tests], stdout=subprocess.PIPE, text=True, env=env)
@@ -110,7 +114,7 @@ def main(build, tests):
             print(line, end="", flush=True)
     status = prove.wait()
 
-    log = f"# MACHINE {machine()}\n"
+    log = f"# MACHINE {machine(env)}\n"
     for path in sorted(folder.glob("*.tap")):
         log += f"# FILE {path.stem}\n" + path.read_text(encoding="utf-8", errors="replace")
         log += "" if log.endswith("\n") else "\n"

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""In which order libraries add up while these tests run, and that ORDER=other changes it (tests/shared/orders.py)."""
+"""In which order libraries add up while these tests run, and that ORDER changes it (tests/shared/orders.py)."""
 import math
 import os
 import subprocess
 import sys
 from fractions import Fraction
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shared"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), *of) for of in (["..", "shared"], [".."])]
 import orders  # noqa: E402
+import run  # noqa: E402
 from tap import Tap  # noqa: E402
 
 tap = Tap()
 PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
-OTHER = os.environ.get("ORDER") == "other"
+ORDER = os.environ.get("ORDER", "").split()
+OTHER_CORE, OTHER_SUM = "openblas" in ORDER, "python" in ORDER
 # A float that is far from, or equal to, the real sum, and what no sum may change.
 ASKED = """[sum([0.1] * 10), sum([1e100, 1.0, -1e100]), sum([1, 2.5, 3]), sum(range(5)), sum([[1], [2]], []), sum([]),
  sum([0.5], 2), sum((x / 4 for x in range(3)), start=1.0), sum([float("inf"), 1.0]), sum([1e308, 1e308, -1e308]),
@@ -50,28 +52,43 @@ def python():
                f"{'compensates' if compensates else 'adds one float after the other'}", [own])
     tap.report(other[:2] == expected[0] and other[2:] == SAME and other_text == text,
                f"the other sum(): where floats round it is another, of all else the same, {len(SAME)} cases", [other, other_text])
-    tap.report(here == (other if OTHER else own), f"these tests have {'the other' if OTHER else 'its own'} sum()", [here])
+    tap.report(here == (other if OTHER_SUM else own), f"these tests have {'the other' if OTHER_SUM else 'its own'} sum()", [here])
 
 
 def blas():
     own, asked = orders.products(""), os.environ.get("OPENBLAS_CORETYPE")
     found, running, core = core_of_command(), orders.products(asked or ""), orders.other_core()
-    if not OTHER and not (own and found and (core or asked)):
+    if not OTHER_CORE and not (own and found and (core or asked)):
         tap.skip("another order of OpenBLAS's sums", f"this OpenBLAS has one: {own and own[0]}")
         return
-    tap.report(found and running and found == running[0] and (not asked or not OTHER or found == asked),
+    tap.report(found and running and found == running[0] and (not asked or not OTHER_CORE or found == asked),
                f"the command's OpenBLAS adds up as {found}; OPENBLAS_CORETYPE is {asked or 'not set'}, "
                f"this processor's core {own and own[0]}", [found, running, own])
+    # Figures of two orders differ in their digits: tests/gates/check_doc.py compares those of one line alone.
+    line, apart = (run.machine({**os.environ, "OPENBLAS_CORETYPE": of}) for of in (asked or "", core or ""))
+    tap.report(line.endswith(f" openblas-{found}") and (apart != line or core == asked or not core),
+               f"the log's figures are those of {line}", [line, apart])
     if os.environ.get("ORDER_CORE") == "the machine's own":
         tap.report(bool(asked), f"the machine itself asks for {asked}: no other core is tried")
-    elif OTHER:
+    elif OTHER_CORE:
         tap.report(orders.differ(own, running), f"products of {found} and of {own and own[0]} differ in binary64 and in "
                    "binary32", [own, running])
     elif not asked:
-        tap.report(core, f"ORDER=other would add up as {core}: products differ from {own[0]}'s in binary64 and in "
+        tap.report(core, f"ORDER=openblas would add up as {core}: products differ from {own[0]}'s in binary64 and in "
                    "binary32", [own, *map(orders.products, orders.CORES)])
+
+
+def words():
+    for order, known in ("", True), ("openblas", True), ("python openblas", True), ("other", False), ("python blas", False):
+        try:
+            orders.environment({"ORDER": order})
+            said = None
+        except ValueError as error:
+            said = str(error)
+        tap.report((said is None) == known and (known or order in said), f"ORDER={order!r}: {said or 'understood'}", [said])
 
 
 python()
 blas()
+words()
 sys.exit(tap.done())

@@ -3,8 +3,9 @@
 """Sums in another order than this machine's: no result of a test may hang on who added up, and how.
 
 OpenBLAS adds up a matrix product in an order of its own for each family of processors ("core"), and knows no
-processor that is newer than itself; Python's sum() compensates from 3.12 on. `make test ORDER=other` runs the tests
-with the order of another core, and with the sum() of other Pythons (tests/shared/other_sum).
+processor that is newer than itself; Python's sum() compensates from 3.12 on. `make test ORDER=openblas` runs the tests
+with the order of another core, `ORDER=python` with the sum() of other Pythons (tests/shared/other_sum): each by
+itself, since two changes may hide what one shows, and ORDER="openblas python" both.
 """
 import ctypes.util
 import functools
@@ -56,8 +57,15 @@ def other_core():
 
 
 def environment(env):
-    """What ORDER=other changes. A core that the machine itself asks for stays: others may be wrong there."""
-    core = env.get("OPENBLAS_CORETYPE") or other_core()
-    path = os.pathsep.join(filter(None, (OTHER_SUM, env.get("PYTHONPATH"))))
-    return {"PYTHONPATH": path, **({"OPENBLAS_CORETYPE": core} if core else {}),
-            "ORDER_CORE": "the machine's own" if env.get("OPENBLAS_CORETYPE") else "chosen"}
+    """What ORDER changes. A core that the machine itself asks for stays: others may be wrong there."""
+    asked = env.get("ORDER", "").split()
+    if set(asked) - {"openblas", "python"}:
+        raise ValueError(f"ORDER: expected openblas, python or both, found {' '.join(asked)}")
+    changes = {}
+    if "python" in asked:
+        changes["PYTHONPATH"] = os.pathsep.join(filter(None, (OTHER_SUM, env.get("PYTHONPATH"))))
+    if "openblas" in asked and env.get("OPENBLAS_CORETYPE"):
+        changes["ORDER_CORE"] = "the machine's own"
+    elif "openblas" in asked and other_core():
+        changes["OPENBLAS_CORETYPE"] = other_core()
+    return changes
