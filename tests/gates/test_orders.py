@@ -16,7 +16,7 @@ tap = Tap()
 PROGRAM = os.environ.get("SINKPROOF", "build/release/sinkproof")
 ORDER = os.environ.get("ORDER", "").split()
 OTHER_CORE, OTHER_SUM = "openblas" in ORDER, "python" in ORDER
-# A float that is far from, or equal to, the real sum, and what no sum may change.
+# First what another sum() makes of floats, then what no sum() may change.
 ASKED = """[sum([0.1] * 10), sum([1e100, 1.0, -1e100]), sum([1, 2.5, 3]), sum(range(5)), sum([[1], [2]], []), sum([]),
  sum([0.5], 2), sum((x / 4 for x in range(3)), start=1.0), sum([float("inf"), 1.0]), sum([1e308, 1e308, -1e308]),
  str(sum([float("nan"), 1.0])), str(sum([-0.0])), sum([True, 2**70]), sum([F(1, 3), F(1, 6)]), str(sum([F(1, 2), 0.25]))]"""
@@ -51,8 +51,10 @@ def python():
     tap.report(own[:2] == expected[1] and own[2:] == SAME, f"sum() of Python {sys.version.split()[0]} "
                f"{'compensates' if compensates else 'adds one float after the other'}", [own])
     tap.report(other[:2] == expected[0] and other[2:] == SAME and other_text == text,
-               f"the other sum(): where floats round it is another, of all else the same, {len(SAME)} cases", [other, other_text])
-    tap.report(here == (other if OTHER_SUM else own), f"these tests have {'the other' if OTHER_SUM else 'its own'} sum()", [here])
+               f"the other sum(): where floats round it is another, of all else the same, {len(SAME)} cases",
+               [other, other_text])
+    tap.report(here == (other if OTHER_SUM else own),
+               f"these tests have {'the other' if OTHER_SUM else 'its own'} sum()", [here])
 
 
 def blas():
@@ -79,13 +81,16 @@ def blas():
 
 
 def words():
-    for order, known in ("", True), ("openblas", True), ("python openblas", True), ("other", False), ("python blas", False):
+    for order in ("", "openblas", "python openblas"):
+        changed = sorted(orders.environment({"ORDER": order, "OPENBLAS_CORETYPE": "X"}))
+        tap.report(changed == sorted({"python": "PYTHONPATH", "openblas": "ORDER_CORE"}[word] for word in order.split()),
+                   f"ORDER={order!r} where the machine asks for a core of OpenBLAS changes {changed}")
+    for order in ("other", "python blas"):
         try:
-            orders.environment({"ORDER": order})
-            said = None
+            said = orders.environment({"ORDER": order})
         except ValueError as error:
             said = str(error)
-        tap.report((said is None) == known and (known or order in said), f"ORDER={order!r}: {said or 'understood'}", [said])
+        tap.report(said == f"ORDER: expected openblas, python or both, found {order}", f"refused: {said}")
 
 
 python()
