@@ -326,9 +326,11 @@ static bool conclude_point(const sinkproof_judge_pass *pass, sinkproof_point_rep
 
 static bool conclude(sinkproof_judge_pass *pass) {
     sinkproof_judgement *j = pass->judgement;
+    for (size_t i = 0; i < j->n_reports; i++)
+        if (!conclude_point(pass, &j->reports[i])) return false;
+    if (!sinkproof_judge_layers_together(j)) return false;
     for (size_t i = 0; i < j->n_reports; i++) {
-        sinkproof_point_report *r = &j->reports[i];
-        if (!conclude_point(pass, r)) return false;
+        const sinkproof_point_report *r = &j->reports[i];
         if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
             j->undecided++;
         else if (r->verdict > j->verdict)

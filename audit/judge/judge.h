@@ -54,6 +54,10 @@ typedef struct sinkproof_point_report {
     double power_single; // median half-width of the likely set, in ulp of the traced dtype
     sinkproof_drift drift_sums;
     sinkproof_drift_result drift;
+    // The same of as many layers of the point together, this one among them; 0: not asked.
+    size_t layers_together;
+    sinkproof_drift_result together;
+    bool leans_together; // they lean too far, and this layer leans their way: suspicious
     // The element that is furthest outside (or uses most of its set).
     size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
     double worst_value, worst_excess; // excess: distance to the set in its half-widths, or share

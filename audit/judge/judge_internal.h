@@ -225,6 +225,9 @@ bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
                               const sinkproof_choice *choice, sinkproof_honest *w_k,
                               double *common);
 
+// ---- the layers of a point together (judge_layers.c): once each has a verdict. False: no memory.
+bool sinkproof_judge_layers_together(sinkproof_judgement *judgement);
+
 // ---- end to end (judge_truth.c), and words (judge_describe.c)
 
 // Fills the errors of the judgement's reports: the real model from the tokens, and each operation

@@ -150,6 +150,13 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
                 "Errors lean one way (%s): %.3g;\n"
                 "independent ones of either sign stay below %.3g (odds %g)\n",
                 sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
+    if (r->leans_together)
+        fprintf(out,
+                "No layer leans too far alone, %zu layers of %s together do (%s): %.3g;\n"
+                "independent errors of either sign stay below %.3g (odds %g)\n",
+                r->layers_together, sinkproof_trace_point_name(r->point),
+                sinkproof_drift_bin_name(r->together.bin), r->together.gain, r->together.limit,
+                j->rate);
     if (!r->bridged && sinkproof_drift_spreads(&r->drift))
         fprintf(out,
                 "Errors are too large (%s): their squares %.3g times\n"

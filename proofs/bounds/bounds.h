@@ -316,6 +316,11 @@ void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
 // rate: false alarms per tensor, of drift and of spread each. False: no memory, now or for a row.
 SINKPROOF_CHECKED bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate,
                                              sinkproof_drift_result *result);
+// The same of n layers of one point together (stat.drift-pooled).
+SINKPROOF_CHECKED bool sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers,
+                                              double rate, sinkproof_drift_result *result);
+// What one of the bins says; 0 where nothing in it was free.
+double sinkproof_drift_gain(const sinkproof_drift *drift, int bin);
 bool sinkproof_drift_leans(const sinkproof_drift_result *result);   // suspicious: gain
 bool sinkproof_drift_spreads(const sinkproof_drift_result *result); // suspicious: spread
 const char *sinkproof_drift_bin_name(int bin);

@@ -16,6 +16,10 @@
 // step, as long as none is a rare step. Rows that are alike are one unit too (stat.equal-rows).
 // Declared function errors may lean one way: their whole weight is allowed for.
 //
+// Layers (stat.drift-pooled): a mistake of the operation leans alike in each, and honest errors do
+// not. The units of all layers are taken as those of one tensor, each with its own variance and its
+// own lean, so that nothing is assumed beyond what is assumed of the rows of one.
+//
 // Power: a factor 1 + g adds g W to the sum, W the weight, but also g^2 W_2 to what is seen, W_2
 // the sum of squared weights of the units; so it is caught when g^2 (W^2 - 2 L W_2) > 2 L V, and
 // with fewer than 2 L units never.
@@ -154,6 +158,22 @@ bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate, sinkproof_
     return true;
 }
 //< stat.drift
+
+//> stat.drift-pooled
+bool sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers, double rate,
+                            sinkproof_drift_result *r) {
+    sinkproof_drift all = {0};
+    for (size_t l = 0; l < n; l++) sinkproof_drift_merge(&all, layers[l]);
+    bool fine = sinkproof_drift_judge(&all, rate, r); // rows that are alike may be of two layers
+    sinkproof_drift_free(&all);
+    return fine;
+}
+
+double sinkproof_drift_gain(const sinkproof_drift *drift, int bin) {
+    if (bin < 0 || !(drift->bins[bin].weight > 0)) return 0;
+    return drift->bins[bin].sum / drift->bins[bin].weight;
+}
+//< stat.drift-pooled
 
 bool sinkproof_drift_leans(const sinkproof_drift_result *r) {
     return r->bin >= 0 && !(fabs(r->gain) <= r->limit);
