@@ -403,6 +403,9 @@ typedef struct sinkproof_finding {
     // Against the truth end to end, relative in the 2-norm; NaN when it was not asked for.
     double error, local, inherited;
     size_t infinities; // where the engine has an infinity
+    // Drift of as many layers of the point together, this one among them; 0: not asked.
+    size_t layers_together;
+    double drift_together, drift_together_limit;
 } sinkproof_finding;
 size_t sinkproof_ruling_count(const sinkproof_ruling *ruling); // points of the trace
 bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_finding *finding);

@@ -6,6 +6,7 @@
 #include "audit/bench/bench.h"
 
 #include "fast/kernels/isa.h"
+#include "ref/share.h"
 
 #include <string.h>
 
@@ -48,18 +49,19 @@ static void print_disturbances(const json_t *row) {
 }
 
 static void print_row(const json_t *row) {
-    char value[32], limit[32] = "", share[32] = "", time[32], least[32], most[32];
+    char value[32], limit[32] = "", time[32], least[32], most[32];
     show_number(value, sizeof value, number(row, "value"));
+    sinkproof_share_text share = {""};
     if (!json_is_null(json_object_get(row, "limit"))) {
         show_number(limit, sizeof limit, number(row, "limit"));
-        snprintf(share, sizeof share, "%.1f %%", 100 * number(row, "share"));
+        share = sinkproof_share_percent(number(row, "share"), 1);
     }
     const json_t *spread = json_object_get(row, "spread");
     show_time(time, sizeof time, number(row, "median"));
     show_time(least, sizeof least, json_number_value(json_array_get(spread, 0)));
     show_time(most, sizeof most, json_number_value(json_array_get(spread, 1)));
     printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld", text(row, "id"), value,
-           text(row, "unit"), limit, share, text(row, "roof"), time, least, most,
+           text(row, "unit"), limit, share.text, text(row, "roof"), time, least, most,
            count(row, "repeats"));
     if (count(row, "taken") != count(row, "repeats")) printf(" of %lld", count(row, "taken"));
     printf(")");

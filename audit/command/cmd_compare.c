@@ -7,6 +7,7 @@
 #include "audit/compare/compare.h"
 #include "audit/trace/trace_points.h"
 #include "ref/model/bytes.h"
+#include "ref/share.h"
 
 #include <argp.h>
 #include <math.h>
@@ -188,6 +189,13 @@ static bool is_worse(const sinkproof_difference *d, const json_t *then) {
     return !(d->relative <= was);
 }
 
+static void print_worse(const sinkproof_difference *d, const json_t *then) {
+    double was = json_number_value(json_object_get(then, "relative"));
+    int digits = sinkproof_digits_apart(d->relative, was, 3);
+    printf("  %-9s %.*g, %s %.*g\n", d->name, digits, d->relative,
+           then != NULL ? "then" : "not in it, so", digits, was);
+}
+
 static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, bool silent) {
     size_t worse = 0;
     for (size_t i = 0; i < c->n_points; i++) {
@@ -196,9 +204,7 @@ static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, 
         if (!is_worse(d, then)) continue;
         if (worse++ == 0 && !silent) printf("\nFurther apart than the baseline:\n");
         if (!silent)
-            printf("  %-9s %.3g, %s %.3g\n", d->name, d->relative,
-                   then != NULL ? "then" : "not in it, so",
-                   json_number_value(json_object_get(then, "relative")));
+            print_worse(d, then);
     }
     if (worse == 0 && !silent) printf("\nNowhere further apart than the baseline.\n");
     return worse == 0;

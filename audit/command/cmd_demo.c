@@ -9,6 +9,7 @@
 #include "audit/trace/trace_write.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
+#include "ref/share.h"
 #include "ref/stages.h"
 
 #include <argp.h>
@@ -72,9 +73,10 @@ static bool show_mass(tour *t, sinkproof_error *error) {
     // keys + 1 quotients, each rounded, two sums: at most 2 (keys + 3) roundings of numbers up
     // to 1.
     double bound = sinkproof_gamma(2 * ((double)m.keys + 3), 0x1p-53);
-    printf("   %zu rows of attention; sink weights from %.2g to %.2g; worst %.2g, bound %.2g "
+    int digits = sinkproof_digits_apart(m.worst, bound, 2);
+    printf("   %zu rows of attention; sink weights from %.2g to %.2g; worst %.*g, bound %.*g "
            "(bound.dot)\n",
-           m.rows, m.least, m.most, m.worst, bound);
+           m.rows, m.least, m.most, digits, m.worst, digits, bound);
     tell_step(t, m.rows > 0 && m.worst <= bound, "the weights sum to 1 - alpha_sink, to rounding");
     return true;
 }
@@ -160,8 +162,9 @@ static bool show_honest(tour *t, sinkproof_error *error) {
         for (size_t i = 0; i < j.n_reports; i++)
             elements += j.reports[i].elements, several += j.reports[i].several;
         printf(
-            "   %-12s %3zu tensors, %7zu elements, %5.1f %% known to the last bit in advance: %s\n",
-            policies[p], j.n_reports, elements, 100 * (1 - (double)several / (double)elements),
+            "   %-12s %3zu tensors, %7zu elements, %7s known to the last bit in advance: %s\n",
+            policies[p], j.n_reports, elements, 
+            sinkproof_share_percent(sinkproof_count_share(elements - several, elements), 1).text,
             sinkproof_verdict_name(j.verdict));
         good = good && j.verdict <= SINKPROOF_VERDICT_WITHIN;
         sinkproof_judgement_free(&j);

@@ -14,6 +14,7 @@
 #include "ref/model/sinks.h"
 #include "ref/model/slots.h"
 #include "ref/policy.h"
+#include "ref/share.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -283,8 +284,9 @@ static void print_scales(const survey *in) {
     int column = 0;
     for (int s = 0; s < 256; s++) {
         if (in->scales[s] == 0) continue;
-        printf("  %3d 2^%-4d %8.4f %%%s", s, s - 127,
-               100.0 * (double)in->scales[s] / (double)in->blocks, ++column % 4 == 0 ? "\n" : "");
+        double share = sinkproof_count_share((size_t)in->scales[s], (size_t)in->blocks);
+        printf("  %3d 2^%-4d %10s%s", s, s - 127, sinkproof_share_percent(share, 4).text,
+               ++column % 4 == 0 ? "\n" : "");
     }
     if (column % 4 != 0) printf("\n");
 }

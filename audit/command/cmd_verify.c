@@ -5,6 +5,7 @@
 #include "audit/command/command.h"
 #include "audit/trace/trace_points.h"
 #include "audit/verify/verify.h"
+#include "ref/share.h"
 
 #include <argp.h>
 #include <math.h>
@@ -134,14 +135,15 @@ static void ball_cell(char cell[32], const verify_result *r) {
     else if (isinf(r->ball.radius_log2))
         snprintf(cell, 32, "disjoint");
     else
-        snprintf(cell, 32, "2^%-4.0f %.1g", ceil(r->ball.radius_log2), r->ball.share);
+        snprintf(cell, 32, "2^%-4.0f %.20s", ceil(r->ball.radius_log2),
+                 sinkproof_share_digits(r->ball.share, 1).text);
 }
 
 static void measure_cell(char cell[48], const verify_result *r) {
     if (r->measure.values == 0)
         snprintf(cell, 48, "-");
     else
-        snprintf(cell, 48, "%-7.2g %s", r->measure.worst,
+        snprintf(cell, 48, "%-7.15s %.30s", sinkproof_share_digits(r->measure.worst, 2).text,
                  strcmp(r->measure.bound, r->statement->id) == 0 ? "its own" : r->measure.bound);
 }
 
@@ -264,8 +266,8 @@ static void print_measured(const verify_measure *m, const char *what) {
     if (m->values == 0) return;
     char line[256];
     snprintf(line, sizeof line,
-             "%s: %zu values, %zu not within their bound, worst error / bound %.3g (%s)", what,
-             m->values, m->wrong, m->worst, m->bound);
+             "%s: %zu values, %zu not within their bound, worst error / bound %s (%s)", what,
+             m->values, m->wrong, sinkproof_share_digits(m->worst, 3).text, m->bound);
     printf("\n");
     print_folded(line, 2);
 }

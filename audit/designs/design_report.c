@@ -3,6 +3,7 @@
 //
 // The verdicts on an engine of a design, as text and as JSON.
 #include "audit/designs/design_report.h"
+#include "ref/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,12 +38,13 @@ static json_t *step_json(const sinkproof_design_verdict *v, const char *policy) 
 }
 
 static void print_step(FILE *out, const sinkproof_design_verdict *v) {
-    char id[64], bounds[32] = "-";
+    char id[64];
+    sinkproof_share_text bounds = {"-"};
     snprintf(id, sizeof id, "%02zu.%s%s", v->layer->layer, sinkproof_design_tensor_name(v->tensor),
              v->bridged ? "~" : "");
-    if (v->elements > 0) snprintf(bounds, sizeof bounds, "%.2g", v->worst);
+    if (v->elements > 0) bounds = sinkproof_share_digits(v->worst, 2);
     fprintf(out, "%-10s %-22.60s %9zu %8zu %8s  %s", id, v->layer->design, v->elements, v->outside,
-            bounds, verdict_of(v));
+            bounds.text, verdict_of(v));
     if (v->missing[0] != '\0') fprintf(out, ": the file lacks %s", v->missing);
     if (v->unbounded > 0) fprintf(out, ", %zu without bounds", v->unbounded);
     fprintf(out, "\n");

@@ -359,7 +359,10 @@ static sinkproof_finding finding_of(const sinkproof_point_report *r) {
                            .error = sinkproof_relative(r->errors.error, r),
                            .local = sinkproof_relative(r->errors.local, r),
                            .inherited = sinkproof_relative(r->errors.inherited, r),
-                           .infinities = r->infinities};
+                           .infinities = r->infinities,
+                           .layers_together = r->layers_together,
+                           .drift_together = r->together.gain,
+                           .drift_together_limit = r->together.limit};
     sinkproof_trace_index(r->rank, r->shape, r->worst_at, f.worst_index);
     memcpy(f.shape, r->shape, r->rank * sizeof *f.shape);
     return f;

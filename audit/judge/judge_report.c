@@ -7,6 +7,7 @@
 
 #include "audit/judge/judge_finite.h"
 #include "audit/trace/trace_points.h"
+#include "ref/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +22,14 @@ typedef struct line {
     double noise; // of the layer with the least power; infinite: none would be seen; 0: not asked
 } line;
 
-static void take(line *out, const sinkproof_point_report *r) {
+static void take_drift(line *out, const sinkproof_drift_result *r) {
+    if (r->bin >= 0 &&
+        (out->limit == 0 || fabs(r->gain) / r->limit > fabs(out->gain) / out->limit))
+        out->gain = r->gain, out->limit = r->limit;
+}
+
+// together: the drift of its layers as one, too.
+static void take(line *out, const sinkproof_point_report *r, bool together) {
     out->verdict = r->verdict > out->verdict ? r->verdict : out->verdict;
     out->bridged = out->bridged || r->bridged;
     out->elements += r->elements, out->several += r->several;
@@ -31,27 +39,17 @@ static void take(line *out, const sinkproof_point_report *r) {
     out->smallest = fmax(out->smallest, isfinite(r->drift.smallest) ? r->drift.smallest : 0);
     if (r->several > 0)
         out->noise = fmax(out->noise, r->bridged ? INFINITY : r->drift.spread.noise);
-    if (r->drift.bin >= 0 &&
-        (out->limit == 0 || fabs(r->drift.gain) / r->drift.limit > fabs(out->gain) / out->limit))
-        out->gain = r->drift.gain, out->limit = r->drift.limit;
-}
-
-static void percent(char out[16], size_t part, size_t whole) {
-    double p = whole > 0 ? 100 * (double)part / (double)whole : 0;
-    // Never print 100 for all but one.
-    if (part < whole && p > 99.995)
-        snprintf(out, 16, "<100 %%");
-    else
-        snprintf(out, 16, "%.2f %%", p);
+    take_drift(out, &r->drift);
+    if (together && r->layers_together > 0) take_drift(out, &r->together);
 }
 
 static void print_line(FILE *out, const line *l) {
-    char single[16], share[16] = "-", drift[16] = "-", gain[16] = "-", noise[16] = "-",
-                     width[16] = "1"; // known sets: one step is seen
-    percent(single, l->elements - l->several, l->elements);
-    if (l->several > 0) snprintf(share, sizeof share, "%.2g", l->share_worst);
-    if (l->limit > 0 && isfinite(l->limit))
-        snprintf(drift, sizeof drift, "%.2f", fabs(l->gain) / l->limit);
+    sinkproof_share_text share = {"-"}, drift = {"-"},
+                         single = sinkproof_share_percent(
+                             sinkproof_count_share(l->elements - l->several, l->elements), 2);
+    char gain[16] = "-", noise[16] = "-", width[16] = "1"; // known sets: one step is seen
+    if (l->several > 0) share = sinkproof_share_digits(l->share_worst, 2);
+    if (l->limit > 0 && isfinite(l->limit)) drift = sinkproof_share(fabs(l->gain) / l->limit, 2);
     if (l->smallest > 0) snprintf(gain, sizeof gain, "%.1e", l->smallest);
     if (l->single >= SINKPROOF_HISTOGRAM_TOP)
         snprintf(width, sizeof width, ">%.0f", SINKPROOF_HISTOGRAM_TOP);
@@ -59,7 +57,8 @@ static void print_line(FILE *out, const line *l) {
         snprintf(width, sizeof width, "%.1f", l->single);
     if (l->noise > 0 && isfinite(l->noise)) snprintf(noise, sizeof noise, "%.2g", l->noise);
     fprintf(out, "%-7s%s %9zu %8s %8zu %8zu %8s %5s | %7s %8s %7s | %s\n", l->name,
-            l->bridged ? "~" : " ", l->elements, single, l->outside, l->unlikely, share, drift,
+            l->bridged ? "~" : " ", l->elements, single.text, l->outside, l->unlikely, share.text,
+            drift.text,
             gain, width, noise, sinkproof_verdict_name(l->verdict));
 }
 
@@ -70,19 +69,38 @@ static void print_header(FILE *out) {
             "honest", "likely", "set used", "drift", "factor", "one, ulp", "noise", "verdict");
 }
 
+// "drift of the layers together: A1 0.12, A12 1.93"
+static void print_together(FILE *out, const sinkproof_judgement *j) {
+    const char *between = "drift of all layers together, of its limit:";
+    int column = 0;
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        const sinkproof_point_report *r = NULL;
+        for (size_t i = 0; i < j->n_reports; i++)
+            if (j->reports[i].point == (sinkproof_trace_point)p && j->reports[i].layers_together > 0)
+                r = &j->reports[i];
+        if (r == NULL || !isfinite(r->together.limit)) continue;
+        column += fprintf(out, "%s %s %s", between, sinkproof_trace_point_name(r->point),
+                          sinkproof_share(fabs(r->together.gain) / r->together.limit, 2).text);
+        between = column > 84 ? ",\n " : ",";
+        column = column > 84 ? 0 : column;
+    }
+    if (between[0] == ',') fprintf(out, "\n");
+}
+
 static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
     print_header(out);
     for (size_t i = 0; all && i < j->n_reports; i++) {
         line l = {.name = j->reports[i].name};
-        take(&l, &j->reports[i]);
+        take(&l, &j->reports[i], false);
         print_line(out, &l);
     }
     for (int p = 0; !all && p < SINKPROOF_TRACE_POINTS; p++) {
         line l = {.name = sinkproof_trace_point_name((sinkproof_trace_point)p)};
         for (size_t i = 0; i < j->n_reports; i++)
-            if (j->reports[i].point == (sinkproof_trace_point)p) take(&l, &j->reports[i]);
+            if (j->reports[i].point == (sinkproof_trace_point)p) take(&l, &j->reports[i], true);
         if (l.elements > 0) print_line(out, &l);
     }
+    if (all) print_together(out, j);
     fprintf(out, "~ bridged: an input of the operation is not in the trace, so its set is wider\n");
 }
 
@@ -109,8 +127,8 @@ static void print_bug(FILE *out, const sinkproof_judgement *j) {
     const sinkproof_point_report *r = j->first;
     fprintf(out, "\nFirst divergence: %s. Tensor is not what %s allows there.\n", r->name,
             j->policy.name);
-    fprintf(out, "Mismatched elements: %zu / %zu (%.3g %%)\n", r->outside, r->elements,
-            100 * (double)r->outside / (double)r->elements);
+    fprintf(out, "Mismatched elements: %zu / %zu (%s)\n", r->outside, r->elements,
+            sinkproof_share_percent_digits(sinkproof_count_share(r->outside, r->elements), 3).text);
     if (isnan(r->worst_value)) {
         print_nan(out, r);
     } else {
@@ -131,6 +149,15 @@ static void print_bug(FILE *out, const sinkproof_judgement *j) {
     }
 }
 
+// "Errors lean one way (common factor): -2.96e-08;", and what chance may do.
+static void print_lean(FILE *out, const char *what, const sinkproof_drift_result *r, double rate) {
+    int digits = sinkproof_digits_apart(fabs(r->gain), r->limit, 3);
+    fprintf(out,
+            "%s (%s): %.*g;\n"
+            "independent ones of either sign stay below %.*g (odds %g)\n",
+            what, sinkproof_drift_bin_name(r->bin), digits, r->gain, digits, r->limit, rate);
+}
+
 static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     const sinkproof_point_report *r = j->first_suspicious;
     fprintf(out, "\nFirst suspicion: %s.\n", r->name);
@@ -146,23 +173,23 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
         print_element(out, r);
     }
     if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
+        print_lean(out, "Errors lean one way", &r->drift, j->rate);
+    if (r->leans_together) {
+        char what[128];
+        snprintf(what, sizeof what,
+                 "Errors of %zu layers of %s lean one way together, in none too far alone",
+                 r->layers_together, sinkproof_trace_point_name(r->point));
+        print_lean(out, what, &r->together, j->rate);
+    }
+    if (!r->bridged && sinkproof_drift_spreads(&r->drift)) {
+        const sinkproof_spread_result *spread = &r->drift.spread;
+        int digits = sinkproof_digits_apart(spread->mean, spread->limit, 3);
         fprintf(out,
-                "Errors lean one way (%s): %.3g;\n"
-                "independent ones of either sign stay below %.3g (odds %g)\n",
-                sinkproof_drift_bin_name(r->drift.bin), r->drift.gain, r->drift.limit, j->rate);
-    if (r->leans_together)
-        fprintf(out,
-                "No layer leans too far alone, %zu layers of %s together do (%s): %.3g;\n"
-                "independent errors of either sign stay below %.3g (odds %g)\n",
-                r->layers_together, sinkproof_trace_point_name(r->point),
-                sinkproof_drift_bin_name(r->together.bin), r->together.gain, r->together.limit,
-                j->rate);
-    if (!r->bridged && sinkproof_drift_spreads(&r->drift))
-        fprintf(out,
-                "Errors are too large (%s): their squares %.3g times\n"
-                "the variance of rounding to nearest; independent ones stay below %.3g (odds %g)\n",
-                sinkproof_spread_part_name(r->drift.spread.part), r->drift.spread.mean,
-                r->drift.spread.limit, j->rate);
+                "Errors are too large (%s): their squares %.*g times\n"
+                "the variance of rounding to nearest; independent ones stay below %.*g (odds %g)\n",
+                sinkproof_spread_part_name(spread->part), digits, spread->mean, digits,
+                spread->limit, j->rate);
+    }
 }
 
 // ", base-2" for each admitted form whose fitting is `fitting`; the first without its comma.
@@ -307,6 +334,15 @@ static void add_drift(json_t *o, const sinkproof_drift_result *r) {
     json_object_set_new(o, "spread_part", json_string(sinkproof_spread_part_name(r->spread.part)));
 }
 
+// The layers of the point together; null where they were not asked.
+static json_t *together_json(const sinkproof_point_report *r) {
+    if (r->layers_together == 0) return json_null();
+    return json_pack("{s:I, s:o, s:o, s:s, s:o, s:b}", "layers", (json_int_t)r->layers_together,
+                     "drift", number(r->together.gain), "drift_limit", number(r->together.limit),
+                     "drift_bin", sinkproof_drift_bin_name(r->together.bin), "power_factor",
+                     number(r->together.smallest), "suspicious", (int)r->leans_together);
+}
+
 static json_t *point_json(const sinkproof_point_report *r) {
     json_t *o = json_object();
     json_object_set_new(o, "id", json_string(r->name));
@@ -320,6 +356,7 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "share_median", number(r->share_median));
     add_worst(o, r);
     add_drift(o, &r->drift);
+    json_object_set_new(o, "together", together_json(r));
     json_object_set_new(o, "power_noise_ulp",
                         number(r->bridged ? INFINITY : r->drift.spread.noise));
     json_object_set_new(o, "power_factor", number(r->drift.smallest));

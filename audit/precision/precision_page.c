@@ -6,6 +6,7 @@
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
 #include "ref/model/bytes.h"
+#include "ref/share.h"
 
 #include <math.h>
 
@@ -131,7 +132,8 @@ static void write_budget(FILE *page, const sinkproof_precision *r) {
                 "<td><svg viewBox=\"0 0 160 12\" width=\"160\" height=\"12\" role=\"img\" "
                 "aria-label=\"bar\"><rect class=\"bar\" width=\"%.1f\" height=\"12\"/></svg></td>",
                 160 * share);
-        cell(page, "%.1f %%", 100 * part->share);
+        fprintf(page, "<td class=\"num\">%s</td>",
+                isfinite(part->share) ? sinkproof_share_percent(part->share, 1).text : "");
         fputs("<td>", page);
         sinkproof_page_text(page, part->what);
         fputs("</td></tr>\n", page);

@@ -3,6 +3,7 @@
 //
 // A study as text and as JSON. Every number in it is estimated: both runs are in binary64.
 #include "audit/precision/precision_print.h"
+#include "ref/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,9 +76,10 @@ static void print_budget(FILE *out, const sinkproof_precision *r) {
             r->policy.name, "point", "error", "share", "what is rounded");
     for (size_t i = 0; i < r->n_parts; i++) {
         const sinkproof_precision_part *part = &r->parts[i];
-        char share[16] = "- %";
-        if (isfinite(part->share)) snprintf(share, sizeof share, "%.1f %%", 100 * part->share);
-        fprintf(out, "%-11s %10s %8s  %s\n", part->name, show(part->error).text, share, part->what);
+        sinkproof_share_text share = {"- %"};
+        if (isfinite(part->share)) share = sinkproof_share_percent(part->share, 1);
+        fprintf(out, "%-11s %10s %8s  %s\n", part->name, show(part->error).text, share.text,
+                part->what);
     }
     if (r->n_finite < r->n_parts)
         fprintf(out, "%zu of %zu overflow alone; the shares are of the others.\n",

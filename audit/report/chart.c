@@ -5,6 +5,7 @@
 #include "audit/report/chart.h"
 
 #include "audit/report/page.h"
+#include "ref/share.h"
 
 #include <math.h>
 
@@ -161,10 +162,8 @@ static void draw_bar(FILE *page, int column, double share, const char *class, co
     double height = 70 * share;
     fprintf(page, "<rect class=\"%s\" x=\"%d\" y=\"%.1f\" width=\"9\" height=\"%.1f\"><title>",
             class, 4 + 10 * column, 74 - height, height);
-    if (share < 1 && share > 0.99995) // never 100 for all but one
-        sinkproof_page_say(page, "%s: less than 100 %% of the elements", range);
-    else
-        sinkproof_page_say(page, "%s: %.4g %% of the elements", range, 100 * share);
+    sinkproof_page_say(page, "%s: %s of the elements", range,
+                       sinkproof_share_percent_digits(share, 4).text);
     fputs("</title></rect>", page);
 }
 

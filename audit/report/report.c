@@ -10,6 +10,7 @@
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
 #include "ref/model/bytes.h"
+#include "ref/share.h"
 
 #include <errno.h>
 #include <math.h>
@@ -90,7 +91,7 @@ static void cell_of_set(FILE *page, const sinkproof_point_report *r) {
     else if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
         fputs("?", page);
     else if (r->several > 0)
-        fprintf(page, "%.2f", r->share_worst);
+        fputs(sinkproof_share(r->share_worst, 2).text, page);
     else
         fputs("=", page);
 }
@@ -98,9 +99,22 @@ static void cell_of_set(FILE *page, const sinkproof_point_report *r) {
 static void cell_of_drift(FILE *page, const sinkproof_point_report *r) {
     bool asked = r->drift.bin >= 0 && isfinite(r->drift.limit) && r->drift.limit > 0;
     if (asked)
-        fprintf(page, "%.2f", fabs(r->drift.gain) / r->drift.limit);
+        fputs(sinkproof_share(fabs(r->drift.gain) / r->drift.limit, 2).text, page);
     else
         fputs("&nbsp;", page);
+}
+
+static void cell_of_together(FILE *page, const sinkproof_point_report *r) {
+    bool asked = r->layers_together > 0 && isfinite(r->together.limit) && r->together.limit > 0;
+    const char *class = sinkproof_drift_leans(&r->together) ? "suspicious" : "within";
+    if (!asked) {
+        fputs("<td></td>", page);
+        return;
+    }
+    fprintf(page, "<td class=\"%s\" title=\"%s of %zu layers together\">", class,
+            sinkproof_trace_point_name(r->point), r->layers_together);
+    fputs(sinkproof_share(fabs(r->together.gain) / r->together.limit, 2).text, page);
+    fputs("</td>", page);
 }
 
 static void cell_of_local(FILE *page, const sinkproof_point_report *r) {
@@ -117,6 +131,22 @@ static const sinkproof_point_report *report_at(const sinkproof_judgement *j, int
         if ((int)j->reports[i].point == point && j->reports[i].layer == layer)
             return &j->reports[i];
     return NULL;
+}
+
+// The layers of a point that were asked together: one of them, or NULL.
+static const sinkproof_point_report *one_of(const sinkproof_judgement *j, int point) {
+    for (size_t i = 0; i < j->n_reports; i++)
+        if ((int)j->reports[i].point == point && j->reports[i].layers_together > 0)
+            return &j->reports[i];
+    return NULL;
+}
+
+static void write_together(const part *p, int point) {
+    const sinkproof_point_report *r = one_of(p->j, point);
+    if (r != NULL)
+        cell_of_together(p->page, r);
+    else
+        fputs("<td></td>", p->page);
 }
 
 static void write_row(const part *p, int point, cell_writer *write) {
@@ -136,6 +166,7 @@ static void write_row(const part *p, int point, cell_writer *write) {
         write(p->page, r);
         fputs("</td>", p->page);
     }
+    if (write == cell_of_drift && layered) write_together(p, point);
     fputs("</tr>\n", p->page);
 }
 
@@ -144,6 +175,7 @@ static void write_map(const part *p, const char *title, bool open, cell_writer *
             open ? " open" : "", title);
     fputs("<thead><tr><th>layer</th>", p->page);
     for (size_t l = 0; l < p->j->n_layers; l++) fprintf(p->page, "<th>%zu</th>", l);
+    if (write == cell_of_drift) fputs("<th>together</th>", p->page);
     fputs("</tr></thead>\n<tbody>", p->page);
     for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
         bool traced = false;
@@ -163,7 +195,10 @@ static void write_maps(const part *p) {
               "The largest share of its honest set that an element uses; = where every set is one "
               "value; a whole number counts the elements outside",
               true, cell_of_set);
-    write_map(p, "Drift: how far errors lean one way, of what independent ones may", false,
+    write_map(p,
+              "Drift: how far errors lean one way, of what independent ones may; "
+              "last, the layers together",
+              false,
               cell_of_drift);
     if (compared)
         write_map(p, "The error that arose in the operation, relative (estimated in binary64)",
@@ -402,7 +437,8 @@ static bool write_provenance(const part *p, sinkproof_error *error) {
     }
     fact(p->page, "judged under", p->j->policy.name);
     snprintf(text, sizeof text, "%g a tensor", p->j->rate);
-    fact(p->page, "false alarms of the likely set and of drift", text);
+    fact(p->page, "false alarms of the likely set, of drift, and of the drift of a point's layers together",
+         text);
     if (uname(&machine) == 0) {
         fact(p->page, "judged on: system", machine.sysname);
         fact(p->page, "judged on: processor", machine.machine);

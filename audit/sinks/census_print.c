@@ -6,6 +6,7 @@
 #include "audit/sinks/census_json.h"
 #include "audit/sinks/figures.h"
 #include "audit/sinks/part_shared.h"
+#include "ref/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +17,8 @@ enum { SHOWN = 60 }; // characters of an input's text
 static part_cell percent(size_t part, size_t whole) {
     part_cell c = {"-"};
     if (whole > 0)
-        snprintf(c.text, sizeof c.text, "%.2f %%", 100 * sinkproof_metric_share(part, whole));
+        snprintf(c.text, sizeof c.text, "%.23s",
+                 sinkproof_share_percent(sinkproof_metric_share(part, whole), 2).text);
     return c;
 }
 

@@ -64,6 +64,9 @@ class Point:
     local: float
     inherited: float
     infinities: int                # where the engine has an infinity
+    layers_together: int           # layers of the point whose drift was asked together; 0: it was not
+    drift_together: float          # how far their signed errors lean
+    drift_together_limit: float    # how far chance leans in all of them
 
     @property
     def point(self) -> str:

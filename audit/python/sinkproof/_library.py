@@ -84,7 +84,8 @@ class Finding(Sized):
                 ("share_worst", c_double), ("share_median", c_double), ("drift", c_double),
                 ("drift_limit", c_double), ("spread", c_double), ("spread_limit", c_double),
                 ("error", c_double), ("local", c_double), ("inherited", c_double),
-                ("infinities", c_size_t)]
+                ("infinities", c_size_t), ("layers_together", c_size_t), ("drift_together", c_double),
+                ("drift_together_limit", c_double)]
 
 
 # ------------------------------------------------------------------------------------------

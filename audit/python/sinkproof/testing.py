@@ -12,6 +12,7 @@ from sinkproof._judgement import Judgement, Point, Verdict, judge
 from sinkproof._library import Error, call, encoded, text
 from sinkproof._model import Model
 from sinkproof._points import names_point
+from sinkproof._shares import beside_limit, percent
 from sinkproof._trace import Trace
 
 
@@ -35,7 +36,7 @@ def chosen(judgement: Judgement, points: Iterable[str] | None) -> list[Point]:
 
 
 def share(count: int, elements: int) -> str:
-    return f"{count} / {elements} ({100 * count / elements:.1f}%)"
+    return f"{count} / {elements} ({percent(count, elements)})"
 
 
 def sentence_of_bug(point: Point, judgement: Judgement) -> str:
@@ -57,9 +58,14 @@ def sentence_of_bug(point: Point, judgement: Judgement) -> str:
 
 
 def sentence_of_doubt(point: Point, judgement: Judgement) -> str:
-    return (f"{subject(point)} suspicious: possible, but not likely.\n\n"
-            f"Elements outside of the likely set: {share(point.unlikely, point.elements)}\n"
-            f"Drift: {point.drift:.3g}, where chance allows {point.drift_limit:.3g}\nPolicy: {judgement.policy}")
+    lines = [f"{subject(point)} suspicious: possible, but not likely.",
+             "",
+             f"Elements outside of the likely set: {share(point.unlikely, point.elements)}",
+             f"Drift: {beside_limit(point.drift, point.drift_limit)}"]
+    if point.layers_together:
+        together = beside_limit(point.drift_together, point.drift_together_limit)
+        lines.append(f"Drift of {point.layers_together} layers together: {together}")
+    return "\n".join(lines + [f"Policy: {judgement.policy}"])
 
 
 def sentence_of_undecided(points: list[Point], judgement: Judgement) -> str:
