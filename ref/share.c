@@ -48,7 +48,8 @@ sinkproof_share_text sinkproof_share_percent(double share, int places) {
 
 sinkproof_share_text sinkproof_share_percent_digits(double share, int digits) {
     double x = 100 * share;
-    return with_sign(beside(share, x, 100, digits, false, pow(10, 2 - digits), pow(10, 3 - digits)));
+    return with_sign(
+        beside(share, x, 100, digits, false, pow(10, 2 - digits), pow(10, 3 - digits)));
 }
 
 double sinkproof_count_share(size_t part, size_t whole) {

@@ -203,8 +203,7 @@ static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, 
         const json_t *then = before(baseline, d->name);
         if (!is_worse(d, then)) continue;
         if (worse++ == 0 && !silent) printf("\nFurther apart than the baseline:\n");
-        if (!silent)
-            print_worse(d, then);
+        if (!silent) print_worse(d, then);
     }
     if (worse == 0 && !silent) printf("\nNowhere further apart than the baseline.\n");
     return worse == 0;

@@ -161,11 +161,10 @@ static bool show_honest(tour *t, sinkproof_error *error) {
         size_t elements = 0, several = 0;
         for (size_t i = 0; i < j.n_reports; i++)
             elements += j.reports[i].elements, several += j.reports[i].several;
-        printf(
-            "   %-12s %3zu tensors, %7zu elements, %7s known to the last bit in advance: %s\n",
-            policies[p], j.n_reports, elements, 
-            sinkproof_share_percent(sinkproof_count_share(elements - several, elements), 1).text,
-            sinkproof_verdict_name(j.verdict));
+        printf("   %-12s %3zu tensors, %7zu elements, %7s known to the last bit in advance: %s\n",
+               policies[p], j.n_reports, elements,
+               sinkproof_share_percent(sinkproof_count_share(elements - several, elements), 1).text,
+               sinkproof_verdict_name(j.verdict));
         good = good && j.verdict <= SINKPROOF_VERDICT_WITHIN;
         sinkproof_judgement_free(&j);
     }

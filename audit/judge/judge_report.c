@@ -23,8 +23,7 @@ typedef struct line {
 } line;
 
 static void take_drift(line *out, const sinkproof_drift_result *r) {
-    if (r->bin >= 0 &&
-        (out->limit == 0 || fabs(r->gain) / r->limit > fabs(out->gain) / out->limit))
+    if (r->bin >= 0 && (out->limit == 0 || fabs(r->gain) / r->limit > fabs(out->gain) / out->limit))
         out->gain = r->gain, out->limit = r->limit;
 }
 
@@ -58,8 +57,7 @@ static void print_line(FILE *out, const line *l) {
     if (l->noise > 0 && isfinite(l->noise)) snprintf(noise, sizeof noise, "%.2g", l->noise);
     fprintf(out, "%-7s%s %9zu %8s %8zu %8zu %8s %5s | %7s %8s %7s | %s\n", l->name,
             l->bridged ? "~" : " ", l->elements, single.text, l->outside, l->unlikely, share.text,
-            drift.text,
-            gain, width, noise, sinkproof_verdict_name(l->verdict));
+            drift.text, gain, width, noise, sinkproof_verdict_name(l->verdict));
 }
 
 static void print_header(FILE *out) {
@@ -76,7 +74,8 @@ static void print_together(FILE *out, const sinkproof_judgement *j) {
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         const sinkproof_point_report *r = NULL;
         for (size_t i = 0; i < j->n_reports; i++)
-            if (j->reports[i].point == (sinkproof_trace_point)p && j->reports[i].layers_together > 0)
+            if (j->reports[i].point == (sinkproof_trace_point)p &&
+                j->reports[i].layers_together > 0)
                 r = &j->reports[i];
         if (r == NULL || !isfinite(r->together.limit)) continue;
         column += fprintf(out, "%s %s %s", between, sinkproof_trace_point_name(r->point),

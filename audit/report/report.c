@@ -198,8 +198,7 @@ static void write_maps(const part *p) {
     write_map(p,
               "Drift: how far errors lean one way, of what independent ones may; "
               "last, the layers together",
-              false,
-              cell_of_drift);
+              false, cell_of_drift);
     if (compared)
         write_map(p, "The error that arose in the operation, relative (estimated in binary64)",
                   false, cell_of_local);
@@ -437,7 +436,8 @@ static bool write_provenance(const part *p, sinkproof_error *error) {
     }
     fact(p->page, "judged under", p->j->policy.name);
     snprintf(text, sizeof text, "%g a tensor", p->j->rate);
-    fact(p->page, "false alarms of the likely set, of drift, and of the drift of a point's layers together",
+    fact(p->page,
+         "false alarms of the likely set, of drift, and of the drift of a point's layers together",
          text);
     if (uname(&machine) == 0) {
         fact(p->page, "judged on: system", machine.sysname);

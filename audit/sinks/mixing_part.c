@@ -61,8 +61,8 @@ static const char *cell(double x, char text[16]) {
 static void print_reach(FILE *out, const sinkproof_mixing *mix, size_t position, size_t l) {
     char at[16], later[16], last[16];
     sinkproof_mix_reach r = sinkproof_mix_reach_at(mix, position, l);
-    fprintf(out, "%11s %11s %11s %13s\n", cell(r.at, at), cell(r.later, later),
-            cell(r.last, last), sinkproof_share(r.share, 5).text);
+    fprintf(out, "%11s %11s %11s %13s\n", cell(r.at, at), cell(r.later, later), cell(r.last, last),
+            sinkproof_share(r.share, 5).text);
 }
 
 static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_input *in) {

@@ -123,6 +123,8 @@ void sinkproof_verify_parameters(verify_measure *result, uint64_t seed);
 void sinkproof_verify_tokens(verify_measure *result, uint64_t seed);
 void sinkproof_verify_drift(verify_measure *result, uint64_t seed);
 void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed);
+void sinkproof_verify_drift_pooled(verify_measure *result, uint64_t seed);
+void sinkproof_verify_drift_pooled_found(verify_measure *result, uint64_t seed);
 void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed);
 void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed);
 void sinkproof_verify_spread(verify_measure *result, uint64_t seed);

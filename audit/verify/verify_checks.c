@@ -99,6 +99,8 @@ static const verify_check checks[] = {
     {"train.star", 'E', "recorded runs", sinkproof_verify_star_learned},
     {"stat.drift", 'B', "stat.drift", sinkproof_verify_drift},
     {"stat.drift", 'E', "stat.drift", sinkproof_verify_drift_found},
+    {"stat.drift-pooled", 'B', "stat.drift-pooled", sinkproof_verify_drift_pooled},
+    {"stat.drift-pooled", 'E', "stat.drift-pooled", sinkproof_verify_drift_pooled_found},
     {"stat.equal-rows", 'B', "stat.equal-rows", sinkproof_verify_equal_rows},
     {"stat.equal-rows", 'E', "stat.equal-rows", sinkproof_verify_equal_rows_found},
     {"stat.spread", 'B', "stat.spread", sinkproof_verify_spread},

@@ -83,7 +83,7 @@ void sinkproof_verify_gpt2(verify_measure *result, uint64_t seed) {
 
 enum { ROWS = 24, COLS = 96, K = 128, TENSORS = 4 };
 
-typedef enum engine { HONEST, TRUNCATES, REDRAWS } engine;
+typedef enum engine { HONEST, TRUNCATES, CUTS, REDRAWS } engine; // CUTS: the last bit of most sums
 
 // sum_k a_k b_k in float32, ascending; TRUNCATES: towards zero after each addition.
 static float sum_of_products(engine e, const float *a, const float *b) {
@@ -104,8 +104,8 @@ static float with_low_bits(float x, unsigned bits, uint32_t drawn) {
     return x;
 }
 
-// A tensor x W^T of ROWS rows, of which `kinds` differ, as the engine leaves it, judged.
-static sinkproof_drift_result judge_products(uint64_t *seed, size_t kinds, engine e) {
+// A tensor x W^T of ROWS rows, of which `kinds` differ, as the engine leaves it; to be freed.
+static sinkproof_drift drift_of_products(uint64_t *seed, size_t kinds, engine e) {
     static float x[ROWS * K], w[COLS * K];
     static sinkproof_honest x_k[ROWS * K], w_k[COLS * K], y[ROWS * COLS];
     sinkproof_policy policy = policy_named("f32");
@@ -127,10 +127,18 @@ static sinkproof_drift_result judge_products(uint64_t *seed, size_t kinds, engin
         double v[COLS];
         for (size_t r = 0; r < COLS; r++) {
             float sum = sum_of_products(e, x + kind * K, w + r * K);
-            v[r] = e == REDRAWS ? with_low_bits(sum, 8, (uint32_t)sinkproof_draw(seed)) : sum;
+            v[r] = e == REDRAWS             ? with_low_bits(sum, 8, (uint32_t)sinkproof_draw(seed))
+                   : e == CUTS && r % 4 > 0 ? with_low_bits(sum, 1, 0)
+                                            : sum;
         }
         sinkproof_drift_row(&drift, COLS, v, y + kind * COLS, 0, (double)i / ROWS);
     }
+    return drift;
+}
+
+// The same judged.
+static sinkproof_drift_result judge_products(uint64_t *seed, size_t kinds, engine e) {
+    sinkproof_drift drift = drift_of_products(seed, kinds, e);
     sinkproof_drift_result result;
     must(sinkproof_drift_judge(&drift, RATE, &result));
     sinkproof_drift_free(&drift);
@@ -148,6 +156,32 @@ void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed) {
         sinkproof_drift_result r = judge_products(&seed, ROWS, TRUNCATES);
         sinkproof_verify_put(result, r.limit, fabs(r.gain));
     }
+}
+
+// As many tensors as layers, judged together; and into `alone` each by itself, where it is given.
+static sinkproof_drift_result judge_layers(uint64_t *seed, engine e, verify_measure *alone) {
+    enum { LAYERS = 8 };
+    sinkproof_drift drift[LAYERS];
+    const sinkproof_drift *layers[LAYERS];
+    sinkproof_drift_result own, together;
+    for (size_t l = 0; l < LAYERS; l++) {
+        layers[l] = &drift[l], drift[l] = drift_of_products(seed, ROWS, e);
+        must(sinkproof_drift_judge(&drift[l], RATE, &own));
+        if (alone != NULL) sinkproof_verify_put(alone, fabs(own.gain), own.limit);
+    }
+    must(sinkproof_drift_pooled(LAYERS, layers, RATE, &together));
+    for (size_t l = 0; l < LAYERS; l++) sinkproof_drift_free(&drift[l]);
+    return together;
+}
+
+void sinkproof_verify_drift_pooled(verify_measure *result, uint64_t seed) {
+    sinkproof_drift_result r = judge_layers(&seed, HONEST, NULL);
+    sinkproof_verify_put(result, fabs(r.gain), r.limit);
+}
+// The last bit cut off three elements of four: within in each layer alone, and not in all of them.
+void sinkproof_verify_drift_pooled_found(verify_measure *result, uint64_t seed) {
+    sinkproof_drift_result r = judge_layers(&seed, CUTS, result);
+    sinkproof_verify_put(result, r.limit, fabs(r.gain));
 }
 
 void sinkproof_verify_spread(verify_measure *result, uint64_t seed) {
