@@ -9,6 +9,7 @@ import struct
 import subprocess
 
 from canvas import WIDTH, Canvas
+from shares import percent
 
 VECTORS = "tests/vectors/openai-torch/small"
 TINY = ["--tokens", "random:24", "--policy", "f32"]
@@ -92,7 +93,7 @@ def attention(with_sink, without):
     h = widest(with_sink)
     taken = [row[-1] for row in with_sink[h]]
     c = Canvas(340, f"Two heat maps of the attention of one head, 24 tokens of a run. With a sink the rows keep from "
-               f"{100 * (1 - max(taken)):.0f} to {100 * (1 - min(taken)):.0f} per cent for the keys and the sink's column holds "
+               f"{percent(1 - max(taken), 0, '')} to {percent(1 - min(taken), 0, '')} per cent for the keys and the sink's column holds "
                f"the rest; without it the same scores are spread over the keys, and every row sums to one.")
     for x, rows, sink, title in ((10, with_sink[h], True, "with the sink"), (300, without[h], False, "without")):
         c.text(x, 24, title, weight="bold")
@@ -290,7 +291,7 @@ def honest(bf16, f32):
     c.line((on(middle), 222), (on(middle), 258), colour="ink", width=1.6)
     c.dot(on(value), 240, 6, "a")
     c.text(on(middle), 214, "emulation", anchor="middle", kind="small")
-    c.text(10, 280, f"engine: inside, {100 * inside['worst']:.0f} % of the way from the emulation to an end", "a", kind="small")
+    c.text(10, 280, f"engine: inside, {percent(inside['worst'], 0)} of the way from the emulation to an end", "a", kind="small")
     c.text(10, 308, f"ends {inside['honest_lo']} and {inside['honest_hi']}", "faint", kind="small")
     return c
 

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checkpoints  # noqa: E402
 from checkpoints import report, sinkproof  # noqa: E402
+from shares import percent  # noqa: E402
 from test_report import Page, faults  # noqa: E402
 
 MODEL, TOKENS = "synthetic:tiny", "random:24"
@@ -118,7 +119,7 @@ def shown(work):
         for number in (r["final"], r["logits"], r["budget"]["quadrature"], r["budget"]["parts"][0]["error"]):
             wrong += [f"{number:.3g} is not in the {what}" for what, text in (("text", said), ("page", looked.text)) if f"{number:.3g}" not in text]
         for p in r["budget"]["parts"]:
-            row = [p["point"], f"{p['error']:.3g}", "", f"{100 * p['share']:.1f} %"]
+            row = [p["point"], f"{p['error']:.3g}", "", percent(p["share"], 1)]
             wrong += [] if row in [c[:4] for c in looked.cells] else [f"{p['point']} of {r['policy']}: {row}"]
     for layer, m in enumerate(results[0]["layers"]):
         lost = f"{-math.log2(m['mass_least']):.1f}"

@@ -14,6 +14,9 @@ import doc_planted
 import doc_training
 import doc_variants
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from shares import percent  # noqa: E402
+
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 SHOWN = re.compile(rf"^<!-- (code|theorem) (\S+) ({ID}) -->$")
 MEASURED = re.compile(rf"^<!-- measured ({ID}) -->$")
@@ -102,7 +105,7 @@ def speeds(root, name):
         work, reached, limit, unit, roof, peer = (cell.strip() for cell in line.split("|"))
         share = float(reached) / float(limit) if unit.endswith("/s") else float(limit) / float(reached)
         rows.append(f"| {work} | {reached} {unit} | {limit}{f' ({roof})' if roof else ''} | "
-                    f"{100 * share:.0f} % | {peer or '—'} |")
+                    f"{percent(share, 0)} | {peer or '—'} |")
     return rows
 
 

@@ -43,6 +43,7 @@ import mutants_helpers  # noqa: E402
 import mutants_ops as ops  # noqa: E402
 import mutants_table as table  # noqa: E402
 from mutants_run import Refused, Workshop  # noqa: E402
+from shares import percent  # noqa: E402
 
 PERCENT = 95
 SAVED_EVERY = 60  # seconds
@@ -294,9 +295,9 @@ def total(rows, what):
     waiting = possible - made - sum(r.outcomes.count(table.UNMADE) for r in rows)
     equivalent = sum(r.equivalent for r in rows)
     unasked = equivalent - sum(s.reason.startswith("equivalent") for r in rows for s in r.survivors)
-    share = f"{100 * killed / made:.1f} % of those made" if made else "none made"
+    share = f"{percent(killed / made, 1)} of those made" if made else "none made"
     if waiting:
-        share = f"{waiting} more wait for slow tests; at least {100 * killed / (made + waiting):.1f} % of both"
+        share = f"{waiting} more wait for slow tests; at least {percent(killed / (made + waiting), 1)} of both"
     unexplained = sum(s.reason == "-" for r in rows for s in r.survivors)
     print(f"{what}: {killed} killed of {made} made of {possible} possible ({share}); "
           f"{made - killed} survived, {unexplained} of them without a reason; "
