@@ -117,16 +117,26 @@ static row attn_headsum(const instance *m) {
 }
 //< sink.attn-headsum
 
-// The same entry by entry: b^O_c + sum_h sum_d head_hd W^O_(h d' + d)c
+// The same entry by entry: b^O_c + sum_h sum_d head_hd W^O_(h d' + d)c, head_hd entry by entry too.
+static rational head_entry(const instance *m, size_t h, size_t d) {
+    size_t g = h * m->kv_heads / m->heads;
+    rational sum = q_int(0);
+    for (size_t j = 0; j < m->tokens; j++) {
+        rational v = m->bv[g].at[d];
+        for (size_t c = 0; c < m->hidden; c++)
+            v = q_add(v, q_mul(m->x.at[j * m->hidden + c], m->wv[g].at[c * m->head_dim + d]));
+        if (m->sees[j]) sum = q_add(sum, q_mul(alpha(m, j, h), v));
+    }
+    return sum;
+}
 static row attn_entries(const instance *m) {
     row out = row_zero(m->hidden);
     for (size_t c = 0; c < m->hidden; c++) {
-        rational sum = m->bo.at[c];
+        out.at[c] = m->bo.at[c];
         for (size_t k = 0; k < m->heads * m->head_dim; k++) {
-            rational entry = head(m, k / m->head_dim).at[k % m->head_dim];
-            sum = q_add(sum, q_mul(entry, m->wo.at[k * m->hidden + c]));
+            rational entry = head_entry(m, k / m->head_dim, k % m->head_dim);
+            out.at[c] = q_add(out.at[c], q_mul(entry, m->wo.at[k * m->hidden + c]));
         }
-        out.at[c] = sum;
     }
     return out;
 }

@@ -12,8 +12,8 @@ static rational e_of(const instance *m, const long *q, const long *k) { // e^(q 
     return q_power(m->base, dot);
 }
 
-// The same as a product over the coordinates. The side of a sink takes this one, so that a mistake
-// in either is no mistake of both sides.
+// The same as a product over the coordinates. The side of a sink takes this one, of its keys and of
+// its logit, so that a mistake in either is no mistake of both sides.
 static rational e_by_coordinates(const instance *m, const long *q, const long *k) {
     rational product = q_int(1);
     for (size_t d = 0; d < m->qk_dim; d++) product = q_mul(product, q_power(m->base, q[d] * k[d]));
@@ -58,7 +58,7 @@ static row zero_value_key(const instance *m) {
     return attend(m, e_of(m, m->q, m->k_star), row_zero(m->head_dim), value_of);
 }
 static row sink_of_query(const instance *m) {
-    return sink_output(m, e_of(m, m->q, m->k_star));
+    return sink_output(m, e_by_coordinates(m, m->q, m->k_star));
 }
 // k* = 0, against softmax_1.
 static row zero_key(const instance *m) {
@@ -69,9 +69,11 @@ static row softmax_1_output(const instance *m) {
     row sum = row_zero(m->head_dim);
     rational all = q_int(1);
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
-        all = q_add(all, e_of(m, m->q, m->k[j]));
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
-        sum = row_add(sum, row_scale(q_div(e_of(m, m->q, m->k[j]), all), value_of(m, j)));
+        all = q_add(all, e_by_coordinates(m, m->q, m->k[j]));
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        rational weight = q_div(e_by_coordinates(m, m->q, m->k[j]), all);
+        sum = row_add(sum, row_scale(weight, value_of(m, j)));
+    }
     return sum;
 }
 //< sink.key-bias
@@ -99,7 +101,7 @@ static row key_and_value(const instance *m) {
     return attend(m, e_of(m, m->q, m->k_star), m->u_star, value_of);
 }
 static row sink_plus_star(const instance *m) {
-    rational e_star = e_of(m, m->q, m->k_star);
+    rational e_star = e_by_coordinates(m, m->q, m->k_star);
     instance other = as_sink(m, e_star);
     return row_add(sink_output(m, e_star), row_scale(alpha_sink(&other, 0), m->u_star));
 }
@@ -117,7 +119,7 @@ static row with_token(const instance *m) {
 }
 // Since all weights together sum to 1, the value bias comes out whole.
 static row token_apart(const instance *m) {
-    instance other = as_sink(m, e_of(m, m->q, m->k_star));
+    instance other = as_sink(m, e_by_coordinates(m, m->q, m->k_star));
     row sum = row_scale(alpha_sink(&other, 0), row_times(m->x_star, m->wv[0]));
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
         sum = row_add(sum, row_scale(alpha(&other, j, 0), row_times(x_of(m, j), m->wv[0])));
@@ -135,7 +137,7 @@ static row low_rank(const instance *m) {
 static row sink_of_first_coordinates(const instance *m) {
     instance first = *m;
     first.qk_dim = m->low_rank;
-    return sink_output(m, e_of(&first, m->q, m->k_star));
+    return sink_output(m, e_by_coordinates(&first, m->q, m->k_star));
 }
 //< sink.low-rank-key
 
@@ -145,11 +147,10 @@ static row fixed_value(const instance *m) {
     return attend(m, e_of(m, m->q, m->k_star), row_scale(m->a, m->u_star), value_of);
 }
 static row zero_plus_fixed(const instance *m) {
-    rational e_star = e_of(m, m->q, m->k_star);
+    rational e_star = e_by_coordinates(m, m->q, m->k_star);
     instance other = as_sink(m, e_star);
     rational weight = q_mul(m->a, alpha_sink(&other, 0));
-    return row_add(attend(m, e_star, row_zero(m->head_dim), value_of),
-                   row_scale(weight, m->u_star));
+    return row_add(sink_output(m, e_star), row_scale(weight, m->u_star));
 }
 //< sink.fixed-value
 
@@ -159,7 +160,7 @@ static row zero_plus_fixed(const instance *m) {
 enum { LAYERS = 12, WINDOW = 2 };
 static instance hybrid_layer(const instance *m, size_t layer) {
     bool full = layer == 0 || (layer + 1) % 6 == 0;
-    instance l = as_sink(m, full ? q_int(0) : e_of(m, m->q, m->k_star));
+    instance l = as_sink(m, full ? q_int(0) : e_by_coordinates(m, m->q, m->k_star));
     for (size_t j = 0; j < m->tokens; j++)
         l.sees[j] = j <= m->query && (full || j + WINDOW > m->query);
     return l;

@@ -4,6 +4,8 @@
 // Metamorphic laws: what an engine's output must do when its input is changed in a known way.
 #include "proofs/exact/attention.h"
 
+#include <stdlib.h>
+
 static row weights(const instance *m) { // alpha_j over J(i), then alpha_s
     row w = row_zero(0);
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
@@ -16,6 +18,29 @@ static row output(const instance *m) { // sum_j alpha_j u_j, head 0
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
         sum = row_add(sum, row_scale(alpha(m, j, 0), value_of(m, j)));
     return sum;
+}
+
+// The same two written out by hand, for the other side of a law: e_j / (B + sum e) of head 0, the
+// sink's last; and sum_j e_j u_j / (B + sum e), coordinate by coordinate.
+static rational everything(const instance *m) {
+    rational all = m->e_sink.at[0];
+    for (size_t j = 0; j < m->tokens; j++)
+        if (m->sees[j]) all = q_add(all, m->e.at[j]);
+    return all;
+}
+static row weights_by_hand(const instance *m) {
+    row e = row_zero(0);
+    for (size_t j = 0; j < m->tokens; j++)
+        if (m->sees[j]) e = row_join(e, row_one(m->e.at[j]));
+    return row_scale(q_div(q_int(1), everything(m)), row_join(e, row_one(m->e_sink.at[0])));
+}
+static row output_by_hand(const instance *m) {
+    row o = row_zero(m->head_dim);
+    for (size_t k = 0; k < m->tokens * m->head_dim; k++) {
+        size_t j = k / m->head_dim, d = k % m->head_dim;
+        if (m->sees[j]) o.at[d] = q_add(o.at[d], q_mul(m->e.at[j], m->u.at[k]));
+    }
+    return row_scale(q_div(q_int(1), everything(m)), o);
 }
 
 static instance shifted(const instance *m, bool sink_too) { // e^(s + t) = e^s e^t
@@ -89,6 +114,26 @@ static row output_repeated(const instance *m) {
 }
 //< law.gqa-repeat
 
+// ATTN as it stands, entry by entry: head h reads the key/value head of which it is a copy.
+static row layer_entries(const instance *m) {
+    row out = row_zero(m->hidden);
+    for (size_t c = 0; c < m->hidden; c++) out.at[c] = m->bo.at[c];
+    for (size_t h = 0; h < m->heads; h++)
+        for (size_t j = 0; j < m->tokens; j++)
+            for (size_t d = 0; d < m->head_dim && m->sees[j]; d++) {
+                size_t g = h * m->kv_heads / m->heads;
+                rational v = m->bv[g].at[d];
+                for (size_t c = 0; c < m->hidden; c++)
+                    v = q_add(v, q_mul(m->x.at[j * m->hidden + c],
+                                       m->wv[g].at[c * m->head_dim + d]));
+                v = q_mul(alpha(m, j, h), v);
+                for (size_t c = 0; c < m->hidden; c++)
+                    out.at[c] = q_add(
+                        out.at[c], q_mul(v, m->wo.at[(h * m->head_dim + d) * m->hidden + c]));
+            }
+    return out;
+}
+
 //> law.linear-value
 // o(a U + b V) = a o(U) + b o(V), V the rows x_j W^V_0
 static row output_of_combination(const instance *m) {
@@ -104,8 +149,9 @@ static row output_of_combination(const instance *m) {
 static row combination_of_outputs(const instance *m) {
     row o_v = row_zero(m->head_dim);
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
-        o_v = row_add(o_v, row_scale(alpha(m, j, 0), row_times(x_of(m, j), m->wv[0])));
-    return row_add(row_scale(m->a, output(m)), row_scale(m->b, o_v));
+        o_v = row_add(o_v, row_scale(e_score(m, j, 0), row_times(x_of(m, j), m->wv[0])));
+    o_v = row_scale(q_div(m->b, everything(m)), o_v);
+    return row_add(row_scale(m->a, output_by_hand(m)), o_v);
 }
 //< law.linear-value
 
@@ -138,13 +184,37 @@ static row rotated_products(const instance *m) {
     row q = rotated(m, m->q, i, m->shift), k = rotated(m, m->k[0], j, m->shift);
     return row_join(row_one(row_dot(q, k)), row_one(row_dot(q, q)));
 }
-// Only i - j counts, and the concentration squared.
+// (cos + i sin)^n by squaring: what a distance of n turns by.
+static void turn_by(rational t, long n, rational *cosine, rational *sine) {
+    rational size = q_add(q_int(1), q_mul(t, t)), c = q_sub(q_div(q_int(2), size), q_int(1));
+    rational s = q_div(q_add(t, t), size);
+    if (n < 0) s = q_neg(s);
+    *cosine = q_int(1), *sine = q_int(0);
+    for (long left = labs(n); left > 0; left /= 2) {
+        if (left % 2 == 1) {
+            rational held = q_sub(q_mul(c, *cosine), q_mul(s, *sine));
+            *sine = q_add(q_mul(c, *sine), q_mul(s, *cosine));
+            *cosine = held;
+        }
+        rational twice = q_mul(q_int(2), q_mul(c, s));
+        c = q_sub(q_mul(c, c), q_mul(s, s));
+        s = twice;
+    }
+}
+// Only i - j counts, and the concentration squared: (q_d k_d + q_e k_e) cos + (q_d k_e - q_e k_d)
+// sin of the turn by i - j, e = d + 2; and the length of q as it is.
 static row relative_products(const instance *m) {
-    long i = (long)m->query, j = (long)m->order[0];
-    row q = rotated(m, m->q, i - j, q_int(1)), k = rotated(m, m->k[0], 0, q_int(1));
-    row plain = rotated(m, m->q, 0, q_int(1));
-    return row_scale(q_mul(m->shift, m->shift),
-                     row_join(row_one(row_dot(q, k)), row_one(row_dot(plain, plain))));
+    rational product = q_int(0), length = q_int(0), cosine, sine;
+    for (size_t d = 0; d < 2; d++) {
+        const long *q = m->q, *k = m->k[0];
+        turn_by(d == 0 ? m->base : q_neg(m->shift), (long)m->query - (long)m->order[0], &cosine,
+                &sine);
+        rational along = q_mul(q_int(q[d] * k[d] + q[d + 2] * k[d + 2]), cosine);
+        rational across = q_mul(q_int(q[d] * k[d + 2] - q[d + 2] * k[d]), sine);
+        product = q_add(product, q_add(along, across));
+        length = q_add(length, q_int(q[d] * q[d] + q[d + 2] * q[d + 2]));
+    }
+    return row_scale(q_mul(m->shift, m->shift), row_join(row_one(product), row_one(length)));
 }
 //< rope.orthogonal
 
@@ -210,29 +280,33 @@ static row row_of_two(const instance *m) {
 //< sink.absolute
 
 //> mask.first-recent
-// Of the keys that a query sees, the first is kept and the last two; the others are evicted.
+// Of the keys that a query sees, the first of the sequence is kept and the last two; the others are
+// evicted.
 static instance first_recent(const instance *m) {
     instance kept = *m;
     for (size_t j = 0; j < m->tokens; j++) kept.sees[j] = m->sees[j] && (j < 1 || in_window(m, j));
     return kept;
 }
-static rational evicted_mass(const instance *m) {
+// All weights, the output, by how much all weights move in sum, and how many keys are kept. From
+// the exponentials: the evicted ones stand strictly between the first key and the last two.
+static row full_row(const instance *m) {
+    rational evicted = q_int(0);
+    for (size_t j = 1; j + 1 < m->query; j++)
+        if (m->sees[j]) evicted = q_add(evicted, m->e.at[j]);
+    for (size_t j = m->query + 1; j < m->tokens; j++)
+        if (m->sees[j]) evicted = q_add(evicted, m->e.at[j]);
+    rational twice = q_div(q_mul(q_int(2), evicted), everything(m));
+    long kept = m->sees[0] + (m->query > 0) + (m->query > 1 && m->sees[m->query - 1]);
+    return row_join(row_join(weights_by_hand(m), output_by_hand(m)),
+                    row_join(row_one(twice), row_one(q_int(kept))));
+}
+// The same from the row of the kept keys and from what mu says of the evicted ones.
+static row row_from_kept(const instance *m) {
     instance kept = first_recent(m);
     rational mass = q_int(0);
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
         if (!kept.sees[j]) mass = q_add(mass, alpha(m, j, 0));
-    return mass;
-}
-// All weights, the output, by how much all weights move in sum, and how many keys are kept.
-static row full_row(const instance *m) {
-    rational twice = q_mul(q_int(2), evicted_mass(m));
-    long kept = m->sees[0] + (m->query > 0) + (m->query > 1 && m->sees[m->query - 1]);
-    return row_join(row_join(weights(m), output(m)),
-                    row_join(row_one(twice), row_one(q_int(kept))));
-}
-static row row_from_kept(const instance *m) {
-    instance kept = first_recent(m);
-    rational mass = evicted_mass(m), share = q_sub(q_int(1), mass), moved = mass;
+    rational share = q_sub(q_int(1), mass), moved = mass;
     row w = row_zero(0), o = row_scale(share, output(&kept));
     long count = 0;
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
@@ -253,12 +327,13 @@ static row row_from_kept(const instance *m) {
     { "law." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
 const sinkproof_exact_statement sinkproof_exact_laws[] = {
-    LAW("shift", "alpha(s + t, b + t)", "alpha(s, b)", weights_of_shifted, weights),
-    LAW("permute", "o with keys reordered", "o", output_permuted, output),
+    LAW("shift", "alpha(s + t, b + t)", "alpha(s, b)", weights_of_shifted,
+        weights_by_hand),
+    LAW("permute", "o with keys reordered", "o", output_permuted, output_by_hand),
     LAW("constant-value", "o with v_j = v", "(1 - alpha_s) v", output_of_constant,
         constant_times_mass),
     {"law.gqa-repeat", SINKPROOF_EXACT_LAYER, "ATTN with repeated key/value heads",
-     "ATTN with g(h) = h / (H / G)", output_repeated, layer_output, 0},
+     "ATTN with g(h) = h / (H / G)", output_repeated, layer_entries, 0},
     {"law.linear-value", SINKPROOF_EXACT_LAYER, "o(a U + b V)", "a o(U) + b o(V)",
      output_of_combination, combination_of_outputs, 0},
     {"rope.orthogonal", SINKPROOF_EXACT_QK, "R^i q . R^j k and |R^i q|^2",

@@ -156,6 +156,11 @@ static row alibi_shares(const instance *m) { // r^(t-1) (1 - r) / (1 - r^t), r =
 }
 //< repeat.alibi
 
+static matrix times(rational a, matrix w) {
+    row all = row_scale(a, (row){w.rows * w.cols, w.at});
+    return (matrix){w.rows, w.cols, all.at};
+}
+
 //> norm.scaled
 // Head 0 with the normaliser Z / a, and with a W^V or a W^O in place of W^V or W^O.
 static row head_of(const instance *m, rational a, rational times_wv, rational times_wo) {
@@ -171,19 +176,25 @@ static row scaled_normaliser(const instance *m) {
     row y = head_of(m, m->shift, q_int(1), q_int(1));
     return row_join(y, y);
 }
+// The plain normaliser, the sum of the x_j first: by W^V times a, and by W^O times a.
 static row scaled_matrices(const instance *m) {
-    return row_join(head_of(m, q_int(1), m->shift, q_int(1)),
-                    head_of(m, q_int(1), q_int(1), m->shift));
+    row x = row_zero(m->hidden);
+    rational all = q_int(0);
+    for (size_t j = 0; j < m->tokens; j++) {
+        if (!m->sees[j]) continue;
+        x = row_add(x, row_scale(m->e.at[j], x_of(m, j)));
+        all = q_add(all, m->e.at[j]);
+    }
+    x = row_scale(q_div(q_int(1), all), x);
+    matrix w_o = matrix_block(m->wo, 0, m->head_dim);
+    return row_join(row_times(row_times(x, times(m->shift, m->wv[0])), w_o),
+                    row_times(row_times(x, m->wv[0]), times(m->shift, w_o)));
 }
 
 // A loss of the matrix V that the model uses: |x V - y|^2 / 2, and V's gradient x^T (x V - y).
 static rational loss(const instance *m, matrix v) {
     row miss = row_sub(row_times(m->x_star, v), m->bv[0]);
     return q_div(row_dot(miss, miss), q_int(2));
-}
-static matrix times(rational a, matrix w) {
-    row all = row_scale(a, (row){w.rows * w.cols, w.at});
-    return (matrix){w.rows, w.cols, all.at};
 }
 // Of W -> loss(a W), by differences: exact for a polynomial of degree 2.
 static rational slope(const instance *m, rational a, matrix w, size_t entry) {
@@ -236,12 +247,15 @@ static row whole_row(const instance *m) {
 static row first_and_rest(const instance *m) {
     size_t f = seen(m, 0);
     rational left = q_sub(q_sub(q_int(1), alpha_sink(m, 0)), alpha(m, f, 0));
-    instance others = *m;
-    others.sees[f] = false;
-    others.e_sink = row_zero(m->heads);
-    row first = row_scale(alpha(m, f, 0), value_of(m, f));
-    if (seen(&others, 0) == m->tokens) return first;
-    return row_add(first, row_scale(left, whole_row(&others)));
+    row first = row_scale(alpha(m, f, 0), value_of(m, f)), sum = row_zero(m->head_dim);
+    rational others = q_int(0);
+    for (size_t j = f + 1; j < m->tokens; j++) {
+        if (!m->sees[j]) continue;
+        others = q_add(others, m->e.at[j]);
+        sum = row_add(sum, row_scale(m->e.at[j], value_of(m, j)));
+    }
+    if (mpq_sgn(others) == 0) return first;
+    return row_add(first, row_scale(q_div(left, others), sum));
 }
 //< noop.split
 

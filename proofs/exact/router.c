@@ -92,12 +92,17 @@ static row mixture(const instance *m) {
         sum = row_add(sum, row_scale(w.at[k], row_add(down(m, k), matrix_row(m->b2, k))));
     return sum;
 }
-// The same in any other order, each b2 once and weighted.
+// The same in any other order, entry by entry, each b2 once and weighted.
 static row mixture_reordered(const instance *m) {
     row w = softmax_after(m), sum = row_zero(m->hidden), bias = row_zero(m->hidden);
+    size_t inter = m->down_x.cols;
     for (size_t k = 0; k < m->chosen; k++) {
         size_t e = m->expert_order[k];
-        sum = row_add(sum, row_scale(w.at[e], down(m, e)));
+        for (size_t c = 0; c < m->hidden; c++)
+            for (size_t f = e * inter; f < (e + 1) * inter; f++) {
+                rational one = q_mul(m->down_x.at[f], m->w2.at[f * m->hidden + c]);
+                sum.at[c] = q_add(sum.at[c], q_mul(w.at[e], one));
+            }
         bias = row_add(bias, row_scale(w.at[e], matrix_row(m->b2, e)));
     }
     return row_add(sum, bias);

@@ -86,8 +86,15 @@ static row zero_padded(const instance *m) {
     row sum = weighted(m, row_slice(w, 0, w.n - 1));
     return row_add(sum, row_scale(w.at[w.n - 1], row_zero(m->head_dim)));
 }
-static row softmax_1_output(const instance *m) {
-    return weighted(m, softmax_1(exps(m)));
+static row softmax_1_output(const instance *m) { // sum_j e_j u_j / (1 + sum e)
+    row sum = row_zero(m->head_dim);
+    rational all = q_int(1);
+    for (size_t j = 0; j < m->tokens; j++) {
+        if (!m->sees[j]) continue;
+        all = q_add(all, m->e.at[j]);
+        sum = row_add(sum, row_scale(m->e.at[j], value_of(m, j)));
+    }
+    return row_scale(q_div(q_int(1), all), sum);
 }
 //< sink.zero-pad
 
@@ -128,7 +135,7 @@ static row e_lse_sink(const instance *m) {
     return row_one(row_sum(row_join(row_one(sink_of(m)), exps(m))));
 }
 static row e_lse_plus_e_b(const instance *m) {
-    return row_one(q_add(row_sum(exps(m)), sink_of(m)));
+    return row_one(q_add(sum_exp(m, 0), m->e_sink.at[0]));
 }
 //< sink.lse
 
@@ -145,7 +152,10 @@ static row gate_row(const instance *m) {
     return row_one(gate(m));
 }
 static row sink_output(const instance *m) { // o_sink = sum_j alpha_j u_j
-    return weighted(m, alphas(m));
+    row sum = row_zero(m->head_dim);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        sum = row_add(sum, row_scale(alpha(m, j, 0), value_of(m, j)));
+    return sum;
 }
 static row gated_output(const instance *m) { // sigmoid(LSE - b) o_softmax
     return row_scale(gate(m), weighted(m, softmax(exps(m))));
@@ -177,10 +187,11 @@ static row value_bias_output(const instance *m) {
     return row_add(weighted(m, softmax(exps(m))), m->u_star);
 }
 static row value_bias_inside(const instance *m) { // = sum_j w_j (u_j + v*)
-    row w = softmax(exps(m)), sum = row_zero(m->head_dim);
-    size_t k = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
-        sum = row_add(sum, row_scale(w.at[k++], row_add(value_of(m, j), m->u_star)));
+    row sum = row_zero(m->head_dim);
+    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        rational w = q_div(e_score(m, j, 0), sum_exp(m, 0));
+        sum = row_add(sum, row_scale(w, row_add(value_of(m, j), m->u_star)));
+    }
     return sum;
 }
 //< sink.value-bias-only

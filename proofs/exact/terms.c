@@ -119,7 +119,6 @@ static row sum_over_heads(const instance *m) {
 typedef struct terms {
     long content[SINKPROOF_EXACT_TOKENS], key[SINKPROOF_EXACT_TOKENS]; // a_t c_j, b_Q c_j
     long query, constant;                                              // a_t b_K, b_Q b_K
-    long all[SINKPROOF_EXACT_TOKENS];                                  // q_t k_j
 } terms;
 
 static terms terms_of(const instance *m) {
@@ -131,7 +130,6 @@ static terms terms_of(const instance *m) {
         for (size_t j = 0; j < m->tokens; j++) {
             s.content[j] += a * m->k[j][d];
             s.key[j] += b_q * m->k[j][d];
-            s.all[j] += (a + b_q) * (m->k[j][d] + b_k);
         }
     }
     return s;
@@ -145,9 +143,26 @@ static row weights(const instance *m, const long *s_j, rational e_b) {
     e = row_join(e, row_one(e_b));
     return row_scale(q_div(q_int(1), row_sum(e)), e);
 }
+// The same of one product (a_t + [b_Q]) (c_j + b_K), without the four terms: e^(product) as a
+// product over the coordinates, over the sum of all.
+static row weights_of_product(const instance *m, bool with_b_q, rational e_b) {
+    row e = row_zero(0);
+    rational all = e_b;
+    for (size_t j = 0; j < m->tokens; j++) {
+        rational one = q_int(1);
+        for (size_t d = 0; d < m->qk_dim; d++) {
+            long b_k = m->k[m->order[0]][m->qk_dim - 1 - d];
+            long q = m->q[d] + (with_b_q ? m->k_star[d] : 0);
+            one = q_mul(one, q_power(m->base, q * (m->k[j][d] + b_k)));
+        }
+        if (!m->sees[j]) continue;
+        e = row_join(e, row_one(one));
+        all = q_add(all, one);
+    }
+    return row_scale(q_div(q_int(1), all), row_join(e, row_one(e_b)));
+}
 static row weights_of_all(const instance *m, rational e_b) {
-    terms s = terms_of(m);
-    return weights(m, s.all, e_b);
+    return weights_of_product(m, true, e_b);
 }
 static row weights_of_two(const instance *m, rational e_b) { // terms 1 and 3 alone
     terms s = terms_of(m);
@@ -186,13 +201,13 @@ static row two_beside_minus_c(const instance *m) {
 //> terms.zeroed
 // b_Q = 0: scores a_t k_j. Against the weights with b_Q, each times e^-(Delta_j + b_Q b_K).
 static row weights_without_bias(const instance *m, rational e_b) {
-    terms s = terms_of(m);
-    for (size_t j = 0; j < m->tokens; j++) s.content[j] += s.query;
-    return weights(m, s.content, e_b);
+    return weights_of_product(m, false, e_b);
 }
 static row weights_renormalised(const instance *m, rational e_b, bool constant_too) {
     terms s = terms_of(m);
-    row w = weights(m, s.all, e_b);
+    long all[SINKPROOF_EXACT_TOKENS];
+    for (size_t j = 0; j < m->tokens; j++) all[j] = s.content[j] + s.query + s.key[j] + s.constant;
+    row w = weights(m, all, e_b);
     size_t at = 0;
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1), at++)
         w.at[at] = q_mul(w.at[at], q_power(m->base, -s.key[j] - (constant_too ? s.constant : 0)));
