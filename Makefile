@@ -82,6 +82,7 @@ ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/ga
 ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/ref/test_lanes_exp_constants.py
 ONCE    += tests/doc/test_pictures.py tests/doc/test_exercise_numbers.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
 ONCE    += tests/gates/test_two_makes.py
+ONCE    += tests/gates/test_sides.py
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
 # The pictures are made of numbers: they are drawn again where OpenBLAS adds up in another order.
 ONCE    := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(ONCE))
@@ -380,8 +381,9 @@ formal:  ## compile the formal proofs; `verify` then says proved, and the record
 	@python3 tests/gates/check_formal.py --record proofs/formal build/formal
 	@$(MAKE) $(PROGRAM)
 
-check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names, circles
+check-walls: $(ARCHIVE)  ## the walls between the rooms, file lengths, headers, exported names, circles, the sides of checks
 	@python3 tests/gates/check_walls.py --archive $(ARCHIVE) --objects $(BUILD) .
+	@python3 tests/gates/check_sides.py .
 
 check-doc:  ## every equation has its statement, code and a test that ran (after make test)
 	@python3 tests/gates/check_doc.py --log $(BUILD)/tap.log .

@@ -124,12 +124,12 @@ static row layer_entries(const instance *m) {
                 size_t g = h * m->kv_heads / m->heads;
                 rational v = m->bv[g].at[d];
                 for (size_t c = 0; c < m->hidden; c++)
-                    v = q_add(v, q_mul(m->x.at[j * m->hidden + c],
-                                       m->wv[g].at[c * m->head_dim + d]));
+                    v = q_add(v,
+                              q_mul(m->x.at[j * m->hidden + c], m->wv[g].at[c * m->head_dim + d]));
                 v = q_mul(alpha(m, j, h), v);
                 for (size_t c = 0; c < m->hidden; c++)
-                    out.at[c] = q_add(
-                        out.at[c], q_mul(v, m->wo.at[(h * m->head_dim + d) * m->hidden + c]));
+                    out.at[c] =
+                        q_add(out.at[c], q_mul(v, m->wo.at[(h * m->head_dim + d) * m->hidden + c]));
             }
     return out;
 }
@@ -327,8 +327,7 @@ static row row_from_kept(const instance *m) {
     { "law." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
 const sinkproof_exact_statement sinkproof_exact_laws[] = {
-    LAW("shift", "alpha(s + t, b + t)", "alpha(s, b)", weights_of_shifted,
-        weights_by_hand),
+    LAW("shift", "alpha(s + t, b + t)", "alpha(s, b)", weights_of_shifted, weights_by_hand),
     LAW("permute", "o with keys reordered", "o", output_permuted, output_by_hand),
     LAW("constant-value", "o with v_j = v", "(1 - alpha_s) v", output_of_constant,
         constant_times_mass),

@@ -106,12 +106,21 @@ static void below_one_left(arb_ptr out, const sinkproof_ball_instance *m, slong 
     mass_left(out + 3, m, bits);
     _arb_vec_clear(a, (slong)m->n + 1);
 }
+// alpha_s, 1, sum_j alpha, 1: e^b and sum e^s over their sum
 static void below_one_right(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
-    below_one_left(out, m, bits);
-    arb_set(out, out + 1);
+    arb_ptr e = _arb_vec_init((slong)m->n);
+    arb_t all;
+    arb_init(all);
+    sinkproof_ball_exps(e, m, 0, bits);
+    sinkproof_ball_sum(out + 2, e, m->n, bits);
+    sinkproof_ball_exp_sink(out, m, 0, bits);
+    arb_add(all, out, out + 2, bits);
+    arb_div(out, out, all, bits);
+    arb_div(out + 2, out + 2, all, bits);
     arb_one(out + 1);
-    arb_set(out + 2, out + 3);
     arb_one(out + 3);
+    arb_clear(all);
+    _arb_vec_clear(e, (slong)m->n);
 }
 //< sink.mass-below-one
 
@@ -265,24 +274,43 @@ static void intensity_quotient(arb_ptr out, const sinkproof_ball_instance *m, sl
     arb_clear(there);
 }
 static void intensity_derivative(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
-    arb_t b, step, kept, lost;
+    arb_t b, step, all, w;
     arb_init(b);
     arb_init(step);
-    arb_init(kept);
-    arb_init(lost);
+    arb_init(all);
+    arb_init(w);
     arb_set_d(b, m->b_h[0]);
     arb_one(step);
     arb_mul_2exp_si(step, step, -(bits / 4));
     arb_add(step, b, step, ARF_PREC_EXACT);
-    arb_union(b, b, step, bits); // every point between
-    one_minus(kept, m, b, bits);
-    arb_sub_ui(lost, kept, 1, bits); // -alpha_s
-    arb_mul(kept, kept, lost, bits);
-    scaled_bias(out, m, kept, bits);
+    arb_union(b, b, step, bits);        // every point between
+    for (size_t j = 0; j < m->n; j++) { // e^LSE
+        arb_set_d(w, m->s_hj[j]);
+        arb_exp(w, w, bits);
+        arb_add(all, all, w, bits);
+    }
+    arb_log(all, all, bits);
+    arb_sub(b, all, b,
+            bits); // alpha_s = 1 / (1 + e^(LSE - b)), and 1 - alpha_s = 1 / (1 + e^(b - LSE))
+    arb_neg(step, b);
+    arb_exp(b, b, bits);
+    arb_exp(step, step, bits);
+    arb_add_ui(b, b, 1, bits);
+    arb_add_ui(step, step, 1, bits);
+    arb_mul(b, b, step, bits);
+    arb_inv(b, b, bits);
+    for (size_t c = 0; c < m->hidden; c++) {
+        arb_zero(all); // - b^V_0 W^O_0
+        for (size_t d = 0; d < m->dim; d++) {
+            arb_set_d(w, m->bv_gd[d] * m->wo_hdc[d * m->hidden + c]); // exact: both are short
+            arb_sub(all, all, w, bits);
+        }
+        arb_mul(out + c, b, all, bits);
+    }
     arb_clear(b);
     arb_clear(step);
-    arb_clear(kept);
-    arb_clear(lost);
+    arb_clear(all);
+    arb_clear(w);
 }
 //< sink.bias-intensity
 

@@ -100,14 +100,24 @@ static sinkproof_ball_instance empty_row(instance m) {
     return row;
 }
 
+// The row of all keys; to be freed.
+static sinkproof_ball_instance row_of_all(instance m) {
+    sinkproof_ball_instance all = empty_row(m);
+    append(&all, m, 0);
+    all.s_hj[1] = m->q_d[0];
+    for (size_t d = 0; d < m->dim; d++) all.x_gjd[m->dim + d] = m->star_d[d];
+    all.n++;
+    for (size_t j = 1; j < m->n; j++) append(&all, m, j);
+    return all;
+}
+static void row_free(sinkproof_ball_instance *row) {
+    free(row->s_hj);
+    free(row->x_gjd);
+}
+
 static void eviction_init(eviction *e, instance m, slong bits) {
-    e->all = empty_row(m);
+    e->all = row_of_all(m);
     e->kept = empty_row(m);
-    append(&e->all, m, 0);
-    e->all.s_hj[1] = m->q_d[0];
-    for (size_t d = 0; d < m->dim; d++) e->all.x_gjd[m->dim + d] = m->star_d[d];
-    e->all.n++;
-    for (size_t j = 1; j < m->n; j++) append(&e->all, m, j);
     for (size_t j = 0; j < e->all.n; j++)
         if (is_kept(&e->all, j)) append(&e->kept, &e->all, j);
     e->alpha = _arb_vec_init((slong)e->all.n + 1);
@@ -127,19 +137,39 @@ static void eviction_clear(eviction *e) {
     _arb_vec_clear(e->alpha_kept, (slong)e->kept.n + 1);
     arb_clear(e->mass);
     arb_clear(e->share);
-    free(e->all.s_hj);
-    free(e->all.x_gjd);
-    free(e->kept.s_hj);
-    free(e->kept.x_gjd);
+    row_free(&e->all);
+    row_free(&e->kept);
+}
+
+// The same from the exponentials, by where the keys stand: key 0 and the last (n - 1) / 2 are kept,
+// what is between them goes. mu, and what the sink has beside the kept keys.
+static void evicted_share(arb_t mu, arb_t sink, const sinkproof_ball_instance *all, slong bits) {
+    size_t from = 1, to = all->n - (all->n - 1) / 2;
+    arb_ptr e = _arb_vec_init((slong)all->n);
+    arb_t kept;
+    arb_init(kept);
+    sinkproof_ball_exps(e, all, 0, bits);
+    sinkproof_ball_exp_sink(sink, all, 0, bits);
+    sinkproof_ball_sum(mu, e + from, to - from, bits);
+    sinkproof_ball_sum(kept, e + to, all->n - to, bits);
+    arb_add(kept, kept, e, bits);
+    arb_add(kept, kept, sink, bits);
+    arb_div(sink, sink, kept, bits);
+    arb_add(kept, kept, mu, bits);
+    arb_div(mu, mu, kept, bits);
+    arb_clear(kept);
+    _arb_vec_clear(e, (slong)all->n);
 }
 
 //> mask.first-recent
 // o of all keys, and (1 - mu) o' + sum_E alpha_j v_j
 static void output_of_all(arb_ptr out, instance m, slong bits) {
-    eviction e;
-    eviction_init(&e, m, bits);
-    sinkproof_ball_weighted(out, &e.all, 0, e.alpha, NULL, bits);
-    eviction_clear(&e);
+    sinkproof_ball_instance all = row_of_all(m);
+    arb_ptr w = _arb_vec_init((slong)all.n + 1);
+    sinkproof_ball_weights(w, w + all.n, &all, 0, bits);
+    sinkproof_ball_weighted(out, &all, 0, w, NULL, bits);
+    _arb_vec_clear(w, (slong)all.n + 1);
+    row_free(&all);
 }
 static void output_from_kept(arb_ptr out, instance m, slong bits) {
     eviction e;
@@ -173,10 +203,13 @@ static void moved_mass(arb_ptr out, instance m, slong bits) {
     eviction_clear(&e);
 }
 static void twice_the_mass(arb_ptr out, instance m, slong bits) {
-    eviction e;
-    eviction_init(&e, m, bits);
-    arb_mul_2exp_si(out, e.mass, 1);
-    eviction_clear(&e);
+    sinkproof_ball_instance all = row_of_all(m);
+    arb_t sink;
+    arb_init(sink);
+    evicted_share(out, sink, &all, bits);
+    arb_mul_2exp_si(out, out, 1);
+    arb_clear(sink);
+    row_free(&all);
 }
 //< mask.first-recent
 
@@ -192,20 +225,25 @@ static void error_of(arb_ptr out, const eviction *e, slong bits) {
     }
     _arb_vec_clear(o, SINKPROOF_BALL_DIM);
 }
-static void bound_of(arb_ptr out, const eviction *e, slong bits) {
-    arb_t v;
-    arb_init(v);
-    for (size_t d = 0; d < e->all.dim; d++) {
-        double most = 0;
-        for (size_t j = 0; j < e->all.n; j++)
-            most = fmax(most, fabs(e->all.x_gjd[j * e->all.dim + d]));
-        arb_set_d(v, most);
-        arb_sub_ui(out + d, e->alpha_kept + e->kept.n, 2, bits);
-        arb_neg(out + d, out + d);
-        arb_mul(out + d, out + d, e->mass, bits);
-        arb_mul(out + d, out + d, v, bits);
+static void bound_of(arb_ptr out, instance m, bool opposite, slong bits) {
+    sinkproof_ball_instance all = row_of_all(m);
+    arb_t mu, rest;
+    arb_init(mu);
+    arb_init(rest);
+    evicted_share(mu, rest, &all, bits);
+    arb_sub_ui(rest, rest, 2, bits);
+    arb_neg(rest, rest);
+    for (size_t d = 0; d < m->dim; d++) {
+        double most = opposite ? 1 : 0;
+        for (size_t j = 0; j < all.n && !opposite; j++)
+            most = fmax(most, fabs(all.x_gjd[j * m->dim + d]));
+        arb_set_d(out + d, most);
+        arb_mul(out + d, out + d, mu, bits);
+        arb_mul(out + d, out + d, rest, bits);
     }
-    arb_clear(v);
+    arb_clear(mu);
+    arb_clear(rest);
+    row_free(&all);
 }
 // Where it is reached: every kept value is -1, every evicted one 1.
 static void set_opposite_values(eviction *e) {
@@ -216,37 +254,31 @@ static void set_opposite_values(eviction *e) {
 }
 //< bound.evict
 
-// Something of an eviction, as it is drawn or where the bound is reached.
-static void measure(arb_ptr out, instance m, bool opposite, slong bits,
-                    void (*of)(arb_ptr out, const eviction *e, slong bits)) {
+static void measured_error(arb_ptr out, instance m, bool opposite, slong bits) {
     eviction e;
     eviction_init(&e, m, bits);
     if (opposite) set_opposite_values(&e);
-    of(out, &e, bits);
+    error_of(out, &e, bits);
     eviction_clear(&e);
 }
 
+static void eviction_error(arb_ptr out, instance m, slong bits) {
+    measured_error(out, m, false, bits);
+}
 // With V = max |v| the bound can be reached: V = (1 + 2^-20) max |v|.
-static void bound_above(arb_ptr out, const eviction *e, slong bits) {
+static void eviction_bound(arb_ptr out, instance m, slong bits) {
     arb_t above;
-    bound_of(out, e, bits);
+    bound_of(out, m, false, bits);
     arb_init(above);
     arb_set_d(above, 1 + 0x1p-20);
-    for (size_t d = 0; d < e->all.dim; d++) arb_mul(out + d, out + d, above, bits);
+    for (size_t d = 0; d < m->dim; d++) arb_mul(out + d, out + d, above, bits);
     arb_clear(above);
 }
-
-static void eviction_error(arb_ptr out, instance m, slong bits) {
-    measure(out, m, false, bits, error_of);
-}
-static void eviction_bound(arb_ptr out, instance m, slong bits) {
-    measure(out, m, false, bits, bound_above);
-}
 static void largest_error(arb_ptr out, instance m, slong bits) {
-    measure(out, m, true, bits, error_of);
+    measured_error(out, m, true, bits);
 }
 static void bound_reached(arb_ptr out, instance m, slong bits) {
-    measure(out, m, true, bits, bound_of);
+    bound_of(out, m, true, bits);
 }
 
 //> sink.scale-inside

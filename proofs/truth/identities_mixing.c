@@ -42,7 +42,7 @@ static void weigh(stack *s, size_t l, size_t h, size_t i) {
     _arb_vec_clear(z, TOKENS);
 }
 
-static double weight(const stack *s, size_t h, size_t d, size_t c) {
+static double weight(const stack *s, size_t h, size_t d, size_t c) { // exact: 8 significant bits
     if (s->scalar) return d == c ? 0.25 : 0;
     return d < s->m->dim && c < s->m->dim ? s->m->wo_hdc[(h * DIM + d) * DIM + c] / 8 : 0;
 }
@@ -64,6 +64,17 @@ static void norm_of_block(arb_t w, arb_srcptr block, slong bits) {
     }
     arb_clear(sum);
     arb_clear(size);
+}
+
+// The w of W^h, from its numbers: they have 8 significant bits, and few of them are summed.
+static void largest_row(arb_t w, const stack *s, size_t h) {
+    double most = 0;
+    for (size_t d = 0; d < DIM; d++) {
+        double sum = 0;
+        for (size_t c = 0; c < DIM; c++) sum += fabs(weight(s, h, d, c));
+        most = fmax(most, sum);
+    }
+    arb_set_d(w, most);
 }
 
 // P <- P + sum_h w_h A^h P, rows from the last: a row reads what earlier ones had.
@@ -122,23 +133,14 @@ static void stack_init(stack *s, instance m, bool scalar, slong bits) {
     s->w_h = _arb_vec_init((slong)m->heads);
     s->paths_ij = _arb_vec_init(TOKENS * TOKENS);
     s->jacobian = _arb_vec_init(TOKENS * TOKENS * BLOCK);
-    arb_ptr block = _arb_vec_init(BLOCK);
-    for (size_t h = 0; h < m->heads; h++) {
-        for (size_t e = 0; e < BLOCK; e++) arb_set_d(block + e, weight(s, h, e / DIM, e % DIM));
-        norm_of_block(s->w_h + h, block, bits);
-    }
-    _arb_vec_clear(block, BLOCK);
     for (size_t i = 0; i < TOKENS; i++) {
         arb_one(s->paths_ij + i * TOKENS + i);
         for (size_t d = 0; d < DIM; d++)
             arb_one(s->jacobian + (i * TOKENS + i) * BLOCK + d * DIM + d);
     }
-    for (size_t l = 0; l < LAYERS; l++) {
+    for (size_t l = 0; l < LAYERS; l++)
         for (size_t h = 0; h < m->heads; h++)
             for (size_t i = 0; i < TOKENS; i++) weigh(s, l, h, i);
-        step_paths(s, l);
-        step_jacobian(s, l);
-    }
 }
 
 static void stack_clear(stack *s) {
@@ -148,17 +150,21 @@ static void stack_clear(stack *s) {
     _arb_vec_clear(s->jacobian, TOKENS * TOKENS * BLOCK);
 }
 
-// Of the last row's state by each token's: the Jacobian's norm, or the path sum.
-static void last_row(arb_ptr out, instance m, bool scalar, bool paths, slong bits) {
+// Of the last row's state by each token's: the Jacobian's norm, and the path sum.
+static void norms_of_last_row(arb_ptr out, instance m, bool scalar, slong bits) {
     stack s;
     stack_init(&s, m, scalar, bits);
-    for (size_t j = 0; j < TOKENS; j++) {
-        size_t at = (TOKENS - 1) * TOKENS + j;
-        if (paths)
-            arb_set(out + j, s.paths_ij + at);
-        else
-            norm_of_block(out + j, s.jacobian + at * BLOCK, bits);
-    }
+    for (size_t l = 0; l < LAYERS; l++) step_jacobian(&s, l);
+    for (size_t j = 0; j < TOKENS; j++)
+        norm_of_block(out + j, s.jacobian + ((TOKENS - 1) * TOKENS + j) * BLOCK, bits);
+    stack_clear(&s);
+}
+static void paths_of_last_row(arb_ptr out, instance m, bool scalar, slong bits) {
+    stack s;
+    stack_init(&s, m, scalar, bits);
+    for (size_t h = 0; h < m->heads; h++) largest_row(s.w_h + h, &s, h);
+    for (size_t l = 0; l < LAYERS; l++) step_paths(&s, l);
+    _arb_vec_set(out, s.paths_ij + (TOKENS - 1) * TOKENS, TOKENS);
     stack_clear(&s);
 }
 
@@ -172,25 +178,25 @@ static void raise_a_little(arb_ptr x, size_t n, slong bits) {
 }
 
 static void jacobian_norms(arb_ptr out, instance m, slong bits) {
-    last_row(out, m, false, false, bits);
+    norms_of_last_row(out, m, false, bits);
 }
 static void path_sums(arb_ptr out, instance m, slong bits) {
-    last_row(out, m, false, true, bits);
+    paths_of_last_row(out, m, false, bits);
     raise_a_little(out, TOKENS, bits);
 }
 static void scalar_jacobian(arb_ptr out, instance m, slong bits) {
-    last_row(out, m, true, false, bits);
+    norms_of_last_row(out, m, true, bits);
 }
 static void scalar_path_sums(arb_ptr out, instance m, slong bits) {
-    last_row(out, m, true, true, bits);
+    paths_of_last_row(out, m, true, bits);
 }
 
 // All that reaches the last row, and (1 + (1 - a) sum_h w_h)^L, a the least weight of a sink.
 static void arriving(arb_ptr out, instance m, slong bits) {
-    stack s;
-    stack_init(&s, m, false, bits);
-    sinkproof_ball_sum(out, s.paths_ij + (TOKENS - 1) * TOKENS, TOKENS, bits);
-    stack_clear(&s);
+    arb_ptr sums = _arb_vec_init(TOKENS);
+    paths_of_last_row(sums, m, false, bits);
+    sinkproof_ball_sum(out, sums, TOKENS, bits);
+    _arb_vec_clear(sums, TOKENS);
 }
 static void row_bound(arb_ptr out, instance m, slong bits) {
     stack s;
@@ -203,7 +209,13 @@ static void row_bound(arb_ptr out, instance m, slong bits) {
         for (size_t h = 0; h < m->heads; h++)
             for (size_t i = 0; i < TOKENS; i++)
                 arb_min(least, least, row_of(&s, l, h, i) + TOKENS, bits);
-    sinkproof_ball_sum(w, s.w_h, m->heads, bits);
+    for (size_t h = 0; h < m->heads; h++) { // w_h
+        arb_ptr size = _arb_vec_init(BLOCK);
+        for (size_t e = 0; e < BLOCK; e++) arb_set_d(size + e, weight(&s, h, e / DIM, e % DIM));
+        norm_of_block(s.w_h + h, size, bits);
+        arb_add(w, w, s.w_h + h, bits);
+        _arb_vec_clear(size, BLOCK);
+    }
     arb_sub_ui(least, least, 1, bits);
     arb_mul(out, w, least, bits);
     arb_sub_ui(out, out, 1, bits);
@@ -315,13 +327,15 @@ static void two_keys(arb_t alpha, double score, slong bits) { // e^s / (1 + e^s)
 static double low_score(instance m) {
     return -1 - (double)(m->number % 8);
 }
-static void one_share(arb_ptr out, instance m, slong bits) {
+static void one_share(arb_ptr out, instance m, slong bits) { // (e^delta - 1) / (1 + e^-s)
     arb_t e;
     arb_init(e);
     arb_set_d(e, 0x1p-6);
     arb_expm1(e, e, bits);
-    two_keys(out, low_score(m) + 0x1p-6, bits);
-    arb_mul(out, out, e, bits);
+    arb_set_d(out, -low_score(m) - 0x1p-6);
+    arb_exp(out, out, bits);
+    arb_add_ui(out, out, 1, bits);
+    arb_div(out, e, out, bits);
     arb_clear(e);
 }
 static void moved_output(arb_ptr out, instance m, slong bits) {

@@ -2,7 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The model's other stages: the ball of each at p bits against MPFR at 2 p, one correctly rounded
-// operation after another (whose error is far below the ball's radius, unless that is 0).
+// operation after another (whose error is far below the ball's radius, unless that is 0); and a
+// norm that few coordinates dominate (chapter 23).
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -67,6 +68,120 @@ static void rmsnorm_mpfr(arb_ptr out, instance m, slong bits) {
     sinkproof_mpfr_vector_free(x, m->n);
 }
 //< rmsnorm.forward
+
+//> rmsnorm.spike
+// h: `dim` spikes x_0, in units of 2^-10, then the rest v*; weights b^V. eps = 10^-5.
+typedef struct spike {
+    arb_ptr h_c;        // [2 dim]
+    arb_t spikes, mean; // the spikes' sum of squares; the mean of all squares, and eps
+} spike;
+
+static void spike_init(spike *s, instance m, slong bits) {
+    arb_t eps;
+    arb_init(eps);
+    s->h_c = _arb_vec_init(2 * (slong)m->dim);
+    arb_init(s->spikes);
+    arb_init(s->mean);
+    for (size_t c = 0; c < m->dim; c++) {
+        arb_set_d(s->h_c + c, ldexp(m->x_gjd[c], 10));
+        arb_set_d(s->h_c + m->dim + c, m->star_d[c]);
+    }
+    arb_dot(s->spikes, NULL, 0, s->h_c, 1, s->h_c, 1, (slong)m->dim, bits);
+    arb_dot(s->mean, NULL, 0, s->h_c, 1, s->h_c, 1, 2 * (slong)m->dim, bits);
+    arb_div_ui(s->mean, s->mean, 2 * m->dim, bits);
+    sinkproof_truth_decimal(eps, 1e-5, bits);
+    arb_add(s->mean, s->mean, eps, bits);
+    arb_clear(eps);
+}
+static void spike_clear(spike *s, instance m) {
+    _arb_vec_clear(s->h_c, 2 * (slong)m->dim);
+    arb_clear(s->spikes);
+    arb_clear(s->mean);
+}
+static void normed(arb_t out, const spike *s, instance m, size_t c, slong bits) {
+    arb_t w;
+    arb_init(w);
+    arb_sqrt(w, s->mean, bits);
+    arb_div(out, s->h_c + c, w, bits);
+    arb_set_d(w, m->bv_gd[c]);
+    arb_mul(out, out, w, bits);
+    arb_clear(w);
+}
+// h_c w_c sqrt(d) / |h_S|
+static void kept(arb_t out, const spike *s, instance m, size_t c, slong bits) {
+    arb_t w;
+    arb_init(w);
+    arb_sqrt(w, s->spikes, bits);
+    arb_div(out, s->h_c + c, w, bits);
+    arb_sqrt_ui(w, 2 * m->dim, bits);
+    arb_mul(out, out, w, bits);
+    arb_set_d(w, m->bv_gd[c]);
+    arb_mul(out, out, w, bits);
+    arb_clear(w);
+}
+static void spikes_moved(arb_ptr out, instance m, slong bits) {
+    spike s;
+    arb_t t;
+    arb_init(t);
+    spike_init(&s, m, bits);
+    for (size_t c = 0; c < m->dim; c++) {
+        normed(out + c, &s, m, c, bits);
+        kept(t, &s, m, c, bits);
+        arb_sub(out + c, out + c, t, bits);
+        arb_abs(out + c, out + c);
+    }
+    spike_clear(&s, m);
+    arb_clear(t);
+}
+// From the numbers as they were drawn: |h_c w_c| sqrt(d) / |h_S|, and rho^2 = (|h_R|^2 + d eps) /
+// |h_S|^2. Squares and products are exact: 8 significant bits.
+static void bound_by_spikes(arb_ptr out, arb_ptr rho_2, instance m, bool rest, slong bits) {
+    double spikes = 0, others = 0;
+    arb_t root;
+    arb_init(root);
+    for (size_t c = 0; c < m->dim; c++) {
+        spikes += 0x1p20 * m->x_gjd[c] * m->x_gjd[c];
+        others += m->star_d[c] * m->star_d[c];
+    }
+    sinkproof_truth_decimal(rho_2, 1e-5, bits);
+    arb_mul_ui(rho_2, rho_2, 2 * m->dim, bits);
+    arb_set_d(root, others);
+    arb_add(rho_2, rho_2, root, bits);
+    arb_set_d(root, spikes);
+    arb_div(rho_2, rho_2, root, bits);
+    arb_ui_div(root, 2 * m->dim, root, bits);
+    arb_sqrt(root, root, bits);
+    for (size_t c = 0; c < m->dim; c++) {
+        double h = rest ? m->star_d[c] : 1024 * m->x_gjd[c], w = m->bv_gd[rest ? m->dim + c : c];
+        arb_set_d(out + c, fabs(h * w));
+        arb_mul(out + c, out + c, root, bits);
+    }
+    arb_clear(root);
+}
+static void spikes_may_move(arb_ptr out, instance m, slong bits) { // rho^2 / 2 |kept|
+    arb_t rho_2;
+    arb_init(rho_2);
+    bound_by_spikes(out, rho_2, m, false, bits);
+    arb_mul_2exp_si(rho_2, rho_2, -1);
+    for (size_t c = 0; c < m->dim; c++) arb_mul(out + c, out + c, rho_2, bits);
+    arb_clear(rho_2);
+}
+static void rest_left(arb_ptr out, instance m, slong bits) {
+    spike s;
+    spike_init(&s, m, bits);
+    for (size_t c = 0; c < m->dim; c++) {
+        normed(out + c, &s, m, m->dim + c, bits);
+        arb_abs(out + c, out + c);
+    }
+    spike_clear(&s, m);
+}
+static void rest_may_be(arb_ptr out, instance m, slong bits) {
+    arb_t rho_2;
+    arb_init(rho_2);
+    bound_by_spikes(out, rho_2, m, true, bits);
+    arb_clear(rho_2);
+}
+//< rmsnorm.spike
 
 // Two activations: gates from the scores (which pass every clamp) or short numbers.
 static void gates(instance m, double u[4]) {
@@ -202,57 +317,80 @@ static void rotated_products(arb_ptr out, instance m, slong bits) {
     arb_zero(out + 2);
     arb_zero(out + 3);
 }
+// c^2 (sum (q_d k_d + q_e k_e) cos + (q_d k_e - q_e k_d) sin) of the distance's angle, e = d + 32,
+// and c^2 |q|^2, c the concentration.
 static void relative_products(arb_ptr out, instance m, slong bits) {
-    products(out, m, position_of(m), 0, false, bits); // both carry the concentration
-    products(out + 1, m, 0, 0, true, bits);
-    arb_zero(out + 2);
-    arb_zero(out + 3);
+    sinkproof_config config = rope_config(m);
+    sinkproof_truth_yarn yarn;
+    arb_t s, c, t;
+    arb_init(s);
+    arb_init(c);
+    arb_init(t);
+    sinkproof_truth_yarn_init(&yarn, &config, bits);
+    _arb_vec_zero(out, 4);
+    for (size_t d = 0; d < 32; d++) {
+        size_t a = d % SINKPROOF_BALL_DIM, b = (d + 32) % SINKPROOF_BALL_DIM;
+        const double *q = m->q_d, *k = m->k_star_d; // products are exact: all numbers are short
+        arb_mul_ui(t, yarn.inv_freq_d + d, (ulong)position_of(m), bits);
+        arb_sin_cos(s, c, t, bits);
+        arb_set_d(t, q[a] * k[a] + q[b] * k[b]);
+        arb_addmul(out, t, c, bits);
+        arb_set_d(t, q[a] * k[b] - q[b] * k[a]);
+        arb_addmul(out, t, s, bits);
+        arb_set_d(t, q[a] * q[a] + q[b] * q[b]);
+        arb_add(out + 1, out + 1, t, bits);
+    }
+    arb_sqr(t, yarn.concentration, bits);
+    arb_div_ui(t, t, 65536 * ((ulong)position_of(m) + 4), bits);
+    for (size_t k = 0; k < 2; k++) arb_mul(out + k, out + k, t, bits);
+    sinkproof_truth_yarn_clear(&yarn);
+    arb_clear(s);
+    arb_clear(c);
+    arb_clear(t);
 }
 //< rope.orthogonal
 
 //> router.topk
-// Every chosen logit lies above every other: out is the largest of those left out and the least of
-// the chosen, each found by looking at all. A choice of fewer than k experts lies above nothing.
-static void around_the_choice(arb_ptr out, instance m, slong bits) {
-    size_t chosen_k[SINKPROOF_BALL_CHOSEN], distinct = 0;
+// Every chosen logit lies above every other. Left: the largest that is left out, of which exactly k
+// logits come first (larger, or equal and of lower index), found by counting. Right: the least of
+// those that the truth chose. A choice of fewer than k experts lies above nothing.
+static double router_logit(instance m, size_t e) { // and one expert that nobody chooses
+    return e < m->n ? m->s_hj[e] : -1000;
+}
+static size_t experts_chosen(instance m) {
+    return m->n < SINKPROOF_BALL_CHOSEN ? m->n : SINKPROOF_BALL_CHOSEN;
+}
+static void largest_rejected(arb_ptr out, instance m, slong bits) {
+    (void)bits;
+    for (size_t e = 0; e <= m->n; e++) {
+        size_t before = 0;
+        double g = router_logit(m, e);
+        for (size_t o = 0; o <= m->n; o++)
+            before += router_logit(m, o) > g || (router_logit(m, o) == g && o < e);
+        if (before == experts_chosen(m)) arb_set_d(out, g);
+    }
+}
+static void least_chosen(arb_ptr out, instance m, slong bits) {
+    size_t chosen_k[SINKPROOF_BALL_CHOSEN], k = experts_chosen(m);
     arb_ptr g = _arb_vec_init((slong)m->n + 1);
     arb_t margin;
     arb_init(margin);
-    for (size_t e = 0; e < m->n; e++) arb_set_d(g + e, m->s_hj[e]);
-    arb_set_d(g + m->n, -1000); // one expert that nobody chooses
-    size_t k = m->n < SINKPROOF_BALL_CHOSEN ? m->n : SINKPROOF_BALL_CHOSEN;
+    for (size_t e = 0; e <= m->n; e++) arb_set_d(g + e, router_logit(m, e));
     sinkproof_truth_topk(chosen_k, margin, g, m->n + 1, k, bits);
-    arb_neg_inf(out);
-    arb_pos_inf(out + 1);
-    for (size_t e = 0; e <= m->n; e++) {
-        bool chosen = false;
-        for (size_t at = 0; at < k; at++) chosen = chosen || chosen_k[at] == e;
-        distinct += chosen;
-        if (chosen)
-            arb_min(out + 1, out + 1, g + e, bits);
-        else
-            arb_max(out, out, g + e, bits);
+    arb_pos_inf(out);
+    for (size_t at = 0; at < k; at++) {
+        arb_min(out, out, g + chosen_k[at], bits);
+        for (size_t other = 0; other < at; other++)
+            if (chosen_k[other] == chosen_k[at]) arb_neg_inf(out);
     }
-    if (distinct < k) arb_neg_inf(out + 1);
     _arb_vec_clear(g, (slong)m->n + 1);
     arb_clear(margin);
 }
-static void least_chosen(arb_ptr out, instance m, slong bits) {
-    arb_ptr both = _arb_vec_init(2);
-    around_the_choice(both, m, bits);
-    arb_set(out, both + 1);
-    _arb_vec_clear(both, 2);
-}
-static void largest_rejected(arb_ptr out, instance m, slong bits) {
-    arb_ptr both = _arb_vec_init(2);
-    around_the_choice(both, m, bits);
-    arb_set(out, both);
-    _arb_vec_clear(both, 2);
-}
 //< router.topk
 
-#define KEYS SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define FOUR SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
+#define KEYS      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
+#define FOUR      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
+#define LESS_HEAD SINKPROOF_BALL_LESS, SINKPROOF_BALL_HEAD
 
 const sinkproof_identity sinkproof_identities_model[] = {
     {"rmsnorm.forward", KEYS, "the ball", "MPFR at twice the bits", rmsnorm_ball, rmsnorm_mpfr,
@@ -271,5 +409,9 @@ const sinkproof_identity sinkproof_identities_model[] = {
      rotated_products, relative_products, false, false, false},
     {"router.topk", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE, "the largest logit that is not chosen",
      "the least chosen one", largest_rejected, least_chosen, false, false, false},
+    {"rmsnorm.spike", LESS_HEAD, "|y - kept| at a spike", "rho^2 / 2 |kept|", spikes_moved,
+     spikes_may_move, false, false, false},
+    {"rmsnorm.spike", LESS_HEAD, "|y| beside the spikes", "sqrt(d) |h w| / |h_S|", rest_left,
+     rest_may_be, false, false, false},
     {0},
 };

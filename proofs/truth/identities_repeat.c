@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One token repeated, a normaliser with a power, a row split at its first key and a norm that few
-// coordinates dominate (chapter 23), in balls, for head 0.
+// One token repeated, a normaliser with a power and a row split at its first key (chapter 23), in
+// balls, for head 0.
 #include "proofs/truth/identities_internal.h"
 #include "proofs/truth/repeat.h"
 
@@ -46,17 +46,23 @@ static void the_value(arb_ptr out, instance m, slong bits) {
     for (size_t d = 0; d < m->dim; d++) arb_set_d(out + d, m->x_gjd[d] + m->bv_gd[d]); // exact
 }
 // With a sink: the mass of n equal keys, and of one more.
-static void mass_of(arb_ptr out, instance m, size_t n, slong bits) {
-    arb_ptr w = _arb_vec_init((slong)n + 1);
-    weights_of_equal(w, m, n, m->b_h[0], bits);
-    sinkproof_ball_sum(out, w, n, bits);
-    _arb_vec_clear(w, (slong)n + 1);
-}
 static void mass_of_row(arb_ptr out, instance m, slong bits) {
-    mass_of(out, m, m->n, bits);
+    arb_ptr w = _arb_vec_init((slong)m->n + 1);
+    weights_of_equal(w, m, m->n, m->b_h[0], bits);
+    sinkproof_ball_sum(out, w, m->n, bits);
+    _arb_vec_clear(w, (slong)m->n + 1);
 }
+// n + 1 keys, counted: (n + 1) / (n + 1 + e^(b - c))
 static void mass_of_next_row(arb_ptr out, instance m, slong bits) {
-    mass_of(out, m, m->n + 1, bits);
+    arb_t c;
+    arb_init(c);
+    arb_set_d(c, m->s_hj[0]);
+    arb_set_d(out, m->b_h[0]);
+    arb_sub(out, out, c, ARF_PREC_EXACT);
+    arb_exp(out, out, bits);
+    arb_add_ui(out, out, m->n + 1, bits);
+    arb_ui_div(out, m->n + 1, out, bits);
+    arb_clear(c);
 }
 //< repeat.lemma
 
@@ -311,12 +317,22 @@ static void second_term(arb_ptr out, instance m, slong bits) {
     for (size_t d = 0; d < m->dim; d++) arb_abs(out + d, out + d);
     arb_clear(mass);
 }
-// (1 - alpha_s - alpha_1) V, V a little above max |v_j|
+// (1 - alpha_s - alpha_1) V, V a little above max |v_j|, and alpha_s + alpha_1 = (e^b + e^q_0) /
+// all
 static void mass_times_largest(arb_ptr out, instance m, slong bits) {
+    arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t mass, v;
     arb_init(mass);
     arb_init(v);
-    others(NULL, mass, m, bits);
+    sinkproof_ball_exps(e, m, 0, bits);
+    sinkproof_ball_sum(mass, e, m->n, bits);
+    _arb_vec_clear(e, (slong)m->n);
+    arb_set_d(v, m->q_d[0]);
+    arb_exp(v, v, bits);
+    arb_add(v, v, mass, bits);
+    sinkproof_ball_exp_sink(out, m, 0, bits);
+    arb_add(v, v, out, bits);
+    arb_div(mass, mass, v, bits);
     for (size_t d = 0; d < m->dim; d++) {
         double most = 0;
         for (size_t j = 0; j < m->n; j++) most = fmax(most, fabs(m->x_gjd[j * m->dim + d]));
@@ -346,106 +362,6 @@ static void share_of_margin(arb_ptr out, instance m, slong bits) {
     arb_clear(t);
 }
 //< noop.split
-
-//> rmsnorm.spike
-// h: `dim` spikes x_0, in units of 2^-10, then the rest v*; weights b^V. eps = 10^-5.
-typedef struct spike {
-    arb_ptr h_c;              // [2 dim]
-    arb_t spikes, rest, mean; // the sums of squares; their mean, and eps
-} spike;
-
-static void spike_init(spike *s, instance m, slong bits) {
-    arb_t eps;
-    arb_init(eps);
-    s->h_c = _arb_vec_init(2 * (slong)m->dim);
-    arb_init(s->spikes);
-    arb_init(s->rest);
-    arb_init(s->mean);
-    for (size_t c = 0; c < m->dim; c++) {
-        arb_set_d(s->h_c + c, ldexp(m->x_gjd[c], 10));
-        arb_set_d(s->h_c + m->dim + c, m->star_d[c]);
-        arb_addmul(s->spikes, s->h_c + c, s->h_c + c, bits);
-        arb_addmul(s->rest, s->h_c + m->dim + c, s->h_c + m->dim + c, bits);
-    }
-    arb_add(s->mean, s->spikes, s->rest, bits);
-    arb_div_ui(s->mean, s->mean, 2 * m->dim, bits);
-    sinkproof_truth_decimal(eps, 1e-5, bits);
-    arb_add(s->mean, s->mean, eps, bits);
-    arb_mul_ui(eps, eps, 2 * m->dim, bits);
-    arb_add(s->rest, s->rest, eps, bits); // d eps counts as one more of the rest
-    arb_clear(eps);
-}
-static void spike_clear(spike *s, instance m) {
-    _arb_vec_clear(s->h_c, 2 * (slong)m->dim);
-    arb_clear(s->spikes);
-    arb_clear(s->rest);
-    arb_clear(s->mean);
-}
-static void normed(arb_t out, const spike *s, instance m, size_t c, slong bits) {
-    arb_t w;
-    arb_init(w);
-    arb_sqrt(w, s->mean, bits);
-    arb_div(out, s->h_c + c, w, bits);
-    arb_set_d(w, m->bv_gd[c]);
-    arb_mul(out, out, w, bits);
-    arb_clear(w);
-}
-static void kept(arb_t out, const spike *s, instance m, size_t c, slong bits) {
-    arb_t w;
-    arb_init(w);
-    arb_sqrt(w, s->spikes, bits);
-    arb_div(out, s->h_c + c, w, bits);
-    arb_sqrt_ui(w, 2 * m->dim, bits);
-    arb_mul(out, out, w, bits);
-    arb_set_d(w, m->bv_gd[c]);
-    arb_mul(out, out, w, bits);
-    arb_clear(w);
-}
-static void spikes_moved(arb_ptr out, instance m, slong bits) {
-    spike s;
-    arb_t t;
-    arb_init(t);
-    spike_init(&s, m, bits);
-    for (size_t c = 0; c < m->dim; c++) {
-        normed(out + c, &s, m, c, bits);
-        kept(t, &s, m, c, bits);
-        arb_sub(out + c, out + c, t, bits);
-        arb_abs(out + c, out + c);
-    }
-    spike_clear(&s, m);
-    arb_clear(t);
-}
-static void spikes_may_move(arb_ptr out, instance m, slong bits) { // rho^2 / 2 |kept|
-    spike s;
-    spike_init(&s, m, bits);
-    arb_div(s.rest, s.rest, s.spikes, bits);
-    arb_mul_2exp_si(s.rest, s.rest, -1);
-    for (size_t c = 0; c < m->dim; c++) {
-        kept(out + c, &s, m, c, bits);
-        arb_abs(out + c, out + c);
-        arb_mul(out + c, out + c, s.rest, bits);
-    }
-    spike_clear(&s, m);
-}
-static void rest_left(arb_ptr out, instance m, slong bits) {
-    spike s;
-    spike_init(&s, m, bits);
-    for (size_t c = 0; c < m->dim; c++) {
-        normed(out + c, &s, m, m->dim + c, bits);
-        arb_abs(out + c, out + c);
-    }
-    spike_clear(&s, m);
-}
-static void rest_may_be(arb_ptr out, instance m, slong bits) {
-    spike s;
-    spike_init(&s, m, bits);
-    for (size_t c = 0; c < m->dim; c++) {
-        kept(out + c, &s, m, m->dim + c, bits);
-        arb_abs(out + c, out + c);
-    }
-    spike_clear(&s, m);
-}
-//< rmsnorm.spike
 
 #define KEYS      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
 #define HEAD      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
@@ -482,9 +398,5 @@ const sinkproof_identity sinkproof_identities_repeat[] = {
      second_term, mass_times_largest, false, false, false},
     {"noop.split", LESS, "1 - alpha_s - alpha_1", "n / (n + e^m), m the first's margin",
      mass_of_others, share_of_margin, false, false, false},
-    {"rmsnorm.spike", LESS_HEAD, "|y - kept| at a spike", "rho^2 / 2 |kept|", spikes_moved,
-     spikes_may_move, false, false, false},
-    {"rmsnorm.spike", LESS_HEAD, "|y| beside the spikes", "sqrt(d) |h w| / |h_S|", rest_left,
-     rest_may_be, false, false, false},
     {0},
 };

@@ -11,45 +11,39 @@
 
 typedef const sinkproof_ball_instance *instance;
 
-// z_j = q k_j / sqrt(d') for the keys, then for k*, of which only the first `rank` coordinates
-// count.
-static void scores(arb_ptr z, instance m, const double *k_star_d, size_t rank, slong bits) {
+// z_j = q k_j / sqrt(d') for the keys, then for k*.
+static void scores(arb_ptr z, instance m, const double *k_star_d, slong bits) {
     arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
     for (size_t d = 0; d < m->dim; d++) arb_set_d(q + d, m->q_d[d]);
     for (size_t j = 0; j <= m->n; j++) {
         for (size_t d = 0; d < m->dim; d++)
-            arb_set_d(k + d, j < m->n ? m->k_jd[j * m->dim + d] : d < rank ? k_star_d[d] : 0);
+            arb_set_d(k + d, j < m->n ? m->k_jd[j * m->dim + d] : k_star_d[d]);
         sinkproof_truth_scores(z + j, q, k, 1, m->dim, m->dim, bits);
     }
     _arb_vec_clear(q, SINKPROOF_BALL_DIM);
     _arb_vec_clear(k, SINKPROOF_BALL_DIM);
 }
 
-// softmax over the keys and k*, ordinary (the n + 1-th key) or as a sink.
-static void key_weights(arb_ptr w, instance m, const double *k_star_d, size_t rank, bool as_sink,
-                        slong bits) {
+// Ordinary softmax over the keys and k*, the n + 1-th key.
+static void key_weights(arb_ptr w, instance m, const double *k_star_d, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n + 1);
     arb_t none, rest;
     arb_init(none);
     arb_init(rest);
     arb_neg_inf(none);
-    scores(z, m, k_star_d, rank, bits);
-    if (as_sink)
-        sinkproof_truth_softmax_sink(w, w + m->n, z, m->n, z + m->n, bits);
-    else
-        sinkproof_truth_softmax_sink(w, rest, z, m->n + 1, none, bits);
+    scores(z, m, k_star_d, bits);
+    sinkproof_truth_softmax_sink(w, rest, z, m->n + 1, none, bits);
     arb_clear(none);
     arb_clear(rest);
     _arb_vec_clear(z, (slong)m->n + 1);
 }
 
 // sum_j w_j u_j + scale w_* v*
-static void attend(arb_ptr out, instance m, const double *k_star_d, size_t rank, bool as_sink,
-                   double scale, slong bits) {
+static void attend(arb_ptr out, instance m, const double *k_star_d, double scale, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     arb_t star;
     arb_init(star);
-    key_weights(w, m, k_star_d, rank, as_sink, bits);
+    key_weights(w, m, k_star_d, bits);
     sinkproof_ball_weighted(out, m, 0, w, NULL, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(star, scale * m->star_d[d]); // exact: both are short
@@ -59,24 +53,76 @@ static void attend(arb_ptr out, instance m, const double *k_star_d, size_t rank,
     _arb_vec_clear(w, (slong)m->n + 1);
 }
 
+// The other side: q k_j / sqrt(d') product by product, and a sink of the logit q k* / sqrt(d') of
+// the first `rank` coordinates. e^z of the keys, then of the sink.
+static void exps_beside_sink(arb_ptr e, instance m, size_t rank, slong bits) {
+    arb_t root, t;
+    arb_init(root);
+    arb_init(t);
+    arb_sqrt_ui(root, m->dim, bits);
+    for (size_t j = 0; j <= m->n; j++) {
+        arb_zero(e + j);
+        for (size_t d = 0; d < (j < m->n ? m->dim : rank); d++) {
+            arb_set_d(t, m->q_d[d] * (j < m->n ? m->k_jd[j * m->dim + d] : m->k_star_d[d]));
+            arb_add(e + j, e + j, t, ARF_PREC_EXACT);
+        }
+        arb_div(e + j, e + j, root, bits);
+        arb_exp(e + j, e + j, bits);
+    }
+    arb_clear(root);
+    arb_clear(t);
+}
+// sum_j alpha_j u_j, and alpha_*
+static void sink_output(arb_ptr out, arb_t alpha_star, instance m, size_t rank, slong bits) {
+    arb_ptr e = _arb_vec_init((slong)m->n + 1);
+    arb_t all, v;
+    arb_init(all);
+    arb_init(v);
+    exps_beside_sink(e, m, rank, bits);
+    sinkproof_ball_sum(all, e, m->n + 1, bits);
+    arb_div(alpha_star, e + m->n, all, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_zero(out + d);
+        for (size_t j = 0; j < m->n; j++) {
+            arb_set_d(v, m->x_gjd[j * m->dim + d]);
+            arb_addmul(out + d, e + j, v, bits);
+        }
+        arb_div(out + d, out + d, all, bits);
+    }
+    arb_clear(all);
+    arb_clear(v);
+    _arb_vec_clear(e, (slong)m->n + 1);
+}
+// ... + scale alpha_* v*
+static void sink_and_star(arb_ptr out, instance m, double scale, slong bits) {
+    arb_t alpha_star, v;
+    arb_init(alpha_star);
+    arb_init(v);
+    sink_output(out, alpha_star, m, m->dim, bits);
+    for (size_t d = 0; d < m->dim; d++) {
+        arb_set_d(v, scale * m->star_d[d]); // exact: both are short
+        arb_addmul(out + d, alpha_star, v, bits);
+    }
+    arb_clear(alpha_star);
+    arb_clear(v);
+}
+
 static const double no_key[SINKPROOF_BALL_DIM];
 
 //> sink.key-bias
 static void zero_value_key(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->dim, false, 0, bits);
+    attend(out, m, m->k_star_d, 0, bits);
 }
 static void sink_of_query(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->dim, true, 0, bits);
+    sink_and_star(out, m, 0, bits);
 }
 static void zero_key(arb_ptr out, instance m, slong bits) {
-    key_weights(out, m, no_key, m->dim, false, bits);
+    key_weights(out, m, no_key, bits);
 }
 static void softmax_1(arb_ptr out, instance m, slong bits) { // e^z / (1 + sum e^z)
     arb_t all;
     arb_init(all);
-    scores(out, m, no_key, m->dim, bits);
-    for (size_t j = 0; j < m->n; j++) arb_exp(out + j, out + j, bits);
-    arb_one(out + m->n);
+    exps_beside_sink(out, m, 0, bits); // of no coordinate: e^0
     sinkproof_ball_sum(all, out, m->n + 1, bits);
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
     arb_clear(all);
@@ -85,10 +131,10 @@ static void softmax_1(arb_ptr out, instance m, slong bits) { // e^z / (1 + sum e
 
 //> sink.kv-bias
 static void key_and_value(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->dim, false, 1, bits);
+    attend(out, m, m->k_star_d, 1, bits);
 }
 static void sink_plus_star(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->dim, true, 1, bits);
+    sink_and_star(out, m, 1, bits);
 }
 //< sink.kv-bias
 
@@ -98,7 +144,7 @@ static void token_inside(arb_ptr out, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     arb_t v;
     arb_init(v);
-    key_weights(w, m, m->k_star_d, m->dim, false, bits);
+    key_weights(w, m, m->k_star_d, bits);
     sinkproof_ball_weighted(out, m, 0, w, m->bv_gd, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(v, m->star_d[d] + m->bv_gd[d]); // exact: both are short
@@ -110,7 +156,7 @@ static void token_inside(arb_ptr out, instance m, slong bits) {
 static void token_outside(arb_ptr out, instance m, slong bits) {
     arb_t v;
     arb_init(v);
-    attend(out, m, m->k_star_d, m->dim, true, 1, bits);
+    sink_and_star(out, m, 1, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(v, m->bv_gd[d]);
         arb_add(out + d, out + d, v, bits);
@@ -124,32 +170,23 @@ static void token_outside(arb_ptr out, instance m, slong bits) {
 static void low_rank(arb_ptr out, instance m, slong bits) {
     double k_a[SINKPROOF_BALL_DIM] = {0};
     for (size_t d = 0; d < m->low_rank; d++) k_a[d] = m->k_star_d[d];
-    attend(out, m, k_a, m->dim, false, 0, bits);
+    attend(out, m, k_a, 0, bits);
 }
 static void sink_of_first_coordinates(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->low_rank, true, 0, bits);
+    arb_t rest;
+    arb_init(rest);
+    sink_output(out, rest, m, m->low_rank, bits);
+    arb_clear(rest);
 }
 //< sink.low-rank-key
 
 //> sink.fixed-value
 // v* = a v', a in 0, 1, 5, 20
 static void fixed_value(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->dim, false, m->scale, bits);
+    attend(out, m, m->k_star_d, m->scale, bits);
 }
 static void zero_plus_fixed(arb_ptr out, instance m, slong bits) {
-    arb_ptr w = _arb_vec_init((slong)m->n + 1);
-    arb_t v;
-    arb_init(v);
-    attend(out, m, m->k_star_d, m->dim, true, 0, bits);
-    key_weights(w, m, m->k_star_d, m->dim, true, bits);
-    for (size_t d = 0; d < m->dim; d++) {
-        arb_set_d(v, m->scale);
-        arb_mul(v, v, w + m->n, bits);
-        arb_set_d(w, m->star_d[d]);
-        arb_addmul(out + d, v, w, bits);
-    }
-    arb_clear(v);
-    _arb_vec_clear(w, (slong)m->n + 1);
+    sink_and_star(out, m, m->scale, bits);
 }
 //< sink.fixed-value
 
@@ -172,11 +209,19 @@ static void hybrid_masses(arb_ptr out, instance m, slong bits) {
     layer_mass(out, m, false, bits);
     layer_mass(out + 2, m, true, bits);
 }
+// Sum e^s / (e^b + sum e^s) over the last three keys, for 1 - alpha_s and for the mass.
 static void hybrid_expected(arb_ptr out, instance m, slong bits) {
-    hybrid_masses(out, m, bits);
+    arb_ptr e = _arb_vec_init((slong)m->n);
+    size_t keys = m->n < 3 ? m->n : 3;
+    sinkproof_ball_exps(e, m, 0, bits);
+    sinkproof_ball_sum(out + 2, e + m->n - keys, keys, bits);
+    sinkproof_ball_exp_sink(out + 3, m, 0, bits);
+    arb_add(out + 3, out + 3, out + 2, bits);
+    arb_div(out + 2, out + 2, out + 3, bits);
+    arb_set(out + 3, out + 2);
     arb_one(out); // the full layer
     arb_one(out + 1);
-    arb_swap(out + 2, out + 3); // sum_j alpha against 1 - alpha_s, both ways
+    _arb_vec_clear(e, (slong)m->n);
 }
 //< sink.hybrid
 
@@ -234,8 +279,9 @@ const sinkproof_identity sinkproof_identities_stages[] = {
     {"sink.fixed-value", HEAD, "v* = a v'", "o(0) + a alpha_* v'", fixed_value, zero_plus_fixed,
      false, false, true},
     {"sink.hybrid", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR,
-     "mass and 1 - alpha_s of a full and a sliding layer", "1, 1, and each the other",
-     hybrid_masses, hybrid_expected, false, false, false},
+     "mass and 1 - alpha_s of a full and a sliding layer",
+     "1, 1, and sum e^s / (e^b + sum e^s) for both", hybrid_masses, hybrid_expected, false, false,
+     false},
     {"router.softmax-after", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR,
      "softmax over the chosen logits", "softmax over all, the chosen renormalised", softmax_after,
      softmax_before, false, false, false},

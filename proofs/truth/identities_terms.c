@@ -206,52 +206,90 @@ static void row_clear(row *s) {
     arb_clear(s->constants);
     arb_clear(s->b);
 }
-// ([a_t] + [b_Q]) (c_j + [b_K]) / sqrt(d'), with what is asked for.
-static void score(arb_t z, row *s, instance m, size_t j, bool a, bool b_q, bool b_k, slong bits) {
-    arb_ptr q = _arb_vec_init(DIM);
-    if (a) _arb_vec_add(q, q, s->a_d, (slong)m->dim, bits);
-    if (b_q) _arb_vec_add(q, q, s->b_q, (slong)m->dim, bits);
-    for (size_t d = 0; d < m->dim; d++) {
-        arb_set_d(s->c_d + d, m->k_jd[j * m->dim + d]);
-        if (b_k) arb_add(s->c_d + d, s->c_d + d, s->b_k + d, bits);
-    }
-    dot(z, q, s->c_d, m->dim, bits);
-    arb_div(z, z, s->root, bits);
-    _arb_vec_clear(q, DIM);
-}
+// One product: (a_t + [b_Q]) (c_j + b_K) / sqrt(d') of every key, softmax beside the sink b:
 // alpha_j [n], alpha_s.
-static void weights(arb_ptr out, row *s, instance m, bool b_q, bool b_k, const arb_t b,
-                    slong bits) {
-    arb_ptr z = _arb_vec_init((slong)m->n);
-    for (size_t j = 0; j < m->n; j++) score(z + j, s, m, j, true, b_q, b_k, bits);
-    sinkproof_truth_softmax_sink(out, out + m->n, z, m->n, b, bits);
+static void weights_of_product(arb_ptr out, row *s, instance m, bool b_q, slong bits) {
+    arb_ptr q = _arb_vec_init(DIM), z = _arb_vec_init((slong)m->n);
+    _arb_vec_set(q, s->a_d, (slong)m->dim);
+    if (b_q) _arb_vec_add(q, q, s->b_q, (slong)m->dim, bits);
+    for (size_t j = 0; j < m->n; j++) {
+        for (size_t d = 0; d < m->dim; d++) {
+            arb_set_d(s->c_d + d, m->k_jd[j * m->dim + d]);
+            arb_add(s->c_d + d, s->c_d + d, s->b_k + d, bits);
+        }
+        dot(z + j, q, s->c_d, m->dim, bits);
+        arb_div(z + j, z + j, s->root, bits);
+    }
+    sinkproof_truth_softmax_sink(out, out + m->n, z, m->n, s->b, bits);
+    _arb_vec_clear(q, DIM);
     _arb_vec_clear(z, (slong)m->n);
+}
+
+// The other side, term by term: a_t c_j + b_Q c_j of every key over sqrt(d'), and b_Q c_j alone.
+static void two_terms(arb_t both, arb_t delta, row *s, instance m, size_t j, slong bits) {
+    for (size_t d = 0; d < m->dim; d++) arb_set_d(s->c_d + d, m->k_jd[j * m->dim + d]);
+    dot(both, s->a_d, s->c_d, m->dim, bits);
+    dot(delta, s->b_q, s->c_d, m->dim, bits);
+    arb_add(both, both, delta, bits);
+    arb_div(both, both, s->root, bits);
+    arb_div(delta, delta, s->root, bits);
+}
+// e^(terms 1 and 3) over their sum and e^b; e^(-b_Q c_j) of every key where it is asked for.
+static void weights_of_two(arb_ptr out, arb_ptr faded_j, row *s, instance m, slong bits) {
+    arb_t delta, all;
+    arb_init(delta);
+    arb_init(all);
+    for (size_t j = 0; j < m->n; j++) {
+        two_terms(out + j, delta, s, m, j, bits);
+        arb_exp(out + j, out + j, bits);
+        if (faded_j == NULL) continue;
+        arb_neg(delta, delta);
+        arb_exp(faded_j + j, delta, bits);
+    }
+    arb_zero(out + m->n);
+    if (arb_is_finite(s->b)) arb_exp(out + m->n, s->b, bits);
+    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    _arb_vec_scalar_div(out, out, (slong)m->n + 1, all, bits);
+    arb_clear(delta);
+    arb_clear(all);
 }
 static void no_sink(row *s) {
     arb_set_d(s->b, -INFINITY);
 }
 
 //> gpt2.irrelevant
-static void softmax_of(arb_ptr out, instance m, bool b_k, slong bits) {
+static void all_without_sink(arb_ptr out, instance m, slong bits) {
     row s = row_init(m, bits);
     no_sink(&s);
-    weights(out, &s, m, true, b_k, s.b, bits);
+    weights_of_product(out, &s, m, true, bits);
     row_clear(&s);
 }
-static void all_without_sink(arb_ptr out, instance m, slong bits) {
-    softmax_of(out, m, true, bits);
-}
 static void two_without_sink(arb_ptr out, instance m, slong bits) {
-    softmax_of(out, m, false, bits);
+    row s = row_init(m, bits);
+    no_sink(&s);
+    weights_of_two(out, NULL, &s, m, bits);
+    row_clear(&s);
 }
 //< gpt2.irrelevant
 
-// alpha_s of the scores s, or of s + c, c > 0.
-static void sink_of_shifted(arb_ptr out, instance m, bool raised, slong bits) {
+//> terms.sink
+static void all_beside_sink(arb_ptr out, instance m, slong bits) {
+    row s = row_init(m, bits);
+    weights_of_product(out, &s, m, true, bits);
+    row_clear(&s);
+}
+static void two_beside_another(arb_ptr out, instance m, slong bits) { // b - c_t
+    row s = row_init(m, bits);
+    arb_sub(s.b, s.b, s.constants, bits);
+    weights_of_two(out, NULL, &s, m, bits);
+    row_clear(&s);
+}
+// alpha_s of the scores s + c, c > 0, by the truth of the stage; and of s, from its exponentials.
+static void sink_of_raised(arb_ptr out, instance m, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n), w = _arb_vec_init((slong)m->n + 1);
     arb_t b;
     arb_init(b);
-    arb_set_d(b, raised ? fabs(m->star_d[0]) / 8 : 0);
+    arb_set_d(b, fabs(m->star_d[0]) / 8);
     for (size_t j = 0; j < m->n; j++) {
         arb_set_d(z + j, m->s_hj[j]);
         arb_add(z + j, z + j, b, ARF_PREC_EXACT);
@@ -263,24 +301,13 @@ static void sink_of_shifted(arb_ptr out, instance m, bool raised, slong bits) {
     _arb_vec_clear(z, (slong)m->n);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
-
-//> terms.sink
-static void all_beside_sink(arb_ptr out, instance m, slong bits) {
-    row s = row_init(m, bits);
-    weights(out, &s, m, true, true, s.b, bits);
-    row_clear(&s);
-}
-static void two_beside_another(arb_ptr out, instance m, slong bits) { // b - c_t
-    row s = row_init(m, bits);
-    arb_sub(s.b, s.b, s.constants, bits);
-    weights(out, &s, m, true, false, s.b, bits);
-    row_clear(&s);
-}
-static void sink_of_raised(arb_ptr out, instance m, slong bits) {
-    sink_of_shifted(out, m, true, bits);
-}
 static void sink_as_it_is(arb_ptr out, instance m, slong bits) {
-    sink_of_shifted(out, m, false, bits);
+    arb_ptr e = _arb_vec_init((slong)m->n + 1);
+    sinkproof_ball_exps(e, m, 0, bits);
+    sinkproof_ball_exp_sink(e + m->n, m, 0, bits);
+    sinkproof_ball_sum(out, e, m->n + 1, bits);
+    arb_div(out, e + m->n, out, bits);
+    _arb_vec_clear(e, (slong)m->n + 1);
 }
 //< terms.sink
 
@@ -288,25 +315,31 @@ static void sink_as_it_is(arb_ptr out, instance m, slong bits) {
 static void zeroed(arb_ptr out, instance m, bool sink, slong bits) {
     row s = row_init(m, bits);
     if (!sink) no_sink(&s);
-    weights(out, &s, m, false, true, s.b, bits);
+    weights_of_product(out, &s, m, false, bits);
     row_clear(&s);
 }
-// The weights with b_Q, each key's times e^-Delta_j, beside a sink times e^-(b_Q b_K) as well.
+// The weights with b_Q, each key's times e^-Delta_j, beside a sink times e^-(b_Q b_K) as well. All
+// four terms are terms 1 and 3 beside the sink b - c_t (terms.sink).
 static void renormalised(arb_ptr out, instance m, bool sink, slong bits) {
     row s = row_init(m, bits);
+    arb_ptr faded = _arb_vec_init((slong)m->n);
     arb_t e;
     arb_init(e);
     if (!sink) no_sink(&s);
-    weights(out, &s, m, true, true, s.b, bits);
+    if (sink) arb_sub(s.b, s.b, s.constants, bits);
+    weights_of_two(out, faded, &s, m, bits);
+    dot(e, s.b_q, s.b_k, m->dim, bits);
+    arb_div(e, e, s.root, bits);
+    arb_neg(e, e);
+    arb_exp(e, e, bits);
     for (size_t j = 0; j < m->n; j++) {
-        score(e, &s, m, j, false, true, sink, bits);
-        arb_neg(e, e);
-        arb_exp(e, e, bits);
-        arb_mul(out + j, out + j, e, bits);
+        arb_mul(out + j, out + j, faded + j, bits);
+        if (sink) arb_mul(out + j, out + j, e, bits);
     }
     sinkproof_ball_sum(e, out, m->n + 1, bits);
     _arb_vec_scalar_div(out, out, (slong)m->n + 1, e, bits);
     arb_clear(e);
+    _arb_vec_clear(faded, (slong)m->n);
     row_clear(&s);
 }
 static void zeroed_without_sink(arb_ptr out, instance m, slong bits) {
