@@ -7,6 +7,7 @@
 #include "audit/command/command.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_write.h"
+#include "audit/verify/truth_bits.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
 #include "ref/share.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOKENS = 40, TRUTH_TOKENS = 12, BITS = 256 };
+enum { TOKENS = 40, TRUTH_TOKENS = 12 };
 
 static const struct argp parser = {
     .doc = "The tour on the embedded model synthetic:tiny: the sink's identity, the reference "
@@ -85,11 +86,13 @@ static bool show_mass(tour *t, sinkproof_error *error) {
 
 static bool show_truth(tour *t, sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(t->model)->vocab;
-    sinkproof_truth_request request = {t->model, TRUTH_TOKENS, t->tokens_n, BITS, false, NULL};
+    const sinkproof_config *config = sinkproof_model_config(t->model);
+    long bits = sinkproof_truth_bits_for(sinkproof_truth_loss(config, config->n_layers));
+    sinkproof_truth_request request = {t->model, TRUTH_TOKENS, t->tokens_n, bits, false, NULL};
     sinkproof_truth_result truth;
     sinkproof_policy policy;
     double *logits = malloc(TRUTH_TOKENS * vocab * sizeof *logits);
-    printf("2. The truth: every logit enclosed at %d bits, tokens to logits (FLINT/Arb).\n", BITS);
+    printf("2. The truth: every logit enclosed at %ld bits, tokens to logits (FLINT/Arb).\n", bits);
     if (logits == NULL) return sinkproof_fail(error, "out of memory");
     if (!sinkproof_policy_parse("real-f64", &policy, error) ||
         !sinkproof_truth_forward(&request, &truth, error)) {

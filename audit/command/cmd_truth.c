@@ -6,6 +6,7 @@
 // to the truth is reported, what honest rounding may cost is `sinkproof judge`'s business.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
+#include "audit/verify/truth_bits.h"
 #include "audit/verify/truth_study.h"
 
 #include <argp.h>
@@ -26,7 +27,9 @@ static const struct argp_option option_table[] = {
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
      "or chat:FILE",
      0},
-    {"bits", KEY_BITS, "N", 0, "working precision (default 256)", 0},
+    {"bits", KEY_BITS, "N", 0,
+     "working precision (default: what the depth is estimated to lose and 64 more, 256 at least)",
+     0},
     {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
     {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",
      0},
@@ -187,6 +190,58 @@ static json_t *point_results(const truth_study *study) {
     return results;
 }
 
+// What is said of the working precision before the run. Layers: of the model, or the longest row of
+// them over which no traced value is replayed.
+typedef struct precision {
+    size_t layers;
+    double lost;
+    bool chosen;
+} precision;
+
+static size_t layers_in_a_row(const sinkproof_config *config, const sinkproof_trace *trace) {
+    size_t row = 0, longest = 0;
+    for (size_t layer = 0; layer < config->n_layers; layer++) {
+        row++;
+        longest = row > longest ? row : longest;
+        if (sinkproof_trace_find(trace, SINKPROOF_TRACE_M12, layer) != NULL) row = 0;
+    }
+    return longest;
+}
+
+static precision choose_bits(options *o, const sinkproof_config *config,
+                             const sinkproof_trace *trace) {
+    precision p = {.layers = config->n_layers, .chosen = o->bits == 0};
+    if (o->local != NULL) p.layers = layers_in_a_row(config, trace);
+    p.lost = sinkproof_truth_loss(config, p.layers);
+    if (p.chosen) o->bits = sinkproof_truth_bits_for(p.lost);
+    return p;
+}
+
+static bool bits_are_few(const options *o, const precision *p) {
+    return !(p->lost < (double)o->bits);
+}
+
+static void say_precision(FILE *out, const options *o, const sinkproof_config *config,
+                          const precision *p) {
+    const char *traced = o->local != NULL ? " without a traced end" : "";
+    fprintf(out, "%ld bits%s: %zu layer%s of this shape%s lose about %.0f of them", o->bits,
+            p->chosen ? ", chosen here" : "", p->layers, p->layers == 1 ? "" : "s", traced,
+            ceil(p->lost));
+    if (!bits_are_few(o, p)) {
+        fprintf(out, ", so that a logit's radius is about 2^%.0f or less (estimated)\n",
+                ceil(p->lost - (double)o->bits));
+        return;
+    }
+    fprintf(out, " (estimated)");
+    size_t layer = sinkproof_truth_last_layer(config, p->layers, (double)o->bits);
+    if (layer < p->layers)
+        fprintf(out, ": nothing may be certified from layer %zu on;", layer);
+    else
+        fprintf(out, ": no logit may be certified;");
+    fprintf(out, " --bits %ld would leave %d or more\n", sinkproof_truth_bits_for(p->lost),
+            TRUTH_BITS_LEFT);
+}
+
 // What the run comes to: the last token's argmax and the account of the routing.
 typedef struct outcome {
     bool certified, argmax_certified;
@@ -206,6 +261,16 @@ static outcome conclude(const truth_study *study, const sinkproof_truth_result *
         infinite += study->points[point].infinite;
     o.certified = infinite == 0 && result->routing.ambiguous == 0 && o.argmax_certified;
     return o;
+}
+
+// After a run that lost everything on the way.
+static void say_unknown(FILE *out, const options *o, const truth_study *study) {
+    size_t layer = sinkproof_study_unknown_layer(study);
+    if (layer == study->config->n_layers) return;
+    fprintf(out,
+            "nothing is certified at the end of layer %zu: of no element of M12 the sign is known; "
+            "--bits %ld would do (estimated)\n",
+            layer, sinkproof_study_bits_wanted(study, o->bits));
 }
 
 static void print_text(const options *o, const truth_study *study,
@@ -228,6 +293,7 @@ static void print_text(const options *o, const truth_study *study,
     if (o->local != NULL && result->routing.choices > 0)
         printf("routing by the engine's own router logits where it traced them\n");
     print_routing(&result->routing);
+    say_unknown(stdout, o, study);
 }
 
 static json_t *routing_json(const sinkproof_truth_routing *r) {
@@ -238,7 +304,20 @@ static json_t *routing_json(const sinkproof_truth_routing *r) {
                      (json_int_t)r->token, "margin", enclosed(r->margin));
 }
 
-static bool write_json(const options *o, const truth_study *study,
+static json_t *precision_json(const options *o, const precision *p, const truth_study *study) {
+    size_t layer = sinkproof_study_unknown_layer(study);
+    bool all = layer == study->config->n_layers;
+    double radius = study->points[SINKPROOF_TRACE_F2].radius_log2;
+    return json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:I, s:o, s:o, s:o, s:I}", "id",
+                     "model.forward", "what", "bits lost on the way", "ok", all, "label",
+                     "estimated", "bits", (json_int_t)o->bits, "chosen", p->chosen, "layers",
+                     (json_int_t)p->layers, "lost", number(p->lost), "measured",
+                     number(radius + (double)o->bits), "unknown_from_layer",
+                     all ? json_null() : json_integer((json_int_t)layer), "bits_wanted",
+                     (json_int_t)sinkproof_study_bits_wanted(study, o->bits));
+}
+
+static bool write_json(const options *o, const precision *p, const truth_study *study,
                        const sinkproof_truth_result *result, const outcome *end, int code,
                        sinkproof_error *error) {
     const sinkproof_truth_routing *routing = &result->routing;
@@ -249,6 +328,7 @@ static bool write_json(const options *o, const truth_study *study,
                                     "argmax", (json_int_t)end->argmax, "gap", enclosed(end->gap),
                                     "worst_relative_radius_log2", number(end->worst_relative_log2),
                                     "bits", (json_int_t)o->bits));
+    json_array_append_new(results, precision_json(o, p, study));
     if (routing->choices > 0) json_array_append_new(results, routing_json(routing));
     return sinkproof_write_json(o->json, "truth", code, results, error);
 }
@@ -290,18 +370,22 @@ static void show_layer(size_t done, size_t total) {
     sinkproof_progress("truth", "layer", done, total);
 }
 
-static bool study_model(const options *o, const sinkproof_model *model,
-                        const sinkproof_trace *trace, int *code, sinkproof_error *error) {
+static bool study_model(options *o, const sinkproof_model *model, const sinkproof_trace *trace,
+                        int *code, sinkproof_error *error) {
     int32_t *tokens_n = NULL;
     size_t n = 0;
     if (!find_tokens(o, sinkproof_model_config(model), trace, &tokens_n, &n, error)) return false;
-    if (!fits_in_memory(sinkproof_model_config(model), n, o->bits, error)) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    precision p = choose_bits(o, config, trace);
+    if (!fits_in_memory(config, n, o->bits, error)) {
         free(tokens_n);
         return false;
     }
     truth_study study;
-    sinkproof_study_init(&study, sinkproof_model_config(model), trace, n, o->local != NULL,
-                         o->trace != NULL);
+    bool quiet = o->json != NULL && strcmp(o->json, "-") == 0; // stdout is the result's
+    if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : stdout, o, config, &p);
+    fflush(stdout);
+    sinkproof_study_init(&study, config, trace, n, o->local != NULL, o->trace != NULL);
     study.progress = show_layer;
     sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
     sinkproof_truth_request request = {
@@ -313,9 +397,9 @@ static bool study_model(const options *o, const sinkproof_model *model,
         *code = end.certified ? SINKPROOF_HOLDS : SINKPROOF_INCONCLUSIVE;
         if (o->trace != NULL)
             done = sinkproof_study_write(&study, o->trace, tokens_n, model, o->bits, error);
-        if (done && o->json != NULL) done = write_json(o, &study, &result, &end, *code, error);
-        if (done && (o->json == NULL || strcmp(o->json, "-") != 0))
-            print_text(o, &study, &result, &end);
+        if (done && o->json != NULL) done = write_json(o, &p, &study, &result, &end, *code, error);
+        if (done && !quiet) print_text(o, &study, &result, &end);
+        if (done && quiet) say_unknown(stderr, o, &study);
         _arb_vec_clear(end.gap, 1);
         sinkproof_truth_result_clear(&result);
     }
@@ -332,7 +416,7 @@ static __attribute__((noreturn)) void out_of_memory(void) {
 
 int sinkproof_cmd_truth(int argc, char **argv) {
     flint_set_abort(out_of_memory);
-    options o = {.bits = 256};
+    options o = {.bits = 0}; // what the depth asks for
     sinkproof_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {""};
     sinkproof_model *model = NULL;

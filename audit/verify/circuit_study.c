@@ -4,6 +4,7 @@
 // A run over the reals changes its states in balls, a run of the reference as `sinkproof gpt2`
 // does.
 #include "audit/verify/circuit_study.h"
+#include "audit/verify/truth_bits.h"
 
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
@@ -224,8 +225,8 @@ static void replace_balls(void *context, const sinkproof_truth_place *place, arb
 
 static bool run_balls(study *s, const sinkproof_model *model, sinkproof_error *error) {
     sinkproof_truth_hooks hooks = {.see = see_balls, .replay = replace_balls, .context = s};
-    sinkproof_truth_request request = {model, s->n,  s->tokens_n, SINKPROOF_STUDY_BITS,
-                                       true,  &hooks};
+    long bits = sinkproof_truth_bits_for(sinkproof_truth_loss(s->config, s->config->n_layers));
+    sinkproof_truth_request request = {model, s->n, s->tokens_n, bits, true, &hooks};
     sinkproof_truth_result result;
     join(s->joins_nc, s->epe_ic, s->changes, s->n, s->config->hidden);
     if (!sinkproof_truth_forward(&request, &result, error)) return false;

@@ -5,6 +5,7 @@
 #include "audit/verify/truth_study.h"
 
 #include "audit/trace/trace_points.h"
+#include "audit/verify/truth_bits.h"
 #include "audit/version.h"
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
@@ -20,6 +21,8 @@ void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
         study->points[point].radius_log2 = -INFINITY;
         study->points[point].relative_log2 = -INFINITY;
     }
+    study->layers = calloc(config->n_layers + 1, sizeof *study->layers);
+    if (study->layers == NULL) abort();
 }
 
 void sinkproof_study_clear(truth_study *study) {
@@ -28,6 +31,7 @@ void sinkproof_study_clear(truth_study *study) {
         free(study->kept[i].radius);
     }
     free(study->kept);
+    free(study->layers);
 }
 
 static size_t elements_of(const sinkproof_truth_place *place) {
@@ -66,6 +70,33 @@ static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_sr
         s->relative_at = i;
     }
     s->elements += elements;
+}
+
+static void measure_depth(truth_depth *depth, arb_srcptr values, size_t elements) {
+    depth->radius_log2 = -INFINITY;
+    depth->elements = elements;
+    for (size_t i = 0; i < elements; i++) {
+        arb_srcptr x = values + i;
+        depth->known += arb_is_exact(x) || (arb_is_finite(x) && !arb_contains_zero(x));
+        depth->radius_log2 = sinkproof_worst(depth->radius_log2, sinkproof_truth_radius_log2(x));
+    }
+}
+
+size_t sinkproof_study_unknown_layer(const truth_study *study) {
+    size_t layers = study->config->n_layers, layer = 0;
+    while (layer < layers && study->layers[layer].known > 0) layer++;
+    return layer;
+}
+
+long sinkproof_study_bits_wanted(const truth_study *study, long bits) {
+    size_t layers = study->config->n_layers, known = sinkproof_study_unknown_layer(study);
+    double lost = sinkproof_truth_loss(study->config, layers);
+    if (known > 0 && isfinite(study->layers[known - 1].radius_log2)) {
+        double here = study->layers[known - 1].radius_log2 + (double)bits;
+        double ends = sinkproof_truth_loss(study->config, 0);
+        lost = fmax(lost, here / (double)known * (double)layers + ends);
+    }
+    return sinkproof_truth_bits_for(lost);
 }
 
 // The engine's values against the truth of the operation. A value that is no number is
@@ -112,6 +143,7 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
     size_t point = point_of(place), elements = elements_of(place);
     if (point == SINKPROOF_TRACE_POINTS) return;
     measure(&study->points[point], place, values, elements);
+    if (point == SINKPROOF_TRACE_M12) measure_depth(&study->layers[place->layer], values, elements);
     bool indices = sinkproof_trace_point_is_index((sinkproof_trace_point)point);
     if (study->keep) keep(study, place, values, elements, indices);
     if (!study->local || indices) return;

@@ -23,6 +23,13 @@ typedef struct truth_summary {
     size_t rank, shape[3]; // [n, ...] or [heads, n, keys]
 } truth_summary;
 
+// What is left at the end of a layer (M12): how many of its elements are known to their sign, that
+// is, their ball is finite and holds no 0, or is exact; and the largest radius.
+typedef struct truth_depth {
+    size_t elements, known;
+    double radius_log2;
+} truth_depth;
+
 // A point kept for the trace that is written.
 typedef struct truth_kept {
     char name[64];
@@ -37,6 +44,7 @@ typedef struct truth_study {
     bool local, keep; // local: replay the trace at every point; else its experts alone
     void (*progress)(size_t done, size_t total); // layers; or NULL
     truth_summary points[SINKPROOF_TRACE_POINTS];
+    truth_depth *layers; // [n_layers]
     truth_kept *kept;
     size_t n_kept;
 } truth_study;
@@ -45,6 +53,12 @@ void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
                           const sinkproof_trace *trace, size_t n, bool local, bool keep);
 void sinkproof_study_clear(truth_study *study);
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study);
+
+// The first layer of which nothing is known; the number of layers where there is none.
+size_t sinkproof_study_unknown_layer(const truth_study *study);
+// Of a walk with `bits` bits, how many would leave TRUTH_BITS_LEFT of a logit: what the estimate
+// says, or what the layers before that one lost, carried on to the last (estimated).
+long sinkproof_study_bits_wanted(const truth_study *study, long bits);
 
 // "03.A4.q[7, 2, 15]"
 enum { TRUTH_PLACE = SINKPROOF_TRACE_NAME + sizeof(sinkproof_index_text) + 2 };
