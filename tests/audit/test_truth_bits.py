@@ -98,7 +98,7 @@ def local(tap, folder):
         subprocess.run(words + (["--points", points] if points else []), capture_output=True, check=True)
         code, e, _ = lost(model, "--local", trace)
         tap.report(e["layers"] == layers and e["ok"] and e["bits"] == (256 if layers == 1 else 640),
-                   f"--local, a trace of {points or 'all points'}: {e["layers"]} untraced in a row, {e['bits']} bits", [code, e])
+                   f"--local, a trace of {points or 'all points'}: {e['layers']} untraced in a row, {e['bits']} bits", [code, e])
 
 
 def main():
