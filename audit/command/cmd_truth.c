@@ -224,9 +224,9 @@ static bool bits_are_few(const options *o, const precision *p) {
 static void say_precision(FILE *out, const options *o, const sinkproof_config *config,
                           const precision *p) {
     const char *traced = o->local != NULL ? " without a traced end" : "";
-    fprintf(out, "%ld bits%s: %zu layer%s of this shape%s lose about %.0f of them", o->bits,
+    fprintf(out, "%ld bits%s: %zu layer%s of this shape%s %s about %.0f of them", o->bits,
             p->chosen ? ", chosen here" : "", p->layers, p->layers == 1 ? "" : "s", traced,
-            ceil(p->lost));
+            p->layers == 1 ? "loses" : "lose", ceil(p->lost));
     if (!bits_are_few(o, p)) {
         fprintf(out, ", so that a logit's radius is about 2^%.0f or less (estimated)\n",
                 ceil(p->lost - (double)o->bits));

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -101,12 +102,45 @@ def local(tap, folder):
                    f"--local, a trace of {points or 'all points'}: {e['layers']} untraced in a row, {e['bits']} bits", [code, e])
 
 
+def said_first(*words):
+    """The first line, which stands there before the run; the run is not waited for."""
+    with subprocess.Popen([SINKPROOF, "truth", *words], stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        process.kill()
+    return line
+
+
+def chapter(tap):
+    """The table of chapter 12: what is estimated is what the command says, what was measured is not more, and
+    is measured again where a run is short."""
+    text = (pathlib.Path(__file__).parents[2] / "doc/12-truth.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(synthetic:\S+)` \| `(\S+)` \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|$", text, re.M)
+    off, again = [], 0
+    for model, tokens, layers, bits, estimated, measured in rows:
+        plural = ("layer", "loses") if layers == "1" else ("layers", "lose")
+        wanted = f"{bits} bits, chosen here: {layers} {plural[0]} of this shape {plural[1]} about {estimated} of them, "
+        line = said_first(model, "--tokens", tokens)
+        if not line.startswith(wanted) or not float(measured) <= float(estimated) <= FACTOR * float(measured):
+            off.append(f"{model}: {line}")
+        if "tiny" in model and "random" not in tokens:
+            found, again = lost(model, "--tokens", tokens)[1]["measured"], again + 1
+            if f"{found:.1f}" != measured:
+                off.append(f"{model}: {found}")
+    tap.report(len(rows) >= 9 and not off, f"chapter 12: {len(rows)} rows, {again} of them measured again", off)
+    line = said_first("synthetic:gpt-oss-20b", "--tokens", "1,2", "--bits", "256")
+    tap.report(line.startswith("256 bits: 24 layers of this shape lose about 701 of them (estimated): nothing may be certified from "
+                               "layer 8 on; --bits 768 would leave 64 or more"), "24 layers of the 20b shape at 256 bits", [line])
+    six, seven = (said_first(f"synthetic:gpt-oss-20b,layers={n}", "--tokens", "1,2") for n in (6, 7))
+    tap.report(six.startswith("256 bits") and seven.startswith("320 bits"), "256 bits are chosen for six layers of it", [six, seven])
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         drawn_shapes(tap, pathlib.Path(folder))
         local(tap, pathlib.Path(folder))
     depth(tap)
+    chapter(tap)
     return tap.done()
 
 
