@@ -38,6 +38,7 @@ import doc_pages  # noqa: E402
 import doc_points  # noqa: E402
 import doc_proved  # noqa: E402
 import doc_stems  # noqa: E402
+import doc_training  # noqa: E402
 import doc_variants  # noqa: E402
 import mutants_table  # noqa: E402
 import tap_log  # noqa: E402
@@ -224,6 +225,7 @@ def main():
     doc_stems.check(root, problems)
     doc_lines.check(root, problems)
     doc_variants.check(root, problems)
+    doc_training.check(root, options.write, problems)
     doc_proved.check(root, stated, regions, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
     lock, index = lock_text(stated, regions, run), index_text(root, stated, regions, run)

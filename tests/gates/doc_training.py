@@ -3,16 +3,19 @@
 """The runs of the training study (doc/27), and the chapter's tables of what is kept of them; for doc_pages.py.
 
 tests/audit/training_study.py makes the runs. Nothing here needs torch. A verdict of a table is computed: no sentence
-of the chapter says of the runs what they do not show.
+of the chapter says of the runs what they do not show. The lecture's tables (doc/28) say of a claim what the runs showed
+in words that are made here too, "trained here: ...", and check() holds each row to them.
 """
 import ast
 import hashlib
 import json
 import pathlib
+import re
 import statistics
 
 KEPT = "doc/book/data/training.json"
 CODE = "tests/audit/training.py"
+CODE_HERE = "tests/gates/doc_training.py"
 
 DESIGNS = ("softmax", "sink-token", "kv-bias", "k-bias", "score-bias", "off-by-one", "v-bias", "value-even-5",
            "value-even-20", "scaled-2", "scaled-0.1", "sigmoid", "sigmoid-norm", "elu", "identity", "gated",
@@ -42,7 +45,7 @@ PUBLISHED = {"softmax": (None, "18.18"), "sink-token": ("74.12", "0.00"), "kv-bi
              "decay 2": (None, "6.13"), "decay 5": (None, "0.01")}
 
 # What the lecture and its paper report, as a comparison of two runs: seen here if it holds in each seed, not seen if
-# in none. A side is (run, quantity) at the end, or (run, quantity, 0) before the first step; the first is to be the
+# in none, the opposite if the reverse holds in each. A side is (run, quantity) at the end, or (run, quantity, 0) before the first step; the first is to be the
 # larger. Where the report says "none", the smaller is to be below 1 % besides.
 FINDINGS = (
     ("a sink on the first token emerges in training", ("softmax", "sink_1"), ("softmax", "sink_1", 0)),
@@ -50,7 +53,9 @@ FINDINGS = (
     ("so without weight decay", ("decay 0, 1500 steps", "sink_1"), ("decay 0", "sink_1")),
     ("its value becomes small", ("softmax", "value_1", 0), ("softmax", "value_1")),
     ("a learned key takes the sink", ("k-bias", "sink_star"), ("k-bias", "sink_1")),
-    ("so after 1500 steps without weight decay", ("decay 0, 1500 steps, k-bias", "sink_star"),
+    ("so a learned key with a value", ("kv-bias", "sink_star"), ("kv-bias", "sink_1")),
+    ("so a learned token", ("sink-token", "sink_star"), ("sink-token", "sink_1")),
+    ("so a learned key after 1500 steps without weight decay", ("decay 0, 1500 steps, k-bias", "sink_star"),
      ("decay 0, 1500 steps, k-bias", "sink_1")),
     ("so with a learned score", ("decay 0, 1500 steps, score-bias", "sink_star"),
      ("decay 0, 1500 steps, score-bias", "sink_1")),
@@ -85,6 +90,67 @@ FINDINGS = (
     ("a first token that is always the same: more", ("softmax", "sink_1"), ("drawn start", "sink_1")),
     ("so with 2 layers", ("2 layers", "sink_1"), ("2 layers, drawn start", "sink_1")),
 )
+# {claim of a table of the lecture: (in short, what is reported) of each comparison that bears on it}.
+LECTURE = "doc/28-lecture.md"
+CLAIMS = {
+    "The sink's value is small: *value drains*": (("the first value shorter than before", "its value becomes small"),),
+    "No sink at the start, a sink after training": (
+        ("a sink after 500 steps", "a sink on the first token emerges in training"),
+        ("a larger one after 1500", "it grows as training goes on"),
+        ("so without weight decay", "so without weight decay")),
+    "Large learning rates make more of it, *even under the same rate times steps*": (
+        ("less at half the rate", "half the learning rate: less"),
+        ("less at an eighth", "an eighth of it: less"),
+        ("more at twice the rate", "twice the learning rate: more")),
+    "Weight decay makes more of it, too much unmakes the model": (
+        ("less without decay", "no weight decay: less"),
+        ("more at 0.5", "weight decay 0.5: more"),
+        ("none at 5", "weight decay 5: none")),
+    "Prefix language models: the sink moves to other tokens of the prefix": (
+        ("less on the first token", "a prefix that all see: the first token has less"),
+        ("more on another", "another token of the prefix has more")),
+    "Short windows have less of it": (
+        ("less with half of the text", "a window of half the text: less"),
+        ("less with an eighth", "of an eighth: less")),
+    "A learned sink token takes the sink": (
+        ("the token has more of it than the first of the text", "so a learned token"),
+        ("less on the first token than without", "so with a learned token")),
+    "Learned $k^*$ and $v^*$ take it": (
+        ("they have more of it than the first token", "so a learned key with a value"),
+        ("less on the first token than without", "so with a learned key and value")),
+    "Learned $k^*$ with the value 0 takes it": (
+        ("the key has more of it than the first token", "a learned key takes the sink"),
+        ("so after 1500 steps without weight decay", "so a learned key after 1500 steps without weight decay"),
+        ("less on the first token than without", "the first token has less")),
+    "Learned $v^*$ alone does not (on the slide: *learnable K biases*, control group; the formula has $v^*$)": (
+        ("more on the first token than with a key", "not with a learned value alone"),),
+    "Key biases lessen massive activations": (
+        ("smaller ones with a learned key", "a learned key: smaller massive activations"),),
+    "The value bias must be near 0": (
+        ("less on a key whose value is large", "a key whose value is not small is left"),
+        ("and the first token has its sink again", "and the first token has its sink again")),
+    "Softmax off by one is $k^* = 0$": (
+        ("less on the first token than without", "so with softmax off by one"),),
+    "A score bias is one number for each head": (
+        ("the sink's column has more of it than the first token after 1500 steps without weight decay",
+         "so with a learned score"),
+        ("less on the first token than without", "so with a learned score, as in GPT-OSS")),
+    "... which lessens the sink": (
+        ("more with weights that sum to 2", "weights that sum to 2: more"),
+        ("less with 0.1", "weights that sum to 0.1: less")),
+    "No normaliser, no sink; a normaliser, a sink again": (
+        ("none with sigmoids", "sigmoids that nothing divides: none"),
+        ("none of the weights themselves", "so for the weights, not as shares of a row: none"),
+        ("none with elu + 1", "elu + 1 that nothing divides: none"),
+        ("none with the score itself", "the score itself: none"),
+        ("a sink again with sigmoids over their sum", "over their sum: it is back")),
+    "a first token drawn at random; the first two; the second alone": (
+        ("less with a drawn one", "a first token that is always the same: more"),),
+    "... *no attention sink, no massive activations, better long context, stability*": (
+        ("less with a gate on each coordinate", "a gate on each coordinate: less"),
+        ("less with a gate on each head", "a gate on each head: less")),
+}
+OWN = {"so with 2 layers"}  # a question of this book, of no claim
 NAMES = {"sink_1": "Sink_1", "sink_star": "Sink_*", "sink_2_10": "largest Sink_k, k = 2 … 10",
          "raw_sink_1": "Sink_1 of the weights",
          "value_1": "first value's norm", "massive": "largest over median activation"}
@@ -167,6 +233,18 @@ def holds(told, reported, larger, smaller):
     return sum(a > b and b < most for a, b in zip(seen(told, *larger), seen(told, *smaller)))
 
 
+WORDS = ("seen", "not in every seed", "**not seen**", "**the opposite**")
+
+
+def verdict(told, reported, larger, smaller):
+    """Of a comparison, the word of WORDS for what the runs showed."""
+    count, of = holds(told, reported, larger, smaller), len(seen(told, *larger))
+    if count:
+        return WORDS[0 if count == of else 1]
+    reverse = all(a < b for a, b in zip(seen(told, *larger), seen(told, *smaller)))
+    return WORDS[3 if reverse else 2]
+
+
 def findings(told):
     rows = ["", "| reported | the larger here | the smaller | medians | seeds | here |", "|---" * 6 + "|"]
     for reported, larger, smaller in FINDINGS:
@@ -174,10 +252,53 @@ def findings(told):
                  for run, quantity, *at in (larger, smaller)]
         medians = [statistics.median(seen(told, *side)) for side in (larger, smaller)]
         count, of = holds(told, reported, larger, smaller), len(seen(told, *larger))
-        verdict = "seen" if count == of else "not in every seed" if count else "**not seen here**"
         rows.append(f"| {reported} | {sides[0]} | {sides[1]} | {medians[0]:.1f}, {medians[1]:.1f} | {count} of {of} | "
-                    f"{verdict} |")
-    return rows
+                    f"{verdict(told, reported, larger, smaller)} |")
+    verdicts = [verdict(told, *finding) for finding in FINDINGS]
+    counted = ", ".join(f"{verdicts.count(word)} {word.strip('*')}" for word in WORDS)
+    return [*rows, f"| all {len(FINDINGS)} | | | | | {counted} |"]
+
+
+TRAINED = re.compile(r"trained here: [^;|]*[^;| ]")
+
+
+def trained(told, claim):
+    """What a row of the lecture says of its claim."""
+    every = {finding[0]: finding for finding in FINDINGS}
+    said = [f"{short}: {verdict(told, *every[reported])}" for short, reported in CLAIMS[claim]]
+    return f"trained here: {', '.join(said)}"
+
+
+def check(root, write, problems):
+    """Each claim of the lecture on which a comparison bears says what the runs showed, in the words of trained(), and no
+    other row speaks of them."""
+    page, told = root / LECTURE, kept(root)
+    if not page.is_file() or missing(root):
+        return
+    lines, found = page.read_text(encoding="utf-8").splitlines(), set()
+    for at, line in enumerate(lines):
+        cells = line.split(" | ")
+        claim, said = cells[0].removeprefix("| "), TRAINED.findall(line)
+        if not line.startswith("| ") or len(cells) < 3:
+            continue
+        if claim not in CLAIMS:
+            if said or re.search(r"27-training|eq\[train\.", line) and claim != "trained here":
+                problems.add(f"{LECTURE}:{at + 1}", f"speaks of the runs of doc/27, and CLAIMS of {CODE_HERE} has no such claim")
+            continue
+        found.add(claim)
+        if write and len(said) == 1:
+            lines[at] = line = line.replace(said[0], trained(told, claim))
+        if TRAINED.findall(line) != [trained(told, claim)]:
+            problems.add(f"{LECTURE}:{at + 1}", f"expected once in this row “{trained(told, claim)}”, found “{'; '.join(said)}”")
+        if re.search(r"\bmeasured there\b", line):
+            problems.add(f"{LECTURE}:{at + 1}", "says “measured there” of runs, and not what they showed")
+    for claim in CLAIMS.keys() - found:
+        problems.add(LECTURE, f"has no claim “{claim}”")
+    cited = {reported for pairs in CLAIMS.values() for _, reported in pairs}
+    for reported in [finding[0] for finding in FINDINGS if (finding[0] in cited) == (finding[0] in OWN)]:
+        problems.add(CODE_HERE, f"“{reported}” bears on no claim of {LECTURE}, or is called the book's own and does")
+    if write:
+        page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def setup(root):

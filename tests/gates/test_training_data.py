@@ -36,7 +36,18 @@ def stated(told):
     taken = [min(doc_training.seen(told, f"decay 0, 1500 steps, {design}", "sink_star")) > 90 and
              max(doc_training.seen(told, f"decay 0, 1500 steps, {design}", "sink_1")) < 1
              for design in ("k-bias", "score-bias")]
-    return before < 1 and least(told, "softmax", -1) > 30, all(moved + taken)
+    gone = max(doc_training.seen(told, "1500 steps", "sink_1")) < 10
+    return before < 1 and least(told, "softmax", -1) > 30 and gone, all(moved + taken)
+
+
+def gone_on(told):
+    """Whether what the chapter says below eq[train.sinks] of longer runs holds, in every seed."""
+    def end(run, quantity):
+        return doc_training.seen(told, run, quantity)
+
+    pairs = [("1500 steps", "softmax", "loss"), ("decay 0, 1500 steps", "decay 0", "sink_1")]
+    return all(a < b for long, short, quantity in pairs for a, b in zip(end(long, quantity), end(short, quantity))) and \
+        min(end("decay 0, 1500 steps", "sink_1")) > 25
 
 
 def copied(folder):
@@ -54,7 +65,9 @@ def main():
                 f"train.sinks train.star kept runs of the present code: {len(told)} of {len(doc_training.RUNS)}", gone)
     sinks, star = stated(told)
     test.report(sinks, f"train.sinks softmax: Sink_1 least={least(told, 'softmax', -1):g} of three seeds, before "
-                f"training {least(told, 'softmax', 0):g}")
+                f"training {least(told, 'softmax', 0):g}, after 1500 steps "
+                f"most={max(doc_training.seen(told, '1500 steps', 'sink_1')):g}")
+    test.report(gone_on(told), "train.sinks a longer run: a lower loss, and less of a sink without weight decay too")
     test.report(star, "train.star a learned key, with a value or without, and a learned score: less on the first token;"
                 " after 1500 steps without weight decay key and score have it")
 
@@ -67,6 +80,14 @@ def main():
     false = copy.deepcopy(told)
     false["k-bias"]["seen"][0]["sink_1"][2] = 2
     test.report(stated(false) == (False, True), "a sink before training: the first does not hold")
+    for run, quantity, number in (("1500 steps", "loss", 9), ("decay 0, 1500 steps", "sink_1", 99),
+                                  ("decay 0, 1500 steps", "sink_1", 25)):
+        false = copy.deepcopy(told)
+        false[run]["seen"][-1][quantity][1] = number
+        test.report(not gone_on(false), f"{run}: not with {quantity} {number} in a seed")
+    false = copy.deepcopy(told)
+    false["1500 steps"]["seen"][-1]["sink_1"][0] = 10
+    test.report(stated(false) == (False, True), "a sink that is left after 1500 steps: the first does not hold")
     false = copy.deepcopy(told)
     false["decay 0, 1500 steps, k-bias"]["seen"][-1]["sink_star"][0] = 90
     test.report(stated(false) == (True, False), "a key without a sink: the second does not hold")
