@@ -100,6 +100,11 @@ def main():
     tap.report(len(said) == 1 and "more at twice the rate: seen" in said[0], "other runs: other words", said)
     rows = [line for line in page.splitlines() if "measured there" in line]
     tap.report(len(rows) == 1 and eight_bits() in rows[0], "measured there is said of chapter 26 alone, with what it measured", rows)
+    text = (ROOT / "doc/26-mixing.md").read_text(encoding="utf-8")
+    first, without = (float(re.search(rf"^\| `{cache}` \| with \| ([\d.]+) \|", text, re.MULTILINE)[1])
+                      for cache in ("first-recent", "recent"))
+    tap.report(first >= without and "keeping the first tokens does not help" in page,
+               f"keeping the first tokens does not help: off {first:g}, without them {without:g}")
     names = [finding[0] for finding in doc_training.FINDINGS]
     tap.report(len(set(names)) == len(names), f"{len(names)} comparisons, each with a name of its own")
     return tap.done()
