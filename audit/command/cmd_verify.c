@@ -76,6 +76,9 @@ static const struct argp parser = {
     "it "
     "(D), by a formal proof (C).\v"
     "With IDs, shows of each the formula, an instance and both sides.\n"
+    "Worst is the largest error as a share of its bound. A bound is held from below as well: honest "
+    "engines on operands built for it, roundings to one side, ties, functions off by all that is "
+    "declared, have to reach the floor beside it; a bound that is wider than that is BROKEN.\n"
     "A proof is \"proved\" when `make formal` checked it on this machine as it stands in the "
     "source, "
     "\"recorded\" when it was checked elsewhere and the record has the hashes of this source, "
@@ -140,11 +143,14 @@ static void ball_cell(char cell[32], const verify_result *r) {
 }
 
 static void measure_cell(char cell[48], const verify_result *r) {
-    if (r->measure.values == 0)
+    const verify_measure *m = &r->measure;
+    if (m->values == 0) {
         snprintf(cell, 48, "-");
-    else
-        snprintf(cell, 48, "%-7.15s %.30s", sinkproof_share_digits(r->measure.worst, 2).text,
-                 strcmp(r->measure.bound, r->statement->id) == 0 ? "its own" : r->measure.bound);
+        return;
+    }
+    int n = snprintf(cell, 48, "%-7.15s %.20s", sinkproof_share_digits(m->worst, 2).text,
+                     strcmp(m->bound, r->statement->id) == 0 ? "its own" : m->bound);
+    if (m->floor > 0) snprintf(cell + n, 48 - (size_t)n, ", floor %.1f", m->floor);
 }
 
 // A statement for which nothing is checked here is recorded or only defined; the tests check it.
@@ -262,6 +268,11 @@ static void print_proof(const verify_statement *s) {
     print_folded(line, 4);
 }
 
+// What the truth of the measured errors is; NULL where they are not errors.
+static const char *truth_label(const verify_measure *m) {
+    return m->enclosed > 0 ? "enclosed" : m->exact > 0 ? "exact" : NULL;
+}
+
 static void print_measured(const verify_measure *m, const char *what) {
     if (m->values == 0) return;
     char line[256];
@@ -269,6 +280,13 @@ static void print_measured(const verify_measure *m, const char *what) {
              "%s: %zu values, %zu not within their bound, worst error / bound %s (%s)", what,
              m->values, m->wrong, sinkproof_share_digits(m->worst, 3).text, m->bound);
     printf("\n");
+    print_folded(line, 2);
+    if (!(m->floor > 0)) return;
+    const char *truth = truth_label(m);
+    snprintf(line, sizeof line,
+             "%s: operands built for it reach %.3g of the bound, floor %.1f%s%s",
+             sinkproof_verify_reaches(m) ? "held from below" : "NOT held from below", m->reached,
+             m->floor, truth != NULL ? "; the truth is " : "", truth != NULL ? truth : "");
     print_folded(line, 2);
 }
 
@@ -285,6 +303,16 @@ static const char *evidence_of(char letter) {
     default:
         return "an experiment";
     }
+}
+
+// A bound that nothing comes near: it may be wider than honest engines need.
+static void print_not_reached(const verify_result *r, const verify_measure *m) {
+    char line[256];
+    if (sinkproof_verify_reaches(m)) return;
+    snprintf(line, sizeof line,
+             "%s is not held from below: operands built for its bound reach %.3g of it, floor %.1f",
+             r->statement->id, m->reached, m->floor);
+    print_folded(line, 2);
 }
 
 // One line for each letter of the heading that is not delivered.
@@ -338,7 +366,11 @@ static void print_summary(const verify_result *results, size_t n) {
     if (recorded > 0) printf(", %zu recorded, not checked here (make formal)", recorded);
     if (outdated > 0) printf(", %zu outdated", outdated);
     printf("\n");
-    for (size_t k = 0; k < n; k++) print_missing(&results[k]);
+    for (size_t k = 0; k < n; k++) {
+        print_not_reached(&results[k], &results[k].measure);
+        print_not_reached(&results[k], &results[k].experiment);
+        print_missing(&results[k]);
+    }
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
@@ -348,9 +380,16 @@ static json_t *real_or_null(double x) {
 }
 
 static json_t *measure_json(const verify_measure *m) {
-    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
-                     (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst",
-                     real_or_null(m->worst), "bound", json_real(1));
+    json_t *entry = json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
+                              (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst",
+                              real_or_null(m->worst), "bound", json_real(1));
+    if (m->floor > 0) {
+        json_object_set_new(entry, "floor", json_real(m->floor));
+        json_object_set_new(entry, "reached", real_or_null(m->reached));
+        if (truth_label(m) != NULL)
+            json_object_set_new(entry, "truth", json_string(truth_label(m)));
+    }
+    return entry;
 }
 
 static json_t *result_json(const verify_result *r, const options *o) {

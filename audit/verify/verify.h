@@ -45,15 +45,24 @@ typedef struct verify_measure {
     const char *bound;    // the id of the bound; NULL: nothing is measured for this statement
     size_t values, wrong; // how many were compared; how many were not within their bound
     double worst;         // the largest error / bound
+    size_t exact, enclosed; // how many of their errors are of an exact truth, of an enclosed one
+    double floor;         // what operands built for the bound must reach of it; 0: none are
+    double reached;       // what they reach; of several kinds, the one that reaches least beside
+                          // its floor
 } verify_measure;
 
+// Whether a bound is held from below: what is built for it comes as near as stated. NaN does not.
+bool sinkproof_verify_reaches(const verify_measure *measure);
+
 // What measures a statement, and for which of its letters: B, the error of an implementation
-// against a bound; E, an experiment. An id may have several; their results add up.
+// against a bound; E, an experiment. An id may have several; their results add up. floor: what the
+// largest error / bound of this one has to be at least.
 typedef struct verify_check {
     const char *id;
     char letter;
     const char *bound;
     void (*run)(verify_measure *result, uint64_t seed);
+    double floor;
 } verify_check;
 
 const verify_check *sinkproof_verify_check_at(size_t k); // NULL after the last
@@ -150,6 +159,9 @@ void sinkproof_verify_null_run(verify_measure *result, uint64_t seed);
 
 // Adds one comparison: an error that is no number, or not within a bound, is wrong.
 void sinkproof_verify_put(verify_measure *result, double error, double bound);
+// The same of an error whose truth is an exact number, or a ball.
+void sinkproof_verify_put_exact(verify_measure *result, double error, double bound);
+void sinkproof_verify_put_enclosed(verify_measure *result, double error, double bound);
 // Adds values beside their honest sets and the enclosed truth, which every set holds: the error is
 // compared with the room on the value's own side of the truth, and what is outside its set is
 // wrong.
@@ -166,7 +178,8 @@ typedef struct verify_result {
     sinkproof_grid_outcome grid; // cases > 0 for the statements that have it
     verify_measure measure, experiment;
     char missing[8]; // letters of the heading without evidence here
-    bool holds;      // nothing that was tried speaks against it
+    bool held_from_below; // no floor is missed
+    bool holds;           // nothing that was tried speaks against it
 } verify_result;
 
 typedef struct verify_options {

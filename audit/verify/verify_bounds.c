@@ -40,7 +40,7 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
                 }
             }
             double least = size * (1 - (double)n * 0x1p-52); // `size` was summed in binary64
-            sinkproof_verify_put(result, sinkproof_truth_distance(ball, (double)sum),
+            sinkproof_verify_put_exact(result, sinkproof_truth_distance(ball, (double)sum),
                                  sinkproof_gamma((double)n, 0x1p-24) * least);
         }
     }
@@ -103,7 +103,7 @@ void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
         sinkproof_exact_dot_gmp(exact, n, a, b);
         const double ways[] = {value, forward, backward};
         for (size_t w = 0; w < 3; w++)
-            sinkproof_verify_put(result, arf_cmp_d(exact, ways[w]) == 0 ? 0 : INFINITY, 0);
+            sinkproof_verify_put_exact(result, arf_cmp_d(exact, ways[w]) == 0 ? 0 : INFINITY, 0);
     }
     arf_clear(exact);
 }
@@ -118,7 +118,7 @@ void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
         arb_set_d(y, x);
         arb_exp(y, y, 256);
         double bound = policy.ulp[SINKPROOF_EXP] * sinkproof_ulp(SINKPROOF_F64, e);
-        sinkproof_verify_put(result, sinkproof_truth_distance(y, e), bound);
+        sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(y, e), bound);
     }
     arb_clear(y);
 }
@@ -161,7 +161,7 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
                    {sum / den, sinkproof_mass_quotient(u, p, p)},
                    {1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, u, eta, delta)}};
         for (size_t w = 0; w < 3; w++)
-            sinkproof_verify_put(result, sinkproof_truth_distance(mass, (double)way[w].value),
+            sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(mass, (double)way[w].value),
                                  sinkproof_mul_down(way[w].bound, kept));
     }
     arb_clear(mass);

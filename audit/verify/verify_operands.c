@@ -4,10 +4,12 @@
 // Operands rounded when they are read (bound.operands), activations in blocks of whole numbers
 // (bound.q8), sums in a narrow format (bound.accumulator): float32 kernels against their sets,
 // beside the enclosed sum of what they read.
-#include "audit/verify/verify_draw.h"
+#include "audit/verify/verify_near.h"
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
 #include "ref/operands.h"
+
+#include <string.h>
 
 enum { ROUNDS = 100, MOST = 512, SCALED = 32 };
 static const double RATE = 1e-9;
@@ -117,4 +119,90 @@ void sinkproof_verify_accumulator(verify_measure *result, uint64_t seed) {
                                      {"f32,M5.acc=bf16?", 1, SINKPROOF_BF16},
                                      {"f32,M5.acc=bf16", 1, SINKPROOF_BF16}};
     measure(result, seed, kernels, 3);
+}
+
+// ---- near the bounds (verify_near.h)
+// -------------------------------------------------------------
+
+// A weight of ones, its first block 2^`first` times, all others 2^`rest` times as large.
+static void ones_scaled(size_t n, int first, int rest, scaled_row *w) {
+    uint64_t seed = 0;
+    draw_scaled(&seed, n, w);
+    memset(w->codes, 0x22, n / 2); // 1 twice, in four bits each
+    for (size_t k = 0; k < n / SCALED; k++) w->scales[k] = (uint8_t)(127 + (k == 0 ? first : rest));
+    sinkproof_matrix_row(&w->matrix, 0, w->w);
+}
+
+static void measure_near(verify_measure *result, const kernel *k, const scaled_row *w,
+                         const double *x) {
+    sinkproof_policy policy = policy_named(k->policy);
+    double read[MOST];
+    arb_ptr truth = _arb_vec_init(1);
+    sinkproof_honest set = set_of(&policy, w, x, read, truth);
+    double y = run(k, w, read);
+    sinkproof_verify_compare(result, truth, &set, &y, 1);
+    _arb_vec_clear(truth, 1);
+}
+
+// bound.operands: 1, and in the blocks after the first, ties of the format that operands are read
+// in, to the even neighbour, which is a power of two and half a step of the sum.
+void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.in=bf16", 1, SINKPROOF_F32},
+                                     {"f32,M5.in=f16", 1, SINKPROOF_F32}};
+    static const double ties[] = {0x1.01p-14, 0x1.002p-14};
+    for (int round = 0; round < 4; round++) {
+        double x[MOST] = {1};
+        scaled_row w;
+        ones_scaled(SCALED * sinkproof_draw_from_to(&seed, MOST / SCALED - 4, MOST / SCALED), 0,
+                    -10, &w);
+        for (size_t c = SCALED; c < w.n; c++) x[c] = ties[round % 2];
+        measure_near(result, &kernels[round % 2], &w, x);
+    }
+}
+
+// bound.q8: the whole numbers 127 and 1 in each four that are added up exactly, 2^7 steps of the
+// scale; four after four a tie of the sum.
+void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed) {
+    static const kernel k = {"f32,M5.in=q8_0", 4, SINKPROOF_F32};
+    for (int round = 0; round < 4; round++) {
+        double x[MOST] = {127 * 0x1p-7, 0x1p-7};
+        scaled_row w;
+        ones_scaled(SCALED * sinkproof_draw_from_to(&seed, MOST / SCALED - 4, MOST / SCALED), 0,
+                    -24, &w);
+        for (size_t c = SCALED; c < w.n; c += 4) x[c] = 127 * 0x1p-7, x[c + 1] = 0x1p-7;
+        measure_near(result, &k, &w, x);
+    }
+}
+
+// A number half way between two whole ones of its block, read as the other one than the reference
+// reads.
+void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32,M5.in=q8_0");
+    for (int round = 0; round < 8; round++) {
+        double x[MOST] = {127 * 0x1p-7}, read[MOST], below;
+        scaled_row w;
+        ones_scaled(SCALED, 0, 0, &w);
+        below = 0x1p-7 * (double)sinkproof_draw_from_to(&seed, 0, 125), x[1] = below + 0x1p-8;
+        arb_ptr truth = _arb_vec_init(1);
+        sinkproof_honest set = set_of(&policy, &w, x, read, truth);
+        double y = read[0] + (read[1] > x[1] ? below : below + 0x1p-7);
+        sinkproof_verify_compare(result, truth, &set, &y, 1);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
+// bound.accumulator: ties of the accumulator.
+void sinkproof_verify_near_accumulator(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.acc=f16?", 1, SINKPROOF_F16},
+                                     {"f32,M5.acc=bf16?", 1, SINKPROOF_BF16}};
+    static const double halves[] = {0x1p-11, 0x1p-8};
+    static const size_t most[] = {4 * SCALED, SCALED};
+    for (int round = 0; round < 4; round++) {
+        double x[MOST];
+        scaled_row w;
+        int scale = (int)sinkproof_draw_from_to(&seed, 0, 4);
+        ones_scaled(most[round % 2], -scale, -scale, &w);
+        for (size_t c = 0; c < w.n; c++) x[c] = c == 0 ? 1 : halves[round % 2];
+        measure_near(result, &kernels[round % 2], &w, x);
+    }
 }

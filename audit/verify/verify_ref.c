@@ -47,6 +47,16 @@ void sinkproof_verify_put(verify_measure *result, double error, double bound) {
     result->worst = sinkproof_worst(result->worst, share);
 }
 
+void sinkproof_verify_put_exact(verify_measure *result, double error, double bound) {
+    sinkproof_verify_put(result, error, bound);
+    result->exact++;
+}
+
+void sinkproof_verify_put_enclosed(verify_measure *result, double error, double bound) {
+    sinkproof_verify_put(result, error, bound);
+    result->enclosed++;
+}
+
 static bool set_reaches(const sinkproof_honest *set, const arb_t truth) {
     arb_t span, end;
     arb_init(span);
@@ -69,6 +79,7 @@ void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const si
         double error = sinkproof_truth_distance(truth + k, value[k]);
         double room = sinkproof_truth_distance(truth + k, above > 0 ? set[k].lo : set[k].hi);
         if (arb_is_exact(truth + k) && above == 0) error = 0;
+        *(arb_is_exact(truth + k) ? &result->exact : &result->enclosed) += 1;
         sinkproof_verify_put(result, inside ? error : INFINITY, inside ? room : 0);
     }
 }

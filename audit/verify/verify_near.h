@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What holds the bounds from below: honest engines on operands that are built so that roundings go
+// one way by nearly half a step each, and functions that err by all that a policy declares of them.
+// The share of a bound that they reach has a floor (verify_checks.c): a bound that became wider than
+// honest engines need falls under it, one that became narrower is left by them.
+#ifndef SINKPROOF_VERIFY_NEAR_H
+#define SINKPROOF_VERIFY_NEAR_H
+
+#include "audit/verify/verify_draw.h"
+#include "proofs/bounds/bounds.h"
+
+#include <math.h>
+
+// The binary32 number farthest from y, to one side (1 above, -1 below), that a function may return
+// which errs by `ulps` units in y's last place. y is a binary64 result, off by far less than what
+// is left of the last unit.
+static inline float at_limit(double y, double ulps, int side) {
+    double end = y + side * ulps * sinkproof_ulp(SINKPROOF_F32, y) * (1 - 0x1p-20);
+    float reached = (float)end;
+    if (side > 0 ? (double)reached > end : (double)reached < end)
+        reached = nextafterf(reached, side > 0 ? -INFINITY : INFINITY);
+    return reached;
+}
+
+// What the policies declare that say nothing, in units in the last place.
+static const double DECLARED = 2;
+
+// verify_near_sums.c: sums in which one large term comes first and each later one is half a step
+// of it or a little less, so that none of them is seen.
+void sinkproof_verify_near_dot(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_linear(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_value(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_ftz(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_layernorm(verify_measure *result, uint64_t seed);
+// verify_operands.c: the same of operands that are ties when they are read.
+void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_accumulator(verify_measure *result, uint64_t seed);
+// verify_near_weights.c: rows of weights.
+void sinkproof_verify_near_exp(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_exp_growing(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_softmax(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_base2_sum(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_lse_subtracted(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_router(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_subtracted_mass(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_mass_quotient(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed);
+// verify_near_elements.c: activations, rotations, rows that change (eviction, few bits).
+void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_rope(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_running_angle(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_scaled_first(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed);
+
+// The weights of n keys and a sink, z_j [n + 1], that an engine left, beside their set under a
+// policy and the enclosed truth.
+void sinkproof_verify_compare_weights(verify_measure *result, const char *policy, size_t n,
+                                      const double *z_j, const double *value_j);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Activations, rotations and rows that change near their bounds (verify_near.h): each function off
+// by all that is declared of it, to either side, over many operands, of which some are rounded to
+// the same side all the way; rows built so that the two terms of a bound have one sign.
+#include "audit/verify/verify_near.h"
+
+#include "proofs/bounds/mixing.h"
+#include "proofs/truth/identities.h"
+#include "proofs/truth/truth.h"
+#include "ref/stages.h"
+
+#include <string.h>
+
+enum { DRAWS = 400, DIM = 64, HALF = DIM / 2 };
+static const double RATE = 1e-9;
+
+static float exp_at_limit(float x, int side) {
+    return at_limit(exp((double)x), DECLARED, side);
+}
+static float tanh_at_limit(float x, int side) {
+    return at_limit(tanh((double)x), DECLARED, side);
+}
+
+// ---- activations --------------------------------------------------------------------------------
+
+typedef float (*sigmoid_form)(float t, int side);
+
+static float by_exponential(float t, int side) {
+    return 1 / (1 + exp_at_limit(-t, -side));
+}
+static float by_tanh(float t, int side) {
+    return 0.5f * (1 + tanh_at_limit(0.5f * t, side));
+}
+
+// Gates from `low` to `high`.
+static void activations(verify_measure *result, uint64_t seed, const char *name, double low,
+                        double high, sigmoid_form form) {
+    sinkproof_policy policy = policy_named(name);
+    sinkproof_config config;
+    if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
+    for (int k = 0; k < DRAWS; k++) {
+        int side = k % 2 ? 1 : -1;
+        float g = (float)between(&seed, low, high), l = (float)between(&seed, -7, 7);
+        double value = (double)(g * form(1.702f * g, side) * (l + 1)), u[2] = {(double)g, (double)l};
+        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit,
+                               VERIFY_BITS);
+        sinkproof_honest set = sinkproof_honest_swiglu(&s, &config, sinkproof_known(u[0]),
+                                                       sinkproof_known(u[1]));
+        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        _arb_vec_clear(in, 2);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
+void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed) {
+    activations(result, seed, "f32,M8.form=sigmoid", -4, -1, by_exponential);
+}
+void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed) {
+    activations(result, seed, "f32,M8.form=tanh", -0.75, -0.6, by_tanh);
+}
+
+// Numbers for which 1 + tanh is about 1/2.
+void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
+    for (int k = 0; k < DRAWS; k++) {
+        int side = k % 2 ? 1 : -1;
+        float x = (float)between(&seed, -1, -0.6), cubic = 0.044715f * (x * x * x);
+        float t = tanh_at_limit(0.7978845608f * (x + cubic), side);
+        double v = (double)x, value = (double)(0.5f * x * (1 + t));
+        arb_ptr in = balls_of(&v, 1), truth = _arb_vec_init(1);
+        sinkproof_truth_gelu_tanh(truth, in, 1, VERIFY_BITS);
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(v));
+        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        _arb_vec_clear(in, 1);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
+// ---- rotations ----------------------------------------------------------------------------------
+
+static sinkproof_config yarn_config(void) {
+    return (sinkproof_config){.head_dim = DIM,
+                              .rope_theta = 150000,
+                              .yarn_factor = 32,
+                              .yarn_beta_fast = 32,
+                              .yarn_beta_slow = 1,
+                              .yarn_original_context = 4096,
+                              .yarn_truncate = true}; // its ends are whole numbers
+}
+
+// The share of pair i that stays as trained.
+static float kept_of(const sinkproof_config *config, size_t i) {
+    double low, high;
+    sinkproof_yarn_range(config, true, &low, &high);
+    float ramp = ((float)i - (float)low) / (float)(high - low);
+    return 1 - fminf(fmaxf(ramp, 0), 1);
+}
+
+// Angles from powers of theta that err by what is declared of pow.
+static void angles_of_powers(const sinkproof_config *c, float position, int side, float *angle_i) {
+    for (size_t i = 0; i < HALF; i++) {
+        double exponent = (double)(float)(2 * (double)i / DIM);
+        float power = i == 0 ? 1 : at_limit(pow(c->rope_theta, exponent), DECLARED, side);
+        float keep = kept_of(c, i), slow = 1 / ((float)c->yarn_factor * power), fast = 1 / power;
+        angle_i[i] = position * (slow * (1 - keep) + fast * keep);
+    }
+}
+
+// Angles from each other by a ratio that errs so.
+static void angles_of_products(const sinkproof_config *c, float position, int side,
+                               float *angle_i) {
+    float ratio = at_limit(pow(c->rope_theta, -2.0 / DIM), DECLARED, side), angle = position;
+    for (size_t i = 0; i < HALF; i++, angle *= ratio) {
+        float keep = kept_of(c, i);
+        angle_i[i] = angle * (1 / (float)c->yarn_factor) * (1 - keep) + angle * keep;
+    }
+}
+
+typedef void (*angles)(const sinkproof_config *c, float position, int side, float *angle_i);
+
+// A vector of drawn numbers turned at far positions, where what a frequency is off by counts most;
+// the concentration in the tables, or multiplied into the vector first. Where the policy fixes the
+// frequencies' roundings the real rotation need not be in the set: they are optional here.
+static void turned(verify_measure *result, uint64_t seed, const char *name, bool first,
+                   angles angles_of) {
+    sinkproof_policy policy = policy_named(name);
+    sinkproof_config config = yarn_config();
+    sinkproof_setting s = sinkproof_setting_for(&policy, DIM, RATE);
+    float factor = (float)sinkproof_yarn_concentration(&config), angle_i[HALF];
+    sinkproof_truth_yarn yarn;
+    sinkproof_truth_yarn_init(&yarn, &config, VERIFY_BITS);
+    arb_ptr truth = _arb_vec_init(DIM);
+    for (int round = 0; round < 4; round++) {
+        int32_t position = (int32_t)sinkproof_draw_from_to(&seed, 100000, 131071);
+        sinkproof_honest known[DIM], set[DIM], work[2 * DIM], table[4][HALF];
+        double x[DIM], y[DIM];
+        for (size_t d = 0; d < DIM; d++) {
+            x[d] = (double)(float)between(&seed, -4, 4), known[d] = sinkproof_known(x[d]);
+        }
+        angles_of(&config, (float)position, round % 2 ? 1 : -1, angle_i);
+        for (size_t i = 0; i < HALF; i++) {
+            float before = first ? factor : 1, after = first ? 1 : factor;
+            float c = cosf(angle_i[i]) * after, sine = sinf(angle_i[i]) * after;
+            float a = (float)x[i] * before, b = (float)x[i + HALF] * before;
+            y[i] = (double)(a * c - b * sine), y[i + HALF] = (double)(b * c + a * sine);
+        }
+        arb_ptr in = balls_of(x, DIM);
+        sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
+        sinkproof_honest_rope_table(&s, &config, position, table[0], table[1]);
+        sinkproof_honest_rope_plain(&s, &config, position, table[2], table[3]);
+        const sinkproof_turns turns = first ? (sinkproof_turns){NULL, NULL, table[2], table[3]}
+                                            : (sinkproof_turns){table[0], table[1], NULL, NULL};
+        sinkproof_honest_turn(&s, &config, &turns, known, work, set);
+        sinkproof_verify_compare(result, truth, set, y, DIM);
+        _arb_vec_clear(in, DIM);
+    }
+    _arb_vec_clear(truth, DIM);
+    sinkproof_truth_yarn_clear(&yarn);
+}
+
+void sinkproof_verify_near_rope(verify_measure *result, uint64_t seed) {
+    turned(result, seed, "f32,A4.freq=f32?,A4.angle=f32?", false, angles_of_powers);
+}
+void sinkproof_verify_near_running_angle(verify_measure *result, uint64_t seed) {
+    turned(result, seed, "f32,A4.freq.form=powers|running-product", false, angles_of_products);
+}
+void sinkproof_verify_near_scaled_first(verify_measure *result, uint64_t seed) {
+    turned(result, seed, "f32,A4.form=scaled-first,A4.freq=f32?,A4.angle=f32?", true,
+           angles_of_powers);
+}
+
+// ---- rows that change ---------------------------------------------------------------------------
+
+// bound.evict: the identity of the row where the bound is reached, as one number over the other.
+void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
+    enum { ROWS = 20 };
+    const sinkproof_identity *identity;
+    arb_ptr side = _arb_vec_init(2 * SINKPROOF_BALL_DIM), right = side + SINKPROOF_BALL_DIM;
+    for (size_t k = 0; (identity = sinkproof_identity_at(k)) != NULL; k++) {
+        if (strcmp(identity->id, "bound.evict") != 0 || identity->relation != SINKPROOF_BALL_EQUAL)
+            continue;
+        for (uint64_t number = 0; number < ROWS; number++) {
+            sinkproof_ball_instance m =
+                sinkproof_ball_draw((sinkproof_ball_ranges){0, 0, 4, NAN}, seed, number);
+            identity->left(side, &m, VERIFY_BITS);
+            identity->right(right, &m, VERIFY_BITS);
+            for (size_t d = 0; d < m.dim; d++) // equal but for 2^-250: the same binary64 number
+                sinkproof_verify_put_enclosed(result, arf_get_d(arb_midref(side + d), ARF_RND_NEAR),
+                                     arf_get_d(arb_midref(right + d), ARF_RND_NEAR));
+            sinkproof_ball_clear(&m);
+        }
+    }
+    _arb_vec_clear(side, 2 * SINKPROOF_BALL_DIM);
+}
+
+// e^s / (1 + e^s)
+static void share_of(arb_t out, double score) {
+    arb_set_d(out, -score);
+    arb_exp(out, out, VERIFY_BITS);
+    arb_add_ui(out, out, 1, VERIFY_BITS);
+    arb_inv(out, out, VERIFY_BITS);
+}
+
+// bound.quantized-cache: two keys without a sink, values of 1 and -1; the second key's score is off
+// by delta and its value by eps, and both move the row's output from alpha_1 - alpha_0 upward.
+void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed) {
+    arb_t after, before, moved, value;
+    arb_init(after);
+    arb_init(before);
+    arb_init(moved);
+    arb_init(value);
+    for (int k = 0; k < 20; k++) {
+        double score = (double)(float)between(&seed, -6, -5);
+        double delta = (double)(float)between(&seed, 0.001, 0.01), eps = delta / 4;
+        share_of(before, score);
+        share_of(after, score + delta); // exact: both are binary32 numbers
+        arb_set_d(value, 2 + eps);
+        arb_mul(moved, value, after, VERIFY_BITS);
+        arb_submul_ui(moved, before, 2, VERIFY_BITS); // (1 + eps) a' - (1 - a') - (a - (1 - a))
+        double last = arf_get_d(arb_midref(after), ARF_RND_DOWN);
+        const double alpha_j[2] = {1 - last, last}, delta_j[2] = {0, delta}, eps_j[2] = {0, eps};
+        sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(moved, 0),
+                                      sinkproof_cache_bound(2, alpha_j, delta_j, eps_j, 0, 1));
+    }
+    arb_clear(after);
+    arb_clear(before);
+    arb_clear(moved);
+    arb_clear(value);
+}
+
+// Numbers half way between two that are kept.
+void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed) {
+    static const int widths[] = {4, 8};
+    for (int k = 0; k < 40; k++) {
+        int bits = widths[k % 2], limit = (1 << (bits - 1)) - 1;
+        double unit = ldexp(1, (int)sinkproof_draw_from_to(&seed, 0, 20) - 10);
+        double whole = (double)sinkproof_draw_from_to(&seed, 0, (size_t)limit - 1);
+        double x[2] = {unit * limit, unit * (whole + 0.5)}, kept[2];
+        double scale = sinkproof_quantise(bits, 2, x, kept);
+        for (int i = 0; i < 2; i++)
+            sinkproof_verify_put_exact(result, fabs(kept[i] - x[i]),
+                                 sinkproof_quantise_most(bits, scale));
+    }
+}
