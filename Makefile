@@ -179,8 +179,14 @@ $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(ARCHIVE)
 WRAPPED := malloc calloc realloc free strdup asprintf mmap munmap json_dumps
 $(filter %/test_no_memory,$(TESTBIN)): LDLIBS += $(WRAPPED:%=-Wl,--wrap=%)
 
+# Every bound that verify calls, which this test scales.
+FLOORED := products linear rmsnorm layernorm rotate turn softmax expert_weights variant_weights gelu swiglu read
+FLOORED := $(FLOORED:%=honest_%) linear_sums_row gamma setting_largest mass_subtracted mass_quotient mass_sigmoid \
+           quantise_most cache_bound dot_certified drift_judge alike_of identity_at
+$(filter %/test_verify_floor,$(TESTBIN)): LDLIBS += $(FLOORED:%=-Wl,--wrap=sinkproof_%)
+
 # What checks statements carries the inventory.
-$(BUILD)/tests/test_exact_verify: $(BUILD)/inventory.o
+$(BUILD)/tests/test_exact_verify $(BUILD)/tests/test_verify_floor: $(BUILD)/inventory.o
 
 .SECONDARY: $(TESTBIN:%=%.o)
 

@@ -6,7 +6,7 @@
 // bound.form-scaled-first): float32 arithmetic as engines have it, against the enclosed real value,
 // within the set of a policy that admits it. A rounding is optional there, so that the real value
 // is inside.
-#include "audit/verify/verify_draw.h"
+#include "audit/verify/verify_near.h"
 
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
@@ -106,20 +106,30 @@ void sinkproof_verify_exp_growing(verify_measure *result, uint64_t seed) {
 // ---- a value read before it is rounded -------------------------------------------------------
 
 // What is at hand is enclosed; what is stored is one rounding away, and may be read as well.
-void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed) {
+static void unrounded(verify_measure *result, uint64_t seed, bool as_stored) {
     static const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16, SINKPROOF_F32};
     for (int round = 0; round < 10 * ROUNDS; round++) {
         sinkproof_format format = formats[round % 3];
         double at_hand =
             between(&seed, -1, 1) * exp2((int)sinkproof_draw_from_to(&seed, 0, 20) - 10);
         double stored = sinkproof_round(format, at_hand), width = fabs(at_hand) * 0x1p-20;
-        sinkproof_honest unrounded = sinkproof_known(at_hand);
-        unrounded.lo -= width, unrounded.hi += width;
-        sinkproof_honest set = sinkproof_honest_read(format, stored, unrounded);
+        sinkproof_honest known = sinkproof_known(at_hand);
+        known.lo -= width, known.hi += width;
+        sinkproof_honest set = sinkproof_honest_read(format, stored, known);
+        double end = stored > at_hand ? known.lo : known.hi;
+        if (sinkproof_round(format, end) != stored) end = at_hand;
         arb_ptr truth = balls_of(&at_hand, 1);
-        sinkproof_verify_compare(result, truth, &set, &stored, 1);
+        sinkproof_verify_compare(result, truth, &set, as_stored ? &stored : &end, 1);
         _arb_vec_clear(truth, 1);
     }
+}
+
+void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed) {
+    unrounded(result, seed, true);
+}
+// As it is at hand, at the end of what is known of it that is away from what is stored.
+void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed) {
+    unrounded(result, seed, false);
 }
 
 // ---- rotations -------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ void sinkproof_verify_near_value(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_ftz(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_norm_rounded(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_layernorm(verify_measure *result, uint64_t seed);
 // verify_operands.c: the same of operands that are ties when they are read.
 void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed);
@@ -48,6 +49,7 @@ void sinkproof_verify_near_exp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_exp_growing(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_softmax(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_unnormalised(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_base2_sum(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed);
@@ -60,6 +62,7 @@ void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed);
 // verify_near_elements.c: activations, rotations, rows that change (eviction, few bits).
 void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_sigmoid_exp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_rope(verify_measure *result, uint64_t seed);
@@ -68,6 +71,9 @@ void sinkproof_verify_near_scaled_first(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed); // verify_freedoms.c
+// verify_whole.c: products just above a power of two, whose roundings are as large as they come.
+void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed);
 
 // The weights of n keys and a sink, z_j [n + 1], that an engine left, beside their set under a
 // policy and the enclosed truth.

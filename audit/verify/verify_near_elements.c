@@ -30,6 +30,10 @@ typedef float (*sigmoid_form)(float t, int side);
 static float by_exponential(float t, int side) {
     return 1 / (1 + exp_at_limit(-t, -side));
 }
+static float by_size(float t, int side) { // made of e^|t|
+    float part = 1 / (1 + exp_at_limit(fabsf(t), t < 0 ? -side : side));
+    return t < 0 ? part : 1 - part;
+}
 static float by_tanh(float t, int side) {
     return 0.5f * (1 + tanh_at_limit(0.5f * t, side));
 }
@@ -58,6 +62,9 @@ static void activations(verify_measure *result, uint64_t seed, const char *name,
 
 void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed) {
     activations(result, seed, "f32,M8.form=sigmoid", -4, -1, by_exponential);
+}
+void sinkproof_verify_near_sigmoid_exp(verify_measure *result, uint64_t seed) {
+    activations(result, seed, "f32,M8.form=sigmoid,M8.exp=f32?", -4, -1, by_size);
 }
 void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed) {
     activations(result, seed, "f32,M8.form=tanh", -0.75, -0.6, by_tanh);

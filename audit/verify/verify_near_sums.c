@@ -105,20 +105,20 @@ void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
 }
 
 // bound.dot-exact: two products of 52 bits each, whose sum is all but 2^-25 of what the certificate
-// allows. It has to give it, and it is right. With a third product the sum is a number of 54 bits,
-// and a certificate would be false.
+// allows. It has to give it, and it is right. With a third product the sum is an odd number of 54
+// bits, and a certificate would be false.
 void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arf_init(exact);
     for (int round = 0; round < DRAWS; round++) {
         double a[3], b[3], scale = drawn_scale(&seed), value;
-        for (size_t k = 0; k < 3; k++) a[k] = scale * 0x1.ffffffp25, b[k] = 0x1.ffffffp25;
+        for (size_t k = 0; k < 3; k++) a[k] = scale * 0x1.ffffff8p25, b[k] = 0x1.ffffff8p25;
         bool given = sinkproof_dot_certified(2, a, b, &value);
         sinkproof_exact_dot_gmp(exact, 2, a, b);
         bool right = given && arf_cmp_d(exact, value) == 0;
         double units = 2 * b[0] * b[0]; // of the last bit of a product
         sinkproof_verify_put_exact(result, !given ? 0 : right ? units : INFINITY, 0x1p53);
-        b[2] = 0x1.8p25 + 1;
+        b[2] = 0x1.8p25 + 1; // odd, as all are
         given = sinkproof_dot_certified(3, a, b, &value);
         sinkproof_exact_dot_gmp(exact, 3, a, b);
         sinkproof_verify_put_exact(result, given && arf_cmp_d(exact, value) != 0 ? INFINITY : 0, 0x1p53);
@@ -224,9 +224,9 @@ static float root_at_limit(float x) {
     return at_limit(1 / sqrt((double)x), DECLARED, 1);
 }
 
-// bound.rmsnorm: squares that are ties beside the first one.
-void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = policy_named("f32");
+// Squares that are ties beside the first one; the weight multiplies last.
+static void norm(verify_measure *result, uint64_t seed, const char *name) {
+    sinkproof_policy policy = policy_named(name);
     sinkproof_setting s = sinkproof_setting_for(&policy, TERMS, RATE);
     for (int round = 0; round < DRAWS; round++) {
         double x[TERMS], scale[TERMS], value[TERMS], common, size = fabs(drawn_scale(&seed));
@@ -249,6 +249,13 @@ void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed) {
         _arb_vec_clear(in, TERMS);
         _arb_vec_clear(truth, TERMS);
     }
+}
+
+void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed) {
+    norm(result, seed, "f32");
+}
+void sinkproof_verify_near_norm_rounded(verify_measure *result, uint64_t seed) {
+    norm(result, seed, "f32,A1.norm=f32?");
 }
 
 // bound.layernorm: 1, ties, and last a number that is the mean as it was summed: its deviation is

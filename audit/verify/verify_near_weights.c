@@ -121,6 +121,9 @@ static void lost_sum(verify_measure *result, uint64_t *seed, const char *policy,
 void sinkproof_verify_near_softmax(verify_measure *result, uint64_t seed) {
     lost_sum(result, &seed, "f32,A9.form=definition", natural);
 }
+void sinkproof_verify_near_unnormalised(verify_measure *result, uint64_t seed) {
+    lost_sum(result, &seed, "f32,A9.form=definition,A9.unnorm=f32?", natural);
+}
 void sinkproof_verify_near_base2_sum(verify_measure *result, uint64_t seed) {
     lost_sum(result, &seed, "f32,A9.form=base-2", exp2_at_limit);
 }

@@ -6,7 +6,7 @@
 // accumulator that truncates and low bits drawn at random, do not.
 #include "audit/judge/judge.h"
 #include "audit/trace/trace_write.h"
-#include "audit/verify/verify_draw.h"
+#include "audit/verify/verify_near.h"
 #include "ref/forward.h"
 
 #include <math.h>
@@ -188,6 +188,30 @@ void sinkproof_verify_spread(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, ROWS, HONEST);
         sinkproof_verify_put(result, r.spread.mean, r.spread.limit);
+    }
+}
+// Products just above 1, whose rounding errs by up to u of them, either way: the mean of the squares
+// is nearly all of the variance that is allowed for, u^2 / 3.
+void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32");
+    sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE);
+    for (int t = 0; t < TENSORS; t++) {
+        sinkproof_drift drift = {0};
+        for (size_t i = 0; i < ROWS; i++) {
+            double v[COLS];
+            sinkproof_honest y[COLS];
+            for (size_t r = 0; r < COLS; r++) {
+                float a = (float)between(&seed, 1, 1.02), b = (float)between(&seed, 1, 1.02);
+                double product = (double)a * (double)b; // exact
+                v[r] = (double)(a * b);
+                y[r] = sinkproof_honest_roundings(&s, sinkproof_known(product), 1);
+            }
+            sinkproof_drift_row(&drift, COLS, v, y, 0, (double)i / ROWS);
+        }
+        sinkproof_drift_result r;
+        must(sinkproof_drift_judge(&drift, RATE, &r));
+        sinkproof_verify_put(result, r.spread.mean, r.spread.limit);
+        sinkproof_drift_free(&drift);
     }
 }
 void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed) {
