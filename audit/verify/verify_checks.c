@@ -121,6 +121,7 @@ static const verify_check checks[] = {
     {"bound.q8", 'B', "bound.q8", sinkproof_verify_near_q8_ties, 0.8},
     {"bound.accumulator", 'B', "bound.accumulator", sinkproof_verify_near_accumulator, 0.8},
     {"bound.exp", 'B', "bound.exp", sinkproof_verify_near_exp, 0.7},
+    {"bound.exp", 'B', "bound.exp", sinkproof_verify_near_exp_declared, 0.8},
     {"bound.exp", 'B', "bound.exp", sinkproof_verify_near_exp_lanes, 0.9},
     {"bound.exp-growing", 'B', "bound.exp-growing", sinkproof_verify_near_exp_growing, 0.6},
     {"bound.softmax-sink", 'B', "bound.softmax-sink", sinkproof_verify_near_softmax, 0.9},

@@ -46,6 +46,7 @@ void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_accumulator(verify_measure *result, uint64_t seed);
 // verify_near_weights.c: rows of weights.
 void sinkproof_verify_near_exp(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_exp_declared(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_exp_growing(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_softmax(verify_measure *result, uint64_t seed);

@@ -81,8 +81,8 @@ static void compare_products(verify_measure *result, const sinkproof_honest *set
 // bound.dot-likely: a little more than 1 at a drawn place among terms of drawn signs, each a little
 // less than half a step of it. After it every addition errs by nearly u, either way with equal
 // odds, before it by nothing: the squares that are rounded add up, on the mean over its place, to
-// what the set has for the mean over all orders. Of 400 such errors the largest is 1.4 standard
-// deviations or more, a fifth of the likely set, but for odds of 1e-30.
+// what the set has for the mean over all orders. Of 400 such errors the largest is 1.5 standard
+// deviations or more, a fifth of the likely set, but for odds below 1e-20.
 void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
     enum { N = 64, SUMS = 400 };
     sinkproof_policy policy = policy_named("f32");

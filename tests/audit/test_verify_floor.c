@@ -224,11 +224,36 @@ static const char *noticed_by(const verify_result *r) {
     return r->held_from_below ? "nothing" : "it is not held from below";
 }
 
+// Whether the table of chapter 13 has the bound with its floors, in their order.
+static bool is_in_book(const char *id) {
+    static char book[1 << 19];
+    FILE *in = book[0] == '\0' ? fopen("doc/13-bounds.md", "r") : NULL;
+    if (in != NULL) {
+        size_t n = fread(book, 1, sizeof book - 1, in);
+        book[n] = '\0';
+        fclose(in);
+    }
+    char head[64], tail[64] = "";
+    size_t used = 0;
+    const verify_check *c;
+    for (size_t k = 0; (c = sinkproof_verify_check_at(k)) != NULL; k++)
+        if (strcmp(c->id, id) == 0 && c->floor > 0)
+            used += (size_t)snprintf(tail + used, sizeof tail - used, "%s%.1f",
+                                     used > 0 ? ", " : "| ", c->floor);
+    snprintf(head, sizeof head, "\n| `%s` | ", id);
+    snprintf(tail + used, sizeof tail - used, " |");
+    const char *line = strstr(book, head);
+    const char *end = line != NULL ? strchr(line + 1, '\n') : NULL;
+    size_t length = strlen(tail);
+    return end != NULL && end - line > (ptrdiff_t)length && memcmp(end - length, tail, length) == 0;
+}
+
 static void both_sides(const verify_statement *s) {
     verify_result here = at_scale(s, 1), narrow = at_scale(s, 0.1), wide = at_scale(s, 4);
     ok(here.holds && here.measure.floor > 0.1,
        "%s: built operands reach its floor reached=%.2g floor=%.1f worst=%.2g bound=1 seed=3", s->id,
        here.measure.reached, here.measure.floor, here.measure.worst);
+    ok(is_in_book(s->id), "%s: the table of chapter 13 has it with its floors", s->id);
     ok(!narrow.holds, "%s: a tenth of it is noticed: %s", s->id, noticed_by(&narrow));
     ok(!wide.holds, "%s: four times it is noticed: %s", s->id, noticed_by(&wide));
 }

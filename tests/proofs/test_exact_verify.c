@@ -119,16 +119,16 @@ static void sides_of_a_set(void) {
     arb_one(truth);
     sinkproof_honest set = {.lo = 0.5, .hi = 9, .mid = 1}, elsewhere = {.lo = 2, .hi = 9, .mid = 3};
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
-        verify_measure m = {NULL, 0, 0, 0};
+        verify_measure m = {.bound = NULL};
         sinkproof_verify_compare(&m, truth, &set, &table[k].value, 1);
         ok(m.values == 1 && m.wrong == table[k].wrong && m.worst == table[k].worst,
            "verify: %s, %g: wrong=%zu expected=%zu, %g of its room, expected %g", table[k].what,
            table[k].value, m.wrong, table[k].wrong, m.worst, table[k].worst);
     }
-    verify_measure m = {NULL, 0, 0, 0};
+    verify_measure m = {.bound = NULL};
     sinkproof_verify_compare(&m, truth, &elsewhere, &elsewhere.mid, 1);
     ok(m.wrong == 1, "verify: a set without the truth is wrong");
-    m = (verify_measure){NULL, 0, 0, 0};
+    m = (verify_measure){.bound = NULL};
     sinkproof_verify_put(&m, 0, NAN), sinkproof_verify_put(&m, NAN, 1);
     ok(m.wrong == 2, "verify: a bound or an error that is no number is wrong: %zu of 2", m.wrong);
     arb_clear(truth);
