@@ -44,16 +44,18 @@ static float exp2_at_limit(float z, float m, int side) {
     return at_limit(exp2((double)fmaf(z, LOG2_E, -(m * LOG2_E))), DECLARED, side);
 }
 
-// One key far below its sink: the weight is its exponential, but for roundings, and errs by what
-// the exponential does and by what its argument is rounded.
+// One key far below its sink: the weight is the one exponential over the other, but for roundings,
+// and errs by what both do, to opposite sides, and by what the argument is rounded.
 static void one_key(verify_measure *result, uint64_t *seed, const char *policy, double near,
                     double far, double ulps, double growth) {
     for (int round = 0; round < DRAWS; round++) {
         float b = (float)(between(seed, 1, 2) * 0x1p-20), z = (float)-between(seed, near, far);
         float t = z - b; // and rounded
         int side = (double)t > (double)z - (double)b ? 1 : -1;
-        float e = exp_at_limit(t, ulps + growth * fabs((double)t), side), sum = e + 1;
-        const double z_j[2] = {(double)z, (double)b}, value[2] = {(double)(e / sum), 1 / (double)sum};
+        float e = exp_at_limit(t, ulps + growth * fabs((double)t), side);
+        float e_b = exp_at_limit(0, ulps, -side), sum = e + e_b;
+        const double z_j[2] = {(double)z, (double)b},
+                     value[2] = {(double)(e / sum), (double)(e_b / sum)};
         sinkproof_verify_compare_weights(result, policy, 1, z_j, value);
     }
 }
@@ -142,7 +144,8 @@ void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed) {
         float m = b * LOG2_E, y = fmaf(z, LOG2_E, 0), far = y - m;
         int side = round % 2 ? 1 : -1;
         float e = at_limit(exp2((double)far), DECLARED, side), sum = e + 1;
-        const double z_j[2] = {(double)z, (double)b}, value[2] = {(double)(e / sum), 1 / (double)sum};
+        const double z_j[2] = {(double)z, (double)b},
+                     value[2] = {(double)(e / sum), (double)(1 / sum)};
         sinkproof_verify_compare_weights(result, "f32,A9.form=base-2", 1, z_j, value);
     }
 }
@@ -209,8 +212,7 @@ void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
         float lse = m + at_limit(log((double)sum), DECLARED, side), y = lse - (float)z_j[KEYS];
         float gate = 1 / (1 + exp_at_limit(-y, DECLARED, -side));
         for (size_t j = 0; j < KEYS; j++) value[j] = (double)(e_j[j] / sum * gate);
-        value[KEYS] = 1 / (1 + (double)exp_at_limit(y, DECLARED, side));
-        value[KEYS] = (double)(float)value[KEYS];
+        value[KEYS] = (double)(1 / (1 + exp_at_limit(y, DECLARED, side)));
         sinkproof_verify_compare_weights(result, "f32,A9.form=lse-gated", KEYS, z_j, value);
     }
 }
