@@ -312,7 +312,9 @@ MESSAGE = re.compile(r"""Weighted values \(00\.A11\) are not honest!
 
 Mismatched elements: \d+ / 6400 \(\d+\.\d%\)
 Greatest distance outside of the honest set: \S+ ulp at index \(\d+, \d+, \d+\) \(\S+, set \[\S+, \S+\]\)
-Policy: f32,exp=4ulp""")
+Policy: f32,exp=4ulp
+Diagnosis: explained: the sink is left out \[sink-dropped\]; this trace does not tell it from \S.*""")
+NEAREST = re.compile(r"Diagnosis: u[a-z]+: .*; nearest, (\S+ bounds|infinitely far) away: (.+)")
 
 
 def check_assertion(room):
@@ -324,7 +326,8 @@ def check_assertion(room):
 
     room.ok(asserting(room.trace)().ok, "assert_honest returns the judgement of an honest trace")
     said = raised(AssertionError, asserting(forgetful)) or ""
-    room.ok(MESSAGE.fullmatch(said), "it says of a bug what torch.testing would", *said.splitlines())
+    room.ok(MESSAGE.fullmatch(said), "it says of a bug what torch.testing would, and ends with the cause", *said.splitlines())
+    check_causes(room, forgetful)
     room.ok(asserting(forgetful, points=["A12", "03.A13"])().first == "00.A11"
             and raised(AssertionError, asserting(forgetful, points="02.A11")),
             "points restrict it")
@@ -349,6 +352,37 @@ def check_assertion(room):
         room.ok(said.startswith("Output projection with bias (03.A12) is suspicious")
                 and asserting(drifting, points="A12", allow_suspicious=True)().first == "03.A13",
                 "suspicious is a sentence of its own", said)
+
+
+def check_causes(room, forgetful):
+    """Whatever is shown of a bug has its diagnosis: the named cause, or the nearest."""
+    from sinkproof.testing import assert_honest
+    known = sinkproof.judge(room.model, forgetful, POLICY, **FAST)
+    cause = known.diagnosis_of("03.A11")
+    others = " or ".join(" and ".join(also) for also in cause.indistinguishable)
+    room.ok(others and str(cause) == "explained: the sink is left out [sink-dropped]; this trace does not tell it from " + others
+            and known.diagnosis_of("00.A12") is None, "a diagnosis in words has every cause that it names", cause)
+    shown = {"repr()": repr(known), "the table for notebooks": known._repr_html_().split("<details>")[0], "str()": str(known)}
+    room.ok(all("the sink is left out [sink-dropped]" in text for text in shown.values()) and len(shown["repr()"]) < 500,
+            "so have what a failed assert prints, the table and the report", shown["repr()"])
+    for place, words in (((37, 39), "explained at positions 37 to 39: "), ((7, 7), "explained at position 7: ")):
+        said = str(dataclasses.replace(cause, positions=place))
+        room.ok(said.startswith(words), f"and where it acts: {words}", said)
+    wrong = {name: room.trace[name] for name in ("tokens", "00.M11", "00.A13")}
+    wrong["00.M12"] = (wrong["00.A13"] + wrong["00.M11"]) * np.float32(1.01)
+    judgement = sinkproof.judge(room.model, wrong, "f32", **FAST)
+    cause = judgement.diagnosis_of("00.M12")
+    said = raised(AssertionError, lambda: assert_honest(room.model, wrong, "f32", **FAST)) or ""
+    found = NEAREST.fullmatch(said.splitlines()[-1])
+    room.ok(found and cause.next and found[2] == " and ".join(cause.next) and str(cause) in repr(judgement),
+            "of what nothing explains the message ends with the nearest", *said.splitlines())
+    far = dataclasses.replace(cause, next_bounds=float("inf"), status="undecided", searched=3, suppositions=9)
+    room.ok(str(far).startswith("undecided: searched 3 of 9 suppositions, none explains it; ")
+            and "nearest, infinitely far away: " in str(far), "infinitely far is a word", far)
+    apart = dataclasses.replace(cause, status="not looked into", next=(), pattern="")
+    room.ok(str(apart) == "not looked into", "and what was not looked into says no more", apart)
+    said = raised(AssertionError, lambda: assert_honest(room.model, wrong, "f32", diagnosis=False, **FAST)) or ""
+    room.ok(said and "Diagnosis" not in said, "without a diagnosis it claims none", *said.splitlines())
 
 
 # ------------------------------------------------------------------------------------------
@@ -376,7 +410,8 @@ def check_book(room, folder):
     room.ok(done.returncode == 0 and done.stdout == room.shown["kernel"][1], "the book's kernel prints what is shown",
             done.stdout, done.stderr)
     done = execute(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernel.py")
-    room.ok(done.returncode == 1 and room.shown["test"][1] in done.stdout and "1 failed" in done.stdout,
+    room.ok(done.returncode == 1 and room.shown["test"][1] in done.stdout and "1 failed" in done.stdout
+            and "Diagnosis: explained: the sink is left out [sink-dropped]" in done.stdout,
             "pytest has the fixture, and its failure is the sentence", *done.stdout.splitlines()[-20:], done.stderr)
     (folder / "test_kernel.py").write_text(room.shown["test"][0].replace("forgetful", "attention")
                                            .replace('"f32"', '"f32,exp=4ulp"') + TWICE, encoding="utf-8")

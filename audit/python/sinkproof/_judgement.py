@@ -90,8 +90,31 @@ class Diagnosis:
     searched: int                  # and of these those that were tried
     pattern: str                   # where its elements are, in words
 
+    def __str__(self) -> str:
+        """In one line the named cause, or why there is none and what is nearest."""
+        if self.mistakes:
+            said = " and ".join(f"{why} [{mistake}]" for mistake, why in zip(self.mistakes, self.because))
+            others = " or ".join(" and ".join(also) for also in self.indistinguishable)
+            return f"{self.status}{self.place}: {said}" + (f"; this trace does not tell it from {others}" if others else "")
+        said = {"unknown": "unknown: no known mistake explains it, and no pair",
+                "undecided": f"undecided: searched {self.searched} of {self.suppositions} suppositions, none explains it"}
+        near = f"nearest, {bounds_away(self.next_bounds)}: {' and '.join(self.next)}" if self.next else ""
+        return "; ".join(part for part in (said.get(self.status, self.status), self.pattern, near) if part)
 
-@dataclasses.dataclass(frozen=True)
+    @property
+    def place(self) -> str:
+        """" at positions 37 to 39", or nothing where the mistakes act at all."""
+        if self.positions is None:
+            return ""
+        first, last = self.positions
+        return f" at position {first}" if first == last else f" at positions {first} to {last}"
+
+
+def bounds_away(bounds: float) -> str:
+    return f"{bounds:.2g} bounds away" if math.isfinite(bounds) else "infinitely far away"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Judgement:
     """The verdict on a trace, and its reasons. `str()` is the report of `sinkproof judge`.
 
@@ -105,8 +128,8 @@ class Judgement:
     explained_by: str | None  # the overrides, or other policy, that would explain all that fails
     diagnosis: tuple[Diagnosis, ...]  # of what is outside, in the order of the forward pass
     exit_code: int            # of `sinkproof judge`
-    report: str = dataclasses.field(repr=False)
-    json: str = dataclasses.field(repr=False)
+    report: str
+    json: str
 
     @property
     def ok(self) -> bool:
@@ -131,6 +154,17 @@ class Judgement:
     def __str__(self) -> str:
         return self.report
 
+    def __repr__(self) -> str:
+        """Short enough that a failed `assert judgement.ok` shows it whole, with every cause."""
+        return (f"<sinkproof.Judgement {self.verdict} under {self.policy!r}, {len(self.points)} points"
+                + (f", first {self.first}" if self.first else "")
+                + (f", explained by {self.explained_by}" if self.explained_by else "")
+                + "".join(f"; {named(each)}" for each in self.diagnosis) + ">")
+
+    def diagnosis_of(self, name: str) -> Diagnosis | None:
+        """What is known of why "03.A11" is outside; None where nothing was asked or nothing is outside."""
+        return next((each for each in self.diagnosis if name in each.points), None)
+
     def to_json(self) -> str:
         """What `sinkproof judge --json` writes as "results": the judgement, then its points."""
         return self.json
@@ -143,9 +177,16 @@ class Judgement:
         rest = len(self.points) - len(shown)
         return (f"<div><p><b>{html.escape(str(self.verdict))}</b> under <code>{html.escape(self.policy)}</code>: "
                 f"{rest} of {len(self.points)} points are exact or within</p>"
+                + "".join(f"<p>{html.escape(named(each))}</p>" for each in self.diagnosis)
                 + (f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in HEADS)}</tr></thead>"
                    f"<tbody>{rows}</tbody></table>" if shown else "")
                 + f"<details><summary>report</summary><pre>{html.escape(self.report)}</pre></details></div>")
+
+
+def named(diagnosis: Diagnosis) -> str:
+    """A diagnosis behind its points: "00.A11, 01.A11: explained: the sink is left out [sink-dropped]"."""
+    more = len(diagnosis.points) - 3
+    return f"{', '.join(diagnosis.points[:3])}{f' and {more} more' if more > 0 else ''}: {diagnosis}"
 
 
 HEADS = ("point", "verdict", "outside", "undecided", "elements", "worst at", "engine", "honest set", "inputs")

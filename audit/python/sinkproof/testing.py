@@ -54,6 +54,9 @@ def sentence_of_bug(point: Point, judgement: Judgement) -> str:
               f"Policy: {judgement.policy}"]
     if judgement.explained_by:
         lines.append(f"Explained by: {judgement.explained_by}")
+    diagnosis = judgement.diagnosis_of(point.name)
+    if diagnosis is not None:
+        lines.append(f"Diagnosis: {diagnosis}")
     return "\n".join(lines)
 
 
@@ -85,7 +88,8 @@ def assert_honest(model: Model | str | os.PathLike[str], trace: Trace | Mapping[
     is judged: "A9" in every layer, "03.A9" in one; a point that the trace lacks is an Error.
 
     Raises AssertionError: of the first bug in the order of the forward pass, or else of the first
-    suspicious point, or else of the points that this trace cannot decide.
+    suspicious point, or else of the points that this trace cannot decide. Of a bug the message ends
+    with its diagnosis: the named cause, or the nearest; `diagnosis=False` spares the look for it.
     """
     __tracebackhide__ = True  # pytest shows the call, not this
     judgement = judge(model, trace, policy, **options)
