@@ -168,7 +168,7 @@ def trace_of(model, tokens, chunk=None):
     cache, step = (hf.new_cache(model.config), chunk) if chunk else (None, len(tokens))
     with torch.no_grad(), sinkproof.trace(model) as trace:
         for at in range(0, len(tokens), step):
-            model(input_ids=torch.tensor([tokens[at:at + step]]), past_key_values=cache, use_cache=bool(chunk))
+            model(input_ids=torch.tensor([tokens[at:at + step]]), use_cache=bool(chunk), **{hf.cache_word(model): cache})
     return trace
 
 

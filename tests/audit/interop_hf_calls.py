@@ -82,18 +82,18 @@ def padded(sequences, side, positions=True):
 
 def decoded(model, call, steps, cache):
     """A prefill and so many greedy steps."""
-    output = model(**call, past_key_values=cache, use_cache=True)
+    output = model(**call, use_cache=True, **{hf.cache_word(model): cache})
     mask, place = call["attention_mask"], call["position_ids"].max(dim=1, keepdim=True).values
     for _ in range(steps):
         mask, place = torch.cat([mask, torch.ones_like(mask[:, :1])], dim=1), place + 1
         output = model(input_ids=output.logits[:, -1:].argmax(-1), attention_mask=mask, position_ids=place,
-                       past_key_values=cache, use_cache=True)
+                       use_cache=True, **{hf.cache_word(model): cache})
 
 
 def fed(model, sizes, cache):
     tokens, at = random_tokens(sum(sizes), 4, 211), 0
     for size in sizes:
-        model(input_ids=torch.tensor([tokens[at:at + size]]), past_key_values=cache, use_cache=True)
+        model(input_ids=torch.tensor([tokens[at:at + size]]), use_cache=True, **{hf.cache_word(model): cache})
         at += size
 
 

@@ -32,8 +32,8 @@ def ran(model, tokens, piece=0):
     kept = hf.new_cache(model.config) if piece else None
     with torch.no_grad(), sinkproof.trace(model) as trace:
         for at in range(0, len(tokens), piece or len(tokens)):
-            model(input_ids=torch.tensor([tokens[at:at + (piece or len(tokens))]]), past_key_values=kept,
-                  use_cache=kept is not None)
+            model(input_ids=torch.tensor([tokens[at:at + (piece or len(tokens))]]), use_cache=kept is not None,
+                  **{hf.cache_word(model): kept})
     return trace
 
 

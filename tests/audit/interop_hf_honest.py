@@ -40,7 +40,7 @@ def called(model, words, tokens):
     kept = hf.new_cache(model.config, cache, len(tokens)) if way == "pieces" else None
     step = piece if way == "pieces" else len(tokens)
     for at in range(0, len(tokens), step):
-        model(input_ids=torch.tensor([tokens[at:at + step]]), past_key_values=kept, use_cache=kept is not None)
+        model(input_ids=torch.tensor([tokens[at:at + step]]), use_cache=kept is not None, **{hf.cache_word(model): kept})
 
 
 def drawn(draw):

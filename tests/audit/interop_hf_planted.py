@@ -43,7 +43,7 @@ def called(model, run):
     elif run in ("steps", "single"):
         cache, prompt = hf.new_cache(model.config), 1 if run == "single" else PROMPT
         for piece in (tokens[:, :prompt], *tokens[:, prompt:].split(1, dim=1)):
-            model(input_ids=piece, past_key_values=cache, use_cache=True)
+            model(input_ids=piece, use_cache=True, **{hf.cache_word(model): cache})
     else:
         model(input_ids=tokens[:, :model.config.sliding_window] if run == "short" else tokens)
 

@@ -3,8 +3,8 @@
 """Sequences of a batch, each a record of its own, over any number of calls of the model.
 
 A slot is a column of the batch: what a cache holds and a mask speaks of. Some slots of a row are
-padding; the others are its tokens, at positions 0, 1, 2, ... A call without a past begins new
-sequences, a call with a cache continues those that the cache holds.
+padding; the others are its tokens, at positions 0, 1, 2, ... A call whose arguments are all understood
+and hold no past begins new sequences, a call with a cache continues those that the cache holds.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Batch:
     """The rows of one batch, from their start."""
 
     def __init__(self, records: list[Record], cache: Any) -> None:
-        self.records, self.cache = records, cache
+        self.records, self.cache = records, cache                # None: the running call was given none
         self.positions: list[list[int]] = [[] for _ in records]  # of each slot; -1 is padding
         self.real: list[list[int]] = [[] for _ in records]       # columns of the running call that are tokens
         self.n = 0                                               # columns of the running call
@@ -43,6 +43,9 @@ class Batch:
 
     def check_positions(self, positions_bn: Tensor) -> None:
         """What the model was told of positions must be what they are from each sequence's start."""
+        if positions_bn.dim() != 2 or positions_bn.shape[0] not in (1, len(self.records)) or positions_bn.shape[1] != self.n:
+            raise TraceError(f"expected position_ids [{len(self.records)}, {self.n}] or [1, {self.n}], found "
+                             f"{list(positions_bn.shape)}")
         for b in range(len(self.records)):
             said = positions_bn[b if len(positions_bn) > 1 else 0].tolist()
             for i, (told, held) in enumerate(zip(said, self.positions[b][-self.n:])):
@@ -61,8 +64,12 @@ class Batch:
         """Of K columns of keys as a cache gives them, the slot of the first.
 
         A cache that has room for all keys has slot j in column j, and columns without a key behind
-        them; one that slides has the last K slots.
+        them; one that slides has the last K slots. More columns than slots where no cache was seen are
+        a past that came some other way.
         """
+        if self.cache is None and n_keys > self.slots:
+            raise TraceError(f"a trace holds one sequence from its start: expected at most {self.slots} keys where no "
+                             f"cache was seen, found {n_keys}: a past came in a way that is not understood")
         return max(self.slots - n_keys, 0)
 
     def new_keys(self, keys_bgkd: Tensor) -> Tensor:
@@ -86,7 +93,8 @@ class Batches:
     def __init__(self, new_record: Callable[[], Record]) -> None:
         self.new_record = new_record
         self.records: list[Record] = []
-        self.known: dict[int, Batch] = {}  # by their cache, which they keep alive
+        self.known: dict[int, Batch] = {}  # by their cache,
+        self.kept_alive: dict[int, Any] = {}  # whose number is no other's while it lives
 
     def begin(self, ids_bn: Tensor, cache: Any, past: int) -> Batch:
         """The batch that a call is of: new rows, or those that the cache holds."""
@@ -94,12 +102,18 @@ class Batches:
             rows = [self.new_record() for _ in range(len(ids_bn))]
             self.records += rows
             batch = Batch(rows, cache)
-            if cache is not None:
-                self.known[id(cache)] = batch
+            self.remember(cache, batch)
             return batch
         known = self.known.get(id(cache))
         if known is None or known.slots != past or len(known.records) != len(ids_bn):
             seen = 0 if known is None else known.slots
             raise TraceError(f"a trace holds one sequence from its start: expected the token at position {seen} next, "
                              f"found one with {past} before it")
+        known.cache = cache
         return known
+
+    def remember(self, cache: Any, batch: Batch) -> None:
+        """A cache, given or made by the model and handed back, holds the rows of this batch."""
+        if cache is not None:
+            self.known[id(cache)] = batch
+            self.kept_alive[id(cache)] = cache

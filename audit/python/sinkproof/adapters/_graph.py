@@ -16,9 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from sinkproof.adapters import Adapter, Record
+from sinkproof.adapters import Adapter, Record, TraceError
 
 Place = tuple[str, "int | None"]  # a point, and its layer
+
+
+def refuse_input(name: str, known: Sequence[str]) -> None:
+    """An input of a graph that nothing is known for: filled with anything it would be a second sequence, unseen."""
+    raise TraceError(f"the graph's input {name} is not understood: expected one of {', '.join(known)}")
 
 
 class GraphAdapter(Adapter):

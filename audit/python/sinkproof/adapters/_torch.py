@@ -13,6 +13,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from sinkproof.adapters._calls import Call, method_signature
+
 # torch is not there when types are checked: its tensors and modules are Any.
 Tensor = Any
 Module = Any
@@ -20,6 +22,7 @@ Module = Any
 PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "grouped_mm", "_grouped_mm", "grouped_mm_fallback", "einsum"}
 ADDITIONS = {"add", "add_", "__add__", "__iadd__", "__radd__"}
 SCALINGS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__"}
+OPERANDS = ("input", "self", "other", "mat2")  # torch's names of them, in the order of their places
 DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
@@ -30,7 +33,8 @@ def watch(on_call: Callable[[str, Any, Any], None]) -> Any:
     class Watch(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
-            on_call(getattr(func, "__name__", str(func)), args, result)
+            operands = (*args, *(kwargs[name] for name in OPERANDS if name in kwargs)) if kwargs else args
+            on_call(getattr(func, "__name__", str(func)), operands, result)
             return result
 
     return Watch()
@@ -101,15 +105,19 @@ class Hooks:
 
     def before(self, module: Module, keep: Callable[[Tensor], None]) -> None:
         """keep(first input) before each call."""
-        see = self.seen(keep)
-        handle = module.register_forward_pre_hook(lambda module, inputs: see(inputs[0]))
+        see, word = self.seen(keep), next(iter(method_signature(module).parameters), "")
+        handle = module.register_forward_pre_hook(
+            lambda module, args, kwargs: see(args[0] if args else kwargs[word]), with_kwargs=True)
         self.undo.callback(handle.remove)
 
-    def enter(self, module: Module, see: Callable[[tuple[Any, ...], dict[str, Any]], None]) -> None:
-        """see(args, kwargs) before each call, outside of what is compiled."""
+    def enter(self, module: Module, see: Callable[[Call], None], named_by: Module = None) -> None:
+        """see(call) before each call, its arguments bound by the module's own signature (or by another module's,
+        where this one only wraps it), outside of what is compiled."""
         import torch
-        see = torch.compiler.disable(see)
-        handle = module.register_forward_pre_hook(lambda module, args, kwargs: see(args, kwargs), with_kwargs=True)
+        signature = method_signature(module if named_by is None else named_by)
+        what = f"the call of {type(module if named_by is None else named_by).__name__}"
+        begin = torch.compiler.disable(lambda args, kwargs: see(Call(signature, args, kwargs, what)))
+        handle = module.register_forward_pre_hook(lambda module, args, kwargs: begin(args, kwargs), with_kwargs=True)
         self.undo.callback(handle.remove)
 
     def around(self, module: Module, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -117,11 +125,11 @@ class Hooks:
         module.forward = make(module.forward)
         self.undo.callback(module.__dict__.pop, "forward")
 
-    def leave(self, module: Module, see: Callable[[], None]) -> None:
-        """see() after each call, outside of what is compiled."""
+    def leave(self, module: Module, see: Callable[[Any], None]) -> None:
+        """see(output) after each call, outside of what is compiled."""
         import torch
         see = torch.compiler.disable(see)
-        handle = module.register_forward_hook(lambda module, inputs, output: see())
+        handle = module.register_forward_hook(lambda module, inputs, output: see(output))
         self.undo.callback(handle.remove)
 
     def replace(self, owner: Any, name: str, value: Any) -> None:

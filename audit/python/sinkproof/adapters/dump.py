@@ -100,7 +100,18 @@ class Dump:
         tokens: list[int] = as_tokens(found).tolist()
         return tokens
 
+    def check_positions(self, n: int) -> None:
+        """Where the map names them: those of one sequence from its start."""
+        line = self.map.beside.get("positions")
+        if line is None:
+            return
+        found = self.map.points(line, [self.array(name, line) for name in line.sources], n)[0][1]
+        if not np.array_equal(found, np.arange(n)):
+            raise TraceError(f"{line.where}: a trace holds one sequence from its start: expected positions 0 to {n - 1}, "
+                             f"found {found.reshape(-1).tolist()[:9]} {list(found.shape)}")
+
     def feed(self, tokens: Sequence[int], record: Record) -> None:
+        self.check_positions(len(tokens))
         record.begin(tokens)
         for line in self.map.lines:
             arrays = [self.array(name, line) for name in line.sources]

@@ -45,7 +45,7 @@ class Watcher(gpt_oss.Watcher):
         base = self.model.transformer
         if gpt_oss.is_compiled(self.outer):
             raise TraceError("expected a GPT2LMHeadModel that is not compiled")
-        self.enter(self.outer, self.begin)
+        self.enter(self.outer, self.begin, self.model)
         self.leave(self.outer, self.end)
         self.after(base.drop, lambda out: self.keep("T0", out))
         self.after(base.ln_f, lambda out: self.keep("F1", out))
@@ -124,8 +124,8 @@ class Engine(Adapter):
             self.batches = Batches(lambda: record)
             self.cache = gpt_oss.new_cache(self.module.config) if self.options.chunk else None
         with torch.no_grad(), Watcher(self.module, self.batches):
-            self.module(input_ids=torch.tensor([list(tokens)]), past_key_values=self.cache,
-                        use_cache=self.cache is not None)
+            self.module(input_ids=torch.tensor([list(tokens)]), use_cache=self.cache is not None,
+                        **{gpt_oss.cache_word(self.module): self.cache})
 
     def metadata(self) -> dict[str, str]:
         return metadata_of(self.module)

@@ -20,6 +20,7 @@ from typing import Any
 from sinkproof._trace import TraceError
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._batches import Batch, Batches
+from sinkproof.adapters._calls import Call, signature_of
 from sinkproof.adapters._torch import ADDITIONS, DTYPES, SCALINGS, Hooks, Module, Tensor, same_storage, watch
 
 
@@ -96,9 +97,11 @@ class Watcher(Hooks):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def begin(self, call: Call) -> None:
+        """Each call is a sequence: it is given tokens, and nothing that could hold a past."""
         import torch
-        ids = args[0] if args else kwargs["x"]
+        ids = call.first()
+        call.refuse_others(list(call.given)[:1])
         if ids.dim() != 1:
             raise TraceError(f"expected tokens [n], found {list(ids.shape)}")
         self.batch = self.batches.begin(ids[None], None, 0)
@@ -120,8 +123,8 @@ class Watcher(Hooks):
             self.layer = index
 
         def rotated(forward: Callable[..., Any]) -> Callable[..., Any]:
-            def traced(query: Tensor, key: Tensor) -> Any:
-                query, key = forward(query, key)
+            def traced(*args: Any, **kwargs: Any) -> Any:
+                query, key = forward(*args, **kwargs)
                 self.keep("A4.q", query.reshape(len(query), -1, attention.head_dim), index)
                 self.keep("A4.k", key.reshape(len(key), -1, attention.head_dim), index)
                 return query, key
@@ -136,10 +139,10 @@ class Watcher(Hooks):
 
     def hook_experts(self, index: int, mlp: Module) -> None:
         def watched(forward: Callable[..., Any]) -> Callable[..., Any]:
-            def traced(x: Tensor) -> Any:
+            def traced(*args: Any, **kwargs: Any) -> Any:
                 ops = ExpertOps()
                 with watch(ops):
-                    output = forward(x)
+                    output = forward(*args, **kwargs)
                 for point, values in ops.points().items():
                     self.keep(point, values, index)
                 self.keep("M12", output, index)
@@ -151,10 +154,12 @@ class Watcher(Hooks):
         self.around(mlp, watched)
 
     def sdpa(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        def traced(query: Tensor, *args: Any, **kwargs: Any) -> Any:
-            ops = AttentionOps()
+        signature = signature_of(forward)
+
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            query, ops = Call(signature, args, kwargs, "sdpa").first(), AttentionOps()
             with watch(ops):
-                output = forward(query, *args, **kwargs)
+                output = forward(*args, **kwargs)
             if ops.scores is None or ops.weights is None:
                 raise TraceError("scaled scores or softmax were not seen in the attention")
             for point, values in (("A6", ops.scores), ("A9", ops.weights), ("A10", ops.weights[..., :-1])):
@@ -165,8 +170,8 @@ class Watcher(Hooks):
         return traced
 
     def swiglu(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        def traced(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-            output = forward(x, *args, **kwargs)
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            output = forward(*args, **kwargs)
             self.keep("M8", output, self.layer)
             return output
         return traced

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sinkproof.adapters import Adapter, Record, TraceError
+from sinkproof.adapters._calls import Call, signature_of
 from sinkproof.adapters._torch import ADDITIONS, watch
 
 
@@ -53,7 +54,8 @@ class Engine(Adapter):
             if self.options.chunk is None:
                 self.network({"token_ids": ids, "padding_mask": torch.ones_like(ids)})
             else:
-                self.cache = self.network.call_with_cache(ids, self.cache_of(), self.seen)[2]
+                self.cache = self.network.call_with_cache(token_ids=ids, cache=self.cache_of(),
+                                                          cache_update_index=self.seen)[2]
         self.record = None
         self.seen += len(tokens)
 
@@ -73,9 +75,10 @@ class Engine(Adapter):
         if self.record is not None:
             self.record.keep(point, value[0], layer)
 
-    def around(self, owner: Any, name: str, see: Callable[[tuple[Any, ...], Any], None], ops: Any = None) -> None:
-        """From now on `see` is shown arguments and result of each call, and `ops` the operations inside."""
+    def around(self, owner: Any, name: str, see: Callable[[Sequence[Any], Any], None], ops: Any = None) -> None:
+        """From now on `see` is shown arguments, by place, and result of each call, `ops` the operations inside."""
         function = getattr(owner, name)
+        signature, what = signature_of(function), f"{type(owner).__name__}.{name}"
 
         def called(*args: Any, **kwargs: Any) -> Any:
             if self.record is None:
@@ -85,7 +88,7 @@ class Engine(Adapter):
             else:
                 with watch(ops):
                     result = function(*args, **kwargs)
-            see(args, result)
+            see(Call(signature, args, kwargs, what).places, result)
             return result
 
         object.__setattr__(owner, name, called)

@@ -28,8 +28,7 @@ import ml_dtypes
 import numpy as np
 
 from sinkproof.adapters import Adapter, Record, TraceError
-
-Call = Callable[..., Any]
+from sinkproof.adapters._calls import Call, signature_of
 
 
 def as_numpy(array: Any) -> Any:
@@ -42,13 +41,13 @@ def as_numpy(array: Any) -> Any:
     return found.astype(np.int32) if found.dtype == np.uint32 else found
 
 
-def watch(module: Any, see: Callable[[tuple[Any, ...], Any], None]) -> None:
-    """From now on `see` is shown the arguments and the result of every call of the module."""
-    kind = type(module)
+def watch(module: Any, see: Callable[[Sequence[Any], Any], None]) -> None:
+    """From now on `see` is shown the arguments, by place, and the result of every call of the module."""
+    kind, signature = type(module), signature_of(module.__call__)
 
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = kind.__call__(self, *args, **kwargs)
-        see(args, result)
+        see(Call(signature, args, kwargs, kind.__name__).places, result)
         return result
 
     module.__class__ = type(kind.__name__, (kind,), {"__call__": called})
@@ -57,7 +56,7 @@ def watch(module: Any, see: Callable[[tuple[Any, ...], Any], None]) -> None:
 class Watched:
     """A module of Python whose named functions are watched; all else is the module's own."""
 
-    def __init__(self, module: Any, **seen: Call) -> None:
+    def __init__(self, module: Any, **seen: Callable[..., Any]) -> None:
         self.__module, self.__seen = module, seen
 
     def __getattr__(self, name: str) -> Any:
@@ -103,7 +102,7 @@ class Engine(Adapter):
             self.network.set_dtype(getattr(mx, options.dtype))
         self.caches = self.make_caches()
         self.undo = contextlib.ExitStack()
-        self.record: Record | None = None
+        self.fed = 0  # tokens so far
         self.layer, self.inverse, self.kept = 0, None, list[tuple[str, int | None, Any]]()
         self.watch_all()
 
@@ -140,9 +139,17 @@ class Engine(Adapter):
         record.begin(tokens)
         self.layer, self.kept = -1, []
         logits = self.network(mx.array([list(tokens)]), cache=self.caches)
+        self.fed += len(tokens)
+        self.check_caches()
         mx.eval(logits, [array for _, _, array in self.kept])
         for point, layer, array in self.kept:
             record.keep(point, as_numpy(array), layer)
+
+    def check_caches(self) -> None:
+        """A model that does not take the cache that it is given begins another sequence with each piece."""
+        held = sorted({int(cache.offset) for cache in self.caches or ()} - {self.fed})
+        if held:
+            raise TraceError(f"expected {self.fed} tokens in each layer's cache, found {held}: the model did not use it")
 
     def close(self) -> None:
         self.undo.close()

@@ -7,8 +7,9 @@
 
 A source is the path of a module, "." for the whole, and what is taken of it: ":out" (also when
 nothing is said), ":out[1]", ":out[logits]", ":in", ":in[1]", ":in(positions)". `tokens` is an input,
-and begins a piece; with `positions` beside it a piece may continue the sequence before. A module
-that several layers share is theirs in the order of its calls.
+and begins a piece; with `positions` beside it a piece may continue the sequence before. Inputs are
+bound by the module's own signature: ":in" is its first parameter, ":in[1]" its second, ":in(positions)" the one of that
+name, however they were given. A module that several layers share is theirs in the order of its calls.
 """
 from __future__ import annotations
 
@@ -18,9 +19,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from sinkproof._model import Model
 from sinkproof._trace import Array, TraceError, as_array
 from sinkproof.adapters import Adapter, Record
+from sinkproof.adapters._calls import Call
 from sinkproof.adapters._map import Line, Map
 from sinkproof.adapters._torch import Hooks, Module
 
@@ -42,11 +46,11 @@ class Source:
         except AttributeError as error:
             raise TraceError(f"{line.where}: no module {found['path']}: {error}") from None
 
-    def taken(self, args: Any, kwargs: Any, output: Any) -> Array:
-        """The tensor of one call."""
+    def taken(self, call: Call | None, output: Any) -> Array:
+        """The tensor of one call: of its arguments, or of its output."""
         value = output
-        if self.is_input:
-            value = kwargs.get(self.keyword) if self.keyword else (args if self.index else first_of(args, kwargs))
+        if call is not None:
+            value = call.get(self.keyword) if self.keyword else (call.places if self.index else call.first())
         if self.index is not None:
             value = element(value, self.index)
         elif isinstance(value, (tuple, list)) and value:
@@ -54,10 +58,6 @@ class Source:
         if not hasattr(value, "detach") or not hasattr(value, "shape"):
             raise TraceError(f"{self.line.where}: expected a tensor at {self.text}, found {type(value).__name__}")
         return as_array(self.text, value)
-
-
-def first_of(args: Any, kwargs: Any) -> Any:
-    return args[0] if args else next(iter(kwargs.values()), None)
 
 
 def element(value: Any, index: str) -> Any:
@@ -101,16 +101,25 @@ class Watcher(Hooks):
         if not source.is_input or (positions and not positions.is_input):
             raise TraceError(f"{line.where}: expected an input of a module, found {source.text}")
 
-        def begin(args: Any, kwargs: Any) -> None:
-            tokens = self.map.points(line, [source.taken(args, kwargs, None)], -1)[0][1]
-            first = 0 if positions is None else int(positions.taken(args, kwargs, None).reshape(-1)[0])
-            self.begin(tokens, first)
+        def begin(call: Call) -> None:
+            tokens = self.map.points(line, [source.taken(call, None)], -1)[0][1]
+            if place is None or positions is None:
+                if self.records:
+                    raise TraceError(f"{line.where}: whether a second call goes on with the sequence or begins another is "
+                                     "not known: expected a line positions = SOURCE in the map, or one call")
+                self.begin(tokens, np.arange(tokens.size))
+            else:
+                self.begin(tokens, self.map.points(place, [positions.taken(call, None)], -1)[0][1])
         self.enter(source.module, begin)
 
-    def begin(self, tokens: Array, first: int) -> None:
+    def begin(self, tokens: Array, positions: Array) -> None:
         """A piece: of a new sequence, or of the one before."""
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
             raise TraceError(f"tokens: expected whole numbers [n], found {tokens.dtype} {list(tokens.shape)}")
+        first = int(positions.reshape(-1)[0]) if positions.size else 0
+        if not np.array_equal(positions, np.arange(first, first + len(tokens))):
+            raise TraceError(f"positions: expected {len(tokens)} that follow one another from {first} on, found "
+                             f"{positions.reshape(-1).tolist()[:9]} {list(positions.shape)}: a piece is of one sequence")
         if first == 0:
             self.running = self.new_record()
             self.records.append(self.running)
@@ -128,7 +137,7 @@ class Watcher(Hooks):
         if len(self.shared[key]) > 1:
             return
 
-        def see(args: Any, kwargs: Any, output: Any) -> None:
+        def see(call: Call | None, output: Any) -> None:
             if self.running is None:
                 return
             number = self.calls.get(key, 0)
@@ -136,13 +145,12 @@ class Watcher(Hooks):
             lines = self.shared[key]
             if number >= len(lines):
                 raise TraceError(f"{line.where}: expected {len(lines)} calls of {source.text} in a piece, found more")
-            self.keep(lines[number], i, source.taken(args, kwargs, output))
+            self.keep(lines[number], i, source.taken(call, output))
 
         if source.is_input:
-            self.enter(source.module, lambda args, kwargs: see(args, kwargs, None))
+            self.enter(source.module, lambda call: see(call, None))
         else:
-            handle = source.module.register_forward_hook(
-                lambda module, args, kwargs, output: see(args, kwargs, output), with_kwargs=True)
+            handle = source.module.register_forward_hook(lambda module, inputs, output: see(None, output))
             self.undo.callback(handle.remove)
 
     def keep(self, line: Line, i: int, array: Array) -> None:

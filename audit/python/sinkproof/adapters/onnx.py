@@ -27,9 +27,10 @@ from typing import Any
 import numpy as np
 
 from sinkproof.adapters import Record, TraceError
-from sinkproof.adapters._graph import GraphAdapter, Place
+from sinkproof.adapters._graph import GraphAdapter, Place, refuse_input
 
 PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int4": "int4"}
+CACHED = re.compile(r"past_key_values\.\d+\.(key|value)")
 LAYER = re.compile(r"/layers\.(\d+)/")
 # The end of a node's name, which of its outputs, and the point; the norms and the fused attention are apart.
 NODES = [(r"/q_proj/Add$", 0, "A2.q"), (r"/k_proj/Add$", 0, "A2.k"), (r"/v_proj/Add$", 0, "A2.v"),
@@ -150,15 +151,20 @@ class Engine(GraphAdapter):
         for tensor in self.session.get_inputs():
             feeds[tensor.name] = given.get(tensor.name, self.past.get(tensor.name))
             if feeds[tensor.name] is None:
-                feeds[tensor.name] = self.empty_cache(tensor)
+                feeds[tensor.name] = self.empty_cache(tensor, list(given))
         names = [output.name for output in self.session.get_outputs()]
         values = dict(zip(names, self.session.run(names, feeds)))
         self.past = {name.replace("present", "past_key_values"): value for name, value in values.items()
                      if name.startswith("present")}
         return {place: values[name] for name, place in self.names.items()}
 
-    def empty_cache(self, tensor: Any) -> Any:
+    def empty_cache(self, tensor: Any, known: list[str]) -> Any:
         """What a layer has cached before the first token; one that slides has its room from the start."""
+        if not CACHED.fullmatch(tensor.name):
+            refuse_input(tensor.name, [*known, "past_key_values.L.key", "past_key_values.L.value"])
+        if self.seen > 0:
+            raise TraceError(f"the graph's input {tensor.name}: expected what the call before cached, and none of its "
+                             f"outputs is {tensor.name.replace('past_key_values', 'present')}")
         room = 0
         if "sliding" in str(tensor.shape[2]) and int(tensor.name.split(".")[1]) in self.sliding:
             room = max(self.options.room or 0, self.config("sliding_window"))

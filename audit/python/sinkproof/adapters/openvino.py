@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sinkproof.adapters import Record, TraceError
-from sinkproof.adapters._graph import GraphAdapter, Place
+from sinkproof.adapters._graph import GraphAdapter, Place, refuse_input
 
 # The name of an operation without "__module.model.layers.L", and the point that it computes.
 LAYERS = [(r"\.input_layernorm/aten::mul/Multiply_1$", "A1"),
@@ -105,8 +105,11 @@ class Engine(GraphAdapter):
         ] == ["Subtract", "Add"]
 
     def infer(self, given: dict[str, Any]) -> dict[Place, Any]:
-        known = {name for tensor in self.compiled.inputs for name in tensor.get_names()}
         given["beam_idx"] = np.zeros(1, np.int32)
+        known = {name for tensor in self.compiled.inputs for name in tensor.get_names()}
+        for tensor in self.compiled.inputs:
+            if not given.keys() & tensor.get_names():
+                refuse_input(" or ".join(sorted(tensor.get_names())), list(given))
         self.request.infer({name: value for name, value in given.items() if name in known})
         return {place: np.array(self.request.get_output_tensor(at).data) for at, place in enumerate(self.names)}
 

@@ -19,9 +19,13 @@ Any number of calls: prompts in pieces and single tokens through a dynamic or a 
 batches with padding on either side, `generate`. Every row of a batch is a sequence of its own.
 Where attention is not eager there are no A6, A9 and A10.
 
+Arguments are bound by the signature of the model's own forward, and a cache is noticed under any name
+and in what the model gives back.
+
 It refuses to guess: a checkpoint with missing or surplus tensors, an operation that was not seen,
-a sequence that began before the block, a cache whose rows were reordered, or an expert's row that
-cannot be tied to its token is an error of one sentence. Needs transformers 4.55 or newer.
+an argument that it does not understand, a sequence that began before the block, a cache whose rows were
+reordered, or an expert's row that cannot be tied to its token is an error of one sentence. `Engine.tried`
+says which releases it was tried with.
 """
 from __future__ import annotations
 
@@ -35,10 +39,14 @@ from typing import Any
 from sinkproof._trace import TraceError
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._batches import Batch, Batches
+from sinkproof.adapters._calls import Call, method_signature
 from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, watch
 from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
 
 MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")  # of a cache's rows and slots
+CACHES = ("cache", "past_key_values")  # what forward calls it since 5.24, and before
+READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
+BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch")  # these change no point of what is fed
 
 
 def watches(model: Module) -> bool:
@@ -88,7 +96,7 @@ class Watcher(Hooks):
         if is_compiled(self.outer):  # what was compiled before knows no hooks, and after the block none may remain
             forget_compiled()
             self.undo.callback(forget_compiled)
-        self.enter(self.outer, self.begin)
+        self.enter(self.outer, self.begin, self.model)
         self.leave(self.outer, self.end)
         self.after(base.embed_tokens, lambda out: self.keep("T0", out))
         self.after(base.norm, lambda out: self.keep("F1", out))
@@ -123,24 +131,30 @@ class Watcher(Hooks):
 
     # -- the running call
 
-    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def begin(self, call: Call) -> None:
         """The model is called: which sequences it continues, and which slots are padding."""
-        ids = kwargs.get("input_ids", args[0] if args else None)
+        ids = call.get("input_ids")
         if ids is None or ids.dim() != 2:
             raise TraceError("expected input_ids [batch, n], found " + ("none" if ids is None else str(list(ids.shape))))
         if self.batch is not None:
             raise TraceError("the call before did not end: trace anew")
-        cache = kwargs.get("past_key_values")
+        cache = cache_of(call)
         past = 0 if cache is None else int(cache.get_seq_length())
+        check_slots(call.get("cache_position"), past, ids)
         batch = self.batches.begin(ids, cache, past)
         if cache is not None:
             self.refuse_moves(cache)
-        batch.begin(ids, real_tokens(kwargs.get("attention_mask"), past, ids))
-        batch.check_positions(positions_of(kwargs.get("position_ids"), past, ids))
+        batch.begin(ids, real_tokens(call.get("attention_mask"), past, ids))
+        batch.check_positions(positions_of(call.get("position_ids"), past, ids))
         self.batch = batch
 
-    def end(self) -> None:
-        self.batch = None
+    def end(self, output: Any) -> None:
+        """A cache that the model made itself holds the same sequences when it is handed in again."""
+        batch, self.batch = self.batch, None
+        for value in output.values() if isinstance(output, dict) else output if isinstance(output, tuple) else ():
+            if is_cache(value) and batch is not None and value is not batch.cache:
+                self.batches.remember(value, batch)
+                self.refuse_moves(value)
 
     def refuse_moves(self, cache: Any) -> None:
         """A cache that is reordered or cut no longer holds what was seen: searching by beams does that."""
@@ -273,6 +287,26 @@ def refusal(name: str) -> Callable[..., Any]:
     return refuse
 
 
+def is_cache(value: Any) -> bool:
+    return callable(getattr(value, "get_seq_length", None))
+
+
+def cache_of(call: Call) -> Any:
+    """The cache among the arguments, whatever its name is; what is not understood is refused."""
+    caches = {name: value for name, value in call.given.items() if is_cache(value)}
+    if len({id(value) for value in caches.values()}) > 1:
+        raise TraceError(f"{call.what}: expected one cache, found {' and '.join(caches)}")
+    call.refuse_others((*READ, *caches, *BESIDE))
+    return next(iter(caches.values()), None)
+
+
+def check_slots(said: Any, past: int, ids: Tensor) -> None:
+    """The slots that a call writes, where it is told them: those behind its past."""
+    n = ids.shape[1]
+    if said is not None and said.flatten().tolist() != list(range(past, past + n)):
+        raise TraceError(f"expected cache_position {past} to {past + n - 1}, found {said.flatten().tolist()[:9]}")
+
+
 def positions_of(said: Any, past: int, ids: Tensor) -> Tensor:
     """Those that were given, or the slots."""
     import torch
@@ -289,7 +323,9 @@ def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
     import torch
     n = ids.shape[1]
     if isinstance(mask, dict):
-        mask = mask.get("full_attention")
+        if "full_attention" not in mask:
+            raise TraceError(f"expected a mask of full_attention, found {', '.join(map(str, mask))}")
+        mask = mask["full_attention"]
     if mask is None:
         return torch.ones_like(ids, dtype=torch.bool)
     if not isinstance(mask, torch.Tensor) or mask.dim() not in (2, 4) or mask.shape[-1] < past + n:
@@ -345,6 +381,16 @@ def load_model(directory: str, dtype: str, experts: str = "default", attention: 
     return complete(directory, *transformers.GptOssForCausalLM.from_pretrained(directory, **options))
 
 
+def cache_word(model: Module) -> str:
+    """What its forward calls the cache that it is given."""
+    parameters = method_signature(uncompiled(model)).parameters
+    for word in CACHES:
+        if word in parameters:
+            return word
+    raise TraceError(f"{type(uncompiled(model)).__name__}: expected forward to take a cache as {' or '.join(CACHES)}, found "
+                     f"{', '.join(parameters)}")
+
+
 def new_cache(config: Any, kind: str = "dynamic", room: int = 0) -> Any:
     """A cache of transformers, empty; a static one has room for so many slots."""
     from transformers import DynamicCache, StaticCache
@@ -388,8 +434,8 @@ class Engine(Adapter):
             room = self.module.config.max_position_embeddings
             self.cache = new_cache(self.module.config, self.options.cache, room) if self.options.chunk else None
         with torch.no_grad(), Watcher(self.module, self.batches):
-            self.module(input_ids=torch.tensor([list(tokens)]), past_key_values=self.cache,
-                        use_cache=self.cache is not None)
+            self.module(input_ids=torch.tensor([list(tokens)]), use_cache=self.cache is not None,
+                        **{cache_word(self.module): self.cache})
 
     def metadata(self) -> dict[str, str]:
         return metadata_of(self.module)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sinkproof.adapters import Adapter, Record, TraceError
+from sinkproof.adapters._calls import Call, method_signature
 
 
 class Engine(Adapter):
@@ -65,6 +66,9 @@ class Engine(Adapter):
         with self.quiet():
             self.engine.generate([{"prompt_token_ids": list(tokens)}], how, use_tqdm=False)
         self.record = None
+        if record.tokens != list(tokens):
+            raise TraceError(f"expected the scheduler to feed the prompt's {len(tokens)} tokens in their order, found "
+                             f"{len(record.tokens)}, from {record.tokens[:9]} on")
 
     def metadata(self) -> dict[str, str]:
         return {"step": str(self.options.step or ""), "compiled": "no"}
@@ -72,11 +76,13 @@ class Engine(Adapter):
     # -- what is watched
 
     def see(self, module: Any, shown: Callable[[Any, Any], None]) -> None:
-        """`shown` gets the arguments and the result of each call, while tokens are fed."""
-        def hook(_: Any, args: Any, result: Any) -> None:
+        """`shown` gets the arguments, by place, and the result of each call, while tokens are fed."""
+        signature = method_signature(module)
+
+        def hook(_: Any, args: Any, kwargs: Any, result: Any) -> None:
             if self.record is not None:
-                shown(args, result)
-        module.register_forward_hook(hook)
+                shown(Call(signature, args, kwargs, type(module).__name__).places, result)
+        module.register_forward_hook(hook, with_kwargs=True)
 
     def keep(self, point: str, value: Any, layer: int | None = None) -> None:
         if self.record is not None:
