@@ -81,8 +81,7 @@ $(if $(TWICE),$(error tests need names of their own, whatever their folder: $(TW
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py tests/gates/test_training_data.py
 ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/ref/test_lanes_exp_constants.py
 ONCE    += tests/doc/test_pictures.py tests/doc/test_exercise_numbers.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
-ONCE    += tests/gates/test_two_makes.py
-ONCE    += tests/gates/test_sides.py
+ONCE    += tests/gates/test_two_makes.py tests/gates/test_sides.py tests/gates/test_tried.py
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
 # The pictures are made of numbers: they are drawn again where OpenBLAS adds up in another order.
 ONCE    := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(ONCE))
@@ -109,7 +108,7 @@ program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
 
-.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines bare exhaustive kill-table false-alarms training-study full-size check-walls \
+.PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines newest interop-newest bare exhaustive kill-table false-alarms training-study full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all exercise wheel test-python book pdf slides test-book library pages install uninstall deb clean FORCE
 .DELETE_ON_ERROR:
 
@@ -120,7 +119,7 @@ help:  ## list the targets
 	@echo "Variables: CC=clang VARIANT=name FEW=1 ORDER=openblas|python JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf newest interop-newest interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -284,6 +283,7 @@ fuzz-run: $(FUZZBIN)
 COMPILED     := PYTHONDONTWRITEBYTECODE=
 TORCH        := torch==2.13.0
 TRANSFORMERS := transformers==5.23.0
+NEWEST       := transformers==5.24.0
 PIP_ARGS     ?=
 build/venv/.stamp: Makefile | build/packages
 	$(call packages,--with venv)
@@ -306,7 +306,27 @@ interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads $(BUILD)/tests/test_int
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
 	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_transformers.py \
 	    tests/audit/interop_designs.py tests/audit/interop_text.py tests/audit/interop_training.py \
-	    tests/audit/interop_sentences.py
+	    tests/audit/interop_sentences.py tests/audit/interop_hf_arguments.py
+
+# The release of transformers that pip calls the newest, over the environment above, whose torch it takes. The stamp says
+# which it is, and "tried" where NEWEST is that one; there is none without an index, or where nothing is newer than the pinned one.
+newest: build/venv/.stamp
+	@rm -f build/newest/.stamp
+	@test -x build/newest/bin/python || python3 -m venv build/newest
+	@for place in build/newest/lib/python*/site-packages; do \
+	    realpath build/venv/lib/python*/site-packages > $$place/pinned.pth; done
+	@build/newest/bin/python -m pip install --quiet --no-compile --upgrade $(PIP_ARGS) transformers || true
+	@found=transformers==$$(build/newest/bin/python -c 'import importlib.metadata as m; print(m.version("transformers"))'); \
+	    case $$found in $(TRANSFORMERS)|transformers==) ;; $(NEWEST)) echo "$$found tried" ;; *) echo "$$found untried" ;; esac > build/newest/said; \
+	    [ ! -s build/newest/said ] || cp build/newest/said build/newest/.stamp
+
+interop-newest: $(PROGRAM) library newest  ## the newest transformers, its calls watched (FEW=1: without the longest); skipped where pip brings none
+	@if [ -e build/newest/.stamp ]; then \
+	    echo "interop-newest: $$(cat build/newest/.stamp)"; \
+	    $(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/newest/bin/python TEST_SECONDS=7200 \
+	        python3 tests/run.py $(BUILD)/newest tests/audit/interop_hf_arguments.py \
+	        $(if $(FEW),,tests/audit/interop_hf_calls.py tests/audit/interop_hf_gpt2.py tests/audit/interop_hf_planted.py); \
+	else echo "interop-newest: skipped: pip brings no release of transformers newer than $(TRANSFORMERS)"; fi
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
 # one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.

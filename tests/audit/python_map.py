@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Maps: audit/examples/fused_engine.py watched by its map, dumps with foreign names; run by python_inside.py."""
+import inspect
 import json
 import os
 import pathlib
@@ -124,6 +125,40 @@ def check_sentences(tap, engine):
     tap.report("expected position 0 next, found 5" in said, "refused: a sequence that began before", [said])
 
 
+def check_arguments(tap, engine):
+    """An input is the parameter that the map names, however it was given; positions are read whole."""
+    def call(**given):
+        return lambda: engine(**given) if given else engine(torch.arange(N), torch.arange(N))
+
+    def run(act, map=MAP):
+        with torch.no_grad(), sinkproof.trace(engine, map=map, checkpoint=TINY) as trace:
+            act()
+        return trace
+
+    parameters = list(inspect.signature(engine.forward).parameters)
+    tokens, places = torch.arange(N), torch.arange(N)
+    by_name = edited("positions by name", ".:in[1]", f".:in({parameters[1]})", "by_name.map")
+    for text, map, act in (
+            ("by name, in the other order", MAP, call(**{parameters[1]: places, parameters[0]: tokens * 3})),
+            ("by place, where the map says a name", by_name, lambda: engine(tokens * 3, places))):
+        trace = run(act, map)
+        tap.report(trace["tokens"].tolist() == (tokens * 3).tolist() and judged(trace).ok,
+                   f"tokens and positions {text}: the parameters that the map means", [trace])
+    alone = edited("no positions", "positions      =", "#", "alone.map")
+    tap.report(judged(run(call(), alone)).ok, "one call needs no positions")
+    packed = torch.cat([torch.arange(3), torch.arange(5)])
+    for text, part, act, map in (
+            ("a second call, without positions", "whether a second call goes on with the sequence or begins another is not known",
+             lambda: (call()(), call()()), alone),
+            ("sequences packed into one call", "positions: expected 8 that follow one another from 0 on, found [0, 1, 2, 0, 1, 2, 3, 4] [8]",
+             lambda: engine(torch.arange(8), packed), MAP),
+            ("positions of fewer tokens", "expected 8 that follow one another from 0 on, found [0, 1, 2] [3]",
+             lambda: engine(torch.arange(8), torch.arange(3)), MAP),
+            ("an argument that is not there", "the call of Engine: expected arguments (", lambda: engine(), MAP)):
+        said = refusal(lambda: run(act, map))
+        tap.report(part in said and "\n" not in said, f"refused: {text}", [said])
+
+
 def engine_at(engine, first):
     with torch.no_grad(), sinkproof.trace(engine, map=MAP, checkpoint=TINY):
         engine(torch.arange(3), torch.arange(first, first + 3))
@@ -189,7 +224,16 @@ def check_dumps(tap):
     again = done.returncode == 0 and sinkproof.Trace.load("made.safetensors", TINY)
     tap.report(again and set(again) == set(made) and again.metadata["engine"] == "wide.safetensors",
                "sinkproof-trace dump writes it, tokens from the dump", [done.stderr])
+    np.savez("placed.npz", **foreign(trace), places=np.arange(12)[None], later=np.arange(4, 16),
+             packed=np.concatenate([np.arange(6), np.arange(6)]))
+    with_places = with_bits + "positions = places\n"
+    pathlib.Path("places.map").write_text(with_places, encoding="utf-8")
+    tap.report(same(sinkproof.from_dump("placed.npz", "places.map", TINY), trace), "positions 0, 1, ... of a dump are held")
     for name, file, map, part in (
+            ("a dump of a later piece", "placed.npz", with_places.replace("= places", "= later"),
+             "one sequence from its start: expected positions 0 to 11, found [4, 5, 6"),
+            ("a dump of packed sequences", "placed.npz", with_places.replace("= places", "= packed"),
+             "expected positions 0 to 11, found [0, 1, 2, 3, 4, 5, 0, 1, 2]"),
             ("an array that is not there", "wide.safetensors", DUMP_MAP.replace("= logits", "= lm_head"),
              "line 7: wide.safetensors has no array lm_head: it has attention_of_all_layers, blk.0.gate"),
             ("bits without a name", "raw.npz", DUMP_MAP, "expected an array of bfloat16"),
@@ -292,6 +336,7 @@ def main():
     check_engine(tap, engine)
     check_command(tap, engine)
     check_sentences(tap, engine)
+    check_arguments(tap, engine)
     check_dumps(tap)
     check_hostile(tap)
     return tap.done()

@@ -8,6 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 import sinkproof  # noqa: E402
 import torch  # noqa: E402
 from sinkproof.adapters import transformers as hf  # noqa: E402
+from sinkproof.adapters._torch import watch  # noqa: E402
 from tap import Tap  # noqa: E402
 
 TOKENS = [5, 1, 7, 3, 11, 2, 9, 4]
@@ -64,6 +65,14 @@ def main():
     found = sinkproof.judge("checkpoint", arrays, policy, local=True, hint=False)
     tap.report(found.verdict != "bug" and found["00.A9"].elements == few["00.A9"].size,
                "tensors of torch are taken as arrays")
+    seen = []
+    with watch(lambda name, args, result: seen.append((name, args))):
+        a, b = torch.ones(2, 2), torch.eye(2)
+        torch.matmul(other=b, input=a)
+        torch.add(a, other=b)
+    tap.report([(name, [one is a or one is b for one in args], args[0] is a) for name, args in seen if name in ("matmul", "add")]
+               == [("matmul", [True, True], True), ("add", [True, True], True)],
+               "operands of torch's operations are seen in their places, however they are given", seen)
     model.__class__ = type("Mine", (type(model),), {})
     found = sinkproof.judge("checkpoint", traced(model, ids(*TOKENS)), policy, local=True, hint=False)
     tap.report(found.ok and len(found.points) == 95, "a subclass of one's own is traced", str(found).splitlines())

@@ -32,11 +32,18 @@ class Adapter:
 
     title = ""                     # in a trace's metadata and in the list: "llama.cpp, its evaluation callback"
     install = ""                   # the line that installs what it needs: "pip install xllamacpp"
+    tried: tuple[str, ...] = ()    # the releases that its tests ran it with: "xllamacpp 2026.10.11549"
     packages: tuple[str, ...] = ()  # distributions whose versions the metadata names, the engine's own first
     dtypes: tuple[str, ...] = ()   # what --dtype may be, the default first; none: the checkpoint decides
     in_pieces = True               # it keeps what was fed, so that --chunk N can feed N tokens at a time
     wants_tokens = True            # --tokens must be given; else `tokens` may know them
     wants_checkpoint = False       # --checkpoint must be given: MODEL is nothing that the judge opens
+
+    @classmethod
+    def needs(cls) -> str:
+        """"Needs: pip install xllamacpp. Tried with xllamacpp 2026.10.11549", or nothing."""
+        said = [f"Needs: {cls.install}"] * bool(cls.install) + [f"Tried with {', '.join(cls.tried)}"] * bool(cls.tried)
+        return ". ".join(said)
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:

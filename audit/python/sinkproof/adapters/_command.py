@@ -50,7 +50,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     for name in adapter_names():
         adapter = adapter_named(name)
         own = engines.add_parser(name, help=adapter.title, description=adapter.title, allow_abbrev=False,
-                                 epilog=adapter.install and f"Needs: {adapter.install}")
+                                 epilog=adapter.needs())
         add_common_options(own, adapter)
         adapter.add_options(own)
     return parser
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Error as error:
         sentence = str(error)
     except ImportError as error:
-        sentence = f"a Python package is missing: {error}. Needs: {adapter_named(options.engine).install}"
+        sentence = f"a Python package is missing: {error}. {adapter_named(options.engine).needs()}"
     except Exception as error:  # whatever the engine raises on what it was given: one line
         sentence = f"{options.model}: {' '.join(str(error).split()) or type(error).__name__}"
     print(f"sinkproof-trace: {sentence}", file=sys.stderr)

@@ -105,6 +105,7 @@ def load_model(directory: str, dtype: str, attention: str = "eager") -> Module:
 class Engine(Adapter):
     title = "transformers GPT2LMHeadModel"
     install = "pip install torch transformers safetensors"
+    tried = ("transformers 5.23.0", "transformers 5.24.0", "torch 2.13.0")
     packages = ("transformers", "torch")
     dtypes = ("bfloat16", "float32", "float16")
 

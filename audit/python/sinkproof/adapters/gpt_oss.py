@@ -185,6 +185,7 @@ def metadata_of(model: Module) -> dict[str, str]:
 class Engine(Adapter):
     title = "OpenAI gpt_oss.torch"
     install = "pip install torch safetensors numpy; pip install --no-deps --ignore-requires-python gpt-oss"
+    tried = ("gpt-oss 0.0.9", "torch 2.13.0")
     packages = ("gpt-oss", "torch")
     dtypes = ("bfloat16", "float32")
     in_pieces = False

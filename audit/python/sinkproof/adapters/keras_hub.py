@@ -27,6 +27,7 @@ from sinkproof.adapters._torch import ADDITIONS, watch
 class Engine(Adapter):
     title = "KerasHub"
     install = "pip install torch safetensors; pip install --no-deps keras-hub; pip install keras tokenizers kagglehub"
+    tried = ("keras-hub 0.32.0", "keras 3.15.0", "torch 2.13.0")
     packages = ("keras-hub", "keras", "torch")
     dtypes = ("float32", "bfloat16", "float16")
 

@@ -217,6 +217,7 @@ class Context:
 class Engine(Adapter):
     title = "llama.cpp, its evaluation callback"
     install = "pip install xllamacpp"
+    tried = ("xllamacpp 2026.10.11549",)
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:

@@ -75,6 +75,7 @@ class Watched:
 class Engine(Adapter):
     title = "mlx-lm"
     install = "pip install mlx-lm 'mlx[cpu]'"
+    tried = ("mlx-lm 0.32.2", "mlx 0.32.4")
     packages = ("mlx-lm", "mlx")
     dtypes = ("checkpoint", "float32", "bfloat16", "float16")
 

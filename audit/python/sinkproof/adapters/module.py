@@ -167,6 +167,7 @@ class Watcher(Hooks):
 class Engine(Adapter):
     title = "a torch module, by a map"
     install = "pip install torch"
+    tried = ("torch 2.13.0",)
     packages = ("torch",)
     wants_checkpoint = True
 

@@ -65,6 +65,7 @@ def folder_with_tokenizer(checkpoint: str, folder: str) -> None:
 class Engine(GraphAdapter):
     title = "ONNX Runtime, graph by ONNX Runtime GenAI"
     install = "pip install onnxruntime onnxruntime-genai onnx onnx-ir torch transformers accelerate"
+    tried = ("onnxruntime 1.31.1", "onnxruntime-genai 0.18.0", "onnx 1.23.2", "transformers 5.23.0", "torch 2.13.0")
     packages = ("onnxruntime", "onnxruntime-genai")
     dtypes = tuple(PRECISIONS)
 

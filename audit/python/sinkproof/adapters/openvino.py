@@ -40,6 +40,7 @@ BY_EXPERT = ("M6", "M8", "M10")    # [experts, n, width]
 class Engine(GraphAdapter):
     title = "OpenVINO, model by optimum-intel"
     install = "pip install openvino optimum-intel torch; pip uninstall torchvision, where it is of another build"
+    tried = ("openvino 2026.4.1", "optimum-intel 2.2.0", "transformers 5.5.4", "torch 2.13.0")
     packages = ("openvino", "optimum-intel", "transformers")
 
     @classmethod

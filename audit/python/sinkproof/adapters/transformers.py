@@ -406,6 +406,7 @@ def new_cache(config: Any, kind: str = "dynamic", room: int = 0) -> Any:
 class Engine(Adapter):
     title = "transformers GptOssForCausalLM"
     install = "pip install torch transformers safetensors"
+    tried = ("transformers 5.23.0", "transformers 5.24.0", "torch 2.13.0")
     packages = ("transformers", "torch")
     dtypes = ("bfloat16", "float32", "float16")
 

