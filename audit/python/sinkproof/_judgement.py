@@ -96,10 +96,10 @@ class Diagnosis:
             said = " and ".join(f"{why} [{mistake}]" for mistake, why in zip(self.mistakes, self.because))
             others = " or ".join(" and ".join(also) for also in self.indistinguishable)
             return f"{self.status}{self.place}: {said}" + (f"; this trace does not tell it from {others}" if others else "")
-        said = {"unknown": "unknown: no known mistake explains it, and no pair",
-                "undecided": f"undecided: searched {self.searched} of {self.suppositions} suppositions, none explains it"}
+        words = {"unknown": "unknown: no known mistake explains it, and no pair",
+                 "undecided": f"undecided: searched {self.searched} of {self.suppositions} suppositions, none explains it"}
         near = f"nearest, {bounds_away(self.next_bounds)}: {' and '.join(self.next)}" if self.next else ""
-        return "; ".join(part for part in (said.get(self.status, self.status), self.pattern, near) if part)
+        return "; ".join(part for part in (words.get(self.status, self.status), self.pattern, near) if part)
 
     @property
     def place(self) -> str:
