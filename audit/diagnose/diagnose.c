@@ -110,6 +110,7 @@ static bool try_single(search *s, size_t place, candidate *c) {
     if (!sinkproof_try_whether(&s->trials, place, t, &possible)) return false;
     c->tried = true;
     c->fits = !t->refused && explains(t, 0);
+    c->alone = c->alone || t->blind;
     s->n_fitting += c->fits;
     return true;
 }
@@ -131,7 +132,7 @@ static bool try_singles(search *s, size_t place, bool alone) {
     bool fine = true;
     for (size_t i = 0; fine && i < s->n_candidates; i++) {
         candidate *c = &s->of[i];
-        if (c->alone != alone) continue;
+        if (c->alone != alone || c->tried) continue;
         sinkproof_trials_show(&s->trials, 1);
         if (!is_spent(s) && is_worth_trying(s, place, c)) fine = try_single(s, place, c);
     }
@@ -222,6 +223,26 @@ static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_row
         if (!sinkproof_failing_rows(&s->trials, place, (sinkproof_trace_point)p, &here))
             return false;
         *within = *within && here.first >= rows.first && here.end <= rows.end;
+    }
+    return true;
+}
+
+// ---- elements that have nothing in common, where no single mistake explains them
+
+static bool set_apart(search *s, size_t place, unsigned *left) {
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS && !is_spent(s); p++) {
+        sinkproof_finding_of apart = {0};
+        unsigned point = *left & 1u << p;
+        if (point == 0) continue;
+        const sinkproof_point_report *r =
+            sinkproof_report_at(&s->trials, (sinkproof_trace_point)p, place);
+        if (!sinkproof_stands_apart(&s->trials, s->out, r, &apart)) return false;
+        if (apart.isolated == 0 && apart.limit == SINKPROOF_LIMIT_NONE) continue;
+        sinkproof_finding_of *f = add_finding(s, place, point);
+        if (f == NULL) return false;
+        f->isolated = apart.isolated, f->elements = apart.elements;
+        f->isolation = apart.isolation, f->limit = apart.limit;
+        *left &= ~point;
     }
     return true;
 }
@@ -366,7 +387,7 @@ static unsigned in_vain_before(const search *s) {
     size_t often = 0;
     for (size_t i = 0; i < s->out->n; i++) {
         const sinkproof_finding_of *f = &s->out->findings[i];
-        if (f->n_alike > 0 || f->limit > SINKPROOF_LIMIT_PAIRS) continue;
+        if (f->n_alike > 0 || f->isolated > 0 || f->limit > SINKPROOF_LIMIT_PAIRS) continue;
         points |= f->points, often++;
     }
     return often < s->trials.options->patience ? points : ~0u;
@@ -384,7 +405,9 @@ static bool explain_anew(search *s, size_t place, unsigned left) {
     list_candidates(s, place);
     if (!try_singles(s, place, false) || !explain_by_singles(s, place, &left)) return false;
     if (left != 0 && !try_singles(s, place, true)) return false;
-    if (!explain_by_singles(s, place, &left) || !explain_by_rows(s, place, &left)) return false;
+    if (!explain_by_singles(s, place, &left) || !set_apart(s, place, &left) ||
+        !explain_by_rows(s, place, &left))
+        return false;
     unsigned before = in_vain_before(s), some;
     while ((some = left & ~before) != 0 && in_vain_before(s) != ~0u) {
         unsigned rest = left & before;
@@ -406,8 +429,10 @@ static bool look_at(search *s, size_t place, size_t *searched) {
     if (!sinkproof_failing_alone(&s->trials, place, &left)) return false;
     failing &= ~left;
     if (!explain_as_before(s, place, &left)) return false;
-    bool anew = left != 0 && *searched < s->trials.options->places;
-    *searched += anew;
+    bool isolated; // these are not searched: they count for no layer that is
+    if (!sinkproof_all_isolated(&s->trials, place, left, &isolated)) return false;
+    bool anew = left != 0 && (isolated || *searched < s->trials.options->places);
+    *searched += anew && !isolated;
     if (anew && !explain_anew(s, place, left)) return false;
     if (!leave(s, place, anew ? 0 : left, SINKPROOF_LIMIT_PLACES) ||
         !leave(s, place, unbounded, SINKPROOF_LIMIT_SET) ||

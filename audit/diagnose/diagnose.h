@@ -32,8 +32,17 @@ typedef enum sinkproof_limit {
     SINKPROOF_LIMIT_BUDGET,   // the options' budget was spent
     SINKPROOF_LIMIT_PLACES,   // no more than what explains an earlier layer
     SINKPROOF_LIMIT_SET,      // none at all: the worst element's set is not finite
-    SINKPROOF_LIMIT_ALONE     // none at all: judged by themselves they have wider sets
+    SINKPROOF_LIMIT_ALONE,    // none at all: judged by themselves they have wider sets
+    SINKPROOF_LIMIT_FOLLOWS   // no pair: they are outside where an isolated element is read
 } sinkproof_limit;
+
+// What an isolated element may be. An operation that is wrong makes more than one element differ,
+// with two exceptions.
+typedef enum sinkproof_isolation {
+    SINKPROOF_ISOLATED,         // none of them
+    SINKPROOF_ISOLATED_STEP,    // no farther outside than a step of the format it is rounded to
+    SINKPROOF_ISOLATED_EXTREME, // it, or what it is made of, is the largest or the smallest of all
+} sinkproof_isolation;
 
 // What is known of points that are outside, in one layer or in several alike.
 typedef struct sinkproof_finding_of {
@@ -55,6 +64,10 @@ typedef struct sinkproof_finding_of {
     // tried, and why not all.
     size_t suppositions, searched;
     sinkproof_limit limit;
+    // Elements outside that have nothing in common, of so many, where no single mistake explains
+    // the point (isolated.c): pairs are not tried. 0: there are more, or they have.
+    size_t isolated, elements;
+    sinkproof_isolation isolation;
     char pattern[SINKPROOF_PATTERN]; // of points that nothing explains, where they are; "" else
 } sinkproof_finding_of;
 
@@ -82,6 +95,13 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                         const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
                         sinkproof_error *error);
 void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis);
+
+// Whether there are findings, and each is of isolated elements: no arithmetic explains the trace.
+bool sinkproof_diagnosis_isolates(const sinkproof_diagnosis *diagnosis);
+
+// isolated.c: whether the marked elements are few and have nothing in common: no two of them have
+// an index in common, nor lie on a diagonal of two dimensions.
+bool sinkproof_marks_are_isolated(const sinkproof_point_report *report, const uint8_t *marks);
 
 // pattern.c: where the marked elements of a point are, in words. False: no memory.
 bool sinkproof_describe_pattern(const sinkproof_point_report *report, const uint8_t *marks,

@@ -84,6 +84,22 @@ static void print_explained_head(FILE *out, size_t tokens, const sinkproof_findi
     fputs(", every element is inside", out);
 }
 
+// "one of 15360 elements, which no operation makes: ..."
+static void print_isolated_head(FILE *out, const sinkproof_finding_of *f) {
+    if (f->isolated == 1)
+        fprintf(out, "one of %zu elements", f->elements);
+    else
+        fprintf(out, "%zu of %zu elements, without a pattern", f->isolated, f->elements);
+    fputs(f->isolation == SINKPROOF_ISOLATED
+              ? ", which no operation makes: all others are inside, and no known mistake explains "
+                "it; a write into the wrong place, a race or failing memory would"
+          : f->isolation == SINKPROOF_ISOLATED_STEP
+              ? ", a step of the format outside: all others are inside, and no known mistake "
+                "explains it"
+              : ", at an end of the range: all others are inside, and no known mistake explains it",
+          out);
+}
+
 // "  M8 of layers 0-3: explained, every element is inside"
 static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
                        const sinkproof_finding_of *f) {
@@ -95,6 +111,8 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
     fputs(": ", to);
     if (f->n_alike > 0)
         print_explained_head(to, tokens, f);
+    else if (f->isolated > 0)
+        print_isolated_head(to, f);
     else if (f->limit == SINKPROOF_LIMIT_NONE)
         fputs("unknown: no known mistake explains it, and no pair", to);
     else if (f->limit == SINKPROOF_LIMIT_PLACES)
@@ -104,6 +122,11 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
     else if (f->limit == SINKPROOF_LIMIT_ALONE)
         fputs("not looked into; fewer elements are outside where the point is judged by itself",
               to);
+    else if (f->limit == SINKPROOF_LIMIT_FOLLOWS)
+        fputs(
+            "no single mistake explains it, and pairs are not tried; it is computed from one wrong "
+            "element that is named above, and outside at no position but where that is read",
+            to);
     else
         fprintf(to, "undecided: searched %zu of %zu suppositions, none explains it", f->searched,
                 f->suppositions);
@@ -193,6 +216,7 @@ static json_t *points_of(const sinkproof_config *config, const sinkproof_finding
 static json_t *finding_json(const sinkproof_config *config, const sinkproof_finding_of *f) {
     json_t *o = json_object(), *alike = json_array();
     const char *status = f->n_alike > 0                       ? "explained"
+                         : f->isolated > 0                    ? "isolated"
                          : f->limit == SINKPROOF_LIMIT_NONE   ? "unknown"
                          : f->limit >= SINKPROOF_LIMIT_PLACES ? "not looked into"
                                                               : "undecided";

@@ -14,13 +14,12 @@ bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return memcmp(&before, &s->policy, sizeof before) != 0;
 }
 
-// By a line of the catalogue: "M11.sum=bf16?" says "M11.sum=bf16" too.
+// By a line of the catalogue.
 static bool is_written(const char *override) {
     const sinkproof_mistake *m;
     bool written = false;
     for (size_t i = 0; !written && (m = sinkproof_mistake_at(i)) != NULL; i++)
-        written = m->suppose == sinkproof_overrides &&
-                  strncmp(m->override, override, strlen(override)) == 0;
+        written = m->suppose == sinkproof_overrides && strcmp(m->override, override) == 0;
     return written;
 }
 

@@ -123,5 +123,7 @@ bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
     sinkproof_supposition s = none(suspect);
     *possible = true;
     for (size_t i = 0; i < n && *possible; i++) *possible = mistakes[i]->suppose(&s, mistakes[i]);
+    if (suspect->settled != SINKPROOF_VARIANT_DECLARED)
+        sinkproof_policy_settle(&s.policy, suspect->settled == SINKPROOF_VARIANT_ROUNDED);
     return !*possible || judge_supposed(suspect, &s, how, judgement, error);
 }

@@ -6,7 +6,7 @@
 #define SINKPROOF_SUPPOSITION_H
 
 #include "audit/diagnose/mistakes.h"
-#include "audit/judge/judge.h"
+#include "audit/judge/judge_evidence.h"
 
 // What is asked again and again of one trace.
 typedef struct sinkproof_suspect {
@@ -14,6 +14,7 @@ typedef struct sinkproof_suspect {
     const sinkproof_trace *trace;
     const sinkproof_policy *policy;
     double rate;
+    sinkproof_variant settled; // DECLARED: what the policy leaves open is left open
 } sinkproof_suspect;
 
 // Judges as `how` says, but for its meaning, an engine's trace as one's with all of the mistakes.

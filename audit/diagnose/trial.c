@@ -238,18 +238,32 @@ static bool try(sinkproof_trials *s, size_t place, unsigned points, sinkproof_re
     return true;
 }
 
+// What would explain all that it reaches is asked for its evidence, and without it explains
+// nothing.
+static bool ask_evidence(sinkproof_trials *s, size_t place, sinkproof_trial *t) {
+    bool tells = true;
+    bool explains = !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
+    if (!explains) return true;
+    if (!sinkproof_trial_tells(s, place, t, &tells)) return false;
+    t->blind = !tells;
+    if (t->blind) t->inside = 0;
+    return true;
+}
+
 static const unsigned EVERY = ~0u;
 
 bool sinkproof_try_all(sinkproof_trials *s, size_t place, bool elsewhere, sinkproof_trial *t,
                        bool *possible) {
     *possible = elsewhere || sinkproof_reached(s, place, &t->what) != 0;
-    return !*possible || try(s, place, EVERY, NULL, t, possible);
+    if (!*possible) return true;
+    return try(s, place, EVERY, NULL, t, possible) && (!*possible || ask_evidence(s, place, t));
 }
 
 bool sinkproof_try_whether(sinkproof_trials *s, size_t place, sinkproof_trial *t, bool *possible) {
     sinkproof_refusal refusal = {.points = EVERY, .beyond = 0};
     *possible = sinkproof_reached(s, place, &t->what) != 0;
-    return !*possible || try(s, place, EVERY, &refusal, t, possible);
+    if (!*possible) return true;
+    return try(s, place, EVERY, &refusal, t, possible) && (!*possible || ask_evidence(s, place, t));
 }
 
 bool sinkproof_try_points(sinkproof_trials *s, size_t place, unsigned points, double beyond,

@@ -16,6 +16,7 @@ typedef struct sinkproof_trial {
     unsigned inside;     // of these: every element is inside, and nothing is suspicious
     bool refused;        // left before its end
     bool breaks;         // a point that was inside is not
+    bool blind; // it would explain them, but the trace does not show what it makes different
     double bounds[SINKPROOF_TRACE_POINTS]; // of failing points: how far the farthest element is
     size_t outside[SINKPROOF_TRACE_POINTS];
 } sinkproof_trial;
@@ -68,6 +69,20 @@ bool sinkproof_try_whether(sinkproof_trials *s, size_t place, sinkproof_trial *t
 // outside or more.
 bool sinkproof_try_points(sinkproof_trials *s, size_t place, unsigned points, double beyond,
                           sinkproof_trial *t, bool *possible);
+
+// evidence.c: does the trace show what the mistakes make different at the place? Of two mistakes
+// each is asked beside the other. The stretch is that of the trial. False: an error.
+bool sinkproof_trial_tells(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
+                           bool *tells);
+
+// isolated.c: of a failing point that no single mistake explains what is said instead of trying
+// pairs, in *f: `isolated`, `elements` and `isolation`, or the limit FOLLOWS, where it is computed
+// from one isolated element of the findings and outside at no position but those at which that is
+// read; else none of them. False: an error.
+bool sinkproof_stands_apart(const sinkproof_trials *s, const sinkproof_diagnosis *findings,
+                            const sinkproof_point_report *report, sinkproof_finding_of *f);
+// Whether these points fail, and all by isolated elements.
+bool sinkproof_all_isolated(const sinkproof_trials *s, size_t place, unsigned points, bool *all);
 
 // alike.c: leaves of what explains a finding that which puts nothing outside in the other layers,
 // if there is any. False: an error.

@@ -226,6 +226,7 @@ static void find_cause(trial *t, sinkproof_ruling *r) {
     sinkproof_cause other;
     if (t->o.no_hint) return;
     r->asked = !t->o.no_diagnosis;
+    if (sinkproof_diagnosis_isolates(&r->diagnosis)) return; // no arithmetic explains it
     r->explained = sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause) ||
                    sinkproof_diagnosed_cause(t->model, t->trace, &how, &r->judgement, &r->diagnosis,
                                              &r->cause);

@@ -121,6 +121,11 @@ typedef struct sinkproof_refusal {
     bool refused;
 } sinkproof_refusal;
 
+// Is shown each element that is compared, by all threads: its place, the engine's value, its set as
+// it is stored. A weight of a masked key is shown where it is not 0.
+typedef void sinkproof_witness(void *witnessing, sinkproof_trace_point point, size_t layer,
+                               size_t at, double v, const sinkproof_honest *set);
+
 typedef struct sinkproof_judge_options {
     double rate;     // false alarms per tensor of the likely set and of drift
     bool end_to_end; // also run the real model from the tokens and compare
@@ -135,6 +140,8 @@ typedef struct sinkproof_judge_options {
     uint8_t *marks;
     sinkproof_trace_point marked;
     size_t marked_layer;
+    sinkproof_witness *witness; // NULL: nobody asks
+    void *witnessing;
 } sinkproof_judge_options;
 
 // What it takes to judge `point` of `layer` alone: that point, whatever it is computed from up to

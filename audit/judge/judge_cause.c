@@ -5,8 +5,10 @@
 #include "audit/judge/judge_cause.h"
 
 #include "audit/judge/judge_candidates.h"
+#include "audit/judge/judge_evidence.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Known mistakes and known freedoms that one override states, and the points that each touches.
@@ -31,7 +33,7 @@ static const struct single_override {
      "the row's maximum is subtracted without a rounding to bfloat16",
      {SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10},
      2},
-    {"M11.sum=bf16?",
+    {"M11.sum=bf16",
      "the sum over experts is kept in bfloat16",
      {SINKPROOF_TRACE_M11, SINKPROOF_TRACE_M12},
      2},
@@ -104,6 +106,69 @@ bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trac
     return honest;
 }
 
+// ---- does the trace show what the policy makes different? (judge_evidence.h)
+
+typedef struct other_policy {
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+    const sinkproof_policy *declared, *supposed;
+    double rate;
+} other_policy;
+
+static bool judge_variant(void *context, sinkproof_variant variant,
+                          const sinkproof_judge_options *how, sinkproof_error *error) {
+    const other_policy *of = context;
+    sinkproof_judge_options o = *how;
+    sinkproof_judgement under;
+    o.rate = of->rate;
+    sinkproof_policy policy =
+        *(variant == SINKPROOF_VARIANT_DECLARED ? of->declared : of->supposed);
+    if (variant != SINKPROOF_VARIANT_DECLARED)
+        sinkproof_policy_settle(&policy, variant == SINKPROOF_VARIANT_ROUNDED);
+    if (!sinkproof_judge(of->model, of->trace, &policy, &o, &under, error)) return false;
+    sinkproof_judgement_free(&under);
+    return true;
+}
+
+// What it takes to judge the points of a place that are outside; false: none is.
+static bool stretch_to_failing(const sinkproof_judgement *j, const sinkproof_config *config,
+                               const sinkproof_trace *trace, size_t place,
+                               sinkproof_stretch *stretch) {
+    bool fresh = true;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        bool layered = sinkproof_trace_point_is_layered(r->point);
+        if (r->outside == 0 || (layered ? r->layer : config->n_layers) != place) continue;
+        sinkproof_stretch_to(stretch, config, &j->policy, trace, r->point, r->layer, fresh);
+        fresh = false;
+    }
+    return !fresh;
+}
+
+static bool trace_tells(const sinkproof_model *model, const sinkproof_trace *trace,
+                        const sinkproof_judge_options *options, const sinkproof_judgement *j,
+                        const sinkproof_cause *cause) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    sinkproof_policy supposed;
+    sinkproof_evidence evidence = {0, 0, 0};
+    sinkproof_stretch *stretch = malloc(sizeof *stretch);
+    bool fine = stretch != NULL && sinkproof_policy_parse(cause->policy, &supposed, NULL);
+    other_policy of = {model, trace, &j->policy, &supposed, options->rate};
+    for (size_t place = 0; fine && place <= config->n_layers; place++) {
+        if (!stretch_to_failing(j, config, trace, place, stretch)) continue;
+        const sinkproof_evidence_question question = {.config = config,
+                                                      .judgement = j,
+                                                      .place = place,
+                                                      .stretch = stretch,
+                                                      .open = sinkproof_policy_is_open(&supposed),
+                                                      .judge = judge_variant,
+                                                      .context = &of};
+        fine = sinkproof_evidence_add(&question, &evidence, NULL);
+    }
+    free(stretch);
+    return fine && sinkproof_evidence_tells(&evidence);
+}
+
 bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options, const sinkproof_judgement *j,
                            sinkproof_cause *cause) {
@@ -112,10 +177,20 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
         if (!reaches_failures(model, trace, &overrides[c], j)) continue;
         sinkproof_cause_begin(cause, j);
         if (sinkproof_cause_add(cause, overrides[c].text, overrides[c].meaning) &&
-            sinkproof_cause_explains(model, trace, options, j, cause))
+            sinkproof_cause_explains(model, trace, options, j, cause) &&
+            trace_tells(model, trace, options, j, cause))
             return true;
     }
     return false;
+}
+
+// Of no point more than one element is outside: that is what a wrong write leaves, and a policy
+// that leaves more open would hold it as it holds all.
+static bool are_single(const sinkproof_judgement *j) {
+    size_t most = 0;
+    for (size_t i = 0; i < j->n_reports; i++)
+        most = j->reports[i].outside > most ? j->reports[i].outside : most;
+    return most == 1;
 }
 
 bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -125,11 +200,12 @@ bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_
     const char *const *names =
         sinkproof_candidates_for(trace, sinkproof_model_config(model), &narrower);
     bool found = false;
-    if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED) return false;
+    if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED || are_single(j)) return false;
     for (; *names != NULL && !found; names++) {
         *cause = (sinkproof_cause){.n = 0};
         snprintf(cause->policy, sizeof cause->policy, "%s", *names);
-        found = sinkproof_cause_explains(model, trace, options, j, cause);
+        found = sinkproof_cause_explains(model, trace, options, j, cause) &&
+                trace_tells(model, trace, options, j, cause);
     }
     return found;
 }

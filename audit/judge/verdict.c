@@ -194,6 +194,8 @@ static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece 
 static void mark_outside(const sinkproof_part *part, const sinkproof_piece *piece, const double *v,
                          const sinkproof_honest *x) {
     const sinkproof_judge_options *o = part->pass->options;
+    for (size_t i = 0; o->witness != NULL && i < piece->count; i++)
+        o->witness(o->witnessing, piece->point, part->layer, place_of(piece, i), v[i], &x[i]);
     if (o->marks == NULL || o->marked != piece->point) return;
     if (sinkproof_trace_point_is_layered(piece->point) && o->marked_layer != part->layer) return;
     for (size_t i = 0; i < piece->count; i++)

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Whether a trace shows what mistakes make different (audit/judge/judge_evidence.h): against an
+// engine without them, and of two mistakes each against an engine with the other alone.
+#include "audit/diagnose/trial.h"
+
+typedef struct supposed {
+    sinkproof_trials *trials;
+    sinkproof_explanation declared, what;
+} supposed;
+
+static bool judge_variant(void *context, sinkproof_variant variant,
+                          const sinkproof_judge_options *how, sinkproof_error *error) {
+    const supposed *of = context;
+    const sinkproof_explanation *e =
+        variant == SINKPROOF_VARIANT_DECLARED ? &of->declared : &of->what;
+    sinkproof_suspect suspect = of->trials->suspect;
+    sinkproof_judgement under;
+    bool possible;
+    suspect.settled = variant;
+    if (!sinkproof_suppose_all(&suspect, e->n, e->mistakes, how, &under, &possible, error))
+        return false;
+    of->trials->tried++;
+    if (possible) sinkproof_judgement_free(&under);
+    return true;
+}
+
+static bool ask(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
+                const sinkproof_explanation *declared, bool *tells) {
+    supposed of = {s, *declared, t->what};
+    sinkproof_evidence evidence = {0, 0, 0};
+    const sinkproof_evidence_question question = {.config = s->config,
+                                                  .judgement = s->j,
+                                                  .place = place,
+                                                  .stretch = s->stretch,
+                                                  .rows = t->rows.end > 0 ? &t->rows : NULL,
+                                                  .open =
+                                                      sinkproof_policy_is_open(s->suspect.policy),
+                                                  .judge = judge_variant,
+                                                  .context = &of};
+    if (!sinkproof_evidence_add(&question, &evidence, s->error)) return false;
+    *tells = *tells && sinkproof_evidence_tells(&evidence);
+    return true;
+}
+
+bool sinkproof_trial_tells(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
+                           bool *tells) {
+    const sinkproof_explanation none = {0};
+    *tells = true;
+    if (t->what.n == 1) return ask(s, place, t, &none, tells);
+    for (size_t m = 0; m < t->what.n && *tells; m++) {
+        const sinkproof_explanation other = {1, {t->what.mistakes[1 - m]}};
+        if (!ask(s, place, t, &other, tells)) return false;
+    }
+    return true;
+}
