@@ -215,11 +215,12 @@ static json_t *points_of(const sinkproof_config *config, const sinkproof_finding
 
 static json_t *finding_json(const sinkproof_config *config, const sinkproof_finding_of *f) {
     json_t *o = json_object(), *alike = json_array();
-    const char *status = f->n_alike > 0                       ? "explained"
-                         : f->isolated > 0                    ? "isolated"
-                         : f->limit == SINKPROOF_LIMIT_NONE   ? "unknown"
-                         : f->limit >= SINKPROOF_LIMIT_PLACES ? "not looked into"
-                                                              : "undecided";
+    const char *status = f->n_alike > 0                        ? "explained"
+                         : f->isolated > 0                     ? "isolated"
+                         : f->limit == SINKPROOF_LIMIT_NONE    ? "unknown"
+                         : f->limit == SINKPROOF_LIMIT_FOLLOWS ? "follows"
+                         : f->limit >= SINKPROOF_LIMIT_PLACES  ? "not looked into"
+                                                               : "undecided";
     for (size_t a = 1; a < f->n_alike; a++) json_array_append_new(alike, ids_of(&f->alike[a]));
     json_object_set_new(o, "points", points_of(config, f));
     json_object_set_new(o, "status", json_string(status));

@@ -79,7 +79,9 @@ class Diagnosis:
     """What is known of points that are outside: the known mistakes under which every element is inside."""
 
     points: tuple[str, ...]        # "03.A11"
-    status: str                    # "explained", "unknown", "undecided" or "not looked into"
+    # "explained", "unknown", "undecided" or "not looked into"; "isolated": one element, or few without a pattern, that
+    # no single mistake explains; "follows": outside only where one of these is read
+    status: str
     mistakes: tuple[str, ...]      # together: "sink-dropped"; () when none explains it
     because: tuple[str, ...]       # the same as sentences
     indistinguishable: tuple[tuple[str, ...], ...]  # others that explain it, too
