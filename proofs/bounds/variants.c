@@ -36,14 +36,55 @@ static double smallest(const sinkproof_setting *s) { // what a flush to zero may
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
+// What the reference computes of a design's formulas is written here again: a mistake in one is
+// seen by the other.
+static double similarity_at(sinkproof_similarity kind, double score) {
+    double e = exp(kind == SINKPROOF_SIMILARITY_SIGMOID ? -score : score);
+    if (kind == SINKPROOF_SIMILARITY_EXP) return e;
+    if (kind == SINKPROOF_SIMILARITY_SIGMOID) return 1 / (1 + e);
+    return score < 0 ? e : 1 + score; // elu + 1
+}
+
+// The bucket of a distance by the least distance of each: 16 2^(3k/16) of number 16 + k, upward.
+static size_t bucket_of(size_t distance) {
+    static const unsigned char from[] = {16, 19, 21, 24, 27, 31, 35, 40,
+                                         46, 52, 59, 67, 77, 87, 99, 113};
+    size_t bucket = SINKPROOF_BUCKETS / 2;
+    if (distance < bucket) return distance;
+    for (size_t k = 1; k < sizeof from && distance >= from[k]; k++) bucket++;
+    return bucket;
+}
+static double place_bias(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                         size_t distance) {
+    if (variant->places == SINKPROOF_PLACES_ALIBI) return (double)distance * -head->slope;
+    size_t bucket = bucket_of(distance);
+    return variant->places == SINKPROOF_PLACES_RELATIVE ? head->bucket_b[bucket] : (double)bucket;
+}
+
+static double star_value(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                         size_t d) {
+    bool first = variant->star_value == SINKPROOF_STAR_VALUE_FIRST;
+    if (variant->star_value == SINKPROOF_STAR_VALUE_LEARNED) return head->value_d[d];
+    if (variant->star_value == SINKPROOF_STAR_VALUE_EVEN)
+        return variant->star_times / sqrt((double)head->dim);
+    return first && d == 0 ? variant->star_times : 0;
+}
+
+// A factor of all exponentials goes out of a weight where the divisor has it too.
+static bool is_homogeneous(const sinkproof_variant *variant) {
+    return variant->divisor == SINKPROOF_DIVISOR_SUM ||
+           variant->divisor == SINKPROOF_DIVISOR_SCALED ||
+           variant->divisor == SINKPROOF_DIVISOR_POWER;
+}
+
 //> bound.similarity
 static sinkproof_honest similarity(const sinkproof_setting *s, const sinkproof_variant *variant,
                                    sinkproof_honest x) {
     sinkproof_similarity kind = variant->similarity;
     if (kind == SINKPROOF_SIMILARITY_SCORE) return x;
-    sinkproof_honest y = between(sinkproof_variant_similarity(kind, x.lo) * (1 - libm),
-                                 sinkproof_variant_similarity(kind, x.hi) * (1 + libm),
-                                 sinkproof_variant_similarity(kind, x.mid));
+    sinkproof_honest y =
+        between(similarity_at(kind, x.lo) * (1 - libm), similarity_at(kind, x.hi) * (1 + libm),
+                similarity_at(kind, x.mid));
     double e_x = exp_error(s, &x), relative = e_x + s->u, absolute = smallest(s);
     if (kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * s->u;
     // e^s - 1, then + 1: two roundings of numbers of size at most 1 where s < 0, and one of s + 1.
@@ -180,7 +221,7 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
     if (variant->similarity == SINKPROOF_SIMILARITY_EXP &&
         variant->divisor == SINKPROOF_DIVISOR_SUM)
         return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
-    bool shifted = sinkproof_variant_shifts(variant);
+    bool shifted = variant->similarity == SINKPROOF_SIMILARITY_EXP && is_homogeneous(variant);
     sinkproof_honest m = shifted ? shift(count, seen_j, s_j) : sinkproof_known(0);
     for (size_t j = 0; j < count; j++) {
         alpha_j[j] = sinkproof_known(0);
@@ -265,7 +306,7 @@ bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof
     for (size_t j = 0; j < keys; j++) {
         s_j[j] = sinkproof_honest_score(s, scaled_by(variant, head), s_j[j]);
         if (biased) { // the bias, its rounding, and the sum's
-            double bias = sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
+            double bias = place_bias(variant, head, i > j ? i - j : 0);
             s_j[j] = sinkproof_honest_add(s_j[j], sinkproof_known(bias));
             s_j[j] = widened(s_j[j], s->u, s->u * fabs(bias) + smallest(s));
             s_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A6, s_j[j]);
@@ -282,15 +323,14 @@ bool sinkproof_honest_variant_values(const sinkproof_setting *s, const sinkproof
                                      sinkproof_honest *o_d) {
     // Two more terms: the star's value, and the bias of all rows.
     size_t dim = head->dim, cols = keys + 2;
-    double *v_dj = malloc((dim * cols + cols + dim) * sizeof *v_dj);
+    double *v_dj = malloc((dim * cols + cols) * sizeof *v_dj);
     if (v_dj == NULL) return false;
-    double *weight_j = v_dj + dim * cols, *star_d = weight_j + cols;
-    sinkproof_variant_star_value(variant, head, star_d);
+    double *weight_j = v_dj + dim * cols;
     memcpy(weight_j, alpha_j, (keys + 1) * sizeof *weight_j);
     weight_j[keys + 1] = 1;
     for (size_t d = 0; d < dim; d++) {
         for (size_t j = 0; j < keys; j++) v_dj[d * cols + j] = v_jd[j * dim + d];
-        v_dj[d * cols + keys] = star_d[d];
+        v_dj[d * cols + keys] = star_value(variant, head, d);
         v_dj[d * cols + keys + 1] = variant->value_bias ? head->value_d[d] : 0;
     }
     bool fine = row_times(s, dim, cols, (double)cols, weight_j, v_dj, o_d);

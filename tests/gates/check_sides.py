@@ -11,6 +11,8 @@ sides reach:
   calls    one side is the other, or calls it
   shares   both sides call a function that sides_shared.py neither calls a primitive nor a symbol
   symbol   a symbol of sides_shared.py that no check of the named id has on one side alone
+  room     of reference, truth and bounds, which are the sides of what `verify` measures, one calls another
+           and ROOMS does not say why it may
   unread   an entry without two functions, or a name of sides_shared.py without a function
 
 Wrong forms are not asked: their sides have to differ, and nothing differs by being shared.
@@ -25,7 +27,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from check_walls import bare  # noqa: E402
-from sides_shared import PRIMITIVES, SYMBOLS  # noqa: E402
+from sides_shared import PRIMITIVES, ROOMS, SYMBOLS  # noqa: E402
 
 FOLDERS = ("ref", "proofs", "audit/verify")
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:.*\\\n)*.*)$", re.M)
@@ -247,9 +249,21 @@ class Checks:
                 yield f"{symbol.split(':')[0]}: {id}: symbol: no check of {id} has {symbol.split(':')[1]} on one side alone"
 
 
+def room_breaches(tree):
+    """Calls from one computation of the points into another."""
+    for (here, there), reasons in ROOMS.items():
+        allowed = {name for names in reasons.values() for name in names.split()}
+        for name, file in sorted(tree.files.items()):
+            for function in sorted(file.functions) if name.startswith(here) else ():
+                for node in sorted(tree.calls((name, function))):
+                    if node[0].startswith(there) and node[0] not in allowed and key(node) not in allowed:
+                        yield f"{name}: {function}: room: calls {key(node)}"
+
+
 def unread_names(tree):
     known = set(tree.files) | {key((f, n)) for f, file in tree.files.items() for n in file.functions}
-    for name in sorted(primitives_for("proofs/truth/") | primitives_for("proofs/exact/") | set(SYMBOLS)):
+    rooms = {name for reasons in ROOMS.values() for names in reasons.values() for name in names.split()}
+    for name in sorted(primitives_for("proofs/truth/") | primitives_for("proofs/exact/") | set(SYMBOLS) | rooms):
         if name not in known:
             yield f"tests/gates/sides_shared.py: {name}: unread: no such file or function"
 
@@ -265,7 +279,7 @@ def main():
         for _, id, (left, right), (a, b) in checks.rows:
             symbols = sorted(SYMBOLS[key(n)][1] for n in a & b if key(n) in SYMBOLS)
             print(f"{id}: {left[1]} | {right[1]}: {', '.join(symbols) or 'nothing but primitives'}")
-    found = list(checks.breaches()) + list(unread_names(tree))
+    found = list(checks.breaches()) + list(room_breaches(tree)) + list(unread_names(tree))
     print("\n".join(found + [f"check-sides: {len(checks.rows)} checks of two sides, {len(found)} breaches"]))
     return 1 if found or not checks.rows else 0
 

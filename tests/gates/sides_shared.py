@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What both sides of a check may call (check_sides.py): nothing else.
+"""What both sides of a check may call (check_sides.py): nothing else. ROOMS: what one computation of the
+points may call of another.
 
 PRIMITIVES: arithmetic, and what reads or draws an instance. None states anything that a check
 proves: a mistake in one changes the question that is asked of both sides, not the answer of both.
@@ -95,4 +96,27 @@ SYMBOLS = {
     "proofs/truth/rope.c:correction": ("yarn.ramp", "the ramp"),
     "proofs/truth/rope.c:frequency": ("yarn.ramp", "the frequencies"),
     "proofs/truth/rope.c:concentrate": ("yarn.concentration", "the concentration"),
+}
+
+# Reference, truth and bounds stand apart: (calling room, called room): {reason: files or file:functions}. A
+# measurement of `verify` has one of each for its sides.
+ROOMS = {
+    ("proofs/truth/", "ref/"): {
+        "reads the model: its configuration, its weights as they are stored, its name": """
+            ref/error.c ref/model/architecture.c ref/model/matrix.c ref/model/model.c ref/normaliser.c
+            ref/variants/designs.c""",
+        "draws an instance; the grid of a format, which a statement names": "ref/splitmix.h ref/round.c",
+    },
+    ("proofs/bounds/", "ref/"): {
+        "reads weights as they are stored": "ref/model/matrix.c",
+        "says what a policy rounds, and rounds one number to a format": """
+            ref/policy.c ref/points.c ref/operands.c ref/round.c""",
+        "a constant of the design: every policy takes what the reference computes of a learned key's feature": """
+            ref/variants/similarity.c:sinkproof_variant_feature""",
+    },
+    ("proofs/truth/", "proofs/bounds/"): {
+        "compares two numbers so that NaN is the worse": "proofs/bounds/worst.h",
+    },
+    ("proofs/bounds/", "proofs/truth/"): {},
+    ("ref/", "proofs/"): {},
 }

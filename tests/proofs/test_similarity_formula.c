@@ -6,6 +6,7 @@
 // At u = 0 the few roundings of the sets' own arithmetic are left, and the margins of exp and pow,
 // 2^-49, show beside; at u = 2^-10 so do the squares of errors.
 #include "proofs/bounds/variants.h"
+#include "proofs/truth/repeat.h"
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20261126;
@@ -242,6 +243,62 @@ static void rows_of(distance *d, const numerics *c, sinkproof_similarity kind,
 
 // The divisors, and the ends of a similarity by itself: exp (2), its margin, what is flushed (4),
 // the quotient's margin (2).
+// What a distance adds to a score: the middle of the set, the reference, and the truth's whole
+// numbers, which take no logarithm. Queries are 0, so that nothing else is in the score.
+static void places(void) {
+    enum { KEYS = 300, DIM = 2 };
+    static double q_d[DIM], k_jd[KEYS * DIM], bucket_b[SINKPROOF_BUCKETS];
+    static sinkproof_honest s_j[KEYS + 1];
+    static bool seen[KEYS + 1];
+    static const char *const names[] = {"relative", "relative-bucket", "alibi"};
+    sinkproof_policy policy;
+    size_t off = 0, asked = 0;
+    if (!sinkproof_policy_known("real-f64", &policy)) abort();
+    sinkproof_setting s = sinkproof_setting_for(&policy, KEYS, 1e-9);
+    for (size_t b = 0; b < SINKPROOF_BUCKETS; b++) bucket_b[b] = 3 - 0.25 * (double)b;
+    for (size_t j = 0; j < KEYS; j++) seen[j] = true;
+    sinkproof_variant_head head = {.n = KEYS, .dim = DIM, .bucket_b = bucket_b, .slope = 0.375};
+    for (size_t v = 0; v < sizeof names / sizeof *names; v++) {
+        const sinkproof_variant *variant = sinkproof_variant_find(names[v]);
+        if (!sinkproof_honest_variant_scores(&s, variant, &head, KEYS - 1, KEYS, seen, q_d, k_jd,
+                                             s_j))
+            abort();
+        for (size_t j = 0; j < KEYS; j++, asked++) {
+            size_t away = KEYS - 1 - j,
+                   bucket = sinkproof_repeat_bucket(away, SINKPROOF_BUCKETS, 128);
+            double truth = v == 0   ? bucket_b[bucket]
+                           : v == 1 ? (double)bucket
+                                    : -0.375 * (double)away;
+            off += !(s_j[j].mid == truth &&
+                     sinkproof_variant_place_bias(variant, &head, away) == truth);
+        }
+    }
+    ok(off == 0 && asked == 3 * KEYS,
+       "bound.similarity places=%zu of which bounds or reference differ=%zu bound=0", asked, off);
+}
+
+// What k* brings: the set of a row that gives it all weight holds the reference's own value.
+static void star_values(void) {
+    enum { DIM = 5 };
+    static const char *const names[] = {"k-bias", "kv-bias", "value-first-5", "value-even-5"};
+    static double v_jd[DIM], value_d[DIM] = {0.5, -1, 2, -4, 8}, alpha_j[2] = {0, 1};
+    sinkproof_policy policy;
+    size_t off = 0;
+    if (!sinkproof_policy_known("real-f64", &policy)) abort();
+    sinkproof_setting s = sinkproof_setting_for(&policy, DIM, 1e-9);
+    sinkproof_variant_head head = {.n = 1, .dim = DIM, .value_d = value_d};
+    for (size_t v = 0; v < sizeof names / sizeof *names; v++) {
+        sinkproof_honest o_d[DIM];
+        double star_d[DIM];
+        const sinkproof_variant *variant = sinkproof_variant_find(names[v]);
+        sinkproof_variant_star_value(variant, &head, star_d);
+        if (!sinkproof_honest_variant_values(&s, variant, &head, 1, alpha_j, v_jd, o_d)) abort();
+        for (size_t d = 0; d < DIM; d++) off += !(o_d[d].mid == star_d[d]);
+    }
+    ok(off == 0, "bound.similarity values of k* of which bounds and reference differ=%zu bound=0",
+       off);
+}
+
 int main(void) {
     const sinkproof_similarity kinds[] = {SINKPROOF_SIMILARITY_EXP, SINKPROOF_SIMILARITY_SIGMOID,
                                           SINKPROOF_SIMILARITY_ELU_PLUS_ONE,
@@ -258,5 +315,7 @@ int main(void) {
             snprintf(what, sizeof what, "%s, %s, every divisor", names[kind], all[c].text);
             report(&d, "bound.similarity", what, SEED);
         }
+    places();
+    star_values();
     return tap_done();
 }
