@@ -76,7 +76,8 @@ static const struct argp parser = {
     "it "
     "(D), by a formal proof (C).\v"
     "With IDs, shows of each the formula, an instance and both sides.\n"
-    "Worst is the largest error as a share of its bound. A bound is held from below as well: honest "
+    "Worst is the largest error as a share of its bound. A bound is held from below as well: "
+    "honest "
     "engines on operands built for it, roundings to one side, ties, functions off by all that is "
     "declared, have to reach the floor beside it; a bound that is wider than that is BROKEN.\n"
     "A proof is \"proved\" when `make formal` checked it on this machine as it stands in the "
@@ -283,8 +284,7 @@ static void print_measured(const verify_measure *m, const char *what) {
     print_folded(line, 2);
     if (!(m->floor > 0)) return;
     const char *truth = truth_label(m);
-    snprintf(line, sizeof line,
-             "%s: operands built for it reach %.3g of the bound, floor %.1f%s%s",
+    snprintf(line, sizeof line, "%s: operands built for it reach %.3g of the bound, floor %.1f%s%s",
              sinkproof_verify_reaches(m) ? "held from below" : "NOT held from below", m->reached,
              m->floor, truth != NULL ? "; the truth is " : "", truth != NULL ? truth : "");
     print_folded(line, 2);

@@ -124,8 +124,8 @@ verify_result sinkproof_verify(const verify_statement *statement, const verify_o
     find_missing(&r);
     r.held_from_below =
         sinkproof_verify_reaches(&r.measure) && sinkproof_verify_reaches(&r.experiment);
-    r.holds = r.held_from_below && r.exact.unequal == 0 && r.wrong_refuted == r.wrong_forms && r.ball.broken == 0 &&
-              r.grid.broken == 0 && r.ball.share <= 1 && r.measure.wrong == 0 &&
-              r.experiment.wrong == 0;
+    r.holds = r.held_from_below && r.exact.unequal == 0 && r.wrong_refuted == r.wrong_forms &&
+              r.ball.broken == 0 && r.grid.broken == 0 && r.ball.share <= 1 &&
+              r.measure.wrong == 0 && r.experiment.wrong == 0;
     return r;
 }

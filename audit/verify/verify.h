@@ -42,13 +42,13 @@ const verify_statement *sinkproof_verify_statement_at(size_t k); // NULL after t
 
 // What was measured: an error against its bound.
 typedef struct verify_measure {
-    const char *bound;    // the id of the bound; NULL: nothing is measured for this statement
-    size_t values, wrong; // how many were compared; how many were not within their bound
-    double worst;         // the largest error / bound
+    const char *bound;      // the id of the bound; NULL: nothing is measured for this statement
+    size_t values, wrong;   // how many were compared; how many were not within their bound
+    double worst;           // the largest error / bound
     size_t exact, enclosed; // how many of their errors are of an exact truth, of an enclosed one
-    double floor;         // what operands built for the bound must reach of it; 0: none are
-    double reached;       // what they reach; of several kinds, the one that reaches least beside
-                          // its floor
+    double floor;           // what operands built for the bound must reach of it; 0: none are
+    double reached;         // what they reach; of several kinds, the one that reaches least beside
+                            // its floor
 } verify_measure;
 
 // Whether a bound is held from below: what is built for it comes as near as stated. NaN does not.
@@ -177,7 +177,7 @@ typedef struct verify_result {
     size_t identities;
     sinkproof_grid_outcome grid; // cases > 0 for the statements that have it
     verify_measure measure, experiment;
-    char missing[8]; // letters of the heading without evidence here
+    char missing[8];      // letters of the heading without evidence here
     bool held_from_below; // no floor is missed
     bool holds;           // nothing that was tried speaks against it
 } verify_result;

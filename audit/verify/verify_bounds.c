@@ -41,7 +41,7 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
             }
             double least = size * (1 - (double)n * 0x1p-52); // `size` was summed in binary64
             sinkproof_verify_put_exact(result, sinkproof_truth_distance(ball, (double)sum),
-                                 sinkproof_gamma((double)n, 0x1p-24) * least);
+                                       sinkproof_gamma((double)n, 0x1p-24) * least);
         }
     }
     arf_clear(exact);
@@ -161,8 +161,9 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
                    {sum / den, sinkproof_mass_quotient(u, p, p)},
                    {1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, u, eta, delta)}};
         for (size_t w = 0; w < 3; w++)
-            sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(mass, (double)way[w].value),
-                                 sinkproof_mul_down(way[w].bound, kept));
+            sinkproof_verify_put_enclosed(result,
+                                          sinkproof_truth_distance(mass, (double)way[w].value),
+                                          sinkproof_mul_down(way[w].bound, kept));
     }
     arb_clear(mass);
     arb_clear(e_b);

@@ -249,6 +249,10 @@ void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
         sinkproof_planes_free(&q);
         bool bounded = set.lo > -INFINITY && set.hi < INFINITY;
         bool inside = set.lo <= (double)sum && (double)sum <= set.hi;
-        sinkproof_verify_put_exact(result, !inside ? INFINITY : bounded ? (double)most : 0, FLT_MAX);
+        sinkproof_verify_put_exact(result,
+                                   !inside   ? INFINITY
+                                   : bounded ? (double)most
+                                             : 0,
+                                   FLT_MAX);
     }
 }

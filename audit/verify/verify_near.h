@@ -3,8 +3,8 @@
 //
 // What holds the bounds from below: honest engines on operands that are built so that roundings go
 // one way by nearly half a step each, and functions that err by all that a policy declares of them.
-// The share of a bound that they reach has a floor (verify_checks.c): a bound that became wider than
-// honest engines need falls under it, one that became narrower is left by them.
+// The share of a bound that they reach has a floor (verify_checks.c): a bound that became wider
+// than honest engines need falls under it, one that became narrower is left by them.
 #ifndef SINKPROOF_VERIFY_NEAR_H
 #define SINKPROOF_VERIFY_NEAR_H
 

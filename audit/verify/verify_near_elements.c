@@ -48,12 +48,12 @@ static void activations(verify_measure *result, uint64_t seed, const char *name,
     for (int k = 0; k < DRAWS; k++) {
         int side = k % 2 ? 1 : -1;
         float g = (float)between(&seed, low, high), l = (float)between(&seed, -7, 7);
-        double value = (double)(g * form(1.702f * g, side) * (l + 1)), u[2] = {(double)g, (double)l};
+        double value = (double)(g * form(1.702f * g, side) * (l + 1)),
+               u[2] = {(double)g, (double)l};
         arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit,
-                               VERIFY_BITS);
-        sinkproof_honest set = sinkproof_honest_swiglu(&s, &config, sinkproof_known(u[0]),
-                                                       sinkproof_known(u[1]));
+        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
+        sinkproof_honest set =
+            sinkproof_honest_swiglu(&s, &config, sinkproof_known(u[0]), sinkproof_known(u[1]));
         sinkproof_verify_compare(result, truth, &set, &value, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
@@ -198,7 +198,7 @@ void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
             identity->right(right, &m, VERIFY_BITS);
             for (size_t d = 0; d < m.dim; d++) // equal but for 2^-250: the same binary64 number
                 sinkproof_verify_put_enclosed(result, arf_get_d(arb_midref(side + d), ARF_RND_NEAR),
-                                     arf_get_d(arb_midref(right + d), ARF_RND_NEAR));
+                                              arf_get_d(arb_midref(right + d), ARF_RND_NEAR));
             sinkproof_ball_clear(&m);
         }
     }
@@ -251,6 +251,6 @@ void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed) {
         double scale = sinkproof_quantise(bits, 2, x, kept);
         for (int i = 0; i < 2; i++)
             sinkproof_verify_put_exact(result, fabs(kept[i] - x[i]),
-                                 sinkproof_quantise_most(bits, scale));
+                                       sinkproof_quantise_most(bits, scale));
     }
 }

@@ -49,7 +49,7 @@ void sinkproof_verify_near_dot(verify_measure *result, uint64_t seed) {
         sinkproof_exact_dot(exact, TERMS, a, b);
         arb_set_arf(ball, exact);
         sinkproof_verify_put_exact(result, sinkproof_truth_distance(ball, (double)sum),
-                             sinkproof_mul_down(sinkproof_gamma(TERMS, 0x1p-24), size));
+                                   sinkproof_mul_down(sinkproof_gamma(TERMS, 0x1p-24), size));
     }
     arf_clear(exact);
     arb_clear(ball);
@@ -121,7 +121,8 @@ void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
         b[2] = 0x1.8p25 + 1; // odd, as all are
         given = sinkproof_dot_certified(3, a, b, &value);
         sinkproof_exact_dot_gmp(exact, 3, a, b);
-        sinkproof_verify_put_exact(result, given && arf_cmp_d(exact, value) != 0 ? INFINITY : 0, 0x1p53);
+        sinkproof_verify_put_exact(result, given && arf_cmp_d(exact, value) != 0 ? INFINITY : 0,
+                                   0x1p53);
     }
     arf_clear(exact);
 }
@@ -214,8 +215,11 @@ void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed) {
         sinkproof_honest set = set_of_products(&s, n, w_k, v_k);
         bool bounded = set.lo > -INFINITY && set.hi < INFINITY;
         bool inside = set.lo <= (double)sum && (double)sum <= set.hi;
-        sinkproof_verify_put_exact(result, !inside ? INFINITY : bounded ? (double)sum : 0,
-                             (double)FLT_MAX);
+        sinkproof_verify_put_exact(result,
+                                   !inside   ? INFINITY
+                                   : bounded ? (double)sum
+                                             : 0,
+                                   (double)FLT_MAX);
     }
 }
 

@@ -83,7 +83,7 @@ void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
         arb_set_d(e, (double)x);
         arb_exp(e, e, VERIFY_BITS);
         sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(e, value),
-                             SINKPROOF_EXP_ULP * sinkproof_ulp(SINKPROOF_F32, here));
+                                      SINKPROOF_EXP_ULP * sinkproof_ulp(SINKPROOF_F32, here));
         x = nextafterf(x, 0);
     }
     arb_clear(e);
@@ -107,8 +107,7 @@ static float lost_below(exponential e_to, float most) {
 
 // The sink and one key of score 0, and keys whose exponentials are half a step of their sum, 2, or
 // less: none of them is seen.
-static void lost_sum(verify_measure *result, uint64_t *seed, const char *policy,
-                     exponential e_to) {
+static void lost_sum(verify_measure *result, uint64_t *seed, const char *policy, exponential e_to) {
     float low = lost_below(e_to, 0x1p-23f);
     for (int round = 0; round < 4; round++) {
         size_t n = sinkproof_draw_from_to(seed, MOST - 50, MOST);
@@ -295,8 +294,9 @@ void sinkproof_verify_near_subtracted_mass(verify_measure *result, uint64_t seed
     kept k;
     kept_init(&k, n, z_j, sum);
     double p = sum_error(n), off = compound(U, sinkproof_up(p / (1 - p)));
-    sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(k.mass, (double)(1 - 1 / den)),
-                         sinkproof_mul_down(sinkproof_mass_subtracted(U, off, k.odds), k.low));
+    sinkproof_verify_put_enclosed(
+        result, sinkproof_truth_distance(k.mass, (double)(1 - 1 / den)),
+        sinkproof_mul_down(sinkproof_mass_subtracted(U, off, k.odds), k.low));
     arb_clear(k.mass);
 }
 
@@ -314,8 +314,9 @@ void sinkproof_verify_near_mass_quotient(verify_measure *result, uint64_t seed) 
     kept k;
     kept_init(&k, n, z_j, b);
     double p = sum_error(n);
-    sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(k.mass, (double)(sum / (1 + sum))),
-                         sinkproof_mul_down(sinkproof_mass_quotient(U, p, p), k.low));
+    sinkproof_verify_put_enclosed(result,
+                                  sinkproof_truth_distance(k.mass, (double)(sum / (1 + sum))),
+                                  sinkproof_mul_down(sinkproof_mass_quotient(U, p, p), k.low));
     arb_clear(k.mass);
 }
 
@@ -333,7 +334,7 @@ void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
                        0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
         double bound = sinkproof_mass_sigmoid(U, U, DECLARED * 2 * U, delta);
         sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(k.mass, (double)value),
-                             sinkproof_mul_down(bound, k.low));
+                                      sinkproof_mul_down(bound, k.low));
         arb_clear(k.mass);
     }
 }

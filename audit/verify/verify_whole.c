@@ -190,8 +190,8 @@ void sinkproof_verify_spread(verify_measure *result, uint64_t seed) {
         sinkproof_verify_put(result, r.spread.mean, r.spread.limit);
     }
 }
-// Products just above 1, whose rounding errs by up to u of them, either way: the mean of the squares
-// is nearly all of the variance that is allowed for, u^2 / 3.
+// Products just above 1, whose rounding errs by up to u of them, either way: the mean of the
+// squares is nearly all of the variance that is allowed for, u^2 / 3.
 void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE);

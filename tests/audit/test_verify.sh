@@ -91,6 +91,31 @@ assert qkv["formal"]["state"] == "defined" and qkv["defined"] == "ref/qkv.c"
 assert qkv["measured"]["bound_id"] == "bound.linear" and 0 < qkv["measured"]["worst"] <= 1
 END
 report $? "the JSON says what was tried and how far it was from its bound"
+# Every bound is measured and has a floor that is reached; of other statements only statistics have one.
+exits 0 "verify --json - of every id" verify --bits 64 --instances 2 --json - \
+    $("$sinkproof" verify --list | cut -d' ' -f1 | grep -e '^bound\.' -e '^stat\.' -e '^attn\.qkv')
+python3 - "$work/out" <<'END'
+import json, sys
+results = json.load(open(sys.argv[1]))["results"]
+bounds = [r for r in results if r["id"].startswith("bound.")]
+assert len(bounds) > 30
+for r in bounds:
+    m = r["measured"]
+    assert m["bound_id"] == r["id"] and 0.1 < m["floor"] <= m["reached"] <= m["worst"] <= m["bound"] == 1, r
+    assert m["truth"] in ("exact", "enclosed"), r
+truths = {r["id"]: r["measured"]["truth"] for r in bounds}
+assert truths["bound.dot"] == truths["bound.linear"] == "exact" and truths["bound.rope"] == "enclosed"
+others = {r["id"]: r["measured"] for r in results if not r["id"].startswith("bound.") and "measured" in r}
+assert "floor" not in others["attn.qkv"] and "truth" not in others["attn.qkv"]
+assert others["stat.spread"]["reached"] >= others["stat.spread"]["floor"] and "truth" not in others["stat.spread"]
+END
+report $? "the JSON has of every bound what built operands reach, and the floor"
+exits 0 "verify bound.dot" verify bound.dot
+contains out "^holds *bound.dot .* its own, floor 0.9 " "the table has the floor"
+contains out "held from below: operands built for it reach 0.999 of the bound, floor 0.9; the truth is exact" \
+    "and the detail what is reached"
+narrow "the detail of a bound"
+
 exits 0 "verify --json FILE" verify law.shift --json "$work/j"
 contains out "law.shift" "the table is still on standard output"
 [ -s "$work/j" ]

@@ -251,8 +251,8 @@ static bool is_in_book(const char *id) {
 static void both_sides(const verify_statement *s) {
     verify_result here = at_scale(s, 1), narrow = at_scale(s, 0.1), wide = at_scale(s, 4);
     ok(here.holds && here.measure.floor > 0.1,
-       "%s: built operands reach its floor reached=%.2g floor=%.1f worst=%.2g bound=1 seed=3", s->id,
-       here.measure.reached, here.measure.floor, here.measure.worst);
+       "%s: built operands reach its floor reached=%.2g floor=%.1f worst=%.2g bound=1 seed=3",
+       s->id, here.measure.reached, here.measure.floor, here.measure.worst);
     ok(is_in_book(s->id), "%s: the table of chapter 13 has it with its floors", s->id);
     ok(!narrow.holds, "%s: a tenth of it is noticed: %s", s->id, noticed_by(&narrow));
     ok(!wide.holds, "%s: four times it is noticed: %s", s->id, noticed_by(&wide));
@@ -338,8 +338,8 @@ int main(int argc, char **argv) {
     }
     const verify_check *c;
     for (size_t k = 0; (c = sinkproof_verify_check_at(k)) != NULL; k++) registered += c->floor > 0;
-    ok(bounds > 30 && registered >= bounds, "verify: %zu bounds, %zu kinds of operands with a floor",
-       bounds, registered);
+    ok(bounds > 30 && registered >= bounds,
+       "verify: %zu bounds, %zu kinds of operands with a floor", bounds, registered);
     floors();
     words();
     flint_cleanup();
