@@ -37,11 +37,12 @@ typedef enum sinkproof_limit {
 } sinkproof_limit;
 
 // What an isolated element may be. An operation that is wrong makes more than one element differ,
-// with two exceptions.
+// with exceptions.
 typedef enum sinkproof_isolation {
     SINKPROOF_ISOLATED,         // none of them
     SINKPROOF_ISOLATED_STEP,    // no farther outside than a step of the format it is rounded to
     SINKPROOF_ISOLATED_EXTREME, // it, or what it is made of, is the largest or the smallest of all
+    SINKPROOF_ISOLATED_NAN,     // it is no finite number
 } sinkproof_isolation;
 
 // What is known of points that are outside, in one layer or in several alike.

@@ -90,14 +90,17 @@ static void print_isolated_head(FILE *out, const sinkproof_finding_of *f) {
         fprintf(out, "one of %zu elements", f->elements);
     else
         fprintf(out, "%zu of %zu elements, without a pattern", f->isolated, f->elements);
-    fputs(f->isolation == SINKPROOF_ISOLATED
-              ? ", which no operation makes: all others are inside, and no known mistake explains "
-                "it; a write into the wrong place, a race or failing memory would"
-          : f->isolation == SINKPROOF_ISOLATED_STEP
-              ? ", a step of the format outside: all others are inside, and no known mistake "
-                "explains it"
-              : ", at an end of the range: all others are inside, and no known mistake explains it",
-          out);
+    static const char *const what[] = {
+        [SINKPROOF_ISOLATED] =
+            ", which no operation makes: all others are inside, and no known mistake explains it; "
+            "a write into the wrong place, a race or failing memory would",
+        [SINKPROOF_ISOLATED_STEP] = ", a step of the format outside: all others are inside, and no "
+                                    "known mistake explains it",
+        [SINKPROOF_ISOLATED_EXTREME] = ", at an end of the range: all others are inside, and no "
+                                       "known mistake explains it",
+        [SINKPROOF_ISOLATED_NAN] = ", no finite number: all others are inside, and no known "
+                                   "mistake that may overflow explains it"};
+    fputs(what[f->isolation], out);
 }
 
 // "  M8 of layers 0-3: explained, every element is inside"

@@ -100,7 +100,7 @@ static bool is_made_of_ends(const sinkproof_trials *s, const sinkproof_point_rep
 static bool is_extreme(const sinkproof_trials *s, const sinkproof_point_report *r) {
     const sinkproof_tensor *t = sinkproof_trace_find(s->suspect.trace, r->point, r->layer);
     bool limited = r->point == SINKPROOF_TRACE_M8 && sinkproof_traits_of(s->config)->gated;
-    if (!isfinite(r->worst_value) || t == NULL) return true;
+    if (t == NULL) return true;
     return is_at_an_end(t, 0, 1, r->worst_at, fabs(r->worst_set.mid), true) ||
            (limited && is_made_of_ends(s, r, r->worst_at));
 }
@@ -113,7 +113,9 @@ static bool isolated_at(const sinkproof_trials *s, const sinkproof_point_report 
     if (marks == NULL) return false;
     if (sinkproof_marks_are_isolated(r, marks)) *isolated = r->outside;
     free(marks);
-    if (is_a_step(s, r))
+    if (!isfinite(r->worst_value))
+        *isolation = SINKPROOF_ISOLATED_NAN;
+    else if (is_a_step(s, r))
         *isolation = SINKPROOF_ISOLATED_STEP;
     else if (is_extreme(s, r))
         *isolation = SINKPROOF_ISOLATED_EXTREME;

@@ -153,17 +153,22 @@ report $? "and no hint repeats what the policy says; what the trace is, is anoth
 
 # A number that is none, and numbers that were saved wider than they are.
 half f32 T0,A13,M3,M12
-python3 - "$work/half.safetensors" <<'PY'
+cat >"$work/nan.py" <<'PY'
 import json, struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 n = struct.unpack("<Q", data[:8])[0]
-at = json.loads(data[8:8 + n])["00.A13"]["data_offsets"][0]
+at = json.loads(data[8:8 + n])["00.A13"]["data_offsets"][0] + 4 * int(sys.argv[2])
 struct.pack_into("<f", data, 8 + n + at, float("nan"))
 open(sys.argv[1], "wb").write(data)
 PY
+python3 "$work/nan.py" "$work/half.safetensors" 0
+exits 1 "one element that is NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32
+grep -Eq '^  A13 of layer 0: one of [0-9]+ elements, no finite number: all others are inside' "$work/out"
+report $? "and it is one of so many"
+python3 "$work/nan.py" "$work/half.safetensors" 1
 exits 1 "an engine that yields NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32
 contains out "First divergence: 00.A13."
-contains out "1 NaN; the set is bounded at (0, 0)"
+contains out "2 NaN; the set is bounded at (0, 0)"
 grep -Eq '^  A13 of layer 0: undecided: searched [1-9][0-9] of [0-9]{4,} suppositions, none explains it' "$work/out"
 report $? "and how few of the suppositions were searched"
 contains out "(of what reaches a NaN or an infinity, only what may overflow was tried)"
