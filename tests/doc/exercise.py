@@ -131,8 +131,13 @@ def executed(command, folder):
 
 
 def form(line):
-    """What a line looks like, its numbers and its yes or no left out."""
-    return re.sub(r"\b(?:yes|no)\b", "_", NUMBER.sub("_", line))
+    """What a line looks like, its numbers, its yes or no and its points of the model left out."""
+    return re.sub(r"\b(?:yes|no|[AMF]\d+)\b", "_", NUMBER.sub("_", line))
+
+
+def has_form(exercise):
+    """Whether a solution chooses the words of its lines; of commands the words are the answer, but where Python prints."""
+    return exercise.language == "c" or "python3" in exercise.solution
 
 
 def words(line):
@@ -203,10 +208,10 @@ def ask(exercise):
     if exercise.language == "coq":
         print("The answer is that file of Coq with its proof.")
         return
-    kind = "commands" if exercise.language == "sh" else "a C program"
-    print(f"The answer is {kind} that prints {count(exercise.expected)}" +
-          (":" if exercise.language == "c" else "."))
-    if exercise.language == "c":  # of commands the words are the answer
+    kind = "commands that print" if exercise.language == "sh" else "a C program that prints"
+    print(f"The answer is {kind} {count(exercise.expected)}" +
+          (":" if has_form(exercise) else "."))
+    if has_form(exercise):
         print("\n".join(f"    {form(line)}" for line in exercise.expected))
 
 

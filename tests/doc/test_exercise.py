@@ -90,9 +90,14 @@ def questions(folder):
                "the command of the preface compiles a program as the tests do", [by_hand and by_hand[0], needed, libraries])
     mute = [e.number for e in every if e.name and e.language != "coq" and not e.expected]
     TAP.report(not mute, "what each program prints is known", mute)
-    told = [e.number for e in every for line in e.expected if e.language == "c" and re.search(r"\d", exercise.form(line))
+    told = [e.number for e in every for line in e.expected if exercise.has_form(e) and re.search(r"\d", exercise.form(line))
             and not re.search(r"[A-Za-z]\d|\d[A-Za-z]", line)]
     TAP.report(not told, "the form of the lines has no number", told)
+    for number, shown, hidden in (("25.1", "from T = _ on: _", "44"), ("22.1", "most of it _, _ %", "A1"),
+                                  ("26.1", "after each: _ _ _ _ _", "yes")):
+        status, printed = asked(number)
+        TAP.report(status == 0 and shown in printed and hidden not in printed.split("The answer is")[1],
+                   f"the form of {number}, where Python prints, without its answer", printed.splitlines())
     status, printed = asked(KEYS)
     TAP.report(status == 0 and "_ keys bring back _" in printed and "5406" not in printed, "to ask does not tell")
     answer = folder / "other.c"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""The numbers of every question are those of its solution, to the letter and in what the solution prints: each that
-is given is changed by itself, and the program has to print another answer. A question and a solution that differ are
+"""The numbers of every question are those of its solution, to the letter, and of programs in what they print too: each
+number that is given is changed by itself, and the program has to print another answer. A question and a solution that differ are
 named, and nothing is graded by them.
 """
 import contextlib
