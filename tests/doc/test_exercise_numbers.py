@@ -45,8 +45,8 @@ int main(void) {
         pid_t child = fork();
         if (child == 0) {
             snprintf(name, sizeof name, "%%d.out", k);
-            alarm(%d);
-            if (freopen(name, "w", stdout) == NULL) exit(255);
+            struct rlimit most = {%d, %d}; // seconds of the processor
+            if (setrlimit(RLIMIT_CPU, &most) != 0 || freopen(name, "w", stdout) == NULL) exit(255);
             programs[k]();
             exit(0); // what a function named main ends with by itself
         }
@@ -60,7 +60,7 @@ int main(void) {
 def answers(programs, folder):
     """(whether it came to its end, what it printed) of each program, all of them compiled as one and each a process of its own; or the
     compiler's faults."""
-    heads, bodies = ["#include <stdlib.h>", "#include <sys/wait.h>", "#include <unistd.h>"], []
+    heads, bodies = ["#include <stdlib.h>", "#include <sys/resource.h>", "#include <sys/wait.h>", "#include <unistd.h>"], []
     for k, program in enumerate(programs):
         included = [(exercise.ROOT / file).read_text(encoding="utf-8") for file in CODE.findall(program)]
         heads += [head for text in (program, *included) for head in INCLUDE.findall(text)]
@@ -69,7 +69,7 @@ def answers(programs, folder):
                    *(f"#undef {name}" for name in (*own, *macros))]
     source = folder / "all.c"
     source.write_text("\n".join([*dict.fromkeys(heads), *bodies,
-                                 MAIN % (", ".join(f"main_{k}" for k in range(len(programs))), SECONDS)]), encoding="utf-8")
+                                 MAIN % (", ".join(f"main_{k}" for k in range(len(programs))), SECONDS, SECONDS)]), encoding="utf-8")
     flags, libraries = exercise.compiler()
     flags = [{"-O2": "-O0"}.get(flag, flag) for flag in flags if flag not in ("-Werror", "-g")] + ["-w"]
     faults = exercise.compiled((flags, libraries), source, folder / "all")
