@@ -126,7 +126,7 @@ def chapter(tap):
             found, again = lost(model, "--tokens", tokens)[1]["measured"], again + 1
             if f"{found:.1f}" != measured:
                 off.append(f"{model}: {found}")
-    tap.report(len(rows) >= 9 and not off, f"chapter 12: {len(rows)} rows, {again} of them measured again", off)
+    tap.report(len(rows) >= 10 and not off, f"chapter 12: {len(rows)} rows, {again} of them measured again", off)
     line = said_first("synthetic:gpt-oss-20b", "--tokens", "1,2", "--bits", "256")
     tap.report(line.startswith("256 bits: 24 layers of this shape lose about 701 of them (estimated): nothing may be certified from "
                                "layer 8 on; --bits 768 would leave 64 or more"), "24 layers of the 20b shape at 256 bits", [line])
