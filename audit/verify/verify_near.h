@@ -63,6 +63,7 @@ void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed);
 // verify_near_elements.c: activations, rotations, rows that change (eviction, few bits).
 void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed);
+void sinkproof_verify_near_swiglu_declared(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_sigmoid_exp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed);

@@ -16,8 +16,8 @@
 enum { DRAWS = 400, DIM = 64, HALF = DIM / 2 };
 static const double RATE = 1e-9;
 
-static float exp_at_limit(float x, int side) {
-    return at_limit(exp((double)x), DECLARED, side);
+static float exp_at_limit(float x, double ulps, int side) {
+    return at_limit(exp((double)x), ulps, side);
 }
 static float tanh_at_limit(float x, int side) {
     return at_limit(tanh((double)x), DECLARED, side);
@@ -25,22 +25,23 @@ static float tanh_at_limit(float x, int side) {
 
 // ---- activations --------------------------------------------------------------------------------
 
-typedef float (*sigmoid_form)(float t, int side);
+// Of t, by a function that errs by so many ulp to one side.
+typedef float (*sigmoid_form)(float t, double ulps, int side);
 
-static float by_exponential(float t, int side) {
-    return 1 / (1 + exp_at_limit(-t, -side));
+static float by_exponential(float t, double ulps, int side) {
+    return 1 / (1 + exp_at_limit(-t, ulps, -side));
 }
-static float by_size(float t, int side) { // made of e^|t|
-    float part = 1 / (1 + exp_at_limit(fabsf(t), t < 0 ? -side : side));
+static float by_size(float t, double ulps, int side) { // made of e^|t|
+    float part = 1 / (1 + exp_at_limit(fabsf(t), ulps, t < 0 ? -side : side));
     return t < 0 ? part : 1 - part;
 }
-static float by_tanh(float t, int side) {
-    return 0.5f * (1 + tanh_at_limit(0.5f * t, side));
+static float by_tanh(float t, double ulps, int side) {
+    return 0.5f * (1 + at_limit(tanh(0.5 * (double)t), ulps, side));
 }
 
 // Gates from `low` to `high`.
-static void activations(verify_measure *result, uint64_t seed, const char *name, double low,
-                        double high, sigmoid_form form) {
+static void activations(verify_measure *result, uint64_t seed, const char *name, double ulps,
+                        double low, double high, sigmoid_form form) {
     sinkproof_policy policy = policy_named(name);
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
@@ -48,7 +49,7 @@ static void activations(verify_measure *result, uint64_t seed, const char *name,
     for (int k = 0; k < DRAWS; k++) {
         int side = k % 2 ? 1 : -1;
         float g = (float)between(&seed, low, high), l = (float)between(&seed, -7, 7);
-        double value = (double)(g * form(1.702f * g, side) * (l + 1)),
+        double value = (double)(g * form(1.702f * g, ulps, side) * (l + 1)),
                u[2] = {(double)g, (double)l};
         arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
         sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
@@ -61,13 +62,16 @@ static void activations(verify_measure *result, uint64_t seed, const char *name,
 }
 
 void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=sigmoid", -4, -1, by_exponential);
+    activations(result, seed, "f32,M8.form=sigmoid", DECLARED, -4, -1, by_exponential);
+}
+void sinkproof_verify_near_swiglu_declared(verify_measure *result, uint64_t seed) {
+    activations(result, seed, "f32,M8.form=sigmoid,exp=64ulp", 64, -4, -1, by_exponential);
 }
 void sinkproof_verify_near_sigmoid_exp(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=sigmoid,M8.exp=f32?", -4, -1, by_size);
+    activations(result, seed, "f32,M8.form=sigmoid,M8.exp=f32,exp=64ulp", 64, -4, -1, by_size);
 }
 void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=tanh", -0.75, -0.6, by_tanh);
+    activations(result, seed, "f32,M8.form=tanh", DECLARED, -0.75, -0.6, by_tanh);
 }
 
 // Numbers for which 1 + tanh is about 1/2.
