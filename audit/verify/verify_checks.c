@@ -144,7 +144,7 @@ static const verify_check checks[] = {
     {"bound.norm-rounded", 'B', "bound.norm-rounded", sinkproof_verify_near_norm_rounded, 0.9},
     {"bound.unrounded", 'B', "bound.unrounded", sinkproof_verify_near_unrounded, 0.9},
     {"bound.unnormalised", 'B', "bound.unnormalised", sinkproof_verify_near_unnormalised, 0.9},
-    {"bound.gelu", 'B', "bound.gelu", sinkproof_verify_near_gelu, 0.4},
+    {"bound.gelu", 'B', "bound.gelu", sinkproof_verify_near_gelu, 0.8},
     {"bound.rope", 'B', "bound.rope", sinkproof_verify_near_rope, 0.8},
     {"bound.form-running-angle", 'B', "bound.form-running-angle",
      sinkproof_verify_near_running_angle, 0.5},
