@@ -80,13 +80,15 @@ def by_name(work):
     """Each was acquitted once, by the policy behind it."""
     for policy, point, by, was in (("f32", "M8", 2**-13, "M8.exp=bf16"), ("f32", "A9", 2**-12, "A9.unnorm=bf16"),
                                    ("f32", "M11", 2**-10, "M11.sum=bf16")):
-        said = judged(spoilt(work, policy, point, by, anywhere(3)), policy)
+        page = work / "page.html"
+        said = judged(spoilt(work, policy, point, by, anywhere(3)), policy, "--html", str(page))
         n = math.prod(read(honest(work, policy))[0][f"00.{point}"][1])
         line = f"{point} of layer 0: one of {n} elements, which no operation makes: all others are inside"
         report(said.status == 1 and said.by is None and len(of(said, point)) == LAYERS and line in said.text and
                all(f["status"] == "isolated" and f["mistakes"] is None for f in of(said, point)),
                f"one element of {point}, off by {by:g}, is one of {n}, and not {was}",
                [said.by, said.text[:400], said.findings])
+        report(line in " ".join(page.read_text(encoding="utf-8").split()), "and the page says so too")
 
 
 def other_policies(work):
