@@ -334,12 +334,14 @@ typedef struct sinkproof_trial_options {
     size_t size;
     const char *policy; // what the engine declares; NULL or "auto": the narrowest known that fits
     const char *name;   // of the trace in the report; NULL: its path, or "(memory)"
-    double rate;        // false alarms per tensor of the likely set and of drift; 0: 1e-9
-    bool strict;        // a suspicious trace exits 1, not 4; one with points undecided 4, not 0
-    bool all;           // a line of the report per layer and point, not per point
-    bool local;         // without the comparison with the truth end to end
-    bool no_hint;       // without a look for a policy that would explain a bug
-    bool forms;         // name the form of each stage that the trace fits: some more judgements
+    // False alarms per tensor of the likely set, of drift and of spread each, and of the drift of a
+    // point's layers together; 0: 1e-9.
+    double rate;
+    bool strict;  // a suspicious trace exits 1, not 4; one with points undecided 4, not 0
+    bool all;     // a line of the report per layer and point, not per point
+    bool local;   // without the comparison with the truth end to end
+    bool no_hint; // without a look for a policy that would explain a bug
+    bool forms;   // name the form of each stage that the trace fits: some more judgements
     // Called with the share of the judgement at hand that is done, 1 at its end; `what` is the
     // policy that is tried, "forms", "a cause" or "diagnosis".
     void (*progress)(void *context, const char *what, double share);

@@ -43,7 +43,9 @@ static const struct argp_option argp_options[] = {
     {"strict", STRICT, 0, 0,
      "a suspicious trace exits 1, not 4; one with points undecided exits 4, not 0", 0},
     {"all", ALL_LAYERS, 0, 0, "one line per layer and point, not one per point", 0},
-    {"rate", RATE, "P", 0, "false alarms per tensor of the likely set and of drift (default 1e-9)",
+    {"rate", RATE, "P", 0,
+     "false alarms per tensor of the likely set, drift and spread, and of the drift of a point's "
+     "layers together (default 1e-9)",
      0},
     {"local", LOCAL, 0, 0, "leave out the comparison with the truth end to end", 0},
     {"no-hint", NO_HINT, 0, 0, "do not look for overrides that would explain a bug", 0},

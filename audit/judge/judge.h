@@ -75,7 +75,7 @@ double sinkproof_relative(double square, const sinkproof_point_report *report);
 
 typedef struct sinkproof_judgement {
     sinkproof_policy policy;
-    double rate; // false alarms per tensor, as asked
+    double rate; // false alarms, as asked
     size_t n_reports, n_tokens, n_layers;
     sinkproof_point_report *reports; // in the order of the forward pass, present points only
     // The worst of the points that were decided; UNDECIDED when none was, or when none is worse and
@@ -127,7 +127,9 @@ typedef void sinkproof_witness(void *witnessing, sinkproof_trace_point point, si
                                size_t at, double v, const sinkproof_honest *set);
 
 typedef struct sinkproof_judge_options {
-    double rate;     // false alarms per tensor of the likely set and of drift
+    // False alarms per tensor of the likely set, of drift and of spread each, and of the drift of a
+    // point's layers together.
+    double rate;
     bool end_to_end; // also run the real model from the tokens and compare
     // Called from time to time with the share of the work that is done, 1 at the end. May be NULL.
     void (*progress)(void *context, double share);

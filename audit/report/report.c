@@ -435,9 +435,10 @@ static bool write_provenance(const part *p, sinkproof_error *error) {
         if (value != NULL) fact(p->page, name, value);
     }
     fact(p->page, "judged under", p->j->policy.name);
-    snprintf(text, sizeof text, "%g a tensor", p->j->rate);
+    snprintf(text, sizeof text, "%g each", p->j->rate);
     fact(p->page,
-         "false alarms of the likely set, of drift, and of the drift of a point's layers together",
+         "false alarms of the likely set, drift and spread of a tensor, and of the drift of a "
+         "point's layers together",
          text);
     if (uname(&machine) == 0) {
         fact(p->page, "judged on: system", machine.sysname);

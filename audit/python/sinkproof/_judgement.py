@@ -272,11 +272,11 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     `policy` is what the engine declares ("f32", "bf16,A8=f32"); "auto" takes the narrowest known
     one that fits, or else the nearest.
 
-    `name` is the trace's in the report. `rate` is the odds of a false alarm per tensor of the
-    likely set and of drift, 0 for 1e-9. `strict` gives a suspicious trace exit code 1. `local`
-    leaves out the comparison with the truth end to end, `hint=False` the look for overrides
-    that would explain a bug, `diagnosis=False` that for known mistakes; `forms` names the form of
-    each stage that the trace fits; `all_layers` gives the report a line per layer. `progress` is
+    `name` is the trace's in the report. `rate` is the odds of a false alarm of the likely set,
+    drift and spread of a tensor, and of the drift of a point's layers together, 0 for 1e-9.
+    `strict` gives a suspicious trace exit code 1. `local` leaves out the comparison with the truth
+    end to end, `hint=False` the look for overrides that would explain a bug, `diagnosis=False`
+    that for known mistakes; `forms` names the form of each stage that the trace fits; `all_layers` gives the report a line per layer. `progress` is
     called with (what, share done).
 
     Raises Error on a model, trace or policy that cannot be judged. A NaN of the engine's is not an
