@@ -78,7 +78,7 @@ bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_e
 void sinkproof_model_close(sinkproof_model *model);
 const char *sinkproof_model_spec(const sinkproof_model *model);   // as it was opened
 const char *sinkproof_model_layout(const sinkproof_model *model); // "synthetic", "hf-mxfp4", ...
-// Of configuration and weights: the same in every container.
+// Of configuration and weights as numbers: the same in every container and format.
 bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
                                  sinkproof_error *error);
 // Lives with the model.
@@ -126,6 +126,10 @@ typedef struct sinkproof_trace sinkproof_trace;
 // shapes, dtypes, tokens inside the vocabulary, positions 0, 1, 2 ...
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
+// The same, and beside the model itself: where the metadata name the fingerprint of another model,
+// that is the error, before any tensor is looked at; with `any_model` it is none.
+bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
+                             sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
 
 // Writes a trace as such a file: under a temporary name beside `path`, and renamed when it is
@@ -164,6 +168,10 @@ bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engin
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *name,
                                  const char *dtype, size_t rank, const size_t *shape,
                                  const void *data, sinkproof_error *error);
+// What the metadata say under `model`, in place of the fingerprint of the model at hand: of arrays
+// that come from a file which says so.
+bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fingerprint,
+                                sinkproof_error *error);
 // The trace of what was added: any subset of the points is one. The builder is then empty of
 // points.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,
@@ -347,12 +355,16 @@ typedef struct sinkproof_trial_options {
     void (*progress)(void *context, const char *what, double share);
     void *context;
     bool no_diagnosis; // without a look for the known mistakes that explain a bug
+    // Not 0: judge a trace whose metadata name another model too; the report then says so. (As wide
+    // as a word: an older caller's struct ends before it.)
+    size_t any_model;
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;
 
 // Judges every point of the trace from the trace's own inputs to it. True whatever the verdict:
-// false is an error (the policy, memory). `options` may be NULL.
+// false is an error (the policy, metadata that name the fingerprint of another model, memory).
+// `options` may be NULL.
 bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_trial_options *options, sinkproof_ruling **ruling,
                            sinkproof_error *error);

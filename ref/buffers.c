@@ -4,6 +4,8 @@
 // The memory of one chunk: sizes checked for overflow, counted in a first pass, carved in a second.
 #include "ref/buffers.h"
 
+#include "ref/words.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,9 +93,9 @@ bool sinkproof_buffers_new(const sinkproof_config *config, size_t n, size_t keys
     carve_all(&a, config, n, keys, observed, logits, buffers);
     if (!a.overflow) a.base = calloc(a.used, sizeof *a.base);
     if (a.base == NULL)
-        return sinkproof_fail(error,
-                              "no memory for %zu tokens of the forward pass (%zu MiB were needed)",
-                              n, a.used / ((1u << 20) / sizeof *a.base));
+        return sinkproof_fail(error, "no memory for %s of the forward pass (%zu MiB were needed)",
+                              sinkproof_counted(n, "token").text,
+                              a.used / ((1u << 20) / sizeof *a.base));
     a.used = 0;
     carve_all(&a, config, n, keys, observed, logits, buffers);
     buffers->memory = a.base;

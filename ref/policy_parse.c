@@ -5,6 +5,7 @@
 // full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves
 // out is an error.
 #include "ref/policy.h"
+#include "ref/words.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -51,12 +52,15 @@ static bool parse_rounding(sinkproof_point point, char *value, sinkproof_roundin
     bool optional = length > 0 && value[length - 1] == '?';
     bool operand = sinkproof_point_is_operand(point);
     if (optional) value[length - 1] = '\0';
+    const char *known =
+        operand ? "real, f64, f32, f16, bf16, q8_0, weight" : "real, f64, f32, f16, bf16";
     if (!parse_format(value, operand ? SINKPROOF_OPERAND_FORMATS : SINKPROOF_FORMATS,
                       &rounding->format))
         return sinkproof_fail(error,
-                              "unknown format '%s' for %s: known are real, f64, f32, f16, bf16%s, "
-                              "each with ? when an engine may be more precise there",
-                              value, sinkproof_point_name(point), operand ? ", q8_0, weight" : "");
+                              "unknown format '%s' for %s: %sknown are %s, each with ? when an "
+                              "engine may be more precise there",
+                              value, sinkproof_point_name(point),
+                              sinkproof_nearest_in(value, known).text, known);
     rounding->optional = optional && rounding->format != SINKPROOF_REAL;
     return true;
 }
@@ -85,18 +89,13 @@ static bool parse_ulp(const char *key, const char *value, double *ulp, double *g
     return true;
 }
 
-static bool parse_yarn(const char *value, bool *truncate, sinkproof_error *error) {
-    if (strcmp(value, "truncate") != 0 && strcmp(value, "config") != 0)
-        return sinkproof_fail(error, "'yarn=%s': expected yarn=truncate or yarn=config", value);
-    *truncate = strcmp(value, "truncate") == 0;
-    return true;
-}
-
-static bool parse_ftz(const char *value, bool *ftz, sinkproof_error *error) {
-    if (strcmp(value, "allowed") != 0 && strcmp(value, "none") != 0)
-        return sinkproof_fail(error, "'ftz=%s': expected ftz=allowed or ftz=none", value);
-    *ftz = strcmp(value, "allowed") == 0;
-    return true;
+// One of two words; *first: whether it is the first.
+static bool parse_either(const char *key, const char *value, const char *one, const char *other,
+                         bool *first, sinkproof_error *error) {
+    *first = strcmp(value, one) == 0;
+    return *first || strcmp(value, other) == 0 ||
+           sinkproof_fail(error, "'%s=%s': expected %s=%s or %s=%s", key, value, key, one, key,
+                          other);
 }
 
 static bool parse_weights(const char *value, sinkproof_format *weights, sinkproof_error *error) {
@@ -112,9 +111,9 @@ static bool parse_weights(const char *value, sinkproof_format *weights, sinkproo
 }
 
 static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
-    if (strcmp(value, "f32") != 0 && strcmp(value, "f64") != 0)
-        return sinkproof_fail(error, "'inside=%s': expected inside=f32 or inside=f64", value);
-    *inside = strcmp(value, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_F64;
+    bool narrow;
+    if (!parse_either("inside", value, "f32", "f64", &narrow, error)) return false;
+    *inside = narrow ? SINKPROOF_F32 : SINKPROOF_F64;
     return true;
 }
 
@@ -122,8 +121,9 @@ static bool unknown_form(sinkproof_formed stage, const char *word, sinkproof_err
     char list[256] = "any";
     for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++)
         append_word(list, sizeof list, sinkproof_form_name(stage, form));
-    return sinkproof_fail(error, "unknown form '%s' for %s: known are %s; several with | between",
-                          word, sinkproof_formed_name(stage), list);
+    return sinkproof_fail(error, "unknown form '%s' for %s: %sknown are %s; several with | between",
+                          word, sinkproof_formed_name(stage), sinkproof_nearest_in(word, list).text,
+                          list);
 }
 
 // "any", or names with | between.
@@ -148,9 +148,9 @@ static bool unknown_read(const char *word, sinkproof_error *error) {
         if (sinkproof_point_is_read((sinkproof_point)p))
             append_word(list, sizeof list, sinkproof_point_name((sinkproof_point)p));
     return sinkproof_fail(error,
-                          "'%s' is no point that a next operation may read unrounded: known are "
+                          "'%s' is no point that a next operation may read unrounded: %sknown are "
                           "%s; several with | between",
-                          word, list);
+                          word, sinkproof_nearest_in(word, list).text, list);
 }
 
 // "none", "any", or names with | between.
@@ -173,7 +173,8 @@ static bool parse_unrounded(char *value, bool *unrounded, sinkproof_error *error
 static bool unknown_key(const char *word, sinkproof_error *error) {
     char list[1000] = "";
     for (size_t key = 0; key < KEYS; key++) append_word(list, sizeof list, key_name(key));
-    return sinkproof_fail(error, "unknown override '%s' of a policy: known are %s", word, list);
+    return sinkproof_fail(error, "unknown override '%s' of a policy: %sknown are %s", word,
+                          sinkproof_nearest_in(word, list).text, list);
 }
 
 // One "KEY=VALUE". `word` is taken apart in place; *key receives which one it was.
@@ -196,10 +197,11 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
         return parse_forms(stage, value, &policy->forms[stage], error);
     }
     if (strcmp(word, "weights") == 0) return parse_weights(value, &policy->weights, error);
-    if (strcmp(word, "ftz") == 0) return parse_ftz(value, &policy->ftz, error);
+    if (strcmp(word, "ftz") == 0)
+        return parse_either(word, value, "allowed", "none", &policy->ftz, error);
     if (strcmp(word, "unrounded") == 0) return parse_unrounded(value, policy->unrounded, error);
-    return strcmp(word, "inside") == 0 ? parse_inside(value, &policy->inside, error)
-                                       : parse_yarn(value, &policy->yarn_truncate, error);
+    if (strcmp(word, "inside") == 0) return parse_inside(value, &policy->inside, error);
+    return parse_either(word, value, "truncate", "config", &policy->yarn_truncate, error);
 }
 
 // Comments and white space out of one line, in place.
@@ -258,7 +260,8 @@ static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_err
     char list[256] = "";
     for (const char *const *name = sinkproof_policy_names(); *name != NULL; name++)
         append_word(list, sizeof list, *name);
-    return sinkproof_fail(error, "unknown policy '%s': known are %s, or @FILE", word, list);
+    return sinkproof_fail(error, "unknown policy '%s': %sknown are %s, or @FILE", word,
+                          sinkproof_nearest_in(word, list).text, list);
 }
 
 // `rest` is taken apart in place.
@@ -281,8 +284,9 @@ bool sinkproof_policy_refine(const char *overrides, sinkproof_policy *policy,
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error) {
     sinkproof_policy parsed;
     if (strlen(text) >= sizeof parsed.name)
-        return sinkproof_fail(error, "a policy of %zu characters: at most %zu are read",
-                              strlen(text), sizeof parsed.name - 1);
+        return sinkproof_fail(error, "a policy of %s: at most %zu are read",
+                              sinkproof_counted(strlen(text), "character").text,
+                              sizeof parsed.name - 1);
     char words[sizeof parsed.name];
     memset(&parsed, 0, sizeof parsed);
     strcpy(parsed.name, text);

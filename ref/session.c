@@ -4,6 +4,8 @@
 // Making and freeing sessions, the reference's table of stages, the growth of the cache.
 #include "ref/session.h"
 
+#include "ref/words.h"
+
 #include <stdlib.h>
 
 const sinkproof_stages sinkproof_reference_stages = {
@@ -78,7 +80,8 @@ static bool grow(double **cache, size_t capacity, size_t width, sinkproof_error 
                         ? realloc(*cache, capacity * width * sizeof *grown)
                         : NULL;
     if (grown == NULL)
-        return sinkproof_fail(error, "no memory for a key/value cache of %zu tokens", capacity);
+        return sinkproof_fail(error, "no memory for a key/value cache of %s",
+                              sinkproof_counted(capacity, "token").text);
     *cache = grown;
     return true;
 }
@@ -99,8 +102,8 @@ bool sinkproof_session_check(const sinkproof_session *s, size_t n, const int32_t
                              sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(s->model);
     if (n > config->max_context || s->length > config->max_context - n)
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", s->length + n,
-                              config->max_context);
+        return sinkproof_fail(error, "%s exceed the model's context of %zu",
+                              sinkproof_counted(s->length + n, "token").text, config->max_context);
     for (size_t t = 0; t < n; t++)
         if (tokens_n[t] < 0 || (size_t)tokens_n[t] >= config->vocab)
             return sinkproof_fail(error,

@@ -10,6 +10,7 @@
 
 #include "fast/kernels/panels.h"
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, s
     };
     bool good = group->sequences != NULL && group->tokens != NULL && group->parts != NULL &&
                 group->logits != NULL;
-    if (!good) sinkproof_fail(error, "no memory for %zu sequences", count);
+    if (!good) sinkproof_fail(error, "no memory for %s", sinkproof_counted(count, "sequence").text);
     for (size_t s = 0; good && s < count; s++) {
         group->sequences[s] = sinkproof_sequence_new(e->engine, max_tokens, error);
         good = group->sequences[s] != NULL;
@@ -164,8 +165,9 @@ static bool run_pass(const sinkproof_bench_engine *e, sinkproof_bench_group *gro
 
 static void say_rate(const char *id, size_t done, size_t total, double rate) {
     if (!isatty(STDERR_FILENO)) return;
-    char text[160];
-    snprintf(text, sizeof text, "%s: %zu of %zu tokens, %.1f tokens/s", id, done, total, rate);
+    char text[256];
+    snprintf(text, sizeof text, "%s: %zu of %.60s, %.1f tokens/s", id, done,
+             sinkproof_counted(total, "token").text, rate);
     sinkproof_bench_say(text);
 }
 
@@ -236,7 +238,9 @@ bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine
     snprintf(c.id, sizeof c.id, "%s", label->id);
     count_need(bench, e, group->count, depth + steps / 2, 1, c.need);
     sinkproof_bench_seen *m = calloc(1, sizeof *m);
-    if (m == NULL) return sinkproof_fail(error, "no memory for the times of %zu steps", steps);
+    if (m == NULL)
+        return sinkproof_fail(error, "no memory for the times of %s",
+                              sinkproof_counted(steps, "step").text);
     sinkproof_bench_say(label->id);
     // One step that is not counted brings code and pages in.
     bool good = fill_to_depth(e, group, depth, false, label->id, &seconds, error) &&

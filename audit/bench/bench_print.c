@@ -7,6 +7,7 @@
 
 #include "fast/kernels/isa.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <string.h>
 
@@ -77,9 +78,9 @@ static void print_row(const json_t *row) {
 }
 
 static void print_head(const sinkproof_bench *bench, const char *prefix) {
-    printf("%sprocessor: %s; instruction set %s, numeric mode %s; %d thread%s\n", prefix,
-           sinkproof_isa_processor(), bench->table->isa, bench->table->mode, bench->threads,
-           bench->threads == 1 ? "" : "s");
+    printf("%sprocessor: %s; instruction set %s, numeric mode %s; %s\n", prefix,
+           sinkproof_isa_processor(), bench->table->isa, bench->table->mode,
+           sinkproof_counted((size_t)bench->threads, "thread").text);
     if (bench->model != NULL)
         printf("%smodel: %s; policy %s\n", prefix, bench->model, bench->policy.name);
     if (bench->scaling == NULL)

@@ -5,6 +5,8 @@
 // row's `series` is a line of the figure and `at` its place on the horizontal axis.
 #include "audit/bench/bench_model.h"
 
+#include "ref/words.h"
+
 #include <string.h>
 
 // Powers of two from 1 up to `last`.
@@ -63,7 +65,7 @@ static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
         good = sinkproof_bench_decode_alone(bench, &e, 1, 0, &label, error);
         size_t n = bench->prompt.n > 0 ? bench->prompt.at[bench->prompt.n - 1] : 512;
         char series[64];
-        snprintf(series, sizeof series, "prefill of %zu tokens", n);
+        snprintf(series, sizeof series, "prefill of %.40s", sinkproof_counted(n, "token").text);
         label.series = series;
         snprintf(label.id, sizeof label.id, "model.prefill.threads%d", t);
         good = good && sinkproof_bench_prefill(bench, &e, n, &label, error);

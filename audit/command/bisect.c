@@ -9,6 +9,7 @@
 #include "audit/command/command.h"
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,12 +77,13 @@ static bool judge(bisecting *s, size_t n, bool in_full, bool *fails) {
                                          .rate = s->b->rate,
                                          .local = true,
                                          .no_hint = !in_full,
-                                         .no_diagnosis = !in_full};
-    if (!sinkproof_trace_open(s->trace, sinkproof_model_config(s->b->model), &trace, &s->error))
+                                         .no_diagnosis = !in_full,
+                                         .any_model = s->b->any_model};
+    if (!sinkproof_trace_open_of(s->trace, s->b->model, s->b->any_model, &trace, &s->error))
         return false;
     bool fine = sinkproof_trace_length(trace) == n ||
-                sinkproof_fail(&s->error, "%s: %zu tokens, expected %zu", s->trace,
-                               sinkproof_trace_length(trace), n);
+                sinkproof_fail(&s->error, "%s: %s, expected %zu", s->trace,
+                               sinkproof_counted(sinkproof_trace_length(trace), "token").text, n);
     fine = fine && sinkproof_judge_trace(s->b->model, trace, &how, &ruling, &s->error);
     sinkproof_trace_close(trace);
     if (!fine) return false;
@@ -97,7 +99,7 @@ static bool try_length(bisecting *s, size_t n, bool *fails) {
     if (!run(s, n, &status)) return false;
     *fails = status == 1;
     if (s->judges && !judge(s, n, false, fails)) return false;
-    printf("%zu %s: %s\n", n, n == 1 ? "token" : "tokens", *fails ? "fails" : "passes");
+    printf("%s: %s\n", sinkproof_counted(n, "token").text, *fails ? "fails" : "passes");
     return true;
 }
 
@@ -120,22 +122,22 @@ static bool conclude(bisecting *s, size_t n) {
     bool again = true;
     int status;
     char *text;
-    printf("\nThe mistake shows with %zu %s", n, n == 1 ? "token" : "tokens");
+    printf("\nThe mistake shows with %s", sinkproof_counted(n, "token").text);
     if (n > 1) printf(" and not with the first %zu of them", n - 1);
     printf(".\n");
     unlink(s->trace);
     if (s->judges && (!run(s, n, &status) || !judge(s, n, true, &again))) return false;
     if (!again)
         return sinkproof_fail(&s->error,
-                              "%zu tokens failed before and do not fail now: "
+                              "%s failed before and do not fail now: "
                               "expected a command that computes the same every time",
-                              n);
+                              sinkproof_counted(n, "token").text);
     strcpy(s->trace, "trace.safetensors");
     if ((text = filled(s, n)) == NULL) return sinkproof_fail(&s->error, "no memory for a command");
     printf("\nRun it again:\n  %s\n", text);
     if (s->judges)
-        printf("  sinkproof judge %s %s --policy %s\n", sinkproof_model_spec(s->b->model), s->trace,
-               s->b->policy);
+        printf("  sinkproof judge %s %s --policy %s%s\n", sinkproof_model_spec(s->b->model),
+               s->trace, s->b->policy, s->b->any_model ? " --any-model" : "");
     free(text);
     return true;
 }
@@ -159,7 +161,7 @@ int sinkproof_bisect(const sinkproof_bisection *b) {
     bool fails = false;
     size_t shortest = 0;
     bool fine = try_length(&s, b->n, &fails);
-    if (fine && !fails) printf("\nNothing fails with %zu tokens.\n", b->n);
+    if (fine && !fails) printf("\nNothing fails with %s.\n", sinkproof_counted(b->n, "token").text);
     if (fine && fails) fine = narrow(&s, 0, b->n, &shortest) && conclude(&s, shortest);
     unlink(written);
     if (!fine) return sinkproof_bad_input("judge", &s.error);

@@ -14,6 +14,7 @@ typedef struct sinkproof_bisection {
     size_t n; // of the whole prompt
     const int32_t *tokens_n;
     double rate;
+    bool any_model; // the trace may name another one
 } sinkproof_bisection;
 
 // Prints what was found and returns the exit code: 1, a prompt fails; 0, none of those tried does.

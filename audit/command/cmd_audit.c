@@ -23,7 +23,8 @@ typedef struct options {
 static const struct argp_option option_table[] = {
     {"policy", 'p', "P[,P...]", 0,
      "what an engine would round and where: names of policies with commas between, each with its "
-     "overrides behind it (f32,openai-bf16,M8.alpha=bf16 is two); default f32,openai-bf16",
+     "overrides behind it (f32,openai-bf16,M8.alpha=bf16 is two); default f32,openai-bf16; known "
+     "are POLICIES",
      0},
     {"tokens", KEY_TOKENS, "IDS", 0,
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
@@ -68,13 +69,13 @@ static const struct argp parser = {
     parse_option,
     "MODEL",
     "What a choice of precision costs, before anyone writes the kernel: the reference under each "
-    "policy beside the same model over the reals.\v"
+    "policy beside the same model over the reals.\v" SINKPROOF_MODEL_IS ".\n\n"
     "Error by layer and point; an error budget, each rounding point alone and all together; how "
     "far values are from overflow; what sinks leave of 1 - alpha_s; how a perturbation grows; the "
     "thinnest choices of experts. Every number is estimated: both runs are in binary64.\n\n"
     "Exit: 0 done, 2 usage, 3 bad input.",
     NULL,
-    NULL,
+    sinkproof_help_policies,
     NULL};
 
 // The words of "f32,openai-bf16,M8.alpha=bf16" into policies: a word without "=" begins the next.

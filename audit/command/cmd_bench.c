@@ -10,6 +10,7 @@
 #include "fast/engine/engine.h"
 #include "fast/engine/memory.h"
 #include "ref/model/model.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -78,7 +79,7 @@ static const struct argp_option argp_options[] = {
 static const char documentation[] =
     "Measures the machine's limits (reading from memory, arithmetic of the instruction set), the "
     "kernels and the model, all in one run."
-    "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND].\n\n"
+    "\v" SINKPROOF_MODEL_IS ".\n\n"
     "Of each case the median of R times is reported, with the least and the largest; the limit is "
     "the roof that the case stands under: \"memory\", the bytes that it must read at the bandwidth "
     "just measured; \"arithmetic\", its operations at the unit's peak; \"cache\", what it reads "
@@ -108,7 +109,7 @@ static void parse_list(struct argp_state *state, const char *name, const char *t
                        size_t most, sinkproof_bench_list *list) {
     char copy[512];
     if (strlen(text) >= sizeof copy)
-        argp_error(state, "--%s: a list of %zu bytes", name, strlen(text));
+        argp_error(state, "--%s: a list of %s", name, sinkproof_counted(strlen(text), "byte").text);
     snprintf(copy, sizeof copy, "%s", text);
     list->n = 0;
     for (char *at = copy, *comma; at != NULL; at = comma) {
@@ -231,11 +232,14 @@ static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
     b->arena_bytes = bytes;
     memset(b->arena, 1, bytes); // a page that was never written is the system's one page of zeros
     b->scratch_t = calloc((size_t)b->threads, sizeof(uint8_t *));
-    if (b->scratch_t == NULL) return sinkproof_fail(error, "no memory for %d threads", b->threads);
+    if (b->scratch_t == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted((size_t)b->threads, "thread").text);
     for (int t = 0; t < b->threads; t++) {
         b->scratch_t[t] = aligned_alloc(64, SINKPROOF_SCRATCH);
         if (b->scratch_t[t] == NULL)
-            return sinkproof_fail(error, "no memory for %d threads", b->threads);
+            return sinkproof_fail(error, "no memory for %s",
+                                  sinkproof_counted((size_t)b->threads, "thread").text);
         memset(b->scratch_t[t], 0, SINKPROOF_SCRATCH);
     }
     return true;

@@ -5,20 +5,23 @@
 // the truth, and whether they are further apart than they were.
 #include "audit/command/command.h"
 #include "audit/compare/compare.h"
+#include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
 #include "ref/model/bytes.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BASELINE = 256, KEY_MODEL };
+enum { KEY_BASELINE = 256, KEY_MODEL, KEY_ANY_MODEL };
 
 typedef struct options {
     const char *words[2], *model, *json, *baseline; // A, B
     size_t n_words;
+    bool any_model;
 } options;
 
 static const struct argp_option option_table[] = {
@@ -26,6 +29,7 @@ static const struct argp_option option_table[] = {
      "run this model over the reals from the tokens, with each trace's own experts, and say which "
      "trace is nearer",
      0},
+    SINKPROOF_ANY_MODEL(KEY_ANY_MODEL),
     {"baseline", KEY_BASELINE, "FILE", 0,
      "what an earlier `compare --json FILE` of these engines found: exit 1 only where they are "
      "further apart now than then",
@@ -43,12 +47,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     if (sinkproof_keep_text(texts, o, key, argument)) return 0;
     switch (key) {
+    case KEY_ANY_MODEL:
+        o->any_model = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (o->n_words == 2) argp_error(state, "two traces, not also \"%s\"", argument);
         o->words[o->n_words++] = argument;
         return 0;
     case ARGP_KEY_END:
         if (o->n_words != 2) argp_error(state, "two traces are needed");
+        if (o->any_model && o->model == NULL) argp_error(state, "--any-model needs --model");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -62,7 +70,8 @@ static const struct argp parser = {
     "Two traces of the same tokens, point by point: where they first differ and by how much.\v"
     "Numbers are compared, whatever the formats that hold them. No verdict on an engine: two "
     "honest "
-    "ones differ, and two wrong ones may not; that is `sinkproof judge`.\n\n"
+    "ones differ, and two wrong ones may not; that is `sinkproof judge`. " SINKPROOF_MODEL_IS
+    ".\n\n"
     "Exit: 0 equal, or no further apart than the baseline; 1 they differ; 2 usage; 3 bad input.",
     NULL,
     NULL,
@@ -112,17 +121,18 @@ static void print_comparison(const options *o, const sinkproof_comparison *c) {
         if (c->points[i].differing > 0 || o->model != NULL)
             print_point(&c->points[i], o->model != NULL);
     if (c->only_a + c->only_b > 0)
-        printf("not compared: %zu points are in A alone, %zu in B alone\n", c->only_a, c->only_b);
+        printf("not compared: %s %s in A alone, %zu in B alone\n",
+               sinkproof_counted(c->only_a, "point").text, sinkproof_is(c->only_a), c->only_b);
     if (c->rerouted > 0)
-        printf("experts differ for %zu tokens in a layer: left out of M4 to M10 there\n",
-               c->rerouted);
+        printf("experts differ for %s in a layer: left out of M4 to M10 there\n",
+               sinkproof_counted(c->rerouted, "token").text);
     if (o->model != NULL)
         printf("against the truth: relative in the 2-norm, with each trace's own experts "
                "(estimated in binary64)\n");
     if (c->n_points == 0)
         printf("\nThe traces have no point in common.\n");
     else if (first == NULL)
-        printf("\nEqual at all %zu points.\n", c->n_points);
+        printf("\nEqual at all %s.\n", sinkproof_counted(c->n_points, "point").text);
     else
         print_first(first);
 }
@@ -211,9 +221,14 @@ static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, 
 
 // ---- the command -----------------------------------------------------------------------------
 
+static bool is_silent(const options *o) {
+    return o->json != NULL && strcmp(o->json, "-") == 0;
+}
+
 static int finish(const options *o, const sinkproof_comparison *c, const json_t *baseline) {
     sinkproof_error error;
-    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+    bool silent = is_silent(o);
+    sinkproof_tell_note(c->note.text, !silent);
     if (!silent) print_comparison(o, c);
     bool good = baseline != NULL ? hold_against(c, baseline, silent) : first_of(c) == NULL;
     int code = good ? SINKPROOF_HOLDS : SINKPROOF_BUG;
@@ -222,15 +237,28 @@ static int finish(const options *o, const sinkproof_comparison *c, const json_t 
     return code;
 }
 
+// Which of the traces name another model.
+static bool tell_notes(const options *o, const sinkproof_model *model, const sinkproof_trace *a,
+                       const sinkproof_trace *b, sinkproof_error *error) {
+    const sinkproof_trace *both[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        sinkproof_note note, named;
+        if (!sinkproof_trace_model_note(both[i], model, &note, error)) return false;
+        if (note.text[0] == '\0') continue;
+        snprintf(named.text, sizeof named.text, "%c: %.1000s", 'A' + i, note.text);
+        sinkproof_tell_note(named.text, !is_silent(o));
+    }
+    return true;
+}
+
 // Each trace against the real model, once more and as the judge reads it.
 static bool ask_truth(const options *o, sinkproof_comparison *c, sinkproof_error *error) {
     sinkproof_model *model;
     sinkproof_trace *a = NULL, *b = NULL;
     if (!sinkproof_model_open(o->model, &model, error)) return false;
-    const sinkproof_config *config = sinkproof_model_config(model);
-    bool good = sinkproof_trace_open(o->words[0], config, &a, error) &&
-                sinkproof_trace_open(o->words[1], config, &b, error) &&
-                sinkproof_compare_truth(model, a, b, c, error);
+    bool good = sinkproof_trace_open_of(o->words[0], model, o->any_model, &a, error) &&
+                sinkproof_trace_open_of(o->words[1], model, o->any_model, &b, error) &&
+                tell_notes(o, model, a, b, error) && sinkproof_compare_truth(model, a, b, c, error);
     if (a != NULL) sinkproof_trace_close(a);
     if (b != NULL) sinkproof_trace_close(b);
     sinkproof_model_close(model);

@@ -10,6 +10,7 @@
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <math.h>
@@ -131,7 +132,7 @@ static void curve_alpha_sink(curve *to) {
     attention *a = attention_new();
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         char name[64];
-        snprintf(name, sizeof name, "%zu keys of score 0", keys[k]);
+        snprintf(name, sizeof name, "%.40s of score 0", sinkproof_counted(keys[k], "key").text);
         begin_series(to, name, "b alpha_s truth radius mass true_mass mass_radius");
         for (int step = -32; step <= 64; step++) {
             double cells[7] = {step * 0.25};
@@ -379,7 +380,9 @@ int sinkproof_cmd_curve(int argc, char **argv) {
         return good ? SINKPROOF_HOLDS : sinkproof_bad_input("curve", &error);
     }
     if (in.id == NULL) return SINKPROOF_HOLDS;
-    fprintf(stderr, "sinkproof curve: no curve of \"%s\"; without an ID the command lists them\n",
-            in.id);
+    sinkproof_guess guess = {.given = in.id};
+    for (size_t c = 0; c < CURVES; c++) sinkproof_guess_try(&guess, curves[c].id);
+    fprintf(stderr, "sinkproof curve: no curve of \"%s\": %swithout an ID the command lists them\n",
+            in.id, sinkproof_nearest(&guess).text);
     return SINKPROOF_USAGE;
 }

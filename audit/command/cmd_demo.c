@@ -12,6 +12,7 @@
 #include "proofs/truth/forward.h"
 #include "ref/share.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <math.h>
@@ -75,9 +76,9 @@ static bool show_mass(tour *t, sinkproof_error *error) {
     // to 1.
     double bound = sinkproof_gamma(2 * ((double)m.keys + 3), 0x1p-53);
     int digits = sinkproof_digits_apart(m.worst, bound, 2);
-    printf("   %zu rows of attention; sink weights from %.2g to %.2g; worst %.*g, bound %.*g "
+    printf("   %s of attention; sink weights from %.2g to %.2g; worst %.*g, bound %.*g "
            "(bound.dot)\n",
-           m.rows, m.least, m.most, digits, m.worst, digits, bound);
+           sinkproof_counted(m.rows, "row").text, m.least, m.most, digits, m.worst, digits, bound);
     tell_step(t, m.rows > 0 && m.worst <= bound, "the weights sum to 1 - alpha_sink, to rounding");
     return true;
 }
@@ -110,10 +111,11 @@ static bool show_truth(tour *t, sinkproof_error *error) {
         radius = sinkproof_worst(radius, -(double)arb_rel_accuracy_bits(ball));
     }
     if (fine) {
-        printf("   %d tokens, %zu logits up to %.3g; widest ball 2^%.0f relative (enclosed)\n",
-               TRUTH_TOKENS, TRUTH_TOKENS * vocab, largest, radius);
-        printf("   routing: %zu choices of experts, %zu not certified\n", truth.routing.choices,
-               truth.routing.ambiguous);
+        printf("   %d tokens, %s up to %.3g; widest ball 2^%.0f relative (enclosed)\n",
+               TRUTH_TOKENS, sinkproof_counted(TRUTH_TOKENS * vocab, "logit").text, largest,
+               radius);
+        printf("   routing: %s of experts, %zu not certified\n",
+               sinkproof_counted(truth.routing.choices, "choice").text, truth.routing.ambiguous);
         printf("   the scalar reference in binary64 is off by at most %.2g (estimated)\n", worst);
         tell_step(
             t, radius < -100 && truth.routing.ambiguous == 0 && worst < INFINITY,
@@ -233,11 +235,12 @@ int sinkproof_cmd_demo(int argc, char **argv) {
     snprintf(t.path, sizeof t.path, "%.900s/sinkproof-demo-%ld", folder != NULL ? folder : "/tmp",
              (long)getpid());
     for (size_t i = 0; i < TOKENS; i++) t.tokens_n[i] = (int32_t)(i * i * 31 % c->vocab);
-    printf("The embedded model: %zu layers, hidden %zu, %zu heads on %zu key/value heads of size "
-           "%zu,\n"
-           "window %zu on even layers, %zu experts of which %zu are chosen.\n\n",
-           c->n_layers, c->hidden, c->n_heads, c->n_kv_heads, c->head_dim, c->window, c->n_experts,
-           c->n_chosen);
+    printf("The embedded model: %s, hidden %zu, %s on %s of size %zu,\n"
+           "window %zu on even layers, %s of which %zu %s chosen.\n\n",
+           sinkproof_counted(c->n_layers, "layer").text, c->hidden,
+           sinkproof_counted(c->n_heads, "head").text,
+           sinkproof_counted(c->n_kv_heads, "key/value head").text, c->head_dim, c->window,
+           sinkproof_counted(c->n_experts, "expert").text, c->n_chosen, sinkproof_is(c->n_chosen));
     bool fine = show_mass(&t, &error) && show_truth(&t, &error) && show_honest(&t, &error) &&
                 show_bugs(&t, &error);
     sinkproof_model_close(model);

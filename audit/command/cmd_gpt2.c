@@ -37,7 +37,7 @@ static const struct argp_option argp_options[] = {
      "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S] or text:TEXT", 0},
     {"tokenizer", KEY_TOKENIZER, "PATH", 0, "Of the text; the one beside MODEL unless named", 0},
     {"policy", KEY_POLICY, "P", 0,
-     "What rounds where: real-f64 (the default), f32, bf16-operands, openai-bf16, hf-bf16, "
+     "What rounds where, real-f64 (the default) or another of POLICIES, "
      "llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
      0},
     {"epe", KEY_EPE, "raw|normed", 0,
@@ -105,6 +105,7 @@ static const struct argp parser = {
     .options = argp_options,
     .parser = parse,
     .children = children,
+    .help_filter = sinkproof_help_policies,
     .args_doc = "MODEL --text TEXT\nMODEL --tokens IDS\nMODEL --sentence N|all\nMODEL --published\n"
                 "--sentences",
     .doc =
@@ -113,7 +114,7 @@ static const struct argp parser = {
         "brings (EPE) and how the two are aligned, the four terms of the scores, the weights of "
         "the first key. With interventions: the same tokens run twice, the sink before and after. "
         "What the paper on it prints stands beside what is measured with --published (chapter 32)."
-        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N] of GPT-2's "
+        "\vMODEL is a directory or synthetic:NAME[,seed=N][,layers=N] of GPT-2's "
         "architecture. Every number is estimated: in binary64, from what the run holds.\n\n"
         "Exit codes: 0 holds, 2 usage, 3 bad input."};
 

@@ -15,6 +15,7 @@
 #include "ref/model/slots.h"
 #include "ref/policy.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -124,8 +125,10 @@ static void look_at_slot(survey *in, size_t l, sinkproof_slot slot, double *room
     } else
         look_at_plain(part, &stack, room);
     if (part->no_sinks > without)
-        add_odd(in, "tensor %s: %" PRIu64 " of %zu sinks are -infinity: those heads have none",
-                stack.name, part->no_sinks - without, stack.cols);
+        add_odd(in, "tensor %s: %" PRIu64 " of %s %s -infinity: %s none", stack.name,
+                part->no_sinks - without, sinkproof_counted(stack.cols, "sink").text,
+                sinkproof_is(part->no_sinks - without),
+                part->no_sinks - without == 1 ? "that head has" : "those heads have");
 }
 
 static void survey_weights(survey *in) {
@@ -228,8 +231,8 @@ static void print_config(const survey *in, const char *spec) {
         printf("layers      %zu\n", c->n_layers);
     printf("widths      hidden %zu, vocabulary %zu", c->hidden, c->vocab);
     print_fields(c, "widths");
-    printf("attention   %zu heads of %zu on %zu key/value heads\n", c->n_heads, c->head_dim,
-           c->n_kv_heads);
+    printf("attention   %s of %zu on %s\n", sinkproof_counted(c->n_heads, "head").text, c->head_dim,
+           sinkproof_counted(c->n_kv_heads, "key/value head").text);
     if (c->sink != 0)
         printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
                sinkproof_sinks_name(c->sink));
@@ -458,7 +461,7 @@ int sinkproof_cmd_info(int argc, char **argv) {
         "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
         "that "
         "are no numbers, which the other commands refuse."
-        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
+        "\v" SINKPROOF_MODEL_IS ", "
         "where NAME is "
         "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
         "a "

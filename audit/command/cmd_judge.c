@@ -22,18 +22,29 @@ typedef struct options {
     char **traces;
     size_t n_traces;
     double rate;
-    bool strict, all, local_only, no_hint, forms, no_diagnosis;
+    bool strict, all, local_only, no_hint, forms, no_diagnosis, any_model;
     sinkproof_plugin_options plugin; // of stages in a shared object, in place of traces
 } options;
 
-enum { RATE = 1000, STRICT, ALL_LAYERS, LOCAL, NO_HINT, FORMS, HTML, NO_DIAGNOSIS, BISECT, TOKENS };
+enum {
+    RATE = 1000,
+    STRICT,
+    ALL_LAYERS,
+    LOCAL,
+    NO_HINT,
+    FORMS,
+    HTML,
+    NO_DIAGNOSIS,
+    BISECT,
+    TOKENS,
+    ANY_MODEL
+};
 enum { PLUGIN = 2000, STAGES, CASE, FIRST, EMIT, COLLECT, SECONDS, SEED };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
      "what the engine declares: auto (default: the narrowest known policy that the trace fits), "
-     "real-f64, f32, bf16-operands, openai-bf16, hf-bf16, llama-cpp, llama-cpp-flash, mlx, "
-     "vllm-bf16, onnxruntime, bf16, f16, with overrides "
+     "POLICIES, with overrides "
      "(f32,exp=4ulp; openai-bf16,M8.alpha=bf16)",
      0},
     {"json", 'j', "FILE", 0,
@@ -62,6 +73,7 @@ static const struct argp_option argp_options[] = {
      "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], "
      "text:TEXT, prompt:TEXT or chat:FILE",
      0},
+    SINKPROOF_ANY_MODEL(ANY_MODEL),
     {"forms", FORMS, 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
@@ -96,6 +108,8 @@ static bool *flag_of(options *o, int key) {
         return &o->no_diagnosis;
     case FORMS:
         return &o->forms;
+    case ANY_MODEL:
+        return &o->any_model;
     case FIRST:
         return &o->plugin.first;
     default:
@@ -183,13 +197,13 @@ static const struct argp argp = {
     "[MODEL]\n--collect=DIR [MODEL]",
     "Judge an engine's traces: is every tensor, computed from the engine's own inputs to that "
     "operation, "
-    "inside what honest rounding can do?\v"
-    "MODEL is a directory (Hugging Face or OpenAI layout) or synthetic:NAME. A TRACE is a "
+    "inside what honest rounding can do?\v" SINKPROOF_MODEL_IS ". A TRACE is a "
     "safetensors file in the format sinkproof-trace-1.\n\n"
-    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input, 4 suspicious, nothing decided,"
+    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input or a trace of another model, 4 suspicious, "
+    "nothing decided,"
     " or NaN that nothing bounds.",
     NULL,
-    NULL,
+    sinkproof_help_policies,
     NULL};
 
 // ---- judging
@@ -227,9 +241,10 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
                                    .no_hint = o->no_hint,
                                    .forms = o->forms,
                                    .no_diagnosis = o->no_diagnosis,
+                                   .any_model = o->any_model,
                                    .progress = show_progress,
                                    .context = &watch};
-    if (!sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error))
+    if (!sinkproof_trace_open_of(path, model, o->any_model, &trace, &error))
         return sinkproof_bad_input("judge", &error);
     if (!sinkproof_judge_trace(model, trace, &how, &ruling, &error)) {
         sinkproof_trace_close(trace);
@@ -275,8 +290,13 @@ static int bisect(const options *o, const sinkproof_model *model) {
     if (!sinkproof_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens,
                                &n, &error))
         return sinkproof_bad_input("judge", &error);
-    int code =
-        sinkproof_bisect(&(sinkproof_bisection){model, o->bisect, o->policy, n, tokens, o->rate});
+    int code = sinkproof_bisect(&(sinkproof_bisection){.model = model,
+                                                       .command = o->bisect,
+                                                       .policy = o->policy,
+                                                       .n = n,
+                                                       .tokens_n = tokens,
+                                                       .rate = o->rate,
+                                                       .any_model = o->any_model});
     free(tokens);
     return code;
 }
@@ -325,6 +345,7 @@ static int judge_plugin(const options *o) {
     how.model = o->model;
     how.rate = o->rate;
     how.strict = o->strict;
+    how.any_model = o->any_model;
     how.progress = show_stage;
     how.context = &watch;
     if (!sinkproof_judge_plugin(&how, &ruling, &error)) return sinkproof_bad_input("judge", &error);

@@ -9,6 +9,7 @@
 #include "audit/command/text.h"
 #include "audit/trace/trace_write.h"
 #include "fast/engine/engine.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -133,8 +134,7 @@ static const struct argp parser = {
     .children = (const struct argp_child[]){{&sinkproof_engine_parser, 0, NULL, 0}, {0}},
     .args_doc = "MODEL --tokens IDS\nMODEL --prompt TEXT",
     .doc = "Runs the model on the tokens and prints the largest logits after the last one."
-           "\vMODEL is a directory, a .gguf file or "
-           "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. Its weights "
+           "\v" SINKPROOF_MODEL_IS ". Its weights "
            "are looked at first, once, all but MXFP4's codes: an infinity or a NaN is refused, but "
            "for sinks of -infinity. Engine fast takes a head_dim up to 1024 and sinks of one logit "
            "a head.",
@@ -190,10 +190,12 @@ static bool open_run(run *r, sinkproof_error *error) {
     // The last generated token is printed, not fed back: it has no activations.
     size_t fed = o->generate > 0 ? total - 1 : total;
     if (fed > context)
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", fed, context);
+        return sinkproof_fail(error, "%s exceed the model's context of %zu",
+                              sinkproof_counted(fed, "token").text, context);
     r->n = r->n_prompt;
     int32_t *longer = realloc(r->tokens_n, total * sizeof *longer);
-    if (longer == NULL) return sinkproof_fail(error, "no memory for %zu tokens", total);
+    if (longer == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(total, "token").text);
     r->tokens_n = longer;
     r->logits_v = calloc(vocab_of(r), sizeof *r->logits_v);
     r->narrow_v = calloc(vocab_of(r), sizeof *r->narrow_v);

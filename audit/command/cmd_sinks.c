@@ -7,6 +7,7 @@
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/sinks_judge.h"
 #include "proofs/truth/lattice.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,10 +75,12 @@ static bool check_edges(bool print, uint64_t seed, json_t *results, size_t *brok
                    o.is_weight ? "weight" : "result", o.row + 1, o.column + 1, o.from, o.to);
     }
     if (print)
-        printf("\n%zu pairs, enclosed on both sides at %d bits, on the head that seed %llu draws.\n"
-               "%zu overlap in every entry; %zu are apart in some, which proves that they differ;\n"
+        printf("\n%s, enclosed on both sides at %d bits, on the head that seed %llu draws.\n"
+               "%zu of them overlap in every entry, %zu lie apart in some, which proves a "
+               "difference;\n"
                "%zu other than the book says. What overlaps is proved under the statement named.\n",
-               all, BITS, (unsigned long long)seed, holding, all - holding, *broken);
+               sinkproof_counted(all, "pair").text, BITS, (unsigned long long)seed, holding,
+               all - holding, *broken);
     return true;
 }
 
@@ -149,7 +152,7 @@ int sinkproof_cmd_sinks(int argc, char **argv) {
         "activations, value drains, directions of keys. Or the designs of attention that the book "
         "compares (chapter 24): --edges encloses both sides of each pair over the reals, and "
         "--judge asks each step of what an engine of any of them computed."
-        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND]. "
+        "\v" SINKPROOF_MODEL_IS ". "
         "Measured numbers are estimated: in binary64, from the numbers that the engine holds. "
         "Without --engine, a GPT-OSS model and a policy that fast takes go to fast, streamed, "
         "where "

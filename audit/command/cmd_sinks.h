@@ -17,7 +17,7 @@ typedef struct sinkproof_sinks_options {
     size_t n_inputs;
     sinkproof_engine_choice how;
     double epsilon;
-    bool epsilon_given, heads;
+    bool epsilon_given, heads, any_model;
     bool asked[SINKPROOF_SINKS_PARTS]; // which parts, and with what
     const char *words[SINKPROOF_SINKS_PARTS];
 } sinkproof_sinks_options;

@@ -7,6 +7,8 @@
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/text.h"
 #include "audit/sinks/sinks_page.h"
+#include "audit/trace/trace_model.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@ enum {
     KEY_HTML,
     KEY_SVG,
     KEY_JUDGE,
+    KEY_ANY_MODEL,
     KEY_PART
 };
 _Static_assert((int)PARTS <= (int)SINKPROOF_SINKS_PARTS, "the options have room for every part");
@@ -62,6 +65,7 @@ static void check(sinkproof_sinks_options *o, struct argp_state *state) {
         argp_error(state, "expected a MODEL to measure");
     if (o->model == NULL) return;
     check_maps(o, state);
+    if (o->any_model && o->trace == NULL) argp_error(state, "--any-model needs a TRACE");
     if (o->trace == NULL && o->n_inputs == 0)
         argp_error(state, "expected --tokens, or a TRACE after MODEL");
     if (o->trace != NULL && (o->n_inputs > 0 || ran))
@@ -89,6 +93,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         o->html = argument;
     else if (key == KEY_SVG)
         o->svg = argument;
+    else if (key == KEY_ANY_MODEL)
+        o->any_model = true;
     else if (key == KEY_JUDGE)
         o->judged = argument;
     else if (key == ARGP_KEY_ARG)
@@ -116,6 +122,7 @@ static const struct argp_option base[] = {
      "says, or f32, bf16 or f16, by its tensors",
      0},
     {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0},
+    SINKPROOF_ANY_MODEL(KEY_ANY_MODEL),
     {"html", KEY_HTML, "FILE", 0, "write a page with figures: one file, no script", 0},
     {"svg", KEY_SVG, "DIR", 0, "write each figure as a file of its own", 0}};
 enum { BASE = sizeof base / sizeof *base };
@@ -142,6 +149,7 @@ typedef struct work {
     sinkproof_sinks_job job;
     sinkproof_model *model;
     sinkproof_trace *trace;
+    sinkproof_note note; // what is to be said of it
     sinkproof_policy policy;
     sinkproof_engine_choice how;
     sinkproof_sinks_input inputs[SINKPROOF_SINKS_INPUTS];
@@ -161,8 +169,10 @@ static void show_part(void *context, double share) {
 }
 
 static bool open_trace(work *w, sinkproof_error *error) {
-    const sinkproof_config *config = sinkproof_model_config(w->model);
-    if (!sinkproof_trace_open(w->o->trace, config, &w->trace, error)) return false;
+    if (!sinkproof_trace_open_of(w->o->trace, w->model, w->o->any_model, &w->trace, error) ||
+        !sinkproof_trace_model_note(w->trace, w->model, &w->note, error))
+        return false;
+    w->job.note = w->note.text;
     w->job.trace = w->trace;
     w->job.n_inputs = 1;
     w->inputs[0].text = w->o->trace;
@@ -185,8 +195,8 @@ static bool open_inputs(work *w, sinkproof_error *error) {
                                    &input->n, error))
             return false;
         if (input->n > config->max_context)
-            return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", input->n,
-                                  config->max_context);
+            return sinkproof_fail(error, "%s exceed the model's context of %zu",
+                                  sinkproof_counted(input->n, "token").text, config->max_context);
         most = input->n > most ? input->n : most;
     }
     sinkproof_engine_suit(&w->how, config, most);
@@ -299,6 +309,7 @@ static bool write_pages(work *w, sinkproof_error *error) {
 
 static bool write_out(const work *w, const char *json, sinkproof_error *error) {
     bool print = json == NULL || strcmp(json, "-") != 0;
+    sinkproof_tell_note(w->note.text, print);
     json_t *results = json_array();
     for (size_t p = 0; p < PARTS; p++) {
         if (!wanted(w, p)) continue;

@@ -5,6 +5,7 @@
 // that other engines load. The containers know how; this knows their list.
 #include "audit/command/command.h"
 #include "ref/model/container.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <string.h>
@@ -76,7 +77,9 @@ static void read_dense(arguments *in, const char *value, struct argp_state *stat
         in->type = types[i].dtype;
         if (strcmp(value, types[i].name) == 0) return;
     }
-    argp_error(state, "expected dense weights in f32, f16, bf16 or q8_0, found \"%s\"", value);
+    const char known[] = "f32, f16, bf16 or q8_0";
+    argp_error(state, "%sexpected dense weights in %s, found \"%s\"",
+               sinkproof_nearest_in(value, known).text, known, value);
 }
 
 static void check_arguments(arguments *in, struct argp_state *state) {
@@ -85,8 +88,9 @@ static void check_arguments(arguments *in, struct argp_state *state) {
     in->container =
         in->layout == NULL ? default_container() : sinkproof_container_named(in->layout);
     if (in->container == NULL)
-        argp_error(state, "expected layout %s, found \"%s\"", names(is_written, " or ").text,
-                   in->layout);
+        argp_error(state, "%sexpected layout %s, found \"%s\"",
+                   sinkproof_nearest_in(in->layout, names(is_written, " or ").text).text,
+                   names(is_written, " or ").text, in->layout);
     if (!is_written(in->container))
         argp_error(state, "layout %s is not written", in->container->name);
     if (in->dense != NULL && !converts(in->container))
@@ -138,7 +142,7 @@ static bool write_model(const arguments *in, sinkproof_error *error) {
 int sinkproof_cmd_synth(int argc, char **argv) {
     static const char document[] =
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
-        "\vMODEL is a directory, a .gguf file or synthetic:NAME[,seed=N][,layers=N][,sink=KIND], "
+        "\v" SINKPROOF_MODEL_IS ", "
         "where NAME is "
         "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
         "a "

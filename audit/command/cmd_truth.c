@@ -6,8 +6,10 @@
 // to the truth is reported, what honest rounding may cost is `sinkproof judge`'s business.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
+#include "audit/trace/trace_model.h"
 #include "audit/verify/truth_bits.h"
 #include "audit/verify/truth_study.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <math.h>
@@ -15,11 +17,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOP_LOGITS = 5, KEY_BITS = 256, KEY_LOCAL, KEY_ROUTE, KEY_TRACE, KEY_JSON, KEY_TOKENS };
+enum {
+    TOP_LOGITS = 5,
+    KEY_BITS = 256,
+    KEY_LOCAL,
+    KEY_ROUTE,
+    KEY_TRACE,
+    KEY_JSON,
+    KEY_TOKENS,
+    KEY_ANY_MODEL
+};
 
 typedef struct options {
     const char *model, *tokens, *local, *route, *trace, *json;
     long bits;
+    bool any_model;
 } options;
 
 static const struct argp_option option_table[] = {
@@ -33,6 +45,7 @@ static const struct argp_option option_table[] = {
     {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
     {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",
      0},
+    SINKPROOF_ANY_MODEL(KEY_ANY_MODEL),
     {"trace", KEY_TRACE, "OUT", 0, "write midpoints (F64) and NAME.radius as safetensors", 0},
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
@@ -53,6 +66,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
             argp_error(state, "--bits takes a whole number from 32 to 1048576, not \"%s\"",
                        argument);
         return 0;
+    case KEY_ANY_MODEL:
+        o->any_model = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);
         o->model = argument;
@@ -72,7 +88,7 @@ static const struct argp parser = {
     option_table,
     parse_option,
     "MODEL",
-    "Certified enclosures of every point of a run, over the reals.\v"
+    "Certified enclosures of every point of a run, over the reals.\v" SINKPROOF_MODEL_IS ".\n\n"
     "Exit: 0 routing, radii and argmax certified; 4 something is ambiguous or without bound.",
     NULL,
     NULL,
@@ -143,17 +159,19 @@ static void print_ball(const char *what, arb_srcptr ball) {
 static void print_routing(const sinkproof_truth_routing *routing) {
     if (routing->choices == 0) return; // a model without a router
     if (routing->ambiguous > 0) {
-        printf("routing: AMBIGUOUS at %zu of %zu choices, first at layer %zu, token %zu",
-               routing->ambiguous, routing->choices, routing->first_layer, routing->first_token);
+        printf("routing: AMBIGUOUS at %zu of %s, first at layer %zu, token %zu", routing->ambiguous,
+               sinkproof_counted(routing->choices, "choice").text, routing->first_layer,
+               routing->first_token);
         print_ball(": margin ", routing->first_margin);
         printf("\n");
     } else {
-        printf("routing: %zu choices certified, %zu by the rule for equal logits\n",
-               routing->choices, routing->ties);
+        printf("routing: %s certified, %zu by the rule for equal logits\n",
+               sinkproof_counted(routing->choices, "choice").text, routing->ties);
     }
     if (routing->contested > 0)
-        printf("routing: %zu replayed selections are not the largest logits of the truth\n",
-               routing->contested);
+        printf("routing: %s %s not the largest logits of the truth\n",
+               sinkproof_counted(routing->contested, "replayed selection").text,
+               sinkproof_is(routing->contested));
     print_ball("thinnest margin: ", routing->margin);
     printf(" at layer %zu, token %zu\n", routing->layer, routing->token);
 }
@@ -275,8 +293,9 @@ static void say_unknown(FILE *out, const options *o, const truth_study *study) {
 
 static void print_text(const options *o, const truth_study *study,
                        const sinkproof_truth_result *result, const outcome *end) {
-    printf("truth of %s, %zu tokens, %ld bits, %s; every number is enclosed\n\n", o->model,
-           study->n, o->bits, o->local != NULL ? "operation by operation" : "end to end");
+    printf("truth of %s, %s, %ld bits, %s; every number is enclosed\n\n", o->model,
+           sinkproof_counted(study->n, "token").text, o->bits,
+           o->local != NULL ? "operation by operation" : "end to end");
     if (o->local != NULL) {
         print_distances(study);
     } else {
@@ -342,8 +361,8 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
             return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
         free(*tokens_n);
-        return sinkproof_fail(error, "%s: expected %zu tokens, found %zu", o->route, *n,
-                              sinkproof_trace_length(trace));
+        return sinkproof_fail(error, "%s: expected %s, found %zu", o->route,
+                              sinkproof_counted(*n, "token").text, sinkproof_trace_length(trace));
     }
     *n = sinkproof_trace_length(trace);
     *tokens_n = malloc((*n + 1) * sizeof **tokens_n);
@@ -361,9 +380,11 @@ static bool fits_in_memory(const sinkproof_config *config, size_t n, long bits,
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (needed <= machine) return true;
     return sinkproof_fail(error,
-                          "%zu tokens: the truth of %zu heads at %ld bits holds %.1f GiB at once, "
+                          "%s: the truth of %s at %ld bits holds %.1f GiB at once, "
                           "this machine has %.1f GiB",
-                          n, config->n_heads, bits, needed / gib, machine / gib);
+                          sinkproof_counted(n, "token").text,
+                          sinkproof_counted(config->n_heads, "head").text, bits, needed / gib,
+                          machine / gib);
 }
 
 static void show_layer(size_t done, size_t total) {
@@ -421,11 +442,14 @@ int sinkproof_cmd_truth(int argc, char **argv) {
     sinkproof_error error = {""};
     sinkproof_model *model = NULL;
     sinkproof_trace *trace = NULL;
+    sinkproof_note note = {""};
     const char *path = o.local != NULL ? o.local : o.route;
     int code = SINKPROOF_HOLDS;
     bool done = sinkproof_model_open(o.model, &model, &error);
     if (done && path != NULL)
-        done = sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error);
+        done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
+               sinkproof_trace_model_note(trace, model, &note, &error);
+    if (done) sinkproof_tell_note(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
     if (done) done = study_model(&o, model, trace, &code, &error);
     if (trace != NULL) sinkproof_trace_close(trace);
     if (model != NULL) sinkproof_model_close(model);

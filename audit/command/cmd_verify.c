@@ -6,6 +6,7 @@
 #include "audit/trace/trace_points.h"
 #include "audit/verify/verify.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <math.h>
@@ -277,9 +278,9 @@ static const char *truth_label(const verify_measure *m) {
 static void print_measured(const verify_measure *m, const char *what) {
     if (m->values == 0) return;
     char line[256];
-    snprintf(line, sizeof line,
-             "%s: %zu values, %zu not within their bound, worst error / bound %s (%s)", what,
-             m->values, m->wrong, sinkproof_share_digits(m->worst, 3).text, m->bound);
+    snprintf(line, sizeof line, "%s: %s, %zu not within their bound, worst error / bound %s (%s)",
+             what, sinkproof_counted(m->values, "value").text, m->wrong,
+             sinkproof_share_digits(m->worst, 3).text, m->bound);
     printf("\n");
     print_folded(line, 2);
     if (!(m->floor > 0)) return;
@@ -343,8 +344,8 @@ static void print_detail(const verify_result *r, const options *o, const verify_
     }
     if (r->grid.cases > 0)
         printf("\n  enclosed for n = 1 to 131072, b = -inf to 1e4, scores of spread 300: "
-               "%zu of %zu cases\n",
-               r->grid.cases - r->grid.broken, r->grid.cases);
+               "%zu of %s\n",
+               r->grid.cases - r->grid.broken, sinkproof_counted(r->grid.cases, "case").text);
     print_measured(&r->measure, "measured");
     print_measured(&r->experiment, "experiment");
     print_proof(r->statement);
@@ -360,8 +361,9 @@ static void print_summary(const verify_result *results, size_t n) {
         recorded += proof == VERIFY_PROOF_RECORDED;
         outdated += proof == VERIFY_PROOF_OUTDATED;
     }
-    printf("\n%zu statements: %zu hold, %zu recorded, %zu defined, %zu broken, %zu lacking\n", n,
-           count[0], count[1], count[2], count[3], count[4]);
+    printf("\n%s: %zu %s, %zu recorded, %zu defined, %zu broken, %zu lacking\n",
+           sinkproof_counted(n, "statement").text, count[0], count[0] == 1 ? "holds" : "hold",
+           count[1], count[2], count[3], count[4]);
     printf("formal proofs: %zu proved", proved);
     if (recorded > 0) printf(", %zu recorded, not checked here (make formal)", recorded);
     if (outdated > 0) printf(", %zu outdated", outdated);

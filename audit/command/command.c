@@ -5,7 +5,9 @@
 #include "audit/command/command.h"
 
 #include "ref/model/bytes.h"
+#include "ref/policy.h"
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <argp.h>
 #include <ctype.h>
@@ -45,7 +47,8 @@ static bool append(token_list *list, int32_t id, sinkproof_error *error) {
     if (list->n == list->room) {
         size_t room = list->room == 0 ? 64 : 2 * list->room;
         int32_t *larger = realloc(list->ids, room * sizeof *larger);
-        if (larger == NULL) return sinkproof_fail(error, "no memory for %zu tokens", room);
+        if (larger == NULL)
+            return sinkproof_fail(error, "no memory for %s", sinkproof_counted(room, "token").text);
         list->ids = larger;
         list->room = room;
     }
@@ -66,8 +69,10 @@ static bool parse_ids(const char *text, const char *source, bool spaces, size_t 
         long long id = strtoll(at, &end, 10);
         bool number = isdigit((unsigned char)*at) && end == at + length && errno == 0;
         if (!number)
-            return sinkproof_fail(error, "%.200s: '%.*s' is not a token id", source,
-                                  (int)(length < 40 ? length : 40), at);
+            return sinkproof_fail(error, "%.200s: '%.*s' is not a token id%s%.200s%s", source,
+                                  (int)(length < 40 ? length : 40), at,
+                                  spaces ? "" : ": for a text say \"text:", spaces ? "" : text,
+                                  spaces ? "" : "\"");
         if ((unsigned long long)id >= vocab || id > INT32_MAX)
             return sinkproof_fail(error,
                                   "%.200s: token id %lld: expected 0 to %zu (the vocabulary)",
@@ -125,7 +130,8 @@ bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, 
     token_list list = {NULL, 0, 0};
     bool good;
     if (vocab == 0 || vocab > INT32_MAX)
-        good = sinkproof_fail(error, "a vocabulary of %zu tokens has no 32-bit ids", vocab);
+        good = sinkproof_fail(error, "a vocabulary of %s has no 32-bit ids",
+                              sinkproof_counted(vocab, "token").text);
     else if (text[0] == '@')
         good = parse_file(text + 1, vocab, &list, error);
     else if (strncmp(text, "random:", 7) == 0)
@@ -170,17 +176,16 @@ static void spell_seconds(double seconds, char out[32]) {
 }
 
 void sinkproof_progress_share(sinkproof_stopwatch *watch, double share) {
-    bool terminal = isatty(STDERR_FILENO) != 0;
+    if (!isatty(STDERR_FILENO)) return;
     double time = sinkproof_seconds();
-    if (watch->began == 0) watch->began = watch->shown = time;
-    if (share >= 1 && terminal) fprintf(stderr, "\r\033[K");
-    if (share >= 1 || !(share > 0) || (!terminal && time - watch->shown < 10)) return;
+    if (watch->began == 0) watch->began = time;
+    if (share >= 1) fprintf(stderr, "\r\033[K");
+    if (share >= 1 || !(share > 0)) return;
     char left[32];
     spell_seconds((time - watch->began) * (1 - share) / share, left);
-    fprintf(stderr, "%s%s: %s %.0f %%, %s left%s", terminal ? "\r\033[K" : "", watch->command,
-            watch->what, floor(100 * share), left, terminal ? "" : "\n");
+    fprintf(stderr, "\r\033[K%s: %s %.0f %%, %s left", watch->command, watch->what,
+            floor(100 * share), left);
     fflush(stderr);
-    watch->shown = time;
 }
 
 static json_t *describe_machine(void) {
@@ -209,6 +214,31 @@ static bool write_text(const char *path, const char *text, sinkproof_error *erro
     return good;
 }
 
+char *sinkproof_help_policies(int key, const char *text, void *input) {
+    static const char place[] = "POLICIES";
+    (void)key;
+    (void)input;
+    const char *at = text != NULL ? strstr(text, place) : NULL;
+    char *made = NULL;
+    size_t length;
+    FILE *out = at != NULL ? open_memstream(&made, &length) : NULL;
+    if (out == NULL) return (char *)(uintptr_t)text;
+    fprintf(out, "%.*s", (int)(at - text), text);
+    const char *const *names = sinkproof_policy_names();
+    for (size_t i = 0; names[i] != NULL; i++) fprintf(out, "%s%s", i > 0 ? ", " : "", names[i]);
+    fputs(at + strlen(place), out);
+    return fclose(out) == 0 ? made : (char *)(uintptr_t)text; // argp frees it
+}
+
+static json_t *notes; // sentences; NULL: none
+
+void sinkproof_tell_note(const char *sentence, bool print) {
+    if (sentence[0] == '\0') return;
+    if (print) printf("%s\n", sentence);
+    if (notes == NULL) notes = json_array();
+    json_array_append_new(notes, json_string(sentence));
+}
+
 bool sinkproof_write_json(const char *path, const char *command, int exit_code, json_t *results,
                           sinkproof_error *error) {
     json_t *envelope = json_object();
@@ -216,6 +246,7 @@ bool sinkproof_write_json(const char *path, const char *command, int exit_code, 
     json_object_set_new(envelope, "schema", json_integer(1)); // doc/schema.json
     json_object_set_new(envelope, "command", json_string(command));
     json_object_set_new(envelope, "exit", json_integer(exit_code));
+    if (notes != NULL) json_object_set(envelope, "notes", notes);
     json_object_set_new(envelope, "results", results);
     json_object_set_new(envelope, "machine", describe_machine());
     char *text = json_dumps(envelope, JSON_INDENT(1) | JSON_REAL_PRECISION(17));

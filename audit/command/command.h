@@ -10,6 +10,7 @@
 #include "ref/error.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -71,14 +72,35 @@ void sinkproof_progress(const char *command, const char *what, size_t done, size
 
 double sinkproof_seconds(void); // of the monotonic clock
 
-// A long piece of work: how much is done and how much time is left. On a terminal one line that
-// rewrites itself, "judge: layers 34 %, 1 min 20 s left"; elsewhere a line every ten seconds, so
-// that work of less than ten says nothing. All zero but the names at the start; share 1 ends it.
+// A long piece of work: how much is done and how much time is left, on standard error, only when it
+// is a terminal: one line that rewrites itself, "judge: layers 34 %, 1 min 20 s left". All zero but
+// the names at the start; share 1 ends it.
 typedef struct sinkproof_stopwatch {
     const char *command, *what;
-    double began, shown; // seconds of the monotonic clock; 0: not yet
+    double began; // seconds of the monotonic clock; 0: not yet
 } sinkproof_stopwatch;
 void sinkproof_progress_share(sinkproof_stopwatch *watch, double share);
+
+// One sentence on what was given, before the result: on standard output where `print`, and in any
+// case under "notes" of the JSON that is written later. "" is none.
+void sinkproof_tell_note(const char *sentence, bool print);
+
+// What --any-model does, as an option of argp's with this key.
+#define SINKPROOF_ANY_MODEL(key)                                                                   \
+    {                                                                                              \
+        "any-model", key, 0, 0,                                                                    \
+            "take a trace whose metadata name the fingerprint of another model than MODEL too, "   \
+            "which is "                                                                            \
+            "refused otherwise (exit 3); the result says so",                                      \
+            0                                                                                      \
+    }
+
+// What a MODEL is, for --help.
+#define SINKPROOF_MODEL_IS                                                                         \
+    "MODEL is a directory (Hugging Face or OpenAI layout), a .gguf file or "                       \
+    "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]"
+// For a parser of argp's, as its help_filter: the names of all policies in the place of POLICIES.
+char *sinkproof_help_policies(int key, const char *text, void *input);
 
 // The envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results": [...],
 // "machine": {...}} written to PATH ("-" is stdout); `results` is stolen.

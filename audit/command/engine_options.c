@@ -7,6 +7,7 @@
 #include "proofs/exact/parameters.h"
 #include "ref/model/architecture.h"
 #include "ref/model/sinks.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@ enum {
 static const struct argp_option options[] = {
     {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
     {"policy", KEY_POLICY, "P", 0,
-     "What rounds where: real-f64 (ref's default), f32 (that of fast and lanes), bf16-operands, "
-     "openai-bf16, hf-bf16, llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
+     "What rounds where, real-f64 (ref's default), f32 (that of fast and lanes) or another of "
+     "POLICIES, each with overrides",
      0},
     {"threads", KEY_THREADS, "N", 0,
      "fast: threads (as many as processors, or as OMP_NUM_THREADS says); the same bits", 0},
@@ -58,8 +59,7 @@ double sinkproof_parse_epsilon(struct argp_state *state, const char *text) {
 
 // The first engine of the list is the default.
 static char *complete_help(int key, const char *text, void *input) {
-    (void)input;
-    if (key != KEY_ENGINE) return (char *)(uintptr_t)text;
+    if (key != KEY_ENGINE) return sinkproof_help_policies(key, text, input);
     char list[512] = "";
     size_t used = 0;
     const char *const *names = sinkproof_runner_names();
@@ -82,8 +82,10 @@ static void check(sinkproof_engine_choice *o, struct argp_state *state) {
     o->unnamed = o->engine == NULL;
     if (o->unnamed) o->engine = sinkproof_runner_names()[0];
     if (!sinkproof_runner_known(o->engine))
-        argp_error(state, "unknown engine '%s': known are %s", o->engine,
-                   sinkproof_runner_listed(false, " and ").text);
+        argp_error(
+            state, "unknown engine '%s': %sknown are %s", o->engine,
+            sinkproof_nearest_in(o->engine, sinkproof_runner_listed(false, " and ").text).text,
+            sinkproof_runner_listed(false, " and ").text);
     if (tuned && !sinkproof_runner_tuned(o->engine))
         argp_error(state, "--%s needs --engine %s", needing,
                    sinkproof_runner_listed(true, " or ").text);

@@ -4,6 +4,8 @@
 // The command `sinkproof`: finds the command that was named and runs it. Nothing else.
 #include "audit/command/command.h"
 
+#include "ref/words.h"
+
 #include <string.h>
 
 static const sinkproof_command commands[] = {
@@ -68,7 +70,12 @@ int main(int argc, char **argv) {
     for (size_t c = 0; word != NULL && c < COMMANDS; c++)
         if (strcmp(word, commands[c].name) == 0)
             return run_command(&commands[c], argc - 1, argv + 1);
-    if (word != NULL) fprintf(stderr, "sinkproof: unknown command '%s'\n\n", word);
+    sinkproof_guess guess = {.given = word};
+    for (size_t c = 0; word != NULL && c < COMMANDS; c++)
+        sinkproof_guess_try(&guess, commands[c].name);
+    if (word != NULL)
+        fprintf(stderr, "sinkproof: unknown command '%s': %sthese are known:\n\n", word,
+                sinkproof_nearest(&guess).text);
     print_help(stderr);
     return SINKPROOF_USAGE;
 }

@@ -7,6 +7,7 @@
 #include "audit/command/command.h"
 #include "audit/text/harmony.h"
 #include "ref/model/bytes.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,8 @@ char *sinkproof_words_quoted(const sinkproof_tokenizer *t, size_t n, const int32
     if (!sinkproof_text_printable(t, n, id_n, &text, &length, error)) return NULL;
     json_t *string = json_stringn(text, length);
     char *quoted = string != NULL ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-    if (quoted == NULL) sinkproof_fail(error, "no memory for %zu bytes of text", length);
+    if (quoted == NULL)
+        sinkproof_fail(error, "no memory for %s of text", sinkproof_counted(length, "byte").text);
     json_decref(string);
     free(text);
     return quoted;

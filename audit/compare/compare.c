@@ -5,10 +5,13 @@
 #include "audit/compare/compare.h"
 
 #include "audit/trace/trace_points.h"
+#include "ref/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 // One of the two: a file of tensors under the names of the trace format.
 typedef struct side {
@@ -148,8 +151,8 @@ static bool take_point(const side *a, const side *b, sinkproof_trace_point point
 
 static bool same_run(const side *a, const side *b, sinkproof_error *error) {
     if (a->n != b->n)
-        return sinkproof_fail(error, "%.400s has %zu tokens, %.400s has %zu", a->path, a->n,
-                              b->path, b->n);
+        return sinkproof_fail(error, "%.400s has %s, %.400s has %zu", a->path,
+                              sinkproof_counted(a->n, "token").text, b->path, b->n);
     for (size_t i = 0; i < a->n; i++) {
         double s = sinkproof_tensor_value(a->tokens, i), t = sinkproof_tensor_value(b->tokens, i);
         double p = sinkproof_tensor_value(a->positions, i),
@@ -161,6 +164,17 @@ static bool same_run(const side *a, const side *b, sinkproof_error *error) {
                                   a->path, s, p, b->path, t, q);
     }
     return true;
+}
+
+static sinkproof_note models_note(const side *a, const side *b) {
+    sinkproof_note note = {""};
+    const char *of_a = sinkproof_safetensors_metadata(a->file, "model");
+    const char *of_b = sinkproof_safetensors_metadata(b->file, "model");
+    if (sinkproof_is_fingerprint(of_a) && sinkproof_is_fingerprint(of_b) &&
+        strcasecmp(of_a, of_b) != 0)
+        snprintf(note.text, sizeof note.text,
+                 "Two models: by its metadata A is of the fingerprint %s, B of %s.", of_a, of_b);
+    return note;
 }
 
 // T0, the layers one after the other, then F1 and F2.
@@ -189,6 +203,7 @@ static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,
                     ? same_run(a, b, error) && take_all(a, b, n_layers, differs_n, c, error)
                     : sinkproof_fail(error, "no memory to compare two traces");
     free(differs_n);
+    c->note = models_note(a, b);
     return good;
 }
 

@@ -8,6 +8,7 @@
 #define SINKPROOF_COMPARE_H
 
 #include "audit/judge/judge.h"
+#include "audit/trace/trace_model.h"
 
 typedef struct sinkproof_difference {
     sinkproof_trace_point point;
@@ -26,7 +27,8 @@ typedef struct sinkproof_difference {
 typedef struct sinkproof_comparison {
     sinkproof_difference *points; // those that both traces hold, in the order of the forward pass
     size_t n_points, only_a, only_b;
-    size_t rerouted; // tokens in a layer whose chosen experts differ, where both hold M3
+    sinkproof_note note; // that the metadata of the two name two models; "" otherwise
+    size_t rerouted;     // tokens in a layer whose chosen experts differ, where both hold M3
 } sinkproof_comparison;
 
 // Fails when a file is no trace, or the traces are of other tokens or positions, or a point has

@@ -4,6 +4,8 @@
 // The choices of a design by name.
 #include "audit/designs/choices.h"
 
+#include "ref/words.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,16 +151,22 @@ static bool settle(sinkproof_variant *v, sinkproof_error *error) {
     return true;
 }
 
+static bool unknown_design(const char *name, sinkproof_error *error) {
+    sinkproof_guess guess = {.given = name};
+    for (size_t k = 0; sinkproof_variant_at(k) != NULL; k++)
+        sinkproof_guess_try(&guess, sinkproof_variant_at(k)->name);
+    return sinkproof_fail(
+        error, "%sexpected a design that `sinkproof sinks --list` names, found \"%.60s\"",
+        sinkproof_nearest(&guess).text, name);
+}
+
 bool sinkproof_design_parse(const char *text, sinkproof_variant *out, sinkproof_error *error) {
     size_t length = strcspn(text, ",");
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)fmin((double)length, sizeof name - 1), text);
     const sinkproof_variant *known = sinkproof_variant_find(name);
     if (known == NULL || strlen(name) != length)
-        return sinkproof_fail(error,
-                              "expected a design that `sinkproof sinks --list` names, found "
-                              "\"%.60s\"",
-                              name);
+        return unknown_design(name, error);
     sinkproof_variant v = *known;
     for (const char *at = text + length; *at == ','; at += length) {
         at++;

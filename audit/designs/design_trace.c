@@ -6,6 +6,7 @@
 #include "audit/designs/design_trace.h"
 
 #include "audit/designs/choices.h"
+#include "ref/words.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -243,9 +244,9 @@ static bool check_layer(const sinkproof_design_trace *trace, sinkproof_design_la
                               trace->path, l->layer, l->heads, l->kv_heads);
     if (l->heads == 0) l->heads = l->kv_heads;
     if (l->dim > 0 && l->pairs > l->dim / 2)
-        return sinkproof_fail(error,
-                              "%.300s: layer %zu: expected tables of %zu pairs or less, found %zu",
-                              trace->path, l->layer, l->dim / 2, l->pairs);
+        return sinkproof_fail(error, "%.300s: layer %zu: expected tables of %s or less, found %zu",
+                              trace->path, l->layer, sinkproof_counted(l->dim / 2, "pair").text,
+                              l->pairs);
     return check_steps(trace, l, error) && take_documents(trace, l, error);
 }
 

@@ -3,6 +3,7 @@
 #include "audit/diagnose/diagnosis_report.h"
 
 #include "audit/trace/trace_points.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -131,8 +132,8 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
             "element that is named above, and outside at no position but where that is read",
             to);
     else
-        fprintf(to, "undecided: searched %zu of %zu suppositions, none explains it", f->searched,
-                f->suppositions);
+        fprintf(to, "undecided: searched %zu of %s, none explains it", f->searched,
+                sinkproof_counted(f->suppositions, "supposition").text);
     if (line == NULL) {
         fputc('\n', out);
         return;
@@ -152,7 +153,8 @@ static void print_explained(FILE *out, const sinkproof_finding_of *f) {
 // Why the suppositions that were not tried were not.
 static void print_limit(FILE *out, const sinkproof_diagnosis *d, const sinkproof_finding_of *f) {
     char budget[80];
-    snprintf(budget, sizeof budget, "(the budget of %zu judgements is spent)", d->budget);
+    snprintf(budget, sizeof budget, "(the budget of %.40s is spent)",
+             sinkproof_counted(d->budget, "judgement").text);
     const char *why =
         f->limit == SINKPROOF_LIMIT_PAIRS    ? "(pairs: those of the nearest mistakes)"
         : f->limit == SINKPROOF_LIMIT_BEFORE ? "(no pairs: none was found where they were tried "

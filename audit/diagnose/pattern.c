@@ -5,6 +5,8 @@
 // guessed: each word is true of all of them.
 #include "audit/diagnose/diagnose.h"
 
+#include "ref/words.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +109,7 @@ bool sinkproof_describe_pattern(const sinkproof_point_report *r, const uint8_t *
     for (size_t i = 0; i < elements; i++) count += marks[i];
     uint8_t *has = malloc(widest);
     if (has == NULL) return false;
-    append(&t, "%zu of %zu elements", count, elements);
+    append(&t, "%zu of %s", count, sinkproof_counted(elements, "element").text);
     for (size_t d = 0; d < r->rank && count > 0; d++) {
         memset(has, 0, widest);
         for (size_t i = 0; i < elements; i++)

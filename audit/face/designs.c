@@ -3,6 +3,7 @@
 #include "audit/face/designs.h"
 
 #include "audit/designs/design_report.h"
+#include "audit/trace/trace_model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,14 @@ static int exit_of(const sinkproof_design_judgement *j) {
     return decided > 0 ? 0 : 4;
 }
 
-static bool write_down(sinkproof_design_ruling *r, const sinkproof_design_judgement *j) {
+// `declared`: what the file says, or NULL.
+static bool write_down(sinkproof_design_ruling *r, const sinkproof_design_judgement *j,
+                       const char *declared, const sinkproof_policy *policy) {
+    sinkproof_note note = sinkproof_declared_note(declared, policy);
     size_t length;
     FILE *out = open_memstream(&r->text, &length);
     if (out == NULL) return false;
+    if (note.text[0] != '\0') fprintf(out, "%s\n", note.text);
     sinkproof_design_print(out, j, r->policy);
     bool written = fclose(out) == 0;
     r->exit = exit_of(j);
@@ -48,7 +53,7 @@ static bool judge(sinkproof_design_trace *trace, const char *policy,
            sinkproof_design_judge(trace, &parsed, &judgement, error);
     if (fine) {
         memcpy(r->policy, parsed.name, sizeof r->policy);
-        fine = write_down(r, &judgement) || sinkproof_fail(error, "no memory for a ruling");
+        fine = write_down(r, &judgement, trace->policy, &parsed) || sinkproof_fail(error, "no memory for a ruling");
         sinkproof_design_judgement_free(&judgement);
     }
     sinkproof_design_trace_close(trace);

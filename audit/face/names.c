@@ -8,6 +8,7 @@
 #include "audit/version.h"
 #include "ref/model/fields.h"
 #include "ref/model/slots.h"
+#include "ref/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,8 +87,8 @@ bool sinkproof_config_number(const sinkproof_config *config, const char *name, d
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
                                  field->name);
     }
-    return sinkproof_fail(error, "the configuration has no number '%.64s': known are %s", name,
-                          list);
+    return sinkproof_fail(error, "the configuration has no number '%.64s': %sknown are %s", name,
+                          sinkproof_nearest_in(name, list).text, list);
 }
 
 bool sinkproof_config_slides(const sinkproof_config *config, size_t layer) {

@@ -8,7 +8,9 @@
 #include "audit/diagnose/diagnosis_report.h"
 #include "audit/judge/judge_candidates.h"
 #include "audit/judge/judge_report.h"
+#include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@ struct sinkproof_ruling {
     sinkproof_cause cause;
     bool explained, asked; // by the cause; for one, everywhere
     sinkproof_diagnosis diagnosis;
+    sinkproof_note model, declared; // what the metadata say that is not what was given
     int exit;
     char *text, *json;
     json_t *results;
@@ -136,8 +139,8 @@ static void print_head(const trial *t) {
     char engine[128];
     snprintf(engine, sizeof engine, "%s", named != NULL ? named : "not named");
     sinkproof_make_printable(engine);
-    fprintf(t->out, "%s\n%zu tokens, engine %s\n", t->o.name, sinkproof_trace_length(t->trace),
-            engine);
+    fprintf(t->out, "%s\n%s, engine %s\n", t->o.name,
+            sinkproof_counted(sinkproof_trace_length(t->trace), "token").text, engine);
 }
 
 static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found) {
@@ -145,10 +148,10 @@ static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof
     for (size_t i = 0; i < j->n_reports; i++)
         failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
     if (found->n > 1)
-        fprintf(out, "%zu overrides together explain", found->n);
+        fprintf(out, "%s together explain", sinkproof_counted(found->n, "override").text);
     else
         fprintf(out, "%s explains", found->n == 1 ? "One override" : "Another policy");
-    fprintf(out, " all of it (%zu %s): --policy %s", failing, failing == 1 ? "point" : "points",
+    fprintf(out, " all of it (%s): --policy %s", sinkproof_counted(failing, "point").text,
             found->policy);
     if (found->n > 0)
         fprintf(out, "\n(%s).\n\n", found->meaning);
@@ -161,9 +164,10 @@ static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) 
     if (j->verdict == SINKPROOF_VERDICT_UNDECIDED) {
         if (j->open_nans > 0)
             fprintf(out,
-                    "undecided, %zu of %zu points (exit %d).\n"
-                    "%zu elements are NaN where nothing bounds what an honest engine has.\n",
-                    j->undecided, j->n_reports, code, j->open_nans);
+                    "undecided, %zu of %s (exit %d).\n"
+                    "%s %s NaN where nothing bounds what an honest engine has.\n",
+                    j->undecided, sinkproof_counted(j->n_reports, "point").text, code,
+                    sinkproof_counted(j->open_nans, "element").text, sinkproof_is(j->open_nans));
         else
             fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
                     code);
@@ -173,14 +177,25 @@ static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) 
             j->verdict == SINKPROOF_VERDICT_BUG          ? "a bug"
             : j->verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "suspicious"
                                                          : "within what honest rounding can do");
-    if (j->undecided > 0) fprintf(out, ", %zu of %zu points undecided", j->undecided, j->n_reports);
+    if (j->undecided > 0)
+        fprintf(out, ", %zu of %s undecided", j->undecided,
+                sinkproof_counted(j->n_reports, "point").text);
     fprintf(out, " (exit %d).\n", code);
+}
+
+static json_t *notes_json(const sinkproof_ruling *r) {
+    json_t *notes = json_array();
+    if (r->model.text[0] != '\0') json_array_append_new(notes, json_string(r->model.text));
+    if (r->declared.text[0] != '\0') json_array_append_new(notes, json_string(r->declared.text));
+    return notes;
 }
 
 static bool report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(t->model);
     const sinkproof_judgement *j = &r->judgement;
+    r->declared = sinkproof_declared_note(sinkproof_trace_metadata(t->trace, "policy"), &j->policy);
     if (r->explained) print_cause(t->out, j, &r->cause);
+    if (r->declared.text[0] != '\0') fprintf(t->out, "%s\n", r->declared.text);
     sinkproof_judgement_print(t->out, config, j, t->o.all);
     sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
     print_conclusion(t->out, j, r->exit);
@@ -190,6 +205,7 @@ static bool report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
                              r->exit);
     json_object_set_new(json_array_get(r->results, 0), "diagnosis",
                         sinkproof_diagnosis_json(config, &r->diagnosis));
+    json_object_set_new(json_array_get(r->results, 0), "notes", notes_json(r));
     r->json = json_dumps(r->results, JSON_INDENT(2));
     return r->json != NULL || sinkproof_fail(error, "no memory for a report");
 }
@@ -238,6 +254,8 @@ static void find_cause(trial *t, sinkproof_ruling *r) {
 }
 
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+    if (!sinkproof_trace_model_note(t->trace, t->model, &r->model, error)) return false;
+    if (r->model.text[0] != '\0') fprintf(t->out, "%s\n", r->model.text);
     print_head(t);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
         r->judgement = (sinkproof_judgement){.n_reports = 0}; // what failed has freed it
@@ -258,6 +276,9 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
     if (model == NULL || trace == NULL)
         return sinkproof_fail(error, "expected a model and a trace, found NULL");
     if (!read_options(&t, options, error)) return false;
+    if (t.o.any_model == 0 &&
+        !sinkproof_file_is_of(t.o.name, sinkproof_trace_file(trace), model, error))
+        return false;
     sinkproof_ruling *r = calloc(1, sizeof *r);
     size_t length;
     if (r != NULL) t.out = open_memstream(&r->text, &length);
@@ -284,6 +305,14 @@ void sinkproof_ruling_free(sinkproof_ruling *ruling) {
 
 json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling) {
     return ruling->results;
+}
+
+const char *sinkproof_ruling_model_note(const sinkproof_ruling *ruling) {
+    return ruling->model.text;
+}
+
+const char *sinkproof_ruling_declared_note(const sinkproof_ruling *ruling) {
+    return ruling->declared.text;
 }
 
 bool sinkproof_ruling_asked_cause(const sinkproof_ruling *ruling) {

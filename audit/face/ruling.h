@@ -18,6 +18,11 @@ json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling);
 // What the ruling is about; lives with it.
 const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ruling);
 
+// That the trace's metadata name another model, or declare another policy than the one that it was
+// judged under; "" where they do not. Both live with the ruling.
+const char *sinkproof_ruling_model_note(const sinkproof_ruling *ruling);
+const char *sinkproof_ruling_declared_note(const sinkproof_ruling *ruling);
+
 // Whether all known changes of the policy were tried on what fails.
 bool sinkproof_ruling_asked_cause(const sinkproof_ruling *ruling);
 

@@ -8,6 +8,7 @@
 #include "audit/face/stages.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -184,9 +185,10 @@ static void replace_shown(void *context, const char *name, size_t rank, const si
 
 static bool known_engine(const char *engine, sinkproof_error *error) {
     if (engine != NULL && sinkproof_runner_known(engine)) return true;
-    return sinkproof_fail(error, "unknown engine '%.40s': known are %s",
-                          engine != NULL ? engine : "NULL",
-                          sinkproof_runner_listed(false, " and ").text);
+    if (engine == NULL) engine = "NULL";
+    sinkproof_runner_list known = sinkproof_runner_listed(false, " and ");
+    return sinkproof_fail(error, "unknown engine '%.40s': %sknown are %s", engine,
+                          sinkproof_nearest_in(engine, known.text).text, known.text);
 }
 
 static bool open_runner(sinkproof_run *r, const sinkproof_run_options *options,

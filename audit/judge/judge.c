@@ -6,6 +6,7 @@
 
 #include "audit/trace/trace_points.h"
 #include "ref/model/slots.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -382,13 +383,16 @@ static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
     if (pass->options->end_to_end) pass->all *= 2;
     bool fine = j->reports != NULL && j->open != NULL && pass->report_of != NULL &&
                 pass->chosen != NULL && judge_layers(pass);
-    if (!fine) return sinkproof_fail(error, "no memory to judge %zu tokens", pass->n);
+    if (!fine)
+        return sinkproof_fail(error, "no memory to judge %s",
+                              sinkproof_counted(pass->n, "token").text);
     if (sinkproof_refused(pass)) return true;
     collect(pass);
     if (j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");
     fine = conclude(pass) && (!pass->options->end_to_end || sinkproof_judge_truth(pass));
-    return fine || sinkproof_fail(error, "no memory to judge %zu points", j->n_reports);
+    return fine || sinkproof_fail(error, "no memory to judge %s",
+                                  sinkproof_counted(j->n_reports, "point").text);
 }
 
 // A pass over the model as the policy keeps it; to be closed.
@@ -431,11 +435,12 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                                        .n_tokens = n,
                                        .n_layers = c->n_layers};
     if (!sinkproof_traits_of(c)->rotates && n > c->max_context) // positions are rows
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", n,
-                              c->max_context);
+        return sinkproof_fail(error, "%s exceed the model's context of %zu",
+                              sinkproof_counted(n, "token").text, c->max_context);
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
-        return sinkproof_fail(error, "%.300s: %zu experts per token, expected at most %d to judge",
-                              sinkproof_model_spec(model), c->n_chosen, SINKPROOF_MAX_CHOSEN);
+        return sinkproof_fail(error, "%.300s: %s per token, expected at most %d to judge",
+                              sinkproof_model_spec(model),
+                              sinkproof_counted(c->n_chosen, "expert").text, SINKPROOF_MAX_CHOSEN);
     sinkproof_judge_pass pass;
     if (!begin_pass(&pass, model, trace, policy, options, judgement, error)) return false;
     bool fine = judge_all(&pass, error);
@@ -454,8 +459,9 @@ bool sinkproof_judge_end_to_end(const sinkproof_model *model, const sinkproof_tr
     if (!begin_pass(&pass, model, trace, &judgement->policy, options, judgement, error))
         return false;
     pass.chosen = judgement->chosen;
-    bool fine = sinkproof_judge_truth(&pass) ||
-                sinkproof_fail(error, "no memory to judge %zu tokens", pass.n);
+    bool fine =
+        sinkproof_judge_truth(&pass) ||
+        sinkproof_fail(error, "no memory to judge %s", sinkproof_counted(pass.n, "token").text);
     end_pass(&pass);
     return fine;
 }

@@ -4,6 +4,7 @@
 
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
+#include "ref/words.h"
 
 #include <stdio.h>
 
@@ -24,8 +25,8 @@ static const sinkproof_point_report *first_with(const sinkproof_judgement *j, co
 // "NaN: 01.A12 is the first point, 3 of 64 elements, the first at (2, 17)"
 static int say_first(const sinkproof_point_report *r, const char *what, size_t count, size_t at,
                      char *text, size_t size) {
-    return snprintf(text, size, "%s: %s is the first point, %zu of %zu elements, the first at (%s)",
-                    what, r->name, count, r->elements,
+    return snprintf(text, size, "%s: %s is the first point, %zu of %s, the first at (%s)", what,
+                    r->name, count, sinkproof_counted(r->elements, "element").text,
                     sinkproof_trace_index_text(r->rank, r->shape, at).text);
 }
 

@@ -5,6 +5,7 @@
 #include "audit/judge/judge_finite.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
+#include "ref/words.h"
 
 #include <string.h>
 
@@ -186,7 +187,7 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
     if (whole)
         fprintf(out, " undecided");
     else
-        fprintf(out, ": %zu of %zu elements undecided", open, elements);
+        fprintf(out, ": %zu of %s undecided", open, sinkproof_counted(elements, "element").text);
     if (kind.n > 0) {
         if (whole) print_untraced(out, j, &undecided);
         fprintf(out, "; add ");

@@ -8,6 +8,7 @@
 #include "audit/judge/judge_finite.h"
 #include "audit/trace/trace_points.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -144,7 +145,8 @@ static void print_bug(FILE *out, const sinkproof_judgement *j) {
         for (size_t i = 0, shown = 0; i < j->n_reports && shown < 10; i++)
             if (j->reports[i].verdict == SINKPROOF_VERDICT_BUG && &j->reports[i] != r)
                 fprintf(out, " %s", j->reports[i].name), shown++;
-        fprintf(out, others > 11 ? " ... (%zu points in all)\n" : "\n", others);
+        if (others > 11) fprintf(out, " ... (%s in all)", sinkproof_counted(others, "point").text);
+        fputs("\n", out);
     }
 }
 
@@ -162,11 +164,12 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     fprintf(out, "\nFirst suspicion: %s.\n", r->name);
     if (r->unlikely > 0) {
         fprintf(out,
-                "%zu of %zu elements are unlikely: outside the likely set\n"
+                "%zu of %s %s unlikely: outside the likely set\n"
                 "(fixed order, independent centred roundings: odds %g for the tensor; sorted sums "
                 "leave "
                 "it);\nthe worst is ",
-                r->unlikely, r->elements, j->rate);
+                r->unlikely, sinkproof_counted(r->elements, "element").text,
+                sinkproof_is(r->unlikely), j->rate);
         print_index(out, r);
         fprintf(out, "\n");
         print_element(out, r);

@@ -7,6 +7,7 @@
 #include "audit/mechanism/published.h"
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
+#include "ref/words.h"
 
 #include <math.h>
 
@@ -180,12 +181,12 @@ static size_t layers_above(const sinkproof_mechanism *m, numbers of) {
 static void say_layers(FILE *out, const view *v, numbers of) {
     const sinkproof_mechanism *m = v->mechanism;
     if (m->n == 1)
-        sinkproof_page_say(out, "There is one position in each of the %zu layers.",
-                           m->config->n_layers);
+        sinkproof_page_say(out, "There is one position in each of the %s.",
+                           sinkproof_counted(m->config->n_layers, "layer").text);
     else
-        sinkproof_page_say(out,
-                           "In %zu of %zu layers position 1 (red) is above all other positions.",
-                           layers_above(m, of), m->config->n_layers);
+        sinkproof_page_say(out, "In %zu of %s position 1 (red) is above all other positions.",
+                           layers_above(m, of),
+                           sinkproof_counted(m->config->n_layers, "layer").text);
 }
 
 static bool draw_all_deltas(FILE *out, const view *v, const figure *f) {
@@ -241,9 +242,10 @@ static void say_massive(FILE *out, const view *v, const figure *f) {
     const sinkproof_mechanism *m = v->mechanism;
     (void)f;
     sinkproof_page_say(out,
-                       "%zu of %zu coordinates (red) are above the mean and three standard "
+                       "%zu of %s (red) %s above the mean and three standard "
                        "deviations, the green line at %.4g",
-                       m->rule.n, m->config->hidden, m->rule.mean + 3 * m->rule.deviation);
+                       m->rule.n, sinkproof_counted(m->config->hidden, "coordinate").text,
+                       sinkproof_is(m->rule.n), m->rule.mean + 3 * m->rule.deviation);
     for (size_t k = 0; k < m->rule.n && k < TOLD; k++)
         sinkproof_page_say(out, "%s %zu by %.4g deviations from the mean", k == 0 ? ":" : ",",
                            m->massive_at[k],
@@ -274,13 +276,16 @@ static sinkproof_chart_heat heat_of(const one_map *map) {
 static void say_maps(FILE *out, const view *v) {
     size_t cell = sinkproof_sinks_maps_cell(v->attention->maps);
     if (v->head == SINKPROOF_ALL_HEADS)
-        sinkproof_page_say(out, "The mean over %zu heads", v->attention->n_heads);
+        sinkproof_page_say(out, "The mean over %s",
+                           sinkproof_counted(v->attention->n_heads, "head").text);
     else
         sinkproof_page_say(out, "Head %d of %zu", v->head + 1, v->attention->n_heads);
     sinkproof_page_say(out, "; a row for each query, a column for each key. A shade is a power of "
                             "two of the weight, and what is less than 2^-11 is not drawn.");
     if (cell > 1)
-        sinkproof_page_say(out, " A cell is the mean over %zu queries and %zu keys.", cell, cell);
+        sinkproof_page_say(out, " A cell is the mean over %s and %s.",
+                           sinkproof_counted(cell, "query").text,
+                           sinkproof_counted(cell, "key").text);
 }
 
 // Figure 3: a map for each of the seven runs, those that were run.
@@ -348,9 +353,8 @@ static void say_run(FILE *out, const view *v, const figure *f) {
     if (v->panels == NULL && sinkproof_interventions_any(&v->mechanism->did))
         sinkproof_page_say(out, "With %s. ",
                            sinkproof_interventions_named(&v->mechanism->did).text);
-    sinkproof_page_say(out,
-                       "Weight of position 1, the mean over the queries and %zu layers: %.4g. ",
-                       a->n_layers, sum / (double)a->n_layers);
+    sinkproof_page_say(out, "Weight of position 1, the mean over the queries and %s: %.4g. ",
+                       sinkproof_counted(a->n_layers, "layer").text, sum / (double)a->n_layers);
     say_maps(out, v);
 }
 

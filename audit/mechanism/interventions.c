@@ -8,6 +8,7 @@
 #include "ref/model/slots.h"
 #include "ref/splitmix.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,7 +139,8 @@ typedef struct making {
 } making;
 
 static bool no_memory(const making *m) {
-    return sinkproof_fail(m->error, "no memory to intervene at %zu tokens", m->made->n);
+    return sinkproof_fail(m->error, "no memory to intervene at %s",
+                          sinkproof_counted(m->made->n, "token").text);
 }
 
 // Which of the n EPE each position has: its own, or another's.
@@ -225,9 +227,9 @@ static bool mark_drawn(const making *m) {
     }
     if (wanted > n_free)
         return sinkproof_fail(m->error,
-                              "expected at most %zu rows of W_k to draw, which are neither massive "
+                              "expected at most %s of W_k to draw, which are neither massive "
                               "nor listed, found %zu",
-                              n_free, wanted);
+                              sinkproof_counted(n_free, "row").text, wanted);
     draw_rows(made, wanted, n_free, made->row_n);
     return true;
 }
@@ -286,7 +288,9 @@ bool sinkproof_intervene(const sinkproof_model *model, const sinkproof_intervent
                 .error = error};
     *intervened = NULL;
     m.made = calloc(1, sizeof *m.made);
-    if (m.made == NULL) return sinkproof_fail(error, "no memory to intervene at %zu tokens", n);
+    if (m.made == NULL)
+        return sinkproof_fail(error, "no memory to intervene at %s",
+                              sinkproof_counted(n, "token").text);
     m.made->changes = *changes;
     m.made->policy = *policy;
     m.made->n = n;

@@ -11,6 +11,7 @@
 #include "ref/metrics.h"
 #include "ref/model/slots.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -121,7 +122,9 @@ static bool measure_epe(const sinkproof_model *model, const sinkproof_policy *po
     size_t n = out->n, hidden = config->hidden, count = n * hidden;
     size_t room = sinkproof_mechanism_epe_work(config, n);
     double *p_ic = malloc((5 * count + room) * sizeof *p_ic);
-    if (p_ic == NULL) return sinkproof_fail(error, "no memory for the EPE of %zu positions", n);
+    if (p_ic == NULL)
+        return sinkproof_fail(error, "no memory for the EPE of %s",
+                              sinkproof_counted(n, "position").text);
     double *e_ic = p_ic + count, *x_ic = e_ic + count, *o_ic = x_ic + count, *r_ic = o_ic + count;
     double *work = r_ic + count;
     read_rows(model, n, tokens_n, p_ic, e_ic);
@@ -279,7 +282,9 @@ static bool measure_run(measuring *m, const int32_t *tokens_n) {
     size_t n = m->out->n, width = config->n_heads * config->head_dim, hidden = config->hidden;
     size_t count = 2 * width + 3 * n * width + hidden + sinkproof_linear_work(n, width, hidden);
     m->q_r = malloc(count * sizeof *m->q_r);
-    if (m->q_r == NULL) return sinkproof_fail(m->error, "no memory to measure %zu tokens", n);
+    if (m->q_r == NULL)
+        return sinkproof_fail(m->error, "no memory to measure %s",
+                              sinkproof_counted(n, "token").text);
     m->k_r = m->q_r + width;
     m->a_nr = m->k_r + width;
     m->c_nr = m->a_nr + n * width;
@@ -307,8 +312,8 @@ static bool check(const sinkproof_model *model, size_t n, const int32_t *tokens_
             traits->gated ? "gates" : "no gates");
     if (n == 0) return sinkproof_fail(error, "expected tokens, found none");
     if (n > config->max_context)
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", n,
-                              config->max_context);
+        return sinkproof_fail(error, "%s exceed the model's context of %zu",
+                              sinkproof_counted(n, "token").text, config->max_context);
     for (size_t t = 0; t < n; t++)
         if (tokens_n[t] < 0 || (size_t)tokens_n[t] >= config->vocab)
             return sinkproof_fail(error,
@@ -352,7 +357,8 @@ bool sinkproof_mechanism_run(const sinkproof_model *model, const sinkproof_polic
     if (!check(model, n, tokens_n, error)) return false;
     if (!sinkproof_model_fits(model, policy->weights, error)) return false;
     if (!open_results(out, sinkproof_model_config(model), n, options))
-        return sinkproof_fail(error, "no memory for the mechanism of %zu tokens", n);
+        return sinkproof_fail(error, "no memory for the mechanism of %s",
+                              sinkproof_counted(n, "token").text);
     sinkproof_model *view = NULL;
     if (policy->weights != SINKPROOF_REAL) {
         view = sinkproof_model_kept(model, policy->weights);

@@ -7,6 +7,7 @@
 #include "audit/report/page.h"
 #include "audit/report/pictures.h"
 #include "ref/model/bytes.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,9 @@ static sinkproof_mechanism_view view_of(const sinkproof_mechanism_job *job, size
 static void write_head(FILE *page, const sinkproof_mechanism_job *job) {
     const sinkproof_config *config = sinkproof_model_config(job->about.model);
     fputs("<h1>What makes GPT-2's sink</h1>\n<p>", page);
-    sinkproof_page_say(page, "Model %.300s: %zu layers of %zu heads, width %zu. Policy ",
-                       job->about.model_name, config->n_layers, config->n_heads, config->hidden);
+    sinkproof_page_say(page, "Model %.300s: %s of %s, width %zu. Policy ", job->about.model_name,
+                       sinkproof_counted(config->n_layers, "layer").text,
+                       sinkproof_counted(config->n_heads, "head").text, config->hidden);
     sinkproof_page_text(page, job->about.policy->name);
     sinkproof_page_say(page, "; the effective position EPE_i is read %s. ",
                        job->about.normed ? "with the first perceptron's LayerNorm before it"
@@ -97,7 +99,7 @@ static bool write_input(FILE *page, const sinkproof_mechanism_job *job, size_t i
     if (in->sentence < SINKPROOF_SENTENCES)
         sinkproof_page_say(page, "Sentence %zu (%s): ", in->sentence,
                            sinkproof_sentence_at(in->sentence)->place);
-    sinkproof_page_say(page, "%.400s: %zu tokens", in->text, in->before.n);
+    sinkproof_page_say(page, "%.400s: %s", in->text, sinkproof_counted(in->before.n, "token").text);
     fputs("</h2>\n", page);
     if (in->after.n > 0 && !write_changed(page, job, input, error)) return false;
     for (size_t k = 0; (figure = sinkproof_mechanism_figure_at(&view, k)) != NULL; k++)

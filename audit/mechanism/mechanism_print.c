@@ -6,6 +6,7 @@
 #include "audit/mechanism/mechanism_show.h"
 #include "audit/sinks/part_shared.h"
 #include "ref/metrics.h"
+#include "ref/words.h"
 
 #include <string.h>
 
@@ -29,10 +30,12 @@ static void name_row(char name[24], size_t number, bool head) {
 static void print_run(const sinkproof_mechanism *m, const sinkproof_mechanism_about *about,
                       FILE *out) {
     const sinkproof_config *config = m->config;
-    fprintf(out, "%.90s: %zu layers of %zu heads, width %zu\n", about->model_name, config->n_layers,
-            config->n_heads, config->hidden);
-    fprintf(out, "%.*s%s: %zu tokens; the reference, policy %s\n", SHOWN, about->input,
-            strlen(about->input) > SHOWN ? "..." : "", m->n, about->policy->name);
+    fprintf(out, "%.90s: %s of %s, width %zu\n", about->model_name,
+            sinkproof_counted(config->n_layers, "layer").text,
+            sinkproof_counted(config->n_heads, "head").text, config->hidden);
+    fprintf(out, "%.*s%s: %s; the reference, policy %s\n", SHOWN, about->input,
+            strlen(about->input) > SHOWN ? "..." : "", sinkproof_counted(m->n, "token").text,
+            about->policy->name);
     fprintf(out, "Every number is estimated: computed in binary64 from what the run holds. Layers, "
                  "heads and\npositions count from 1, coordinates from 0.\n");
     if (strcmp(sinkproof_model_layout(about->model), "synthetic") == 0)
@@ -114,9 +117,9 @@ static void print_deltas(const sinkproof_mechanism *m, bool every_head, FILE *ou
         out,
         "Before the split: Delta_j = b_Q W_k^T x_j^T over the whole width, as the paper has it, "
         "is the sum of\nthe heads' parts, which no softmax ever sees. A head's scores have its "
-        "own part over sqrt(%zu): here\nthe mean over %zu heads. Lead: of key 1 over the mean "
+        "own part over sqrt(%zu): here\nthe mean over %s. Lead: of key 1 over the mean "
         "of keys 2 to t, mean over the rows t >= 2.\n",
-        m->config->head_dim, m->config->n_heads);
+        m->config->head_dim, sinkproof_counted(m->config->n_heads, "head").text);
 }
 
 static void print_gamma_row(const sinkproof_mechanism *m, const char *name, const double *gamma_c,
@@ -193,8 +196,8 @@ static void print_terms(const sinkproof_mechanism *m, const sinkproof_mechanism_
             "rounding. Apart:\nof the scores from the sum of the four, at most, over the sum of "
             "their sizes.\n");
     double uniform = sinkproof_metric_uniform(m->n);
-    fprintf(out, "At %zu tokens equal weights alone have a mean weight of key 1 of %.4f%s\n", m->n,
-            uniform,
+    fprintf(out, "At %s equal weights alone have a mean weight of key 1 of %.4f%s\n",
+            sinkproof_counted(m->n, "token").text, uniform,
             sinkproof_metric_is_sink(uniform, about->epsilon)
                 ? ": a head that\nattends to nothing in particular counts as a sink there."
                 : ".");

@@ -6,6 +6,7 @@
 
 #include "audit/report/page.h"
 #include "audit/sinks/part_shared.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,9 @@ bool sinkproof_attended_take(const sinkproof_mechanism *m, sinkproof_attended *o
     double *none_i = calloc(m->n, sizeof *none_i);
     out->alpha_lhj = malloc(out->n_layers * row * sizeof *out->alpha_lhj);
     bool good = none_i != NULL && out->alpha_lhj != NULL;
-    if (!good) sinkproof_fail(error, "no memory for the attention of %zu tokens", m->n);
+    if (!good)
+        sinkproof_fail(error, "no memory for the attention of %s",
+                       sinkproof_counted(m->n, "token").text);
     good = good && sinkproof_sinks_maps_new(m->config, m->n, NULL, &out->maps, error);
     if (good) {
         add_maps(m, none_i, out);
@@ -85,7 +88,8 @@ static bool keep_rows(const sinkproof_mechanism *m, sinkproof_paper_panel *panel
                       sinkproof_error *error) {
     if (m->n_rows == 0) return true;
     panel->row_at = malloc(m->n_rows * sizeof *panel->row_at);
-    if (panel->row_at == NULL) return sinkproof_fail(error, "no memory for %zu rows", m->n_rows);
+    if (panel->row_at == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(m->n_rows, "row").text);
     memcpy(panel->row_at, m->row_at, m->n_rows * sizeof *panel->row_at);
     panel->n_rows = m->n_rows;
     return true;
@@ -197,8 +201,8 @@ static void write_key(const sinkproof_paper_panels *panels, int head, size_t j, 
 
 void sinkproof_paper_panels_html(const sinkproof_paper_panels *panels, int head, FILE *page) {
     fputs("<h3>Sink strength under the interventions</h3>\n<p>", page);
-    sinkproof_page_say(page, "The weight of a position by layer, the mean over %zu queries and ",
-                       first_of(panels)->n);
+    sinkproof_page_say(page, "The weight of a position by layer, the mean over %s and ",
+                       sinkproof_counted(first_of(panels)->n, "query").text);
     if (head == SINKPROOF_ALL_HEADS)
         fputs("the heads.", page);
     else

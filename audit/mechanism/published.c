@@ -5,6 +5,8 @@
 // (tests/audit/interop_sentences.py computes them again, with tiktoken beside).
 #include "audit/mechanism/published.h"
 
+#include "ref/words.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,13 +90,14 @@ const sinkproof_published_value sinkproof_published_values[SINKPROOF_PUBLISHED_V
 bool sinkproof_published_shape(const sinkproof_config *c, sinkproof_error *error) {
     static const char said[] =
         "the paper's model has 12 layers of 12 heads, width 768 and a vocabulary of 50257; this "
-        "one has %zu layers of %zu heads, width %zu and a vocabulary of %zu: the tables cannot be "
+        "one has %s of %s, width %zu and a vocabulary of %zu: the tables cannot be "
         "compared";
     bool same = c->architecture == SINKPROOF_GPT2 && c->n_layers == 12 && c->n_heads == 12 &&
                 c->hidden == 768 && c->vocab == 50257;
     if (c->architecture != SINKPROOF_GPT2)
         return sinkproof_fail(error, "the paper's tables are of a GPT-2, which this model is not");
-    return same || sinkproof_fail(error, said, c->n_layers, c->n_heads, c->hidden, c->vocab);
+    return same || sinkproof_fail(error, said, sinkproof_counted(c->n_layers, "layer").text,
+                                  sinkproof_counted(c->n_heads, "head").text, c->hidden, c->vocab);
 }
 
 static const sinkproof_published_note notes[] = {

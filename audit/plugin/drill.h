@@ -68,6 +68,8 @@ typedef struct sinkproof_stage_row {
 
 const sinkproof_stage_row *sinkproof_stage_at(size_t i); // NULL beyond the last
 const sinkproof_stage_row *sinkproof_stage_named(const char *name, size_t length); // or NULL
+// The error of a name that is none: the nearest one, and all.
+bool sinkproof_no_stage(const char *word, size_t length, sinkproof_error *error);
 
 // ---- a call in words (stages.c)
 

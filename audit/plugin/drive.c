@@ -4,6 +4,8 @@
 // A plug-in, stage by stage: its calls, what they showed, and the smallest call that fails.
 #include "audit/plugin/drive.h"
 
+#include "ref/words.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +41,8 @@ enum { SIDE_BY_SIDE = 16 };
 static bool case_outcomes(const sinkproof_driver *d, size_t n, const sinkproof_case *cases,
                           sinkproof_outcome *out_n, size_t *done, sinkproof_error *error) {
     made *m = calloc(n, sizeof *m);
-    bool good = m != NULL || sinkproof_fail(error, "no memory for %zu calls", n);
+    bool good =
+        m != NULL || sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "call").text);
     for (*done = 0; good && *done < n && (*done == 0 || !m[*done - 1].out.broken); ++*done)
         good = call_case(d, &cases[*done], &m[*done], error);
     n = *done;

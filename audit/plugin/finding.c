@@ -6,6 +6,7 @@
 // concern, and what the judge says of it is not asked.
 #include "audit/plugin/drill.h"
 #include "ref/model/held.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,7 +60,8 @@ static sinkproof_trace *trace_of(const sinkproof_model *model, const sinkproof_c
     sinkproof_trace_builder *b = NULL;
     sinkproof_trace *trace = NULL;
     int32_t *tokens = calloc(a->n, sizeof *tokens);
-    bool good = tokens != NULL || sinkproof_fail(error, "no memory for %zu tokens", a->n);
+    bool good = tokens != NULL ||
+                sinkproof_fail(error, "no memory for %s", sinkproof_counted(a->n, "token").text);
     good = good && sinkproof_trace_builder_new(model, "plug-in", NULL, a->n, tokens, &b, error) &&
            add_points(b, c, a, error) && sinkproof_trace_builder_finish(b, &trace, error);
     sinkproof_trace_builder_free(b);
@@ -86,14 +88,15 @@ static void say_outside(const sinkproof_point_report *r, char *why, size_t size)
     else
         used += snprintf(why + used, size - (size_t)used, "expected %a to %a (%.9g)", set->lo,
                          set->hi, set->mid);
-    snprintf(why + used, size - (size_t)used, "; %zu of %zu elements outside", r->outside,
-             r->elements);
+    snprintf(why + used, size - (size_t)used, "; %zu of %s outside", r->outside,
+             sinkproof_counted(r->elements, "element").text);
 }
 
 static void say_suspicious(const sinkproof_point_report *r, char *why, size_t size) {
     if (r->unlikely > 0)
-        snprintf(why, size, "%s: %zu of %zu elements outside what is likely",
-                 sinkproof_trace_point_name(r->point), r->unlikely, r->elements);
+        snprintf(why, size, "%s: %zu of %s outside what is likely",
+                 sinkproof_trace_point_name(r->point), r->unlikely,
+                 sinkproof_counted(r->elements, "element").text);
     else
         snprintf(why, size, "%s: its errors lean or spread more than chance does",
                  sinkproof_trace_point_name(r->point));

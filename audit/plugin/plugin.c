@@ -5,6 +5,8 @@
 // that are collected.
 #include "audit/plugin/drive.h"
 
+#include "ref/words.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +36,10 @@ static bool is_asked(const char *list, const sinkproof_stage_row *stage) {
 }
 
 static bool check_stages(const char *list, sinkproof_error *error) {
-    char known[256];
-    sinkproof_plugin_stage_names(known, sizeof known);
     for (const char *word = list; word != NULL && *word != '\0';) {
         size_t length = strcspn(word, ",");
         if (sinkproof_stage_named(word, length) == NULL)
-            return sinkproof_fail(error, "no stage '%.*s': known are %s",
-                                  (int)(length < 64 ? length : 64), word, known);
+            return sinkproof_no_stage(word, length, error);
         word += length + (word[length] == ',');
     }
     return true;
@@ -144,10 +143,22 @@ static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) 
     return good;
 }
 
+// The inputs are made again from a model's sizes and constants: from another one's, honest outputs
+// would be convicted.
+static bool check_made_for(const trial *t, const char *model, sinkproof_error *error) {
+    if (t->o->model == NULL || t->o->any_model || strcmp(t->o->model, model) == 0) return true;
+    return sinkproof_fail(error,
+                          "%.400s: its inputs were made for %.300s, not for MODEL %.300s: leave "
+                          "MODEL out, or say that any will do (--any-model)",
+                          t->o->collect, model[0] != '\0' ? model : "small sizes, without a MODEL",
+                          t->o->model);
+}
+
 static bool collect(trial *t, sinkproof_error *error) {
     char policy[SINKPROOF_POLICY_NAME], model[1024];
     bool any = false;
-    if (!sinkproof_cases_collect(t->o->collect, &t->base, &t->plan, policy, model, error))
+    if (!sinkproof_cases_collect(t->o->collect, &t->base, &t->plan, policy, model, error) ||
+        !check_made_for(t, model, error))
         return false;
     if (!take_model(t, t->o->model != NULL ? t->o->model : model[0] != '\0' ? model : NULL, error))
         return false;
@@ -220,7 +231,8 @@ static bool run(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *erro
     ruling->text = emit(t, error) ? malloc(length) : NULL;
     ruling->results = json_array();
     if (ruling->text == NULL) return false;
-    snprintf(ruling->text, length, "%zu calls in %s\n", t->plan.count, o->emit);
+    snprintf(ruling->text, length, "%s in %s\n", sinkproof_counted(t->plan.count, "call").text,
+             o->emit);
     return true;
 }
 

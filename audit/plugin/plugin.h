@@ -24,6 +24,7 @@ typedef struct sinkproof_plugin_options {
     double seconds;      // that one call may take
     uint64_t seed;       // of the inputs
     bool strict;         // suspicious exits 1, undecided 4
+    bool any_model;      // `collect` with another model than its inputs were made for
     bool first;          // leave a stage at the first calls that fail
     void (*progress)(void *context, const char *stage, double share); // or NULL
     void *context;

@@ -5,6 +5,8 @@
 // wrong there, how to see it again, and what the failing calls have that the others have not.
 #include "audit/plugin/drive.h"
 
+#include "ref/words.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,11 +37,13 @@ static void tell_traits(FILE *out, const sinkproof_stage_result *r) {
             (best == SINKPROOF_TRAITS || r->passing_with[t] < r->passing_with[best]))
             best = t;
     if (r->failing < 3 || best == SINKPROOF_TRAITS) return;
-    fprintf(out, "    all %zu failing calls %s", r->failing, sinkproof_trait_words(best));
+    fprintf(out, "    all of the %s %s", sinkproof_counted(r->failing, "failing call").text,
+            sinkproof_trait_words(best));
     if (r->passing_with[best] == 0)
         fprintf(out, ", and no other call does\n");
     else
-        fprintf(out, "; so do %zu of the %zu others\n", r->passing_with[best], passing);
+        fprintf(out, "; so do %zu of the %s\n", r->passing_with[best],
+                sinkproof_counted(passing, "other").text);
 }
 
 static void tell_stage(FILE *out, const sinkproof_stage_result *r, const char *again) {

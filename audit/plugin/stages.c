@@ -4,6 +4,8 @@
 // The stages that a plug-in may have, and a call of one in words.
 #include "audit/plugin/drill.h"
 
+#include "ref/words.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,16 +169,20 @@ static bool set_word(sinkproof_case *c, const char *word, size_t key, size_t len
     return false;
 }
 
+bool sinkproof_no_stage(const char *word, size_t length, sinkproof_error *error) {
+    char known[256], name[64];
+    sinkproof_plugin_stage_names(known, sizeof known);
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), word);
+    return sinkproof_fail(error, "no stage '%s': %sknown are %s", name,
+                          sinkproof_nearest_in(name, known).text, known);
+}
+
 bool sinkproof_case_parse(const char *text, const sinkproof_case *base, sinkproof_case *c,
                           sinkproof_error *error) {
     size_t name = strcspn(text, ":");
-    char known[256];
     *c = *base;
     c->stage = sinkproof_stage_named(text, name);
-    sinkproof_plugin_stage_names(known, sizeof known);
-    if (c->stage == NULL)
-        return sinkproof_fail(error, "no stage '%.*s': known are %s", (int)(name < 64 ? name : 64),
-                              text, known);
+    if (c->stage == NULL) return sinkproof_no_stage(text, name, error);
     for (const char *word = text[name] == ':' ? text + name + 1 : ""; *word != '\0';) {
         size_t whole = strcspn(word, ","), key = strcspn(word, "=");
         if (key >= whole || !set_word(c, word, key, whole - key - 1))

@@ -7,6 +7,7 @@
 
 #include "audit/trace/trace_points.h"
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -169,7 +170,8 @@ static bool run(const sinkproof_model *model, const sinkproof_policy *policy, si
     sinkproof_model *weights = sinkproof_model_kept(model, policy->weights);
     sinkproof_session *session = weights != NULL ? sinkproof_session_new(weights, policy) : NULL;
     bool good = session != NULL ? sinkproof_forward(session, n, tokens_n, NULL, observer, error)
-                                : sinkproof_fail(error, "no memory to run %zu tokens", n);
+                                : sinkproof_fail(error, "no memory to run %s",
+                                                 sinkproof_counted(n, "token").text);
     sinkproof_session_free(session);
     sinkproof_model_close(weights);
     return good;
@@ -229,7 +231,8 @@ static void do_job(const sinkproof_model *model, const kept *real, const int32_t
                    double perturbed, job *j) {
     j->good = beside_new(&j->b, real, &j->policy);
     if (!j->good) {
-        sinkproof_fail(&j->error, "no memory to compare %zu tokens", real->n);
+        sinkproof_fail(&j->error, "no memory to compare %s",
+                       sinkproof_counted(real->n, "token").text);
         return;
     }
     j->b.perturbed = j->of == SIZE_MAX ? perturbed : 0;
@@ -403,8 +406,8 @@ static bool keep_real(const sinkproof_model *model, kept *real, const int32_t *t
     if (real->values == NULL || real->counts == NULL)
         return sinkproof_fail(error, "no memory to keep a run");
     if (!run(model, &policy, real->n, tokens_n, &observer, error)) return false;
-    return !real->short_of_memory ||
-           sinkproof_fail(error, "no memory to keep a run of %zu tokens", real->n);
+    return !real->short_of_memory || sinkproof_fail(error, "no memory to keep a run of %s",
+                                                    sinkproof_counted(real->n, "token").text);
 }
 
 static bool do_jobs(const sinkproof_model *model, const kept *real, const int32_t *tokens_n,
@@ -437,7 +440,8 @@ static bool take_all(sinkproof_precision_study *study, const kept *real, size_t 
             good = take_policy(&study->policies[jobs[k].of], &policies[jobs[k].of], jobs[k].of,
                                &jobs[k], n_jobs, jobs, budget);
     }
-    return good || sinkproof_fail(error, "no memory for the results of %zu runs", n_jobs);
+    return good || sinkproof_fail(error, "no memory for the results of %s",
+                                  sinkproof_counted(n_jobs, "run").text);
 }
 
 bool sinkproof_precision_run(const sinkproof_model *model, size_t n, const int32_t *tokens_n,

@@ -7,6 +7,7 @@
 #include "audit/report/page.h"
 #include "ref/model/bytes.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <math.h>
 
@@ -200,11 +201,12 @@ bool sinkproof_precision_page(const char *path, const sinkproof_precision_study 
     sinkproof_page_begin(page, "sinkproof: what a choice of precision costs");
     fputs("<h1>What a choice of precision costs</h1>\n<p>", page);
     sinkproof_page_say(page,
-                       "Model %s, %zu tokens (%.300s), %zu layers. Against the same model over the "
+                       "Model %s, %s (%.300s), %s. Against the same model over the "
                        "reals, relative in the 2-norm, with the real model's choice of experts. "
                        "Every number is estimated: both runs are in binary64. Sums are in binary64 "
                        "whatever the policy: what a narrower accumulator adds is not in here.",
-                       model_name, study->n, tokens, study->n_layers);
+                       model_name, sinkproof_counted(study->n, "token").text, tokens,
+                       sinkproof_counted(study->n_layers, "layer").text);
     fputs("</p>\n", page);
     write_policies(page, study);
     for (size_t p = 0; p < study->n_policies; p++) {

@@ -5,6 +5,8 @@
 #include "audit/precision/precision_print.h"
 #include "ref/share.h"
 
+#include "ref/words.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -118,11 +120,12 @@ static void print_model(FILE *out, const sinkproof_precision_study *study) {
 
 void sinkproof_precision_print(FILE *out, const sinkproof_precision_study *study) {
     fprintf(out,
-            "%zu tokens, %zu layers. Against the same model over the reals; relative in the 2-norm "
+            "%s, %s. Against the same model over the reals; relative in the 2-norm "
             "(estimated:\nboth in binary64), with the real model's choice of experts. Sums are in "
             "binary64 whatever the\n"
             "policy: what a narrower accumulator adds is not in here.\n\n",
-            study->n, study->n_layers);
+            sinkproof_counted(study->n, "token").text,
+            sinkproof_counted(study->n_layers, "layer").text);
     print_policies(out, study);
     for (size_t p = 0; p < study->n_policies; p++) {
         print_points(out, &study->policies[p]);

@@ -6,6 +6,7 @@
 
 #include "audit/report/page.h"
 #include "ref/model/bytes.h"
+#include "ref/words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static sinkproof_output *new_file(sinkproof_pictures *p, const char *name, sinkp
         size_t room = 2 * p->room + 16;
         sinkproof_output *more = realloc(p->file_n, room * sizeof *more);
         if (more == NULL) {
-            sinkproof_fail(error, "no memory for %zu figures", room);
+            sinkproof_fail(error, "no memory for %s", sinkproof_counted(room, "figure").text);
             return NULL;
         }
         p->file_n = more;

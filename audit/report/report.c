@@ -11,6 +11,7 @@
 #include "audit/version.h"
 #include "ref/model/bytes.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <errno.h>
 #include <math.h>
@@ -44,6 +45,13 @@ static void say_index(FILE *page, const sinkproof_point_report *r) {
     fprintf(page, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
+static void write_note(FILE *page, const char *note) {
+    if (note[0] == '\0') return;
+    fputs("<p><b>", page);
+    sinkproof_page_text(page, note);
+    fputs("</b></p>\n", page);
+}
+
 static void write_sentence(const part *p) {
     const sinkproof_judgement *j = p->j;
     const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
@@ -55,29 +63,36 @@ static void write_sentence(const part *p) {
     else if (r == NULL)
         sinkproof_page_say(p->page, "Within what honest rounding can do under %s", j->policy.name);
     else if (j->first != NULL)
-        sinkproof_page_say(p->page, "A bug at %s: %zu of %zu elements are not what %s allows",
-                           r->name, r->outside, r->elements, j->policy.name);
+        sinkproof_page_say(p->page, "A bug at %s: %zu of %s are not what %s allows", r->name,
+                           r->outside, sinkproof_counted(r->elements, "element").text,
+                           j->policy.name);
     else
         sinkproof_page_say(p->page, "Suspicious at %s: nothing is outside what %s allows, but odds",
                            r->name, j->policy.name);
-    fputs("</h1>\n<p>", p->page);
+    fputs("</h1>\n", p->page);
+    write_note(p->page, sinkproof_ruling_model_note(p->trial->ruling));
+    write_note(p->page, sinkproof_ruling_declared_note(p->trial->ruling));
+    fputs("<p>", p->page);
     const char *cause = sinkproof_ruling_explained_by(p->trial->ruling);
     if (cause != NULL)
         sinkproof_page_say(p->page, "Every point that fails is explained by %s. ", cause);
     else if (r != NULL && sinkproof_ruling_asked_cause(p->trial->ruling))
         fputs("No known change of the policy explains it. ", p->page);
     if (j->undecided > 0)
-        sinkproof_page_say(p->page, "%zu of %zu points are undecided. ", j->undecided,
-                           j->n_reports);
+        sinkproof_page_say(p->page, "%zu of %s are undecided. ", j->undecided,
+                           sinkproof_counted(j->n_reports, "point").text);
     char not_finite[SINKPROOF_NOT_FINITE_TEXT];
     sinkproof_not_finite_text(j, not_finite);
     sinkproof_page_say(p->page, "%s", not_finite);
     const char *engine = sinkproof_trace_metadata(p->trial->trace, "engine");
-    sinkproof_page_say(p->page, "Engine: %s. %zu tokens, %zu layers.",
-                       engine != NULL ? engine : "not named", j->n_tokens, j->n_layers);
+    sinkproof_page_say(p->page, "Engine: %s. %s, %s.", engine != NULL ? engine : "not named",
+                       sinkproof_counted(j->n_tokens, "token").text,
+                       sinkproof_counted(j->n_layers, "layer").text);
     fputs("</p>\n<p>The command that shows it again:</p>\n<pre>", p->page);
-    sinkproof_page_say(p->page, "sinkproof judge %s %s --policy '%s' --rate %g", p->model_name,
-                       p->trial->name, j->policy.name, j->rate);
+    sinkproof_page_say(p->page, "sinkproof judge %s %s --policy '%s' --rate %g%s", p->model_name,
+                       p->trial->name, j->policy.name, j->rate,
+                       sinkproof_ruling_model_note(p->trial->ruling)[0] != '\0' ? " --any-model"
+                                                                                : "");
     fputs("</pre>\n", p->page);
 }
 
@@ -159,9 +174,9 @@ static void write_row(const part *p, int point, cell_writer *write) {
             continue;
         }
         fprintf(p->page, "<td class=\"%s\" title=\"", sinkproof_verdict_name(r->verdict));
-        sinkproof_page_say(
-            p->page, "%s: %s; %zu elements, %zu outside the honest set, %zu unlikely", r->name,
-            sinkproof_verdict_name(r->verdict), r->elements, r->outside, r->unlikely);
+        sinkproof_page_say(p->page, "%s: %s; %s, %zu outside the honest set, %zu unlikely", r->name,
+                           sinkproof_verdict_name(r->verdict),
+                           sinkproof_counted(r->elements, "element").text, r->outside, r->unlikely);
         fputs("\">", p->page);
         write(p->page, r);
         fputs("</td>", p->page);
@@ -369,10 +384,11 @@ static void write_attention(const part *p) {
     size_t heads = config->n_heads < MOST_HEADS ? config->n_heads : MOST_HEADS;
     fprintf(p->page,
             "<h2>Attention of layer %zu, the sink in a column of its own</h2>\n<p class=\"faint\">"
-            "A row for each of the last %zu queries, a column for each of the last %zu keys; the "
+            "A row for each of the last %s, a column for each of the last %s; the "
             "column on the left is the sink%s. Each shade is a factor of two, the darkest 1/2 to "
             "1.</p>\n<div class=\"many\">",
-            layer, shown, shown, with_sink ? "" : ", 1 less the row's sum (estimated)");
+            layer, sinkproof_counted(shown, "query").text, sinkproof_counted(shown, "key").text,
+            with_sink ? "" : ", 1 less the row's sum (estimated)");
     for (size_t i = 0; i < heads; i++) {
         head_of h = {.weights = weights,
                      .head = i * config->n_heads / heads,
@@ -425,7 +441,8 @@ static bool write_provenance(const part *p, sinkproof_error *error) {
     snprintf(text, sizeof text, "%016llx", (unsigned long long)model);
     fact(p->page, "model, fingerprint (FNV-1a of its numbers)", text);
     fact(p->page, "trace", p->trial->name);
-    snprintf(text, sizeof text, "%zu bytes, %016llx", length, (unsigned long long)file);
+    snprintf(text, sizeof text, "%.40s, %016llx", sinkproof_counted(length, "byte").text,
+             (unsigned long long)file);
     fact(p->page, "trace, fingerprint (FNV-1a of its bytes)", text);
     static const char *const keys[] = {"engine", "version", "policy", "model"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -9,6 +9,7 @@
 #include "audit/sinks/census_internal.h"
 #include "audit/trace/trace_points.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -157,7 +158,8 @@ bool sinkproof_collector_new(sinkproof_collector *c, const sinkproof_model *mode
     c->k_ngd = malloc(n * config->n_kv_heads * d * sizeof(double));
     bool good = open_census(census, config, n, options->epsilon);
     if (good && c->q_nhd != NULL && c->o_nhd != NULL && c->k_ngd != NULL) return true;
-    return sinkproof_fail(error, "no memory for a census of %zu tokens", n);
+    return sinkproof_fail(error, "no memory for a census of %s",
+                          sinkproof_counted(n, "token").text);
 }
 
 void sinkproof_collector_free(sinkproof_collector *c) {
@@ -167,7 +169,9 @@ void sinkproof_collector_free(sinkproof_collector *c) {
 }
 
 static void give_up(sinkproof_collector *c, const char *what) {
-    if (c->good) sinkproof_fail(c->error, "no memory for %s of %zu tokens", what, c->census->n);
+    if (c->good)
+        sinkproof_fail(c->error, "no memory for %s of %s", what,
+                       sinkproof_counted(c->census->n, "token").text);
     c->good = false;
 }
 

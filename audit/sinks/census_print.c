@@ -7,6 +7,7 @@
 #include "audit/sinks/figures.h"
 #include "audit/sinks/part_shared.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -53,8 +54,10 @@ static void print_inputs(FILE *out, const sinkproof_sinks_job *job) {
 
 static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
     const sinkproof_config *config = sinkproof_model_config(job->model);
-    fprintf(out, "%.90s: %zu layers of %zu heads over %zu keys and values\n", job->model_name,
-            config->n_layers, config->n_heads, config->n_kv_heads);
+    fprintf(out, "%.90s: %s of %s on %s\n", job->model_name,
+            sinkproof_counted(config->n_layers, "layer").text,
+            sinkproof_counted(config->n_heads, "head").text,
+            sinkproof_counted(config->n_kv_heads, "key/value head").text);
     if (job->trace != NULL)
         fprintf(out, "A trace; ");
     else

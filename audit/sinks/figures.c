@@ -7,6 +7,7 @@
 
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
+#include "ref/words.h"
 
 #include <math.h>
 
@@ -76,8 +77,8 @@ static bool draw_sink(FILE *out, const sinkproof_census *c) {
     return sinkproof_sinks_grid_draw(out, &grid);
 }
 static void say_sink(FILE *out, const sinkproof_census *c) {
-    sinkproof_page_say(out, "The weight that each head gives its sink, the mean over %zu queries.",
-                       c->n);
+    sinkproof_page_say(out, "The weight that each head gives its sink, the mean over %s.",
+                       sinkproof_counted(c->n, "query").text);
     sinkproof_sinks_grid grid = sink_grid(c);
     sinkproof_sinks_grid_say(out, &grid);
 }
@@ -92,10 +93,10 @@ static bool draw_first(FILE *out, const sinkproof_census *c) {
 }
 static void say_first(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
-                       "The weight that each head gives the first token, the mean over all %zu "
-                       "queries; where a window has left it behind it is 0. All keys alike would "
+                       "The weight that each head gives the first token, the mean over all %s; "
+                       "where a window has left it behind it is 0. All keys alike would "
                        "give it %.4g.",
-                       c->n, sinkproof_metric_uniform(c->n));
+                       sinkproof_counted(c->n, "query").text, sinkproof_metric_uniform(c->n));
     sinkproof_sinks_grid grid = first_grid(c);
     sinkproof_sinks_grid_say(out, &grid);
 }
@@ -111,8 +112,8 @@ static bool draw_intensity(FILE *out, const sinkproof_census *c) {
 static void say_intensity(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
                        "What is left of each head's value bias: its norm behind the output matrix, "
-                       "times one less the sink's weight, the mean over %zu queries.",
-                       c->n);
+                       "times one less the sink's weight, the mean over %s.",
+                       sinkproof_counted(c->n, "query").text);
     sinkproof_sinks_grid grid = intensity_grid(c);
     sinkproof_sinks_grid_say(out, &grid);
 }
@@ -180,7 +181,8 @@ static void say_mass(FILE *out, const sinkproof_census *c) {
                        "for each layer, the mean over its heads; blue with a window, red without, "
                        "the deeper the fuller. ");
     if (c->n > PLACES)
-        sinkproof_page_say(out, "%zu positions are drawn as means over %d places.", c->n, PLACES);
+        sinkproof_page_say(out, "%s are drawn as means over %d places.",
+                           sinkproof_counted(c->n, "position").text, PLACES);
 }
 
 // ---- Sink_k ------------------------------------------------------------------------------------
@@ -189,7 +191,8 @@ static sinkproof_chart_bar bar_of(const sinkproof_census *c, size_t k, const cha
     size_t known = sinkproof_census_known(c), passing = sinkproof_census_passing(c, k);
     sinkproof_chart_bar bar = {.share = known > 0 ? (double)passing / (double)known : NAN};
     snprintf(bar.name, sizeof bar.name, "%s", name);
-    snprintf(bar.title, sizeof bar.title, "Sink_%s: %zu of %zu heads", name, passing, known);
+    snprintf(bar.title, sizeof bar.title, "Sink_%s: %zu of %.40s", name, passing,
+             sinkproof_counted(known, "head").text);
     return bar;
 }
 
@@ -209,12 +212,12 @@ static bool draw_bars(FILE *out, const sinkproof_census *c) {
 
 static void say_bars(FILE *out, const sinkproof_census *c) {
     size_t known = sinkproof_census_known(c);
-    sinkproof_page_say(
-        out,
-        "The share of the %zu heads whose mean weight at a key is above %g, T = %zu; "
-        "* is the sink's own column: %zu heads. At the first key: %zu.",
-        known, c->epsilon, c->n, sinkproof_census_passing(c, SINKPROOF_STAR),
-        sinkproof_census_passing(c, 0));
+    sinkproof_page_say(out,
+                       "The share of the %s whose mean weight at a key is above %g, T = %zu; "
+                       "* is the sink's own column: %s. At the first key: %zu.",
+                       sinkproof_counted(known, "head").text, c->epsilon, c->n,
+                       sinkproof_counted(sinkproof_census_passing(c, SINKPROOF_STAR), "head").text,
+                       sinkproof_census_passing(c, 0));
 }
 
 // ---- states ------------------------------------------------------------------------------------
@@ -345,8 +348,8 @@ static bool draw_values(FILE *out, const sinkproof_census *c) {
 static void say_values(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
                        "The norm of the first token's value beside those of the others, by layer, "
-                       "the mean over %zu key/value heads. A drain is a first value that is small.",
-                       c->config->n_kv_heads);
+                       "the mean over %s. A drain is a first value that is small.",
+                       sinkproof_counted(c->config->n_kv_heads, "key/value head").text);
 }
 static bool draw_keys(FILE *out, const sinkproof_census *c) {
     return draw_drain(out, c, keys_of);
@@ -354,8 +357,8 @@ static bool draw_keys(FILE *out, const sinkproof_census *c) {
 static void say_keys(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
                        "The norm of the first token's key, as it is cached, beside those of the "
-                       "others, by layer, the mean over %zu key/value heads.",
-                       c->config->n_kv_heads);
+                       "others, by layer, the mean over %s.",
+                       sinkproof_counted(c->config->n_kv_heads, "key/value head").text);
 }
 
 static double cosine_at(const void *census, size_t curve, size_t l) {
@@ -391,8 +394,8 @@ static bool draw_cosines(FILE *out, const sinkproof_census *c) {
 static void say_cosines(FILE *out, const sinkproof_census *c) {
     sinkproof_page_say(out,
                        "The mean cosine of a query with the first key and with the other keys that "
-                       "it sees, by layer, the mean over %zu heads.",
-                       c->config->n_heads);
+                       "it sees, by layer, the mean over %s.",
+                       sinkproof_counted(c->config->n_heads, "head").text);
 }
 
 static const sinkproof_sinks_figure figures[] = {

@@ -6,6 +6,7 @@
 
 #include "audit/trace/trace_points.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -98,7 +99,8 @@ bool sinkproof_watch(sinkproof_watcher *w, const sinkproof_model *model, size_t 
         (sinkproof_observer){.see = see, .replace = replace, .context = w, .no_logits = true};
     if (w->at.q_nhd == NULL || w->at.k_gdn == NULL || w->at.v_ngd == NULL || w->at.b_hi == NULL ||
         w->work == NULL)
-        return sinkproof_fail(error, "no memory for the heads of %zu tokens", n);
+        return sinkproof_fail(error, "no memory for the heads of %s",
+                              sinkproof_counted(n, "token").text);
     return true;
 }
 

@@ -5,6 +5,8 @@
 // may come at once.
 #include "audit/sinks/maps.h"
 
+#include "ref/words.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,7 +43,8 @@ static bool read_chosen(sinkproof_sinks_maps *m, const sinkproof_config *config,
     size_t count = 1;
     for (const char *c = text; *c != '\0'; c++) count += *c == ',';
     m->chosen = calloc(count, sizeof *m->chosen);
-    if (m->chosen == NULL) return sinkproof_fail(error, "no memory for %zu maps", count);
+    if (m->chosen == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(count, "map").text);
     for (m->kept = 0; m->kept < count; m->kept++)
         if (!read_place(&text, config, &m->chosen[m->kept], error)) return false;
     return true;
@@ -61,7 +64,8 @@ bool sinkproof_sinks_maps_new(const sinkproof_config *config, size_t n, const ch
         m->sink = calloc(m->kept * m->side, sizeof *m->sink);
         m->rows = calloc(m->kept * m->side, sizeof *m->rows);
         good = m->sum != NULL && m->sink != NULL && m->rows != NULL;
-        if (!good) sinkproof_fail(error, "no memory for %zu maps", m->kept);
+        if (!good)
+            sinkproof_fail(error, "no memory for %s", sinkproof_counted(m->kept, "map").text);
     }
     if (good) return true;
     sinkproof_sinks_maps_free(m);

@@ -6,6 +6,7 @@
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
 #include "audit/sinks/maps.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,9 +109,10 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
                            job->inputs[input].text);
         if (cell > 1)
             sinkproof_page_say(page,
-                               " A cell is the mean over %zu queries and %zu keys, of the "
+                               " A cell is the mean over %s and %s, of the "
                                "pairs whose key is not after the query.",
-                               cell, cell);
+                               sinkproof_counted(cell, "query").text,
+                               sinkproof_counted(cell, "key").text);
         if (sinkproof_sinks_maps_chosen(maps) == 0)
             sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
                                      "it least.");

@@ -7,6 +7,7 @@
 #include "audit/sinks/heads.h"
 #include "proofs/bounds/mixing.h"
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -171,7 +172,8 @@ static bool run_pair(const sinkproof_model *model, sinkproof_runner *runner, pai
     sinkproof_observer observer;
     sinkproof_watcher watcher = {.context = p, .heads = attend, .point = compare};
     int32_t *changed_n = malloc(n * sizeof *changed_n);
-    bool good = changed_n != NULL || sinkproof_fail(error, "no memory for %zu tokens", n);
+    bool good = changed_n != NULL ||
+                sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "token").text);
     good = good && sinkproof_watch(&watcher, model, n, &observer, error);
     for (int run = 0; good && run < 2; run++) {
         memcpy(changed_n, tokens_n, n * sizeof *changed_n);
@@ -202,7 +204,7 @@ static bool mix_new(sinkproof_mixing *mix, pair *p, size_t hidden, sinkproof_err
     if (mix->off_ln == NULL || mix->size_ln == NULL || mix->paths_ln == NULL ||
         mix->from_ln == NULL || p->state_lnc == NULL || p->alpha_j == NULL || p->a_ij == NULL ||
         p->paths_n == NULL || p->from_n == NULL)
-        return sinkproof_fail(error, "no memory to compare %zu tokens", n);
+        return sinkproof_fail(error, "no memory to compare %s", sinkproof_counted(n, "token").text);
     p->paths_n[p->plan->position] = 1;
     for (size_t i = 0; i < n; i++) p->from_n[i] = 1;
     memcpy(mix->paths_ln, p->paths_n, n * sizeof(double));

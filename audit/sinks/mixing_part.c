@@ -7,6 +7,7 @@
 #include "audit/sinks/part.h"
 #include "audit/sinks/part_shared.h"
 #include "ref/share.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,9 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
     size_t vocab = sinkproof_model_config(job->model)->vocab;
     perturbed *all = calloc(job->n_inputs + 1, sizeof *all);
     *state = all;
-    if (all == NULL) return sinkproof_fail(error, "no memory for %zu inputs", job->n_inputs);
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted(job->n_inputs, "input").text);
     if (!sinkproof_runner_replaces(job->how.engine, job->policy, SINKPROOF_TRACE_A11))
         return sinkproof_fail(error,
                               "--perturb: %s does not go on from A11 under this policy, "
@@ -43,7 +46,9 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
         if (!sinkproof_mix_parse(asked, in->n, in->tokens_n, vocab, &p->plan, error)) return false;
         p->count = p->plan.n_lengths * sinkproof_mix_modes(&p->plan);
         p->mixes = calloc(p->count, sizeof *p->mixes);
-        if (p->mixes == NULL) return sinkproof_fail(error, "no memory for %zu runs", p->count);
+        if (p->mixes == NULL)
+            return sinkproof_fail(error, "no memory for %s",
+                                  sinkproof_counted(p->count, "run").text);
         if (!sinkproof_mix_run(job->model, job->runner, &p->plan, in->tokens_n, part_pass_on,
                                &share, p->mixes, error))
             return false;
@@ -82,7 +87,8 @@ static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_inp
         longest = m->n > p->mixes[longest].n ? k : longest;
     }
     const sinkproof_mixing *m = &p->mixes[longest];
-    fprintf(out, "%7s  as it is, %zu tokens, after each layer\n", "layers", m->n);
+    fprintf(out, "%7s  as it is, %s, after each layer\n", "layers",
+            sinkproof_counted(m->n, "token").text);
     for (size_t l = 0; l < m->rows; l++) {
         fprintf(out, "%7zu  %-14s ", l, l == 0 ? "embedding" : "");
         print_reach(out, m, at, l);

@@ -7,6 +7,7 @@
 #include "audit/sinks/heads.h"
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,8 +87,9 @@ bool sinkproof_outlier_run(const sinkproof_model *model, sinkproof_runner *runne
     study->of = malloc(places * sizeof *study->of);
     r.alpha_j = malloc(n * sizeof(double));
     r.work = malloc(n * width * sizeof(double));
-    bool good = (study->of != NULL && r.alpha_j != NULL && r.work != NULL) ||
-                sinkproof_fail(error, "no memory for the states of %zu tokens", n);
+    bool good =
+        (study->of != NULL && r.alpha_j != NULL && r.work != NULL) ||
+        sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
     for (size_t k = 0; good && k < places; k++)
         study->of[k] = (sinkproof_outliers){NAN, NAN, NAN, NAN};
     for (int run = 0; good && run < (without ? 2 : 1); run++) {
@@ -158,7 +160,9 @@ bool sinkproof_handover_run(const sinkproof_model *model, sinkproof_runner *runn
                       .progress_context = progress_context};
     sinkproof_observer observer;
     sinkproof_watcher w = {.context = &r, .heads = weigh};
-    if (r.alpha_j == NULL) return sinkproof_fail(error, "no memory for a row of %zu weights", n);
+    if (r.alpha_j == NULL)
+        return sinkproof_fail(error, "no memory for a row of %s",
+                              sinkproof_counted(n, "weight").text);
     sinkproof_runner_reset(runner);
     bool good = sinkproof_watch(&w, model, n, &observer, error) &&
                 sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error);

@@ -6,6 +6,7 @@
 #include "audit/sinks/outliers.h"
 #include "audit/sinks/part.h"
 #include "audit/sinks/part_shared.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,9 @@ static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void
     sinkproof_outlier_study *all = calloc(job->n_inputs + 1, sizeof *all);
     (void)asked;
     *state = all;
-    if (all == NULL) return sinkproof_fail(error, "no memory for %zu inputs", job->n_inputs);
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted(job->n_inputs, "input").text);
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
         if (!sinkproof_outlier_run(job->model, job->runner, without, job->inputs[i].n,
@@ -125,7 +128,8 @@ static bool run_window(const sinkproof_sinks_job *job, const char *asked, void *
     sinkproof_handover *all = calloc(job->n_inputs * n_layers, sizeof *all);
     (void)asked;
     *state = all;
-    if (all == NULL) return sinkproof_fail(error, "no memory for %zu layers", n_layers);
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(n_layers, "layer").text);
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
         if (!sinkproof_handover_run(job->model, job->runner, job->inputs[i].n,
@@ -155,12 +159,12 @@ static void print_answer(FILE *out, const sinkproof_handover_answer *a) {
         return;
     }
     fprintf(out,
-            "Of %zu layers with a window the sink has, after, what the first token had before, or "
+            "Of %s with a window the sink has, after, what the first token had before, or "
             "more, in %zu:\nthat it stands in for it is %s. Its own weight grew by as much in %zu: "
             "that "
             "it takes over is %s.\n",
-            a->layers, a->holds, verdict(a->holds, a->layers), a->takes,
-            verdict(a->takes, a->layers));
+            sinkproof_counted(a->layers, "layer").text, a->holds, verdict(a->holds, a->layers),
+            a->takes, verdict(a->takes, a->layers));
 }
 
 static void print_window(const void *state, const sinkproof_sinks_job *job, FILE *out) {

@@ -28,6 +28,7 @@ typedef struct sinkproof_sinks_job {
     const char *model_name; // as it was given
     const sinkproof_model *model;
     const sinkproof_trace *trace; // or NULL: then there is one input, and nothing below is used
+    const char *note;             // what is to be said of the trace first, or ""; NULL without one
     const sinkproof_policy *policy;
     sinkproof_runner_options how; // for sinkproof_runner_new; max_tokens: of the longest input
     sinkproof_runner *runner;     // that ran the census; sinkproof_runner_reset before use

@@ -8,6 +8,7 @@
 #include "audit/report/pictures.h"
 #include "audit/sinks/figures.h"
 #include "ref/model/bytes.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FI
     for (size_t i = 0; i < job->n_inputs; i++) {
         const sinkproof_sinks_input *input = &job->inputs[i];
         fputs("<h2>", page);
-        sinkproof_page_say(page, "%.200s: %zu tokens", input->text, input->n);
+        sinkproof_page_say(page, "%.200s: %s", input->text,
+                           sinkproof_counted(input->n, "token").text);
         fputs("</h2>\n", page);
         if (input->census.missing[0] != '\0') {
             fputs("<p class=\"odd\">", page);
@@ -80,15 +82,16 @@ bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, si
 static void write_run(FILE *page, const sinkproof_sinks_job *job) {
     sinkproof_page_say(page, "Engine %.40s, policy ", job->how.engine);
     sinkproof_page_text(page, job->policy->name);
-    sinkproof_page_say(page, "; %zu input%s in %.1f s. ", job->n_inputs,
-                       job->n_inputs == 1 ? "" : "s", job->seconds);
+    sinkproof_page_say(page, "; %s in %.1f s. ", sinkproof_counted(job->n_inputs, "input").text,
+                       job->seconds);
 }
 
 static void write_head(FILE *page, const sinkproof_sinks_job *job) {
     const sinkproof_config *config = sinkproof_model_config(job->model);
     fputs("<h1>Attention sinks</h1>\n<p>", page);
-    sinkproof_page_say(page, "Model %.300s: %zu layers of %zu heads. ", job->model_name,
-                       config->n_layers, config->n_heads);
+    sinkproof_page_say(page, "Model %.300s: %s of %s. ", job->model_name,
+                       sinkproof_counted(config->n_layers, "layer").text,
+                       sinkproof_counted(config->n_heads, "head").text);
     if (job->trace == NULL)
         write_run(page, job);
     else {
@@ -97,6 +100,11 @@ static void write_head(FILE *page, const sinkproof_sinks_job *job) {
                            engine != NULL ? engine
                                           : "an engine that it "
                                             "does not name");
+        if (job->note[0] != '\0') {
+            fputs("<b>", page);
+            sinkproof_page_text(page, job->note);
+            fputs("</b> ", page);
+        }
     }
     sinkproof_page_say(page,
                        "A head has a sink at a key with a mean weight above %g. Every number is "

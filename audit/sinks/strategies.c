@@ -14,6 +14,7 @@
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -314,8 +315,9 @@ static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *r
     const sinkproof_config *c = sinkproof_model_config(model);
     double *states = malloc(2 * n * c->hidden * sizeof(double));
     double *logits = malloc(2 * c->vocab * sizeof(double));
-    bool good = (states != NULL && logits != NULL) ||
-                sinkproof_fail(error, "no memory for the states of %zu tokens", n);
+    bool good =
+        (states != NULL && logits != NULL) ||
+        sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
     for (size_t run = 0; good && run < 2 * (SINKPROOF_STRATEGIES + 1); run++) {
         bool without = run > SINKPROOF_STRATEGIES, full = run % (SINKPROOF_STRATEGIES + 1) == 0;
         s->sinks = !without;
@@ -363,7 +365,8 @@ static bool study_new(work *s, const sinkproof_config *c, size_t n, sinkproof_er
     for (size_t k = 0; k < count; k++) all += sizes[k];
     s->memory = malloc(all * sizeof(double));
     if (s->memory == NULL)
-        return sinkproof_fail(error, "no memory for the caches of %zu tokens", n);
+        return sinkproof_fail(error, "no memory for the caches of %s",
+                              sinkproof_counted(n, "token").text);
     for (size_t k = 0, at = 0; k < count; at += sizes[k++]) *places[k] = s->memory + at;
     return true;
 }
@@ -386,8 +389,8 @@ bool sinkproof_strategy_run(const sinkproof_model *model, sinkproof_runner *runn
     *out =
         (sinkproof_strategy_study){.plan = *plan, .n_layers = c->n_layers, .n = n, .whole = whole};
     out->errors = calloc(c->n_layers * SINKPROOF_STRATEGIES * 2, sizeof *out->errors);
-    bool good =
-        out->errors != NULL || sinkproof_fail(error, "no memory for %zu layers", c->n_layers);
+    bool good = out->errors != NULL || sinkproof_fail(error, "no memory for %s",
+                                                      sinkproof_counted(c->n_layers, "layer").text);
     good = good && study_new(&s, c, n, error) &&
            run_once(&s, model, runner, true, n, tokens_n, NULL, error) &&
            (!whole || run_whole(&s, model, runner, n, tokens_n, error));

@@ -5,6 +5,7 @@
 #include "audit/sinks/part.h"
 #include "audit/sinks/part_shared.h"
 #include "audit/sinks/strategies.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 
@@ -21,7 +22,9 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
     bool whole = sinkproof_runner_replaces(job->how.engine, job->policy, SINKPROOF_TRACE_A11);
     sinkproof_strategy_study *all = calloc(job->n_inputs + 1, sizeof *all);
     *state = all;
-    if (all == NULL) return sinkproof_fail(error, "no memory for %zu inputs", job->n_inputs);
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted(job->n_inputs, "input").text);
     if (!sinkproof_strategy_parse(asked, &plan, error)) return false;
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
@@ -66,9 +69,10 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
     for (size_t i = 0; i < job->n_inputs; i++) {
         const sinkproof_strategy_study *s = &all[i];
         fprintf(out,
-                "\n%s: %zu tokens from caches that keep %zu first and %zu recent tokens\n"
+                "\n%s: %s from caches that keep %zu first and %s\n"
                 "%-13s %-7s %10s %10s %8s %8s %10s %10s %s\n",
-                job->inputs[i].text, s->n, s->plan.first, s->plan.recent, "cache", "", "A11 off",
+                job->inputs[i].text, sinkproof_counted(s->n, "token").text, s->plan.first,
+                sinkproof_counted(s->plan.recent, "recent token").text, "cache", "", "A11 off",
                 "its bound", "worst", "vacuous", "F1 off", "logits off", "top token");
         for (size_t k = 0; k < 2 * SINKPROOF_STRATEGIES; k++)
             print_total(out, s, k / 2, k % 2 == 0);

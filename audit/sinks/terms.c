@@ -7,6 +7,7 @@
 #include "proofs/bounds/worst.h"
 #include "ref/model/architecture.h"
 #include "ref/stages.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ bool sinkproof_terms_new(const sinkproof_model *model, const sinkproof_policy *p
     *t = (sinkproof_terms){.config = config, .n = n};
     t->kept = sinkproof_model_kept(model, policy->weights);
     bool good = t->kept != NULL && make_layers(t) && (!rotates || make_tables(t, policy));
-    return good || sinkproof_fail(error, "no memory for the terms of %zu tokens", n);
+    return good || sinkproof_fail(error, "no memory for the terms of %s",
+                                  sinkproof_counted(n, "token").text);
 }
 
 // What waits of a layer, from the first point on to the last layer's end.
@@ -262,7 +264,8 @@ static bool measure_heads(sinkproof_terms *t, size_t layer, size_t head, size_t 
                     work);
         free(work);
     }
-    return good || sinkproof_fail(error, "no memory for the terms of %zu tokens", t->n);
+    return good || sinkproof_fail(error, "no memory for the terms of %s",
+                                  sinkproof_counted(t->n, "token").text);
 }
 
 bool sinkproof_terms_see(sinkproof_terms *t, sinkproof_trace_point point, size_t layer, size_t head,
@@ -271,7 +274,9 @@ bool sinkproof_terms_see(sinkproof_terms *t, sinkproof_trace_point point, size_t
     size_t bytes_d = t->n * config->head_dim * sizeof(double);
     size_t queries = config->n_heads * bytes_d, keys = config->n_kv_heads * bytes_d;
     bool ready = t->held[SINKPROOF_TRACE_A2_Q] && t->held[SINKPROOF_TRACE_A2_K];
-    if (!hold(t)) return sinkproof_fail(error, "no memory for the terms of %zu tokens", t->n);
+    if (!hold(t))
+        return sinkproof_fail(error, "no memory for the terms of %s",
+                              sinkproof_counted(t->n, "token").text);
     if (point == SINKPROOF_TRACE_A2_Q) memcpy(t->q_nhd, values, queries);
     if (point == SINKPROOF_TRACE_A2_K) memcpy(t->k_ngd, values, keys);
     if (point == SINKPROOF_TRACE_A4_Q) memcpy(t->rotated_q_nhd, values, queries);

@@ -9,6 +9,7 @@
 #include "audit/sinks/terms.h"
 #include "proofs/bounds/worst.h"
 #include "ref/model/architecture.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 
@@ -33,7 +34,9 @@ static bool prepare(const sinkproof_sinks_job *job, const char *asked, void **st
     decomposed *all = calloc(1, sizeof *all + job->n_inputs * sizeof *all->of);
     (void)asked;
     *state = all;
-    if (all == NULL) return sinkproof_fail(error, "no memory for %zu inputs", job->n_inputs);
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted(job->n_inputs, "input").text);
     all->n_inputs = job->n_inputs;
     for (size_t i = 0; i < job->n_inputs; i++)
         if (!sinkproof_terms_new(job->model, job->policy, job->inputs[i].n, &all->of[i], error))

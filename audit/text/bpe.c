@@ -7,6 +7,7 @@
 #include "audit/text/bpe.h"
 
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,9 @@ static bool grow_slots(sinkproof_bpe *bpe, sinkproof_error *error) {
     if (2 * (bpe->n_merges + 1) < bpe->n_slots) return true;
     size_t n_old = bpe->n_slots, n_slots = n_old == 0 ? 1024 : 2 * n_old;
     sinkproof_merge *old = bpe->slots, *slots = calloc(n_slots, sizeof *slots);
-    if (slots == NULL) return sinkproof_fail(error, "no memory for %zu merges", bpe->n_merges);
+    if (slots == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted(bpe->n_merges, "merge").text);
     bpe->slots = slots;
     bpe->n_slots = n_slots;
     for (size_t s = 0; s < n_old; s++)
@@ -81,7 +84,9 @@ static bool join(const sinkproof_bpe *bpe, int32_t left, int32_t right, const ch
                           *r = sinkproof_vocabulary_of(v, right);
     size_t length = (size_t)l->length + r->length;
     uint8_t *both = malloc(length);
-    if (both == NULL) return sinkproof_fail(error, "no memory for a merge of %zu bytes", length);
+    if (both == NULL)
+        return sinkproof_fail(error, "no memory for a merge of %s",
+                              sinkproof_counted(length, "byte").text);
     memcpy(both, v->bytes + l->at, l->length);
     memcpy(both + l->length, v->bytes + r->at, r->length);
     *whole = sinkproof_vocabulary_find(v, both, length);
@@ -210,7 +215,8 @@ bool sinkproof_bpe_encode(const sinkproof_bpe *bpe, const uint8_t *piece, size_t
         bpe->whole_first ? sinkproof_vocabulary_find(&bpe->vocabulary, piece, length) : -1;
     if (whole >= 0) return sinkproof_ids_add(ids, whole, error);
     if (length > INT32_MAX)
-        return sinkproof_fail(error, "a piece of %zu bytes without a place to split it", length);
+        return sinkproof_fail(error, "a piece of %s without a place to split it",
+                              sinkproof_counted(length, "byte").text);
     if (!begin(bpe, piece, length, room, error)) return false;
     while (room->n_heap > 0) {
         pair p = pop(room);

@@ -4,6 +4,8 @@
 // Messages one after the other; the words of the usual system message are the published ones.
 #include "audit/text/harmony.h"
 
+#include "ref/words.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +168,8 @@ bool sinkproof_harmony_parse(const sinkproof_tokenizer *t, const uint8_t *bytes,
     json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, &found);
     size_t n = json_array_size(root);
     sinkproof_message *message_n = calloc(n + 1, sizeof *message_n);
-    bool good = message_n != NULL || sinkproof_fail(error, "no memory for %zu messages", n);
+    bool good = message_n != NULL ||
+                sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "message").text);
     if (good && n == 0)
         good = sinkproof_fail(error, "%.300s: expected a JSON array of messages: %s", name,
                               root == NULL ? found.text : "found none");

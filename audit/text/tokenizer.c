@@ -5,6 +5,8 @@
 // piece is merged. Decoding: the bytes of the ids, one after the other.
 #include "audit/text/parts.h"
 
+#include "ref/words.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +163,9 @@ bool sinkproof_text_encode(const sinkproof_tokenizer *t, const char *text, size_
                               "the text: expected UTF-8, found the byte 0x%02x at offset %zu",
                               (unsigned)bytes[valid], valid);
     encoding e = {t, sinkproof_bpe_room_new(), ids, error};
-    if (e.room == NULL) return sinkproof_fail(error, "no memory for a text of %zu bytes", length);
+    if (e.room == NULL)
+        return sinkproof_fail(error, "no memory for a text of %s",
+                              sinkproof_counted(length, "byte").text);
     bool good = special ? encode_around(&e, bytes, length, false) : encode_plain(&e, bytes, length);
     sinkproof_bpe_room_free(e.room);
     return good;
@@ -181,7 +185,9 @@ bool sinkproof_text_decode(const sinkproof_tokenizer *t, size_t n, const int32_t
         *length += token->length;
     }
     char *at = *text = malloc(*length + 1);
-    if (at == NULL) return sinkproof_fail(error, "no memory for %zu bytes of text", *length);
+    if (at == NULL)
+        return sinkproof_fail(error, "no memory for %s of text",
+                              sinkproof_counted(*length, "byte").text);
     for (size_t i = 0; i < n; i++) {
         const sinkproof_token *token = sinkproof_vocabulary_of(v, id_n[i]);
         memcpy(at, v->bytes + token->at, token->length);
@@ -209,7 +215,9 @@ bool sinkproof_text_printable(const sinkproof_tokenizer *t, size_t n, const int3
         at += sinkproof_utf8_fault((const uint8_t *)raw + at, raw_length - at);
     }
     free(raw);
-    if (out == NULL) return sinkproof_fail(error, "no memory for %zu bytes of text", raw_length);
+    if (out == NULL)
+        return sinkproof_fail(error, "no memory for %s of text",
+                              sinkproof_counted(raw_length, "byte").text);
     out[used] = '\0';
     *text = out;
     *length = used;

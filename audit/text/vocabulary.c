@@ -5,6 +5,7 @@
 #include "audit/text/vocabulary.h"
 
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,9 @@ bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size,
     size_t larger = *room == 0 ? 64 : *room;
     while (larger <= n && larger < SIZE_MAX / 2 / size) larger *= 2;
     void *moved = larger > n ? realloc(*array, larger * size) : NULL;
-    if (moved == NULL) return sinkproof_fail(error, "no memory for %zu bytes of text", n * size);
+    if (moved == NULL)
+        return sinkproof_fail(error, "no memory for %s of text",
+                              sinkproof_counted(n * size, "byte").text);
     *array = moved;
     *room = larger;
     return true;
@@ -46,7 +49,8 @@ static bool grow_slots(sinkproof_vocabulary *v, sinkproof_error *error) {
     if (2 * (v->n + 1) < v->n_slots) return true;
     size_t n_old = v->n_slots, n_slots = n_old == 0 ? 1024 : 2 * n_old;
     uint32_t *old = v->slots, *slots = calloc(n_slots, sizeof *slots);
-    if (slots == NULL) return sinkproof_fail(error, "no memory for %zu tokens", v->n);
+    if (slots == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(v->n, "token").text);
     v->slots = slots;
     v->n_slots = n_slots;
     for (size_t s = 0; s < n_old; s++) {

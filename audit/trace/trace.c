@@ -5,11 +5,13 @@
 // anyone computes with it. Values are not: a NaN is the judge's business.
 #include "audit/trace/trace.h"
 
+#include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct sinkproof_trace {
     char *path;
@@ -33,10 +35,11 @@ static bool check_shape(const char *file, const sinkproof_tensor *tensor, size_t
     for (size_t r = 0; same && r < rank; r++) same = tensor->shape[r] == shape[r];
     if (same) return true;
     char expected[128], found[192];
+    bool batch = sinkproof_has_batch(tensor->rank, tensor->shape, rank, shape);
     print_shape(rank, shape, expected, sizeof expected);
     print_shape(tensor->rank, tensor->shape, found, sizeof found);
-    return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape %s, found %s", file,
-                          tensor->name, expected, found);
+    return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape %s, found %s%s", file,
+                          tensor->name, expected, found, batch ? SINKPROOF_OF_A_BATCH : "");
 }
 
 static bool is_integer(sinkproof_dtype dtype) {
@@ -81,13 +84,22 @@ static bool check_range(const char *file, const sinkproof_tensor *tensor, size_t
     return true;
 }
 
+// The tokens decide n: their shape cannot be told before.
+static bool refuse_rank(const char *file, const sinkproof_tensor *tensor, sinkproof_error *error) {
+    char found[192];
+    print_shape(tensor->rank, tensor->shape, found, sizeof found);
+    return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape [n], found %s%s", file,
+                          tensor->name, found, tensor->rank == 2 ? SINKPROOF_OF_A_BATCH : "");
+}
+
 // `tokens` or `positions` as [n]; n is taken from the first one read (*n == 0).
 static bool read_indices(const char *file, sinkproof_trace *trace, const char *name, size_t limit,
                          int32_t **out_n, sinkproof_error *error) {
     const sinkproof_tensor *tensor = sinkproof_safetensors_find(trace->file, name);
     if (tensor == NULL)
         return sinkproof_fail(error, "%.300s: expected a tensor %s, found none", file, name);
-    if (trace->n == 0 && tensor->rank == 1) trace->n = tensor->shape[0];
+    if (trace->n == 0 && tensor->rank != 1) return refuse_rank(file, tensor, error);
+    if (trace->n == 0) trace->n = tensor->shape[0];
     if (!check_shape(file, tensor, 1, &trace->n, error)) return false;
     if (trace->n == 0)
         return sinkproof_fail(error, "%.300s: tensor %s: expected one token or more, found none",
@@ -158,14 +170,21 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
 static bool check_format(const char *file, const sinkproof_trace *trace, sinkproof_error *error) {
     const char *format = sinkproof_safetensors_metadata(trace->file, "format");
     if (format != NULL && strcmp(format, "sinkproof-trace-1") == 0) return true;
-    return sinkproof_fail(error, "%.300s: expected metadata format sinkproof-trace-1, found %.100s",
-                          file, format != NULL ? format : "none");
+    bool design = format != NULL && strcmp(format, "sinkproof-design-1") == 0;
+    bool weights = sinkproof_safetensors_find(trace->file, "tokens") == NULL;
+    return sinkproof_fail(
+        error, "%.300s: expected metadata format sinkproof-trace-1, found %.100s%s", file,
+        format != NULL ? format : "none",
+        design    ? ": `sinkproof sinks --judge` reads it"
+        : weights ? ", and no tokens: it is no trace (weights, perhaps: MODEL comes first, as the "
+                    "directory that they are in, TRACE after it)"
+                  : "");
 }
 
-// Takes the opened file over, also on failure.
+// Takes the opened file over, also on failure. `model`: that it has to be of, or NULL.
 static bool read_trace(const char *name, sinkproof_safetensors *file,
-                       const sinkproof_config *config, sinkproof_trace **result,
-                       sinkproof_error *error) {
+                       const sinkproof_config *config, const sinkproof_model *model,
+                       sinkproof_trace **result, sinkproof_error *error) {
     sinkproof_trace *trace = calloc(1, sizeof *trace);
     if (trace == NULL) {
         sinkproof_safetensors_close(file);
@@ -177,7 +196,9 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
     trace->at_lp = calloc(config->n_layers * SINKPROOF_TRACE_POINTS, sizeof *trace->at_lp);
     bool good = (trace->path != NULL && trace->at_lp != NULL) ||
                 sinkproof_fail(error, "%.300s: no memory", name);
-    good = good && check_format(name, trace, error) && read_sequence(name, config, trace, error);
+    good = good && check_format(name, trace, error) &&
+           (model == NULL || sinkproof_file_is_of(name, file, model, error)) &&
+           read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
     if (good)
@@ -187,6 +208,19 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
     return good;
 }
 
+// What is no file at all: a MODEL in the place of a TRACE.
+static bool open_file(const char *path, sinkproof_safetensors **file, sinkproof_error *error) {
+    struct stat status;
+    *file = NULL;
+    bool model = strncmp(path, "synthetic:", 10) == 0;
+    if (model || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
+        return sinkproof_fail(error,
+                              "%.400s: expected a TRACE, found %s: MODEL comes first, TRACE after "
+                              "it",
+                              path, model ? "the name of a MODEL" : "a directory");
+    return sinkproof_safetensors_open(path, file, error);
+}
+
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error) {
     sinkproof_safetensors *file;
@@ -194,8 +228,20 @@ bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sink
     *trace = NULL;
     if (path == NULL || config == NULL)
         return sinkproof_fail(error, "expected a path and a configuration, found NULL");
-    if (!sinkproof_safetensors_open(path, &file, error)) return false;
-    return read_trace(path, file, config, trace, error);
+    if (!open_file(path, &file, error)) return false;
+    return read_trace(path, file, config, NULL, trace, error);
+}
+
+bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
+                             sinkproof_trace **trace, sinkproof_error *error) {
+    sinkproof_safetensors *file;
+    if (trace == NULL) return sinkproof_fail(error, "expected a place for the trace, found NULL");
+    *trace = NULL;
+    if (path == NULL || model == NULL)
+        return sinkproof_fail(error, "expected a path and a model, found NULL");
+    if (!open_file(path, &file, error)) return false;
+    return read_trace(path, file, sinkproof_model_config(model), any_model ? NULL : model, trace,
+                      error);
 }
 
 bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
@@ -203,7 +249,7 @@ bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name
                            sinkproof_error *error) {
     sinkproof_safetensors *file;
     if (!sinkproof_safetensors_parse(bytes, length, name, &file, error)) return false;
-    return read_trace(name, file, config, trace, error);
+    return read_trace(name, file, config, NULL, trace, error);
 }
 
 bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,

@@ -24,6 +24,10 @@ bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name
 bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,
                            const sinkproof_config *config, sinkproof_trace **trace,
                            sinkproof_error *error);
+// The same beside the model itself: metadata that name another one are told before any tensor is
+// looked at, and refuse the trace unless any model will do (trace_model.h).
+bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
+                             sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
 const sinkproof_safetensors *sinkproof_trace_file(const sinkproof_trace *trace);
 const char *sinkproof_trace_path(const sinkproof_trace *trace); // or the name that it was given

@@ -6,6 +6,7 @@
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
+#include "ref/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ typedef struct added {
 
 struct sinkproof_trace_builder {
     const sinkproof_model *model;
-    char engine[256], policy[SINKPROOF_POLICY_NAME];
+    char engine[256], policy[SINKPROOF_POLICY_NAME],
+        of[256]; // `of`: "" is this model's fingerprint
     size_t n, n_layers;
     int32_t *tokens_n;
     added *at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
@@ -33,13 +35,15 @@ static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *mode
     b->n_layers = sinkproof_model_config(model)->n_layers;
     snprintf(b->engine, sizeof b->engine, "%s", engine);
     if (policy != NULL && strlen(policy) >= sizeof b->policy)
-        return sinkproof_fail(error, "a policy of %zu characters: at most %zu are kept",
-                              strlen(policy), sizeof b->policy - 1);
+        return sinkproof_fail(error, "a policy of %s: at most %zu are kept",
+                              sinkproof_counted(strlen(policy), "character").text,
+                              sizeof b->policy - 1);
     strcpy(b->policy, policy != NULL ? policy : "");
     b->tokens_n = calloc(b->n, sizeof *b->tokens_n);
     b->at_lp = calloc(b->n_layers * SINKPROOF_TRACE_POINTS, sizeof *b->at_lp);
     if (b->tokens_n == NULL || b->at_lp == NULL)
-        return sinkproof_fail(error, "no memory for a trace of %zu tokens", b->n);
+        return sinkproof_fail(error, "no memory for a trace of %s",
+                              sinkproof_counted(b->n, "token").text);
     memcpy(b->tokens_n, tokens_n, b->n * sizeof *tokens_n);
     return true;
 }
@@ -60,6 +64,18 @@ bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engin
     else
         sinkproof_trace_builder_free(b);
     return good;
+}
+
+bool sinkproof_trace_builder_of(sinkproof_trace_builder *b, const char *fingerprint,
+                                sinkproof_error *error) {
+    if (b == NULL || fingerprint == NULL)
+        return sinkproof_fail(error, "expected a builder and a fingerprint, found NULL");
+    if (strlen(fingerprint) >= sizeof b->of)
+        return sinkproof_fail(error, "expected a fingerprint of at most %s, found %zu",
+                              sinkproof_counted(sizeof b->of - 1, "character").text,
+                              strlen(fingerprint));
+    strcpy(b->of, fingerprint);
+    return true;
 }
 
 static void drop_tensors(sinkproof_trace_builder *b) {
@@ -119,7 +135,9 @@ static bool count_bytes(const char *name, size_t rank, const size_t *shape, size
     for (size_t d = 0, used = 0; d < expected_rank; d++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", d > 0 ? ", " : "",
                                  expected[d]);
-    return sinkproof_fail(error, "%s: expected shape [%s], found another", name, text);
+    return sinkproof_fail(
+        error, "%s: expected shape [%s], found another%s", name, text,
+        sinkproof_has_batch(rank, shape, expected_rank, expected) ? SINKPROOF_OF_A_BATCH : "");
 }
 
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, const char *dtype,
@@ -141,7 +159,9 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     added *a = &b->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
     if (a->data != NULL) return sinkproof_fail(error, "%s: it is already there", name);
     a->data = malloc(bytes);
-    if (a->data == NULL) return sinkproof_fail(error, "%s: no memory for %zu bytes", name, bytes);
+    if (a->data == NULL)
+        return sinkproof_fail(error, "%s: no memory for %s", name,
+                              sinkproof_counted(bytes, "byte").text);
     memcpy(a->data, data, bytes);
     a->dtype = kept;
     a->bytes = bytes;
@@ -156,6 +176,7 @@ static bool declare(const sinkproof_trace_builder *b, sinkproof_safetensors_writ
     size_t shape[SINKPROOF_MAX_RANK];
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
     if (!sinkproof_trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
+    if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * SINKPROOF_TRACE_POINTS; i++) {
         sinkproof_trace_point point = (sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS);
         if (b->at_lp[i].data == NULL) continue;

@@ -50,20 +50,11 @@ sinkproof_index_text sinkproof_trace_index_text(size_t rank, const size_t *shape
     return is;
 }
 
-size_t sinkproof_edits(const char *a, const char *b) {
-    size_t row[SINKPROOF_TRACE_NAME + 1], length = strlen(b);
-    for (size_t j = 0; j <= length; j++) row[j] = j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t diagonal = row[0]; // the entry up and to the left
-        row[0] = i + 1;
-        for (size_t j = 0; j < length; j++) {
-            size_t substituted = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            size_t shifted = 1 + (row[j] < diagonal ? row[j] : diagonal);
-            row[j + 1] = substituted < shifted ? substituted : shifted;
-        }
-    }
-    return row[length];
+bool sinkproof_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
+                         const size_t *expected) {
+    bool same = rank == expected_rank + 1;
+    for (size_t d = 0; same && d < expected_rank; d++) same = shape[d + 1] == expected[d];
+    return same;
 }
 
 void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest) {

@@ -7,6 +7,7 @@
 
 #include "audit/trace/trace.h"
 #include "ref/policy.h"
+#include "ref/words.h"
 
 // The format of a tensor that holds numbers in `dtype` (F64 for integers).
 sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype);
@@ -26,13 +27,16 @@ typedef struct sinkproof_index_text {
 } sinkproof_index_text;
 sinkproof_index_text sinkproof_trace_index_text(size_t rank, const size_t *shape, size_t at);
 
+// Whether a shape is the expected one with one more dimension in front, as that of a batch has; and
+// what an error says of it.
+bool sinkproof_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
+                         const size_t *expected);
+#define SINKPROOF_OF_A_BATCH                                                                       \
+    ": it has the dimension of a batch in front; a trace holds one sequence without it"
+
 // Does a word of a list of points name this one? "A9", "03.A9", or "A4" for A4.q.
 bool sinkproof_trace_word_names(const char *word, size_t length, sinkproof_trace_point point,
                                 size_t layer);
-
-// Letters to insert, delete or replace to turn a into b (Levenshtein); b is shorter than
-// SINKPROOF_TRACE_NAME, a of any length.
-size_t sinkproof_edits(const char *a, const char *b);
 
 // The known name with the fewest edits from `name`, keeping its layer when it has one.
 void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest);

@@ -8,6 +8,7 @@
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
 #include "ref/model/bf16.h"
+#include "ref/words.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -160,8 +161,8 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     size_t m = by_head ? shape[1] : shape[0];
     if (!s->wanted || w->problem.text[0] != '\0') return;
     if (m > w->n - s->rows) {
-        sinkproof_fail(&w->problem, "%.400s: %s: more than the %zu tokens announced", w->path, name,
-                       w->n);
+        sinkproof_fail(&w->problem, "%.400s: %s: more than the %s announced", w->path, name,
+                       sinkproof_counted(w->n, "token").text);
         return;
     }
     for (size_t r = 0; r < rank; r++) count *= shape[r];
@@ -171,6 +172,21 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     else
         place_rows(w, s, count);
     s->rows += m;
+}
+
+// Of a word with a layer the nearest has one too.
+static bool no_point(const char *word, size_t length, size_t n_layers, sinkproof_error *error) {
+    char given[64], nearest[SINKPROOF_TRACE_NAME];
+    snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : sizeof given),
+             word);
+    sinkproof_guess guess = {.given = given};
+    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+        sinkproof_guess_try(&guess, sinkproof_trace_point_name((sinkproof_trace_point)p));
+    sinkproof_trace_nearest(given, n_layers, nearest);
+    if (strspn(given, "0123456789") == 0 && guess.nearest[0] != '\0')
+        snprintf(nearest, sizeof nearest, "%.39s", guess.nearest);
+    return sinkproof_fail(error, "no point of a trace is named '%s' (%s): the nearest known is %s",
+                          given, sinkproof_counted(n_layers, "layer").text, nearest);
 }
 
 // Marks what the list asks for; every word must name something.
@@ -185,9 +201,7 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
                 w->slots_lp[l * SINKPROOF_TRACE_POINTS + (size_t)p].wanted = true;
                 named++;
             }
-        if (named == 0)
-            return sinkproof_fail(error, "no point of a trace is named '%.*s' (%zu layers)",
-                                  (int)(length < 64 ? length : 64), word, w->n_layers);
+        if (named == 0) return no_point(word, length, w->n_layers, error);
         if (word[length] == '\0') return true;
         word += length + 1;
     }
@@ -214,17 +228,17 @@ static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
             for (size_t r = 0; r < s->rank; r++)
                 fits = fits && !__builtin_mul_overflow(s->bytes, s->shape[r], &s->bytes);
             if (!fits || __builtin_add_overflow(end, s->bytes, &end) || end > (size_t)1 << 60)
-                return sinkproof_fail(error, "%.400s: a trace of %zu tokens is too large", w->path,
-                                      w->n);
+                return sinkproof_fail(error, "%.400s: a trace of %s is too large", w->path,
+                                      sinkproof_counted(w->n, "token").text);
         }
     if (w->spool == NULL) {
         w->memory = calloc(end > 0 ? end : 1, 1);
-        return w->memory != NULL ||
-               sinkproof_fail(error, "no memory for a trace of %zu bytes", end);
+        return w->memory != NULL || sinkproof_fail(error, "no memory for a trace of %s",
+                                                   sinkproof_counted(end, "byte").text);
     }
     if (ftruncate(fileno(w->spool), (off_t)end) != 0)
-        return sinkproof_fail(error, "%.400s: no room for a temporary file of %zu bytes: %s",
-                              w->path, end, strerror(errno));
+        return sinkproof_fail(error, "%.400s: no room for a temporary file of %s: %s", w->path,
+                              sinkproof_counted(end, "byte").text, strerror(errno));
     return true;
 }
 
@@ -261,7 +275,8 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
     snprintf(w->policy, sizeof w->policy, "%s", policy->name);
     snprintf(w->engine, sizeof w->engine, "%s", engine);
     bool good = w->path != NULL && w->slots_lp != NULL && n > 0;
-    if (!good) sinkproof_fail(error, "no memory for a trace of %zu tokens", n);
+    if (!good)
+        sinkproof_fail(error, "no memory for a trace of %s", sinkproof_counted(n, "token").text);
     good = good && want_points(w, points, error);
     good = good && (path == NULL || (w->spool = open_spool(path, error)) != NULL) &&
            lay_out(w, policy, error);
@@ -352,9 +367,9 @@ static bool complete(const sinkproof_trace_writer *w, sinkproof_error *error) {
     for (size_t i = 0; i < w->n_layers * SINKPROOF_TRACE_POINTS; i++)
         if (w->slots_lp[i].wanted && w->slots_lp[i].rows != w->n)
             return sinkproof_fail(
-                error, "%.400s: %s has %zu of %zu tokens", w->path,
+                error, "%.400s: %s has %zu of %s", w->path,
                 sinkproof_trace_point_name((sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS)),
-                w->slots_lp[i].rows, w->n);
+                w->slots_lp[i].rows, sinkproof_counted(w->n, "token").text);
     return true;
 }
 

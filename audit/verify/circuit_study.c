@@ -10,6 +10,7 @@
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/forward.h"
 #include "ref/model/slots.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -245,7 +246,8 @@ bool sinkproof_circuit_study_run(const sinkproof_model *model, const sinkproof_c
     out->derived_least[0] = out->derived_least[1] = INFINITY;
     out->alphas = config->n_layers * config->n_heads * n * n;
     out->alpha_lhtj = calloc(out->alphas, sizeof *out->alpha_lhtj);
-    if (out->alpha_lhtj == NULL) return sinkproof_fail(error, "no memory for %zu weights", n);
+    if (out->alpha_lhtj == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "weight").text);
     s.out = out;
     begin(&s, model, options->normed, n);
     find_biased(&s);

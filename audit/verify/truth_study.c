@@ -242,7 +242,7 @@ bool sinkproof_study_write(const truth_study *study, const char *path, const int
     snprintf(text, sizeof text, "%ld", bits);
     sinkproof_safetensors_writer_metadata(writer, "bits", text);
     snprintf(text, sizeof text, "%016llx", (unsigned long long)fingerprint);
-    sinkproof_safetensors_writer_metadata(writer, "fingerprint", text);
+    sinkproof_safetensors_writer_metadata(writer, "model", text);
     sinkproof_safetensors_writer_declare(writer, "tokens", SINKPROOF_DTYPE_I32, 1, &study->n);
     sinkproof_safetensors_writer_declare(writer, "positions", SINKPROOF_DTYPE_I32, 1, &study->n);
     for (size_t i = 0; i < study->n_kept; i++) declare(writer, &study->kept[i]);

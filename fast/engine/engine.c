@@ -10,6 +10,7 @@
 #include "fast/kernels/isa.h"
 #include "ref/lanes/lanes.h"
 #include "ref/model/sinks.h"
+#include "ref/words.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -300,8 +301,8 @@ static bool check_part(const sinkproof_engine *e, const sinkproof_part *part,
     const sinkproof_sequence *s = part->sequence;
     if (s->engine != e) return sinkproof_fail(error, "a sequence of another engine");
     if (part->n > s->max_tokens || s->length > s->max_tokens - part->n)
-        return sinkproof_fail(error, "%zu tokens exceed the sequence's context of %zu",
-                              s->length + part->n, s->max_tokens);
+        return sinkproof_fail(error, "%s exceed the sequence's context of %zu",
+                              sinkproof_counted(s->length + part->n, "token").text, s->max_tokens);
     for (size_t t = 0; t < part->n; t++)
         if (part->tokens_n[t] < 0 || (size_t)part->tokens_n[t] >= e->config->vocab)
             return sinkproof_fail(error,
@@ -386,7 +387,8 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
     size_t total = 0, done = 0, p = 0, part_done = 0;
     if (!check_parts(engine, n_parts, parts, error)) return false;
     if (observer != NULL && n_parts != 1)
-        return sinkproof_fail(error, "%zu parts under an observer: expected one", n_parts);
+        return sinkproof_fail(error, "%s under an observer: expected one",
+                              sinkproof_counted(n_parts, "part").text);
     for (size_t i = 0; i < n_parts; i++) total += parts[i].n;
     size_t step = observer != NULL ? total : engine->chunk;
     if (total > 0 && !reserve(engine, n_parts, parts, step, observer != NULL, error)) return false;

@@ -5,6 +5,8 @@
 // fast/engine/weights.c: when either changes, so does the word in the header.
 #include "fast/engine/packed_file.h"
 
+#include "ref/words.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,7 +40,8 @@ static bool check(const char *path, int file, uint64_t fingerprint, size_t bytes
                               "%016" PRIx64 ", found %016" PRIx64,
                               path, fingerprint, h.fingerprint);
     if (h.bytes != bytes || (uint64_t)status.st_size != PAGE + (uint64_t)bytes)
-        return sinkproof_fail(error, "%s: expected %zu bytes, found %jd", path, PAGE + bytes,
+        return sinkproof_fail(error, "%s: expected %s, found %jd", path,
+                              sinkproof_counted(PAGE + bytes, "byte").text,
                               (intmax_t)status.st_size);
     return true;
 }

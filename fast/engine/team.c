@@ -4,6 +4,8 @@
 // The threads of a pass: what each has for itself, how they share a stage's work, and the barrier.
 #include "fast/engine/internal.h"
 
+#include "ref/words.h"
+
 #include <omp.h>
 #include <stdlib.h>
 
@@ -60,7 +62,8 @@ bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
     e->workers = calloc((size_t)e->threads, sizeof *e->workers);
     e->counters = calloc(e->config->n_layers + 1, SINKPROOF_STAGES * sizeof *e->counters);
     if (e->workers == NULL || e->counters == NULL)
-        return sinkproof_fail(error, "no memory for %d threads", e->threads);
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted((size_t)e->threads, "thread").text);
     if (!sinkproof_pages_new((size_t)e->threads * each, SINKPROOF_LARGE_PAGES, "threads",
                              &e->worker_pages, error))
         return false;
@@ -109,7 +112,7 @@ bool sinkproof_workers_reserve(sinkproof_engine *e, size_t rows, sinkproof_error
         w->slots = calloc(slots, sizeof *w->slots);
         if (w->x_n == NULL || w->x16_n == NULL || w->y_n == NULL || w->chosen_nk == NULL ||
             w->weights_nk == NULL || w->slots == NULL)
-            return sinkproof_fail(error, "no memory for %zu tokens", rows);
+            return sinkproof_fail(error, "no memory for %s", sinkproof_counted(rows, "token").text);
     }
     e->worker_rows = rows;
     return true;

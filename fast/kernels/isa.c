@@ -9,6 +9,8 @@
 // and calls no kernel.
 #include "fast/kernels/isa.h"
 
+#include "ref/words.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,8 +215,9 @@ const sinkproof_kernels *sinkproof_isa_choose(const char *name, sinkproof_error 
         }
     }
     if (name != NULL)
-        sinkproof_fail(error, "%s \"%.40s\" is unknown: expected one of %s; these run here: %s",
-                       asked, name, names(false, all, sizeof all),
+        sinkproof_fail(error, "%s \"%.40s\" is unknown: %sexpected one of %s; these run here: %s",
+                       asked, name,
+                       sinkproof_nearest_in(name, names(false, all, sizeof all)).text, all,
                        names(true, running, sizeof running));
     else if (best == NULL)
         sinkproof_fail(error, "none of the instruction sets %s runs here",

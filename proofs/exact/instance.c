@@ -5,6 +5,7 @@
 // machine. Small whole fractions keep the numbers readable; now and then one is huge or tiny.
 #include "proofs/exact/exact.h"
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -214,7 +215,7 @@ static void print_qk(FILE *out, const sinkproof_exact_instance *m) {
 }
 
 static void print_router(FILE *out, const sinkproof_exact_instance *m) {
-    fprintf(out, "%zu of %zu experts\n", m->chosen, m->experts);
+    fprintf(out, "%zu of %s\n", m->chosen, sinkproof_counted(m->experts, "expert").text);
     print_entries(out, "e^g", m->e_router);
     print_matrix(out, "z_e", m->down_x);
     print_matrix(out, "W2_e (one below the other)", m->w2);

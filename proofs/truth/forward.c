@@ -6,6 +6,7 @@
 #include "proofs/truth/forward.h"
 
 #include "ref/model/slots.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 
@@ -229,8 +230,8 @@ static bool valid_selection(const pass *p, size_t layer, const size_t *chosen_k,
     for (size_t k = 0; k < p->config->n_chosen; k++) {
         if (chosen_k[k] >= p->config->n_experts)
             return sinkproof_fail(
-                p->error, "%02zu.M3: expert %zu of token %zu where the model has %zu experts",
-                layer, chosen_k[k], token, p->config->n_experts);
+                p->error, "%02zu.M3: expert %zu of token %zu where the model has %s", layer,
+                chosen_k[k], token, sinkproof_counted(p->config->n_experts, "expert").text);
         for (size_t other = 0; other < k; other++)
             if (chosen_k[other] == chosen_k[k])
                 return sinkproof_fail(p->error, "%02zu.M3: token %zu chooses expert %zu twice",
@@ -373,8 +374,8 @@ static void unembed(pass *p, sinkproof_truth_result *result) {
 static bool valid_request(const sinkproof_truth_request *request, const sinkproof_config *config,
                           sinkproof_error *error) {
     if (!sinkproof_traits_of(config)->rotates && request->n > config->max_context)
-        return sinkproof_fail(error, "%zu tokens exceed the model's context of %zu", request->n,
-                              config->max_context);
+        return sinkproof_fail(error, "%s exceed the model's context of %zu",
+                              sinkproof_counted(request->n, "token").text, config->max_context);
     if (request->n == 0 || request->n > INT32_MAX)
         return sinkproof_fail(error, "truth needs at least one token");
     if (request->bits < 32 || request->bits > 1 << 20)
@@ -382,11 +383,12 @@ static bool valid_request(const sinkproof_truth_request *request, const sinkproo
                               (long)request->bits);
     for (size_t i = 0; i < request->n; i++)
         if (request->tokens_n[i] < 0 || (size_t)request->tokens_n[i] >= config->vocab)
-            return sinkproof_fail(error, "token %zu is %ld, the vocabulary has %zu entries", i,
-                                  (long)request->tokens_n[i], config->vocab);
+            return sinkproof_fail(error, "token %zu is %ld, the vocabulary has %s", i,
+                                  (long)request->tokens_n[i],
+                                  sinkproof_counted(config->vocab, "entry").text);
     if (request->n > config->max_context)
-        return sinkproof_fail(error, "%zu tokens, the model's context is %zu", request->n,
-                              config->max_context);
+        return sinkproof_fail(error, "%s, the model's context is %zu",
+                              sinkproof_counted(request->n, "token").text, config->max_context);
     return true;
 }
 

@@ -4,6 +4,8 @@
 // Reading, mapping and replacing files.
 #include "ref/model/bytes.h"
 
+#include "ref/words.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +22,8 @@ static bool open_regular(const char *path, int *descriptor, size_t *length,
     if (*descriptor < 0) return sinkproof_fail(error, "%s: cannot open: %s", path, strerror(errno));
     if (fstat(*descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         close(*descriptor);
-        return sinkproof_fail(error, "%s: expected a regular file, found something else", path);
+        return sinkproof_fail(error, "%s: expected a regular file, found %s", path,
+                              S_ISDIR(status.st_mode) ? "a directory" : "something else");
     }
     *length = (size_t)status.st_size;
     return true;
@@ -41,7 +44,9 @@ bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length,
     close(descriptor);
     if (good) return true;
     free(*bytes);
-    if (small && !there) return sinkproof_fail(error, "%s: no memory for %zu bytes", path, *length);
+    if (small && !there)
+        return sinkproof_fail(error, "%s: no memory for %s", path,
+                              sinkproof_counted(*length, "byte").text);
     if (!small)
         return sinkproof_fail(error, "%s: expected at most %d bytes, found %zu", path,
                               SINKPROOF_MAX_JSON, *length);

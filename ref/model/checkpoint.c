@@ -3,6 +3,7 @@
 //
 // The files of a checkpoint and the index of all their tensors.
 #include "ref/model/container.h"
+#include "ref/model/sniff.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -158,7 +159,8 @@ bool sinkproof_checkpoint_open(sinkproof_model *model, sinkproof_error *error) {
     char *path = malloc(length);
     if (path == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
     snprintf(path, length, "%s/config.json", model->spec);
-    bool good = sinkproof_config_read(path, &model->config, error);
+    bool good = sinkproof_sniff_directory(model->spec, error) &&
+                sinkproof_config_read(path, &model->config, error);
     free(path);
     model->layout = layout->shown;
     return good && open_files(model->spec, layout->indexed, &model->checkpoint, error);

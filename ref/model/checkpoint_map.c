@@ -8,6 +8,7 @@
 #include "ref/model/container.h"
 
 #include "ref/model/mxfp4.h"
+#include "ref/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -261,9 +262,10 @@ static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *er
         if (strncmp(name, prefix, strlen(prefix)) != 0 || *digits < '0' || *digits > '9') continue;
         if (strtoull(digits, NULL, 10) >= model->config.n_layers)
             return sinkproof_fail(error,
-                                  "%s: tensor %.200s: expected %zu layers from "
+                                  "%s: tensor %.200s: expected %s from "
                                   "the configuration, found one beyond them",
-                                  entry->path, name, model->config.n_layers);
+                                  entry->path, name,
+                                  sinkproof_counted(model->config.n_layers, "layer").text);
     }
     return true;
 }

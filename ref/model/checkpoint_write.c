@@ -8,6 +8,7 @@
 
 #include "ref/model/bf16.h"
 #include "ref/model/mxfp4.h"
+#include "ref/words.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -236,7 +237,8 @@ static bool make_room(job *out) {
     out->bytes = malloc(sizeof(float) * largest);
     out->writer = sinkproof_safetensors_writer_new();
     return (out->row_c != NULL && out->bytes != NULL && out->writer != NULL) ||
-           sinkproof_fail(out->error, "out of memory for a row of %zu numbers", widest);
+           sinkproof_fail(out->error, "out of memory for a row of %s",
+                          sinkproof_counted(widest, "number").text);
 }
 
 // Makes the directory, or accepts an empty one.

@@ -7,6 +7,7 @@
 #include "ref/model/fields.h"
 #include "ref/model/planted.h"
 #include "ref/model/sinks.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,15 +87,14 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
         return sinkproof_fail(error, "%s: expected at most %d layers, found %zu", name,
                               SINKPROOF_MAX_LAYERS, c->n_layers);
     if (c->n_chosen > c->n_experts)
-        return sinkproof_fail(error, "%s: expected at most %zu experts per token, found %zu", name,
-                              c->n_experts, c->n_chosen);
+        return sinkproof_fail(error, "%s: expected at most %s per token, found %zu", name,
+                              sinkproof_counted(c->n_experts, "expert").text, c->n_chosen);
     if (c->n_heads % c->n_kv_heads != 0)
-        return sinkproof_fail(error,
-                              "%s: expected num_key_value_heads to divide %zu heads, found %zu",
-                              name, c->n_heads, c->n_kv_heads);
+        return sinkproof_fail(error, "%s: expected num_key_value_heads to divide %s, found %zu",
+                              name, sinkproof_counted(c->n_heads, "head").text, c->n_kv_heads);
     if (!sinkproof_traits_of(c)->rotates && c->n_heads * c->head_dim != c->hidden)
-        return sinkproof_fail(error, "%s: expected %zu heads to divide the width %zu", name,
-                              c->n_heads, c->hidden);
+        return sinkproof_fail(error, "%s: expected %s to divide the width %zu", name,
+                              sinkproof_counted(c->n_heads, "head").text, c->hidden);
     if (c->head_dim % 2 != 0)
         return sinkproof_fail(error, "%s: expected an even head_dim, found %zu", name, c->head_dim);
     if (c->n_heads * c->head_dim > (size_t)1 << 30 || 2 * c->inter > (size_t)1 << 30)

@@ -4,6 +4,8 @@
 // Reading bytes in order.
 #include "ref/model/cursor.h"
 
+#include "ref/words.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +30,11 @@ uint64_t sinkproof_little_endian(const uint8_t *bytes, size_t n) {
 const uint8_t *sinkproof_cursor_take(sinkproof_cursor *in, uint64_t n, const char *what) {
     size_t left = (size_t)(in->end - in->at);
     if (!in->failed && n > left)
-        sinkproof_cursor_fail(in, "expected %s of %llu bytes at byte %zu, found %zu bytes left",
-                              what, (unsigned long long)n, (size_t)(in->at - in->begin), left);
+        sinkproof_cursor_fail(in,
+                              "expected %s of %s at byte %zu, found %s left: "
+                              "the file is cut short, or damaged there",
+                              what, sinkproof_counted(n, "byte").text, (size_t)(in->at - in->begin),
+                              sinkproof_counted(left, "byte").text);
     if (in->failed) return NULL;
     const uint8_t *taken = in->at;
     in->at += n;

@@ -2,11 +2,14 @@
 // Copyright 2026 the sinkproof authors
 //
 // The fingerprint of a model: FNV-1a over 64-bit words, of the configuration and of a few
-// rows of every weight as numbers. Containers that hold the same numbers in the same
-// formats have the same fingerprint, however they name, fuse or order their tensors. It
-// recognises a model; it does not protect against somebody who wants to deceive.
+// rows of every weight as numbers. Containers that hold the same numbers have the same
+// fingerprint, however they name, fuse or order their tensors, and in whatever formats: a
+// checkpoint that was converted without a rounding is the same model. Real numbers of the
+// configuration count as float32, in which some containers keep them. It recognises a model; it
+// does not protect against somebody who wants to deceive.
 #include "ref/model/fields.h"
 #include "ref/model/slots.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +31,7 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c) {
         if (field->mark == SINKPROOF_MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
         if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) continue;
         if (field->type == SINKPROOF_FIELD_REAL)
-            feed_real(hash, value);
+            feed_real(hash, (float)value);
         else
             feed(hash, (uint64_t)value);
     }
@@ -40,7 +43,6 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c) {
 // First, middle and last row of the first, middle and last matrix of the stack.
 static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, double *row_c) {
     if (stack->count == 0) return;
-    feed(hash, (uint64_t)stack->dtype);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++) {
             sinkproof_matrix matrix = sinkproof_matrix_at(stack, (stack->count - 1) * i / 2);
@@ -60,7 +62,9 @@ bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerp
         if (cols > widest) widest = cols;
     }
     double *row_c = malloc(widest * sizeof *row_c);
-    if (row_c == NULL) return sinkproof_fail(error, "no memory for a row of %zu weights", widest);
+    if (row_c == NULL)
+        return sinkproof_fail(error, "no memory for a row of %s",
+                              sinkproof_counted(widest, "weight").text);
     for (size_t l = 0; l < config->n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) {
             sinkproof_matrix matrix = sinkproof_model_slot(model, l, (sinkproof_slot)s);

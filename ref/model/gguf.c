@@ -8,6 +8,8 @@
 
 #include "ref/model/bytes.h"
 #include "ref/model/cursor.h"
+#include "ref/model/sniff.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +82,9 @@ static bool take_shape(sinkproof_cursor *in, sinkproof_tensor *tensor, size_t *b
         return sinkproof_cursor_fail(
             in,
             "tensor %s: expected a row of blocks of 32 for its type %s, found "
-            "%zu numbers",
-            tensor->name, sinkproof_dtype_name(tensor->dtype), fastest);
+            "%s",
+            tensor->name, sinkproof_dtype_name(tensor->dtype),
+            sinkproof_counted(fastest, "number").text);
     if (!fits || elements > (size_t)1 << 58)
         return sinkproof_cursor_fail(
             in, "tensor %s: expected dimensions whose product is below 2^58", tensor->name);
@@ -107,9 +110,10 @@ static bool take_tensor(sinkproof_cursor *in, const sinkproof_gguf *file, size_t
                                          : "a gap");
     if (tensor->bytes > file->length || *offset > file->length)
         return sinkproof_cursor_fail(in,
-                                     "tensor %s: expected %zu bytes at byte %zu of the data, found "
-                                     "a file of %zu",
-                                     tensor->name, tensor->bytes, *offset, file->length);
+                                     "tensor %s: expected %s at byte %zu of the data, found "
+                                     "a file of %zu: it is cut short",
+                                     tensor->name, sinkproof_counted(tensor->bytes, "byte").text,
+                                     *offset, file->length);
     *offset += (tensor->bytes + file->alignment - 1) / file->alignment * file->alignment;
     return true;
 }
@@ -151,22 +155,24 @@ static bool take_alignment(sinkproof_cursor *in, sinkproof_gguf *file) {
 
 static bool take_header(sinkproof_cursor *in, sinkproof_gguf *file) {
     const uint8_t *magic = sinkproof_cursor_take(in, 4, "the letters GGUF");
-    if (magic != NULL && memcmp(magic, "GGUF", 4) != 0)
-        return sinkproof_cursor_fail(in, "expected a file that begins with GGUF, found another");
+    if (magic != NULL && memcmp(magic, "GGUF", 4) != 0) {
+        const char *kind = sinkproof_sniff(in->begin, file->length);
+        return sinkproof_cursor_fail(in, "expected a file that begins with GGUF, found %s",
+                                     kind != NULL ? kind : "another");
+    }
     uint64_t version = sinkproof_cursor_number(in, 4, "a version");
     if (!in->failed && version != 2 && version != 3)
         return sinkproof_cursor_fail(
             in, "expected GGUF of version 2 or 3, found %llu%s", (unsigned long long)version,
             version >> 16 != 0 ? " (a file in the other byte order?)" : "");
-    uint64_t n_tensors = sinkproof_cursor_number(in, 8, "the number of tensors");
-    uint64_t n_pairs = sinkproof_cursor_number(in, 8, "the number of keys");
+    size_t n_tensors = sinkproof_cursor_number(in, 8, "the number of tensors");
+    size_t n_pairs = sinkproof_cursor_number(in, 8, "the number of keys");
     size_t left = (size_t)(in->end - in->at);
     if (n_tensors > left / LEAST_TENSOR || n_pairs > left / LEAST_PAIR)
         return sinkproof_cursor_fail(in,
-                                     "expected keys and tensors that fit into the %zu bytes left, "
-                                     "found %llu and %llu",
-                                     left, (unsigned long long)n_pairs,
-                                     (unsigned long long)n_tensors);
+                                     "expected keys and tensors that fit into the %s left, "
+                                     "found %zu and %zu: the file is cut short, or damaged there",
+                                     sinkproof_counted(left, "byte").text, n_pairs, n_tensors);
     file->n_pairs = n_pairs;
     file->n_tensors = n_tensors;
     return !in->failed;
@@ -181,10 +187,10 @@ static bool take_data(sinkproof_cursor *in, sinkproof_gguf *file, size_t padded)
     size_t last = file->tensors[file->n_tensors - 1].bytes;
     size_t needed = padded - (0 - last) % file->alignment;
     if (left < needed || left - needed >= 2 * file->alignment)
-        return sinkproof_cursor_fail(in,
-                                     "expected the data to end with its last tensor after %zu "
-                                     "bytes, found %zu",
-                                     needed, left);
+        return sinkproof_cursor_fail(
+            in, "expected the data to end with its last tensor after %s, found %zu%s",
+            sinkproof_counted(needed, "byte").text, left,
+            left < needed ? ": the file is cut short" : "");
     const uint8_t *data = in->at + padding;
     for (size_t i = 0; i < file->n_tensors; i++) {
         sinkproof_tensor *tensor = &file->tensors[i];
@@ -206,13 +212,24 @@ static bool make_room(sinkproof_cursor *in, sinkproof_gguf *file) {
            sinkproof_cursor_fail(in, "out of memory");
 }
 
+// Before the tensors, whose types another architecture's file may have, and which nobody need
+// convert then.
+static bool check_architecture(sinkproof_cursor *in, const sinkproof_gguf *file) {
+    static const char key[] = "general.architecture", known[] = "gpt-oss";
+    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, key);
+    char found[64];
+    if (pair == NULL || sinkproof_gguf_is_text(pair, known)) return true;
+    return sinkproof_cursor_fail(in, "key %s: expected \"%s\", which is all that is read, found %s",
+                                 key, known, sinkproof_gguf_shown(pair, found, sizeof found));
+}
+
 static bool take_all(sinkproof_cursor *in, sinkproof_gguf *file) {
     size_t offset = 0;
     if (!take_header(in, file) || !make_room(in, file)) return false;
     for (size_t i = 0; i < file->n_pairs; i++)
         if (!sinkproof_gguf_take_pair(in, &file->pairs[i])) return false;
     if (!check_names(in, "key", &file->pairs->key, file->n_pairs, sizeof *file->pairs) ||
-        !take_alignment(in, file))
+        !take_alignment(in, file) || !check_architecture(in, file))
         return false;
     for (size_t i = 0; i < file->n_tensors; i++)
         if (!take_tensor(in, file, &offset, &file->tensors[i])) return false;

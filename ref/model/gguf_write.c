@@ -9,6 +9,7 @@
 #include "ref/model/gguf.h"
 #include "ref/model/gguf_names.h"
 #include "ref/model/gguf_rows.h"
+#include "ref/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,8 +201,9 @@ static bool describe(job *out, const piece *p) {
     if (sinkproof_dtype_size(p->dtype) == 0 && cols % 32 != 0)
         return sinkproof_fail(out->error,
                               "tensor %s: expected a row of blocks of 32 for %s, found "
-                              "%zu numbers",
-                              p->name, sinkproof_dtype_name(p->dtype), cols);
+                              "%s",
+                              p->name, sinkproof_dtype_name(p->dtype),
+                              sinkproof_counted(cols, "number").text);
     put_text(out, p->name);
     put_number(out, p->rank, 4);
     for (size_t i = p->rank; i-- > 0;) put_number(out, p->shape[i], 8); // fastest first
@@ -267,7 +269,8 @@ static bool make_room(job *out) {
     out->row_c = malloc(widest * sizeof *out->row_c);
     out->bytes = malloc(widest * sizeof(float)); // no type takes more
     return (out->row_c != NULL && out->bytes != NULL) ||
-           sinkproof_fail(out->error, "out of memory for a row of %zu numbers", widest);
+           sinkproof_fail(out->error, "out of memory for a row of %s",
+                          sinkproof_counted(widest, "number").text);
 }
 
 // A new file of the name by which it is known again.

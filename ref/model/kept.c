@@ -6,6 +6,7 @@
 // rounded when they are read, nothing is copied.
 #include "ref/model/container.h"
 #include "ref/model/slots.h"
+#include "ref/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -69,7 +70,8 @@ bool sinkproof_model_fits(const sinkproof_model *model, sinkproof_format kept,
     most = most > 2 * c->inter ? most : 2 * c->inter;
     most = most > c->n_experts ? most : c->n_experts;
     double *row_c = malloc(most * sizeof *row_c);
-    bool good = row_c != NULL || sinkproof_fail(error, "no memory for a row of %zu weights", most);
+    bool good = row_c != NULL || sinkproof_fail(error, "no memory for a row of %s",
+                                                sinkproof_counted(most, "weight").text);
     for (size_t l = 0; good && l < c->n_layers; l++)
         for (int s = 0; good && s < SINKPROOF_LAYER_SLOTS; s++) {
             sinkproof_matrix stack = sinkproof_model_slot(model, l, (sinkproof_slot)s);

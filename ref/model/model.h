@@ -69,9 +69,9 @@ const char *sinkproof_model_layout(const sinkproof_model *model);
 size_t sinkproof_model_odd_count(const sinkproof_model *model);
 const char *sinkproof_model_odd(const sinkproof_model *model, size_t i);
 
-// A 64-bit fingerprint of configuration, of each weight's part, shape, dtype and a sample of its
-// values: the same for the same weights in every run and every container; printed as 16 hex
-// digits. False: no memory for a row.
+// A 64-bit fingerprint of configuration, of each weight's part, shape and a sample of its values:
+// the same for the same numbers in every run, container and format; printed as 16 hex digits.
+// False: no memory for a row.
 bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
                                  sinkproof_error *error);
 

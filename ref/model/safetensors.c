@@ -8,6 +8,8 @@
 
 #include "ref/model/bf16.h"
 #include "ref/model/bytes.h"
+#include "ref/model/sniff.h"
+#include "ref/words.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -99,14 +101,16 @@ static bool parse_tensor(const source *in, const char *name, const json_t *entry
     if (begin > end || end > in->data_length)
         return sinkproof_fail(in->error,
                               "%s: tensor %.200s: expected bytes within the %zu of the "
-                              "file's data, found %zu to %zu",
-                              in->name, name, in->data_length, begin, end);
+                              "file's data, found %zu to %zu%s",
+                              in->name, name, in->data_length, begin, end,
+                              begin <= end && end - begin == bytes ? ": the file is cut short"
+                                                                   : "");
     if (end - begin != bytes)
         return sinkproof_fail(in->error,
-                              "%s: tensor %.200s: expected %zu bytes for its dtype %s "
+                              "%s: tensor %.200s: expected %s for its dtype %s "
                               "and shape, found %zu",
-                              in->name, name, bytes, sinkproof_dtype_name(tensor->dtype),
-                              end - begin);
+                              in->name, name, sinkproof_counted(bytes, "byte").text,
+                              sinkproof_dtype_name(tensor->dtype), end - begin);
     tensor->data = in->data + begin;
     tensor->bytes = bytes;
     return true;
@@ -133,10 +137,9 @@ static bool check_tiling(const source *in, const sinkproof_safetensors *file) {
         end += tensor->bytes;
     }
     if ((size_t)(end - in->data) == in->data_length) return true;
-    return sinkproof_fail(in->error,
-                          "%s: expected the data to end with its last tensor after %zu "
-                          "bytes, found %zu",
-                          in->name, (size_t)(end - in->data), in->data_length);
+    return sinkproof_fail(
+        in->error, "%s: expected the data to end with its last tensor after %s, found %zu",
+        in->name, sinkproof_counted((size_t)(end - in->data), "byte").text, in->data_length);
 }
 
 // qsort has no context argument: pairs of a name and its index are sorted instead.
@@ -193,20 +196,11 @@ static bool parse_header(const source *in, sinkproof_safetensors *file) {
 bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char *name,
                                  sinkproof_safetensors **file, sinkproof_error *error) {
     *file = NULL;
-    if (length < 8)
-        return sinkproof_fail(error,
-                              "%s: expected at least the 8 bytes of a header length, found "
-                              "%zu",
-                              name, length);
+    if (length < 8) return sinkproof_sniff_header(bytes, length, name, error);
     uint64_t header = 0;
     for (int i = 0; i < 8; i++) header |= (uint64_t)bytes[i] << (8 * i);
     if (header > length - 8 || header > SINKPROOF_MAX_JSON)
-        return sinkproof_fail(error,
-                              "%s: expected a header of at most %zu bytes, found a length "
-                              "of %llu",
-                              name,
-                              length - 8 < SINKPROOF_MAX_JSON ? length - 8 : SINKPROOF_MAX_JSON,
-                              (unsigned long long)header);
+        return sinkproof_sniff_header(bytes, length, name, error);
     source in = {name, error, bytes + 8 + header, length - 8 - (size_t)header};
     json_error_t where;
     sinkproof_safetensors *result = calloc(1, sizeof *result);
@@ -216,7 +210,9 @@ bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char
     result->header =
         json_loadb((const char *)bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &where);
     bool good = result->header != NULL;
-    if (!good)
+    if (!good && bytes[8] != '{' && sinkproof_sniff(bytes, length) != NULL)
+        sinkproof_sniff_header(bytes, length, name, error);
+    else if (!good)
         sinkproof_fail(error, "%s: expected a JSON header, found an error at byte %d of it: %s",
                        name, where.position, where.text);
     if (good && parse_header(&in, result)) {

@@ -7,6 +7,7 @@
 #include "ref/model/safetensors.h"
 
 #include "ref/model/bytes.h"
+#include "ref/words.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -99,8 +100,8 @@ bool sinkproof_safetensors_writer_bytes(sinkproof_safetensors_writer *writer, co
                                         size_t length, sinkproof_error *error) {
     const char *path = writer->output.path == NULL ? "safetensors" : writer->output.path;
     if (writer->output.stream == NULL || length > writer->declared - writer->written)
-        return sinkproof_fail(error, "%s: expected %zu bytes of tensors as declared, found more",
-                              path, writer->declared);
+        return sinkproof_fail(error, "%s: expected %s of tensors as declared, found more", path,
+                              sinkproof_counted(writer->declared, "byte").text);
     if (length > 0 && fwrite(bytes, 1, length, writer->output.stream) != length)
         return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
     writer->written += length;
@@ -112,8 +113,9 @@ bool sinkproof_safetensors_writer_finish(sinkproof_safetensors_writer *writer,
     if (writer->output.stream == NULL)
         return sinkproof_fail(error, "safetensors: expected begin before finish");
     if (writer->written != writer->declared)
-        return sinkproof_fail(error, "%s: expected %zu bytes of tensors as declared, found %zu",
-                              writer->output.path, writer->declared, writer->written);
+        return sinkproof_fail(error, "%s: expected %s of tensors as declared, found %zu",
+                              writer->output.path, sinkproof_counted(writer->declared, "byte").text,
+                              writer->written);
     return sinkproof_output_finish(&writer->output, error);
 }
 

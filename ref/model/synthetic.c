@@ -9,6 +9,7 @@
 #include "ref/model/mxfp4.h"
 #include "ref/model/sinks.h"
 #include "ref/splitmix.h"
+#include "ref/words.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,8 +166,10 @@ static bool parse_number(const char *text, const char *spec, uint64_t *number,
 static bool parse_sink(const char *text, const char *spec, size_t *kind, sinkproof_error *error) {
     char names[200];
     return sinkproof_sinks_named(text, kind) ||
-           sinkproof_fail(error, "%s: expected %s, found \"%s\"", spec,
-                          sinkproof_sinks_names(names, sizeof names), text);
+           sinkproof_fail(
+               error, "%s: %sexpected %s, found \"%s\"", spec,
+               sinkproof_nearest_in(text, sinkproof_sinks_names(names, sizeof names)).text, names,
+               text);
 }
 
 // What stands behind NAME; a sink of SIZE_MAX and layers of UINT64_MAX are those that NAME has.
@@ -180,7 +183,7 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
     char *rest = NULL;
     for (char *word = strtok_r(options, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest)) {
-        bool known = true, good = true;
+        bool key = true, good = true;
         if (strncmp(word, "seed=", 5) == 0)
             good = parse_number(word + 5, spec, &out->seed, error);
         else if (strncmp(word, "layers=", 7) == 0)
@@ -188,14 +191,18 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
         else if (strncmp(word, "sink=", 5) == 0)
             good = parse_sink(word + 5, spec, &out->sink, error);
         else
-            known = false;
-        if (!known)
-            return sinkproof_fail(error, "%s: expected seed=N, layers=N or sink=KIND, found \"%s\"",
-                                  spec, word);
+            key = false;
+        if (!key)
+            return sinkproof_fail(
+                error, "%s: %sexpected seed=N, layers=N or sink=KIND, found \"%s\"", spec,
+                sinkproof_nearest_in(word, "seed=N, layers=N, sink=KIND").text, word);
         if (!good) return false;
     }
     return true;
 }
+
+static const char known[] =
+    "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null";
 
 // NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. More layers than NAME has alternate
 // on.
@@ -211,10 +218,8 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
         struct stat status;
         good = stat(text, &status) == 0;
         if (!good)
-            sinkproof_fail(error,
-                           "%s: expected tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, "
-                           "gpt2-circuit, gpt2-null or the path of a config.json, found \"%s\"",
-                           spec, text);
+            sinkproof_fail(error, "%s: %sexpected %s or the path of a config.json, found \"%s\"",
+                           spec, sinkproof_nearest_in(text, known).text, known, text);
         good = good && sinkproof_config_read(text, config, error);
     }
     *planted = sinkproof_planted_named(text);

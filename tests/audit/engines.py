@@ -115,8 +115,9 @@ def alter(directory, words):
     (folder / "model.safetensors").write_bytes(data)
 
 
-def judge_words(directory, trace, policy):
-    return [SINKPROOF, "judge", directory, trace, "--policy", policy, "--local"]
+def judge_words(directory, trace, policy, other=False):
+    """`other`: the directory was altered after the run, and is another model than the trace names."""
+    return [SINKPROOF, "judge", directory, trace, "--policy", policy, "--local", *["--any-model"] * other]
 
 
 def shown(told, run):
@@ -134,7 +135,8 @@ def shown(told, run):
     if run.get("as"):
         words += [["cp -r", model, "computed"], *alter_line("computed", "as")]
     if run.get("override"):
-        words.append(judge_words("computed" if run.get("as") else model, "trace.safetensors", f"'{run['override']}'"))
+        words.append(judge_words("computed" if run.get("as") else model, "trace.safetensors", f"'{run['override']}'",
+                                 bool(run.get("as"))))
     return [" ".join(line).replace(SINKPROOF, "build/release/sinkproof") for line in words]
 
 
@@ -155,9 +157,9 @@ def doubted(report):
     return list(dict.fromkeys(names))
 
 
-def judged(directory, trace, policy):
+def judged(directory, trace, policy, other=False):
     """(exit, report) of one judgement."""
-    process = command([*judge_words(directory, trace, policy), "--no-hint", "--no-diagnosis", "--json", "-"])
+    process = command([*judge_words(directory, trace, policy, other), "--no-hint", "--no-diagnosis", "--json", "-"])
     try:
         return process.returncode, json.loads(process.stdout)
     except ValueError:
@@ -197,7 +199,7 @@ def clearing(told, run, directory, trace, work):
         shutil.copytree(directory, computed)
         alter(computed, run["as"])
     if run.get("override"):
-        found["override_exit"] = judged(computed, trace, run["override"])[0]
+        found["override_exit"] = judged(computed, trace, run["override"], computed != directory)[0]
     if run.get("instead"):
         ran = command(trace_words(told, run, directory, trace, run["instead"]), **run.get("environment", {}))
         found["instead_exit"] = ran.returncode or judged(directory, trace, run["policy"])[0]

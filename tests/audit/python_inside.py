@@ -193,6 +193,31 @@ def check_refusals(room):
     room.refused("no tokens to run", "tokens: expected whole numbers [n]", lambda: sinkproof.run(room.model, []))
 
 
+def check_another_model(room):
+    """A trace whose metadata name another model: by its path, loaded, and as arrays that say so."""
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "another.safetensors")
+    sinkproof.run("synthetic:tiny,seed=9", TOKENS[:6], policy="f32").save(path)
+    said, note = "is a trace of another model: its metadata name the fingerprint ", "Another model: the trace's metadata name"
+    loaded = sinkproof.Trace.load(path, "synthetic:tiny,seed=9")
+    for what, trace in (("a file", path), ("a trace that was loaded", loaded)):
+        room.refused(f"{what} of another model", said, lambda trace=trace: sinkproof.judge(room.model, trace, "f32", **FAST))
+        room.refused(f"{what} of another model, asserted", said,
+                     lambda trace=trace: sinkproof.testing.assert_honest(room.model, trace, "f32", **FAST))
+        found = sinkproof.judge(room.model, trace, "f32", any_model=True, diagnosis=False, **FAST)
+        notes = json.loads(found.to_json())[0]["notes"]
+        room.ok(found.first == "T0" and found.report.startswith(note) and notes[0].startswith(note),
+                f"{what} of another model, if any will do", found.report[:200], notes)
+    room.refused("a file of another model, loaded", said, lambda: sinkproof.Trace.load(path, room.model))
+    room.ok(sinkproof.Trace.load(path, room.model, any_model=True).metadata["model"] == loaded.metadata["model"],
+            "and if any will do")
+    shutil.rmtree(folder)
+    room.refused("tokens of a batch", "found int64 [1, 40]: a trace holds one sequence",
+                 lambda: sinkproof.judge(room.model, {"tokens": np.array([TOKENS])}))
+    room.refused("a point of a batch", "found [1, 40, 96]: it has the dimension of a batch in front",
+                 lambda: sinkproof.judge(room.model, {**room.trace, "T0": room.trace["T0"][None]}))
+
+
 def check_output(room):
     """What is shown: HTML without anything of the trace's unescaped."""
     trace = sinkproof.Trace({**room.trace, "00.A1": room.trace["00.A1"] * 2}, {"engine": "<script>alert(1)</script>"})
@@ -458,7 +483,7 @@ def main(count):
     tap = Tap()
     tap.count = count
     room = Room(tap)
-    for check in (check_vectors, check_arrays, check_refusals, check_output, check_stages, check_exceptions,
+    for check in (check_vectors, check_arrays, check_refusals, check_another_model, check_output, check_stages, check_exceptions,
                   check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:

@@ -78,12 +78,16 @@ done
 exits 0 "the tiny model as files" synth synthetic:tiny --out "$work/right"
 cp -r "$work/right" "$work/wide"
 sed -i 's/"sliding_window": 8/"sliding_window": 9/' "$work/wide/config.json"
-exits 1 "a bisection" judge "$work/right" --policy f32 --tokens random:30,seed=1 \
+exits 3 "an engine of another model" judge "$work/right" --policy f32 --tokens random:30,seed=1 \
+    --bisect "$sinkproof run $work/wide --policy f32 --tokens {tokens} --trace {out} >/dev/null 2>&1"
+contains err "is a trace of another model"
+exits 1 "a bisection" judge "$work/right" --policy f32 --tokens random:30,seed=1 --any-model \
     --bisect "$sinkproof run $work/wide --policy f32 --tokens {tokens} --trace {out} >/dev/null 2>&1"
 contains out "30 tokens: fails"
 contains out "The mistake shows with 9 tokens and not with the first 8 of them."
 contains out "the window is one key too wide [window-wide]"
 contains out "--trace trace.safetensors"
+contains out "trace.safetensors --policy f32 --any-model"
 exits 0 "an engine without a mistake" judge "$work/right" --policy f32 --tokens random:9,seed=1 \
     --bisect "$sinkproof run $work/right --policy f32 --tokens {tokens} --trace {out} >/dev/null 2>&1"
 contains out "Nothing fails with 9 tokens."

@@ -344,7 +344,7 @@ static void check_refused_arguments(void) {
     double value;
     size_t shape[SINKPROOF_RANK];
     ok(!sinkproof_run_new(model, "fats", NULL, NULL, &run, &error) && run == NULL &&
-           says("unknown engine 'fats': known are ref, lanes and fast"),
+           says("unknown engine 'fats': the nearest known is fast; known are ref, lanes and fast"),
        "an unknown engine is refused");
     ok(!sinkproof_run_new(model, "fast", "bf16", NULL, &run, &error) && run == NULL,
        "fast under bf16 is refused: %s", error.text);

@@ -151,7 +151,7 @@ def types(work):
     report(wrong == 0, f"q8.encode every weight within 9/16 of its scale, worst={wrong} bound=0")
     honest, trace = str(work / "q8_0.gguf"), str(work / "other")
     logits(work / "f32.gguf", "ref", "--trace", trace)
-    status, out, _ = sinkproof("judge", honest, trace, "--policy", "f32")
+    status, out, _ = sinkproof("judge", honest, trace, "--policy", "f32", "--any-model")
     report(status == 1, f"q8.decode the trace of other weights is convicted: exit {status}")
 
 
@@ -238,7 +238,7 @@ def byte(at, value):
 def refused(work):
     written(work, "q8_0")
     for told, change in (
-            ('expected general.architecture to be "gpt-oss", found "llama"', key("general.architecture", TEXT, "llama")),
+            ('key general.architecture: expected "gpt-oss", which is all that is read, found "llama"', key("general.architecture", TEXT, "llama")),
             ('expected general.architecture to be "gpt-oss", found nothing', without("general.architecture")),
             ("gpt-oss.block_count to be a whole number from 1 to 2^30, found nothing", without("gpt-oss.block_count")),
             ("gpt-oss.block_count to be a whole number from 1 to 2^30, found 0", key("gpt-oss.block_count", U32, 0)),
@@ -253,7 +253,7 @@ def refused(work):
             ("expected split.count to be 1: a model in one file", key("split.count", U32, 2)),
             ("expected an even head_dim, found 15", both(key("gpt-oss.attention.key_length", U32, 15),
                                                          key("gpt-oss.attention.value_length", U32, 15))),
-            ("blk.1.attn_k.bias: expected 1 layers from the configuration, found one beyond them", key("gpt-oss.block_count", U32, 1)),
+            ("blk.1.attn_k.bias: expected 1 layer from the configuration, found one beyond them", key("gpt-oss.block_count", U32, 1)),
             ("expected a tensor blk.2.attn_norm.weight, found none", key("gpt-oss.block_count", U32, 3)),
             ("expected a tensor blk.1.attn_sinks.weight, found none", without("blk.1.attn_sinks.weight")),
             ("expected a tensor blk.0.ffn_up_exps.weight, found none", without("blk.0.ffn_up_exps.weight")),

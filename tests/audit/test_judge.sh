@@ -60,7 +60,10 @@ open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:]
 PY
 exits 0 "an engine whose name would clear a terminal" judge synthetic:tiny "$work/engine.safetensors" --local
 contains out "engine ?[2J??2Jmine"
-exits 1 "the same trace on other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
+exits 3 "the same trace beside other weights" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32
+contains err "is a trace of another model: its metadata name the fingerprint"
+exits 1 "and on them, if any model will do" judge synthetic:tiny,seed=9 "$work/t.safetensors" --policy f32 --any-model
+contains out "Another model: the trace's metadata name fingerprint"
 contains out "First divergence: T0"
 contains out "T0: unknown: no known mistake explains it, and no pair"
 contains out "(no pairs: none was found where they were tried before)"

@@ -158,7 +158,7 @@ def overflow(work):
         logit, = struct.unpack_from("<f", data, places["F2"])
         report(status == 0 and math.isinf(logit), f"{engine} has logits that overflow, to {logit} {told if status else ''}")
         for planted, place, code, said in (("nothing planted", None, 0, "F2 undecided"),
-                                           ("NaN for an infinite logit", "F2", 4, "1 elements are NaN where nothing bounds"),
+                                           ("NaN for an infinite logit", "F2", 4, "1 element is NaN where nothing bounds"),
                                            ("NaN where nothing overflows", "F1", 1, "First divergence: F1.")):
             if place:
                 struct.pack_into("<f", data, places[place], math.nan)

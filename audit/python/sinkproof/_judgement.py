@@ -264,7 +264,7 @@ def callback_of(progress: Progress | None, raised: list[BaseException]) -> Any:
 def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any] | str | os.PathLike[str],
           policy: str = "auto", *, name: str | None = None, rate: float = 0.0, strict: bool = False,
           local: bool = False, hint: bool = True, diagnosis: bool = True, forms: bool = False,
-          all_layers: bool = False, progress: Progress | None = None) -> Judgement:
+          all_layers: bool = False, any_model: bool = False, progress: Progress | None = None) -> Judgement:
     """Judges every point of a trace from the trace's own inputs to it.
 
     `model` is a Model, or what opens one. `trace` is a Trace, the path of a file, or arrays by
@@ -276,15 +276,16 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     drift and spread of a tensor, and of the drift of a point's layers together, 0 for 1e-9.
     `strict` gives a suspicious trace exit code 1. `local` leaves out the comparison with the truth
     end to end, `hint=False` the look for overrides that would explain a bug, `diagnosis=False`
-    that for known mistakes; `forms` names the form of each stage that the trace fits; `all_layers` gives the report a line per layer. `progress` is
-    called with (what, share done).
+    that for known mistakes; `forms` names the form of each stage that the trace fits; `all_layers`
+    gives the report a line per layer. `any_model` takes a trace whose metadata name the fingerprint
+    of another model, too: an Error otherwise. `progress` is called with (what, share done).
 
     Raises Error on a model, trace or policy that cannot be judged. A NaN of the engine's is not an
     error but a finding.
     """
     opened_model = opened(model)
     if isinstance(trace, (str, os.PathLike)):
-        given = open_trace(opened_model, trace)
+        given = open_trace(opened_model, trace, any_model)
     elif isinstance(trace, Mapping):
         given = built_trace(opened_model, trace)
         name = name or (trace.path if isinstance(trace, Trace) else None)
@@ -293,7 +294,7 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     raised: list[BaseException] = []
     options = TrialOptions(policy=encoded(policy), name=None if name is None else encoded(name), rate=rate,
                            strict=strict, all=all_layers, local=local, no_hint=not hint, forms=forms,
-                           no_diagnosis=not diagnosis, progress=callback_of(progress, raised))
+                           no_diagnosis=not diagnosis, any_model=any_model, progress=callback_of(progress, raised))
     with raising(raised):
         ruling = made(lambda place: attempt("judge_trace", opened_model.handle.pointer, given.pointer,
                                             ctypes.byref(options), place), "ruling_free", opened_model.handle, given)

@@ -71,7 +71,7 @@ STAGE = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(Call), POINTER(c_double), POI
 class TrialOptions(Sized):
     _fields_ = [("size", c_size_t), ("policy", c_char_p), ("name", c_char_p), ("rate", c_double),
                 ("strict", c_bool), ("all", c_bool), ("local", c_bool), ("no_hint", c_bool),
-                ("forms", c_bool), ("progress", PROGRESS), ("context", c_void_p), ("no_diagnosis", c_bool)]
+                ("forms", c_bool), ("progress", PROGRESS), ("context", c_void_p), ("no_diagnosis", c_bool), ("any_model", c_size_t)]
 
 
 class Finding(Sized):
@@ -110,12 +110,14 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "point_meaning": (c_char_p, c_char_p),
     "point_shape": (c_bool, c_void_p, c_char_p, c_size_t, SIZES, SIZES, ERROR),
     "trace_open": (c_bool, c_char_p, c_void_p, OUT, ERROR),
+    "trace_open_of": (c_bool, c_char_p, c_void_p, c_bool, OUT, ERROR),
     "trace_close": (None, c_void_p),
     "trace_metadata": (c_char_p, c_void_p, c_char_p),
     "trace_count": (c_size_t, c_void_p),
     "trace_at": (c_bool, c_void_p, c_size_t, POINTER(View)),
     "trace_builder_new": (c_bool, c_void_p, c_char_p, c_char_p, c_size_t, TOKENS, OUT, ERROR),
     "trace_builder_add": (c_bool, c_void_p, c_char_p, c_char_p, c_size_t, SIZES, c_void_p, ERROR),
+    "trace_builder_of": (c_bool, c_void_p, c_char_p, ERROR),
     "trace_builder_finish": (c_bool, c_void_p, OUT, ERROR),
     "trace_builder_free": (None, c_void_p),
     "run_new": (c_bool, c_void_p, c_char_p, c_char_p, POINTER(RunOptions), OUT, ERROR),

@@ -83,9 +83,13 @@ class Trace(Mapping[str, Array]):
         return f"<sinkproof.Trace of {n} tokens, {points} points, engine {self.metadata.get('engine', 'not named')!r}>"
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], model: Model | str | os.PathLike[str]) -> Trace:
-        """A file in the format sinkproof-trace-1, checked against the model; Error when it is not one."""
-        trace = open_trace(opened(model), path)
+    def load(cls, path: str | os.PathLike[str], model: Model | str | os.PathLike[str], *,
+             any_model: bool = False) -> Trace:
+        """A file in the format sinkproof-trace-1, checked against the model; Error when it is not one.
+
+        A file whose metadata name the fingerprint of another model is an Error too, unless `any_model`.
+        """
+        trace = open_trace(opened(model), path, any_model)
         return read_trace(trace, path=os.fspath(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -126,8 +130,9 @@ def write_whole(path: str, parts: list[bytes | memoryview]) -> None:
 # To and from the library
 
 
-def open_trace(model: Model, path: str | os.PathLike[str]) -> Handle:
-    return made(lambda place: attempt("trace_open", encoded(path), model.config, place), "trace_close", model.handle)
+def open_trace(model: Model, path: str | os.PathLike[str], any_model: bool = False) -> Handle:
+    return made(lambda place: attempt("trace_open_of", encoded(path), model.handle.pointer, any_model, place),
+                "trace_close", model.handle)
 
 
 def read_trace(trace: Handle, path: str | None = None) -> Trace:
@@ -156,7 +161,8 @@ def read_tokens(arrays: Mapping[str, Any]) -> npt.NDArray[np.int32]:
 def as_tokens(value: Any) -> npt.NDArray[np.int32]:
     tokens = np.asarray(value)
     if tokens.ndim != 1 or len(tokens) == 0 or tokens.dtype.kind not in "iu":
-        raise Error(f"tokens: expected whole numbers [n], n from 1 on, found {tokens.dtype} {list(tokens.shape)}")
+        batch = ": a trace holds one sequence, without the dimension of a batch" if tokens.ndim == 2 else ""
+        raise Error(f"tokens: expected whole numbers [n], n from 1 on, found {tokens.dtype} {list(tokens.shape)}{batch}")
     if tokens.min() < 0 or tokens.max() >= 2**31:
         raise Error("tokens: expected numbers from 0 on that fit in int32")
     return np.ascontiguousarray(tokens, dtype=np.int32)
@@ -170,7 +176,8 @@ def add_point(builder: Handle, model: Model, name: str, value: Any, n: int) -> N
     array = as_array(name, value)
     expected = model.shape(name, n)
     if array.shape != expected:
-        raise Error(f"{name}: expected shape {list(expected)}, found {list(array.shape)}")
+        batch = ": it has the dimension of a batch in front" if array.shape[1:] == expected else ""
+        raise Error(f"{name}: expected shape {list(expected)}, found {list(array.shape)}{batch}")
     shape = (ctypes.c_size_t * array.ndim)(*array.shape)
     attempt("trace_builder_add", builder.pointer, encoded(name), NAMES[array.dtype].encode(), array.ndim, shape,
             array.ctypes.data)
@@ -184,6 +191,8 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
                                          encoded(said.get("engine", "not named")), encoded(said.get("policy", "")),
                                          len(tokens), pointer_to(tokens), place),
                    "trace_builder_free", model.handle)
+    if "model" in said:  # of the file that the arrays come from
+        attempt("trace_builder_of", builder.pointer, encoded(said["model"]))
     for name, value in arrays.items():
         if name not in BESIDE:
             add_point(builder, model, name, value, len(tokens))
