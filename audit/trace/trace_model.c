@@ -18,13 +18,17 @@ bool sinkproof_is_fingerprint(const char *text) {
 // NULL.
 static bool find_other(const sinkproof_safetensors *file, const sinkproof_model *model,
                        const char **other, char own[DIGITS + 1], sinkproof_error *error) {
-    uint64_t known;
+    uint64_t known, before;
+    char own_before[DIGITS + 1];
     *other = NULL;
     const char *said = sinkproof_safetensors_metadata(file, "model");
     if (!sinkproof_is_fingerprint(said)) return true;
     if (!sinkproof_model_fingerprint(model, &known, error)) return false;
     snprintf(own, DIGITS + 1, "%016" PRIx64, known);
-    if (strcasecmp(said, own) != 0) *other = said;
+    if (strcasecmp(said, own) == 0) return true;
+    if (!sinkproof_model_fingerprint_before(model, &before, error)) return false;
+    snprintf(own_before, sizeof own_before, "%016" PRIx64, before);
+    if (strcasecmp(said, own_before) != 0) *other = said;
     return true;
 }
 

@@ -7,6 +7,8 @@
 // checkpoint that was converted without a rounding is the same model. Real numbers of the
 // configuration count as float32, in which some containers keep them. It recognises a model; it
 // does not protect against somebody who wants to deceive.
+//
+// Traces of before have one that told formats too: by it the same model is recognised as well.
 #include "ref/model/fields.h"
 #include "ref/model/slots.h"
 #include "ref/words.h"
@@ -24,14 +26,14 @@ static void feed_real(uint64_t *hash, double x) {
     feed(hash, word);
 }
 
-static void feed_config(uint64_t *hash, const sinkproof_config *c) {
+static void feed_config(uint64_t *hash, const sinkproof_config *c, bool formats) {
     const sinkproof_field *field;
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
         double value = sinkproof_field_value(field, c);
         if (field->mark == SINKPROOF_MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
         if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) continue;
         if (field->type == SINKPROOF_FIELD_REAL)
-            feed_real(hash, (float)value);
+            feed_real(hash, formats ? value : (float)value);
         else
             feed(hash, (uint64_t)value);
     }
@@ -41,8 +43,10 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c) {
 }
 
 // First, middle and last row of the first, middle and last matrix of the stack.
-static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, double *row_c) {
+static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, bool formats,
+                        double *row_c) {
     if (stack->count == 0) return;
+    if (formats) feed(hash, (uint64_t)stack->dtype);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++) {
             sinkproof_matrix matrix = sinkproof_matrix_at(stack, (stack->count - 1) * i / 2);
@@ -51,11 +55,11 @@ static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, double *r
         }
 }
 
-bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
-                                 sinkproof_error *error) {
+static bool hash_model(const sinkproof_model *model, bool formats, uint64_t *fingerprint,
+                       sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     uint64_t hash = 0xcbf29ce484222325;
-    feed_config(&hash, config);
+    feed_config(&hash, config, formats);
     size_t widest = 0, count, rows, cols;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_slot_shape((sinkproof_slot)s, config, &count, &rows, &cols);
@@ -68,13 +72,23 @@ bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerp
     for (size_t l = 0; l < config->n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) {
             sinkproof_matrix matrix = sinkproof_model_slot(model, l, (sinkproof_slot)s);
-            feed_matrix(&hash, &matrix, row_c);
+            feed_matrix(&hash, &matrix, formats, row_c);
         }
     for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++) {
         sinkproof_matrix matrix = sinkproof_model_slot(model, 0, (sinkproof_slot)s);
-        feed_matrix(&hash, &matrix, row_c);
+        feed_matrix(&hash, &matrix, formats, row_c);
     }
     free(row_c);
     *fingerprint = hash;
     return true;
+}
+
+bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
+                                 sinkproof_error *error) {
+    return hash_model(model, false, fingerprint, error);
+}
+
+bool sinkproof_model_fingerprint_before(const sinkproof_model *model, uint64_t *fingerprint,
+                                        sinkproof_error *error) {
+    return hash_model(model, true, fingerprint, error);
 }

@@ -74,5 +74,8 @@ const char *sinkproof_model_odd(const sinkproof_model *model, size_t i);
 // False: no memory for a row.
 bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
                                  sinkproof_error *error);
+// The one that traces had before, which told the formats of the weights too.
+bool sinkproof_model_fingerprint_before(const sinkproof_model *model, uint64_t *fingerprint,
+                                        sinkproof_error *error);
 
 #endif
