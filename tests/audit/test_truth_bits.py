@@ -87,6 +87,9 @@ def depth(tap):
     lines = out.splitlines()
     tap.report(code == 4 and lines[0].startswith("256 bits: 30 layers") and lines[-1].startswith("nothing is certified at the end"),
                "30 layers at 256 bits: the same as text", lines)
+    code, e, _ = lost("synthetic:tiny-gpt2", "--tokens", "1,2,3", "--bits", 34)
+    tap.report(code == 4 and e["unknown_from_layer"] == 1 and e["bits_wanted"] == 256,
+               "finite balls that all hold 0 say nothing: layer 1 of GPT-2 at 34 bits", [e])
     code, out, _ = truth("synthetic:tiny-gpt2,layers=30", "--tokens", "1,2")
     tap.report(code == 0 and out.startswith("640 bits, chosen here: 30 layers"), "30 layers of GPT-2", [out[:200], code])
 
