@@ -47,6 +47,8 @@ def samples(work):
     return {
         "judge a bug": said("judge", SMALL, TRACE),
         "judge a bug that is named": said("judge", TINY, alpha, "--policy", "f32", "--local"),
+        "judge, another model": said("judge", f"{TINY},seed=9", a, "--policy", "bf16", "--local", "--any-model", "--no-hint",
+                                     "--no-diagnosis"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
@@ -68,6 +70,7 @@ def samples(work):
                                    "--quantise", "--window"),
         "sinks, terms": said("sinks", TINY, "--tokens", "random:10", "--tokens", "1", "--decompose"),
         "sinks of a trace": said("sinks", SMALL, TRACE),
+        "sinks of a trace, another model": said("sinks", f"{TINY},seed=9", a, "--any-model"),
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
         "compare": said("compare", a, b, "--model", TINY),
