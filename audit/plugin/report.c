@@ -37,7 +37,7 @@ static void tell_traits(FILE *out, const sinkproof_stage_result *r) {
             (best == SINKPROOF_TRAITS || r->passing_with[t] < r->passing_with[best]))
             best = t;
     if (r->failing < 3 || best == SINKPROOF_TRAITS) return;
-    fprintf(out, "    all of the %s %s", sinkproof_counted(r->failing, "failing call").text,
+    fprintf(out, "    all %s %s", sinkproof_counted(r->failing, "failing call").text,
             sinkproof_trait_words(best));
     if (r->passing_with[best] == 0)
         fprintf(out, ", and no other call does\n");
