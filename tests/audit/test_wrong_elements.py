@@ -64,8 +64,8 @@ def anywhere(seed):
     return pick
 
 
-def judged(path, policy, *words):
-    status, said, told = sinkproof("judge", MODEL, path, "--policy", policy, "--local", "--json", str(path) + ".json",
+def judged(path, policy, *words, model=MODEL):
+    status, said, told = sinkproof("judge", model, path, "--policy", policy, "--local", "--json", str(path) + ".json",
                                    *words, OMP_NUM_THREADS="1")
     assert status in (0, 1, 4), told
     head = json.loads(pathlib.Path(str(path) + ".json").read_text(encoding="utf-8"))["results"][0]
@@ -148,6 +148,25 @@ def clamped_late(work):
            [said.by, rounded, said.findings])
 
 
+def beside_a_rounding(work):
+    """A rounding that is there explains all elements but one: no second one is called in for that."""
+    model, path = MODEL.replace("layers=2", "layers=1"), work / "both.trace"
+    status, _, told = sinkproof("run", model, "--tokens", "random:4,seed=2", "--policy", "f32,M8.alpha=bf16",
+                                "--points", "M1,M3,M6,M8", "--trace", str(path))
+    assert status == 0, told
+    alone = judged(path, "f32", model=model)
+    tensors, metadata = read(path)
+    dtype, shape, raw = tensors["00.M8"]
+    values = numbers_of(dtype, raw)
+    at = anywhere(3)(0, values, tensors)
+    tensors["00.M8"] = dtype, shape, raw[:4 * at] + struct.pack("<f", values[at] * (1 + 2**-13)) + raw[4 * at + 4:]
+    path.write_bytes(safetensors(tensors, metadata))
+    said = judged(path, "f32", model=model)
+    report(alone.by == "M8.alpha=bf16" and said.status == 1 and said.by is None and
+           not any(f["status"] == "explained" for f in said.findings),
+           "one wrong element beside a rounding is explained by no two roundings", [alone.by, said.by, said.findings])
+
+
 def drawn(work):
     every = [(policy, point, by) for policy, sizes in BY.items() for point in POINTS for by in sizes]
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 20261126)
@@ -163,4 +182,4 @@ def drawn(work):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(by_name, other_policies, at_an_end, clamped_late, drawn))
+    sys.exit(checkpoints.run(by_name, other_policies, at_an_end, clamped_late, beside_a_rounding, drawn))
