@@ -199,7 +199,8 @@ static const struct argp argp = {
     "operation, "
     "inside what honest rounding can do?\v" SINKPROOF_MODEL_IS ". A TRACE is a "
     "safetensors file in the format sinkproof-trace-1.\n\n"
-    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input or a trace of another model, 4 suspicious, "
+    "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input or a trace of another model, 4 "
+    "suspicious, "
     "nothing decided,"
     " or NaN that nothing bounds.",
     NULL,

@@ -165,8 +165,7 @@ bool sinkproof_design_parse(const char *text, sinkproof_variant *out, sinkproof_
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)fmin((double)length, sizeof name - 1), text);
     const sinkproof_variant *known = sinkproof_variant_find(name);
-    if (known == NULL || strlen(name) != length)
-        return unknown_design(name, error);
+    if (known == NULL || strlen(name) != length) return unknown_design(name, error);
     sinkproof_variant v = *known;
     for (const char *at = text + length; *at == ','; at += length) {
         at++;

@@ -53,7 +53,8 @@ static bool judge(sinkproof_design_trace *trace, const char *policy,
            sinkproof_design_judge(trace, &parsed, &judgement, error);
     if (fine) {
         memcpy(r->policy, parsed.name, sizeof r->policy);
-        fine = write_down(r, &judgement, trace->policy, &parsed) || sinkproof_fail(error, "no memory for a ruling");
+        fine = write_down(r, &judgement, trace->policy, &parsed) ||
+               sinkproof_fail(error, "no memory for a ruling");
         sinkproof_design_judgement_free(&judgement);
     }
     sinkproof_design_trace_close(trace);

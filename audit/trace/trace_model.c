@@ -54,8 +54,8 @@ bool sinkproof_trace_model_note(const sinkproof_trace *trace, const sinkproof_mo
     if (!find_other(sinkproof_trace_file(trace), model, &other, own, error)) return false;
     if (other != NULL)
         snprintf(note->text, sizeof note->text,
-                 "Another model: the trace's metadata name fingerprint %s, MODEL has %s.",
-                 other, own);
+                 "Another model: the trace's metadata name fingerprint %s, MODEL has %s.", other,
+                 own);
     return true;
 }
 
@@ -77,9 +77,8 @@ sinkproof_note sinkproof_declared_note(const char *declared, const sinkproof_pol
     sinkproof_policy said;
     if (declared == NULL || declared[0] == '\0' || declared[0] == '@') return note;
     if (sinkproof_policy_parse(declared, &said, NULL) && same_policy(&said, judged)) return note;
-    snprintf(note.text, sizeof note.text,
-             "The metadata declare %.300s; it is judged under %.300s.", declared,
-             judged->name);
+    snprintf(note.text, sizeof note.text, "The metadata declare %.300s; it is judged under %.300s.",
+             declared, judged->name);
     sinkproof_make_printable(note.text);
     return note;
 }

@@ -216,9 +216,8 @@ const sinkproof_kernels *sinkproof_isa_choose(const char *name, sinkproof_error 
     }
     if (name != NULL)
         sinkproof_fail(error, "%s \"%.40s\" is unknown: %sexpected one of %s; these run here: %s",
-                       asked, name,
-                       sinkproof_nearest_in(name, names(false, all, sizeof all)).text, all,
-                       names(true, running, sizeof running));
+                       asked, name, sinkproof_nearest_in(name, names(false, all, sizeof all)).text,
+                       all, names(true, running, sizeof running));
     else if (best == NULL)
         sinkproof_fail(error, "none of the instruction sets %s runs here",
                        names(false, all, sizeof all));

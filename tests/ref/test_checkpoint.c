@@ -283,9 +283,9 @@ static void check_contradictions(void) {
         size_t *value, to;
         const char *told;
     } cases[] = {
-        {&config.hidden, 128, "expected shape"},    {&config.inter, 96, "expected shape"},
-        {&config.n_experts, 8, "expected shape"},   {&config.n_heads, 12, "expected shape"},
-        {&config.vocab, 212, "embed_tokens"},       {&config.n_layers, 3, "layers.2"},
+        {&config.hidden, 128, "expected shape"},        {&config.inter, 96, "expected shape"},
+        {&config.n_experts, 8, "expected shape"},       {&config.n_heads, 12, "expected shape"},
+        {&config.vocab, 212, "embed_tokens"},           {&config.n_layers, 3, "layers.2"},
         {&config.n_layers, 1, "expected 1 layer from"}, {&config.hidden, 100, "expected shape"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         copy_config("hf", "mutant");
