@@ -397,7 +397,7 @@ def refused(work):
     expect(3, "token id 211: expected 0 to 210", TINY, "--tokens", "1,211")
     expect(3, "exceed the model's context of", TINY, "--tokens", "random:100000")
     expect(3, "has no tokenizer beside it", TINY, "--text", "hello")
-    expect(3, "cannot", str(work / "none"), "--tokens", "1")
+    expect(3, "none: No such file or directory", str(work / "none"), "--tokens", "1")
     expect(3, "expected positions of EPE from 1 to 2, found 3", TINY, "--tokens", "1,2", "--swap-epe", "1:3")
     expect(2, "expected one of --text, --tokens and --sentence", TINY)
     expect(2, "expected one of --text, --tokens and --sentence", TINY, "--text", "a", "--tokens", "1")

@@ -94,11 +94,11 @@ def no_override(work):
     gone = lambda name, _, numbers: [float("-inf")] * len(numbers) if name.endswith("sinks") else numbers  # noqa: E731
     meant = checkpoints.write(work / "meant", checkpoints.weights(config), config)
     without = checkpoints.write(work / "without", checkpoints.weights(config, 1, gone), config)
-    said = judged(traced(work, "openai-bf16", without), "openai-bf16", meant)
+    said = judged(traced(work, "openai-bf16", without), "openai-bf16", meant, "--any-model")
     report(said.status == 1 and said.by is None and
            all({"sink-dropped"} in names(f) for f in said.findings),
            "the sink left out: explained, by no override", [said.by, said.findings])
-    both = judged(traced(work, "openai-bf16,A13=f32", without), "openai-bf16", meant)
+    both = judged(traced(work, "openai-bf16,A13=f32", without), "openai-bf16", meant, "--any-model")
     report(both.status == 1 and both.by is None and
            all(any({m} in names(f) for f in both.findings) for m in ("A13-f32", "sink-dropped")),
            "with A13 kept in float32 too: both are named, and no policy is offered", [both.by, both.findings])
