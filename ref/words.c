@@ -66,10 +66,10 @@ void sinkproof_guess_try(sinkproof_guess *guess, const char *known) {
     lower(guess->given, given);
     lower(known, candidate);
     size_t edits = sinkproof_edits(given, candidate), a = strlen(given), b = strlen(candidate);
-    if (edits >= (a > b ? a : b)) return; // no letter in common
-    if (guess->nearest[0] != '\0' && edits >= guess->edits) return;
+    if (guess->tried++ > 0 && edits >= guess->edits) return;
     guess->edits = edits;
-    snprintf(guess->nearest, sizeof guess->nearest, "%s", known);
+    bool alike = edits < (a > b ? a : b); // else no letter of it stays
+    snprintf(guess->nearest, sizeof guess->nearest, "%s", alike ? known : "");
 }
 
 sinkproof_phrase sinkproof_nearest(const sinkproof_guess *guess) {

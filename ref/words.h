@@ -27,12 +27,13 @@ size_t sinkproof_edits(const char *a, const char *b);
 // that was given: {"f23"}.
 typedef struct sinkproof_guess {
     const char *given;
-    char nearest[64]; // "" while none has a letter in common
-    size_t edits;
+    char nearest[64]; // "" while none was tried, or no letter of the given word stays in it
+    size_t tried, edits;
 } sinkproof_guess;
 void sinkproof_guess_try(sinkproof_guess *guess, const char *known);
 
-// "the nearest known is f32; " of a list "f32, bf16 and f16"; "" when none has a letter in common.
+// "the nearest known is f32; " of a list "f32, bf16 and f16"; "" when no letter of it stays in the
+// nearest.
 sinkproof_phrase sinkproof_nearest_in(const char *given, const char *list);
 // The same of a search that is over.
 sinkproof_phrase sinkproof_nearest(const sinkproof_guess *guess);

@@ -71,7 +71,7 @@ def contradictions(trace, work):
     """What names no fingerprint contradicts nothing; a policy is told, and no reason to refuse."""
     for what, meta in (("no fingerprint", {"model": None}), ("a name", {"model": "openai/gpt-oss-20b"}),
                        ("capitals", {"model": fingerprint(TINY).upper()}),
-                       ("the fingerprint of before, which told formats", {"model": "7ca14990ca91dfe1"})):
+                       ("the fingerprint of before, which told formats", {"model": "3f52a2e23de065e8"})):
         status, out, told = sinkproof("judge", TINY, str(said(trace, **meta)), "--policy", "f32", "--local")
         report(status == 0 and "nother model" not in out + told, f"{what} under `model`: exit {status}", [told])
     status, out, told = sinkproof("judge", OTHER, str(said(trace, model=None)), "--policy", "f32", "--local", "--no-diagnosis",

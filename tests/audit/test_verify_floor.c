@@ -178,6 +178,16 @@ bool __wrap_sinkproof_drift_judge(const sinkproof_drift *drift, double rate,
     result->limit *= scale, result->spread.limit *= scale;
     return fine;
 }
+bool __real_sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers, double rate,
+                                   sinkproof_drift_result *result);
+bool __wrap_sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers, double rate,
+                                   sinkproof_drift_result *result);
+bool __wrap_sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers, double rate,
+                                   sinkproof_drift_result *result) {
+    bool fine = __real_sinkproof_drift_pooled(n, layers, rate, result);
+    result->limit *= scale;
+    return fine;
+}
 bool __real_sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a);
 bool __wrap_sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a);
 bool __wrap_sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a) {

@@ -79,7 +79,7 @@ for isa in $known; do
     esac
 done
 SINKPROOF_ISA=avx3 exits 2 "SINKPROOF_ISA=avx3" info --cpu
-grep -q "\"avx3\" is unknown: expected one of $(echo "$known" | sed 's/ /, /g'); " "$work/err"
+grep -q "\"avx3\" is unknown: the nearest known is avx2; expected one of $(echo "$known" | sed 's/ /, /g'); " "$work/err"
 report $? "an unknown name is refused, with those that there are"
 exits 2 "info --cpu MODEL" info --cpu synthetic:tiny
 info_help=$("$sinkproof" info --help)

@@ -35,6 +35,6 @@ refused() { # sentence, arguments
     report $? "ref/ alone refuses $*: $(cat "$work/err")"
 }
 
-refused "nowhere/config.json" nowhere 1
+refused "nowhere: No such file or directory: expected a directory, a .gguf file or synthetic:NAME" nowhere 1
 refused "211" synthetic:tiny 211
 tap_done

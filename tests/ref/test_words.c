@@ -55,6 +55,8 @@ static void check_nearest(void) {
         sinkproof_phrase found = sinkproof_nearest_in(rows[i].given, list);
         ok(strcmp(found.text, rows[i].expected) == 0, "'%s': '%s'", rows[i].given, found.text);
     }
+    ok(sinkproof_nearest_in("foo", "portable, amx").text[0] == '\0',
+       "'foo': amx is nearer than portable, and no letter of it stays: none is named");
     ok(strstr(sinkproof_nearest_in("and", list).text, " and;") == NULL, "'and' is no known word");
     sinkproof_guess guess = {.given = "sink.mas"};
     sinkproof_guess_try(&guess, "sink.mass");
