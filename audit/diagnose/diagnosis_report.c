@@ -88,9 +88,10 @@ static void print_explained_head(FILE *out, size_t tokens, const sinkproof_findi
 // "one of 15360 elements, which no operation makes: ..."
 static void print_isolated_head(FILE *out, const sinkproof_finding_of *f) {
     if (f->isolated == 1)
-        fprintf(out, "one of %zu elements", f->elements);
+        fprintf(out, "one of %s", sinkproof_counted(f->elements, "element").text);
     else
-        fprintf(out, "%zu of %zu elements, without a pattern", f->isolated, f->elements);
+        fprintf(out, "%zu of %s, without a pattern", f->isolated,
+                sinkproof_counted(f->elements, "element").text);
     static const char *const what[] = {
         [SINKPROOF_ISOLATED] =
             ", which no operation makes: all others are inside, and no known mistake explains it; "

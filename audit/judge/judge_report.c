@@ -177,10 +177,11 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     if (r->drift.bin >= 0 && !(fabs(r->drift.gain) <= r->drift.limit))
         print_lean(out, "Errors lean one way", &r->drift, j->rate);
     if (r->leans_together) {
-        char what[128];
+        char what[256];
         snprintf(what, sizeof what,
-                 "Errors of %zu layers of %s lean one way together, in none too far alone",
-                 r->layers_together, sinkproof_trace_point_name(r->point));
+                 "Errors of %s of %s lean one way together, in none too far alone",
+                 sinkproof_counted(r->layers_together, "layer").text,
+                 sinkproof_trace_point_name(r->point));
         print_lean(out, what, &r->together, j->rate);
     }
     if (!r->bridged && sinkproof_drift_spreads(&r->drift)) {

@@ -67,7 +67,7 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers error forward gpt2 loop mechanism metrics operands points policy policy_parse round session share terms",
+    "reference": "buffers error forward gpt2 loop mechanism metrics operands points policy policy_parse round session share terms words",
     "lanes": "amx exp stages sum16",
     "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",
@@ -76,7 +76,7 @@ OTHERS = {
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
     "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms softmax_maximum spread "
               "times unnormalised unrounded variants",
-    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_experts judge_finite "
+    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_experts judge_finite "
              "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_remedy judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
 }
 

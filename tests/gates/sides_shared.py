@@ -102,8 +102,8 @@ SYMBOLS = {
 # measurement of `verify` has one of each for its sides.
 ROOMS = {
     ("proofs/truth/", "ref/"): {
-        "reads the model: its configuration, its weights as they are stored, its name": """
-            ref/error.c ref/model/architecture.c ref/model/matrix.c ref/model/model.c ref/normaliser.c
+        "reads the model: its configuration, its weights as they are stored, its name; the words of an error": """
+            ref/error.c ref/words.c ref/model/architecture.c ref/model/matrix.c ref/model/model.c ref/normaliser.c
             ref/variants/designs.c""",
         "draws an instance; the grid of a format, which a statement names": "ref/splitmix.h ref/round.c",
     },
