@@ -126,11 +126,10 @@ static void cell_of_together(FILE *page, const sinkproof_point_report *r) {
         fputs("<td></td>", page);
         return;
     }
-    fprintf(page, "<td class=\"%s\" title=\"%s of %s together\">", class,
+    fprintf(page, "<td class=\"%s\" title=\"%s of %s together\">%s</td>", class,
             sinkproof_trace_point_name(r->point),
-            sinkproof_counted(r->layers_together, "layer").text);
-    fputs(sinkproof_share(fabs(r->together.gain) / r->together.limit, 2).text, page);
-    fputs("</td>", page);
+            sinkproof_counted(r->layers_together, "layer").text,
+            sinkproof_share(fabs(r->together.gain) / r->together.limit, 2).text);
 }
 
 static void cell_of_local(FILE *page, const sinkproof_point_report *r) {
