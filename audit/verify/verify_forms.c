@@ -5,7 +5,7 @@
 // subnormal numbers as zero (bound.ftz) and sums up to the largest (bound.overflow): float32
 // arithmetic as it is shipped, against the enclosed real value, within the set that the form
 // derives.
-#include "audit/verify/verify_draw.h"
+#include "audit/verify/verify_near.h"
 
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
@@ -114,36 +114,43 @@ void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed) {
 
 // ---- the experts --------------------------------------------------------------------------------
 
+void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_setting *s,
+                                     size_t experts, const double *g_e, size_t chosen,
+                                     const int32_t *chosen_k, const double *value_k) {
+    sinkproof_honest *known_e = calloc(experts + chosen, sizeof *known_e), *set_k;
+    size_t *index_k = calloc(chosen, sizeof *index_k);
+    double common;
+    must(known_e != NULL && index_k != NULL);
+    set_k = known_e + experts;
+    for (size_t e = 0; e < experts; e++) known_e[e] = sinkproof_known(g_e[e]);
+    for (size_t k = 0; k < chosen; k++) index_k[k] = (size_t)chosen_k[k];
+    arb_ptr in = balls_of(g_e, experts), truth = _arb_vec_init((slong)chosen);
+    sinkproof_truth_router_weights(truth, index_k, in, chosen, VERIFY_BITS);
+    must(sinkproof_honest_expert_weights(s, experts, known_e, chosen, chosen_k, set_k, &common));
+    sinkproof_verify_compare(result, truth, set_k, value_k, chosen);
+    _arb_vec_clear(in, (slong)experts);
+    _arb_vec_clear(truth, (slong)chosen);
+    free(known_e);
+    free(index_k);
+}
+
 // A softmax over all experts, the chosen ones divided by their own sum.
 void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
     enum { EXPERTS = 16, CHOSEN = 4 };
     sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
     sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
-        double g[EXPERTS], value[CHOSEN], common;
+        double g[EXPERTS], value[CHOSEN];
         float z[EXPERTS], chosen_sum = 0;
         int32_t chosen[CHOSEN];
-        size_t chosen_k[CHOSEN];
-        sinkproof_honest known[EXPERTS], set[CHOSEN];
-        for (size_t e = 0; e < EXPERTS; e++) {
-            z[e] = (float)between(&seed, -6, 6);
-            g[e] = z[e], known[e] = sinkproof_known(g[e]);
-        }
+        for (size_t e = 0; e < EXPERTS; e++) g[e] = z[e] = (float)between(&seed, -6, 6);
         sinkproof_router_choose(EXPERTS, CHOSEN, g, chosen);
         float m = top_of(EXPERTS, z);
         for (size_t e = 0; e < EXPERTS; e++) z[e] = expf(z[e] - m);
         float sum = sum_of(EXPERTS, z);
-        for (size_t k = 0; k < CHOSEN; k++) {
-            chosen_k[k] = (size_t)chosen[k];
-            chosen_sum += z[chosen_k[k]] / sum;
-        }
-        for (size_t k = 0; k < CHOSEN; k++) value[k] = (double)(z[chosen_k[k]] / sum / chosen_sum);
-        arb_ptr in = balls_of(g, EXPERTS), truth = _arb_vec_init(CHOSEN);
-        sinkproof_truth_router_weights(truth, chosen_k, in, CHOSEN, VERIFY_BITS);
-        must(sinkproof_honest_expert_weights(&s, EXPERTS, known, CHOSEN, chosen, set, &common));
-        sinkproof_verify_compare(result, truth, set, value, CHOSEN);
-        _arb_vec_clear(in, EXPERTS);
-        _arb_vec_clear(truth, CHOSEN);
+        for (size_t k = 0; k < CHOSEN; k++) chosen_sum += z[chosen[k]] / sum;
+        for (size_t k = 0; k < CHOSEN; k++) value[k] = (double)(z[chosen[k]] / sum / chosen_sum);
+        sinkproof_verify_compare_chosen(result, &s, EXPERTS, g, CHOSEN, chosen, value);
     }
 }
 

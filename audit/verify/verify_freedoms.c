@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 60, MOST = 200, DIM = 64, HALF = DIM / 2 };
+enum { ROUNDS = 60, MOST = 200, DIM = VERIFY_TURNED, HALF = DIM / 2 };
 static const double RATE = 1e-9;
 
 static float narrow(float x) {
@@ -134,7 +134,7 @@ void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed) {
 
 // ---- rotations -------------------------------------------------------------------------------
 
-static sinkproof_config whole_range(void) {
+sinkproof_config sinkproof_verify_turned_config(void) {
     return (sinkproof_config){.head_dim = DIM,
                               .rope_theta = 150000,
                               .yarn_factor = 32,
@@ -166,35 +166,41 @@ static void turn(const float angle[HALF], float factor, const double *x, float b
     }
 }
 
-static void rotate(verify_measure *result, uint64_t *seed, const char *name, int32_t position,
-                   bool running, bool first) {
-    sinkproof_policy policy = policy_named(name);
-    sinkproof_config config = whole_range();
-    double freq[HALF], x[DIM], y[DIM];
-    float angle[HALF], concentration = (float)sinkproof_yarn_concentration(&config);
+void sinkproof_verify_compare_turned(verify_measure *result, const sinkproof_policy *policy,
+                                     const sinkproof_config *config, int32_t position, bool first,
+                                     const float *angle_i, const double *x_d) {
+    double y[DIM];
+    float concentration = (float)sinkproof_yarn_concentration(config);
     sinkproof_honest known[DIM], set[DIM], work[2 * DIM], table[4][HALF];
-    for (size_t d = 0; d < DIM; d++) {
-        x[d] = (float)between(seed, -4, 4);
-        known[d] = sinkproof_known(x[d]);
-    }
-    sinkproof_yarn_frequencies(&policy, &config, freq);
-    for (size_t i = 0; i < HALF; i++) angle[i] = (float)position * (float)freq[i];
-    if (running) running_angles(&config, position, angle);
-    turn(angle, first ? 1 : concentration, x, first ? concentration : 1, y);
+    sinkproof_setting s = sinkproof_setting_for(policy, DIM, RATE);
+    for (size_t d = 0; d < DIM; d++) known[d] = sinkproof_known(x_d[d]);
+    turn(angle_i, first ? 1 : concentration, x_d, first ? concentration : 1, y);
     sinkproof_truth_yarn yarn;
-    sinkproof_truth_yarn_init(&yarn, &config, VERIFY_BITS);
-    arb_ptr in = balls_of(x, DIM), truth = _arb_vec_init(DIM);
+    sinkproof_truth_yarn_init(&yarn, config, VERIFY_BITS);
+    arb_ptr in = balls_of(x_d, DIM), truth = _arb_vec_init(DIM);
     sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
-    sinkproof_setting s = sinkproof_setting_for(&policy, DIM, RATE);
-    sinkproof_honest_rope_table(&s, &config, position, table[0], table[1]);
-    sinkproof_honest_rope_plain(&s, &config, position, table[2], table[3]);
+    sinkproof_honest_rope_table(&s, config, position, table[0], table[1]);
+    sinkproof_honest_rope_plain(&s, config, position, table[2], table[3]);
     const sinkproof_turns turns = first ? (sinkproof_turns){NULL, NULL, table[2], table[3]}
                                         : (sinkproof_turns){table[0], table[1], NULL, NULL};
-    sinkproof_honest_turn(&s, &config, &turns, known, work, set);
+    sinkproof_honest_turn(&s, config, &turns, known, work, set);
     sinkproof_verify_compare(result, truth, set, y, DIM);
     _arb_vec_clear(in, DIM);
     _arb_vec_clear(truth, DIM);
     sinkproof_truth_yarn_clear(&yarn);
+}
+
+static void rotate(verify_measure *result, uint64_t *seed, const char *name, int32_t position,
+                   bool running, bool first) {
+    sinkproof_policy policy = policy_named(name);
+    sinkproof_config config = sinkproof_verify_turned_config();
+    double freq[HALF], x[DIM];
+    float angle[HALF];
+    for (size_t d = 0; d < DIM; d++) x[d] = (float)between(seed, -4, 4);
+    sinkproof_yarn_frequencies(&policy, &config, freq);
+    for (size_t i = 0; i < HALF; i++) angle[i] = (float)position * (float)freq[i];
+    if (running) running_angles(&config, position, angle);
+    sinkproof_verify_compare_turned(result, &policy, &config, position, first, angle, x);
 }
 
 static const int32_t positions[] = {0, 1, 2, 127, 1000, 4095};

@@ -82,4 +82,17 @@ void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed);
 void sinkproof_verify_compare_weights(verify_measure *result, const char *policy, size_t n,
                                       const double *z_j, const double *value_j);
 
+// The weights of the chosen experts, value_k, that an engine left of router logits g_e.
+void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_setting *s,
+                                     size_t experts, const double *g_e, size_t chosen,
+                                     const int32_t *chosen_k, const double *value_k);
+
+// x_d [VERIFY_TURNED] turned by float32 angles at a position, the concentration in the tables, or
+// multiplied into the vector first.
+enum { VERIFY_TURNED = 64 };
+sinkproof_config sinkproof_verify_turned_config(void); // the published YaRN, its ends whole numbers
+void sinkproof_verify_compare_turned(verify_measure *result, const sinkproof_policy *policy,
+                                     const sinkproof_config *config, int32_t position, bool first,
+                                     const float *angle_i, const double *x_d);
+
 #endif

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { DRAWS = 400, DIM = 64, HALF = DIM / 2 };
+enum { DRAWS = 400, DIM = VERIFY_TURNED, HALF = DIM / 2 };
 static const double RATE = 1e-9;
 
 static float exp_at_limit(float x, double ulps, int side) {
@@ -92,16 +92,6 @@ void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
 
 // ---- rotations ----------------------------------------------------------------------------------
 
-static sinkproof_config yarn_config(void) {
-    return (sinkproof_config){.head_dim = DIM,
-                              .rope_theta = 150000,
-                              .yarn_factor = 32,
-                              .yarn_beta_fast = 32,
-                              .yarn_beta_slow = 1,
-                              .yarn_original_context = 4096,
-                              .yarn_truncate = true}; // its ends are whole numbers
-}
-
 // The share of pair i that stays as trained.
 static float kept_of(const sinkproof_config *config, size_t i) {
     double low, high;
@@ -138,38 +128,15 @@ typedef void (*angles)(const sinkproof_config *c, float position, int side, floa
 static void turned(verify_measure *result, uint64_t seed, const char *name, bool first,
                    angles angles_of) {
     sinkproof_policy policy = policy_named(name);
-    sinkproof_config config = yarn_config();
-    sinkproof_setting s = sinkproof_setting_for(&policy, DIM, RATE);
-    float factor = (float)sinkproof_yarn_concentration(&config), angle_i[HALF];
-    sinkproof_truth_yarn yarn;
-    sinkproof_truth_yarn_init(&yarn, &config, VERIFY_BITS);
-    arb_ptr truth = _arb_vec_init(DIM);
+    sinkproof_config config = sinkproof_verify_turned_config();
+    float angle_i[HALF];
     for (int round = 0; round < 4; round++) {
         int32_t position = (int32_t)sinkproof_draw_from_to(&seed, 100000, 131071);
-        sinkproof_honest known[DIM], set[DIM], work[2 * DIM], table[4][HALF];
-        double x[DIM], y[DIM];
-        for (size_t d = 0; d < DIM; d++) {
-            x[d] = (double)(float)between(&seed, -4, 4), known[d] = sinkproof_known(x[d]);
-        }
+        double x[DIM];
+        for (size_t d = 0; d < DIM; d++) x[d] = (double)(float)between(&seed, -4, 4);
         angles_of(&config, (float)position, round % 2 ? 1 : -1, angle_i);
-        for (size_t i = 0; i < HALF; i++) {
-            float before = first ? factor : 1, after = first ? 1 : factor;
-            float c = cosf(angle_i[i]) * after, sine = sinf(angle_i[i]) * after;
-            float a = (float)x[i] * before, b = (float)x[i + HALF] * before;
-            y[i] = (double)(a * c - b * sine), y[i + HALF] = (double)(b * c + a * sine);
-        }
-        arb_ptr in = balls_of(x, DIM);
-        sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
-        sinkproof_honest_rope_table(&s, &config, position, table[0], table[1]);
-        sinkproof_honest_rope_plain(&s, &config, position, table[2], table[3]);
-        const sinkproof_turns turns = first ? (sinkproof_turns){NULL, NULL, table[2], table[3]}
-                                            : (sinkproof_turns){table[0], table[1], NULL, NULL};
-        sinkproof_honest_turn(&s, &config, &turns, known, work, set);
-        sinkproof_verify_compare(result, truth, set, y, DIM);
-        _arb_vec_clear(in, DIM);
+        sinkproof_verify_compare_turned(result, &policy, &config, position, first, angle_i, x);
     }
-    _arb_vec_clear(truth, DIM);
-    sinkproof_truth_yarn_clear(&yarn);
 }
 
 void sinkproof_verify_near_rope(verify_measure *result, uint64_t seed) {
