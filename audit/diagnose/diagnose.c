@@ -470,7 +470,8 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     if (o.budget == 0) o.budget = 2000;
     *diagnosis = (sinkproof_diagnosis){.budget = o.budget, .tokens = judgement->n_tokens};
     if (judgement->first == NULL) return true;
-    search s = {.trials = {.suspect = {model, trace, &judgement->policy, o.rate},
+    search s = {.trials = {.suspect = {model, trace, &judgement->policy, o.rate,
+                                       SINKPROOF_VARIANT_DECLARED},
                            .config = sinkproof_model_config(model),
                            .j = judgement,
                            .options = &o,
@@ -492,9 +493,4 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     free(s.fitting);
     if (!fine) sinkproof_diagnosis_free(diagnosis);
     return fine;
-}
-
-void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis) {
-    free(diagnosis->findings);
-    *diagnosis = (sinkproof_diagnosis){.n = 0};
 }

@@ -253,3 +253,8 @@ json_t *sinkproof_diagnosis_json(const sinkproof_config *config, const sinkproof
         json_array_append_new(list, finding_json(config, &d->findings[i]));
     return list;
 }
+
+void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis) {
+    free(diagnosis->findings);
+    *diagnosis = (sinkproof_diagnosis){.n = 0};
+}
