@@ -210,7 +210,7 @@ bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char
     result->header =
         json_loadb((const char *)bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &where);
     bool good = result->header != NULL;
-    if (!good && bytes[8] != '{' && sinkproof_sniff(bytes, length) != NULL)
+    if (!good && length > 8 && bytes[8] != '{' && sinkproof_sniff(bytes, length) != NULL)
         sinkproof_sniff_header(bytes, length, name, error);
     else if (!good)
         sinkproof_fail(error, "%s: expected a JSON header, found an error at byte %d of it: %s",
