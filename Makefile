@@ -89,8 +89,7 @@ ONCE    := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py)
 # code by another compiler or under sanitizers: .ci/run does, so that a landing waits for half of the time.
 LONG := alike auto census circuit diagnosis drawn_plugins drift exact_balls exact_grid exact_verify gpt2_page judge_forms \
         judge_honest judge_operands judge_planted judge_sinks judge_subsets judge_unknown_experts layers_together overflow \
-        roundings verify \
-        exercise exercises
+        roundings verify exercise exercises
 LONG := $(foreach name,$(LONG),$(or $(filter %/test_$(name).c %/test_$(name).sh %/test_$(name).py,$(TESTS) $(SCRIPTS)),\
           $(error LONG names test_$(name), which is not there)))
 ifneq ($(BUILD),build/release)

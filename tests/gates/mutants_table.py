@@ -81,9 +81,12 @@ def source_text(build, test):
 def reporting(build):
     """{id: tests} of the programs that printed the id as passed when `make test` last ran, wherever it
     runs: what only some processors run, by its mark (tests/shared/ran_on.h), does not count, so that the
-    table is the same on all of them."""
+    table is the same on all of them. Nor does a program in which the linker puts functions of the test before the
+    library's: it is linked by a rule of its own."""
     found = defaultdict(set)
     for path in sorted((pathlib.Path(build) / "tap").glob("*.tap")):
+        if "__wrap_" in source_text(build, path.stem):
+            continue
         for result in tap_log.parse(path.read_text(encoding="utf-8", errors="replace")):
             mark = tap_log.RAN_ON.search(result.text)
             if not result.ok or result.skip is not None or result.todo or mark and mark[1] != "portable":
@@ -93,10 +96,6 @@ def reporting(build):
                 if not re.fullmatch(ID, id):
                     break
                 found[id].add(path.stem)
-    # A program in which the linker puts functions of the test before the library's is linked by its own rule.
-    for id, names in found.items():
-        found[id] = {n for n in names if "__wrap_" not in source_text(build, n)}
-    found = {id: names for id, names in found.items() if names}
     # A script runs the whole command: only where no program reports the id.
     for id, names in found.items():
         found[id] = {n for n in names if not n.endswith((".sh", ".py"))} or names
