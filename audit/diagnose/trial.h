@@ -75,10 +75,10 @@ bool sinkproof_try_points(sinkproof_trials *s, size_t place, unsigned points, do
 bool sinkproof_trial_tells(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
                            bool *tells);
 
-// isolated.c: of a failing point that no single mistake explains what is said instead of trying
-// pairs, in *f: `isolated`, `elements` and `isolation`, or the limit FOLLOWS, where it is computed
-// from one isolated element of the findings and outside at no position but those at which that is
-// read; else none of them. False: an error.
+// isolated.c: for a failing point that no single mistake explains, before pairs are tried. Sets in
+// *f `isolated`, `elements` and `isolation` where its elements outside are isolated; the limit
+// FOLLOWS where the point is computed from one isolated element of the findings and is outside only
+// at positions that read this element; else nothing. False: an error.
 bool sinkproof_stands_apart(const sinkproof_trials *s, const sinkproof_diagnosis *findings,
                             const sinkproof_point_report *report, sinkproof_finding_of *f);
 // Whether these points fail, and all by isolated elements.

@@ -54,7 +54,7 @@ void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
 void sinkproof_study_clear(truth_study *study);
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study);
 
-// The first layer of which nothing is known; the number of layers where there is none.
+// The first layer at whose end no sign is known; the number of layers when every layer has one.
 size_t sinkproof_study_unknown_layer(const truth_study *study);
 // Of a walk with `bits` bits, how many would leave TRUTH_BITS_LEFT of a logit: what the estimate
 // says, or what the layers before that one lost, carried on to the last (estimated).

@@ -164,7 +164,7 @@ bool sinkproof_verify_reaches(const verify_measure *measure) {
     return measure->reached >= measure->floor;
 }
 
-// The floor that is missed by most, or else that which is least exceeded, and what was reached.
+// Keeps, of a statement's checks, the floor that is reached least in proportion, and its share.
 static void lower_floor(verify_measure *result, const verify_measure *one, double floor) {
     if (!(floor > 0)) return;
     bool first = !(result->floor > 0);
