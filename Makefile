@@ -54,7 +54,7 @@ SETS_aarch64 := neon
 MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
-own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
+own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/%,$(1)),$(OPENMP))
 
@@ -63,14 +63,14 @@ own = $(if $(filter fast/%,$(1)),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1)))
 ARB      = $(eval ARB := $(shell printf 'int main(void){return 0;}' | $(CC) -xc - -lflint-arb -o /dev/null 2>/dev/null && echo -lflint-arb))$(ARB)
 LDLIBS   = $(OPENMP) $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lpcre2-8 -lm
 
-REF     := $(wildcard ref/*.c ref/model/*.c ref/lanes/*.c ref/variants/*.c)
+REF     := $(wildcard base/*.c model/*.c ref/*.c ref/variants/*.c)
 # The files for another architecture's instruction sets are left out.
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
              $(wildcard fast/*/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
-AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c))
+AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c audit/studies/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard ref/*.h ref/model/*.h ref/lanes/*.h ref/variants/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h tests/shared/*.h)
+HEADERS := $(wildcard base/*.h model/*.h ref/*.h ref/variants/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h audit/studies/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # The programs and logs of all rooms' tests lie in one folder, and Python finds modules by their name alone.
@@ -201,7 +201,7 @@ ref: $(ALONE)/sinkproof-ref  ## ref/ alone as a program, with libc, libm and Jan
 # What it needs is there on many machines that lack the rest: asked for alone it installs nothing.
 $(ALONE)/flags: FORCE $(if $(filter-out ref,$(or $(MAKECMDGOALS),all)),| build/packages)
 	@mkdir -p $(ALONE)/include
-	@ln -sfn $(CURDIR)/ref $(ALONE)/include/ref
+	@for room in base model ref; do ln -sfn $(CURDIR)/$$room $(ALONE)/include/$$room; done
 	@echo '$(CC) $(ALONE_FLAGS)' | cmp -s - $@ || { echo '$(CC) $(ALONE_FLAGS)' > $(PART) $(WHOLE); }
 
 $(ALONE_PARTS): $(ALONE)/%.o: %.c $(ALONE)/flags
@@ -466,7 +466,7 @@ test-book: book  ## faulty books must not build; every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book tests/doc/book_build.py tests/doc/book_screenshots.py tests/audit/report_screens.py
 
-FORMATTED = $(REF) $(wildcard fast/*/*.c) $(PROOFS) $(wildcard audit/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
+FORMATTED = $(REF) $(wildcard fast/*/*.c) $(PROOFS) $(wildcard audit/*/*.c audit/studies/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
 format:  ## clang-format every C file in place
 	clang-format -i $(FORMATTED)
 

@@ -4,7 +4,7 @@
 // The memory of one chunk: sizes checked for overflow, counted in a first pass, carved in a second.
 #include "ref/buffers.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

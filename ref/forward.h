@@ -7,7 +7,7 @@
 #ifndef SINKPROOF_FORWARD_H
 #define SINKPROOF_FORWARD_H
 
-#include "ref/model/model.h"
+#include "model/model.h"
 #include "ref/policy.h"
 
 // Sees each named point of the trace format as it is computed. `name` is the trace name

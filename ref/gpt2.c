@@ -6,7 +6,7 @@
 // LayerNorm and added to the residual; a last LayerNorm; the logits, by the embedding again. It
 // computes nothing itself but T0, the sum of two rows.
 #include "ref/loop.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 
 // A1 to A13.
 static void attention_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {

@@ -8,7 +8,7 @@
 #ifndef SINKPROOF_MECHANISM_H
 #define SINKPROOF_MECHANISM_H
 
-#include "ref/model/model.h"
+#include "model/model.h"
 #include "ref/policy.h"
 
 // The four terms of q_t k_j^T (gpt2.expand), before any scale: q_t = a_t + b_Q with a_t = x_t W_q,

@@ -2,15 +2,15 @@
 // Copyright 2026 the sinkproof authors
 //
 // What takes a share of every row of attention beside its keys: one head's, made of what the model
-// stores for it (ref/model/sinks.h has the kinds). A new kind is a row there and, where its logit
+// stores for it (model/sinks.h has the kinds). A new kind is a row there and, where its logit
 // is made of something new, a change of sinkproof_normaliser and of the three that make the logit:
 // sinkproof_sink_logits here, sinkproof_truth_sink_logit over the reals,
 // sinkproof_honest_sink_logits for the bounds. All else sees a logit a row.
 #ifndef SINKPROOF_NORMALISER_H
 #define SINKPROOF_NORMALISER_H
 
-#include "ref/model/model.h"
-#include "ref/model/sinks.h"
+#include "model/model.h"
+#include "model/sinks.h"
 
 // One head's.
 typedef struct sinkproof_normaliser {

@@ -4,8 +4,8 @@
 // Operands rounded when a matrix product reads them (bound.operands, bound.q8).
 #include "ref/operands.h"
 
-#include "ref/model/mxfp4.h"
-#include "ref/model/q8_0.h"
+#include "model/mxfp4.h"
+#include "model/q8_0.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef SINKPROOF_OPERANDS_H
 #define SINKPROOF_OPERANDS_H
 
-#include "ref/model/matrix.h"
+#include "model/matrix.h"
 #include "ref/policy.h"
 
 // What `policy` rounds an operand to at the point `in` when it meets `weight`; never OF_WEIGHT: an

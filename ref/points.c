@@ -4,7 +4,7 @@
 // The tables of points.h, and what they say.
 #include "ref/points.h"
 
-#include "ref/model/sinks.h"
+#include "model/sinks.h"
 
 static const struct point_text {
     const char *name, *what;

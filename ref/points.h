@@ -4,13 +4,13 @@
 // The points of the forward pass: the one vocabulary of reference, engines, truth, bounds, judge,
 // adapters and book. A rounding point is a place where an engine may round; a traced point is a
 // tensor that an engine can show. What each policy does at a rounding point is the table in
-// policy.c. Five computations of these points stand apart on purpose (ref/, ref/lanes/, fast/,
+// policy.c. Five computations of these points stand apart on purpose (ref/, fast/lanes/, fast/,
 // proofs/truth/, proofs/bounds/), so that a mistake in one is seen by the others: they share this
 // vocabulary, and no formula.
 #ifndef SINKPROOF_POINTS_H
 #define SINKPROOF_POINTS_H
 
-#include "ref/model/config.h"
+#include "model/config.h"
 
 #include <stdbool.h>
 #include <stddef.h>

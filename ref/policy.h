@@ -8,9 +8,9 @@
 #ifndef SINKPROOF_POLICY_H
 #define SINKPROOF_POLICY_H
 
-#include "ref/error.h"
+#include "base/error.h"
 #include "ref/points.h"
-#include "ref/round.h"
+#include "model/round.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 // full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves
 // out is an error.
 #include "ref/policy.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <stdio.h>

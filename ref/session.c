@@ -4,7 +4,7 @@
 // Making and freeing sessions, the reference's table of stages, the growth of the cache.
 #include "ref/session.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The stages of the model, one function per step of the mathematics, and the table through
-// which the layer loop of forward.c calls them: the reference's, or those of ref/lanes/, which add
+// which the layer loop of forward.c calls them: the reference's, or those of fast/lanes/, which add
 // in the order of vector lanes. The fast path has a loop of its own.
 //
 // Conventions. Numbers are binary64 and hold values of the policy's format at the point where

@@ -9,8 +9,8 @@
 #include "audit/bench/bench_model.h"
 
 #include "fast/kernels/panels.h"
-#include "ref/splitmix.h"
-#include "ref/words.h"
+#include "base/splitmix.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

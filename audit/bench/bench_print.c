@@ -6,8 +6,8 @@
 #include "audit/bench/bench.h"
 
 #include "fast/kernels/isa.h"
-#include "ref/share.h"
-#include "ref/words.h"
+#include "base/share.h"
+#include "base/words.h"
 
 #include <string.h>
 

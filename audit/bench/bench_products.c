@@ -6,7 +6,7 @@
 // holds. OpenBLAS multiplies the same shapes in float32 as a peer, in turn with ours.
 #include "audit/bench/bench.h"
 #include "fast/kernels/blas.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <stdlib.h>
 #include <string.h>

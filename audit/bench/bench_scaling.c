@@ -5,7 +5,7 @@
 // row's `series` is a line of the figure and `at` its place on the horizontal axis.
 #include "audit/bench/bench_model.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <string.h>
 

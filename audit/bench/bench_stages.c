@@ -63,7 +63,7 @@ static stages *make_operands(const sinkproof_bench *bench) {
 
 void sinkproof_bench_stages(sinkproof_bench *bench) {
     // What one call does: fused operations, others (a product or a sum alone takes the same unit as
-    // long), exponentials; bytes read plus bytes written. exp: see ref/lanes/exp.h.
+    // long), exponentials; bytes read plus bytes written. exp: see fast/lanes/exp.h.
     const struct {
         const char *id;
         void (*run)(void *of);

@@ -9,7 +9,7 @@
 #include "audit/command/command.h"
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef SINKPROOF_BISECT_H
 #define SINKPROOF_BISECT_H
 
-#include "ref/model/model.h"
+#include "model/model.h"
 
 typedef struct sinkproof_bisection {
     const sinkproof_model *model;

@@ -5,8 +5,8 @@
 // the kernel.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
-#include "audit/precision/precision_print.h"
-#include "ref/model/model.h"
+#include "audit/studies/precision/precision_print.h"
+#include "model/model.h"
 
 #include <argp.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 
 #include "fast/engine/engine.h"
 #include "fast/engine/memory.h"
-#include "ref/model/model.h"
-#include "ref/words.h"
+#include "model/model.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"
 #include "ref/stages.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <math.h>

@@ -10,9 +10,9 @@
 #include "audit/verify/truth_bits.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
-#include "ref/share.h"
+#include "base/share.h"
 #include "ref/stages.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <math.h>

@@ -6,16 +6,16 @@
 // scale bytes, with their histogram. What is odd without being an error is listed.
 #include "audit/command/command.h"
 #include "audit/command/cpu.h"
-#include "ref/model/bf16.h"
-#include "ref/model/config_reader.h"
-#include "ref/model/fields.h"
-#include "ref/model/model.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/sinks.h"
-#include "ref/model/slots.h"
+#include "model/bf16.h"
+#include "model/config_reader.h"
+#include "model/fields.h"
+#include "model/model.h"
+#include "model/mxfp4.h"
+#include "model/sinks.h"
+#include "model/slots.h"
 #include "ref/policy.h"
-#include "ref/share.h"
-#include "ref/words.h"
+#include "base/share.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <inttypes.h>

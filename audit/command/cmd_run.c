@@ -9,7 +9,7 @@
 #include "audit/command/text.h"
 #include "audit/trace/trace_write.h"
 #include "fast/engine/engine.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <errno.h>

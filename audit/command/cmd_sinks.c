@@ -7,7 +7,7 @@
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/sinks_judge.h"
 #include "proofs/truth/lattice.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

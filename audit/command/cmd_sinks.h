@@ -6,7 +6,7 @@
 #define SINKPROOF_CMD_SINKS_H
 
 #include "audit/command/engine_options.h"
-#include "audit/sinks/part.h"
+#include "audit/studies/sinks/part.h"
 
 enum { SINKPROOF_SINKS_INPUTS = 64, SINKPROOF_SINKS_PARTS = 16 };
 

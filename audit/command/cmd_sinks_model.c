@@ -3,12 +3,12 @@
 //
 // `sinkproof sinks MODEL --tokens IDS` and `sinkproof sinks MODEL TRACE`: runs the model on each
 // input, or reads the trace, and lets every part that was asked for look at it. The parts are the
-// list below; what a part is says audit/sinks/part.h.
+// list below; what a part is says audit/studies/sinks/part.h.
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/text.h"
-#include "audit/sinks/sinks_page.h"
+#include "audit/studies/sinks/sinks_page.h"
 #include "audit/trace/trace_model.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

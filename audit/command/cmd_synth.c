@@ -4,8 +4,8 @@
 // sinkproof synth MODEL --out PATH --layout NAME: writes a model, synthetic or not, as a checkpoint
 // that other engines load. The containers know how; this knows their list.
 #include "audit/command/command.h"
-#include "ref/model/container.h"
-#include "ref/words.h"
+#include "model/container.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 // `sinkproof tokens`: text to token ids and back, by the tokenizer at a path.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
-#include "audit/text/split.h"
+#include "audit/studies/text/split.h"
 
 #include <argp.h>
 #include <stdlib.h>

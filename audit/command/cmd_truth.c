@@ -9,7 +9,7 @@
 #include "audit/trace/trace_model.h"
 #include "audit/verify/truth_bits.h"
 #include "audit/verify/truth_study.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <math.h>

@@ -5,8 +5,8 @@
 #include "audit/command/command.h"
 #include "audit/trace/trace_points.h"
 #include "audit/verify/verify.h"
-#include "ref/share.h"
-#include "ref/words.h"
+#include "base/share.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <math.h>

@@ -4,10 +4,10 @@
 // What every command shares: errors, token lists, progress, the JSON envelope.
 #include "audit/command/command.h"
 
-#include "ref/model/bytes.h"
+#include "model/bytes.h"
 #include "ref/policy.h"
-#include "ref/splitmix.h"
-#include "ref/words.h"
+#include "base/splitmix.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <ctype.h>

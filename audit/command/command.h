@@ -7,7 +7,7 @@
 #define SINKPROOF_COMMAND_H
 
 #include "audit/version.h"
-#include "ref/error.h"
+#include "base/error.h"
 
 #include <jansson.h>
 #include <stdbool.h>

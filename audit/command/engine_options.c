@@ -5,9 +5,9 @@
 #include "audit/command/engine_options.h"
 
 #include "proofs/exact/parameters.h"
-#include "ref/model/architecture.h"
-#include "ref/model/sinks.h"
-#include "ref/words.h"
+#include "model/architecture.h"
+#include "model/sinks.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

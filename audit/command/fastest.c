@@ -8,7 +8,7 @@
 #include "audit/command/command.h"
 #include "fast/engine/engine.h"
 #include "fast/kernels/isa.h"
-#include "ref/model/bytes.h"
+#include "model/bytes.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

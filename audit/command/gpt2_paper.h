@@ -6,7 +6,7 @@
 #ifndef SINKPROOF_GPT2_PAPER_H
 #define SINKPROOF_GPT2_PAPER_H
 
-#include "audit/mechanism/mechanism_page.h"
+#include "audit/studies/mechanism/mechanism_page.h"
 
 #include <argp.h>
 

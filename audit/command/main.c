@@ -4,7 +4,7 @@
 // The command `sinkproof`: finds the command that was named and runs it. Nothing else.
 #include "audit/command/command.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #include "audit/command/text.h"
 
 #include "audit/command/command.h"
-#include "audit/text/harmony.h"
-#include "ref/model/bytes.h"
-#include "ref/words.h"
+#include "audit/studies/text/harmony.h"
+#include "model/bytes.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

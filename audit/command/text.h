@@ -5,7 +5,7 @@
 #ifndef SINKPROOF_COMMAND_TEXT_H
 #define SINKPROOF_COMMAND_TEXT_H
 
-#include "audit/text/tokenizer.h"
+#include "audit/studies/text/tokenizer.h"
 
 // What a command line says of the tokens: one of the first four. `tokens` may also say
 // text:TEXT, prompt:TEXT or chat:FILE. "-" in place of TEXT or FILE is standard input.

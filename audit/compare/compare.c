@@ -5,7 +5,7 @@
 #include "audit/compare/compare.h"
 
 #include "audit/trace/trace_points.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>

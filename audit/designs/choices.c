@@ -4,7 +4,7 @@
 // The choices of a design by name.
 #include "audit/designs/choices.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 //
 // The verdicts on an engine of a design, as text and as JSON.
 #include "audit/designs/design_report.h"
-#include "ref/share.h"
+#include "base/share.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "audit/designs/design_trace.h"
 
 #include "audit/designs/choices.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <limits.h>
 #include <stdio.h>

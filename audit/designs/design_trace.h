@@ -26,7 +26,7 @@
 #ifndef SINKPROOF_DESIGN_TRACE_H
 #define SINKPROOF_DESIGN_TRACE_H
 
-#include "ref/model/safetensors.h"
+#include "model/safetensors.h"
 #include "ref/variants/variant.h"
 
 #define SINKPROOF_DESIGN_FORMAT "sinkproof-design-1"

@@ -3,7 +3,7 @@
 #include "audit/diagnose/diagnosis_report.h"
 
 #include "audit/trace/trace_points.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "audit/diagnose/places.h"
 #include "audit/diagnose/roundings.h"
-#include "ref/model/sinks.h"
+#include "model/sinks.h"
 
 #include <math.h>
 #include <stdio.h>

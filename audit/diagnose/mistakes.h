@@ -7,7 +7,7 @@
 #define SINKPROOF_MISTAKES_H
 
 #include "audit/judge/judge_meaning.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 #include "ref/policy.h"
 
 enum { SINKPROOF_WEIGHT_EDITS = 16 };

@@ -5,7 +5,7 @@
 // guessed: each word is true of all of them.
 #include "audit/diagnose/diagnose.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdarg.h>
 #include <stdio.h>

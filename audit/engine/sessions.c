@@ -4,7 +4,7 @@
 // The engines ref and lanes, the scalar emulation of the fast path's arithmetic: sessions of the
 // reference's loop over layers that differ in their table of stages.
 #include "audit/engine/kinds.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>

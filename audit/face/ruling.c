@@ -10,7 +10,7 @@
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>

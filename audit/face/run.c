@@ -8,7 +8,7 @@
 #include "audit/face/stages.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "audit/judge/judge_internal.h"
 
 #include "audit/trace/trace_points.h"
-#include "ref/model/slots.h"
-#include "ref/words.h"
+#include "model/slots.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "proofs/bounds/bounds.h"
-#include "ref/model/model.h"
+#include "model/model.h"
 
 enum { SINKPROOF_HISTOGRAM = 160 }; // quarters of an octave from 2^-32 to 2^8
 

@@ -4,7 +4,7 @@
 
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 // The judge's norms: A1, M1 and F1.
 #include "audit/judge/judge_internal.h"
 
-#include "ref/model/slots.h"
+#include "model/slots.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "audit/judge/judge_finite.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 
 #include "audit/judge/judge_finite.h"
 #include "audit/trace/trace_points.h"
-#include "ref/share.h"
-#include "ref/words.h"
+#include "base/share.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 // not known each track chooses by its own logits.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 #include "ref/stages.h"
 
 #include <math.h>

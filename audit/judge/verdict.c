@@ -6,7 +6,7 @@
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
 #include "proofs/bounds/worst.h"
-#include "ref/model/bf16.h"
+#include "model/bf16.h"
 
 #include <math.h>
 #include <stdlib.h>

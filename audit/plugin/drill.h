@@ -9,7 +9,7 @@
 #include "audit/judge/judge.h"
 #include "audit/plugin/plugin.h"
 #include "audit/trace/trace_points.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 #include "ref/policy.h"
 
 // ---- the table of stages (stages.c)

@@ -4,7 +4,7 @@
 // A plug-in, stage by stage: its calls, what they showed, and the smallest call that fails.
 #include "audit/plugin/drive.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

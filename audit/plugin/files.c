@@ -6,7 +6,7 @@
 // dtype and shape is checked.
 #include "audit/plugin/drill.h"
 #include "audit/version.h"
-#include "ref/model/safetensors.h"
+#include "model/safetensors.h"
 
 #include <errno.h>
 #include <math.h>

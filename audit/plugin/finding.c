@@ -5,8 +5,8 @@
 // each output is that of the operation on these numbers; that no engine made what went in is of no
 // concern, and what the judge says of it is not asked.
 #include "audit/plugin/drill.h"
-#include "ref/model/held.h"
-#include "ref/words.h"
+#include "model/held.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>

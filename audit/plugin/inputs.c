@@ -4,8 +4,8 @@
 // The numbers that a case puts in, by its recipe: each is a number of float32 and of the format
 // that the policy rounds to at its point; weights are numbers of bfloat16.
 #include "audit/plugin/drill.h"
-#include "ref/round.h"
-#include "ref/splitmix.h"
+#include "model/round.h"
+#include "base/splitmix.h"
 #include "ref/stages.h"
 
 #include <math.h>

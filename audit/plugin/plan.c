@@ -5,7 +5,7 @@
 // recipe, each place of a sink, heads in every ratio, one pass and many; then sizes drawn at
 // random. And the smaller cases that a failing one is led back to.
 #include "audit/plugin/drill.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <stdlib.h>
 

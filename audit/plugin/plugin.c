@@ -5,7 +5,7 @@
 // that are collected.
 #include "audit/plugin/drive.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

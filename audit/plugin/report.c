@@ -5,7 +5,7 @@
 // wrong there, how to see it again, and what the failing calls have that the others have not.
 #include "audit/plugin/drive.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // The stages that a plug-in may have, and a call of one in words.
 #include "audit/plugin/drill.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "audit/report/chart.h"
 
 #include "audit/report/page.h"
-#include "ref/share.h"
+#include "base/share.h"
 
 #include <math.h>
 

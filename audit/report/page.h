@@ -14,7 +14,7 @@
 // From <!doctype> to <main>, and what closes it.
 void sinkproof_page_begin(FILE *page, const char *title);
 void sinkproof_page_end(FILE *page);
-// The same behind a word on who wrote the page, and of which model (ref/model/model.h).
+// The same behind a word on who wrote the page, and of which model (model/model.h).
 void sinkproof_page_end_model(FILE *page, uint64_t fingerprint);
 
 // The style alone, for a picture that is a file of its own.

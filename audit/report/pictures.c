@@ -5,8 +5,8 @@
 #include "audit/report/pictures.h"
 
 #include "audit/report/page.h"
-#include "ref/model/bytes.h"
-#include "ref/words.h"
+#include "model/bytes.h"
+#include "base/words.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef SINKPROOF_PICTURES_H
 #define SINKPROOF_PICTURES_H
 
-#include "ref/error.h"
+#include "base/error.h"
 
 #include <stdio.h>
 

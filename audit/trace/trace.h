@@ -6,8 +6,8 @@
 #ifndef SINKPROOF_TRACE_H
 #define SINKPROOF_TRACE_H
 
-#include "ref/model/model.h"
-#include "ref/model/safetensors.h"
+#include "model/model.h"
+#include "model/safetensors.h"
 #include "ref/points.h"
 
 typedef struct sinkproof_trace sinkproof_trace;

@@ -6,7 +6,7 @@
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "audit/trace/trace.h"
 #include "ref/policy.h"
-#include "ref/words.h"
+#include "base/words.h"
 
 // The format of a tensor that holds numbers in `dtype` (F64 for integers).
 sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype);

@@ -4,7 +4,7 @@
 // A trace as its tensors, and as a file: what the public face shows of it.
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
-#include "ref/model/bytes.h"
+#include "model/bytes.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/forward.h"
-#include "ref/model/slots.h"
-#include "ref/words.h"
+#include "model/slots.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

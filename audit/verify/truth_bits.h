@@ -7,7 +7,7 @@
 #ifndef SINKPROOF_TRUTH_BITS_H
 #define SINKPROOF_TRUTH_BITS_H
 
-#include "ref/model/config.h"
+#include "model/config.h"
 
 enum { TRUTH_BITS_LEAST = 256, TRUTH_BITS_LEFT = 64 };
 

@@ -8,7 +8,7 @@
 
 #include "audit/trace/trace_points.h"
 #include "proofs/truth/forward.h"
-#include "ref/round.h"
+#include "model/round.h"
 
 // One point of the trace format over all layers. Logarithms are of upper bounds: -INFINITY is
 // exact, INFINITY is unbounded. Positions `at` are flat indices in the point's tensor.

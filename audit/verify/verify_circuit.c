@@ -5,7 +5,7 @@
 // what the weights of the model imply. B: run over the reals; E: the reference in binary64.
 #include "audit/verify/circuit_study.h"
 #include "audit/verify/verify.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 static void put_run(verify_measure *result, const char *name,
                     const sinkproof_interventions *changes, bool balls, size_t n, uint64_t seed) {

@@ -6,7 +6,7 @@
 #define SINKPROOF_VERIFY_DRAW_H
 
 #include "audit/verify/verify.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <stdlib.h>
 

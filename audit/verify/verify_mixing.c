@@ -6,7 +6,7 @@
 #include "audit/verify/verify.h"
 #include "proofs/bounds/mixing.h"
 #include "ref/forward.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #include "proofs/bounds/variants.h"
 #include "proofs/truth/truth.h"
 #include "proofs/truth/variants.h"
-#include "ref/lanes/exp.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/exp.h"
+#include "fast/lanes/lanes.h"
 
 enum { MOST = 200, DRAWS = 200 };
 static const double RATE = 1e-9;

@@ -6,7 +6,7 @@
 #include "audit/verify/verify_draw.h"
 #include "proofs/exact/parameters.h"
 #include "proofs/truth/truth.h"
-#include "ref/model/model.h"
+#include "model/model.h"
 
 #include <math.h>
 

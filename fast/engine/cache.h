@@ -16,7 +16,7 @@
 
 #include "fast/engine/memory.h"
 #include "fast/kernels/kernels.h"
-#include "ref/model/config.h"
+#include "model/config.h"
 
 enum {
     SINKPROOF_CACHE_BLOCK = 32, // positions

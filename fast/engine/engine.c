@@ -8,9 +8,9 @@
 #include "fast/engine/internal.h"
 #include "fast/engine/packed_file.h"
 #include "fast/kernels/isa.h"
-#include "ref/lanes/lanes.h"
-#include "ref/model/sinks.h"
-#include "ref/words.h"
+#include "fast/lanes/lanes.h"
+#include "model/sinks.h"
+#include "base/words.h"
 
 #include <omp.h>
 #include <stdlib.h>

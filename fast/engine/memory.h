@@ -7,7 +7,7 @@
 #ifndef SINKPROOF_MEMORY_H
 #define SINKPROOF_MEMORY_H
 
-#include "ref/error.h"
+#include "base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

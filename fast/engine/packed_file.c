@@ -5,7 +5,7 @@
 // fast/engine/weights.c: when either changes, so does the word in the header.
 #include "fast/engine/packed_file.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 // Copyright 2026 the sinkproof authors
 //
 // One pass: the rows of all segments through all layers (T0 ... F2), in the lane arithmetic of
-// ref/lanes/lanes.h. Six barriers a layer when the rows are few: the norms are computed by every
+// fast/lanes/lanes.h. Six barriers a layer when the rows are few: the norms are computed by every
 // thread for itself, and a residual is added by the thread that made the columns that it adds.
 #include "fast/engine/internal.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 
 #include <math.h>
 #include <omp.h>

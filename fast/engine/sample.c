@@ -5,7 +5,7 @@
 // is a function of seed and position alone (SplitMix64 as a counter), so that a text can be had
 // again.
 #include "fast/engine/engine.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 

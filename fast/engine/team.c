@@ -4,7 +4,7 @@
 // The threads of a pass: what each has for itself, how they share a stage's work, and the barrier.
 #include "fast/engine/internal.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 // two matrices are whole streams of their own.
 #include "fast/engine/weights.h"
 
-#include "ref/model/sinks.h"
-#include "ref/model/slots.h"
+#include "model/sinks.h"
+#include "model/slots.h"
 
 #include <stdlib.h>
 #include <string.h>

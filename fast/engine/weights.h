@@ -8,7 +8,7 @@
 #define SINKPROOF_ENGINE_WEIGHTS_H
 
 #include "fast/kernels/panels.h"
-#include "ref/model/model.h"
+#include "model/model.h"
 
 // A matrix with its bias ([16 panels], or NULL).
 typedef struct sinkproof_packed {

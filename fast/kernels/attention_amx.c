@@ -16,7 +16,7 @@
 #include "fast/kernels/lanes.h"
 #include "fast/kernels/least_amx.h"
 #include "fast/kernels/tiles_amx.h"
-#include "ref/lanes/exp.h"
+#include "fast/lanes/exp.h"
 
 #include <math.h>
 

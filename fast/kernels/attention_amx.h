@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Attention on AMX tiles. The contracts are those of sinkproof_kernels.attend and .attend_spans;
-// the order is that of the mode "amx" (ref/lanes/amx.h).
+// the order is that of the mode "amx" (fast/lanes/amx.h).
 #ifndef SINKPROOF_ATTENTION_AMX_H
 #define SINKPROOF_ATTENTION_AMX_H
 

@@ -8,7 +8,7 @@
 #include "fast/kernels/choose.h"
 
 #include "fast/kernels/isa.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 // and calls no kernel.
 #include "fast/kernels/isa.h"
 
-#include "ref/words.h"
+#include "base/words.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 //
 // What an instruction set has to offer: one table of kernels. Each is single-threaded work over a
 // range; fast/engine/engine.c shares ranges out to threads. All tables compute the lane arithmetic
-// of ref/lanes/lanes.h and give its bits; only `amx` is a numeric mode of its own
+// of fast/lanes/lanes.h and give its bits; only `amx` is a numeric mode of its own
 // (fast/kernels/linear_amx.c). A kernel's body is written once, over sixteen lanes (fast/NAME.inc),
 // and compiled once per instruction set (fast/kernels_ISA.c) with that set's meaning of a lane
 // (fast/kernels/lanes.h).

@@ -6,7 +6,7 @@
 // to the lanes.
 //
 // The mode "amx". Per output, from total = 0, over blocks of 32 columns in ascending order (Intel
-// SDM vol. 2, TDPBF16PS; scalar code: ref/lanes/amx.c):
+// SDM vol. 2, TDPBF16PS; scalar code: fast/lanes/amx.c):
 //   even = odd = 0
 //   over the block's pairs, ascending: even = fma(w_0, x_0, even), odd = fma(w_1, x_1, odd)
 //   total = total + (even + odd)

@@ -9,9 +9,9 @@
 // cache while the rows stream in.
 #include "fast/kernels/panels.h"
 
-#include "ref/model/bf16.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/q8_0.h"
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/q8_0.h"
 
 #include <string.h>
 

@@ -17,8 +17,8 @@
 #ifndef SINKPROOF_PANELS_H
 #define SINKPROOF_PANELS_H
 
-#include "ref/error.h"
-#include "ref/model/matrix.h"
+#include "base/error.h"
+#include "model/matrix.h"
 
 enum {
     SINKPROOF_PANEL_ROWS = 16,

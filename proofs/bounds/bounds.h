@@ -13,8 +13,8 @@
 
 #include "proofs/bounds/factors.h"
 #include "proofs/bounds/honest.h"
-#include "ref/model/config.h"
-#include "ref/model/matrix.h"
+#include "model/config.h"
+#include "model/matrix.h"
 #include "ref/normaliser.h"
 
 // A result that says whether there was memory: it must be looked at.

@@ -8,7 +8,7 @@
 // freedom.
 #include "proofs/bounds/bounds.h"
 
-#include "ref/model/q8_0.h"
+#include "model/q8_0.h"
 #include "ref/operands.h"
 
 #include <stdlib.h>

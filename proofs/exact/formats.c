@@ -5,10 +5,10 @@
 #include "proofs/exact/attention.h"
 
 #include "proofs/truth/exact_dot.h"
-#include "ref/model/bf16.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/q8_0.h"
-#include "ref/round.h"
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/q8_0.h"
+#include "model/round.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 // Draws an instance, and prints one. The same seed and number give the same instance on every
 // machine. Small whole fractions keep the numbers readable; now and then one is huge or tiny.
 #include "proofs/exact/exact.h"
-#include "ref/splitmix.h"
-#include "ref/words.h"
+#include "base/splitmix.h"
+#include "base/words.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

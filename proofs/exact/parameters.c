@@ -4,7 +4,7 @@
 // The size of a model, counted from the table of its weights.
 #include "proofs/exact/parameters.h"
 
-#include "ref/model/slots.h"
+#include "model/slots.h"
 
 //> model.parameters
 // All parameters, and of them the active ones: what one token is multiplied with or shifted by.

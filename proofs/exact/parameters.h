@@ -5,7 +5,7 @@
 #ifndef SINKPROOF_EXACT_PARAMETERS_H
 #define SINKPROOF_EXACT_PARAMETERS_H
 
-#include "ref/model/config.h"
+#include "model/config.h"
 
 typedef struct sinkproof_parameters {
     size_t total, active, mxfp4; // all; those that a token meets; those stored as MXFP4

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The orders that the lane arithmetic fixes (ref/lanes/lanes.h), over the real numbers: the error of
+(* The orders that the lane arithmetic fixes (fast/lanes/lanes.h), over the real numbers: the error of
    its product, and the state of its one-pass attention. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Summation Online.

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The lanes' exponential (ref/lanes/exp.h), operation by operation, and its error at every float32
+(* The lanes' exponential (fast/lanes/exp.h), operation by operation, and its error at every float32
    number from -104 to 89. A float32 number is here an element of Flocq's FLT format, which has no
    upper end: a result of 2^128 or more is infinity in the code. The constants are those of the
    header, letter by letter; tests/ref/test_lanes_exp_constants.py compares them. *)

@@ -9,8 +9,8 @@
 #define SINKPROOF_TRUTH_CIRCUIT_H
 
 #include "proofs/truth/flint.h"
-#include "ref/error.h"
-#include "ref/model/model.h"
+#include "base/error.h"
+#include "model/model.h"
 
 // gpt2.epe over the reals: MLP^(1)(p_i) + p_i of the first n positions, [n, hidden]. `normed`: with
 // the norm before the perceptron. The model has one perceptron without a gate, and positions.

@@ -8,7 +8,7 @@
 
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/truth.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 
 #include <stdlib.h>
 

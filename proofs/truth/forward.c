@@ -5,8 +5,8 @@
 // format: what an engine rounds is its own affair, and the distance to this is what is measured.
 #include "proofs/truth/forward.h"
 
-#include "ref/model/slots.h"
-#include "ref/words.h"
+#include "model/slots.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
 #define SINKPROOF_TRUTH_FORWARD_H
 
 #include "proofs/truth/truth.h"
-#include "ref/model/model.h"
+#include "model/model.h"
 
 // Where the walk is. name: "03.A4.q"; point: "A4.q"; layer is 0 for T0, F1 and F2.
 typedef struct sinkproof_truth_place {

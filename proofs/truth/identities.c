@@ -4,7 +4,7 @@
 // Draws instances of the identities, compares both sides, and says what the precision allows.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 // over lengths and sink logits. x_gj stands for x_j W^V_g.
 #include "proofs/truth/identities_internal.h"
 
-#include "ref/round.h"
+#include "model/round.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // Both sides of an edge of the lattice, in balls; the edges stand in edges.c.
 #include "proofs/truth/lattice.h"
 
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

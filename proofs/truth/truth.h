@@ -22,8 +22,8 @@
 #define SINKPROOF_TRUTH_H
 
 #include "proofs/truth/flint.h"
-#include "ref/model/config.h"
-#include "ref/model/matrix.h"
+#include "model/config.h"
+#include "model/matrix.h"
 #include "ref/normaliser.h"
 
 #include <stdbool.h>

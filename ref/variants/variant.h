@@ -23,7 +23,7 @@
 #ifndef SINKPROOF_VARIANT_H
 #define SINKPROOF_VARIANT_H
 
-#include "ref/error.h"
+#include "base/error.h"
 #include "ref/policy.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 //
 // libFuzzer: bytes as a tokenizer, in each format that they may be, and as a conversation. Whatever
 // opens encodes a text, and decodes what it encoded to that text again.
-#include "audit/text/harmony.h"
+#include "audit/studies/text/harmony.h"
 
 #include <stdlib.h>
 #include <string.h>

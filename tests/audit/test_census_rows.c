@@ -3,7 +3,7 @@
 //
 // A census of a run: the rows of each head's map that pass by, once and in order; heads that share
 // keys; rows that a window keeps from the first key. 1 CPU second.
-#include "audit/sinks/census.h"
+#include "audit/studies/sinks/census.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>

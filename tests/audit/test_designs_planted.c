@@ -5,7 +5,7 @@
 // without some tensor leaves undecided; and files that are refused.
 #include "audit/designs/choices.h"
 #include "audit/sinkproof.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 #include "tests/shared/design_sheet.h"
 
 // One layer with a change, at which step it is convicted.

@@ -6,7 +6,7 @@
 // every policy, whatever part of their trace is kept; the mistakes that such a model invites
 // convicted where they happen; the truth beside the reference.
 #include "proofs/truth/forward.h"
-#include "ref/model/container.h"
+#include "model/container.h"
 #include "tests/shared/judged_engine.h"
 
 #include <math.h>

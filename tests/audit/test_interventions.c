@@ -3,8 +3,8 @@
 //
 // The interventions on GPT-2: each changes what it says, bit for bit, and nothing else; they
 // combine; a changed run is honest of the changed weights.
-#include "ref/model/container.h"
-#include "ref/model/slots.h"
+#include "model/container.h"
+#include "model/slots.h"
 #include "tests/shared/intervened.h"
 #include "tests/shared/judged.h"
 

@@ -5,8 +5,8 @@
 // refused, by the words or by the model; and the rows that the control draws. With
 // arguments it carries them out on another engine's numbers.
 #include "audit/command/intervention_options.h"
-#include "ref/model/container.h"
-#include "ref/model/slots.h"
+#include "model/container.h"
+#include "model/slots.h"
 #include "tests/shared/intervened.h"
 
 // ---- the control

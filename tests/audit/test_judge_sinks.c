@@ -4,8 +4,8 @@
 // Models with another sink than GPT-OSS's, judged: honest engines of each are within under every
 // policy, whatever part of their trace is kept, and the mistakes that such a sink invites are
 // convicted where they happen.
-#include "ref/lanes/lanes.h"
-#include "ref/model/container.h"
+#include "fast/lanes/lanes.h"
+#include "model/container.h"
 #include "tests/shared/judged_engine.h"
 #include "tests/shared/sink_value.h"
 

@@ -6,7 +6,7 @@
 // decide it. Random subsets of the reference's traces under every policy, and the cases that once
 // failed.
 #include "audit/judge/judge_report.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 #include "tests/shared/judged.h"
 #include "tests/shared/tap.h"
 

@@ -4,7 +4,7 @@
 // The lane arithmetic judged like a stranger's engine, under every policy that it serves: nothing
 // outside its honest set, nothing suspicious, at lengths within one span of keys and beyond it. Its
 // trace has no A9: the judge bridges from the scores to the weighted values.
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/lanes.h"
 #include "tests/shared/judged_policies.h"
 
 static void test(const sinkproof_model *model, const char *policy, size_t n, size_t piece,

@@ -10,8 +10,8 @@
 // OpenMP runtime, Jansson and libc take for themselves is not ours: they answer for it, some of
 // them by ending the process.
 #include "audit/diagnose/diagnose.h"
-#include "audit/mechanism/interventions.h"
-#include "audit/text/harmony.h"
+#include "audit/studies/mechanism/interventions.h"
+#include "audit/studies/text/harmony.h"
 #include "fast/engine/engine.h"
 #include "tests/shared/judged.h"
 

@@ -3,7 +3,7 @@
 //
 // What the paper on GPT-2 prints, against a list that was typed apart from it; what is said of it;
 // and each reading of its tables on directions made so that it gives back every row.
-#include "audit/mechanism/comparison.h"
+#include "audit/studies/mechanism/comparison.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

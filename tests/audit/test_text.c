@@ -4,10 +4,10 @@
 // Text and ids: answers worked out by hand from the merges of tests/vectors/text/make.py, in each
 // format; merging against a search of all pairs, step by step; a million equal bytes; and files
 // that mean harm, each refused with its own sentence.
-#include "audit/text/harmony.h"
-#include "audit/text/split.h"
-#include "ref/model/bytes.h"
-#include "ref/splitmix.h"
+#include "audit/studies/text/harmony.h"
+#include "audit/studies/text/split.h"
+#include "model/bytes.h"
+#include "base/splitmix.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

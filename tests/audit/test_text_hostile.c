@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Tokenizers that mean harm: each is refused with the file, what was expected and what was found.
-#include "audit/text/split.h"
-#include "audit/text/tokenizer.h"
+#include "audit/studies/text/split.h"
+#include "audit/studies/text/tokenizer.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "audit/trace/trace.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
-#include "ref/model/bf16.h"
+#include "model/bf16.h"
 #include "tests/shared/reference.h"
 
 #include <unistd.h>

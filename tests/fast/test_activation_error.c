@@ -7,7 +7,7 @@
 // the integer sums exact). Against the sum in binary64, whose own error is below gamma_2880 at
 // 2^-53.
 #include "proofs/bounds/worst.h"
-#include "ref/model/model.h"
+#include "model/model.h"
 #include "tests/shared/kernels.h"
 
 enum { COLS = 2880, ROWS = 256, TOKENS = 16, BLOCKS = COLS / 32 };

@@ -5,8 +5,8 @@
 // by bit. The kernel's own machine code runs: on the processor where it has AMX, under amx_trap.h
 // on any other with AVX-512.
 #include "fast/kernels/isa.h"
-#include "ref/lanes/amx.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/amx.h"
+#include "fast/lanes/lanes.h"
 #include "tests/shared/amx_layer.h"
 #include "tests/shared/amx_trap.h"
 #include "tests/shared/ran_on.h"

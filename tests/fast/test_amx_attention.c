@@ -4,7 +4,7 @@
 // Attention in the numeric mode "amx": a weight in three parts, the order in scalar code, and the
 // tiles against it, bit by bit. On the processor's tiles, or under amx_trap.h on any other with
 // AVX-512.
-#include "ref/lanes/amx.h"
+#include "fast/lanes/amx.h"
 #include "tests/shared/amx_trap.h"
 #include "tests/shared/attention_shapes.h"
 

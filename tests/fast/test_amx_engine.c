@@ -6,7 +6,7 @@
 #include "tests/shared/ran_on.h" // before what checks: each of its lines has the mark
 
 #include "fast/kernels/isa.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/lanes.h"
 #include "tests/shared/amx_trap.h"
 #include "tests/shared/judged_engine.h"
 #include "tests/shared/reference.h"

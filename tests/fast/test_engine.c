@@ -6,7 +6,7 @@
 // here; and the same bits for every number of threads, chunking, batch and history of a sequence.
 #include "fast/engine/engine.h"
 #include "fast/kernels/isa.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/lanes.h"
 #include "tests/shared/ran_on.h"
 #include "tests/shared/reference.h"
 #include "tests/shared/resident.h"

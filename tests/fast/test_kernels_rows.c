@@ -174,7 +174,7 @@ static void roundings(const sinkproof_kernels *kernels) {
             bad += !same(y[i], bf16_of(x[i])) || bits[i] != bits_of(y[i]) >> 16;
         count += 16;
     }
-    ok(bad == 0, "rounding to bf16 %s: equal to ref/round.c at %zu floats", kernels->isa, count);
+    ok(bad == 0, "rounding to bf16 %s: equal to model/round.c at %zu floats", kernels->isa, count);
 }
 
 static void test(const sinkproof_kernels *kernels) {

@@ -4,9 +4,9 @@
 // Packing weights: every format comes back exactly, at the tails of rows and of columns, from every
 // kind of storage; what lies beyond the edge is zero; ranges of panels packed apart are the whole.
 #include "fast/kernels/panels.h"
-#include "ref/model/bf16.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/synthetic.h"
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/synthetic.h"
 #include "tests/shared/reference.h"
 
 static uint64_t state = 2027;

@@ -9,7 +9,7 @@ without a file, a home or a reason, a file without a place, a place without a fi
 import re
 
 # Column: folder, ending. The judge walks by sublayers: its files begin with judge_.
-ROOMS = {"reference": ("ref", "c"), "lanes": ("ref/lanes", "c"), "kernels": ("fast/kernels", "inc"),
+ROOMS = {"reference": ("ref", "c"), "lanes": ("fast/lanes", "c"), "kernels": ("fast/kernels", "inc"),
          "engine": ("fast/engine", "c"), "truth": ("proofs/truth", "c"), "bounds": ("proofs/bounds", "c"),
          "judge": ("audit/judge", "c")}
 

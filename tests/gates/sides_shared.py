@@ -27,8 +27,8 @@ PRIMITIVES = {
         proofs/truth/number.c:sinkproof_truth_decimal proofs/truth/number.c:sinkproof_truth_decimal_text
         proofs/truth/rope.c:sinkproof_truth_yarn_clear""",
     "reads a stored number: containers and formats, each held by an exact check of its own codes": """
-        in proofs/truth/: ref/model/matrix.c ref/model/bf16.c ref/model/mxfp4.c ref/model/q8_0.c ref/model/synthetic.c
-        ref/model/planted.c ref/model/slots.c ref/round.c""",
+        in proofs/truth/: model/matrix.c model/bf16.c model/mxfp4.c model/q8_0.c model/synthetic.c
+        model/planted.c model/slots.c model/round.c""",
     "a letter of the instance by its name, which head reads which, which keys are seen": """
         proofs/exact/attention.h:seen proofs/exact/attention.h:kv_head proofs/exact/attention.h:e_score
         proofs/exact/attention.h:x_of proofs/exact/attention.h:w_value proofs/exact/attention.h:b_value
@@ -37,7 +37,7 @@ PRIMITIVES = {
         proofs/exact/terms.c:w_query proofs/exact/terms.c:turned proofs/exact/terms.c:b_query
         proofs/exact/terms.c:each_key proofs/exact/router.c:w2_of proofs/truth/identities_attention.c:group_of""",
     "draws numbers, or a row of the instance that both sides are about": """
-        ref/splitmix.h proofs/exact/formats.c:byte_of proofs/exact/formats.c:scale_of
+        base/splitmix.h proofs/exact/formats.c:byte_of proofs/exact/formats.c:scale_of
         proofs/exact/formats.c:float_of proofs/exact/formats.c:draw_terms proofs/exact/repeat.c:row_of
         proofs/truth/identities_first.c:part_of proofs/truth/identities_first.c:append
         proofs/truth/identities_first.c:empty_row proofs/truth/identities_first.c:row_of_all
@@ -103,14 +103,14 @@ SYMBOLS = {
 ROOMS = {
     ("proofs/truth/", "ref/"): {
         "reads the model: its configuration, its weights as they are stored, its name; the words of an error": """
-            ref/error.c ref/words.c ref/model/architecture.c ref/model/matrix.c ref/model/model.c ref/normaliser.c
+            base/error.c base/words.c model/architecture.c model/matrix.c model/model.c ref/normaliser.c
             ref/variants/designs.c""",
-        "draws an instance; the grid of a format, which a statement names": "ref/splitmix.h ref/round.c",
+        "draws an instance; the grid of a format, which a statement names": "base/splitmix.h model/round.c",
     },
     ("proofs/bounds/", "ref/"): {
-        "reads weights as they are stored": "ref/model/matrix.c",
+        "reads weights as they are stored": "model/matrix.c",
         "says what a policy rounds, and rounds one number to a format": """
-            ref/policy.c ref/points.c ref/operands.c ref/round.c""",
+            ref/policy.c ref/points.c ref/operands.c model/round.c""",
         "a constant of the design: every policy takes what the reference computes of a learned key's feature": """
             ref/variants/similarity.c:sinkproof_variant_feature""",
     },

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """A share of a limit is never shown as the limit beside it: 0.996 is not "1.00", nor is 1.004. One function each
-shows shares, ref/share.c, tests/shared/shares.py and audit/python/sinkproof/_shares.py; what is written past them is
+shows shares, base/share.c, tests/shared/shares.py and audit/python/sinkproof/_shares.py; what is written past them is
 found here: a percentage of a number that is formatted where it stands, and a share, or a quotient by a limit, among
 what a floating conversion prints."""
 import ast
@@ -28,7 +28,7 @@ SHOWN = re.compile(r"\bsinkproof_(?:share|share_digits|share_percent|share_perce
 ALLOWED = {
     "audit/bench/bench_print.c": {'number(row, "median") * number(row, "share") / tokens': "a time, for gnuplot"},
     "audit/report/chart.c": {"height": "a length of a drawing"},
-    "audit/precision/precision_page.c": {"160 * share": "the length of a bar"},
+    "audit/studies/precision/precision_page.c": {"160 * share": "the length of a bar"},
     "audit/command/command.c": {"floor(100 * share)": "rounded down, and at 1 nothing is printed"},
 }
 IN_PYTHON = {"tests/gates/doc_planted.py": {"100 * (1 - 0.05 ** (1 / n))": "95 % at the most"},

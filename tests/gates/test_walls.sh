@@ -15,14 +15,14 @@ header='// SPDX-License-Identifier: Apache-2.0
 # A small tree without a fault, so that what is refused below is refused for its fault alone.
 fresh() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/ref/model" "$work/tree"/fast/{kernels,engine} "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
+    mkdir -p "$work/tree/model" "$work/tree"/fast/{kernels,engine} "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
         "$work/tree/tests"
     cd "$work/tree" || exit 1
     printf '%s\n' "$header" 'int sinkproof_a(void);' >ref/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <math.h>' \
         '// main( and printf( in a comment, and "printf" in a string, are nothing' \
         'int sinkproof_a(void) { return "printf"[0]; }' >ref/a.c
-    printf '%s\n' "$header" '#include "ref/a.h"' '#include <jansson.h>' >ref/model/j.c
+    printf '%s\n' "$header" '#include "ref/a.h"' '#include <jansson.h>' >model/j.c
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <immintrin.h>' >fast/kernels/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <mpfr.h>' '#include <flint/fmpz.h>' >proofs/truth/a.h
     printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/kernels/a.h"' '#include <stdio.h>' \
@@ -50,7 +50,7 @@ report $? "a tree without a fault passes"
 
 fresh; add ref/a.c '#include "fast/kernels/a.h"'; refuses include "ref including fast"
 fresh; add ref/a.c '#include "../proofs/truth/a.h"'; refuses include "ref including proofs by a relative path"
-fresh; add ref/a.c '#include <jansson.h>'; refuses include "ref outside ref/model including Jansson"
+fresh; add ref/a.c '#include <jansson.h>'; refuses include "ref outside model including Jansson"
 fresh; add ref/a.c '#include <pthread.h>'; refuses include "threads in ref"
 fresh; add ref/a.c '#include <immintrin.h>'; refuses include "intrinsics in ref"
 fresh; add fast/kernels/a.h '#include "proofs/truth/a.h"'; refuses include "fast including proofs"
@@ -78,7 +78,7 @@ fresh; add proofs/truth/a.h 'static void f(void) { puts("x"); }'; refuses print 
 fresh; add fast/kernels/a.h 'static void f(void) { fprintf(stderr, "x"); }'; refuses print "stderr in fast"
 fresh; add ref/a.c "$(yes '//' | head -n 300)"; refuses length "more than 300 lines in ref"
 fresh; add audit/a.h "$(yes '//' | head -n 500)"; refuses length "more than 500 lines in audit"
-fresh; add ref/model/k.h 'int k;'; refuses licence "a file without the SPDX header"
+fresh; add model/k.h 'int k;'; refuses licence "a file without the SPDX header"
 rm -rf "$work/tree"; mkdir "$work/tree"
 again "$work/tree" >/dev/null 2>&1; [ $? = 1 ]
 report $? "an empty tree is refused"
@@ -89,19 +89,19 @@ ${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$wor
 out=$(again --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
     { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
 
-# Two files of ref/ and ref/model/ that call each other, and one that only calls.
-circle() { # what ref/model/m.c calls
+# Two files of ref/ and model/ that call each other, and one that only calls.
+circle() { # what model/m.c calls
     fresh
     printf 'int sinkproof_m(int);\nint sinkproof_r(int x);\nint sinkproof_r(int x) { return sinkproof_m(x); }\n' >"$work/tree/ref/r.c"
-    printf 'int sinkproof_r(int);\nint sinkproof_m(int x);\nint sinkproof_m(int x) { return %s; }\n' "$1" >"$work/tree/ref/model/m.c"
-    for file in ref/r ref/model/m; do
+    printf 'int sinkproof_r(int);\nint sinkproof_m(int x);\nint sinkproof_m(int x) { return %s; }\n' "$1" >"$work/tree/model/m.c"
+    for file in ref/r model/m; do
         mkdir -p "$work/objects/$(dirname $file)"
         ${CC:-gcc} -c "$work/tree/$file.c" -o "$work/objects/$file.o"
     done
     out=$(again --objects "$work/objects" "$work/tree" 2>&1)
 }
 circle 'sinkproof_r(x) + 1'
-printf '%s\n' "$out" | grep -q 'cycle: .*ref/model/m.c, ref/r.c'
+printf '%s\n' "$out" | grep -q 'cycle: .*model/m.c, ref/r.c'
 report $? "files of two folders that call each other are refused"
 circle 'x + 1'
 ! printf '%s\n' "$out" | grep -q 'cycle: '

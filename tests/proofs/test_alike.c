@@ -6,7 +6,7 @@
 // differ keep the power they had, that a tensor in blocks says the same, and honest engines on
 // prompts of one to four tokens again and again.
 #include "proofs/bounds/worst.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/lanes.h"
 #include "tests/shared/bounds_engine.h"
 #include "tests/shared/judged.h"
 

@@ -8,7 +8,7 @@
 // variance and likely ends too, or with a scale that may be infinite or zero. 0.01 CPU seconds.
 #include "tests/shared/formulas.h"
 
-#include "ref/model/q8_0.h"
+#include "model/q8_0.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

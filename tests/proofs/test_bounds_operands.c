@@ -7,7 +7,7 @@
 // outside, and so are slightly wrong quantisers and engines that skip a rounding.
 #include "tests/shared/bounds_engine.h"
 
-#include "ref/model/q8_0.h"
+#include "model/q8_0.h"
 #include "ref/operands.h"
 
 #include <stdlib.h>

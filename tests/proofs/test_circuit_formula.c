@@ -7,7 +7,7 @@
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/truth.h"
-#include "ref/model/held.h"
+#include "model/held.h"
 #include "tests/shared/tap.h"
 #include "tests/shared/truth_random.h"
 

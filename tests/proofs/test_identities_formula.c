@@ -6,7 +6,7 @@
 // inequality leaves room for, has nothing else beside it.
 #include "tests/shared/sides.h"
 
-#include "ref/round.h"
+#include "model/round.h"
 
 static const uint64_t SEED = 20261123;
 enum { INSTANCES = 63 };

@@ -7,7 +7,7 @@
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 #include "tests/shared/only.h"
 #include "tests/shared/tap.h"
 

@@ -7,8 +7,8 @@
 // ends of what the step writes.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit_internal.h"
-#include "ref/model/held.h"
-#include "ref/model/synthetic.h"
+#include "model/held.h"
+#include "model/synthetic.h"
 #include "tests/shared/tap.h"
 
 #include <float.h>

@@ -7,7 +7,7 @@
 // as the stated errors reach: gamma_3 and gamma_2 of float32, and 2^-50.
 #include "tests/shared/formulas.h"
 
-#include "ref/model/q8_0.h"
+#include "model/q8_0.h"
 
 static const uint64_t SEED = 20261127;
 enum { BLOCK = SINKPROOF_Q8_0_BLOCK, MOST = 3 * BLOCK, DRAWS = 400 };

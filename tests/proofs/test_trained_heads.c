@@ -10,7 +10,7 @@
 #include "proofs/bounds/variants.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/variants.h"
-#include "ref/model/safetensors.h"
+#include "model/safetensors.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 // roundings of the comparison. Two layers of GPT-OSS (one slides; logits or keys as sinks; ramps
 // with whole and with fractional ends) and of GPT-2; the order of the points, their shapes, the
 // account of routing, and what is refused. 0.1 CPU seconds.
-#include "ref/model/container.h"
+#include "model/container.h"
 #include "tests/shared/point_formulas.h"
 
 #include <unistd.h>

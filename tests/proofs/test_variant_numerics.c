@@ -7,7 +7,7 @@
 #include "proofs/bounds/variants.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/lattice.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 // libm's exponential and the lanes' at every float32 argument where it neither over- nor
 // underflows, the lanes' where its result is subnormal and beyond too: minutes, and so not in `make
 // test` but in `make exhaustive`, which keeps what it prints for the book.
-#include "ref/lanes/exp.h"
+#include "fast/lanes/exp.h"
 #include "tests/shared/exp_floats.h"
 #include "tests/shared/tap.h"
 

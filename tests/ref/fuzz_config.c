@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // libFuzzer: any bytes as config.json. What is accepted satisfies the conditions.
-#include "ref/model/config.h"
+#include "model/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 // libFuzzer: any bytes as a GGUF file. What is accepted is read whole: every value of the metadata
 // and every byte of every tensor lies in the file. Then it is opened as a model, and of one that
 // opens every row is read.
-#include "ref/model/gguf.h"
-#include "ref/model/slots.h"
+#include "model/gguf.h"
+#include "model/slots.h"
 
 #include <stdlib.h>
 #include <string.h>

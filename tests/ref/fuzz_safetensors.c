@@ -3,7 +3,7 @@
 //
 // libFuzzer: any bytes as a safetensors file. What is accepted is read whole: every element
 // of every tensor lies in the file.
-#include "ref/model/safetensors.h"
+#include "model/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 //
 // Decoding the plain formats against their definition, sign * fraction * 2^exponent, for
 // every 16-bit pattern; unaligned, strided, and back.
-#include "ref/model/bf16.h"
+#include "model/bf16.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

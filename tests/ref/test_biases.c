@@ -5,9 +5,9 @@
 // this project writes and two on which the published implementation ran: every tensor of the file
 // is a weight, its bias, or one of the few that have none.
 #include "audit/command/command.h"
-#include "ref/model/model.h"
-#include "ref/model/safetensors.h"
-#include "ref/model/slots.h"
+#include "model/model.h"
+#include "model/safetensors.h"
+#include "model/slots.h"
 #include "tests/shared/tap.h"
 
 #include <stdlib.h>

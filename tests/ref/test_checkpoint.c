@@ -5,7 +5,7 @@
 // synthetic source; sharded files are the same model; one thing wrong at a time is refused
 // with a sentence that names the tensor. The sentences are printed.
 #include "audit/command/command.h"
-#include "ref/model/container.h"
+#include "model/container.h"
 #include "tests/shared/tap.h"
 
 #include <dirent.h>

@@ -4,8 +4,8 @@
 // config.json (model.config): the released configuration in each form in which it is met
 // (original, transformers 4 with rope_scaling, transformers 5 with rope_parameters) gives
 // the same numbers; one wrong key at a time gives an error that names it.
-#include "ref/model/container.h"
-#include "ref/model/fields.h"
+#include "model/container.h"
+#include "model/fields.h"
 #include "tests/shared/tap.h"
 
 #include <stdint.h>

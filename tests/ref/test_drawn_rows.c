@@ -3,8 +3,8 @@
 //
 // Rows of synthetic weights, each element drawn a second time from its number alone: every recipe,
 // rows that begin at an odd number, experts, blocks with their scales. 0.01 CPU seconds.
-#include "ref/model/matrix.h"
-#include "ref/model/synthetic.h"
+#include "model/matrix.h"
+#include "model/synthetic.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 //
 // GGUF: every type of the metadata, arrays in arrays, every type of tensor; what a stranger may
 // have written, one thing wrong at a time, is refused with a sentence. The sentences are printed.
-#include "ref/model/gguf.h"
+#include "model/gguf.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 // The stages of the lane arithmetic, but for attention: every order bit for bit against a second
 // telling, on integers (a column missed or met twice shows, whatever the order), on inputs that
 // only the right order sums to what they sum to, and at the edges of blocks and scales.
-#include "ref/model/synthetic.h"
+#include "model/synthetic.h"
 #include "tests/shared/lanes.h"
 
 static const size_t widths[] = {1, 2, 31, 32, 33, 63, 64, 65, 96, 2880};

@@ -6,7 +6,7 @@
 // weight is a quotient's floor, and a condition on magnitudes compares whole exponents. Attention
 // is told span by span, with tiles or with lanes as the numbers that a query sees decide: each
 // reason for the lanes is planted alone, in the query, a key or a value, in sight and out of it.
-#include "ref/lanes/amx.h"
+#include "fast/lanes/amx.h"
 #include "tests/shared/lanes.h"
 
 #include <mpfr.h>

@@ -4,7 +4,7 @@
 // The lanes' exponential: one float in 512 (`make exhaustive` asks all of them), the floats beside
 // every place where the reduction changes n, the edges, and what overflows, underflows or is NaN.
 #include "proofs/bounds/worst.h"
-#include "ref/lanes/exp.h"
+#include "fast/lanes/exp.h"
 #include "tests/shared/exp_floats.h"
 #include "tests/shared/tap.h"
 

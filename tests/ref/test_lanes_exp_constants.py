@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """The constants of the lanes' exponential are the same numbers wherever they stand.
 
-ref/lanes/exp.h is the place; proofs/formal/LanesExp.v proves the bound about its own copy of them
+fast/lanes/exp.h is the place; proofs/formal/LanesExp.v proves the bound about its own copy of them
 and of the bound, so each must be there, with the header's value, and no other; proofs/bounds/
 exp.sollya must print log2 e, ln 2 and the coefficients again. Sollya is asked when it is installed.
 """
@@ -41,12 +41,12 @@ def differences(one, other):
 
 
 def main():
-    header = numbers(r"^#define SINKPROOF_EXP_(\w+) +(\S+)", (ROOT / "ref/lanes/exp.h").read_text())
+    header = numbers(r"^#define SINKPROOF_EXP_(\w+) +(\S+)", (ROOT / "fast/lanes/exp.h").read_text())
     formal = (ROOT / "proofs/formal/LanesExp.v").read_text(encoding="utf-8")
     proof = numbers(r"^Definition ([A-Z][A-Z0-9_]+) *:= (\S+)\.$", formal)
     of_polynomial = float(re.search(r"^Lemma P_exp .* <= (\S+)\.$", formal, re.MULTILINE)[1])
     TAP.report(set(COMPUTED) <= header.keys() and len(header) == 13,
-           f"bound.exp lanes: ref/lanes/exp.h has its {len(header)} constants")
+           f"bound.exp lanes: fast/lanes/exp.h has its {len(header)} constants")
     apart = differences(header, proof)
     TAP.report(not apart, "bound.exp lanes: the proof is about the header's constants and bound"
            + (f" (apart: {', '.join(apart)})" if apart else ""))

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Layouts that have no place for a weight of the model.
-#include "ref/model/container.h"
+#include "model/container.h"
 #include "tests/shared/tap.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 // drawn numbers beside long double, within the rounding of so many operations; NaN. 0.1 CPU
 // seconds.
 #include "ref/mechanism.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>

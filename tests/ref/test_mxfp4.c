@@ -3,8 +3,8 @@
 //
 // MXFP4 (mxfp4.decode, mxfp4.exact): all 256 scale bytes times 16 codes against a table
 // written from the definition of E2M1 and E8M0; the order of the nibbles.
-#include "ref/model/bf16.h"
-#include "ref/model/mxfp4.h"
+#include "model/bf16.h"
+#include "model/mxfp4.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
 // of zero, a key of zeros is off by one, and a key that meets a constant coordinate is a number.
 #include "fast/engine/engine.h"
 #include "proofs/truth/forward.h"
-#include "ref/lanes/lanes.h"
-#include "ref/model/slots.h"
+#include "fast/lanes/lanes.h"
+#include "model/slots.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>

@@ -5,10 +5,10 @@
 // and byte, encoded within its bound and as ggml's own arithmetic does it, and MXFP4 in blocks of
 // 17 bytes there and back, a probe at each place.
 #include "proofs/bounds/worst.h"
-#include "ref/model/bf16.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/q8_0.h"
-#include "ref/splitmix.h"
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/q8_0.h"
+#include "base/splitmix.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

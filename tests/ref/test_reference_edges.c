@@ -5,7 +5,7 @@
 // tokens, the last block of a row. Arrays end where the next page must not be read, or before a
 // number that nothing may write; what is computed is written out a second time and compared bit for
 // bit. 0.1 CPU seconds.
-#include "ref/lanes/stages.h"
+#include "fast/lanes/stages.h"
 #include "ref/metrics.h"
 #include "ref/operands.h"
 #include "ref/terms.h"

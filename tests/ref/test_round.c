@@ -4,8 +4,8 @@
 // Rounding once (bf16.round). Every number of a 16-bit format is kept; between each two
 // neighbours the midpoint goes to the even one, and the binary64 numbers next to the
 // midpoint, which a detour through binary32 would merge with it, go to the nearer one.
-#include "ref/model/bf16.h"
-#include "ref/round.h"
+#include "model/bf16.h"
+#include "model/round.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 //
 // The container: what is written comes back, at any alignment; whatever is wrong with a
 // file is refused with a sentence that names it. The sentences are printed.
-#include "ref/model/safetensors.h"
+#include "model/safetensors.h"
 #include "tests/shared/tap.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
 //
 // Shares of a limit as text: never the limit beside it, whatever the digits; and to nearest
 // wherever that does not show the limit.
-#include "ref/share.h"
+#include "base/share.h"
 
 #include "tests/shared/tap.h"
 

@@ -6,10 +6,10 @@
 // what is computed is the formula written out a second time. Statistics of numbers that have much
 // in common; the shapes and streams of the weights; runs that nobody watches, and watched ones
 // without logits. 0.1 CPU seconds.
-#include "ref/lanes/stages.h"
+#include "fast/lanes/stages.h"
 #include "ref/mechanism.h"
-#include "ref/model/q8_0.h"
-#include "ref/model/slots.h"
+#include "model/q8_0.h"
+#include "model/slots.h"
 #include "ref/terms.h"
 #include "ref/variants/variant.h"
 #include "tests/shared/reference.h"

@@ -5,9 +5,9 @@
 // that do not depend on the order of asking, streams that differ, and spreads that are what
 // the recipes aim at. The statistics are held against Hoeffding's inequality at odds of 1e-9.
 #include "proofs/bounds/worst.h"
-#include "ref/model/bf16.h"
-#include "ref/model/mxfp4.h"
-#include "ref/model/synthetic.h"
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/synthetic.h"
 #include "tests/shared/tap.h"
 
 #include <inttypes.h>

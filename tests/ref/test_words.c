@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Counts with their nouns, and the known word that a misspelt one is nearest to.
-#include "ref/words.h"
+#include "base/words.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

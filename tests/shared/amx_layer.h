@@ -10,9 +10,9 @@
 #if defined(__x86_64__)
 
 #include "fast/kernels/linear_amx.h"
-#include "ref/lanes/amx.h"
-#include "ref/lanes/lanes.h"
-#include "ref/splitmix.h"
+#include "fast/lanes/amx.h"
+#include "fast/lanes/lanes.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

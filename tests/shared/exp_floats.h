@@ -13,7 +13,7 @@
 
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/flint.h"
-#include "ref/lanes/lanes.h"
+#include "fast/lanes/lanes.h"
 
 #include <math.h>
 #include <stdbool.h>

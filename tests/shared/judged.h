@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 // Pseudo-random token ids below vocab from a seed, the same everywhere. A congruence of its own,
-// not ref/splitmix.h: what the book says of planted mistakes was measured on these tokens.
+// not base/splitmix.h: what the book says of planted mistakes was measured on these tokens.
 static inline void some_tokens(size_t n, size_t vocab, uint64_t seed, int32_t *tokens_n) {
     for (size_t i = 0; i < n; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;

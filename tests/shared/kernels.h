@@ -7,8 +7,8 @@
 #define SINKPROOF_TESTS_KERNELS_H
 
 #include "fast/kernels/isa.h"
-#include "ref/lanes/stages.h"
-#include "ref/splitmix.h"
+#include "fast/lanes/stages.h"
+#include "base/splitmix.h"
 #include "tests/shared/ran_on.h"
 
 #include <math.h>

@@ -2,11 +2,11 @@
 // Copyright 2026 the sinkproof authors
 //
 // The lane arithmetic told a second time, plainly, for its tests: orders as lists of indices, not
-// as the loops of ref/lanes/.
+// as the loops of fast/lanes/.
 #ifndef SINKPROOF_TESTS_LANES_H
 #define SINKPROOF_TESTS_LANES_H
 
-#include "ref/lanes/stages.h"
+#include "fast/lanes/stages.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #define SINKPROOF_TESTS_MISTAKEN_STAGES_H
 
 #include "audit/trace/trace_write.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 #include "ref/stages.h"
 #include "tests/shared/tap.h"
 

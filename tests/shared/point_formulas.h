@@ -8,7 +8,7 @@
 #define SINKPROOF_TESTS_POINT_FORMULAS_H
 
 #include "proofs/truth/forward.h"
-#include "ref/model/slots.h"
+#include "model/slots.h"
 #include "tests/shared/stated.h"
 
 enum { N = 5, MOST = 4096 }; // tokens; elements of a point at most

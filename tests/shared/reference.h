@@ -7,7 +7,7 @@
 #define SINKPROOF_TESTS_REFERENCE_H
 
 #include "proofs/bounds/worst.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 #include "ref/stages.h"
 #include "tests/shared/tap.h"
 

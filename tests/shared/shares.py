@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Shares of a whole or a limit as text, as ref/share.c shows them: one below 1 is never shown as 100 %, nor is one
+"""Shares of a whole or a limit as text, as base/share.c shows them: one below 1 is never shown as 100 %, nor is one
 above."""
 
 

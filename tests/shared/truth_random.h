@@ -8,7 +8,7 @@
 
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
-#include "ref/splitmix.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

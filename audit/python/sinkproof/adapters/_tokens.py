@@ -11,7 +11,7 @@ MASK = 2**64 - 1
 
 
 def mixed(seed: int, i: int) -> int:
-    """Number i of a seed's stream, 64 bits: SplitMix64, as in ref/splitmix.h."""
+    """Number i of a seed's stream, 64 bits: SplitMix64, as in base/splitmix.h."""
     z = (seed + (i + 1) * 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ z >> 27) * 0x94D049BB133111EB) & MASK

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What `sinkproof gpt2` writes for eyes: one HTML file, or a folder of SVG files. Neither has a
+// script or asks for anything; both follow the reader's setting of light and dark.
+#ifndef SINKPROOF_MECHANISM_PAGE_H
+#define SINKPROOF_MECHANISM_PAGE_H
+
+#include "audit/studies/mechanism/comparison.h"
+#include "audit/studies/mechanism/figures.h"
+#include "audit/studies/mechanism/mechanism_show.h"
+
+typedef struct sinkproof_mechanism_input {
+    const char *text;                 // as it was given: "It was the best ...", "1,2,3"
+    size_t sentence;                  // SINKPROOF_SENTENCES: none of the paper's
+    sinkproof_mechanism before;       // the model as it is
+    sinkproof_mechanism after;        // with the interventions asked for; all zero without any
+    sinkproof_attended attention;     // maps of the one that is shown: after, or else before
+    sinkproof_paper_panels *panels;   // or NULL
+    sinkproof_comparison *comparison; // or NULL
+} sinkproof_mechanism_input;
+
+typedef struct sinkproof_mechanism_job {
+    sinkproof_mechanism_about about; // but for its input
+    int head;                        // of the maps: from 0, or SINKPROOF_ALL_HEADS
+    size_t n_inputs;
+    const sinkproof_mechanism_input *inputs;
+} sinkproof_mechanism_job;
+sinkproof_mechanism_about sinkproof_mechanism_about_input(const sinkproof_mechanism_job *job,
+                                                          size_t input);
+
+bool sinkproof_mechanism_page(const char *path, const sinkproof_mechanism_job *job,
+                              sinkproof_error *error);
+// DIRECTORY/NAME.svg for each figure; with several inputs NAME begins with the sentence's number,
+// or else with the input's. The directory is made; no file gets its name before all are written.
+bool sinkproof_mechanism_svg(const char *directory, const sinkproof_mechanism_job *job,
+                             sinkproof_error *error);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the paper on GPT-2's sink prints (doc/32-no-universal-mechanism.md, `Published against
+// measured`): its six sentences, its tables 1 and 2, the numbers in its text, and where it leaves
+// open what was measured. Numbers are kept as they are printed; layers count from 1, coordinates
+// from 0, as there.
+#ifndef SINKPROOF_PUBLISHED_H
+#define SINKPROOF_PUBLISHED_H
+
+#include "model/config.h"
+
+enum {
+    SINKPROOF_SENTENCES = 6,
+    SINKPROOF_SENTENCE_TOKENS = 24,  // of the longest
+    SINKPROOF_PUBLISHED_ROWS = 12,   // tables 1 and 2 together, by layer
+    SINKPROOF_PUBLISHED_COLUMNS = 4, // mean, spread, |gamma[138]|, |gamma[447]|
+    SINKPROOF_PUBLISHED_MASSIVE = 3, // 138, 378, 447
+    SINKPROOF_PUBLISHED_LAYER = 10   // of its figures 1 and 2
+};
+
+// The six sentences: 0 of the main text, 1 to 5 of appendix C, as text and as GPT-2's token ids.
+typedef struct sinkproof_sentence {
+    const char *place, *text; // "section 3"
+    size_t n;
+    int32_t token_n[SINKPROOF_SENTENCE_TOKENS];
+} sinkproof_sentence;
+const sinkproof_sentence *sinkproof_sentence_at(size_t i); // NULL after the last
+
+// The number of the paper's figure that shows for this sentence what figure 1, 2, 3 or 4 shows for
+// the first; 0: it has none.
+size_t sinkproof_published_figure(size_t sentence, size_t figure);
+
+// A printed number: its text, its value, and how much its last digit counts: 0.001 of "12.453".
+typedef struct sinkproof_printed {
+    const char *text;
+    double value, unit;
+} sinkproof_printed;
+sinkproof_printed sinkproof_printed_number(const char *text);
+
+// One row of table 1 (layers 7, 9, 11) or 2 (the others).
+typedef struct sinkproof_published_row {
+    size_t layer, table;
+    const char *text_k[SINKPROOF_PUBLISHED_COLUMNS];
+} sinkproof_published_row;
+extern const sinkproof_published_row sinkproof_published_rows[SINKPROOF_PUBLISHED_ROWS];
+extern const size_t sinkproof_published_massive[SINKPROOF_PUBLISHED_MASSIVE];
+
+// A number in the paper's text or under a figure, of the first sentence where it needs an input.
+typedef enum sinkproof_published_what {
+    SINKPROOF_DELTA_FIRST,  // Delta_1 of layer 10
+    SINKPROOF_DELTA_OTHERS, // Delta_j of the others
+    SINKPROOF_ALIGN_FIRST,  // cos(b_Q, EPE_1 W_k) of layer 10
+    SINKPROOF_ALIGN_OTHERS, // cos(b_Q, EPE_j W_k) of the others
+    SINKPROOF_CHECK_LEAST,  // of cos(EPE_i, R_i - O_i)
+    SINKPROOF_CHECK_MOST,
+    SINKPROOF_MASSIVE_LEAST, // standard deviations of the least massive coordinate: a lower bound
+    SINKPROOF_PUBLISHED_VALUES
+} sinkproof_published_what;
+typedef struct sinkproof_published_value {
+    const char *name, *what, *place; // "delta-first", "Delta_1, layer 10", "figure 1"
+    const char *said;                // "about 100"
+    double value, unit;
+    bool input, above; // needs the first sentence; is a lower bound
+} sinkproof_published_value;
+extern const sinkproof_published_value sinkproof_published_values[SINKPROOF_PUBLISHED_VALUES];
+
+// Whether a model has the released one's shape; else what it lacks is the error.
+bool sinkproof_published_shape(const sinkproof_config *config, sinkproof_error *error);
+
+// What the paper says in two ways, or leaves open, and what was taken here; each a sentence or two.
+typedef struct sinkproof_published_note {
+    const char *name, *text;
+} sinkproof_published_note;
+const sinkproof_published_note *sinkproof_published_note_at(size_t i); // NULL after the last
+
+#endif

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A census: the points of a run or of a trace as they pass, each measured when what it needs is
+// there. Of a layer its rotated queries and keys and the heads' outputs wait until the layer ends;
+// nothing else is kept.
+#include "audit/studies/sinks/census.h"
+
+#include "audit/studies/sinks/census_internal.h"
+#include "audit/trace/trace_points.h"
+#include "ref/stages.h"
+#include "base/words.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- the census itself -------------------------------------------------------------------------
+
+static const sinkproof_massive no_massive = {NAN, 0, 0, NAN, NAN, NAN, NAN};
+static const sinkproof_drain no_drain = {NAN, NAN, NAN};
+static const sinkproof_census_norm no_norm = {NAN, NAN};
+
+static double *unknown(size_t count) {
+    double *x = malloc(count * sizeof *x);
+    for (size_t i = 0; x != NULL && i < count; i++) x[i] = NAN;
+    return x;
+}
+
+static bool open_layer(sinkproof_census_layer *layer, const sinkproof_config *config, size_t l,
+                       size_t n) {
+    static const sinkproof_span none = {NAN, NAN, NAN};
+    size_t heads = config->n_heads, groups = config->n_kv_heads;
+    *layer = (sinkproof_census_layer){.window = config->sliding[l] ? config->window : 0,
+                                      .middle = no_massive,
+                                      .end = no_massive,
+                                      .attention = no_norm,
+                                      .experts = no_norm};
+    layer->heads = calloc(heads, sizeof *layer->heads);
+    layer->groups = calloc(groups, sizeof *layer->groups);
+    layer->alpha_hk = calloc(heads * n, sizeof(double));
+    layer->sink_hi = unknown(heads * n);
+    layer->mass_hi = unknown(heads * n);
+    layer->intensity_i = unknown(n);
+    layer->share_i = unknown(n);
+    if (layer->heads == NULL || layer->groups == NULL || layer->alpha_hk == NULL ||
+        layer->sink_hi == NULL || layer->mass_hi == NULL || layer->intensity_i == NULL ||
+        layer->share_i == NULL)
+        return false;
+    for (size_t h = 0; h < heads; h++)
+        layer->heads[h] = (sinkproof_census_head){
+            h / (heads / groups), none, none, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN}};
+    for (size_t g = 0; g < groups; g++)
+        layer->groups[g] = (sinkproof_census_group){no_drain, no_drain};
+    return true;
+}
+
+static bool open_census(sinkproof_census *census, const sinkproof_config *config, size_t n,
+                        double epsilon) {
+    *census = (sinkproof_census){.config = config, .n = n, .epsilon = epsilon};
+    census->embedding = no_massive;
+    census->last = no_norm;
+    census->layers = calloc(config->n_layers, sizeof *census->layers);
+    bool good = census->layers != NULL;
+    for (size_t l = 0; good && l < config->n_layers; l++)
+        good = open_layer(&census->layers[l], config, l, n);
+    return good;
+}
+
+void sinkproof_census_free(sinkproof_census *census) {
+    for (size_t l = 0; census->layers != NULL && l < census->config->n_layers; l++) {
+        sinkproof_census_layer *layer = &census->layers[l];
+        free(layer->heads);
+        free(layer->groups);
+        free(layer->alpha_hk);
+        free(layer->sink_hi);
+        free(layer->mass_hi);
+        free(layer->intensity_i);
+        free(layer->share_i);
+    }
+    free(census->layers);
+    census->layers = NULL;
+}
+
+size_t sinkproof_census_known(const sinkproof_census *census) {
+    size_t known = 0;
+    for (size_t l = 0; l < census->config->n_layers; l++)
+        if (census->layers[l].source != SINKPROOF_WEIGHTS_UNKNOWN) known += census->config->n_heads;
+    return known;
+}
+
+// What is compared with epsilon.
+static double mean_weight(const sinkproof_census *census, const sinkproof_census_layer *layer,
+                          size_t h, size_t k) {
+    const sinkproof_census_head *head = &layer->heads[h];
+    switch (k) {
+    case SINKPROOF_STAR:
+        return head->star;
+    case SINKPROOF_STAR_PUBLISHED:
+        return head->star_published;
+    case SINKPROOF_FIRST_SEEN:
+        return head->first_seen;
+    default:
+        return layer->alpha_hk[h * census->n + k];
+    }
+}
+
+size_t sinkproof_census_passing(const sinkproof_census *census, size_t k) {
+    size_t passing = 0;
+    for (size_t l = 0; l < census->config->n_layers; l++) {
+        const sinkproof_census_layer *layer = &census->layers[l];
+        if (layer->source == SINKPROOF_WEIGHTS_UNKNOWN) continue;
+        for (size_t h = 0; h < census->config->n_heads; h++) {
+            double alpha = mean_weight(census, layer, h, k);
+            passing += sinkproof_metric_sinks(1, &alpha, census->epsilon);
+        }
+    }
+    return passing;
+}
+
+// ---- collecting --------------------------------------------------------------------------------
+
+// What a census looks at, and where it waits. Shown scores and norms' outputs are looked at in
+// passing.
+static const sinkproof_trace_point wanted[] = {
+    SINKPROOF_TRACE_T0,   SINKPROOF_TRACE_A1,  SINKPROOF_TRACE_A2_V, SINKPROOF_TRACE_A4_Q,
+    SINKPROOF_TRACE_A4_K, SINKPROOF_TRACE_A9,  SINKPROOF_TRACE_A11,  SINKPROOF_TRACE_A13,
+    SINKPROOF_TRACE_M1,   SINKPROOF_TRACE_M12, SINKPROOF_TRACE_F1};
+enum { WANTED = sizeof wanted / sizeof *wanted };
+
+static bool is_wanted(sinkproof_trace_point point) {
+    size_t w = 0;
+    while (w < WANTED && wanted[w] != point) w++;
+    return w < WANTED;
+}
+
+// By the census, or in passing.
+static bool is_taken(const sinkproof_collector *c, sinkproof_trace_point point) {
+    return is_wanted(point) || c->options->also[point];
+}
+
+bool sinkproof_collector_new(sinkproof_collector *c, const sinkproof_model *model, size_t n,
+                             const sinkproof_census_options *options, sinkproof_census *census,
+                             sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    size_t d = config->head_dim;
+    *c = (sinkproof_collector){.model = model,
+                               .config = config,
+                               .options = options,
+                               .census = census,
+                               .file = "the run",
+                               .good = true,
+                               .error = error};
+    c->q_nhd = malloc(n * config->n_heads * d * sizeof(double));
+    c->o_nhd = malloc(n * config->n_heads * d * sizeof(double));
+    c->k_ngd = malloc(n * config->n_kv_heads * d * sizeof(double));
+    bool good = open_census(census, config, n, options->epsilon);
+    if (good && c->q_nhd != NULL && c->o_nhd != NULL && c->k_ngd != NULL) return true;
+    return sinkproof_fail(error, "no memory for a census of %s",
+                          sinkproof_counted(n, "token").text);
+}
+
+void sinkproof_collector_free(sinkproof_collector *c) {
+    free(c->q_nhd);
+    free(c->o_nhd);
+    free(c->k_ngd);
+}
+
+static void give_up(sinkproof_collector *c, const char *what) {
+    if (c->good)
+        sinkproof_fail(c->error, "no memory for %s of %s", what,
+                       sinkproof_counted(c->census->n, "token").text);
+    c->good = false;
+}
+
+// Whether an element is of a key that the mask hides, where an engine may hold anything.
+static bool is_hidden(const sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
+                      size_t at) {
+    size_t n = c->census->n, query = at / n % n, key = at % n;
+    return sinkproof_trace_point_is_before_mask(point) &&
+           (key > query || key < sinkproof_mask_first(c->census->layers[layer].window, query));
+}
+
+// A number that is not finite has no place in a mean.
+static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
+                         size_t head, size_t rank, const size_t *shape, const double *values) {
+    size_t count = 1;
+    char name[SINKPROOF_TRACE_NAME];
+    for (size_t r = 0; r < rank; r++) count *= shape[r];
+    size_t at = 0, whole[SINKPROOF_MAX_RANK];
+    while (at < count && (isfinite(values[at]) || is_hidden(c, point, layer, at))) at++;
+    if (at == count) return true;
+    if (head != SIZE_MAX) at += head * count; // as it stands in the whole tensor
+    memcpy(whole, shape, rank * sizeof *whole);
+    if (head != SIZE_MAX) whole[0] = c->config->n_heads;
+    sinkproof_trace_name(point, layer, name);
+    c->good = sinkproof_fail(
+        c->error, "%.300s: tensor %s: expected finite numbers, found %f at (%s)", c->file, name,
+        values[at % count], sinkproof_trace_index_text(rank, whole, at).text);
+    return false;
+}
+
+static void group_norms(sinkproof_collector *c, const double *x_ngd, bool keys) {
+    size_t groups = c->config->n_kv_heads, d = c->config->head_dim;
+    for (size_t g = 0; g < groups; g++) {
+        sinkproof_census_group *group = &c->census->layers[c->layer].groups[g];
+        if (!sinkproof_metric_drain(c->census->n, d, groups * d, x_ngd + g * d,
+                                    keys ? &group->keys : &group->values))
+            give_up(c, "the norms");
+    }
+}
+
+// A state of the stream, which the norm-th norm of the pass takes: two in a layer, and the last.
+static void measure_state(sinkproof_collector *c, size_t norm, const double *x_nc,
+                          sinkproof_massive *out) {
+    size_t width = c->config->hidden;
+    if (!sinkproof_metric_massive(c->census->n, width, x_nc, out)) {
+        give_up(c, "the states");
+        return;
+    }
+    c->spike_norm = norm;
+    c->spike_position = out->position;
+    c->spikes = sinkproof_metric_spikes(width, x_nc + out->position * width);
+}
+
+static void measure_norm(sinkproof_collector *c, size_t norm, const double *y_nc,
+                         sinkproof_census_norm *out) {
+    size_t width = c->config->hidden;
+    if (c->spikes.n == 0 || c->spike_norm != norm) return; // nobody showed its state
+    out->before = c->spikes.share;
+    out->after = sinkproof_metric_spike_share(&c->spikes, width, y_nc + c->spike_position * width);
+}
+
+// What waits of the layer at hand.
+static void close_layer(sinkproof_collector *c) {
+    sinkproof_census_layer *layer = &c->census->layers[c->layer];
+    bool directions = c->seen[SINKPROOF_TRACE_A4_Q] && c->seen[SINKPROOF_TRACE_A4_K];
+    if (directions && layer->source == SINKPROOF_WEIGHTS_UNKNOWN && !sinkproof_collect_computed(c))
+        give_up(c, "the weights");
+    if (directions && !sinkproof_collect_cosines(c)) give_up(c, "the directions");
+    if (layer->source != SINKPROOF_WEIGHTS_UNKNOWN && !sinkproof_collect_outputs(c))
+        give_up(c, "the outputs");
+    if (c->good && c->options->layer_end != NULL)
+        c->good = c->options->layer_end(c->options->also_context, c->layer, c->error);
+    memset(c->seen, 0, sizeof c->seen);
+    if (c->options->progress != NULL)
+        c->options->progress(c->options->progress_context,
+                             (double)(c->layer + 1) / (double)c->config->n_layers);
+}
+
+// The layers between are those that a trace says nothing of.
+static void go_to_layer(sinkproof_collector *c, size_t layer) {
+    while (c->good && c->layer < layer) {
+        close_layer(c);
+        c->layer++;
+    }
+}
+
+static void look(sinkproof_collector *c, sinkproof_trace_point point, size_t head,
+                 const double *values) {
+    sinkproof_census_layer *layer = &c->census->layers[c->layer];
+    size_t n = c->census->n, heads = c->config->n_heads;
+    size_t bytes_d = n * c->config->head_dim * sizeof(double);
+    switch (point) {
+    case SINKPROOF_TRACE_T0:
+        measure_state(c, 0, values, &c->census->embedding);
+        break;
+    case SINKPROOF_TRACE_A1:
+        measure_norm(c, 2 * c->layer, values, &layer->attention);
+        break;
+    case SINKPROOF_TRACE_A2_V:
+        group_norms(c, values, false);
+        break;
+    case SINKPROOF_TRACE_A4_Q:
+        memcpy(c->q_nhd, values, heads * bytes_d);
+        break;
+    case SINKPROOF_TRACE_A4_K:
+        memcpy(c->k_ngd, values, c->config->n_kv_heads * bytes_d);
+        group_norms(c, values, true);
+        break;
+    case SINKPROOF_TRACE_A9:
+        for (size_t h = 0; head == SIZE_MAX && h < heads; h++)
+            sinkproof_collect_shown(c, h, values + h * n * (n + 1));
+        if (head != SIZE_MAX) sinkproof_collect_shown(c, head, values);
+        break;
+    case SINKPROOF_TRACE_A11:
+        memcpy(c->o_nhd, values, heads * bytes_d);
+        break;
+    case SINKPROOF_TRACE_A13:
+        measure_state(c, 2 * c->layer + 1, values, &layer->middle);
+        break;
+    case SINKPROOF_TRACE_M1:
+        measure_norm(c, 2 * c->layer + 1, values, &layer->experts);
+        break;
+    case SINKPROOF_TRACE_M12:
+        measure_state(c, 2 * c->layer + 2, values, &layer->end);
+        break;
+    default:
+        measure_norm(c, 2 * c->config->n_layers, values, &c->census->last);
+        break;
+    }
+}
+
+void sinkproof_collect(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
+                       size_t head, const double *values) {
+    const sinkproof_census_options *options = c->options;
+    size_t shape[SINKPROOF_MAX_RANK];
+    if (!c->good || !is_taken(c, point)) return;
+    size_t rank = sinkproof_trace_shape(c->config, point, c->census->n, shape);
+    if (head != SIZE_MAX) shape[0] = 1;
+    if (!check_finite(c, point, layer, head, rank, shape, values)) return;
+    if (sinkproof_trace_point_is_layered(point)) go_to_layer(c, layer);
+    if (point == SINKPROOF_TRACE_F1) go_to_layer(c, c->config->n_layers - 1);
+    c->seen[point] = c->ever[point] = true;
+    if (c->good && is_wanted(point)) look(c, point, head, values);
+    if (c->good && options->also[point])
+        c->good = options->point(options->also_context, point, layer, head, values, c->error);
+}
+
+bool sinkproof_collector_finish(sinkproof_collector *c) {
+    size_t used = 0;
+    char *missing = c->census->missing;
+    go_to_layer(c, c->config->n_layers - 1);
+    if (c->good) close_layer(c);
+    for (size_t w = 0; w < WANTED; w++) {
+        // Weights are computed where they are not shown: A9 is missing only beside A4.
+        bool computed = c->ever[SINKPROOF_TRACE_A4_Q] && c->ever[SINKPROOF_TRACE_A4_K];
+        if (c->ever[wanted[w]] || (wanted[w] == SINKPROOF_TRACE_A9 && computed)) continue;
+        used += (size_t)snprintf(missing + used, sizeof c->census->missing - used, "%s%s",
+                                 used > 0 ? ", " : "", sinkproof_trace_point_name(wanted[w]));
+    }
+    return c->good;
+}
+
+// ---- a run, a trace ----------------------------------------------------------------------------
+
+static void see(void *context, const char *name, size_t rank, const size_t *shape,
+                const double *values) {
+    sinkproof_trace_point point;
+    size_t layer;
+    (void)rank;
+    (void)shape;
+    if (sinkproof_trace_name_parse(name, &point, &layer))
+        sinkproof_collect(context, point, layer, SIZE_MAX, values);
+}
+
+bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
+                          const int32_t *tokens_n, const sinkproof_census_options *options,
+                          sinkproof_census *census, sinkproof_error *error) {
+    sinkproof_collector c;
+    sinkproof_observer observer = {.see = see, .context = &c, .no_logits = true};
+    bool good = sinkproof_collector_new(&c, model, n, options, census, error) &&
+                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) &&
+                sinkproof_collector_finish(&c);
+    sinkproof_collector_free(&c);
+    return good;
+}
+
+// One point of a trace, or one head of it, in the order of the forward pass.
+static bool collect_tensor(sinkproof_collector *c, const sinkproof_trace *trace,
+                           sinkproof_trace_point point, size_t layer) {
+    const sinkproof_tensor *tensor =
+        is_taken(c, point) ? sinkproof_trace_find(trace, point, layer) : NULL;
+    if (tensor == NULL) return true;
+    bool by_head = sinkproof_trace_point_is_by_head(point);
+    size_t pieces = by_head ? tensor->shape[0] : 1;
+    size_t count = sinkproof_tensor_elements(tensor) / pieces;
+    double *values = malloc(count * sizeof *values);
+    if (values == NULL) give_up(c, sinkproof_trace_point_name(point));
+    for (size_t p = 0; c->good && p < pieces; p++) {
+        for (size_t i = 0; i < count; i++)
+            values[i] = sinkproof_tensor_value(tensor, p * count + i);
+        sinkproof_collect(c, point, layer, by_head ? p : SIZE_MAX, values);
+    }
+    free(values);
+    return c->good;
+}
+
+bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace *trace,
+                            const sinkproof_census_options *options, sinkproof_census *census,
+                            sinkproof_error *error) {
+    sinkproof_collector c;
+    size_t n = sinkproof_trace_length(trace);
+    bool good = sinkproof_collector_new(&c, model, n, options, census, error);
+    c.file = sinkproof_trace_path(trace);
+    good = good && collect_tensor(&c, trace, SINKPROOF_TRACE_T0, 0);
+    for (size_t l = 0; good && l < c.config->n_layers; l++)
+        for (int p = 0; good && p < SINKPROOF_TRACE_POINTS; p++)
+            if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
+                good = collect_tensor(&c, trace, (sinkproof_trace_point)p, l);
+    good =
+        good && collect_tensor(&c, trace, SINKPROOF_TRACE_F1, 0) && sinkproof_collector_finish(&c);
+    sinkproof_collector_free(&c);
+    return good;
+}

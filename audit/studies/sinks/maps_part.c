@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The part of `sinkproof sinks` that shows maps of attention: those of the heads that were chosen,
+// or of the heads that give their sinks most and least.
+#include "audit/report/chart.h"
+#include "audit/report/page.h"
+#include "audit/studies/sinks/maps.h"
+#include "base/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct sinkproof_maps_state {
+    size_t n_inputs;
+    sinkproof_sinks_maps *maps[]; // [n_inputs]
+};
+
+static bool prepare(const sinkproof_sinks_job *job, const char *asked, void **state,
+                    sinkproof_error *error) {
+    struct sinkproof_maps_state *s = calloc(1, sizeof *s + job->n_inputs * sizeof *s->maps);
+    *state = s;
+    if (s == NULL) return sinkproof_fail(error, "no memory for maps");
+    s->n_inputs = job->n_inputs;
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (!sinkproof_sinks_maps_new(sinkproof_model_config(job->model), job->inputs[i].n, asked,
+                                      &s->maps[i], error))
+            return false;
+    return true;
+}
+
+static void map(void *state, size_t input, const sinkproof_map_rows *rows) {
+    struct sinkproof_maps_state *s = state;
+    sinkproof_sinks_maps_add(s->maps[input], rows);
+}
+
+static void release(void *state) {
+    struct sinkproof_maps_state *s = state;
+    for (size_t i = 0; s != NULL && i < s->n_inputs; i++) sinkproof_sinks_maps_free(s->maps[i]);
+    free(s);
+}
+
+// The head whose sink has the most weight on the mean, or the least; false: none is known.
+static bool extreme(const sinkproof_census *c, bool most, size_t *layer, size_t *head) {
+    double best = most ? -INFINITY : INFINITY;
+    for (size_t l = 0; l < c->config->n_layers; l++)
+        for (size_t h = 0; h < c->config->n_heads; h++) {
+            double x = c->layers[l].heads[h].sink.mean;
+            if (most ? !(x > best) : !(x < best)) continue;
+            best = x;
+            *layer = l;
+            *head = h;
+        }
+    return isfinite(best);
+}
+
+// The i-th map that is shown of an input; false after the last.
+static bool pick(const void *state, const sinkproof_sinks_job *job, size_t input, size_t i,
+                 sinkproof_sinks_map *out) {
+    const struct sinkproof_maps_state *s = state;
+    const sinkproof_sinks_maps *maps = s->maps[input];
+    size_t layer = 0, head = 0, chosen = sinkproof_sinks_maps_chosen(maps);
+    if (chosen > 0) {
+        if (i < chosen) *out = sinkproof_sinks_maps_at(maps, i);
+        return i < chosen;
+    }
+    if (i >= 2 || !extreme(&job->inputs[input].census, i == 0, &layer, &head)) return false;
+    *out = sinkproof_sinks_maps_of(maps, layer, head);
+    return true;
+}
+
+static bool draw_map(FILE *out, const void *map) {
+    const sinkproof_sinks_map *one = map;
+    size_t side = sinkproof_sinks_maps_side(one->maps);
+    sinkproof_chart_heat heat = {.queries = side,
+                                 .keys = side,
+                                 .weight = sinkproof_sinks_map_weight,
+                                 .sink = sinkproof_sinks_map_sink,
+                                 .context = one};
+    sinkproof_chart_heat_svg(out, &heat, side > 32 ? 5 : 9);
+    return true;
+}
+
+static void say_map(FILE *page, const sinkproof_census *c, const sinkproof_sinks_map *one) {
+    const sinkproof_span *sink = &c->layers[one->layer].heads[one->head].sink;
+    sinkproof_page_say(page, "Layer %zu, head %zu", one->layer, one->head);
+    if (c->layers[one->layer].window > 0)
+        sinkproof_page_say(page, ", window of %zu", c->layers[one->layer].window);
+    if (isfinite(sink->mean))
+        sinkproof_page_say(page, ": the sink takes %.4g on the mean, %.4g to %.4g", sink->mean,
+                           sink->least, sink->most);
+    else
+        sinkproof_page_say(page, ": its weights are not known");
+}
+
+static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
+    const struct sinkproof_maps_state *s = state;
+    fputs("<h2>Maps of attention</h2>\n", page);
+    for (size_t input = 0; input < job->n_inputs; input++) {
+        const sinkproof_sinks_maps *maps = s->maps[input];
+        size_t cell = sinkproof_sinks_maps_cell(maps);
+        sinkproof_sinks_map one;
+        fputs("<p>", page);
+        sinkproof_page_say(page,
+                           "%.200s: a row for each query, a column for each key, the sink in "
+                           "the column apart on the left. A shade is a power of two of the "
+                           "weight, and what is less than 2^-11 is not drawn; what is not known "
+                           "has the colour of a warning.",
+                           job->inputs[input].text);
+        if (cell > 1)
+            sinkproof_page_say(page,
+                               " A cell is the mean over %s and %s, of the "
+                               "pairs whose key is not after the query.",
+                               sinkproof_counted(cell, "query").text,
+                               sinkproof_counted(cell, "key").text);
+        if (sinkproof_sinks_maps_chosen(maps) == 0)
+            sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
+                                     "it least.");
+        fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many maps\">", page);
+        for (size_t i = 0; pick(state, job, input, i, &one); i++) {
+            fputs("<figure>", page);
+            draw_map(page, &one);
+            fputs("<figcaption>", page);
+            say_map(page, &job->inputs[input].census, &one);
+            fputs(".</figcaption></figure>\n", page);
+        }
+        fputs("</div>\n", page);
+    }
+}
+
+// Its words are its name.
+static void title_map(FILE *out, const void *context) {
+    const sinkproof_sinks_map *map = context;
+    sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", map->layer, map->head);
+}
+
+static bool draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
+    sinkproof_sinks_map map;
+    char name[96];
+    for (size_t i = 0; pick(state, job, input, i, &map); i++) {
+        sinkproof_picture picture = {&map, draw_map, title_map, NULL};
+        snprintf(name, sizeof name, "%smap-%zu.%zu", number, map.layer, map.head);
+        if (!sinkproof_pictures_add(pictures, name, &picture, error)) return false;
+    }
+    return true;
+}
+
+const sinkproof_sinks_part sinkproof_part_maps = {
+    .name = "maps",
+    .takes = "L.H,...",
+    .help = "The heads whose maps of attention the page shows, layer and head from 0 (those with "
+            "the strongest and the weakest sink)",
+    .prepare = prepare,
+    .map = map,
+    .html = html,
+    .draw = draw,
+    .free = release};

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof sinks MODEL --quantise` and `--window`: outliers and eight bits, with sinks and
+// without; what the window leaves behind and what the sink holds. As tables and as JSON.
+#include "audit/studies/sinks/outliers.h"
+#include "audit/studies/sinks/part.h"
+#include "audit/studies/sinks/part_shared.h"
+#include "base/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_synthetic(const sinkproof_sinks_job *job) {
+    return strcmp(sinkproof_model_layout(job->model), "synthetic") == 0;
+}
+
+// What numbers of drawn weights cannot show.
+static void print_synthetic(const sinkproof_sinks_job *job, FILE *out) {
+    if (is_synthetic(job))
+        fprintf(out, "These weights are drawn, not trained: what training makes of a sink, they "
+                     "cannot show.\n");
+}
+
+// ---- outliers ----------------------------------------------------------------------------------
+
+static void free_outliers(void *state) {
+    sinkproof_outlier_study *all = state;
+    for (sinkproof_outlier_study *s = all; s != NULL && s->of != NULL; s++)
+        sinkproof_outlier_free(s);
+    free(all);
+}
+
+static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void **state,
+                         sinkproof_error *error) {
+    bool without = sinkproof_runner_replaces(job->how.engine, job->policy, SINKPROOF_TRACE_A11);
+    sinkproof_outlier_study *all = calloc(job->n_inputs + 1, sizeof *all);
+    (void)asked;
+    *state = all;
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s",
+                              sinkproof_counted(job->n_inputs, "input").text);
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        part_share share = {job, i};
+        if (!sinkproof_outlier_run(job->model, job->runner, without, job->inputs[i].n,
+                                   job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
+            return false;
+    }
+    return true;
+}
+
+// Of a point over its layers, or at its one place: the largest of each number.
+static sinkproof_outliers worst_of(const sinkproof_outlier_study *s, size_t point, bool sinks) {
+    sinkproof_outliers out = {0};
+    for (size_t l = 0; l < s->n_layers; l++) {
+        const sinkproof_outliers *o = sinkproof_outlier_at(s, l, point, sinks);
+        out.most = o->most > out.most ? o->most : out.most;
+        out.mean = o->mean > out.mean ? o->mean : out.mean;
+        out.per_tensor = o->per_tensor > out.per_tensor ? o->per_tensor : out.per_tensor;
+        out.per_token = o->per_token > out.per_token ? o->per_token : out.per_token;
+    }
+    return out;
+}
+
+static void print_outliers(const void *state, const sinkproof_sinks_job *job, FILE *out) {
+    const sinkproof_outlier_study *all = state;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        fprintf(out, "\n%s: outliers, and eight bits with one scale; the largest over the layers\n",
+                job->inputs[i].text);
+        fprintf(out, "%-6s %-8s %14s %14s %14s %14s\n", "point", "", "max/rms", "mean of rows",
+                "off, a tensor", "off, a token");
+        for (size_t k = 0; k < 2 * SINKPROOF_OUTLIER_POINTS; k++) {
+            bool sinks = k % 2 == 0;
+            sinkproof_outliers o = worst_of(&all[i], k / 2, sinks);
+            if (!sinks && !all[i].without) continue;
+            fprintf(out, "%-6s %-8s %14.2f %14.2f %14.3e %14.3e\n",
+                    sinkproof_trace_point_name(sinkproof_outlier_points[k / 2]),
+                    sinks ? "sinks" : "without", o.most, o.mean, o.per_tensor, o.per_token);
+        }
+        if (!all[i].without)
+            fprintf(out,
+                    "Without sinks: not measured, the engine does not go on from A11 under this "
+                    "policy.\n");
+    }
+    fprintf(out,
+            "max/rms: a row's largest number over its root mean square. off: root of the sum of "
+            "squares of\nthe error, relative, of whole numbers from -127 to 127 times one scale. "
+            "Estimated in binary64.\n");
+    print_synthetic(job, out);
+}
+
+static void outliers_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
+    const sinkproof_outlier_study *all = state;
+    for (size_t i = 0; i < job->n_inputs; i++)
+        for (size_t l = 0; l <= all[i].n_layers; l++)
+            for (size_t k = 0; k < 2 * SINKPROOF_OUTLIER_POINTS; k++) {
+                sinkproof_trace_point point = sinkproof_outlier_points[k / 2];
+                const sinkproof_outliers *o = sinkproof_outlier_at(&all[i], l, k / 2, k % 2 == 0);
+                bool layered = sinkproof_trace_point_is_layered(point);
+                if (layered != (l < all[i].n_layers) || isnan(o->most)) continue;
+                json_array_append_new(
+                    results,
+                    json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o, s:o, s:o}", "outliers",
+                              job->inputs[i].text, "label", "estimated", "layer",
+                              layered ? part_count(l) : json_null(), "point",
+                              sinkproof_trace_point_name(point), "sinks", (int)(k % 2 == 0), "most",
+                              part_number(o->most), "mean", part_number(o->mean), "per_tensor",
+                              part_number(o->per_tensor), "per_token", part_number(o->per_token)));
+            }
+}
+
+const sinkproof_sinks_part sinkproof_part_quantise = {
+    .name = "quantise",
+    .help = "outliers of states and of what meets weights, and what eight bits lose of them, with "
+            "sinks and without",
+    .needs_run = true,
+    .run = run_outliers,
+    .print = print_outliers,
+    .json = outliers_json,
+    .free = free_outliers,
+};
+
+// ---- the window --------------------------------------------------------------------------------
+
+static bool run_window(const sinkproof_sinks_job *job, const char *asked, void **state,
+                       sinkproof_error *error) {
+    size_t n_layers = sinkproof_model_config(job->model)->n_layers;
+    sinkproof_handover *all = calloc(job->n_inputs * n_layers, sizeof *all);
+    (void)asked;
+    *state = all;
+    if (all == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(n_layers, "layer").text);
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        part_share share = {job, i};
+        if (!sinkproof_handover_run(job->model, job->runner, job->inputs[i].n,
+                                    job->inputs[i].tokens_n, part_pass_on, &share,
+                                    all + i * n_layers, error))
+            return false;
+    }
+    return true;
+}
+
+static const char *cell(double x, char text[16]) {
+    snprintf(text, 16, isnan(x) ? "-" : "%.5f", x);
+    return text;
+}
+
+// true only if every layer says so, false if none does.
+static const char *verdict(size_t says, size_t layers) {
+    if (layers == 0) return "undecided";
+    return says == layers ? "true" : says == 0 ? "false" : "undecided";
+}
+
+static void print_answer(FILE *out, const sinkproof_handover_answer *a) {
+    if (a->layers == 0) {
+        fprintf(out,
+                "Whether the sink replaces the first token: undecided, no row of a window has left "
+                "it behind.\n");
+        return;
+    }
+    fprintf(out,
+            "Of %s with a window the sink has, after, what the first token had before, or "
+            "more, in %zu:\nthat it stands in for it is %s. Its own weight grew by as much in %zu: "
+            "that "
+            "it takes over is %s.\n",
+            sinkproof_counted(a->layers, "layer").text, a->holds, verdict(a->holds, a->layers),
+            a->takes, verdict(a->takes, a->layers));
+}
+
+static void print_window(const void *state, const sinkproof_sinks_job *job, FILE *out) {
+    const sinkproof_config *c = sinkproof_model_config(job->model);
+    const sinkproof_handover *all = state;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        const sinkproof_handover *layers = all + i * c->n_layers;
+        sinkproof_handover_answer a = sinkproof_handover_says(c->n_layers, layers);
+        fprintf(out,
+                "\n%s: mean weights before row %zu and from it on, where a window of %zu has left "
+                "the first\ntoken behind\n%-6s %-7s %13s %13s %13s %13s\n",
+                job->inputs[i].text, c->window, c->window, "layer", "window", "first before",
+                "first after", "sink before", "sink after");
+        for (size_t l = 0; l < c->n_layers; l++) {
+            const sinkproof_handover *h = &layers[l];
+            char text[4][16];
+            fprintf(out, "%-6zu %-7s %13s %13s %13s %13s\n", l, h->window > 0 ? "yes" : "no",
+                    cell(h->first_before, text[0]), cell(h->first_after, text[1]),
+                    cell(h->sink_before, text[2]), cell(h->sink_after, text[3]));
+        }
+        print_answer(out, &a);
+    }
+    fprintf(out, "Estimated in binary64 from the engine's queries and keys; rows from 1 on.\n");
+    print_synthetic(job, out);
+}
+
+static void window_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
+    const sinkproof_config *c = sinkproof_model_config(job->model);
+    const sinkproof_handover *all = state;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        sinkproof_handover_answer a = sinkproof_handover_says(c->n_layers, all + i * c->n_layers);
+        json_t *layers = json_array();
+        for (size_t l = 0; l < c->n_layers; l++) {
+            const sinkproof_handover *h = &all[i * c->n_layers + l];
+            json_array_append_new(layers, json_pack("{s:o, s:o, s:o, s:o, s:o}", "window",
+                                                    part_count(h->window), "first_before",
+                                                    part_number(h->first_before), "first_after",
+                                                    part_number(h->first_after), "sink_before",
+                                                    part_number(h->sink_before), "sink_after",
+                                                    part_number(h->sink_after)));
+        }
+        json_array_append_new(
+            results,
+            json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "handover",
+                      job->inputs[i].text, "label", "estimated", "tokens",
+                      part_count(job->inputs[i].n), "window", part_count(c->window), "stands_in",
+                      verdict(a.holds, a.layers), "takes_over", verdict(a.takes, a.layers),
+                      "decided", part_count(a.layers), "holds", part_count(a.holds), "takes",
+                      part_count(a.takes), "layers", layers));
+    }
+}
+
+const sinkproof_sinks_part sinkproof_part_window = {
+    .name = "window",
+    .help = "whether the sink stands where the first token was, on rows whose window has left that "
+            "token behind",
+    .needs_run = true,
+    .run = run_window,
+    .print = print_window,
+    .json = window_json,
+    .free = free,
+};

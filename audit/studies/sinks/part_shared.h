@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the parts share: numbers in their JSON, of which what is no number is null, and in their
+// tables, where it is a dash; and the progress of an input among the others. Private to
+// audit/studies/sinks/ and audit/studies/mechanism/.
+#ifndef SINKPROOF_PART_NUMBERS_H
+#define SINKPROOF_PART_NUMBERS_H
+
+#include "audit/studies/sinks/part.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+static inline json_t *part_number(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static inline json_t *part_count(size_t n) {
+    return json_integer((json_int_t)n);
+}
+
+static inline json_t *part_ratios(size_t n, const double *over_i, const double *under_i) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, part_number(over_i[i] == 0 ? 0 : over_i[i] / under_i[i]));
+    return list;
+}
+
+// A number of a table, or a dash.
+typedef struct part_cell {
+    char text[24];
+} part_cell;
+
+static inline part_cell part_text(const char *format, double x) {
+    part_cell c = {"-"};
+    if (isnan(x)) return c;
+    if (isinf(x))
+        snprintf(c.text, sizeof c.text, "inf");
+    else
+        snprintf(c.text, sizeof c.text, format, x);
+    return c;
+}
+
+// One input's share of the progress.
+typedef struct part_share {
+    const sinkproof_sinks_job *job;
+    size_t input;
+} part_share;
+
+static inline void part_pass_on(void *context, double share) {
+    part_share *s = context;
+    s->job->progress(s->job->progress_context,
+                     ((double)s->input + share) / (double)s->job->n_inputs);
+}
+
+#endif

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Rows of attention from shorter caches, beside the full row and their bounds.
+//
+// Rounding. All rows are computed in binary64 from the same numbers. A shifted argument is at most
+// 745 where e^x is not 0, so that a weight is off by at most (745 + n + 8) 2^-53 of itself, and an
+// output by n 2^-53 of the largest value more; a score by (d + 2) 2^-53 of S = |q|_1 max |k| /
+// sqrt(d), which moves weights by twice that: (2 n + 800 + 2 (d + 2) S) 2^-53 of the largest value
+// in all. Two outputs are compared, so that twice that joins each bound.
+#include "audit/studies/sinks/strategies.h"
+
+#include "audit/studies/sinks/heads.h"
+#include "proofs/bounds/mixing.h"
+#include "proofs/bounds/worst.h"
+#include "ref/stages.h"
+#include "base/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const sinkproof_strategy sinkproof_strategies[SINKPROOF_STRATEGIES] = {
+    {"first-recent", "the first tokens and the last ones", 0, true, true},
+    {"recent", "as many of the last ones alone", 0, true, false},
+    {"int8-first", "8 bits, the first tokens as they are", 8, false, true},
+    {"int8", "8 bits, all tokens", 8, false, false},
+    {"int4-first", "4 bits, the first tokens as they are", 4, false, true},
+    {"int4", "4 bits, all tokens", 4, false, false},
+};
+enum { FORMATS = 3 }; // of a cache: as the run has it, 8 bits, 4 bits
+static const int bits_of[FORMATS] = {0, 8, 4};
+
+bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
+                              sinkproof_error *error) {
+    char *end;
+    plan->first = strtoull(text, &end, 10);
+    bool good = *text >= '0' && *text <= '9' && *end == ',' && end[1] >= '0' && end[1] <= '9';
+    if (good) plan->recent = strtoull(end + 1, &end, 10);
+    if (good && *end == '\0' && plan->recent > 0) return true;
+    return sinkproof_fail(error,
+                          "--strategies: \"%.80s\", expected FIRST,RECENT: how many of the "
+                          "first tokens and of the last, 4,64",
+                          text);
+}
+
+// ---- the caches of a layer ---------------------------------------------------------------------
+
+// Keys and values of a layer in one format. A scale belongs to a token's key (or value) of one
+// key/value head: head_dim numbers.
+typedef struct cache {
+    double *k_gdn, *v_ngd;
+    double *key_off_gn, *value_off_gn; // most that a coordinate is off
+} cache;
+
+typedef struct work {
+    sinkproof_strategy_study *out;
+    const sinkproof_strategy_plan *plan;
+    cache caches[FORMATS];
+    double *most_key_gn, *most_value_gn; // largest |coordinate| of a token
+    double *row_d, *kept_d;              // [head_dim]
+    double *s_fj;                        // [FORMATS, n] scores
+    double *e_j, *full_e_j;              // [n] of a strategy's row, and of the full one
+    double *delta_j, *eps_j, *alpha_j;   // [n]
+    double *full_d, *out_d;              // [head_dim] not normalised
+    double *memory;                      // of all these
+    size_t strategy;                     // of a whole run; SINKPROOF_STRATEGIES: the full cache
+    bool sinks;
+    double *state_nc; // F1 of a whole run, or NULL
+    void (*progress)(void *context, double share);
+    void *progress_context;
+    double share_of; // of the errors layer by layer in the progress
+} work;
+
+static double largest(size_t n, const double *x) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+// One token's key or value of a group into the cache of a format; returns what it may be off.
+static double keep(int bits, size_t d, const double *x_d, double *kept_d) {
+    if (bits > 0) return sinkproof_quantise_most(bits, sinkproof_quantise(bits, d, x_d, kept_d));
+    memcpy(kept_d, x_d, d * sizeof(double));
+    return 0;
+}
+
+static void fill_caches(work *s, const sinkproof_heads *heads) {
+    size_t n = heads->n, d = heads->config->head_dim, groups = heads->config->n_kv_heads;
+    for (size_t g = 0; g < groups; g++)
+        for (size_t j = 0; j < n; j++) {
+            const double *v_d = heads->v_ngd + (j * groups + g) * d;
+            for (size_t e = 0; e < d; e++) s->row_d[e] = heads->k_gdn[(g * d + e) * n + j];
+            s->most_key_gn[g * n + j] = largest(d, s->row_d);
+            s->most_value_gn[g * n + j] = largest(d, v_d);
+            for (size_t f = 0; f < FORMATS; f++) {
+                cache *c = &s->caches[f];
+                c->key_off_gn[g * n + j] = keep(bits_of[f], d, s->row_d, s->kept_d);
+                for (size_t e = 0; e < d; e++) c->k_gdn[(g * d + e) * n + j] = s->kept_d[e];
+                c->value_off_gn[g * n + j] =
+                    keep(bits_of[f], d, v_d, c->v_ngd + (j * groups + g) * d);
+            }
+        }
+}
+
+static size_t format_of(int bits) {
+    size_t f = 0;
+    while (bits_of[f] != bits) f++;
+    return f;
+}
+
+// ---- one row -----------------------------------------------------------------------------------
+
+typedef struct place {
+    const sinkproof_heads *heads;
+    size_t h, g, i, first;       // head, its key/value head, row, the first key that it sees
+    double query;                // |q|_1 / sqrt(d)
+    double most_key, most_value; // largest |coordinate| of the keys, values that it sees
+} place;
+
+static bool holds(const work *s, const sinkproof_strategy *strategy, size_t i, size_t j) {
+    if (strategy == NULL || !strategy->evicts) return true;
+    if (strategy->first) return j < s->plan->first || j + s->plan->recent > i;
+    return j + s->plan->recent + s->plan->first > i;
+}
+
+// Whether key and value j are those of the run.
+static bool is_whole(const work *s, const sinkproof_strategy *strategy, size_t j) {
+    return strategy == NULL || strategy->bits == 0 || (strategy->first && j < s->plan->first);
+}
+
+// e^(s_j - top) of the keys that a strategy keeps (NULL: all), 0 of the others, and their sum;
+// out_d: the sum of their values, not normalised.
+static sinkproof_row_sums sum_row(work *s, const place *p, const sinkproof_strategy *strategy,
+                                  double *e_j, double *out_d) {
+    const sinkproof_config *c = p->heads->config;
+    size_t d = c->head_dim, n = p->heads->n, few = strategy == NULL ? 0 : format_of(strategy->bits);
+    sinkproof_row_sums sums = {.top = -INFINITY};
+    for (size_t j = p->first; j <= p->i; j++) {
+        e_j[j] = -INFINITY;
+        if (!holds(s, strategy, p->i, j)) continue;
+        e_j[j] = s->s_fj[(is_whole(s, strategy, j) ? 0 : few) * n + j];
+        sums.top = fmax(sums.top, e_j[j]);
+    }
+    memset(out_d, 0, d * sizeof(double));
+    for (size_t j = p->first; j <= p->i; j++) {
+        if (e_j[j] == -INFINITY) {
+            e_j[j] = 0;
+            continue;
+        }
+        e_j[j] = exp(e_j[j] - sums.top);
+        sums.sum += e_j[j];
+        const cache *from = &s->caches[is_whole(s, strategy, j) ? 0 : few];
+        const double *v_d = from->v_ngd + (j * c->n_kv_heads + p->g) * d;
+        for (size_t e = 0; e < d; e++) out_d[e] += e_j[j] * v_d[e];
+    }
+    return sums;
+}
+
+// bound.evict: the mass that the full row gave to what is gone.
+static double evict_bound(const work *s, const place *p, const sinkproof_strategy *strategy,
+                          double each_full, double sink_kept) {
+    double mass = 0;
+    for (size_t j = p->first; j <= p->i; j++)
+        if (!holds(s, strategy, p->i, j)) mass += s->full_e_j[j] * each_full;
+    return mass * (2 - sink_kept) * p->most_value;
+}
+
+// bound.quantized-cache: what keys and values may be off by, and the weights as they run.
+static double few_bits_bound(work *s, const place *p, const sinkproof_strategy *strategy,
+                             double each, double sink_full) {
+    size_t n = p->heads->n, count = p->i + 1 - p->first;
+    const cache *few = &s->caches[format_of(strategy->bits)];
+    for (size_t k = 0; k < count; k++) {
+        size_t at = p->g * n + p->first + k;
+        bool whole = is_whole(s, strategy, p->first + k);
+        s->delta_j[k] = whole ? 0 : p->query * few->key_off_gn[at];
+        s->eps_j[k] = whole ? 0 : few->value_off_gn[at];
+        s->alpha_j[k] = s->e_j[p->first + k] * each;
+    }
+    return sinkproof_cache_bound(count, s->alpha_j, s->delta_j, s->eps_j, sink_full, p->most_value);
+}
+
+static double rounding(const place *p) {
+    double n = (double)p->heads->n, d = (double)p->heads->config->head_dim;
+    double units = 2 * n + 800 + 2 * (d + 2) * p->query * p->most_key;
+    return 2 * units * 0x1p-53 * p->most_value;
+}
+
+static place place_of(const work *s, const sinkproof_heads *heads, size_t h, size_t i) {
+    const sinkproof_config *c = heads->config;
+    place p = {.heads = heads, .h = h, .g = h / (c->n_heads / c->n_kv_heads), .i = i};
+    const double *q_d = heads->q_nhd + (i * c->n_heads + h) * c->head_dim;
+    p.first = sinkproof_mask_first(heads->window, i);
+    p.most_key = largest(i + 1 - p.first, s->most_key_gn + p.g * heads->n + p.first);
+    p.most_value = largest(i + 1 - p.first, s->most_value_gn + p.g * heads->n + p.first);
+    for (size_t e = 0; e < c->head_dim; e++) p.query += fabs(q_d[e]);
+    p.query /= sqrt((double)c->head_dim);
+    return p;
+}
+
+static double logit_of(const place *p, bool sinks) {
+    return sinks ? p->heads->b_hi[p->h * p->heads->n + p->i] : -INFINITY;
+}
+
+// ---- a layer's errors --------------------------------------------------------------------------
+
+static void add_error(const work *s, size_t d, double each, double each_full, double bound,
+                      sinkproof_strategy_error *out) {
+    for (size_t e = 0; e < d; e++) {
+        double full = s->full_d[e] * each_full, off = fabs(s->out_d[e] * each - full);
+        out->error += off * off;
+        out->truth += full * full;
+        out->bound += bound * bound;
+        out->largest = sinkproof_worst(out->largest, off);
+        out->worst = sinkproof_worst(out->worst, off == 0 ? 0 : off / bound);
+    }
+}
+
+static void compare_row(work *s, const place *p, sinkproof_strategy_error *errors) {
+    sinkproof_row_sums full = sum_row(s, p, NULL, s->full_e_j, s->full_d);
+    for (size_t k = 0; k < SINKPROOF_STRATEGIES; k++) {
+        const sinkproof_strategy *strategy = &sinkproof_strategies[k];
+        sinkproof_row_sums sums = sum_row(s, p, strategy, s->e_j, s->out_d);
+        for (int without = 0; without < 2; without++) {
+            double b = logit_of(p, without == 0), sink, sink_full;
+            double each = sinkproof_row_each(&sums, b, &sink);
+            double each_full = sinkproof_row_each(&full, b, &sink_full);
+            double bound = strategy->evicts ? evict_bound(s, p, strategy, each_full, sink)
+                                            : few_bits_bound(s, p, strategy, each, sink_full);
+            sinkproof_strategy_error *out = &errors[2 * k + (size_t)without];
+            add_error(s, p->heads->config->head_dim, each, each_full, bound + rounding(p), out);
+            out->vacuous += bound > (2 - sink - sink_full) * p->most_value;
+            out->rows++;
+        }
+    }
+}
+
+static void score_row(work *s, const place *p) {
+    for (size_t f = 0; f < FORMATS; f++)
+        sinkproof_heads_scores(p->heads, s->caches[f].k_gdn, p->h, p->i, s->s_fj + f * p->heads->n);
+}
+
+static void compare_layer(void *context, const sinkproof_heads *heads) {
+    work *s = context;
+    sinkproof_strategy_error *errors = s->out->errors + heads->layer * SINKPROOF_STRATEGIES * 2;
+    fill_caches(s, heads);
+    for (size_t h = 0; h < heads->config->n_heads; h++)
+        for (size_t i = 0; i < heads->n; i++) {
+            place p = place_of(s, heads, h, i);
+            score_row(s, &p);
+            compare_row(s, &p, errors);
+        }
+    s->progress(s->progress_context,
+                s->share_of * (double)(heads->layer + 1) / (double)s->out->n_layers);
+}
+
+// ---- a whole run -------------------------------------------------------------------------------
+
+// The strategy's attention in the place of the engine's.
+static void attend(void *context, const sinkproof_heads *heads) {
+    work *s = context;
+    const sinkproof_config *c = heads->config;
+    const sinkproof_strategy *strategy =
+        s->strategy < SINKPROOF_STRATEGIES ? &sinkproof_strategies[s->strategy] : NULL;
+    fill_caches(s, heads);
+    for (size_t h = 0; h < c->n_heads; h++)
+        for (size_t i = 0; i < heads->n; i++) {
+            double sink, *o_d = heads->o_nhd + (i * c->n_heads + h) * c->head_dim;
+            place p = place_of(s, heads, h, i);
+            score_row(s, &p);
+            sinkproof_row_sums sums = sum_row(s, &p, strategy, s->e_j, o_d);
+            double each = sinkproof_row_each(&sums, logit_of(&p, s->sinks), &sink);
+            for (size_t e = 0; e < c->head_dim; e++) o_d[e] *= each;
+        }
+}
+
+static void keep_state(void *context, sinkproof_trace_point point, size_t layer, size_t count,
+                       const double *values) {
+    work *s = context;
+    (void)layer;
+    if (point == SINKPROOF_TRACE_F1 && s->state_nc != NULL)
+        memcpy(s->state_nc, values, count * sizeof(double));
+}
+
+static bool run_once(work *s, const sinkproof_model *model, sinkproof_runner *runner, bool local,
+                     size_t n, const int32_t *tokens_n, double *logits_v, sinkproof_error *error) {
+    sinkproof_observer observer;
+    sinkproof_watcher w = {
+        .context = s, .heads = local ? compare_layer : attend, .point = keep_state};
+    bool good = sinkproof_watch(&w, model, n, &observer, error);
+    sinkproof_runner_reset(runner);
+    good = good && sinkproof_runner_forward(runner, n, tokens_n, logits_v, &observer, error);
+    if (good && w.incomplete)
+        good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
+    sinkproof_watcher_free(&w);
+    return good;
+}
+
+static double relative(size_t count, const double *full, const double *x) {
+    sinkproof_moved moved = sinkproof_row_moved(count, full, x);
+    return moved.off == 0 ? 0 : moved.off / moved.size;
+}
+
+static size_t top_of(size_t count, const double *x) {
+    size_t top = 0;
+    for (size_t i = 1; i < count; i++)
+        if (x[i] > x[top]) top = i;
+    return top;
+}
+
+// All strategies with the model's sinks, then without.
+static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *runner, size_t n,
+                      const int32_t *tokens_n, sinkproof_error *error) {
+    const sinkproof_config *c = sinkproof_model_config(model);
+    double *states = malloc(2 * n * c->hidden * sizeof(double));
+    double *logits = malloc(2 * c->vocab * sizeof(double));
+    bool good =
+        (states != NULL && logits != NULL) ||
+        sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
+    for (size_t run = 0; good && run < 2 * (SINKPROOF_STRATEGIES + 1); run++) {
+        bool without = run > SINKPROOF_STRATEGIES, full = run % (SINKPROOF_STRATEGIES + 1) == 0;
+        s->sinks = !without;
+        s->strategy = full ? SINKPROOF_STRATEGIES : run % (SINKPROOF_STRATEGIES + 1) - 1;
+        s->state_nc = full ? states : states + n * c->hidden;
+        double *logits_v = full ? logits : logits + c->vocab;
+        good = run_once(s, model, runner, false, n, tokens_n, logits_v, error);
+        s->progress(s->progress_context,
+                    s->share_of + (1 - s->share_of) * (double)(run + 1) /
+                                      (double)(2 * (SINKPROOF_STRATEGIES + 1)));
+        if (full || !good) continue;
+        s->out->end[s->strategy][without] = (sinkproof_strategy_end){
+            .state = relative(n * c->hidden, states, s->state_nc),
+            .logits = relative(c->vocab, logits, logits_v),
+            .same_token = top_of(c->vocab, logits) == top_of(c->vocab, logits_v)};
+    }
+    free(states);
+    free(logits);
+    s->state_nc = NULL;
+    return good;
+}
+
+// ---- memory, and what it says ------------------------------------------------------------------
+
+static bool study_new(work *s, const sinkproof_config *c, size_t n, sinkproof_error *error) {
+    size_t d = c->head_dim, kept = n * c->n_kv_heads * d, tokens = n * c->n_kv_heads;
+    size_t sizes[4 * FORMATS + 12], count = 0;
+    double **places[4 * FORMATS + 12];
+    for (size_t f = 0; f < FORMATS; f++) {
+        cache *one = &s->caches[f];
+        double **arrays[] = {&one->k_gdn, &one->v_ngd, &one->key_off_gn, &one->value_off_gn};
+        for (size_t k = 0; k < 4; k++) {
+            places[count] = arrays[k];
+            sizes[count++] = k < 2 ? kept : tokens;
+        }
+    }
+    double **more[] = {&s->most_key_gn, &s->most_value_gn, &s->row_d,   &s->kept_d,
+                       &s->full_d,      &s->out_d,         &s->e_j,     &s->full_e_j,
+                       &s->delta_j,     &s->eps_j,         &s->alpha_j, &s->s_fj};
+    for (size_t k = 0; k < 12; k++) {
+        places[count] = more[k];
+        sizes[count++] = k < 2 ? tokens : k < 6 ? d : k < 11 ? n : FORMATS * n;
+    }
+    size_t all = 0;
+    for (size_t k = 0; k < count; k++) all += sizes[k];
+    s->memory = malloc(all * sizeof(double));
+    if (s->memory == NULL)
+        return sinkproof_fail(error, "no memory for the caches of %s",
+                              sinkproof_counted(n, "token").text);
+    for (size_t k = 0, at = 0; k < count; at += sizes[k++]) *places[k] = s->memory + at;
+    return true;
+}
+
+static void no_progress(void *context, double share) {
+    (void)context, (void)share;
+}
+
+bool sinkproof_strategy_run(const sinkproof_model *model, sinkproof_runner *runner,
+                            const sinkproof_strategy_plan *plan, bool whole, size_t n,
+                            const int32_t *tokens_n, void (*progress)(void *context, double share),
+                            void *progress_context, sinkproof_strategy_study *out,
+                            sinkproof_error *error) {
+    const sinkproof_config *c = sinkproof_model_config(model);
+    work s = {.out = out,
+              .plan = plan,
+              .progress = progress != NULL ? progress : no_progress,
+              .progress_context = progress_context,
+              .share_of = whole ? 0.25 : 1};
+    *out =
+        (sinkproof_strategy_study){.plan = *plan, .n_layers = c->n_layers, .n = n, .whole = whole};
+    out->errors = calloc(c->n_layers * SINKPROOF_STRATEGIES * 2, sizeof *out->errors);
+    bool good = out->errors != NULL || sinkproof_fail(error, "no memory for %s",
+                                                      sinkproof_counted(c->n_layers, "layer").text);
+    good = good && study_new(&s, c, n, error) &&
+           run_once(&s, model, runner, true, n, tokens_n, NULL, error) &&
+           (!whole || run_whole(&s, model, runner, n, tokens_n, error));
+    free(s.memory);
+    return good;
+}
+
+void sinkproof_strategy_free(sinkproof_strategy_study *study) {
+    free(study->errors);
+    *study = (sinkproof_strategy_study){.errors = NULL};
+}
+
+const sinkproof_strategy_error *sinkproof_strategy_at(const sinkproof_strategy_study *study,
+                                                      size_t layer, size_t strategy, bool sinks) {
+    return &study->errors[(layer * SINKPROOF_STRATEGIES + strategy) * 2 + (sinks ? 0 : 1)];
+}
+
+sinkproof_strategy_error sinkproof_strategy_total(const sinkproof_strategy_study *study,
+                                                  size_t strategy, bool sinks) {
+    sinkproof_strategy_error total = {0};
+    for (size_t l = 0; l < study->n_layers; l++) {
+        const sinkproof_strategy_error *e = sinkproof_strategy_at(study, l, strategy, sinks);
+        total.error += e->error;
+        total.truth += e->truth;
+        total.bound += e->bound;
+        total.largest = sinkproof_worst(total.largest, e->largest);
+        total.rows += e->rows;
+        total.vacuous += e->vacuous;
+        total.worst = sinkproof_worst(total.worst, e->worst);
+    }
+    return total;
+}
+
+double sinkproof_strategy_relative(const sinkproof_strategy_error *e) {
+    return e->error == 0 ? 0 : sqrt(e->error / e->truth);
+}
+double sinkproof_strategy_bounded(const sinkproof_strategy_error *e) {
+    return sqrt(e->bound / e->truth);
+}
+double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e) {
+    return (double)e->vacuous / (double)e->rows;
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// tokenizer.json of Hugging Face tokenizers, as far as it describes a byte-level BPE; and the older
+// pair vocab.json and merges.txt, which share its vocabulary and its merges. Every member that
+// would change an id has to say what is done here.
+#include "audit/studies/text/parts.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reader {
+    sinkproof_tokenizer *t;
+    sinkproof_error *error;
+    uint8_t *bytes; // room for the bytes of the longest string
+    size_t room;
+} reader;
+
+// The sentence "FILE: expected WHERE to be EXPECTED, found ...".
+static bool refuse(const reader *r, const char *where, const char *expected, const json_t *found) {
+    char *text = found == NULL ? NULL : json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
+    sinkproof_fail(r->error, "%.300s: expected \"%s\" to be %s, found %.120s", r->t->name, where,
+                   expected, text == NULL ? "nothing" : text);
+    free(text);
+    return false;
+}
+
+static bool is_string(const json_t *value, const char *text) {
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+static bool absent(const json_t *value) {
+    return value == NULL || json_is_null(value);
+}
+
+// Absent, null, or an empty string.
+static bool empty(const json_t *value) {
+    return absent(value) || (json_is_string(value) && json_string_length(value) == 0);
+}
+
+static bool is_type(const json_t *object, const char *type) {
+    return json_is_object(object) && is_string(json_object_get(object, "type"), type);
+}
+
+// ---- vocabulary and merges
+
+// Room for as many bytes as a string has.
+static bool make_room(reader *r, size_t length) {
+    void *bytes = r->bytes;
+    bool good = sinkproof_make_room(&bytes, &r->room, length, 1, r->error);
+    r->bytes = bytes;
+    return good;
+}
+
+// A token with a character that no byte has is never met by merging; it can be decoded.
+static bool add_token(reader *r, const char *spelling, size_t length, const json_t *id) {
+    size_t n;
+    if (!json_is_integer(id)) return refuse(r, spelling, "a token's id, a whole number", id);
+    if (!make_room(r, length)) return false;
+    bool found = sinkproof_alphabet_bytes(spelling, length, r->bytes, &n);
+    return sinkproof_vocabulary_add(
+        &r->t->bpe.vocabulary, found ? r->bytes : (const uint8_t *)spelling, found ? n : length,
+        json_integer_value(id), found, r->t->name, r->error);
+}
+
+static bool read_vocabulary(reader *r, json_t *vocab) {
+    const char *spelling;
+    json_t *id;
+    json_object_foreach(vocab, spelling, id) {
+        if (!add_token(r, spelling, strlen(spelling), id)) return false;
+    }
+    return true;
+}
+
+// The token of one side of a merge.
+static bool find_side(reader *r, const char *spelling, size_t length, int32_t *id) {
+    size_t n;
+    if (!make_room(r, length)) return false;
+    *id = sinkproof_alphabet_bytes(spelling, length, r->bytes, &n)
+              ? sinkproof_vocabulary_find(&r->t->bpe.vocabulary, r->bytes, n)
+              : -1;
+    return *id >= 0 ||
+           sinkproof_fail(r->error, "%.300s: merge %zu: '%.*s' is no token of the vocabulary",
+                          r->t->name, r->t->bpe.n_merges, (int)(length < 60 ? length : 60),
+                          spelling);
+}
+
+static bool add_merge(reader *r, const char *left, size_t left_length, const char *right,
+                      size_t right_length) {
+    int32_t left_id, right_id;
+    return find_side(r, left, left_length, &left_id) &&
+           find_side(r, right, right_length, &right_id) &&
+           sinkproof_bpe_add_merge(&r->t->bpe, left_id, right_id, r->t->name, r->error);
+}
+
+// "LEFT RIGHT", with one space.
+static bool add_merge_line(reader *r, const char *line, size_t length) {
+    const char *space = memchr(line, ' ', length);
+    size_t left = space != NULL ? (size_t)(space - line) : 0, right = length - left - 1;
+    if (space == NULL || left == 0 || right == 0 || memchr(space + 1, ' ', right) != NULL)
+        return sinkproof_fail(
+            r->error, "%.300s: merge %zu: expected two tokens and a space, found '%.*s'",
+            r->t->name, r->t->bpe.n_merges, (int)(length < 60 ? length : 60), line);
+    return add_merge(r, line, left, space + 1, right);
+}
+
+static bool read_merges(reader *r, const json_t *merges) {
+    size_t i;
+    json_t *merge;
+    if (!json_is_array(merges)) return refuse(r, "merges", "an array", merges);
+    json_array_foreach(merges, i, merge) {
+        const json_t *left = json_array_get(merge, 0), *right = json_array_get(merge, 1);
+        bool pair = json_array_size(merge) == 2 && json_is_string(left) && json_is_string(right);
+        if (!pair && !json_is_string(merge))
+            return refuse(r, "merges", "pairs of tokens throughout", merge);
+        if (pair ? !add_merge(r, json_string_value(left), json_string_length(left),
+                              json_string_value(right), json_string_length(right))
+                 : !add_merge_line(r, json_string_value(merge), json_string_length(merge)))
+            return false;
+    }
+    return true;
+}
+
+// ---- the other members of tokenizer.json
+
+static bool read_model(reader *r, const json_t *model) {
+    const json_t *type = json_object_get(model, "type"), *vocab = json_object_get(model, "vocab");
+    static const char *const unused[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    if (!json_is_object(model)) return refuse(r, "model", "an object", model);
+    if (!absent(type) && !is_string(type, "BPE")) return refuse(r, "model.type", "\"BPE\"", type);
+    if (!json_is_object(vocab)) return refuse(r, "model.vocab", "an object", vocab);
+    if (!absent(json_object_get(model, "dropout")))
+        return refuse(r, "model.dropout", "null", json_object_get(model, "dropout"));
+    for (size_t u = 0; u < 2; u++)
+        if (!empty(json_object_get(model, unused[u])))
+            return refuse(r, unused[u], "empty", json_object_get(model, unused[u]));
+    r->t->bpe.whole_first = json_is_true(json_object_get(model, "ignore_merges"));
+    return read_vocabulary(r, json_object_get(model, "vocab")) &&
+           read_merges(r, json_object_get(model, "merges"));
+}
+
+// What would take more of the text than its spelling, or less, is not known here.
+static bool read_special(reader *r, const json_t *token) {
+    static const char *const unused[] = {"single_word", "lstrip", "rstrip"};
+    const json_t *content = json_object_get(token, "content"), *id = json_object_get(token, "id");
+    if (!json_is_string(content) || json_string_length(content) == 0)
+        return refuse(r, "added_tokens.content", "a string", token);
+    if (!json_is_integer(id)) return refuse(r, "added_tokens.id", "a whole number", token);
+    for (size_t u = 0; u < 3; u++)
+        if (json_is_true(json_object_get(token, unused[u])))
+            return refuse(r, unused[u], "false", token);
+    return sinkproof_tokenizer_add_special(
+        r->t, json_string_value(content), json_string_length(content), json_integer_value(id),
+        json_is_true(json_object_get(token, "normalized")), r->error);
+}
+
+static bool read_specials(reader *r, const json_t *tokens) {
+    size_t i;
+    json_t *token;
+    if (absent(tokens)) return true;
+    if (!json_is_array(tokens)) return refuse(r, "added_tokens", "an array", tokens);
+    json_array_foreach(tokens, i, token) {
+        if (!read_special(r, token)) return false;
+    }
+    return true;
+}
+
+// ByteLevel, whose own pattern, when it is used, is GPT-2's.
+static bool is_byte_level(const json_t *step, bool own_pattern) {
+    const json_t *uses = json_object_get(step, "use_regex");
+    return is_type(step, "ByteLevel") && !json_is_true(json_object_get(step, "add_prefix_space")) &&
+           own_pattern == !json_is_false(uses);
+}
+
+// [Split by a pattern, ByteLevel without one]: the pattern, or NULL.
+static const char *pattern_of(const json_t *steps) {
+    const json_t *split = json_array_get(steps, 0);
+    const json_t *pattern = json_object_get(json_object_get(split, "pattern"), "Regex");
+    bool good = json_array_size(steps) == 2 && is_type(split, "Split") && json_is_string(pattern) &&
+                is_string(json_object_get(split, "behavior"), "Isolated") &&
+                !json_is_true(json_object_get(split, "invert")) &&
+                is_byte_level(json_array_get(steps, 1), false);
+    return good ? json_string_value(pattern) : NULL;
+}
+
+static bool read_pattern(reader *r, const json_t *pre, const char **pattern) {
+    *pattern = NULL;
+    if (is_byte_level(pre, true)) *pattern = sinkproof_split_gpt2;
+    if (is_type(pre, "Sequence")) *pattern = pattern_of(json_object_get(pre, "pretokenizers"));
+    return *pattern != NULL ||
+           refuse(
+               r, "pre_tokenizer",
+               "ByteLevel, or Split (Regex, Isolated) and ByteLevel without a pattern of its own, "
+               "and no prefix space",
+               pre);
+}
+
+// No step before or after the ones that are read may change an id.
+static bool check_others(reader *r, const json_t *root) {
+    static const char *const nothing[] = {"normalizer", "truncation", "padding"};
+    const json_t *post = json_object_get(root, "post_processor");
+    for (size_t m = 0; m < 3; m++)
+        if (!absent(json_object_get(root, nothing[m])))
+            return refuse(r, nothing[m], "null", json_object_get(root, nothing[m]));
+    if (!absent(post) && !is_type(post, "ByteLevel"))
+        return refuse(r, "post_processor", "ByteLevel or null", post);
+    const json_t *decoder = json_object_get(root, "decoder");
+    return absent(decoder) || is_type(decoder, "ByteLevel") ||
+           refuse(r, "decoder", "ByteLevel or null", decoder);
+}
+
+static bool read_root(reader *r, json_t *root) {
+    const char *pattern;
+    return check_others(r, root) &&
+           read_pattern(r, json_object_get(root, "pre_tokenizer"), &pattern) &&
+           read_model(r, json_object_get(root, "model")) &&
+           read_specials(r, json_object_get(root, "added_tokens")) &&
+           sinkproof_tokenizer_finish(r->t, pattern, r->error);
+}
+
+// ---- both forms
+
+static json_t *load(const uint8_t *bytes, size_t length, const char *name, sinkproof_error *error) {
+    json_error_t found;
+    json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, &found);
+    if (json_is_object(root)) return root;
+    sinkproof_fail(error, "%.300s: expected a JSON object: line %d: %s", name, found.line,
+                   root != NULL ? "found something else" : found.text);
+    json_decref(root);
+    return NULL;
+}
+
+// A merge a line; lines that begin with #version are none.
+static bool read_merge_lines(reader *r, const char *text, size_t length) {
+    static const char version[] = "#version";
+    for (size_t at = 0; at < length;) {
+        const char *newline = memchr(text + at, '\n', length - at);
+        size_t end = newline != NULL ? (size_t)(newline - text) : length, next = end + 1;
+        if (end > at && text[end - 1] == '\r') end--;
+        bool comment =
+            end - at >= sizeof version - 1 && memcmp(text + at, version, sizeof version - 1) == 0;
+        if (!comment && !add_merge_line(r, text + at, end - at)) return false;
+        at = next;
+    }
+    return true;
+}
+
+// GPT-2's only special token is in its vocabulary.
+static bool read_lists(reader *r, json_t *vocab, const uint8_t *merges, size_t merges_length) {
+    static const char end[] = "<|endoftext|>";
+    if (!read_vocabulary(r, vocab) || !read_merge_lines(r, (const char *)merges, merges_length))
+        return false;
+    int32_t id =
+        sinkproof_vocabulary_find(&r->t->bpe.vocabulary, (const uint8_t *)end, sizeof end - 1);
+    return (id < 0 ||
+            sinkproof_tokenizer_add_special(r->t, end, sizeof end - 1, id, false, r->error)) &&
+           sinkproof_tokenizer_finish(r->t, sinkproof_split_gpt2, r->error);
+}
+
+bool sinkproof_tokenizer_parse_lists(const uint8_t *vocab, size_t vocab_length,
+                                     const uint8_t *merges, size_t merges_length, const char *name,
+                                     sinkproof_tokenizer **tokenizer, sinkproof_error *error) {
+    *tokenizer = NULL;
+    const char *format = merges != NULL ? "vocab and merges" : "tokenizer.json";
+    json_t *root = load(vocab, vocab_length, name, error);
+    reader r = {.error = error};
+    if (root != NULL) r.t = sinkproof_tokenizer_new(name, format, error);
+    bool good = r.t != NULL && (merges != NULL ? read_lists(&r, root, merges, merges_length)
+                                               : read_root(&r, root));
+    free(r.bytes);
+    json_decref(root);
+    if (good)
+        *tokenizer = r.t;
+    else
+        sinkproof_tokenizer_free(r.t);
+    return good;
+}
+
+bool sinkproof_tokenizer_parse_json(const uint8_t *bytes, size_t length, const char *name,
+                                    sinkproof_tokenizer **tokenizer, sinkproof_error *error) {
+    return sinkproof_tokenizer_parse_lists(bytes, length, NULL, 0, name, tokenizer, error);
+}

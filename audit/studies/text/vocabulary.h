@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Tokens as strings of bytes, found by their bytes and by their ids. Two tokens never share an id,
+// and two that can be found by their bytes never share those.
+#ifndef SINKPROOF_TEXT_VOCABULARY_H
+#define SINKPROOF_TEXT_VOCABULARY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SINKPROOF_MAX_ID = 1 << 22 }; // ids are below it: twenty times the largest vocabulary known
+
+typedef struct sinkproof_token {
+    size_t at; // its bytes, in `bytes` of the vocabulary
+    uint32_t length;
+    int32_t id;
+} sinkproof_token;
+
+typedef struct sinkproof_vocabulary {
+    uint8_t *bytes;
+    size_t bytes_used, bytes_room;
+    sinkproof_token *token_n;
+    size_t n, room;
+    uint32_t *slots; // 1 + index of a token, 0: free; by hash, then the next free one
+    size_t n_slots;  // a power of two, more than twice the tokens
+    uint32_t *by_id; // [n_ids] 1 + index of a token, 0: no such id
+    size_t n_ids, ids_room;
+    size_t longest; // bytes of the longest token that can be found
+} sinkproof_vocabulary;
+
+// `name` is the file's, for sentences. `found`: by its bytes too, not only by its id.
+bool sinkproof_vocabulary_add(sinkproof_vocabulary *v, const uint8_t *bytes, size_t length,
+                              int64_t id, bool found, const char *name, sinkproof_error *error);
+// The id of these bytes, or -1.
+int32_t sinkproof_vocabulary_find(const sinkproof_vocabulary *v, const uint8_t *bytes,
+                                  size_t length);
+// The token of an id, or NULL.
+const sinkproof_token *sinkproof_vocabulary_of(const sinkproof_vocabulary *v, int64_t id);
+void sinkproof_vocabulary_free(sinkproof_vocabulary *v);
+
+// The hash of a short string of bytes.
+uint64_t sinkproof_hash_bytes(const uint8_t *bytes, size_t length);
+
+// Makes room for one more element of `size` bytes behind `n`: doubles what is there.
+bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size, sinkproof_error *error);
+
+#endif

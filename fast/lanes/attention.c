@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Attention in one pass, in lane arithmetic. Keys come in spans of 256 positions; a span makes its
+// own softmax (largest score m', sum l', weighted values o', none of them divided yet), and the
+// state that began as the sink takes it in, rescaled to the larger of the two maxima. The sink is
+// there before the first key: its logit in the maximum, 1 in the sum, nothing in the values.
+// Spans begin at multiples of 256 of the position, so that a query's numbers depend neither on how
+// its prompt was cut nor on how many threads shared the keys.
+#include "fast/lanes/amx.h"
+#include "fast/lanes/stages.h"
+
+#include <math.h>
+
+enum { BLOCK = SINKPROOF_LANES_BLOCK, SPAN = SINKPROOF_LANES_SPAN };
+
+// A6 of one query and one key, summed as lanes or as tiles do.
+static float score(size_t head_dim, const double *q_d, const double *k_d, bool tiles) {
+    float total = 0, k_c[BLOCK], q_c[BLOCK];
+    for (size_t b = 0; b * BLOCK < head_dim; b++) {
+        sinkproof_lanes_take_block(head_dim, b, k_d, 1, k_c);
+        sinkproof_lanes_take_block(head_dim, b, q_d, 1, q_c);
+        total += tiles ? sinkproof_amx_block_sum(k_c, q_c) : sinkproof_lanes_block_sum(k_c, q_c);
+    }
+    return total * (float)(1 / sqrt((double)head_dim));
+}
+
+void sinkproof_lanes_scores(const sinkproof_policy *policy, const sinkproof_block *block,
+                            const double *q_id, const double *k_jd, double *s_ij) {
+    for (size_t i = 0; i < block->rows; i++)
+        for (size_t j = 0; j < block->keys; j++) {
+            float s = score(block->head_dim, q_id + i * block->q_stride,
+                            k_jd + j * block->kv_stride, false);
+            s_ij[i * block->keys + j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, s);
+        }
+}
+
+// The visible part of one span: places first .. last - 1 of its 256.
+typedef struct span {
+    size_t start; // position of place 0
+    size_t first, last;
+    bool tiles;      // in the mode amx: whether tiles serve the query here
+    float p_j[SPAN]; // exp(s_j - max), 0 at hidden places
+    float max, sum;  // m', l'
+} span;
+
+// The smallest nonzero magnitude and the largest of n numbers; all of them bf16 numbers?
+typedef struct sizes {
+    double least, most;
+    bool bf16;
+} sizes;
+
+static void look(size_t n, const double *x, sizes *of) {
+    for (size_t c = 0; c < n; c++) {
+        if (x[c] != 0) of->least = fmin(of->least, fabs(x[c]));
+        of->most = fmax(of->most, fabs(x[c]));
+        of->bf16 = of->bf16 && sinkproof_round(SINKPROOF_BF16, x[c]) == x[c];
+    }
+}
+
+// The power of two at or below the smallest.
+static double floor_of(const sizes *of) {
+    return isinf(of->least) ? of->least : ldexp(1, ilogb(of->least));
+}
+
+static bool tiles_serve(const sinkproof_block *block, const double *q_d, const double *k_jd,
+                        const double *v_jd, const span *s) {
+    sizes q = {INFINITY, 0, true}, k = q, v = q;
+    look(block->head_dim, q_d, &q);
+    for (size_t j = s->first; j < s->last; j++) {
+        look(block->head_dim, k_jd + (s->start + j) * block->kv_stride, &k);
+        look(block->head_dim, v_jd + (s->start + j) * block->kv_stride, &v);
+    }
+    return q.bf16 && k.bf16 && v.bf16 &&
+           sinkproof_amx_attends(floor_of(&k), floor_of(&q), v.least, v.most);
+}
+
+//> lanes.attention
+static void span_weights(const sinkproof_block *block, const double *q_d, const double *k_jd,
+                         span *s) {
+    for (size_t j = 0; j < SPAN; j++) s->p_j[j] = 0;
+    for (size_t j = s->first; j < s->last; j++) {
+        float s_j = score(block->head_dim, q_d, k_jd + (s->start + j) * block->kv_stride, s->tiles);
+        if (j == s->first || s_j > s->max) s->max = s_j;
+        s->p_j[j] = s_j;
+    }
+    for (size_t j = s->first; j < s->last; j++) s->p_j[j] = sinkproof_lanes_exp(s->p_j[j] - s->max);
+    s->sum = sinkproof_lanes_sum16(SPAN, s->p_j);
+}
+//< lanes.attention
+
+// o'_d: v_jd[j kv_stride] is coordinate d of the span's values. The blocks of 32 that hold no
+// visible key would add zero: they are left out.
+static float span_value(const sinkproof_block *block, const double *v_jd, const span *s) {
+    float v_j[SPAN] = {0};
+    for (size_t j = s->first; j < s->last; j++)
+        v_j[j] = (float)v_jd[(s->start + j) * block->kv_stride];
+    size_t from = s->first / BLOCK * BLOCK;
+    return s->tiles ? sinkproof_amx_weighted(s->last - from, v_j + from, s->p_j + from)
+                    : sinkproof_lanes_dot(s->last - from, v_j + from, NULL, s->p_j + from);
+}
+
+//> lanes.attention
+// The state takes in a span: m, l here, o_d in the output's own place.
+static void take_in(const sinkproof_block *block, const double *v_jd, const span *s, float *m,
+                    float *l, double *o_d) {
+    bool larger = s->max > *m;
+    float r = larger ? sinkproof_lanes_exp(*m - s->max) : sinkproof_lanes_exp(s->max - *m);
+    for (size_t d = 0; d < block->head_dim; d++) {
+        float o = (float)o_d[d], o_span = span_value(block, v_jd + d, s);
+        o_d[d] = larger ? fmaf(o, r, o_span) : fmaf(o_span, r, o);
+    }
+    *l = larger ? fmaf(*l, r, s->sum) : fmaf(s->sum, r, *l);
+    if (larger) *m = s->max;
+}
+
+// One query at `position`, that sees the keys from `first` on, in the mode lanes or amx.
+static void attend(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
+                   float sink, size_t first, size_t position, const double *q_d, const double *k_jd,
+                   const double *v_jd, double *o_d) {
+    float m = sink, l = 1;
+    for (size_t d = 0; d < block->head_dim; d++) o_d[d] = 0;
+    for (size_t start = first / SPAN * SPAN; start <= position; start += SPAN) {
+        span s = {.start = start};
+        s.first = first > start ? first - start : 0;
+        s.last = position - start < SPAN ? position - start + 1 : SPAN;
+        s.tiles = amx && tiles_serve(block, q_d, k_jd, v_jd, &s);
+        span_weights(block, q_d, k_jd, &s);
+        take_in(block, v_jd, &s, &m, &l, o_d);
+    }
+    for (size_t d = 0; d < block->head_dim; d++)
+        o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, (float)o_d[d] / l);
+}
+//< lanes.attention
+
+static void attention(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
+                      const double *b_i, const double *q_id, const double *k_jd, const double *v_jd,
+                      double *o_id) {
+    for (size_t i = 0; i < block->rows; i++) {
+        float b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
+        size_t position = block->first + i;
+        attend(policy, block, amx, b, sinkproof_mask_first(block->window, position), position,
+               q_id + i * block->q_stride, k_jd, v_jd, o_id + i * block->q_stride);
+    }
+}
+
+void sinkproof_lanes_attention(const sinkproof_policy *policy, const sinkproof_block *block,
+                               const double *b_i, const double *q_id, const double *k_jd,
+                               const double *v_jd, double *o_id) {
+    attention(policy, block, false, b_i, q_id, k_jd, v_jd, o_id);
+}
+
+void sinkproof_amx_attention(const sinkproof_policy *policy, const sinkproof_block *block,
+                             const double *b_i, const double *q_id, const double *k_jd,
+                             const double *v_jd, double *o_id) {
+    attention(policy, block, true, b_i, q_id, k_jd, v_jd, o_id);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The table of the lane arithmetic, and which policies it can follow. The embedding, the
+// sink's logits and the residual sums are the reference's: a row as it is stored, and one rounded
+// addition, which in binary64 and rounded to float32 is the float32 addition. So are GPT-2's norm
+// and activation, in binary64 and rounded as the policy says.
+#include "fast/lanes/stages.h"
+
+const sinkproof_stages sinkproof_lanes_stages = {
+    .embed = sinkproof_embed,
+    .rmsnorm = sinkproof_lanes_rmsnorm,
+    .layernorm = sinkproof_layernorm,
+    .gelu = sinkproof_gelu,
+    .linear = sinkproof_lanes_linear,
+    .qkv = sinkproof_lanes_qkv,
+    .rope = sinkproof_lanes_rope,
+    .scores = sinkproof_lanes_scores,
+    .sink_logits = sinkproof_sink_logits,
+    .attention = sinkproof_lanes_attention,
+    .output = sinkproof_lanes_output,
+    .router = sinkproof_lanes_router,
+    .experts = sinkproof_lanes_experts,
+    .mixture = sinkproof_lanes_mixture,
+    .unembed = sinkproof_lanes_unembed,
+};
+
+static bool same(const sinkproof_policy *a, const sinkproof_policy *b, size_t point) {
+    return a->at[point].format == b->at[point].format &&
+           a->at[point].optional == b->at[point].optional;
+}
+
+// Does `policy` round as `known` does, apart from A2 and A4, that are both bf16 when `cached`?
+static bool follows(const sinkproof_policy *policy, const sinkproof_policy *known, bool cached,
+                    size_t *where) {
+    sinkproof_policy wanted = *known;
+    if (cached)
+        wanted.at[SINKPROOF_AT_A2] = wanted.at[SINKPROOF_AT_A4] =
+            (sinkproof_rounding){SINKPROOF_BF16, false};
+    for (*where = 0; *where < SINKPROOF_POINT_COUNT; ++*where)
+        if (!same(policy, &wanted, *where)) return false;
+    return true;
+}
+
+bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *error) {
+    static const char *const what =
+        "the lane arithmetic follows f32, f32,A2=bf16,A4=bf16 and bf16-operands";
+    sinkproof_policy f32, operands;
+    static const int forms[SINKPROOF_FORMED_COUNT] = {[SINKPROOF_FORM_OF_A9] =
+                                                          SINKPROOF_A9_RUNNING_MAX};
+    size_t where = 0, unused;
+    if (!sinkproof_policy_known("f32", &f32) || !sinkproof_policy_known("bf16-operands", &operands))
+        return sinkproof_fail(error, "the policies f32 and bf16-operands are not known");
+    if (policy->inside != SINKPROOF_F32)
+        return sinkproof_fail(error, "%s: not %s, with inside=%s", what, policy->name,
+                              sinkproof_format_name(policy->inside));
+    for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++)
+        if (!(policy->ulp[f] >= f32.ulp[f]))
+            return sinkproof_fail(error, "%s: not %s, whose %s errs by at most %g ulp", what,
+                                  policy->name, sinkproof_function_name((sinkproof_function)f),
+                                  policy->ulp[f]);
+    if (follows(policy, &operands, false, &unused) || follows(policy, &f32, true, &unused) ||
+        follows(policy, &f32, false, &where)) {
+        if (policy->weights == SINKPROOF_REAL)
+            return sinkproof_policy_admits_all(policy, forms, error);
+        return sinkproof_fail(error, "%s, with the weights as they are stored: not weights=%s",
+                              what, sinkproof_format_name(policy->weights));
+    }
+    return sinkproof_fail(error, "%s: not %s, with %s%s at %s", what, policy->name,
+                          sinkproof_format_name(policy->at[where].format),
+                          policy->at[where].optional ? "?" : "",
+                          sinkproof_point_name((sinkproof_point)where));
+}

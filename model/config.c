@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Reading config.json (model.config). Every key that changes the mathematics is read or
+// refused; nothing that would is passed over in silence. What the layouts share; the keys of each
+// are its container's.
+#include "model/bytes.h"
+#include "model/container.h"
+#include "model/fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_DIMENSION = 1 << 30 };
+
+void sinkproof_config_alternate(sinkproof_config *config) {
+    for (size_t l = 0; l < SINKPROOF_MAX_LAYERS; l++) config->sliding[l] = l % 2 == 0;
+}
+
+const sinkproof_config_key sinkproof_common_keys[] = {
+    {"num_hidden_layers", SINKPROOF_KEY(n_layers)},
+    {"vocab_size", SINKPROOF_KEY(vocab)},
+    {"hidden_size", SINKPROOF_KEY(hidden)},
+    {"intermediate_size", SINKPROOF_KEY(inter)},
+    {"head_dim", SINKPROOF_KEY(head_dim)},
+    {"num_attention_heads", SINKPROOF_KEY(n_heads)},
+    {"num_key_value_heads", SINKPROOF_KEY(n_kv_heads)},
+    {"sliding_window", SINKPROOF_KEY(window)},
+    {"swiglu_limit", SINKPROOF_KEY(swiglu_limit)},
+    {NULL, 0},
+};
+
+size_t sinkproof_config_extended_context(const sinkproof_config *config) {
+    double context = config->yarn_factor * (double)config->yarn_original_context;
+    return context < (double)MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
+}
+
+// The configuration by the first container that knows the object.
+static void read_object(sinkproof_config_reader *in) {
+    const sinkproof_container *container;
+    for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++)
+        if (container->knows_config != NULL && container->knows_config(in->object)) {
+            container->read_config(in);
+            return;
+        }
+}
+
+bool sinkproof_config_parse(const char *text, size_t length, const char *name,
+                            sinkproof_config *config, sinkproof_error *error) {
+    json_error_t where;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL)
+        return sinkproof_fail(error, "%s: expected JSON, found an error in line %d: %s", name,
+                              where.line, where.text);
+    sinkproof_config_reader in = {root, name, config, false, error};
+    sinkproof_fields_default(config);
+    if (json_is_object(root))
+        read_object(&in);
+    else
+        in.failed = !sinkproof_fail(error, "%s: expected a JSON object, found another value", name);
+    json_decref(root);
+    return !in.failed && sinkproof_config_check(config, name, error);
+}
+
+bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof_error *error) {
+    uint8_t *text;
+    size_t length;
+    if (!sinkproof_read_file(path, &text, &length, error)) return false;
+    bool good = sinkproof_config_parse((char *)text, length, path, config, error);
+    free(text);
+    return good;
+}
+
+bool sinkproof_config_is(const char *directory, bool (*knows)(const json_t *object)) {
+    char path[4096];
+    uint8_t *text;
+    size_t length;
+    int used = snprintf(path, sizeof path, "%s/config.json", directory);
+    if (used < 0 || (size_t)used >= sizeof path || !sinkproof_read_file(path, &text, &length, NULL))
+        return false;
+    json_t *root = json_loadb((char *)text, length, JSON_REJECT_DUPLICATES, NULL);
+    bool is = json_is_object(root) && knows(root);
+    json_decref(root);
+    free(text);
+    return is;
+}

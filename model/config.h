@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The numbers that define a model (model.config), read from config.json in the layout of
+// any container that has one.
+#ifndef SINKPROOF_CONFIG_H
+#define SINKPROOF_CONFIG_H
+
+#include "base/error.h"
+#include "model/architecture.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SINKPROOF_MAX_LAYERS = 512 };
+
+//> model.config
+typedef struct sinkproof_config {
+    sinkproof_architecture architecture;
+    size_t n_layers, n_experts, n_chosen; // n_chosen: experts per token
+    size_t vocab, hidden, inter;          // inter: width of one expert
+    size_t n_heads, n_kv_heads, head_dim, window;
+    double swiglu_alpha, swiglu_limit, rms_eps;
+    double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
+    size_t yarn_original_context, max_context;
+    bool yarn_truncate;                 // floor and ceil the ends of the ramp
+    bool tied;                          // the unembedding is the embedding
+    size_t sink;                        // which of model/sinks.h's kinds
+    bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
+    char unstated[512]; // keys left to the published default: "rope_theta 150000, truncate true"
+} sinkproof_config;
+//< model.config
+
+// Reads `path`. Every dimension is positive, products fit in memory's address range,
+// head_dim is even, n_kv_heads divides n_heads, n_chosen <= n_experts: or an error.
+bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof_error *error);
+
+// The same from text of `length` bytes; `name` stands in error sentences.
+bool sinkproof_config_parse(const char *text, size_t length, const char *name,
+                            sinkproof_config *config, sinkproof_error *error);
+
+// What makes a configuration GPT-2's that keys or sizes do not say: no sink, full attention, as
+// many key/value heads as heads, one perceptron.
+void sinkproof_config_make_gpt2(sinkproof_config *config);
+
+// The conditions above on a configuration from anywhere; `name` stands in error sentences.
+bool sinkproof_config_check(const sinkproof_config *config, const char *name,
+                            sinkproof_error *error);
+
+// As released: layers 0, 2, 4, ... slide.
+void sinkproof_config_alternate(sinkproof_config *config);
+
+// Writes config.json as a container has it, for experts in MXFP4 or not. What its layout has no
+// place for (another pattern of layers, epsilon, alpha or truncation than the released ones in the
+// original one) is an error.
+struct sinkproof_container; // model/container.h
+bool sinkproof_config_write(const char *path, const sinkproof_config *config,
+                            const struct sinkproof_container *container, bool mxfp4,
+                            sinkproof_error *error);
+
+// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", and the planted ones of
+// model/planted.c, "gpt2-circuit" and "gpt2-null"; false for any other name.
+bool sinkproof_config_named(const char *name, sinkproof_config *config);
+
+#endif

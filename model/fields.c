@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The table of a configuration's numbers.
+#include "model/fields.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 20 };
+
+static const sinkproof_field fields[COUNT] = {
+#define OF(member)   .name = #member, .offset = offsetof(sinkproof_config, member)
+#define SIZE(member) OF(member), .type = SINKPROOF_FIELD_SIZE, .required = true
+#define REAL(member) OF(member), .type = SINKPROOF_FIELD_REAL
+    {SIZE(n_layers), .shown = "layers", .said = "num_hidden_layers", .released = 24},
+    {SIZE(n_experts), .shown = "experts", .said = "number of experts", .released = 32,
+     .gpt_oss = true},
+    {SIZE(n_chosen), .shown = "experts_per_token", .said = "experts per token", .released = 4,
+     .gpt_oss = true},
+    {SIZE(vocab), .shown = "vocab", .said = "vocab_size", .released = 201088},
+    {SIZE(hidden), .shown = "hidden", .said = "hidden_size", .released = 2880},
+    {SIZE(inter), .shown = "inter", .said = "intermediate_size", .released = 2880},
+    {SIZE(n_heads), .shown = "heads", .said = "num_attention_heads", .released = 64},
+    {SIZE(n_kv_heads), .shown = "kv_heads", .said = "num_key_value_heads", .released = 8},
+    {SIZE(head_dim), .shown = "head_dim", .said = "head_dim", .released = 64},
+    {OF(window), .shown = "window", .said = "sliding_window", .released = 128, .gpt_oss = true},
+    {OF(yarn_original_context), .shown = "original_context", .said = "original context",
+     .released = 4096, .line = "positions", .gpt_oss = true},
+    {SIZE(max_context), .shown = "max_context", .said = "max_position_embeddings",
+     .released = 131072, .mark = SINKPROOF_MARK_NEVER},
+    {OF(yarn_truncate), .shown = "yarn_truncate", .said = "YaRN range", .released = 0,
+     .type = SINKPROOF_FIELD_BOOL, .gpt_oss = true},
+    {REAL(swiglu_alpha), .shown = "swiglu_alpha", .said = "SwiGLU alpha", .released = 1.702,
+     .line = "experts", .gpt_oss = true},
+    {REAL(swiglu_limit), .shown = "swiglu_limit", .said = "SwiGLU limit", .released = 7,
+     .line = "experts", .gpt_oss = true},
+    {REAL(rms_eps), .shown = "rms_eps", .said = "RMSNorm epsilon", .released = 1e-5,
+     .line = "widths"},
+    {REAL(rope_theta), .shown = "rope_theta", .said = "rope_theta", .released = 150000, .above = 1,
+     .line = "positions", .gpt_oss = true},
+    {REAL(yarn_factor), .shown = "yarn_factor", .said = "YaRN factor", .released = 32,
+     .line = "positions", .gpt_oss = true},
+    {REAL(yarn_beta_fast), .shown = "yarn_beta_fast", .said = "YaRN beta_fast", .released = 32,
+     .line = "positions", .gpt_oss = true},
+    {REAL(yarn_beta_slow), .shown = "yarn_beta_slow", .said = "YaRN beta_slow", .released = 1,
+     .line = "positions", .gpt_oss = true},
+};
+
+const sinkproof_field *sinkproof_field_at(size_t i) {
+    return i < COUNT ? &fields[i] : NULL;
+}
+
+bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config) {
+    return !field->gpt_oss || config->architecture == SINKPROOF_GPT_OSS;
+}
+
+const sinkproof_field *sinkproof_field_of(size_t offset) {
+    size_t i = 0;
+    while (fields[i].offset != offset) i++;
+    return &fields[i];
+}
+
+double sinkproof_field_value(const sinkproof_field *field, const sinkproof_config *config) {
+    const void *at = (const char *)config + field->offset;
+    if (field->type == SINKPROOF_FIELD_SIZE) return (double)*(const size_t *)at;
+    if (field->type == SINKPROOF_FIELD_BOOL) return *(const bool *)at;
+    return *(const double *)at;
+}
+
+void sinkproof_field_set(const sinkproof_field *field, sinkproof_config *config, double value) {
+    void *at = (char *)config + field->offset;
+    if (field->type == SINKPROOF_FIELD_SIZE)
+        *(size_t *)at = (size_t)value;
+    else if (field->type == SINKPROOF_FIELD_BOOL)
+        *(bool *)at = value != 0;
+    else
+        *(double *)at = value;
+}
+
+void sinkproof_fields_default(sinkproof_config *config) {
+    *config = (sinkproof_config){.n_layers = 0};
+    for (size_t i = 0; i < COUNT; i++)
+        if (!fields[i].required) sinkproof_field_set(&fields[i], config, fields[i].released);
+    sinkproof_config_alternate(config);
+}
+
+void sinkproof_fields_released(sinkproof_config *config) {
+    sinkproof_fields_default(config);
+    for (size_t i = 0; i < COUNT; i++) sinkproof_field_set(&fields[i], config, fields[i].released);
+}
+
+bool sinkproof_fields_equal(const sinkproof_config *a, const sinkproof_config *b) {
+    bool equal = true;
+    for (size_t i = 0; i < COUNT; i++)
+        equal =
+            equal && sinkproof_field_value(&fields[i], a) == sinkproof_field_value(&fields[i], b);
+    return equal;
+}
+
+bool sinkproof_fields_check(const sinkproof_config *config, const char *name,
+                            sinkproof_field_type type, sinkproof_error *error) {
+    for (size_t i = 0; i < COUNT; i++) {
+        double value = sinkproof_field_value(&fields[i], config);
+        if (fields[i].type != type) continue;
+        if (type == SINKPROOF_FIELD_SIZE && !(value >= 1 && value <= 1 << 30))
+            return sinkproof_fail(error, "%s: expected %s from 1 to 2^30, found %.0f", name,
+                                  fields[i].said, value);
+        if (type == SINKPROOF_FIELD_REAL && !(value > fields[i].above && value < INFINITY))
+            return sinkproof_fail(error, "%s: expected %s above %g, found %g", name, fields[i].said,
+                                  fields[i].above, value);
+    }
+    return true;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The numbers of a configuration as data: what reads, writes, checks, prints and fingerprints a
+// configuration walks this table. A further number is a member, a row here, and a key in each
+// container that has one.
+#ifndef SINKPROOF_FIELDS_H
+#define SINKPROOF_FIELDS_H
+
+#include "model/config.h"
+
+typedef enum sinkproof_field_type {
+    SINKPROOF_FIELD_SIZE, // 1 to 2^30
+    SINKPROOF_FIELD_BOOL,
+    SINKPROOF_FIELD_REAL, // finite, above `above`
+} sinkproof_field_type;
+
+// Whether the model's fingerprint covers it.
+typedef enum sinkproof_field_mark {
+    SINKPROOF_MARK_ALWAYS,
+    SINKPROOF_MARK_OTHER, // where it is not the released one: a number that came later
+    SINKPROOF_MARK_NEVER, // it limits a run and changes no number
+} sinkproof_field_mark;
+
+typedef struct sinkproof_field {
+    const char *name;  // of the member
+    const char *shown; // in info's JSON
+    const char *said;  // in sentences
+    sinkproof_field_type type;
+    size_t offset;
+    double released; // in gpt-oss-20b
+    bool required;   // no container leaves it to the released value
+    double above;
+    sinkproof_field_mark mark;
+    const char *line; // of info, that tells it as "SAID VALUE"; or NULL: info tells it in words
+    bool gpt_oss;     // no other architecture has it
+} sinkproof_field;
+
+// Whether a model's architecture has the number.
+bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config);
+
+// The i-th, NULL beyond the last: sizes first, then the truncation, then the real numbers, in the
+// order in which the fingerprint takes them.
+const sinkproof_field *sinkproof_field_at(size_t i);
+// The one of a member: sinkproof_field_of(offsetof(sinkproof_config, rms_eps)).
+const sinkproof_field *sinkproof_field_of(size_t offset);
+
+// Its value, whatever its type: sizes are below 2^53.
+double sinkproof_field_value(const sinkproof_field *field, const sinkproof_config *config);
+void sinkproof_field_set(const sinkproof_field *field, sinkproof_config *config, double value);
+
+// What a container takes when it does not say: the released numbers, zeros where it must say, and
+// alternating layers.
+void sinkproof_fields_default(sinkproof_config *config);
+// Every number of gpt-oss-20b.
+void sinkproof_fields_released(sinkproof_config *config);
+bool sinkproof_fields_equal(const sinkproof_config *a, const sinkproof_config *b);
+// That each is what its type allows; `name` stands in the error.
+bool sinkproof_fields_check(const sinkproof_config *config, const char *name,
+                            sinkproof_field_type type, sinkproof_error *error);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The fingerprint of a model: FNV-1a over 64-bit words, of the configuration and of a few
+// rows of every weight as numbers. Containers that hold the same numbers have the same
+// fingerprint, however they name, fuse or order their tensors, and in whatever formats: a
+// checkpoint that was converted without a rounding is the same model. Real numbers of the
+// configuration count as float32, in which some containers keep them. It recognises a model; it
+// does not protect against somebody who wants to deceive.
+//
+// Traces of before have one that told formats too: by it the same model is recognised as well.
+#include "model/fields.h"
+#include "model/slots.h"
+#include "base/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void feed(uint64_t *hash, uint64_t word) {
+    for (int i = 0; i < 8; i++) *hash = (*hash ^ (word >> 8 * i & 255)) * 0x100000001b3;
+}
+
+static void feed_real(uint64_t *hash, double x) {
+    uint64_t word;
+    memcpy(&word, &x, sizeof word);
+    feed(hash, word);
+}
+
+static void feed_config(uint64_t *hash, const sinkproof_config *c, bool formats) {
+    const sinkproof_field *field;
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
+        double value = sinkproof_field_value(field, c);
+        if (field->mark == SINKPROOF_MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
+        if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) continue;
+        if (field->type == SINKPROOF_FIELD_REAL)
+            feed_real(hash, formats ? value : (float)value);
+        else
+            feed(hash, (uint64_t)value);
+    }
+    for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
+    if (c->sink != 0) feed(hash, c->sink); // what every checkpoint had leaves no mark
+    if (c->architecture != SINKPROOF_GPT_OSS) feed(hash, c->architecture);
+}
+
+// First, middle and last row of the first, middle and last matrix of the stack.
+static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, bool formats,
+                        double *row_c) {
+    if (stack->count == 0) return;
+    if (formats) feed(hash, (uint64_t)stack->dtype);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++) {
+            sinkproof_matrix matrix = sinkproof_matrix_at(stack, (stack->count - 1) * i / 2);
+            sinkproof_matrix_row(&matrix, (stack->rows - 1) * j / 2, row_c);
+            for (size_t c = 0; c < stack->cols; c++) feed_real(hash, row_c[c]);
+        }
+}
+
+static bool hash_model(const sinkproof_model *model, bool formats, uint64_t *fingerprint,
+                       sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    uint64_t hash = 0xcbf29ce484222325;
+    feed_config(&hash, config, formats);
+    size_t widest = 0, count, rows, cols;
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_slot_shape((sinkproof_slot)s, config, &count, &rows, &cols);
+        if (cols > widest) widest = cols;
+    }
+    double *row_c = malloc(widest * sizeof *row_c);
+    if (row_c == NULL)
+        return sinkproof_fail(error, "no memory for a row of %s",
+                              sinkproof_counted(widest, "weight").text);
+    for (size_t l = 0; l < config->n_layers; l++)
+        for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) {
+            sinkproof_matrix matrix = sinkproof_model_slot(model, l, (sinkproof_slot)s);
+            feed_matrix(&hash, &matrix, formats, row_c);
+        }
+    for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_matrix matrix = sinkproof_model_slot(model, 0, (sinkproof_slot)s);
+        feed_matrix(&hash, &matrix, formats, row_c);
+    }
+    free(row_c);
+    *fingerprint = hash;
+    return true;
+}
+
+bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
+                                 sinkproof_error *error) {
+    return hash_model(model, false, fingerprint, error);
+}
+
+bool sinkproof_model_fingerprint_before(const sinkproof_model *model, uint64_t *fingerprint,
+                                        sinkproof_error *error) {
+    return hash_model(model, true, fingerprint, error);
+}

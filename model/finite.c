@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Stored weights that are no numbers: infinities, NaN, and MXFP4's scale byte 255. No verdict could
+// rest on them: engines pass them on, flush them, or read the byte as a power of two
+// (mxfp4.decode). One is legal: a sink of -infinity, whose exponential is 0, is a head without a
+// sink.
+#include "model/container.h"
+
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/q8_0.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    BLOCK = 4096,       // numbers that are looked through at once
+    BLOCK_OF_GGML = 32, // that share a scale
+};
+
+// What is wrong in one tensor.
+typedef struct finding {
+    uint64_t count;
+    size_t first; // element
+    double value; // that it holds
+} finding;
+
+// Whether one of BLOCK numbers of two bytes has all bits of `exponent` set. A constant number of
+// rounds without a branch: the compiler makes vectors of it.
+static bool block_of_16(const uint8_t *data, uint16_t exponent) {
+    uint16_t found = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        uint16_t bits;
+        memcpy(&bits, data + 2 * i, sizeof bits);
+        found |= (uint16_t) - ((bits & exponent) == exponent);
+    }
+    return found != 0;
+}
+
+static bool block_of_32(const uint8_t *data, uint32_t exponent) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        uint32_t bits;
+        memcpy(&bits, data + 4 * i, sizeof bits);
+        found |= -(uint32_t)((bits & exponent) == exponent);
+    }
+    return found != 0;
+}
+
+static bool suspect(const sinkproof_tensor *tensor, size_t i, size_t n) {
+    const uint8_t *data = tensor->data + i * sinkproof_dtype_size(tensor->dtype);
+    if (n < BLOCK) return true;
+    if (tensor->dtype == SINKPROOF_DTYPE_BF16) return block_of_16(data, 0x7f80);
+    if (tensor->dtype == SINKPROOF_DTYPE_F16) return block_of_16(data, 0x7c00);
+    return block_of_32(data, 0x7f800000);
+}
+
+static void look_closely(const sinkproof_tensor *tensor, size_t from, size_t to, bool sinks,
+                         finding *found) {
+    for (size_t i = from; i < to; i++) {
+        double x = sinkproof_tensor_value(tensor, i);
+        if (isfinite(x) || (sinks && x == -INFINITY)) continue;
+        if (found->count++ > 0) continue;
+        found->first = i;
+        found->value = x;
+    }
+}
+
+static finding look_at_numbers(const sinkproof_tensor *tensor, bool sinks) {
+    size_t n = sinkproof_tensor_elements(tensor), length;
+    finding found = {0, 0, 0};
+    for (size_t i = 0; i < n; i += length) {
+        length = n - i < BLOCK ? n - i : BLOCK;
+        if (suspect(tensor, i, length)) look_closely(tensor, i, i + length, sinks, &found);
+    }
+    return found;
+}
+
+static finding look_at_scales(const sinkproof_tensor *tensor) {
+    finding found = {0, 0, NAN};
+    const uint8_t *at = tensor->data, *end = at + tensor->bytes;
+    while (at < end && (at = memchr(at, SINKPROOF_MXFP4_NAN_SCALE, (size_t)(end - at))) != NULL) {
+        if (found.count++ == 0) found.first = (size_t)(at - tensor->data);
+        at++;
+    }
+    return found;
+}
+
+static bool in_blocks(const sinkproof_tensor *tensor) {
+    return sinkproof_dtype_size(tensor->dtype) == 0;
+}
+
+// A tensor of ggml's blocks: the first number under a scale that is none.
+static finding look_at_blocks(const sinkproof_tensor *tensor) {
+    size_t size = sinkproof_dtype_bytes(tensor->dtype, BLOCK_OF_GGML);
+    finding found = {0, 0, NAN};
+    for (size_t i = 0; i < tensor->bytes; i += size) {
+        bool mxfp4 = tensor->dtype == SINKPROOF_DTYPE_MXFP4;
+        double scale = mxfp4 ? sinkproof_mxfp4_value(2, tensor->data[i])
+                             : sinkproof_q8_0_scale(tensor->data + i);
+        if (isfinite(scale)) continue;
+        if (found.count++ > 0) continue;
+        found.first = i / size * BLOCK_OF_GGML;
+        found.value = scale;
+    }
+    return found;
+}
+
+// "(3, 17)": where element i of the tensor is.
+static const char *place_of(const sinkproof_tensor *tensor, size_t i, char *text, size_t size) {
+    size_t index[SINKPROOF_MAX_RANK], used = 0;
+    for (size_t r = tensor->rank; r-- > 0; i /= tensor->shape[r]) index[r] = i % tensor->shape[r];
+    for (size_t r = 0; r < tensor->rank; r++)
+        used += (size_t)snprintf(text + used, size - used, "%s%zu", r == 0 ? "(" : ", ", index[r]);
+    snprintf(text + used, size - used, ")");
+    return text;
+}
+
+static bool tell_of(const sinkproof_entry *entry, finding found, sinkproof_tell *tell,
+                    void *context) {
+    char sentence[900], place[192];
+    bool scales =
+        entry->role == SINKPROOF_ROLE_SCALES || entry->tensor->dtype == SINKPROOF_DTYPE_MXFP4;
+    snprintf(sentence, sizeof sentence,
+             "%.400s: tensor %.200s: expected %s, found %s at %s (%llu in all)", entry->path,
+             entry->tensor->name,
+             scales                                ? "scale bytes up to 254"
+             : entry->role == SINKPROOF_ROLE_SINKS ? "finite numbers or -infinity"
+                                                   : "finite numbers",
+             scales               ? "255 (NaN)"
+             : isnan(found.value) ? "NaN"
+             : found.value > 0    ? "infinity"
+                                  : "-infinity",
+             place_of(entry->tensor, found.first, place, sizeof place),
+             (unsigned long long)found.count);
+    return tell(context, sentence);
+}
+
+void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *tell, void *context) {
+    const sinkproof_checkpoint *checkpoint = &model->checkpoint;
+    for (size_t i = 0; i < checkpoint->n_entries; i++) {
+        const sinkproof_entry *entry = &checkpoint->entries[i];
+        finding found = {0, 0, 0};
+        if (entry->role == SINKPROOF_ROLE_SCALES)
+            found = look_at_scales(entry->tensor);
+        else if (entry->role != SINKPROOF_ROLE_NONE && in_blocks(entry->tensor))
+            found = look_at_blocks(entry->tensor);
+        else if (entry->role != SINKPROOF_ROLE_NONE)
+            found = look_at_numbers(entry->tensor, entry->role == SINKPROOF_ROLE_SINKS);
+        if (found.count > 0 && !tell_of(entry, found, tell, context)) return;
+    }
+}

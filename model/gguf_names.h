@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// llama.cpp's names for the architecture gpt-oss: keys and tensors. Private to model/: what
+// reads and what writes a GGUF file share them.
+#ifndef SINKPROOF_GGUF_NAMES_H
+#define SINKPROOF_GGUF_NAMES_H
+
+#include "model/container.h"
+
+#define SINKPROOF_GGUF_SUFFIX ".gguf"
+#define SINKPROOF_GGUF_PREFIX "gpt-oss." // of the keys that define the model
+
+// A key behind the prefix and the number that it says; the list ends with NULL.
+typedef struct sinkproof_gguf_name {
+    const char *key;
+    size_t offset; // SINKPROOF_KEY(member)
+    bool required;
+} sinkproof_gguf_name;
+extern const sinkproof_gguf_name sinkproof_gguf_names[];
+
+// The tensors of safetensors' manner: "blk.3.attn_q.weight". Of gate and up the fused one.
+extern const sinkproof_layout sinkproof_gguf_layout;
+// A slot whose gate and up may lie in one tensor or in two: its names, else NULL.
+const char *sinkproof_gguf_fused(sinkproof_slot slot);
+const char *sinkproof_gguf_gate(sinkproof_slot slot);
+const char *sinkproof_gguf_up(sinkproof_slot slot);
+// "blk.L.NAME".
+void sinkproof_gguf_tensor(size_t l, const char *name, char out[SINKPROOF_TENSOR_NAME]);
+
+bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_model *model,
+                          const char *path, const sinkproof_writing *how, sinkproof_error *error);
+
+#endif

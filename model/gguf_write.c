@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Writing a model as a GGUF file that llama.cpp loads: its names, vectors and routers in float32,
+// gate and up apart. Rows are made or read, written and forgotten. This is the one place where
+// weights may be rounded, and only to the type that is asked for.
+#include "model/bytes.h"
+#include "model/fields.h"
+#include "model/gguf.h"
+#include "model/gguf_names.h"
+#include "model/gguf_rows.h"
+#include "base/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Which rows of a matrix, or elements of a vector, a tensor takes.
+typedef enum half { ALL, GATES, UPS } half; // gates are the even ones
+
+// One tensor of the file.
+typedef struct piece {
+    char name[SINKPROOF_TENSOR_NAME];
+    sinkproof_matrix weight;
+    half half;
+    bool vector;
+    sinkproof_dtype dtype;
+    size_t rank, shape[3]; // slowest first
+} piece;
+
+// One file on its way out.
+typedef struct job {
+    const sinkproof_model *model;
+    const sinkproof_config *config;
+    const sinkproof_writing *how;
+    sinkproof_output output;
+    size_t n_pairs, n_tensors; // described so far
+    uint64_t offset;           // of the next tensor
+    double *row_c;
+    uint8_t *bytes; // a row as it is written
+    sinkproof_error *error;
+} job;
+
+static void put(job *out, const void *bytes, size_t n) {
+    fwrite(bytes, 1, n, out->output.stream); // finish asks ferror
+}
+
+static void put_number(job *out, uint64_t value, size_t n) {
+    uint8_t bytes[8];
+    for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)(value >> 8 * i);
+    put(out, bytes, n);
+}
+
+static void put_text(job *out, const char *text) {
+    put_number(out, strlen(text), 8);
+    put(out, text, strlen(text));
+}
+
+// ---- metadata ----------------------------------------------------------------------------------
+
+static void put_pair(job *out, const char *prefix, const char *key, sinkproof_gguf_type type) {
+    put_number(out, strlen(prefix) + strlen(key), 8);
+    put(out, prefix, strlen(prefix));
+    put(out, key, strlen(key));
+    put_number(out, type, 4);
+    out->n_pairs++;
+}
+
+static void put_text_pair(job *out, const char *key, const char *text) {
+    put_pair(out, "", key, SINKPROOF_GGUF_STRING);
+    put_text(out, text);
+}
+
+static void put_size_pair(job *out, const char *prefix, const char *key, size_t value) {
+    put_pair(out, prefix, key, SINKPROOF_GGUF_U32);
+    put_number(out, value, 4);
+}
+
+static void put_real_pair(job *out, const char *key, double value) {
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    put_pair(out, SINKPROOF_GGUF_PREFIX, key, SINKPROOF_GGUF_F32);
+    put_number(out, bits, 4);
+}
+
+// Every key; betas where they are not what llama.cpp takes without them.
+static void put_pairs(job *out) {
+    const sinkproof_config *c = out->config;
+    put_text_pair(out, "general.architecture", "gpt-oss");
+    put_size_pair(out, "", "general.quantization_version", 2); // of ggml's block formats
+    put_text_pair(out, "tokenizer.ggml.model", "none");
+    for (const sinkproof_gguf_name *name = sinkproof_gguf_names; name->key != NULL; name++) {
+        const sinkproof_field *field = sinkproof_field_of(name->offset);
+        double value = sinkproof_field_value(field, c);
+        bool size = field->type == SINKPROOF_FIELD_SIZE;
+        if (size)
+            put_size_pair(out, SINKPROOF_GGUF_PREFIX, name->key, (size_t)value);
+        else if (name->required || value != field->released)
+            put_real_pair(out, name->key, value);
+    }
+    put_size_pair(out, SINKPROOF_GGUF_PREFIX, "feed_forward_length", c->inter);
+    put_size_pair(out, SINKPROOF_GGUF_PREFIX, "attention.value_length", c->head_dim);
+    put_pair(out, SINKPROOF_GGUF_PREFIX, "rope.scaling.type", SINKPROOF_GGUF_STRING);
+    put_text(out, "yarn");
+}
+
+// What no key can say; and float32 must hold every real number but epsilon, which is rounded in
+// every engine.
+static bool check_config(const sinkproof_config *c, const char *path, sinkproof_error *error) {
+    const sinkproof_field *field;
+    if (c->sink != 0)
+        return sinkproof_fail(error,
+                              "%s: expected a learned logit for each head, which GGUF takes for "
+                              "granted, found the attention sink of another kind",
+                              path);
+    bool released = c->swiglu_alpha == 1.702 && c->swiglu_limit == 7 && !c->yarn_truncate;
+    for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
+    if (!released)
+        return sinkproof_fail(error,
+                              "%s: expected alpha 1.702, limit 7, alternating layers and an "
+                              "untruncated range, for which GGUF has no key, found another "
+                              "configuration",
+                              path);
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
+        double value = sinkproof_field_value(field, c);
+        bool kept = field->type != SINKPROOF_FIELD_REAL || (float)value == value ||
+                    field->offset == SINKPROOF_KEY(rms_eps) ||
+                    field->offset == SINKPROOF_KEY(swiglu_alpha);
+        if (!kept)
+            return sinkproof_fail(error, "%s: expected %s in float32, which GGUF has, found %.17g",
+                                  path, field->said, value);
+    }
+    return true;
+}
+
+// ---- tensors -----------------------------------------------------------------------------------
+
+// llama.cpp adds biases, multiplies norms and routes in float32. Of the others: the type that was
+// asked for, else the one in which they are stored.
+static sinkproof_dtype type_of(const job *out, sinkproof_slot slot, const sinkproof_matrix *w) {
+    const sinkproof_writing *how = out->how;
+    bool codes = w->dtype == SINKPROOF_DTYPE_MXFP4;
+    if (sinkproof_slot_is_vector(slot, out->config) || slot == SINKPROOF_W_ROUTER)
+        return SINKPROOF_DTYPE_F32;
+    if (codes && !how->dequantize) return SINKPROOF_DTYPE_MXFP4;
+    if (how->converts) return how->dense;
+    return codes ? SINKPROOF_DTYPE_BF16 : w->dtype;
+}
+
+static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) {
+    piece made = {.weight = sinkproof_model_slot(out->model, l, slot),
+                  .half = part,
+                  .vector = sinkproof_slot_is_vector(slot, out->config)};
+    const sinkproof_matrix *w = &made.weight;
+    size_t parts = part == ALL ? 1 : 2;
+    if (part == ALL)
+        sinkproof_layout_name(&sinkproof_gguf_layout, l, slot, "", made.name);
+    else
+        sinkproof_gguf_tensor(
+            l, part == GATES ? sinkproof_gguf_gate(slot) : sinkproof_gguf_up(slot), made.name);
+    made.dtype = type_of(out, slot, w);
+    if (sinkproof_slot_is_stacked(slot, out->config)) made.shape[made.rank++] = w->count;
+    if (!made.vector) made.shape[made.rank++] = w->rows / parts;
+    made.shape[made.rank++] = made.vector ? w->cols / parts : w->cols;
+    return made;
+}
+
+// Takes every tensor of layer l; of layer n_layers those that are outside.
+static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p)) {
+    bool inside = l < out->config->n_layers, good = true;
+    int s = inside ? 0 : SINKPROOF_LAYER_SLOTS,
+        end = inside ? SINKPROOF_LAYER_SLOTS : SINKPROOF_SLOTS;
+    for (; good && s < end; s++) {
+        sinkproof_slot slot = (sinkproof_slot)s;
+        bool two = sinkproof_gguf_fused(slot) != NULL;
+        if (sinkproof_model_slot(out->model, inside ? l : 0, slot).count == 0) continue;
+        piece first = piece_of(out, inside ? l : 0, slot, two ? GATES : ALL);
+        good = take(out, &first);
+        if (!two || !good) continue;
+        piece second = piece_of(out, l, slot, UPS);
+        good = take(out, &second);
+    }
+    return good;
+}
+
+static size_t bytes_of(const piece *p) {
+    size_t elements = 1;
+    for (size_t i = 0; i < p->rank; i++) elements *= p->shape[i];
+    return sinkproof_dtype_bytes(p->dtype, elements);
+}
+
+static size_t padding_of(uint64_t length) {
+    return (size_t)(-length % SINKPROOF_GGUF_ALIGNMENT);
+}
+
+static bool describe(job *out, const piece *p) {
+    uint32_t code;
+    size_t bytes = bytes_of(p), cols = p->shape[p->rank - 1];
+    if (!sinkproof_gguf_code(p->dtype, &code)) return false;
+    if (sinkproof_dtype_size(p->dtype) == 0 && cols % 32 != 0)
+        return sinkproof_fail(out->error,
+                              "tensor %s: expected a row of blocks of 32 for %s, found "
+                              "%s",
+                              p->name, sinkproof_dtype_name(p->dtype),
+                              sinkproof_counted(cols, "number").text);
+    put_text(out, p->name);
+    put_number(out, p->rank, 4);
+    for (size_t i = p->rank; i-- > 0;) put_number(out, p->shape[i], 8); // fastest first
+    put_number(out, code, 4);
+    put_number(out, out->offset, 8);
+    out->offset += bytes + padding_of(bytes);
+    out->n_tensors++;
+    return true;
+}
+
+static bool write_piece(job *out, const piece *p) {
+    size_t step = p->half == ALL || p->vector ? 1 : 2, first = step == 2 && p->half == UPS;
+    size_t cols = p->weight.cols, size = sinkproof_dtype_size(p->dtype);
+    static const uint8_t zeros[SINKPROOF_GGUF_ALIGNMENT] = {0};
+    for (size_t e = 0; e < p->weight.count; e++) {
+        sinkproof_matrix w = sinkproof_matrix_at(&p->weight, e);
+        for (size_t r = first; r < w.rows; r += step) {
+            if (!sinkproof_gguf_row(&w, r, p->dtype, out->row_c, out->bytes, out->error))
+                return false;
+            if (p->vector && p->half != ALL)
+                sinkproof_gguf_half(cols, size, p->half == UPS, out->bytes);
+            put(out, out->bytes, sinkproof_dtype_bytes(p->dtype, p->shape[p->rank - 1]));
+        }
+    }
+    put(out, zeros, padding_of(bytes_of(p)));
+    return true;
+}
+
+// Keys and descriptions of tensors, in memory: the file begins with their numbers.
+static bool describe_all(job *out, char **bytes, size_t *length) {
+    if (!sinkproof_output_memory(&out->output, bytes, length, out->error)) return false;
+    put_pairs(out);
+    bool good = true;
+    for (size_t l = 0; good && l <= out->config->n_layers; l++) good = each_piece(out, l, describe);
+    return sinkproof_output_finish(&out->output, out->error) && good;
+}
+
+static bool write_all(job *out, const char *path, const char *described, size_t length) {
+    enum { HEADER = 24 };
+    static const uint8_t zeros[SINKPROOF_GGUF_ALIGNMENT] = {0};
+    if (!sinkproof_output_open(&out->output, path, out->error)) return false;
+    put(out, "GGUF", 4);
+    put_number(out, 3, 4); // version
+    put_number(out, out->n_tensors, 8);
+    put_number(out, out->n_pairs, 8);
+    put(out, described, length);
+    put(out, zeros, padding_of(HEADER + length));
+    bool good = true;
+    for (size_t l = 0; good && l <= out->config->n_layers; l++) {
+        good = each_piece(out, l, write_piece);
+        if (out->how->progress != NULL)
+            out->how->progress(out->how->context, l, out->config->n_layers);
+    }
+    return good && sinkproof_output_finish(&out->output, out->error);
+}
+
+static bool make_room(job *out) {
+    size_t widest = 0;
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        size_t cols = sinkproof_model_slot(out->model, 0, (sinkproof_slot)s).cols;
+        if (cols > widest) widest = cols;
+    }
+    out->row_c = malloc(widest * sizeof *out->row_c);
+    out->bytes = malloc(widest * sizeof(float)); // no type takes more
+    return (out->row_c != NULL && out->bytes != NULL) ||
+           sinkproof_fail(out->error, "out of memory for a row of %s",
+                          sinkproof_counted(widest, "number").text);
+}
+
+// A new file of the name by which it is known again.
+static bool check_path(const char *path, sinkproof_error *error) {
+    size_t length = strlen(path), tail = strlen(SINKPROOF_GGUF_SUFFIX);
+    if (length <= tail || strcmp(path + length - tail, SINKPROOF_GGUF_SUFFIX) != 0)
+        return sinkproof_fail(error, "%s: expected a file NAME" SINKPROOF_GGUF_SUFFIX, path);
+    return access(path, F_OK) != 0 ||
+           sinkproof_fail(error, "%s: expected a new file, found one", path);
+}
+
+bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_model *model,
+                          const char *path, const sinkproof_writing *how, sinkproof_error *error) {
+    job out = {.model = model, .config = sinkproof_model_config(model), .how = how, .error = error};
+    char *described = NULL;
+    size_t length = 0;
+    bool good = check_path(path, error) && check_config(out.config, path, error) &&
+                sinkproof_layout_holds(container, model, path, error) && make_room(&out) &&
+                describe_all(&out, &described, &length) && write_all(&out, path, described, length);
+    sinkproof_output_drop(&out.output); // and its temporary file
+    free(described);
+    free(out.row_c);
+    free(out.bytes);
+    return good;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The layout of Hugging Face's transformers: a tensor to each weight; experts in MXFP4, or
+// dequantized as [experts, in, out]; config.json with `rope_scaling` (transformers 4) or
+// `rope_parameters` (5). Source: doc/99-bibliography.md#transformers.
+#include "model/container.h"
+#include "model/fields.h"
+#include "model/sinks.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const sinkproof_container sinkproof_container_gpt2; // gpt2.c
+
+static const sinkproof_layout layout = {
+    .shown = "hf-mxfp4",
+    .dequantized = "hf-bf16",
+    .indexed = true,
+    .layers = "model.layers.",
+    .blocks = "_blocks",
+    .scales = "_scales",
+    .names =
+        {
+            [SINKPROOF_ATTN_NORM] = "input_layernorm.weight",
+            [SINKPROOF_W_Q] = "self_attn.q_proj.weight",
+            [SINKPROOF_B_Q] = "self_attn.q_proj.bias",
+            [SINKPROOF_W_K] = "self_attn.k_proj.weight",
+            [SINKPROOF_B_K] = "self_attn.k_proj.bias",
+            [SINKPROOF_W_V] = "self_attn.v_proj.weight",
+            [SINKPROOF_B_V] = "self_attn.v_proj.bias",
+            [SINKPROOF_SINKS] = "self_attn.sinks",
+            [SINKPROOF_W_O] = "self_attn.o_proj.weight",
+            [SINKPROOF_B_O] = "self_attn.o_proj.bias",
+            [SINKPROOF_MLP_NORM] = "post_attention_layernorm.weight",
+            [SINKPROOF_W_ROUTER] = "mlp.router.weight",
+            [SINKPROOF_B_ROUTER] = "mlp.router.bias",
+            [SINKPROOF_W_UP] = "mlp.experts.gate_up_proj",
+            [SINKPROOF_B_UP] = "mlp.experts.gate_up_proj_bias",
+            [SINKPROOF_W_DOWN] = "mlp.experts.down_proj",
+            [SINKPROOF_B_DOWN] = "mlp.experts.down_proj_bias",
+            [SINKPROOF_EMBEDDING] = "model.embed_tokens.weight",
+            [SINKPROOF_FINAL_NORM] = "model.norm.weight",
+            [SINKPROOF_UNEMBEDDING] = "lm_head.weight",
+        },
+};
+
+static bool knows_config(const json_t *object) {
+    return json_object_get(object, "model_type") != NULL ||
+           json_object_get(object, "num_local_experts") != NULL;
+}
+
+static bool recognises(const char *spec) {
+    return sinkproof_config_is(spec, knows_config);
+}
+
+static void read_layer_types(sinkproof_config_reader *in) {
+    sinkproof_config *config = in->config;
+    const json_t *types = sinkproof_config_get(in, "layer_types");
+    if (types == NULL) sinkproof_config_note(in, "layer_types alternating, sliding first");
+    if (types == NULL || in->failed) return;
+    if (!json_is_array(types) || json_array_size(types) != config->n_layers)
+        sinkproof_config_fail(in, "layer_types", "a list of num_hidden_layers names");
+    for (size_t l = 0; l < config->n_layers && l < SINKPROOF_MAX_LAYERS; l++) {
+        const char *type = json_string_value(json_array_get(types, l));
+        config->sliding[l] = type != NULL && strcmp(type, "sliding_attention") == 0;
+        if (type == NULL || (!config->sliding[l] && strcmp(type, "full_attention") != 0))
+            sinkproof_config_fail(in, "layer_types",
+                                  "made of sliding_attention and full_attention");
+    }
+}
+
+// An inner object of the same file, its keys into a configuration of its own.
+static sinkproof_config_reader inner_of(const sinkproof_config_reader *in, const char *key,
+                                        sinkproof_config *config) {
+    sinkproof_config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
+                                     in->error};
+    sinkproof_config_reader outer = *in;
+    if (!json_is_object(inner.object)) {
+        sinkproof_config_fail(&outer, key, "an object");
+        inner.failed = true;
+    }
+    return inner;
+}
+
+// Transformers: factor and original context must be stated; truncate defaults to true, the betas to
+// 32 and 1; the concentration, unless stated, is 0.1 ln(factor) + 1, and a stated one must be that.
+// Returns whether the object holds a rope_theta.
+static bool read_rope(sinkproof_config_reader *rope) {
+    sinkproof_config *config = rope->config;
+    if (rope->failed) return false;
+    const char *kind = sinkproof_config_get(rope, "rope_type") != NULL ? "rope_type" : "type";
+    if (sinkproof_config_get(rope, kind) == NULL)
+        sinkproof_config_fail(rope, "rope_type", "\"yarn\"");
+    sinkproof_config_require_string(rope, kind, "yarn");
+    if (!sinkproof_config_read_stated(rope, "factor", &config->yarn_factor))
+        sinkproof_config_fail(rope, "factor", "a positive number");
+    sinkproof_config_read_size(rope, "original_max_position_embeddings",
+                               &config->yarn_original_context);
+    config->yarn_truncate = true;
+    sinkproof_config_read_bool(rope, "truncate", &config->yarn_truncate);
+    sinkproof_config_read_positive(rope, "beta_fast", &config->yarn_beta_fast);
+    sinkproof_config_read_positive(rope, "beta_slow", &config->yarn_beta_slow);
+    sinkproof_config_require_number(rope, "partial_rotary_factor", 1, "absent or 1");
+    sinkproof_config_require_number(rope, "attention_factor", 0.1 * log(config->yarn_factor) + 1,
+                                    "absent or 0.1 ln(factor) + 1");
+    if (sinkproof_config_get(rope, "mscale") != NULL)
+        sinkproof_config_fail(rope, "mscale", "absent");
+    if (sinkproof_config_get(rope, "mscale_all_dim") != NULL)
+        sinkproof_config_fail(rope, "mscale_all_dim", "absent");
+    return sinkproof_config_read_stated(rope, "rope_theta", &config->rope_theta);
+}
+
+// `rope_scaling` (transformers 4), `rope_parameters` (5), or both when they agree; rope_theta
+// beside them or inside.
+static void read_ropes(sinkproof_config_reader *in) {
+    static const char *const keys[] = {"rope_scaling", "rope_parameters"};
+    sinkproof_config *config = in->config, found[2];
+    bool present[2], stated = sinkproof_config_read_stated(in, "rope_theta", &config->rope_theta);
+    double outside = config->rope_theta;
+    bool beside = stated;
+    // null is no scaling at all in transformers 4 and the released scaling in 5
+    if (sinkproof_config_get(in, keys[1]) == NULL &&
+        json_is_null(json_object_get(in->object, keys[0])))
+        sinkproof_config_fail(in, keys[0], "an object or absent");
+    for (int i = 0; i < 2; i++) {
+        found[i] = *config;
+        present[i] = sinkproof_config_get(in, keys[i]) != NULL;
+        if (!present[i] || in->failed) continue;
+        sinkproof_config_reader rope = inner_of(in, keys[i], &found[i]);
+        stated = read_rope(&rope) || stated;
+        in->failed = rope.failed;
+    }
+    if (in->failed) return;
+    if (present[0] && present[1] && !sinkproof_fields_equal(&found[0], &found[1]))
+        sinkproof_config_fail(in, "rope_scaling", "equal to \"rope_parameters\", which differs");
+    if (present[0] || present[1])
+        *config = found[present[1]];
+    else
+        sinkproof_config_note(in, "rope_scaling yarn of factor 32 on 4096 positions");
+    if (beside && config->rope_theta != outside)
+        sinkproof_config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
+    if (!stated) sinkproof_config_note(in, "rope_theta %g", config->rope_theta);
+}
+
+// Experts as they are stored: in MXFP4, or without the key in a floating-point format.
+static void read_quantization(sinkproof_config_reader *in) {
+    const char key[] = "quantization_config";
+    if (sinkproof_config_get(in, key) == NULL) return;
+    sinkproof_config_reader inner = inner_of(in, key, in->config);
+    if (!inner.failed && sinkproof_config_get(&inner, "quant_method") == NULL)
+        sinkproof_config_fail(&inner, "quant_method", "\"mxfp4\"");
+    if (!inner.failed) sinkproof_config_require_string(&inner, "quant_method", "mxfp4");
+    in->failed = inner.failed;
+}
+
+// This project's own key: where it is absent the sink is GPT-OSS's.
+static void read_sink(sinkproof_config_reader *in) {
+    const json_t *found = sinkproof_config_get(in, "attention_sink");
+    const char *name = found != NULL ? json_string_value(found) : sinkproof_sinks_name(0);
+    char names[200];
+    if (name == NULL || !sinkproof_sinks_named(name, &in->config->sink))
+        sinkproof_config_fail(in, "attention_sink", sinkproof_sinks_names(names, sizeof names));
+}
+
+static const sinkproof_config_key own_keys[] = {
+    {"num_local_experts", SINKPROOF_KEY(n_experts)},
+    {"num_experts_per_tok", SINKPROOF_KEY(n_chosen)},
+    {"swiglu_alpha", SINKPROOF_KEY(swiglu_alpha)},
+    {"rms_norm_eps", SINKPROOF_KEY(rms_eps)},
+    {NULL, 0},
+};
+
+static void read_config(sinkproof_config_reader *in) {
+    sinkproof_config *config = in->config;
+    sinkproof_config_require_string(in, "model_type", "gpt_oss");
+    sinkproof_config_require_string(in, "hidden_act", "silu");
+    sinkproof_config_require_bool(in, "attention_bias", true);
+    sinkproof_config_require_bool(in, "tie_word_embeddings", false);
+    sinkproof_config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
+    sinkproof_config_read_keys(in, sinkproof_common_keys);
+    sinkproof_config_read_keys(in, own_keys);
+    sinkproof_config_require_number(in, "experts_per_token", (double)config->n_chosen,
+                                    "equal to \"num_experts_per_tok\"");
+    sinkproof_config_require_number(in, "num_experts", (double)config->n_experts,
+                                    "equal to \"num_local_experts\"");
+    read_layer_types(in);
+    read_sink(in);
+    read_quantization(in);
+    read_ropes(in);
+    sinkproof_config_require_number(in, "initial_context_length",
+                                    (double)config->yarn_original_context,
+                                    "absent or \"original_max_position_embeddings\"");
+    config->max_context = sinkproof_config_extended_context(config);
+    if (sinkproof_config_get(in, "max_position_embeddings") != NULL)
+        sinkproof_config_read_size(in, "max_position_embeddings", &config->max_context);
+    else
+        sinkproof_config_note(in, "max_position_embeddings %zu", config->max_context);
+}
+
+static json_t *layer_types(const sinkproof_config *c) {
+    json_t *types = json_array();
+    for (size_t l = 0; l < c->n_layers; l++)
+        json_array_append_new(types,
+                              json_string(c->sliding[l] ? "sliding_attention" : "full_attention"));
+    return types;
+}
+
+// Written; read with the care of read_ropes and read_rope.
+static const sinkproof_config_key more_keys[] = {
+    {"experts_per_token", SINKPROOF_KEY(n_chosen)},
+    {"max_position_embeddings", SINKPROOF_KEY(max_context)},
+    {"rope_theta", SINKPROOF_KEY(rope_theta)},
+    {"initial_context_length", SINKPROOF_KEY(yarn_original_context)},
+    {NULL, 0},
+};
+static const sinkproof_config_key rope_keys[] = {
+    {"factor", SINKPROOF_KEY(yarn_factor)},
+    {"beta_fast", SINKPROOF_KEY(yarn_beta_fast)},
+    {"beta_slow", SINKPROOF_KEY(yarn_beta_slow)},
+    {"original_max_position_embeddings", SINKPROOF_KEY(yarn_original_context)},
+    {"truncate", SINKPROOF_KEY(yarn_truncate)},
+    {NULL, 0},
+};
+
+static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
+                           sinkproof_error *error) {
+    (void)path; // nothing that it could not say
+    (void)error;
+    json_t *out = json_pack("{s:[s], s:s, s:s, s:b, s:f, s:s, s:b, s:b, s:b}", "architectures",
+                            "GptOssForCausalLM", "model_type", "gpt_oss", "dtype", "bfloat16",
+                            "attention_bias", 1, "attention_dropout", 0.0, "hidden_act", "silu",
+                            "tie_word_embeddings", 0, "output_router_logits", 0, "use_cache", 1);
+    json_t *rope = json_pack("{s:s}", "rope_type", "yarn");
+    sinkproof_config_make_keys(c, sinkproof_common_keys, out);
+    sinkproof_config_make_keys(c, own_keys, out);
+    sinkproof_config_make_keys(c, more_keys, out);
+    sinkproof_config_make_keys(c, rope_keys, rope);
+    json_object_set_new(out, "rope_scaling", rope);
+    json_object_set_new(out, "layer_types", layer_types(c));
+    if (c->sink != 0) // other engines need not know the key where they know the model
+        json_object_set_new(out, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
+    if (mxfp4)
+        json_object_set_new(out, "quantization_config",
+                            json_pack("{s:s, s:[s, s, s, s]}", "quant_method", "mxfp4",
+                                      "modules_to_not_convert", "model.layers.*.self_attn",
+                                      "model.layers.*.mlp.router", "model.embed_tokens",
+                                      "lm_head"));
+    return out;
+}
+
+// Of GPT-2 transformers has a layout of its own.
+static bool write_model(const sinkproof_container *container, const sinkproof_model *model,
+                        const char *directory, const sinkproof_writing *how,
+                        sinkproof_error *error) {
+    bool gpt2 = sinkproof_model_config(model)->architecture == SINKPROOF_GPT2;
+    return sinkproof_checkpoint_write(gpt2 ? &sinkproof_container_gpt2 : container, model,
+                                      directory, how, error);
+}
+
+const sinkproof_container sinkproof_container_hf = {
+    .name = "hf",
+    .title = "the Hugging Face layout",
+    .holds = "Hugging Face's tensors",
+    .dequantizes = true,
+    .recognises = recognises,
+    .open = sinkproof_checkpoint_open,
+    .find = sinkproof_checkpoint_view,
+    .complete = sinkproof_checkpoint_complete,
+    .write = write_model,
+    .knows_config = knows_config,
+    .read_config = read_config,
+    .make_config = make_config,
+    .layout = &layout,
+};

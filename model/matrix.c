@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Reading rows of a stored weight. A stack of experts is a matrix with count > 1; a
+// transposed container (Hugging Face's dequantized experts) is only a pair of strides.
+#include "model/matrix.h"
+
+#include "model/bf16.h"
+#include "model/mxfp4.h"
+#include "model/q8_0.h"
+#include "model/synthetic.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { BLOCK = 32 }; // elements of MXFP4 and of Q8_0 that share a scale
+
+static const struct {
+    const char *name;
+    size_t size;
+    int bits;
+} dtypes[SINKPROOF_DTYPES] = {
+    [SINKPROOF_DTYPE_BF16] = {"BF16", 2, 8},
+    [SINKPROOF_DTYPE_F16] = {"F16", 2, 11},
+    [SINKPROOF_DTYPE_F32] = {"F32", 4, 24},
+    [SINKPROOF_DTYPE_F64] = {"F64", 8, 53},
+    [SINKPROOF_DTYPE_MXFP4] = {"MXFP4", 0, 2}, // 1, 2, 3, 4, 6 and half of them
+    [SINKPROOF_DTYPE_U8] = {"U8", 1, 8},
+    [SINKPROOF_DTYPE_I32] = {"I32", 4, 31},
+    [SINKPROOF_DTYPE_I64] = {"I64", 8, 63},
+    [SINKPROOF_DTYPE_Q8_0] = {"Q8_0", 0, 18}, // 11 of the scale, 7 of the byte
+};
+
+const char *sinkproof_dtype_name(sinkproof_dtype dtype) {
+    return (unsigned)dtype < SINKPROOF_DTYPES ? dtypes[dtype].name : "unknown";
+}
+
+size_t sinkproof_dtype_size(sinkproof_dtype dtype) {
+    return dtypes[dtype].size;
+}
+
+size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n) {
+    if (dtype == SINKPROOF_DTYPE_MXFP4) return n / BLOCK * SINKPROOF_MXFP4_GGML_BYTES;
+    if (dtype == SINKPROOF_DTYPE_Q8_0) return n / BLOCK * SINKPROOF_Q8_0_BYTES;
+    return n * dtypes[dtype].size;
+}
+
+int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
+    int bits = dtypes[matrix->dtype].bits;
+    for (const sinkproof_reading *r = matrix->reading; r != NULL; r = r->below)
+        if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0) bits = 53;
+    if (matrix->kept == SINKPROOF_REAL) return bits;
+    int kept = -ilogb(sinkproof_unit_roundoff(matrix->kept)); // u = 2^-bits
+    return bits < kept ? bits : kept;
+}
+
+bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
+    bool blocks = matrix->dtype == SINKPROOF_DTYPE_MXFP4 || matrix->dtype == SINKPROOF_DTYPE_Q8_0;
+    return blocks && matrix->kept == SINKPROOF_REAL;
+}
+
+// Whether the codes of MXFP4 lie apart from their scales.
+static bool codes_apart(const sinkproof_matrix *matrix) {
+    return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->scales != NULL;
+}
+
+// Bytes from an element of a stored matrix to the one that is n elements behind it.
+static size_t distance(const sinkproof_matrix *matrix, size_t n) {
+    return codes_apart(matrix) ? n / 2 : sinkproof_dtype_bytes(matrix->dtype, n);
+}
+
+sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
+    sinkproof_matrix matrix = *stack;
+    for (const sinkproof_reading *r = stack->reading; r != NULL; r = r->below)
+        e = (e + r->expert_by) % stack->count;
+    matrix.count = 1;
+    if (stack->data == NULL) {
+        matrix.stream = stack->stream + ((uint64_t)e << SINKPROOF_STREAM_EXPERT);
+        return matrix;
+    }
+    size_t next = distance(stack, e * stack->stack_stride);
+    matrix.data += next;
+    if (stack->odd != NULL) matrix.odd += next;
+    if (codes_apart(stack)) matrix.scales += e * stack->rows * (stack->cols / BLOCK);
+    return matrix;
+}
+
+// Where row r of a stored matrix begins.
+static const uint8_t *begin(const sinkproof_matrix *matrix, size_t r) {
+    if (matrix->odd == NULL) return matrix->data + distance(matrix, r * matrix->row_stride);
+    return (r % 2 == 0 ? matrix->data : matrix->odd) + distance(matrix, r / 2 * matrix->row_stride);
+}
+
+const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r) {
+    bool halves = matrix->odd != NULL && matrix->rows == 1;
+    if (matrix->reading != NULL || matrix->data == NULL || matrix->col_stride != 1 ||
+        codes_apart(matrix) || halves)
+        return NULL;
+    return begin(matrix, r);
+}
+
+void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
+                            uint8_t *scales) {
+    size_t blocks = matrix->cols / BLOCK;
+    if (matrix->data == NULL) {
+        sinkproof_synthetic_codes(matrix, r, codes, scales);
+    } else if (matrix->scales == NULL) {
+        sinkproof_mxfp4_from_ggml(begin(matrix, r), blocks, codes, scales);
+    } else {
+        if (codes != NULL) memcpy(codes, begin(matrix, r), blocks * SINKPROOF_MXFP4_BYTES);
+        memcpy(scales, matrix->scales + r * blocks, blocks);
+    }
+}
+
+bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *scale_b) {
+    size_t blocks = matrix->cols / BLOCK;
+    if (matrix->reading != NULL) return false;
+    if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) {
+        const uint8_t *at = begin(matrix, r);
+        for (size_t b = 0; b < blocks; b++)
+            scale_b[b] = (float)sinkproof_q8_0_scale(at + b * SINKPROOF_Q8_0_BYTES);
+        return true;
+    }
+    if (matrix->dtype != SINKPROOF_DTYPE_MXFP4) return false;
+    uint8_t *byte_b = (uint8_t *)scale_b; // read from the last on, so that none is written over
+    sinkproof_matrix_codes(matrix, r, NULL, byte_b);
+    for (size_t b = blocks; b-- > 0;) scale_b[b] = (float)sinkproof_mxfp4_value(2, byte_b[b]);
+    return true;
+}
+
+// Blocks of MXFP4, whatever lies around them.
+static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    const uint8_t *at = begin(matrix, r);
+    size_t blocks = matrix->cols / BLOCK;
+    if (matrix->scales != NULL) {
+        sinkproof_mxfp4_decode(at, matrix->scales + r * blocks, blocks, out_c);
+        return;
+    }
+    for (size_t b = 0; b < blocks; b++) {
+        uint8_t codes[SINKPROOF_MXFP4_BYTES], scale;
+        sinkproof_mxfp4_from_ggml(at + b * SINKPROOF_MXFP4_GGML_BYTES, 1, codes, &scale);
+        sinkproof_mxfp4_decode(codes, &scale, 1, out_c + b * BLOCK);
+    }
+}
+
+// The even and the odd elements of a vector, which lie apart.
+static void halves_of_row(const sinkproof_matrix *matrix, double *out_c) {
+    size_t size = dtypes[matrix->dtype].size;
+    for (size_t c = 0; c < matrix->cols; c++)
+        out_c[c] = sinkproof_decode(matrix->dtype, (c % 2 == 0 ? matrix->data : matrix->odd) +
+                                                       c / 2 * matrix->col_stride * size);
+}
+
+static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    if (matrix->data == NULL)
+        sinkproof_synthetic_row(matrix, r, out_c);
+    else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
+        mxfp4_row(matrix, r, out_c);
+    else if (matrix->dtype == SINKPROOF_DTYPE_Q8_0)
+        sinkproof_q8_0_decode(begin(matrix, r), matrix->cols / BLOCK, out_c);
+    else if (matrix->odd != NULL && matrix->rows == 1)
+        halves_of_row(matrix, out_c);
+    else
+        sinkproof_decode_many(matrix->dtype, begin(matrix, r), matrix->col_stride, matrix->cols,
+                              out_c);
+}
+
+// x_i = x[from(i)], each cycle of the permutation once: from its smallest place.
+static void permute(const sinkproof_reading *reading, size_t count, double *x) {
+    for (size_t first = 0; first < count; first++) {
+        size_t at = reading->column(first, count, reading->column_by);
+        while (at > first) at = reading->column(at, count, reading->column_by);
+        if (at < first) continue;
+        double kept = x[first];
+        for (size_t next; (next = reading->column(at, count, reading->column_by)) != first;
+             at = next)
+            x[at] = x[next];
+        x[at] = kept;
+    }
+}
+
+static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *reading, size_t r,
+                     double *out_c) {
+    if (reading == NULL) {
+        stored_row(matrix, r, out_c);
+        return;
+    }
+    if (reading->row != NULL) r = reading->row(r, matrix->rows, reading->row_by);
+    read_row(matrix, reading->below, r, out_c);
+    if (reading->column != NULL) permute(reading, matrix->cols, out_c);
+    for (size_t c = 0; c < matrix->cols; c++)
+        out_c[c] = (reading->factor == 0 ? 0 : reading->factor * out_c[c]) + reading->addend;
+    for (size_t c = 0; reading->gone_c != NULL && c < matrix->cols; c++)
+        if (reading->gone_c[c]) out_c[c] = 0;
+}
+
+void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    read_row(matrix, matrix->reading, r, out_c);
+    if (matrix->kept == SINKPROOF_REAL) return;
+    for (size_t c = 0; c < matrix->cols; c++) out_c[c] = sinkproof_round(matrix->kept, out_c[c]);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// OpenAI's original layout: q, k and v are one tensor, attn.qkv (heads * head_dim rows of q, then
+// kv_heads * head_dim of k, then as many of v; in a bias, columns); experts are MXFP4; config.json
+// has sixteen keys and takes the rest for granted. Source:
+// doc/99-bibliography.md#openai-source.
+#include "model/container.h"
+#include "model/sinks.h"
+
+#include <string.h>
+
+static const sinkproof_layout layout = {
+    .shown = "openai",
+    .layers = "block.",
+    .blocks = ".blocks",
+    .scales = ".scales",
+    .shared = "q, k and v",
+    .names =
+        {
+            [SINKPROOF_ATTN_NORM] = "attn.norm.scale",
+            [SINKPROOF_W_Q] = "attn.qkv.weight",
+            [SINKPROOF_B_Q] = "attn.qkv.bias",
+            [SINKPROOF_W_K] = "attn.qkv.weight",
+            [SINKPROOF_B_K] = "attn.qkv.bias",
+            [SINKPROOF_W_V] = "attn.qkv.weight",
+            [SINKPROOF_B_V] = "attn.qkv.bias",
+            [SINKPROOF_SINKS] = "attn.sinks",
+            [SINKPROOF_W_O] = "attn.out.weight",
+            [SINKPROOF_B_O] = "attn.out.bias",
+            [SINKPROOF_MLP_NORM] = "mlp.norm.scale",
+            [SINKPROOF_W_ROUTER] = "mlp.gate.weight",
+            [SINKPROOF_B_ROUTER] = "mlp.gate.bias",
+            [SINKPROOF_W_UP] = "mlp.mlp1_weight",
+            [SINKPROOF_B_UP] = "mlp.mlp1_bias",
+            [SINKPROOF_W_DOWN] = "mlp.mlp2_weight",
+            [SINKPROOF_B_DOWN] = "mlp.mlp2_bias",
+            [SINKPROOF_EMBEDDING] = "embedding.weight",
+            [SINKPROOF_FINAL_NORM] = "norm.scale",
+            [SINKPROOF_UNEMBEDDING] = "unembedding.weight",
+        },
+};
+
+static bool recognises(const char *spec) {
+    (void)spec; // the last of the list
+    return true;
+}
+
+// Every object that no other layout knows: its keys are held against the sixteen.
+static bool knows_config(const json_t *object) {
+    (void)object;
+    return true;
+}
+
+// Beside the common ones: sixteen in all.
+static const sinkproof_config_key own_keys[] = {
+    {"num_experts", SINKPROOF_KEY(n_experts)},
+    {"experts_per_token", SINKPROOF_KEY(n_chosen)},
+    {"initial_context_length", SINKPROOF_KEY(yarn_original_context)},
+    {"rope_theta", SINKPROOF_KEY(rope_theta)},
+    {"rope_scaling_factor", SINKPROOF_KEY(yarn_factor)},
+    {"rope_ntk_alpha", SINKPROOF_KEY(yarn_beta_slow)},
+    {"rope_ntk_beta", SINKPROOF_KEY(yarn_beta_fast)},
+    {NULL, 0},
+};
+
+static bool is_among(const sinkproof_config_key *keys, const char *key) {
+    while (keys->key != NULL && strcmp(keys->key, key) != 0) keys++;
+    return keys->key != NULL;
+}
+
+static void refuse_unknown_keys(sinkproof_config_reader *in) {
+    json_t *object = (json_t *)in->object;
+    for (void *step = json_object_iter(object); step != NULL;
+         step = json_object_iter_next(object, step)) {
+        const char *key = json_object_iter_key(step);
+        if (!is_among(sinkproof_common_keys, key) && !is_among(own_keys, key))
+            sinkproof_config_fail(in, key, "absent from the original layout");
+    }
+}
+
+static void read_config(sinkproof_config_reader *in) {
+    refuse_unknown_keys(in);
+    sinkproof_config_read_keys(in, sinkproof_common_keys);
+    sinkproof_config_read_keys(in, own_keys);
+    in->config->max_context = sinkproof_config_extended_context(in->config);
+}
+
+static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
+                           sinkproof_error *error) {
+    (void)mxfp4; // taken for granted
+    if (c->sink != 0) {
+        sinkproof_fail(error,
+                       "%s: expected a learned logit for each head, which the original "
+                       "layout takes for granted, found the attention sink \"%s\"",
+                       path, sinkproof_sinks_name(c->sink));
+        return NULL;
+    }
+    bool released = c->swiglu_alpha == 1.702 && c->rms_eps == 1e-5 && !c->yarn_truncate;
+    for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
+    if (!released) {
+        sinkproof_fail(error,
+                       "%s: expected alpha 1.702, epsilon 1e-5, alternating layers "
+                       "and an untruncated ramp, which the original layout takes for "
+                       "granted, found another configuration",
+                       path);
+        return NULL;
+    }
+    json_t *out = sinkproof_config_make_keys(c, sinkproof_common_keys, json_object());
+    return sinkproof_config_make_keys(c, own_keys, out);
+}
+
+const sinkproof_container sinkproof_container_openai = {
+    .name = "openai",
+    .title = "the original layout",
+    .holds = "OpenAI's original ones",
+    .recognises = recognises,
+    .open = sinkproof_checkpoint_open,
+    .find = sinkproof_checkpoint_view,
+    .complete = sinkproof_checkpoint_complete,
+    .write = sinkproof_checkpoint_write,
+    .knows_config = knows_config,
+    .read_config = read_config,
+    .make_config = make_config,
+    .layout = &layout,
+};

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The table of weights. Their names in a checkpoint are its container's.
+#include "model/slots.h"
+
+#include "model/sinks.h"
+
+typedef enum dimension {
+    ONE,
+    HIDDEN,
+    VOCAB,
+    EXPERTS,
+    HEADS,
+    Q_WIDTH,
+    KV_WIDTH,
+    INTER,
+    INTER_2,
+    CONTEXT
+} dimension;
+
+// Which models have a weight.
+typedef enum models { ALL, CENTRED, PLACED, ROUTED } models;
+
+//> model.biases
+static const struct {
+    const char *name;
+    unsigned stream; // of the synthetic generator: a number that no other slot has or ever had
+    size_t offset;   // in sinkproof_layer
+    dimension rows, cols;
+    bool stacked;
+    models of;
+} slots[SINKPROOF_SLOTS] = {
+#define IN_LAYER(number, member) #member, number, offsetof(sinkproof_layer, member)
+    [SINKPROOF_ATTN_NORM] = {IN_LAYER(0, attn_norm), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_ATTN_NORM_B] = {IN_LAYER(20, attn_norm_b), ONE, HIDDEN, .of = CENTRED},
+    [SINKPROOF_MLP_NORM_B] = {IN_LAYER(21, mlp_norm_b), ONE, HIDDEN, .of = CENTRED},
+    [SINKPROOF_W_Q] = {IN_LAYER(1, w_q), .rows = Q_WIDTH, .cols = HIDDEN},
+    [SINKPROOF_B_Q] = {IN_LAYER(2, b_q), .rows = ONE, .cols = Q_WIDTH},
+    [SINKPROOF_W_K] = {IN_LAYER(3, w_k), .rows = KV_WIDTH, .cols = HIDDEN},
+    [SINKPROOF_B_K] = {IN_LAYER(4, b_k), .rows = ONE, .cols = KV_WIDTH},
+    [SINKPROOF_W_V] = {IN_LAYER(5, w_v), .rows = KV_WIDTH, .cols = HIDDEN},
+    [SINKPROOF_B_V] = {IN_LAYER(6, b_v), .rows = ONE, .cols = KV_WIDTH},
+    [SINKPROOF_SINKS] = {IN_LAYER(7, sinks), .rows = ONE, .cols = HEADS},
+    [SINKPROOF_W_O] = {IN_LAYER(8, w_o), .rows = HIDDEN, .cols = Q_WIDTH},
+    [SINKPROOF_B_O] = {IN_LAYER(9, b_o), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_MLP_NORM] = {IN_LAYER(10, mlp_norm), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_W_ROUTER] = {IN_LAYER(11, w_router), EXPERTS, HIDDEN, .of = ROUTED},
+    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), ONE, EXPERTS, .of = ROUTED},
+    [SINKPROOF_W_UP] = {IN_LAYER(13, w_up), .rows = INTER_2, .cols = HIDDEN, .stacked = true},
+    [SINKPROOF_B_UP] = {IN_LAYER(14, b_up), .rows = ONE, .cols = INTER_2, .stacked = true},
+    [SINKPROOF_W_DOWN] = {IN_LAYER(15, w_down), .rows = HIDDEN, .cols = INTER, .stacked = true},
+    [SINKPROOF_B_DOWN] = {IN_LAYER(16, b_down), .rows = ONE, .cols = HIDDEN, .stacked = true},
+#undef IN_LAYER
+    [SINKPROOF_FINAL_NORM_B] = {"final_norm_b", 22, .rows = ONE, .cols = HIDDEN, .of = CENTRED},
+    [SINKPROOF_POSITIONS] = {"positions", 23, .rows = CONTEXT, .cols = HIDDEN, .of = PLACED},
+    [SINKPROOF_EMBEDDING] = {"embedding", 17, .rows = VOCAB, .cols = HIDDEN},
+    [SINKPROOF_FINAL_NORM] = {"final_norm", 18, .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_UNEMBEDDING] = {"unembedding", 19, .rows = VOCAB, .cols = HIDDEN},
+};
+//< model.biases
+
+static size_t length(const sinkproof_config *config, dimension d) {
+    switch (d) {
+    case ONE:
+        return 1;
+    case HIDDEN:
+        return config->hidden;
+    case VOCAB:
+        return config->vocab;
+    case EXPERTS:
+        return config->n_experts;
+    case HEADS:
+        return config->n_heads;
+    case Q_WIDTH:
+        return config->n_heads * config->head_dim;
+    case KV_WIDTH:
+        return config->n_kv_heads * config->head_dim;
+    case INTER:
+        return config->inter;
+    case INTER_2:
+        return (sinkproof_traits_of(config)->gated ? 2 : 1) * config->inter;
+    case CONTEXT:
+        return config->max_context;
+    }
+    return 0;
+}
+
+const char *sinkproof_slot_name(sinkproof_slot slot) {
+    return slots[slot].name;
+}
+
+unsigned sinkproof_slot_stream(sinkproof_slot slot) {
+    return slots[slot].stream;
+}
+
+bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config) {
+    if (slot == SINKPROOF_SINKS) return sinkproof_sinks_are_constant(config);
+    return slots[slot].rows == ONE;
+}
+bool sinkproof_slot_is_stacked(sinkproof_slot slot, const sinkproof_config *config) {
+    return slots[slot].stacked && sinkproof_traits_of(config)->routes;
+}
+
+bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot, const sinkproof_config *config) {
+    return sinkproof_slot_is_stacked(slot, config) && slots[slot].rows != ONE;
+}
+
+static bool has(const sinkproof_traits *traits, models of) {
+    return of == CENTRED  ? traits->centres
+           : of == PLACED ? !traits->rotates
+           : of == ROUTED ? traits->routes
+                          : true;
+}
+
+//> model.biases
+void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, size_t *count,
+                          size_t *rows, size_t *cols) {
+    *count = slots[slot].stacked ? config->n_experts : 1;
+    *rows = length(config, slots[slot].rows);
+    *cols = length(config, slots[slot].cols);
+    if (!has(sinkproof_traits_of(config), slots[slot].of)) *count = 0;
+    if (slot == SINKPROOF_SINKS) sinkproof_sinks_shape(config, count, rows, cols);
+}
+//< model.biases
+
+sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot) {
+    return (sinkproof_matrix *)(void *)((char *)layer + slots[slot].offset);
+}

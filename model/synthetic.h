@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Weights out of a counter: element i of tensor t under seed s is a function of (s, t, i)
+// alone, made of integer operations, so that every machine makes the same bits, any row
+// can be made on demand, and a full-size model needs no disk.
+//
+// The scales are chosen so that every part of the model is alive: residuals of size 1 to 10
+// through 36 layers, attention scores spread over several units, sinks all over [-10, 10],
+// router logits that decide by a visible margin but not always by much, gates that cross
+// the clamp at 7 now and then. Values have all eight bits of a bf16 significand in play.
+#ifndef SINKPROOF_SYNTHETIC_H
+#define SINKPROOF_SYNTHETIC_H
+
+#include "model/config.h"
+#include "model/matrix.h"
+#include "model/planted.h"
+#include "model/slots.h"
+
+enum {
+    SINKPROOF_STREAM_LAYER = 8, // a stream is the slot's number | layer << 8 | expert << 24
+    SINKPROOF_STREAM_EXPERT = 24,
+    SINKPROOF_STREAM_SLOTS = 256,
+};
+
+// How the elements of one slot are drawn. With t triangular in (-65536, 65536), a bf16
+// element is (offset + gain t) cut to eight significant bits, times 2^exponent; `uniform`
+// makes t uniform. MXFP4 codes are uniform, and the scale byte is `scale` minus a geometric
+// number (0 with probability 1/2, 1 with 1/4, ...; at most 7) plus 1 with probability
+// `boost` / 256.
+typedef struct sinkproof_recipe {
+    bool uniform;
+    int32_t offset, gain; // |offset| + |gain| 65536 < 2^24, so that the sum is exact in binary32
+    int exponent;
+    int scale, boost;
+} sinkproof_recipe;
+
+typedef struct sinkproof_synthetic {
+    uint64_t seed;
+    sinkproof_recipe recipes[SINKPROOF_STREAM_SLOTS]; // by the slot's number
+    const sinkproof_planted *planted;                 // what is written over them, or NULL
+} sinkproof_synthetic;
+
+// The recipes of a configuration (they depend on its widths only).
+void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
+                              uint64_t seed);
+// The same, of a constructed model.
+void sinkproof_synthetic_plant(sinkproof_synthetic *synthetic, const sinkproof_config *config,
+                               const sinkproof_planted *planted);
+
+// The weight of a slot: experts' matrices MXFP4, everything else bf16. `name` is kept.
+sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,
+                                            const sinkproof_config *config, size_t l,
+                                            sinkproof_slot slot, const char *name);
+
+// Row r of a plain synthetic matrix, as numbers.
+void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
+// Row r of a plain synthetic MXFP4 matrix, as bytes: codes [cols / 2] (or NULL: only the
+// scales are made), scales [cols / 32].
+void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
+                               uint8_t *scales);
+
+#endif
