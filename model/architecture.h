@@ -1,29 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The architectures that a configuration may be of, a row of properties each. What depends on the
-// architecture asks for the property that it depends on, never for the name.
+// What tells one architecture from another: the kinds of its norms, activation and rotation with
+// their numbers, and the biases that it leaves out. A configuration holds them; every computation
+// asks for the kind or the number that it depends on, never for the architecture's name. Zero means
+// GPT-OSS in every kind.
 #ifndef SINKPROOF_ARCHITECTURE_H
 #define SINKPROOF_ARCHITECTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+// The published models that containers know. The number is part of a model's fingerprint.
 typedef enum sinkproof_architecture {
     SINKPROOF_GPT_OSS,
     SINKPROOF_GPT2,
     SINKPROOF_ARCHITECTURES
 } sinkproof_architecture;
 
-typedef struct sinkproof_traits {
-    const char *name; // "GPT-OSS"
-    bool rotates;     // queries and keys by their position; else a learned row joins the embedding
-    bool routes;      // each token to some of many experts; else one perceptron takes all tokens
-    bool gated;       // the perceptron's rows are pairs, gate and up; else each is activated alone
-    bool centres;     // norms subtract the mean and add a shift (LayerNorm); else neither (RMSNorm)
-} sinkproof_traits;
+const char *sinkproof_architecture_name(sinkproof_architecture architecture); // "GPT-OSS"
 
-struct sinkproof_config; // model/config.h
-const sinkproof_traits *sinkproof_traits_of(const struct sinkproof_config *config);
+typedef enum sinkproof_norm_kind {
+    SINKPROOF_RMSNORM,
+    SINKPROOF_LAYERNORM, // subtracts the mean and adds a shift
+} sinkproof_norm_kind;
+
+// Of a perceptron: SwiGLU takes pairs, gate and up; GELU activates each number alone.
+typedef enum sinkproof_activation {
+    SINKPROOF_SWIGLU,
+    SINKPROOF_GELU,
+} sinkproof_activation;
+
+// SwiGLU: g sigmoid(alpha g) (u + offset), g <= limit, |u| <= limit.
+typedef struct sinkproof_swiglu_numbers {
+    double alpha, limit, offset; // limit: infinity for no clamp
+} sinkproof_swiglu_numbers;
+
+// How queries and keys learn their positions.
+typedef enum sinkproof_rotation_kind {
+    SINKPROOF_YARN,
+    SINKPROOF_PLAIN_ROTATION, // the frequencies theta^(-2 d / head_dim), no concentration
+    SINKPROOF_NO_ROTATION,    // a learned row of each position joins the embedding instead
+} sinkproof_rotation_kind;
+
+typedef struct sinkproof_rotation {
+    sinkproof_rotation_kind kind;
+    double theta;                        // base of the frequencies
+    double factor, beta_fast, beta_slow; // YaRN's
+    size_t original_context;             // positions that the frequencies were trained on
+    bool truncate;                       // floor and ceil the ends of the ramp
+} sinkproof_rotation;
+
+// The linear layers that have no bias.
+typedef struct sinkproof_unbiased {
+    bool qkv, output, router, perceptron;
+} sinkproof_unbiased;
 
 #endif

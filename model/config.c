@@ -26,12 +26,12 @@ const sinkproof_config_key sinkproof_common_keys[] = {
     {"num_attention_heads", SINKPROOF_KEY(n_heads)},
     {"num_key_value_heads", SINKPROOF_KEY(n_kv_heads)},
     {"sliding_window", SINKPROOF_KEY(window)},
-    {"swiglu_limit", SINKPROOF_KEY(swiglu_limit)},
+    {"swiglu_limit", SINKPROOF_KEY(swiglu.limit)},
     {NULL, 0},
 };
 
 size_t sinkproof_config_extended_context(const sinkproof_config *config) {
-    double context = config->yarn_factor * (double)config->yarn_original_context;
+    double context = config->rotation.factor * (double)config->rotation.original_context;
     return context < (double)MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
 }
 

@@ -20,10 +20,14 @@ typedef struct sinkproof_config {
     size_t n_layers, n_experts, n_chosen; // n_chosen: experts per token
     size_t vocab, hidden, inter;          // inter: width of one expert
     size_t n_heads, n_kv_heads, head_dim, window;
-    double swiglu_alpha, swiglu_limit, rms_eps;
-    double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
-    size_t yarn_original_context, max_context;
-    bool yarn_truncate;                 // floor and ceil the ends of the ramp
+    size_t max_context;
+    sinkproof_norm_kind norm;
+    double rms_eps; // of every norm
+    sinkproof_rotation rotation;
+    sinkproof_activation activation;
+    sinkproof_swiglu_numbers swiglu;
+    bool dense; // one perceptron takes all tokens; else each goes to n_chosen of n_experts
+    sinkproof_unbiased unbiased;
     bool tied;                          // the unembedding is the embedding
     size_t sink;                        // which of model/sinks.h's kinds
     bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys

@@ -2,12 +2,12 @@
 // Copyright 2026 the sinkproof authors
 //
 // Known configurations, their conditions, and writing config.json.
+#include "base/words.h"
 #include "model/bytes.h"
 #include "model/container.h"
 #include "model/fields.h"
 #include "model/planted.h"
 #include "model/sinks.h"
-#include "base/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,6 +30,10 @@ static void make_tiny(sinkproof_config *config) {
 void sinkproof_config_make_gpt2(sinkproof_config *config) {
     size_t none;
     config->architecture = SINKPROOF_GPT2;
+    config->norm = SINKPROOF_LAYERNORM;
+    config->activation = SINKPROOF_GELU;
+    config->rotation.kind = SINKPROOF_NO_ROTATION;
+    config->dense = true;
     config->tied = true;
     config->n_experts = config->n_chosen = 1;
     config->n_kv_heads = config->n_heads;
@@ -92,7 +96,7 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
     if (c->n_heads % c->n_kv_heads != 0)
         return sinkproof_fail(error, "%s: expected num_key_value_heads to divide %s, found %zu",
                               name, sinkproof_counted(c->n_heads, "head").text, c->n_kv_heads);
-    if (!sinkproof_traits_of(c)->rotates && c->n_heads * c->head_dim != c->hidden)
+    if (c->rotation.kind == SINKPROOF_NO_ROTATION && c->n_heads * c->head_dim != c->hidden)
         return sinkproof_fail(error, "%s: expected %s to divide the width %zu", name,
                               sinkproof_counted(c->n_heads, "head").text, c->hidden);
     if (c->head_dim % 2 != 0)
@@ -115,13 +119,13 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
 
 // What the real numbers are to one another.
 static bool check_yarn(const sinkproof_config *c, const char *name, sinkproof_error *error) {
-    if (!(c->yarn_factor >= 1)) // engines differ on the concentration of a smaller one
+    if (!(c->rotation.factor >= 1)) // engines differ on the concentration of a smaller one
         return sinkproof_fail(error, "%s: expected a YaRN factor of 1 or more, found %g", name,
-                              c->yarn_factor);
-    if (!(c->yarn_beta_fast > c->yarn_beta_slow))
+                              c->rotation.factor);
+    if (!(c->rotation.beta_fast > c->rotation.beta_slow))
         return sinkproof_fail(error,
                               "%s: expected YaRN's fast beta above the slow one %g, found %g", name,
-                              c->yarn_beta_slow, c->yarn_beta_fast);
+                              c->rotation.beta_slow, c->rotation.beta_fast);
     return true;
 }
 

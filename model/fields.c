@@ -7,44 +7,57 @@
 #include <math.h>
 #include <string.h>
 
-enum { COUNT = 20 };
+enum { COUNT = 21 };
+
+// Which models have a number.
+enum { ALL, ROUTED, GATED, ROTATED, OF_YARN };
 
 static const sinkproof_field fields[COUNT] = {
 #define OF(member)   .name = #member, .offset = offsetof(sinkproof_config, member)
 #define SIZE(member) OF(member), .type = SINKPROOF_FIELD_SIZE, .required = true
 #define REAL(member) OF(member), .type = SINKPROOF_FIELD_REAL
+#define INNER(called, member)                                                                      \
+    .name = called, .shown = called, .offset = offsetof(sinkproof_config, member)
     {SIZE(n_layers), .shown = "layers", .said = "num_hidden_layers", .released = 24},
     {SIZE(n_experts), .shown = "experts", .said = "number of experts", .released = 32,
-     .gpt_oss = true},
+     .of = ROUTED},
     {SIZE(n_chosen), .shown = "experts_per_token", .said = "experts per token", .released = 4,
-     .gpt_oss = true},
+     .of = ROUTED},
     {SIZE(vocab), .shown = "vocab", .said = "vocab_size", .released = 201088},
     {SIZE(hidden), .shown = "hidden", .said = "hidden_size", .released = 2880},
     {SIZE(inter), .shown = "inter", .said = "intermediate_size", .released = 2880},
     {SIZE(n_heads), .shown = "heads", .said = "num_attention_heads", .released = 64},
     {SIZE(n_kv_heads), .shown = "kv_heads", .said = "num_key_value_heads", .released = 8},
     {SIZE(head_dim), .shown = "head_dim", .said = "head_dim", .released = 64},
-    {OF(window), .shown = "window", .said = "sliding_window", .released = 128, .gpt_oss = true},
-    {OF(yarn_original_context), .shown = "original_context", .said = "original context",
-     .released = 4096, .line = "positions", .gpt_oss = true},
+    {OF(window), .shown = "window", .said = "sliding_window", .released = 128, .of = ROTATED},
+    {.name = "yarn_original_context",
+     .offset = offsetof(sinkproof_config, rotation.original_context),
+     .shown = "original_context",
+     .said = "original context",
+     .released = 4096,
+     .line = "positions",
+     .of = OF_YARN},
     {SIZE(max_context), .shown = "max_context", .said = "max_position_embeddings",
      .released = 131072, .mark = SINKPROOF_MARK_NEVER},
-    {OF(yarn_truncate), .shown = "yarn_truncate", .said = "YaRN range", .released = 0,
-     .type = SINKPROOF_FIELD_BOOL, .gpt_oss = true},
-    {REAL(swiglu_alpha), .shown = "swiglu_alpha", .said = "SwiGLU alpha", .released = 1.702,
-     .line = "experts", .gpt_oss = true},
-    {REAL(swiglu_limit), .shown = "swiglu_limit", .said = "SwiGLU limit", .released = 7,
-     .line = "experts", .gpt_oss = true},
+    {INNER("yarn_truncate", rotation.truncate), .said = "YaRN range", .released = 0,
+     .type = SINKPROOF_FIELD_BOOL, .of = OF_YARN},
+    {INNER("swiglu_alpha", swiglu.alpha), .type = SINKPROOF_FIELD_REAL, .said = "SwiGLU alpha",
+     .released = 1.702, .line = "experts", .of = GATED},
+    {INNER("swiglu_limit", swiglu.limit), .type = SINKPROOF_FIELD_REAL, .said = "SwiGLU limit",
+     .released = 7, .line = "experts", .endless = true, .of = GATED},
+    {INNER("swiglu_offset", swiglu.offset), .type = SINKPROOF_FIELD_REAL, .said = "SwiGLU offset",
+     .released = 1, .above = -INFINITY, .mark = SINKPROOF_MARK_OTHER, .line = "experts",
+     .of = GATED},
     {REAL(rms_eps), .shown = "rms_eps", .said = "RMSNorm epsilon", .released = 1e-5,
      .line = "widths"},
-    {REAL(rope_theta), .shown = "rope_theta", .said = "rope_theta", .released = 150000, .above = 1,
-     .line = "positions", .gpt_oss = true},
-    {REAL(yarn_factor), .shown = "yarn_factor", .said = "YaRN factor", .released = 32,
-     .line = "positions", .gpt_oss = true},
-    {REAL(yarn_beta_fast), .shown = "yarn_beta_fast", .said = "YaRN beta_fast", .released = 32,
-     .line = "positions", .gpt_oss = true},
-    {REAL(yarn_beta_slow), .shown = "yarn_beta_slow", .said = "YaRN beta_slow", .released = 1,
-     .line = "positions", .gpt_oss = true},
+    {INNER("rope_theta", rotation.theta), .type = SINKPROOF_FIELD_REAL, .said = "rope_theta",
+     .released = 150000, .above = 1, .line = "positions", .of = ROTATED},
+    {INNER("yarn_factor", rotation.factor), .type = SINKPROOF_FIELD_REAL, .said = "YaRN factor",
+     .released = 32, .line = "positions", .of = OF_YARN},
+    {INNER("yarn_beta_fast", rotation.beta_fast), .type = SINKPROOF_FIELD_REAL,
+     .said = "YaRN beta_fast", .released = 32, .line = "positions", .of = OF_YARN},
+    {INNER("yarn_beta_slow", rotation.beta_slow), .type = SINKPROOF_FIELD_REAL,
+     .said = "YaRN beta_slow", .released = 1, .line = "positions", .of = OF_YARN},
 };
 
 const sinkproof_field *sinkproof_field_at(size_t i) {
@@ -52,7 +65,21 @@ const sinkproof_field *sinkproof_field_at(size_t i) {
 }
 
 bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config) {
-    return !field->gpt_oss || config->architecture == SINKPROOF_GPT_OSS;
+    double value = sinkproof_field_value(field, config);
+    if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) return false;
+    if (isinf(value)) return false;
+    switch (field->of) {
+    case ROUTED:
+        return !config->dense;
+    case GATED:
+        return config->activation == SINKPROOF_SWIGLU;
+    case ROTATED:
+        return config->rotation.kind != SINKPROOF_NO_ROTATION;
+    case OF_YARN:
+        return config->rotation.kind == SINKPROOF_YARN;
+    default:
+        return true;
+    }
 }
 
 const sinkproof_field *sinkproof_field_of(size_t offset) {
@@ -106,7 +133,8 @@ bool sinkproof_fields_check(const sinkproof_config *config, const char *name,
         if (type == SINKPROOF_FIELD_SIZE && !(value >= 1 && value <= 1 << 30))
             return sinkproof_fail(error, "%s: expected %s from 1 to 2^30, found %.0f", name,
                                   fields[i].said, value);
-        if (type == SINKPROOF_FIELD_REAL && !(value > fields[i].above && value < INFINITY))
+        if (type == SINKPROOF_FIELD_REAL &&
+            !(value > fields[i].above && (value < INFINITY || fields[i].endless)))
             return sinkproof_fail(error, "%s: expected %s above %g, found %g", name, fields[i].said,
                                   fields[i].above, value);
     }

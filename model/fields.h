@@ -12,7 +12,7 @@
 typedef enum sinkproof_field_type {
     SINKPROOF_FIELD_SIZE, // 1 to 2^30
     SINKPROOF_FIELD_BOOL,
-    SINKPROOF_FIELD_REAL, // finite, above `above`
+    SINKPROOF_FIELD_REAL, // above `above`, finite unless `endless`
 } sinkproof_field_type;
 
 // Whether the model's fingerprint covers it.
@@ -33,10 +33,12 @@ typedef struct sinkproof_field {
     double above;
     sinkproof_field_mark mark;
     const char *line; // of info, that tells it as "SAID VALUE"; or NULL: info tells it in words
-    bool gpt_oss;     // no other architecture has it
+    bool endless;     // infinity is allowed: there is no limit
+    int of;           // which models have it
 } sinkproof_field;
 
-// Whether a model's architecture has the number.
+// Whether a model has the number: its kinds need it, it is finite, and a number that came later is
+// not the released one.
 bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config);
 
 // The i-th, NULL beyond the last: sizes first, then the truncation, then the real numbers, in the

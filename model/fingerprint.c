@@ -9,9 +9,9 @@
 // does not protect against somebody who wants to deceive.
 //
 // Traces of before have one that told formats too: by it the same model is recognised as well.
+#include "base/words.h"
 #include "model/fields.h"
 #include "model/slots.h"
-#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,6 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c, bool formats)
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
         double value = sinkproof_field_value(field, c);
         if (field->mark == SINKPROOF_MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
-        if (field->mark == SINKPROOF_MARK_OTHER && value == field->released) continue;
         if (field->type == SINKPROOF_FIELD_REAL)
             feed_real(hash, formats ? value : (float)value);
         else

@@ -110,7 +110,7 @@ static bool read_vocab(const reader *in, const sinkproof_checkpoint *checkpoint)
 static void note_unstated(const reader *in) {
     sinkproof_config_reader note = {.config = in->config};
     const sinkproof_gguf_pair *fast =
-        sinkproof_gguf_find(in->file, SINKPROOF_GGUF_PREFIX "rope.scaling.yarn_beta_fast");
+        sinkproof_gguf_find(in->file, SINKPROOF_GGUF_PREFIX "rope.scaling.rotation.beta_fast");
     if (fast == NULL) sinkproof_config_note(&note, "beta_fast 32, beta_slow 1");
     sinkproof_config_note(&note, "truncate false, swiglu_alpha 1.702, swiglu_limit 7, layers "
                                  "alternating, sliding first");
@@ -225,11 +225,11 @@ static void tell_departures(sinkproof_model *model) {
                                  "RMSNorm epsilon is %.12g, the float32 number beside 1e-05: "
                                  "GGUF has it in float32, as engines do",
                                  c->rms_eps);
-    if (c->yarn_beta_fast != 32 || c->yarn_beta_slow != 1)
+    if (c->rotation.beta_fast != 32 || c->rotation.beta_slow != 1)
         sinkproof_checkpoint_odd(odd,
                                  "YaRN's betas are %g and %g; llama.cpp does not read their "
                                  "keys for gpt-oss and takes 32 and 1",
-                                 c->yarn_beta_fast, c->yarn_beta_slow);
+                                 c->rotation.beta_fast, c->rotation.beta_slow);
     if (tokenizer == NULL || sinkproof_gguf_is_text(tokenizer, "none") ||
         sinkproof_gguf_is_text(tokenizer, "no_vocab"))
         sinkproof_checkpoint_odd(odd, "no tokenizer: engines take token numbers, and no text");

@@ -19,11 +19,11 @@ const sinkproof_gguf_name sinkproof_gguf_names[] = {
     {"attention.key_length", SINKPROOF_KEY(head_dim), true},
     {"attention.sliding_window", SINKPROOF_KEY(window), true},
     {"attention.layer_norm_rms_epsilon", SINKPROOF_KEY(rms_eps), true},
-    {"rope.freq_base", SINKPROOF_KEY(rope_theta), true},
-    {"rope.scaling.factor", SINKPROOF_KEY(yarn_factor), true},
-    {"rope.scaling.original_context_length", SINKPROOF_KEY(yarn_original_context), true},
-    {"rope.scaling.yarn_beta_fast", SINKPROOF_KEY(yarn_beta_fast), false},
-    {"rope.scaling.yarn_beta_slow", SINKPROOF_KEY(yarn_beta_slow), false},
+    {"rope.freq_base", SINKPROOF_KEY(rotation.theta), true},
+    {"rope.scaling.factor", SINKPROOF_KEY(rotation.factor), true},
+    {"rope.scaling.original_context_length", SINKPROOF_KEY(rotation.original_context), true},
+    {"rope.scaling.rotation.beta_fast", SINKPROOF_KEY(rotation.beta_fast), false},
+    {"rope.scaling.rotation.beta_slow", SINKPROOF_KEY(rotation.beta_slow), false},
     {NULL, 0, false},
 };
 

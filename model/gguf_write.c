@@ -4,12 +4,12 @@
 // Writing a model as a GGUF file that llama.cpp loads: its names, vectors and routers in float32,
 // gate and up apart. Rows are made or read, written and forgotten. This is the one place where
 // weights may be rounded, and only to the type that is asked for.
+#include "base/words.h"
 #include "model/bytes.h"
 #include "model/fields.h"
 #include "model/gguf.h"
 #include "model/gguf_names.h"
 #include "model/gguf_rows.h"
-#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static bool check_config(const sinkproof_config *c, const char *path, sinkproof_
                               "%s: expected a learned logit for each head, which GGUF takes for "
                               "granted, found the attention sink of another kind",
                               path);
-    bool released = c->swiglu_alpha == 1.702 && c->swiglu_limit == 7 && !c->yarn_truncate;
+    bool released = c->swiglu.alpha == 1.702 && c->swiglu.limit == 7 && !c->rotation.truncate;
     for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
     if (!released)
         return sinkproof_fail(error,
@@ -126,7 +126,7 @@ static bool check_config(const sinkproof_config *c, const char *path, sinkproof_
         double value = sinkproof_field_value(field, c);
         bool kept = field->type != SINKPROOF_FIELD_REAL || (float)value == value ||
                     field->offset == SINKPROOF_KEY(rms_eps) ||
-                    field->offset == SINKPROOF_KEY(swiglu_alpha);
+                    field->offset == SINKPROOF_KEY(swiglu.alpha);
         if (!kept)
             return sinkproof_fail(error, "%s: expected %s in float32, which GGUF has, found %.17g",
                                   path, field->said, value);

@@ -93,22 +93,23 @@ static bool read_rope(sinkproof_config_reader *rope) {
     if (sinkproof_config_get(rope, kind) == NULL)
         sinkproof_config_fail(rope, "rope_type", "\"yarn\"");
     sinkproof_config_require_string(rope, kind, "yarn");
-    if (!sinkproof_config_read_stated(rope, "factor", &config->yarn_factor))
+    if (!sinkproof_config_read_stated(rope, "factor", &config->rotation.factor))
         sinkproof_config_fail(rope, "factor", "a positive number");
     sinkproof_config_read_size(rope, "original_max_position_embeddings",
-                               &config->yarn_original_context);
-    config->yarn_truncate = true;
-    sinkproof_config_read_bool(rope, "truncate", &config->yarn_truncate);
-    sinkproof_config_read_positive(rope, "beta_fast", &config->yarn_beta_fast);
-    sinkproof_config_read_positive(rope, "beta_slow", &config->yarn_beta_slow);
+                               &config->rotation.original_context);
+    config->rotation.truncate = true;
+    sinkproof_config_read_bool(rope, "truncate", &config->rotation.truncate);
+    sinkproof_config_read_positive(rope, "beta_fast", &config->rotation.beta_fast);
+    sinkproof_config_read_positive(rope, "beta_slow", &config->rotation.beta_slow);
     sinkproof_config_require_number(rope, "partial_rotary_factor", 1, "absent or 1");
-    sinkproof_config_require_number(rope, "attention_factor", 0.1 * log(config->yarn_factor) + 1,
+    sinkproof_config_require_number(rope, "attention_factor",
+                                    0.1 * log(config->rotation.factor) + 1,
                                     "absent or 0.1 ln(factor) + 1");
     if (sinkproof_config_get(rope, "mscale") != NULL)
         sinkproof_config_fail(rope, "mscale", "absent");
     if (sinkproof_config_get(rope, "mscale_all_dim") != NULL)
         sinkproof_config_fail(rope, "mscale_all_dim", "absent");
-    return sinkproof_config_read_stated(rope, "rope_theta", &config->rope_theta);
+    return sinkproof_config_read_stated(rope, "rope_theta", &config->rotation.theta);
 }
 
 // `rope_scaling` (transformers 4), `rope_parameters` (5), or both when they agree; rope_theta
@@ -116,8 +117,9 @@ static bool read_rope(sinkproof_config_reader *rope) {
 static void read_ropes(sinkproof_config_reader *in) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     sinkproof_config *config = in->config, found[2];
-    bool present[2], stated = sinkproof_config_read_stated(in, "rope_theta", &config->rope_theta);
-    double outside = config->rope_theta;
+    bool present[2],
+        stated = sinkproof_config_read_stated(in, "rope_theta", &config->rotation.theta);
+    double outside = config->rotation.theta;
     bool beside = stated;
     // null is no scaling at all in transformers 4 and the released scaling in 5
     if (sinkproof_config_get(in, keys[1]) == NULL &&
@@ -138,9 +140,9 @@ static void read_ropes(sinkproof_config_reader *in) {
         *config = found[present[1]];
     else
         sinkproof_config_note(in, "rope_scaling yarn of factor 32 on 4096 positions");
-    if (beside && config->rope_theta != outside)
+    if (beside && config->rotation.theta != outside)
         sinkproof_config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
-    if (!stated) sinkproof_config_note(in, "rope_theta %g", config->rope_theta);
+    if (!stated) sinkproof_config_note(in, "rope_theta %g", config->rotation.theta);
 }
 
 // Experts as they are stored: in MXFP4, or without the key in a floating-point format.
@@ -166,7 +168,7 @@ static void read_sink(sinkproof_config_reader *in) {
 static const sinkproof_config_key own_keys[] = {
     {"num_local_experts", SINKPROOF_KEY(n_experts)},
     {"num_experts_per_tok", SINKPROOF_KEY(n_chosen)},
-    {"swiglu_alpha", SINKPROOF_KEY(swiglu_alpha)},
+    {"swiglu_alpha", SINKPROOF_KEY(swiglu.alpha)},
     {"rms_norm_eps", SINKPROOF_KEY(rms_eps)},
     {NULL, 0},
 };
@@ -189,7 +191,7 @@ static void read_config(sinkproof_config_reader *in) {
     read_quantization(in);
     read_ropes(in);
     sinkproof_config_require_number(in, "initial_context_length",
-                                    (double)config->yarn_original_context,
+                                    (double)config->rotation.original_context,
                                     "absent or \"original_max_position_embeddings\"");
     config->max_context = sinkproof_config_extended_context(config);
     if (sinkproof_config_get(in, "max_position_embeddings") != NULL)
@@ -210,16 +212,16 @@ static json_t *layer_types(const sinkproof_config *c) {
 static const sinkproof_config_key more_keys[] = {
     {"experts_per_token", SINKPROOF_KEY(n_chosen)},
     {"max_position_embeddings", SINKPROOF_KEY(max_context)},
-    {"rope_theta", SINKPROOF_KEY(rope_theta)},
-    {"initial_context_length", SINKPROOF_KEY(yarn_original_context)},
+    {"rope_theta", SINKPROOF_KEY(rotation.theta)},
+    {"initial_context_length", SINKPROOF_KEY(rotation.original_context)},
     {NULL, 0},
 };
 static const sinkproof_config_key rope_keys[] = {
-    {"factor", SINKPROOF_KEY(yarn_factor)},
-    {"beta_fast", SINKPROOF_KEY(yarn_beta_fast)},
-    {"beta_slow", SINKPROOF_KEY(yarn_beta_slow)},
-    {"original_max_position_embeddings", SINKPROOF_KEY(yarn_original_context)},
-    {"truncate", SINKPROOF_KEY(yarn_truncate)},
+    {"factor", SINKPROOF_KEY(rotation.factor)},
+    {"beta_fast", SINKPROOF_KEY(rotation.beta_fast)},
+    {"beta_slow", SINKPROOF_KEY(rotation.beta_slow)},
+    {"original_max_position_embeddings", SINKPROOF_KEY(rotation.original_context)},
+    {"truncate", SINKPROOF_KEY(rotation.truncate)},
     {NULL, 0},
 };
 

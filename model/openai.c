@@ -56,11 +56,11 @@ static bool knows_config(const json_t *object) {
 static const sinkproof_config_key own_keys[] = {
     {"num_experts", SINKPROOF_KEY(n_experts)},
     {"experts_per_token", SINKPROOF_KEY(n_chosen)},
-    {"initial_context_length", SINKPROOF_KEY(yarn_original_context)},
-    {"rope_theta", SINKPROOF_KEY(rope_theta)},
-    {"rope_scaling_factor", SINKPROOF_KEY(yarn_factor)},
-    {"rope_ntk_alpha", SINKPROOF_KEY(yarn_beta_slow)},
-    {"rope_ntk_beta", SINKPROOF_KEY(yarn_beta_fast)},
+    {"initial_context_length", SINKPROOF_KEY(rotation.original_context)},
+    {"rope_theta", SINKPROOF_KEY(rotation.theta)},
+    {"rope_scaling_factor", SINKPROOF_KEY(rotation.factor)},
+    {"rope_ntk_alpha", SINKPROOF_KEY(rotation.beta_slow)},
+    {"rope_ntk_beta", SINKPROOF_KEY(rotation.beta_fast)},
     {NULL, 0},
 };
 
@@ -96,7 +96,7 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
                        path, sinkproof_sinks_name(c->sink));
         return NULL;
     }
-    bool released = c->swiglu_alpha == 1.702 && c->rms_eps == 1e-5 && !c->yarn_truncate;
+    bool released = c->swiglu.alpha == 1.702 && c->rms_eps == 1e-5 && !c->rotation.truncate;
     for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
     if (!released) {
         sinkproof_fail(error,

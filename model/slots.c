@@ -20,7 +20,16 @@ typedef enum dimension {
 } dimension;
 
 // Which models have a weight.
-typedef enum models { ALL, CENTRED, PLACED, ROUTED } models;
+typedef enum models {
+    ALL,
+    CENTRED,
+    PLACED,
+    ROUTED,
+    QKV_BIASED,
+    OUTPUT_BIASED,
+    ROUTER_BIASED,
+    PERCEPTRON_BIASED
+} models;
 
 //> model.biases
 static const struct {
@@ -36,21 +45,21 @@ static const struct {
     [SINKPROOF_ATTN_NORM_B] = {IN_LAYER(20, attn_norm_b), ONE, HIDDEN, .of = CENTRED},
     [SINKPROOF_MLP_NORM_B] = {IN_LAYER(21, mlp_norm_b), ONE, HIDDEN, .of = CENTRED},
     [SINKPROOF_W_Q] = {IN_LAYER(1, w_q), .rows = Q_WIDTH, .cols = HIDDEN},
-    [SINKPROOF_B_Q] = {IN_LAYER(2, b_q), .rows = ONE, .cols = Q_WIDTH},
+    [SINKPROOF_B_Q] = {IN_LAYER(2, b_q), ONE, Q_WIDTH, .of = QKV_BIASED},
     [SINKPROOF_W_K] = {IN_LAYER(3, w_k), .rows = KV_WIDTH, .cols = HIDDEN},
-    [SINKPROOF_B_K] = {IN_LAYER(4, b_k), .rows = ONE, .cols = KV_WIDTH},
+    [SINKPROOF_B_K] = {IN_LAYER(4, b_k), ONE, KV_WIDTH, .of = QKV_BIASED},
     [SINKPROOF_W_V] = {IN_LAYER(5, w_v), .rows = KV_WIDTH, .cols = HIDDEN},
-    [SINKPROOF_B_V] = {IN_LAYER(6, b_v), .rows = ONE, .cols = KV_WIDTH},
+    [SINKPROOF_B_V] = {IN_LAYER(6, b_v), ONE, KV_WIDTH, .of = QKV_BIASED},
     [SINKPROOF_SINKS] = {IN_LAYER(7, sinks), .rows = ONE, .cols = HEADS},
     [SINKPROOF_W_O] = {IN_LAYER(8, w_o), .rows = HIDDEN, .cols = Q_WIDTH},
-    [SINKPROOF_B_O] = {IN_LAYER(9, b_o), .rows = ONE, .cols = HIDDEN},
+    [SINKPROOF_B_O] = {IN_LAYER(9, b_o), ONE, HIDDEN, .of = OUTPUT_BIASED},
     [SINKPROOF_MLP_NORM] = {IN_LAYER(10, mlp_norm), .rows = ONE, .cols = HIDDEN},
     [SINKPROOF_W_ROUTER] = {IN_LAYER(11, w_router), EXPERTS, HIDDEN, .of = ROUTED},
-    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), ONE, EXPERTS, .of = ROUTED},
+    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), ONE, EXPERTS, .of = ROUTER_BIASED},
     [SINKPROOF_W_UP] = {IN_LAYER(13, w_up), .rows = INTER_2, .cols = HIDDEN, .stacked = true},
-    [SINKPROOF_B_UP] = {IN_LAYER(14, b_up), .rows = ONE, .cols = INTER_2, .stacked = true},
+    [SINKPROOF_B_UP] = {IN_LAYER(14, b_up), ONE, INTER_2, true, PERCEPTRON_BIASED},
     [SINKPROOF_W_DOWN] = {IN_LAYER(15, w_down), .rows = HIDDEN, .cols = INTER, .stacked = true},
-    [SINKPROOF_B_DOWN] = {IN_LAYER(16, b_down), .rows = ONE, .cols = HIDDEN, .stacked = true},
+    [SINKPROOF_B_DOWN] = {IN_LAYER(16, b_down), ONE, HIDDEN, true, PERCEPTRON_BIASED},
 #undef IN_LAYER
     [SINKPROOF_FINAL_NORM_B] = {"final_norm_b", 22, .rows = ONE, .cols = HIDDEN, .of = CENTRED},
     [SINKPROOF_POSITIONS] = {"positions", 23, .rows = CONTEXT, .cols = HIDDEN, .of = PLACED},
@@ -79,7 +88,7 @@ static size_t length(const sinkproof_config *config, dimension d) {
     case INTER:
         return config->inter;
     case INTER_2:
-        return (sinkproof_traits_of(config)->gated ? 2 : 1) * config->inter;
+        return (config->activation == SINKPROOF_SWIGLU ? 2 : 1) * config->inter;
     case CONTEXT:
         return config->max_context;
     }
@@ -99,18 +108,33 @@ bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *confi
     return slots[slot].rows == ONE;
 }
 bool sinkproof_slot_is_stacked(sinkproof_slot slot, const sinkproof_config *config) {
-    return slots[slot].stacked && sinkproof_traits_of(config)->routes;
+    return slots[slot].stacked && !config->dense;
 }
 
 bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot, const sinkproof_config *config) {
     return sinkproof_slot_is_stacked(slot, config) && slots[slot].rows != ONE;
 }
 
-static bool has(const sinkproof_traits *traits, models of) {
-    return of == CENTRED  ? traits->centres
-           : of == PLACED ? !traits->rotates
-           : of == ROUTED ? traits->routes
-                          : true;
+static bool has(const sinkproof_config *config, models of) {
+    switch (of) {
+    case ALL:
+        return true;
+    case CENTRED:
+        return config->norm == SINKPROOF_LAYERNORM;
+    case PLACED:
+        return config->rotation.kind == SINKPROOF_NO_ROTATION;
+    case ROUTED:
+        return !config->dense;
+    case QKV_BIASED:
+        return !config->unbiased.qkv;
+    case OUTPUT_BIASED:
+        return !config->unbiased.output;
+    case ROUTER_BIASED:
+        return !config->dense && !config->unbiased.router;
+    case PERCEPTRON_BIASED:
+        return !config->unbiased.perceptron;
+    }
+    return false;
 }
 
 //> model.biases
@@ -119,7 +143,7 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
     *count = slots[slot].stacked ? config->n_experts : 1;
     *rows = length(config, slots[slot].rows);
     *cols = length(config, slots[slot].cols);
-    if (!has(sinkproof_traits_of(config), slots[slot].of)) *count = 0;
+    if (!has(config, slots[slot].of)) *count = 0;
     if (slot == SINKPROOF_SINKS) sinkproof_sinks_shape(config, count, rows, cols);
 }
 //< model.biases

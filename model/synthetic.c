@@ -5,11 +5,11 @@
 // the container "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" of what it makes.
 #include "model/synthetic.h"
 
+#include "base/splitmix.h"
+#include "base/words.h"
 #include "model/container.h"
 #include "model/mxfp4.h"
 #include "model/sinks.h"
-#include "base/splitmix.h"
-#include "base/words.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -225,14 +225,14 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
     *planted = sinkproof_planted_named(text);
     free(text);
     if (!good) return false;
-    const sinkproof_traits *traits = sinkproof_traits_of(config);
-    for (size_t l = config->n_layers; traits->rotates && l < SINKPROOF_MAX_LAYERS; l++)
+    bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
+    for (size_t l = config->n_layers; rotates && l < SINKPROOF_MAX_LAYERS; l++)
         config->sliding[l] = l % 2 == 0;
     *seed = out.seed;
     if (out.layers != UINT64_MAX) config->n_layers = (size_t)out.layers;
     if (out.sink != SIZE_MAX) config->sink = out.sink;
     if (!sinkproof_config_check(config, spec, error)) return false;
-    if (!traits->routes) return true; // nothing is MXFP4
+    if (config->dense) return true; // nothing is MXFP4
     if (config->hidden % SINKPROOF_MXFP4_BLOCK == 0 && config->inter % SINKPROOF_MXFP4_BLOCK == 0)
         return true;
     return sinkproof_fail(error,

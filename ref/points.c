@@ -56,26 +56,39 @@ sinkproof_product_points sinkproof_points_of_product(sinkproof_point result) {
 }
 
 // The points that are steps of one kind of model alone, from the first to the last of a row.
+enum { ROTATES = 1, ROUTES = 2, DENSE = 4, SWIGLU = 8, SCALES = 16, SHIFTS = 32, GELU = 64 };
 static const struct exclusive {
     sinkproof_point first, last;
-    bool rotates, routes, gated, plain; // of models that do, or whose perceptrons are so
+    unsigned needed; // of what follows in `kinds_of`
 } exclusives[] = {
-    {AT(A4_FREQ), AT(A4), .rotates = true},   {AT(M2_IN), AT(M4), .routes = true},
-    {AT(M5), AT(M5), .routes = true},         {AT(M6_PRODUCT), AT(M6_PRODUCT), .plain = true},
-    {AT(M8_ALPHA), AT(M8_UP), .gated = true}, {AT(M8_SQUARE), AT(M8_ONE), .plain = true},
-    {AT(M9), AT(M9), .routes = true},         {AT(M10_PRODUCT), AT(M10_PRODUCT), .plain = true},
-    {AT(M11_PROD), AT(M11), .routes = true},
+    {AT(A4_FREQ), AT(A4), ROTATES},
+    {AT(M2_IN), AT(M4), ROUTES},
+    {AT(M5), AT(M5), ROUTES},
+    {AT(M6_PRODUCT), AT(M6_PRODUCT), DENSE},
+    {AT(M8_ALPHA), AT(M8_SCALED), SWIGLU | SCALES},
+    {AT(M8_EXP), AT(M8_SWISH), SWIGLU},
+    {AT(M8_UP), AT(M8_UP), SWIGLU | SHIFTS},
+    {AT(M8_SQUARE), AT(M8_ONE), GELU},
+    {AT(M9), AT(M9), ROUTES},
+    {AT(M10_PRODUCT), AT(M10_PRODUCT), DENSE},
+    {AT(M11_PROD), AT(M11), ROUTES},
 };
 enum { EXCLUSIVES = sizeof exclusives / sizeof exclusives[0] };
 
+// SwiGLU scales its gate where alpha is not 1, and shifts the up branch where the offset is not 0.
+static unsigned kinds_of(const sinkproof_config *c) {
+    return (c->rotation.kind != SINKPROOF_NO_ROTATION ? ROTATES : 0) | (c->dense ? DENSE : ROUTES) |
+           (c->activation == SINKPROOF_SWIGLU ? SWIGLU : GELU) |
+           (c->swiglu.alpha != 1 ? SCALES : 0) | (c->swiglu.offset != 0 ? SHIFTS : 0);
+}
+
 bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point point) {
-    const sinkproof_traits *traits = sinkproof_traits_of(config);
+    unsigned kinds = kinds_of(config);
     bool exists = true;
     for (size_t row = 0; row < EXCLUSIVES; row++) {
         const struct exclusive *e = &exclusives[row];
         if (point < e->first || point > e->last) continue;
-        exists = exists && (!e->rotates || traits->rotates) && (!e->routes || traits->routes) &&
-                 (!e->gated || traits->gated) && (!e->plain || !traits->gated);
+        exists = exists && (e->needed & ~kinds) == 0;
     }
     return exists;
 }
@@ -146,9 +159,8 @@ bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
 
 // Whether a model has the point in its layers, or at its ends.
 static bool has(const sinkproof_config *config, sinkproof_trace_point point) {
-    const sinkproof_traits *traits = sinkproof_traits_of(config);
-    return (rows[point].where != ROTATED || traits->rotates) &&
-           (rows[point].where != ROUTED || traits->routes);
+    return (rows[point].where != ROTATED || config->rotation.kind != SINKPROOF_NO_ROTATION) &&
+           (rows[point].where != ROUTED || !config->dense);
 }
 
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
@@ -235,7 +247,7 @@ static size_t dimension_size(const sinkproof_config *config, dimension d, size_t
     case CHOSEN:
         return config->n_chosen;
     case UP:
-        return (sinkproof_traits_of(config)->gated ? 2 : 1) * config->inter;
+        return (config->activation == SINKPROOF_SWIGLU ? 2 : 1) * config->inter;
     case INTER:
         return config->inter;
     case VOCAB:
@@ -251,7 +263,6 @@ size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_poi
     const dimension *of = rows[point].shape;
     size_t rank = 0;
     for (size_t i = 0; i < 3 && of[i] != END; i++)
-        if (of[i] != CHOSEN || sinkproof_traits_of(config)->routes)
-            shape[rank++] = dimension_size(config, of[i], n);
+        if (of[i] != CHOSEN || !config->dense) shape[rank++] = dimension_size(config, of[i], n);
     return rank;
 }

@@ -11,23 +11,23 @@
 
 //> yarn.concentration
 double sinkproof_yarn_concentration(const sinkproof_config *config) {
-    return config->yarn_factor > 1 ? 0.1 * log(config->yarn_factor) + 1.0 : 1.0;
+    return config->rotation.factor > 1 ? 0.1 * log(config->rotation.factor) + 1.0 : 1.0;
 }
 //< yarn.concentration
 
 // The pair that turns `rotations` times within the original context, as a real number.
 static double pair_of_rotations(const sinkproof_config *config, double rotations) {
     const double two_pi = 6.283185307179586;
-    double turns = (double)config->yarn_original_context / (rotations * two_pi);
-    return (double)config->head_dim * log(turns) / (2 * log(config->rope_theta));
+    double turns = (double)config->rotation.original_context / (rotations * two_pi);
+    return (double)config->head_dim * log(turns) / (2 * log(config->rotation.theta));
 }
 
 // GPT-OSS keeps the ends of the ramp fractional; truncation (the default elsewhere) widens it to
 // whole pairs and changes the frequencies in between by up to 76 %.
 void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double *low,
                           double *high) {
-    *low = pair_of_rotations(config, config->yarn_beta_fast);
-    *high = pair_of_rotations(config, config->yarn_beta_slow);
+    *low = pair_of_rotations(config, config->rotation.beta_fast);
+    *high = pair_of_rotations(config, config->rotation.beta_slow);
     //> yarn.truncate
     if (truncate) {
         *low = floor(*low);
@@ -46,9 +46,9 @@ static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_con
     const sinkproof_format format = policy->at[SINKPROOF_AT_A4_FREQ].format;
 #define R(x) sinkproof_round(format, (x))
     double exponent = R(2 * (double)d / (double)config->head_dim);
-    double period = R(pow(R(config->rope_theta), exponent)); // theta^(2 d / head_dim)
+    double period = R(pow(R(config->rotation.theta), exponent)); // theta^(2 d / head_dim)
     //> yarn.ramp
-    double interpolated = R(1.0 / R(R(config->yarn_factor) * period));
+    double interpolated = R(1.0 / R(R(config->rotation.factor) * period));
     double extrapolated = R(1.0 / period);
     double ramp = R(R((double)d - R(low)) / R(high - low));
     ramp = fmin(fmax(ramp, 0), 1);
@@ -61,7 +61,7 @@ static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_con
 void sinkproof_yarn_frequencies(const sinkproof_policy *policy, const sinkproof_config *config,
                                 double *freq_d) {
     double low, high;
-    sinkproof_yarn_range(config, config->yarn_truncate || policy->yarn_truncate, &low, &high);
+    sinkproof_yarn_range(config, config->rotation.truncate || policy->yarn_truncate, &low, &high);
     for (size_t d = 0; d < config->head_dim / 2; d++)
         freq_d[d] = yarn_frequency(policy, config, low, high, d);
 }

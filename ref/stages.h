@@ -198,8 +198,8 @@ void sinkproof_router(const sinkproof_policy *policy, const sinkproof_layer *lay
                       double *weights_nk, double *work);
 
 // M7, M8 (swiglu.clamped): act_f from a row of 2 inter numbers, gate and up interleaved.
-double sinkproof_swiglu_one(const sinkproof_policy *policy, double alpha, double limit, double gate,
-                            double up);
+double sinkproof_swiglu_one(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers,
+                            double gate, double up);
 void sinkproof_swiglu(const sinkproof_policy *policy, const sinkproof_config *config,
                       const double *gate_up_2f, double *act_f);
 

@@ -30,7 +30,7 @@ static void run_rope(void *of) { // 64 query heads and 8 key heads
 
 static void run_swiglu(void *of) {
     stages *s = of;
-    s->table->swiglu(HIDDEN, 1.702f, 7.0f, s->x, s->out);
+    s->table->swiglu(HIDDEN, (sinkproof_swiglu_numbers){1.702, 7, 1}, s->x, s->out);
 }
 
 static void run_mixture(void *of) {

@@ -5,12 +5,12 @@
 // truth encloses them (*enclosed*, with a radius); errors are measured against exact sums. The
 // figures of the book are drawn from this output and from nothing else.
 #include "audit/command/command.h"
+#include "base/words.h"
 #include "proofs/bounds/honest.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"
 #include "ref/stages.h"
-#include "base/words.h"
 
 #include <argp.h>
 #include <math.h>
@@ -305,10 +305,10 @@ static void curve_yarn(curve *to) {
     double *freq_d = calloc(2 * half, sizeof *freq_d), *trained_d = freq_d + half;
     if (freq_d == NULL) abort();
     plain = config;
-    plain.yarn_factor = 1; // interpolated and extrapolated are then the same
+    plain.rotation.factor = 1; // interpolated and extrapolated are then the same
     sinkproof_yarn_frequencies(&policy, &plain, trained_d);
     for (int truncate = 0; truncate < 2; truncate++) {
-        config.yarn_truncate = truncate == 1;
+        config.rotation.truncate = truncate == 1;
         sinkproof_yarn_frequencies(&policy, &config, freq_d);
         begin_series(to, truncate ? "truncated ends" : "fractional ends (GPT-OSS)",
                      "d frequency trained share");

@@ -6,6 +6,8 @@
 // scale bytes, with their histogram. What is odd without being an error is listed.
 #include "audit/command/command.h"
 #include "audit/command/cpu.h"
+#include "base/share.h"
+#include "base/words.h"
 #include "model/bf16.h"
 #include "model/config_reader.h"
 #include "model/fields.h"
@@ -14,8 +16,6 @@
 #include "model/sinks.h"
 #include "model/slots.h"
 #include "ref/policy.h"
-#include "base/share.h"
-#include "base/words.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -160,13 +160,14 @@ static void find_odd(survey *in) {
     for (size_t i = 0; i < sinkproof_model_odd_count(in->model); i++)
         add_odd(in, "%s", sinkproof_model_odd(in->model, i));
     sinkproof_model_not_finite(in->model, add_not_finite, in);
-    bool rotates = sinkproof_traits_of(c)->rotates;
-    if (rotates && (double)c->max_context != c->yarn_factor * (double)c->yarn_original_context)
+    bool scaled = c->rotation.kind == SINKPROOF_YARN;
+    if (scaled &&
+        (double)c->max_context != c->rotation.factor * (double)c->rotation.original_context)
         add_odd(in, "the context of %zu is not YaRN's factor %g times the original %zu",
-                c->max_context, c->yarn_factor, c->yarn_original_context);
-    if (rotates && c->yarn_truncate)
+                c->max_context, c->rotation.factor, c->rotation.original_context);
+    if (scaled && c->rotation.truncate)
         add_odd(in, "YaRN's ramp is rounded to whole dimensions (truncate); GPT-OSS does not");
-    for (size_t l = 0; rotates && l < c->n_layers; l++)
+    for (size_t l = 0; c->architecture == SINKPROOF_GPT_OSS && l < c->n_layers; l++)
         if (c->sliding[l] != (l % 2 == 0)) {
             add_odd(in, "layer %zu breaks the pattern of alternating layers", l);
             break;
@@ -194,7 +195,7 @@ static void find_odd(survey *in) {
 // A norm is called what it is.
 static const char *said_of(const sinkproof_field *field, const sinkproof_config *c) {
     bool eps = field == sinkproof_field_of(offsetof(sinkproof_config, rms_eps));
-    return eps && sinkproof_traits_of(c)->centres ? "LayerNorm epsilon" : field->said;
+    return eps && c->norm == SINKPROOF_LAYERNORM ? "LayerNorm epsilon" : field->said;
 }
 
 // The numbers of a line that are told by name, behind what it begins with.
@@ -208,10 +209,11 @@ static void print_fields(const sinkproof_config *c, const char *line) {
 }
 
 static void print_mlp(const sinkproof_config *c) {
-    if (sinkproof_traits_of(c)->routes)
+    if (!c->dense)
         printf("experts     %zu of width %zu, %zu per token", c->n_experts, c->inter, c->n_chosen);
     else
-        printf("perceptron  of width %zu, GELU by tanh", c->inter);
+        printf("perceptron  of width %zu, %s", c->inter,
+               c->activation == SINKPROOF_SWIGLU ? "SwiGLU" : "GELU by tanh");
     print_fields(c, "experts");
 }
 
@@ -223,8 +225,8 @@ static void print_config(const survey *in, const char *spec) {
     printf("layout      %s, fingerprint %016" PRIx64 "\n", sinkproof_model_layout(in->model),
            in->fingerprint);
     if (c->architecture != SINKPROOF_GPT_OSS)
-        printf("kind        %s\n", sinkproof_traits_of(c)->name);
-    if (sinkproof_traits_of(c)->rotates)
+        printf("kind        %s\n", sinkproof_architecture_name(c->architecture));
+    if (c->rotation.kind != SINKPROOF_NO_ROTATION)
         printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
                c->window, c->n_layers - sliding);
     else
@@ -237,8 +239,10 @@ static void print_config(const survey *in, const char *spec) {
         printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
                sinkproof_sinks_name(c->sink));
     print_mlp(c);
-    if (sinkproof_traits_of(c)->rotates)
-        printf("positions   YaRN's range %s", c->yarn_truncate ? "truncated" : "not truncated");
+    if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION)
+        printf("positions   rotated, not scaled");
+    else if (c->rotation.kind == SINKPROOF_YARN)
+        printf("positions   YaRN's range %s", c->rotation.truncate ? "truncated" : "not truncated");
     else
         printf("positions   %zu, learned", c->max_context);
     print_fields(c, "positions");
@@ -310,7 +314,8 @@ static json_t *config_json(const survey *in, const char *spec) {
         if (sinkproof_field_exists(field, c))
             json_object_set_new(numbers, field->shown, sinkproof_config_make_value(field, c));
     if (c->architecture != SINKPROOF_GPT_OSS)
-        json_object_set_new(numbers, "architecture", json_string(sinkproof_traits_of(c)->name));
+        json_object_set_new(numbers, "architecture",
+                            json_string(sinkproof_architecture_name(c->architecture)));
     if (c->tied) json_object_set_new(numbers, "tied", json_true());
     if (c->sink != 0)
         json_object_set_new(numbers, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));

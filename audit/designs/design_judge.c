@@ -92,11 +92,12 @@ static bool tables(court *c, size_t i) {
     }
     // Without YaRN: its ramp begins where the pairs end.
     const sinkproof_config plain = {.head_dim = 2 * pairs,
-                                    .rope_theta = base,
-                                    .yarn_factor = 1,
-                                    .yarn_beta_fast = 1,
-                                    .yarn_beta_slow = 1,
-                                    .yarn_original_context = (size_t)(base * 7)}; // above 2 pi base
+                                    .rotation.theta = base,
+                                    .rotation.factor = 1,
+                                    .rotation.beta_fast = 1,
+                                    .rotation.beta_slow = 1,
+                                    .rotation.original_context =
+                                        (size_t)(base * 7)}; // above 2 pi base
     sinkproof_honest *c_p = malloc(2 * pairs * sizeof *c_p), *s_p = c_p + pairs;
     if (c_p == NULL) return false;
     sinkproof_honest_rope_plain(&c->s, &plain, (double)i, c_p, s_p);

@@ -99,7 +99,7 @@ static bool is_made_of_ends(const sinkproof_trials *s, const sinkproof_point_rep
 
 static bool is_extreme(const sinkproof_trials *s, const sinkproof_point_report *r) {
     const sinkproof_tensor *t = sinkproof_trace_find(s->suspect.trace, r->point, r->layer);
-    bool limited = r->point == SINKPROOF_TRACE_M8 && sinkproof_traits_of(s->config)->gated;
+    bool limited = r->point == SINKPROOF_TRACE_M8 && s->config->activation == SINKPROOF_SWIGLU;
     if (t == NULL) return true;
     return is_at_an_end(t, 0, 1, r->worst_at, fabs(r->worst_set.mid), true) ||
            (limited && is_made_of_ends(s, r, r->worst_at));

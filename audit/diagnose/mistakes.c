@@ -46,51 +46,53 @@ static bool eps_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
 }
 
 static bool alpha_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    s->config.swiglu_alpha = m->by;
+    s->config.swiglu.alpha = m->by;
     return true;
 }
 
 static bool limit_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    s->config.swiglu_limit = m->by;
+    s->config.swiglu.limit = m->by;
     return true;
 }
 
 static bool theta_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    s->config.rope_theta = m->by;
+    s->config.rotation.theta = m->by;
     return true;
 }
 
 static bool factor_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    s->config.yarn_factor = m->by;
+    s->config.rotation.factor = m->by;
     return true;
 }
 
 // Frequencies as trained, all of them interpolated: positions over the factor.
 static bool interpolated(sinkproof_supposition *s, const sinkproof_mistake *m) {
     (void)m;
-    s->meaning.query.position_times = s->meaning.key.position_times = 1 / s->config.yarn_factor;
-    s->config.yarn_factor = 1;
+    s->meaning.query.position_times = s->meaning.key.position_times = 1 / s->config.rotation.factor;
+    s->config.rotation.factor = 1;
     return true;
 }
 
 // Frequencies as trained, the concentration as defined.
 static bool concentrated_alone(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    double concentration = s->config.yarn_factor > 1 ? 0.1 * log(s->config.yarn_factor) + 1 : 1;
+    double concentration =
+        s->config.rotation.factor > 1 ? 0.1 * log(s->config.rotation.factor) + 1 : 1;
     (void)m;
     s->meaning.query.concentration = s->meaning.key.concentration = concentration;
-    s->config.yarn_factor = 1;
+    s->config.rotation.factor = 1;
     return true;
 }
 
 static bool ramp_inverted(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    double fast = s->config.yarn_beta_fast;
+    double fast = s->config.rotation.beta_fast;
     (void)m;
-    s->config.yarn_beta_fast = s->config.yarn_beta_slow, s->config.yarn_beta_slow = fast;
+    s->config.rotation.beta_fast = s->config.rotation.beta_slow,
+    s->config.rotation.beta_slow = fast;
     return true;
 }
 
 static bool context_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    s->config.yarn_original_context = m->by > 0 ? (size_t)m->by : s->config.max_context;
+    s->config.rotation.original_context = m->by > 0 ? (size_t)m->by : s->config.max_context;
     return true;
 }
 
@@ -173,7 +175,7 @@ static bool positions(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return turn(s, m, by_position);
 }
 static bool unconcentrated(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return s->config.yarn_factor > 1 && turn(s, m, by_concentration);
+    return s->config.rotation.factor > 1 && turn(s, m, by_concentration);
 }
 
 static bool eps_outside(sinkproof_supposition *s, const sinkproof_mistake *m) {

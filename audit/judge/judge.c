@@ -5,8 +5,8 @@
 #include "audit/judge/judge_internal.h"
 
 #include "audit/trace/trace_points.h"
-#include "model/slots.h"
 #include "base/words.h"
+#include "model/slots.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void embed_token(sinkproof_part *part, size_t i, void *of) {
     if (row == NULL) return;
     sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
     for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_known(row[k]);
-    if (!sinkproof_traits_of(pass->config)->rotates) {
+    if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION) {
         sinkproof_matrix positions = sinkproof_model_slot(pass->model, 0, SINKPROOF_POSITIONS);
         sinkproof_matrix_row(&positions, i, row);
         for (size_t k = 0; k < d; k++)
@@ -216,7 +216,7 @@ static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turni
 // there is none.
 static bool rotation_tables(sinkproof_judge_pass *pass) {
     const sinkproof_meaning *m = pass->meaning;
-    if (!sinkproof_traits_of(pass->config)->rotates ||
+    if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION ||
         !sinkproof_any_judged_at_all(pass, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K))
         return true;
     return tables_of(pass, &m->query, pass->turns_ip) &&
@@ -275,8 +275,7 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
                  sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding));
     for (size_t l = 0; fine && !sinkproof_refused(pass) && l < c->n_layers; l++) {
         fine = sinkproof_judge_attention(pass, l, x) &&
-               (sinkproof_traits_of(c)->routes ? sinkproof_judge_experts(pass, l, x)
-                                               : sinkproof_judge_mlp(pass, l, x));
+               (c->dense ? sinkproof_judge_mlp(pass, l, x) : sinkproof_judge_experts(pass, l, x));
         sinkproof_judge_progress(pass, layer_work(pass));
     }
     fine = fine && unembed(pass, x);
@@ -434,7 +433,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                                        .thinnest_margin = INFINITY,
                                        .n_tokens = n,
                                        .n_layers = c->n_layers};
-    if (!sinkproof_traits_of(c)->rotates && n > c->max_context) // positions are rows
+    if (c->rotation.kind == SINKPROOF_NO_ROTATION && n > c->max_context) // positions are rows
         return sinkproof_fail(error, "%s exceed the model's context of %zu",
                               sinkproof_counted(n, "token").text, c->max_context);
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)

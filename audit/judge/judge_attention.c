@@ -44,7 +44,7 @@ static bool rotated(sinkproof_judge_pass *pass, size_t l, sinkproof_trace_point 
                     sinkproof_honest *x_nhd) {
     bool query = point == SINKPROOF_TRACE_A4_Q;
     rotation r = {point, heads, query ? &pass->meaning->query : &pass->meaning->key, x_nhd};
-    if (!sinkproof_traits_of(pass->config)->rotates) return true;
+    if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION) return true;
     if (sinkproof_need_not(pass, point, l, x_nhd)) return true;
     return sinkproof_each_token(pass, l, TURNED, rotate_token, &r);
 }

@@ -127,7 +127,7 @@ bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point
         describe_sum(pass, r, "attention", out, size);
         return true;
     case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
-        if (!sinkproof_traits_of(pass->config)->gated) {
+        if (pass->config->activation != SINKPROOF_SWIGLU) {
             snprintf(out, size, "x %s", shown(traced(pass, SINKPROOF_TRACE_M6, l, at)).text);
             return true;
         }

@@ -281,18 +281,18 @@ void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkpro
                                  const sinkproof_honest *up, sinkproof_honest *z_f) {
     const sinkproof_config *c = pass->config;
     const sinkproof_meaning *m = pass->meaning;
-    sinkproof_config free_of_clamps = *c;
+    sinkproof_swiglu_numbers free_of_clamps = c->swiglu;
     bool plain = m->gate_low == -INFINITY && m->gate_high == 1 && m->up_low == -1 &&
                  m->up_high == 1 && m->up_plus == 1;
-    free_of_clamps.swiglu_limit = INFINITY;
+    free_of_clamps.limit = INFINITY;
     for (size_t f = 0; f < c->inter; f++) {
         sinkproof_honest gate = up[place_in_row(m->pairing, c->inter, f, 0)];
         sinkproof_honest other = up[place_in_row(m->pairing, c->inter, f, 1)];
         if (!plain) {
-            gate = clamped(gate, m->gate_low, m->gate_high, c->swiglu_limit);
-            other = clamped(other, m->up_low, m->up_high, c->swiglu_limit);
+            gate = clamped(gate, m->gate_low, m->gate_high, c->swiglu.limit);
+            other = clamped(other, m->up_low, m->up_high, c->swiglu.limit);
             other = sinkproof_honest_add(other, sinkproof_known(m->up_plus - 1));
         }
-        z_f[f] = sinkproof_honest_swiglu(s, plain ? c : &free_of_clamps, gate, other);
+        z_f[f] = sinkproof_honest_swiglu(s, plain ? c->swiglu : free_of_clamps, gate, other);
     }
 }

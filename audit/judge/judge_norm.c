@@ -62,7 +62,7 @@ void sinkproof_norm_weights(const sinkproof_judge_pass *pass, size_t layer,
 bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
                           const sinkproof_honest *x_nd, sinkproof_honest *y_nd) {
     if (sinkproof_need_not(pass, point, layer, y_nd)) return true;
-    bool centres = sinkproof_traits_of(pass->config)->centres;
+    bool centres = pass->config->norm == SINKPROOF_LAYERNORM;
     sinkproof_matrix scale, shift;
     sinkproof_norm_weights(pass, layer, point, &scale, &shift);
     double *scale_d = sinkproof_decoded(&scale),

@@ -101,7 +101,7 @@ static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const 
     if (!fits || sinkproof_traced(pass, SINKPROOF_TRACE_M6, l)) return fits;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * c->n_chosen * c->inter);
     for (size_t f = 0; f < rows / 2; f++)
-        z[f] = sinkproof_honest_swiglu(&s, c, y[2 * f], y[2 * f + 1]);
+        z[f] = sinkproof_honest_swiglu(&s, c->swiglu, y[2 * f], y[2 * f + 1]);
     return sinkproof_fits(
         part,
         &(sinkproof_piece){.point = SINKPROOF_TRACE_M8, .offset = q * c->inter, .count = rows / 2},

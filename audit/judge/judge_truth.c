@@ -258,7 +258,7 @@ static bool norm(const tracks *t, sinkproof_trace_point point, size_t l, double 
     sinkproof_point at;
     if (work == NULL || !sinkproof_trace_rounding(point, &at)) return false;
     sinkproof_norm_weights(t->pass, l, point, &scale, &shift);
-    if (sinkproof_traits_of(c)->centres)
+    if (c->norm == SINKPROOF_LAYERNORM)
         sinkproof_layernorm(&t->real, at, &scale, &shift, c->rms_eps, 2 * t->n, t->x, out, work);
     else
         sinkproof_rmsnorm(&t->real, at, &scale, c->rms_eps, 2 * t->n, t->x, out, work);
@@ -291,7 +291,7 @@ static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
                 compare(t, SINKPROOF_TRACE_A2_Q, l, wide, NULL, q) &&
                 compare(t, SINKPROOF_TRACE_A2_K, l, narrow, NULL, k) &&
                 compare(t, SINKPROOF_TRACE_A2_V, l, narrow, NULL, v);
-    if (fine && sinkproof_traits_of(c)->rotates)
+    if (fine && c->rotation.kind != SINKPROOF_NO_ROTATION)
         rotate(t, c->n_heads, q), rotate(t, c->n_kv_heads, k);
     fine = fine && compare(t, SINKPROOF_TRACE_A4_Q, l, wide, NULL, q) &&
            compare(t, SINKPROOF_TRACE_A4_K, l, narrow, NULL, k) &&
@@ -400,7 +400,7 @@ static bool mlp(const tracks *t, size_t l, const sinkproof_layer *layer) {
 
 static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
-    if (!sinkproof_traits_of(c)->routes) return mlp(t, l, layer);
+    if (c->dense) return mlp(t, l, layer);
     size_t m = 2 * t->n, k = c->n_chosen;
     double *normed = array(m * c->hidden), *logits = array(m * c->n_experts);
     double *out = array(m * c->hidden);
@@ -474,7 +474,7 @@ static bool begin(tracks *t) {
         sinkproof_rope_table(&t->real, c, freq_d, 0, t->n, t->cos_nd, t->sin_nd);
         const int32_t *tokens = sinkproof_trace_tokens(t->pass->trace);
         sinkproof_embed(&t->real, &embedding, t->n, tokens, x);
-        if (!sinkproof_traits_of(c)->rotates) // there is room for a row in `second`
+        if (c->rotation.kind == SINKPROOF_NO_ROTATION) // there is room for a row in `second`
             sinkproof_embed_placed(&t->real, &embedding, &positions, 0, t->n, tokens, x, second);
         memcpy(second, x, t->n * c->hidden * sizeof *x);
     }

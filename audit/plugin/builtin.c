@@ -147,6 +147,10 @@ static int rmsnorm(void *context, const sinkproof_drill *d) {
     return fine ? 0 : -1;
 }
 
+static sinkproof_swiglu_numbers numbers_of(const sinkproof_drill *d) {
+    return (sinkproof_swiglu_numbers){d->swiglu_alpha, d->swiglu_limit, 1};
+}
+
 static int swiglu(void *context, const sinkproof_drill *d) {
     size_t inter = d->inter, wide = up(inter, BLOCK), rows = d->n * d->chosen;
     float *x = room(2 * wide, sizeof *x), *y = room(wide, sizeof *y);
@@ -154,7 +158,7 @@ static int swiglu(void *context, const sinkproof_drill *d) {
     const sinkproof_kernels *with = context;
     for (size_t i = 0; fine && i < rows; i++) {
         memcpy(x, d->inputs[0].values + i * 2 * inter, 2 * inter * sizeof *x);
-        with->swiglu(inter, (float)d->swiglu_alpha, (float)d->swiglu_limit, x, y);
+        with->swiglu(inter, numbers_of(d), x, y);
         memcpy(d->outputs[0].values + i * inter, y, inter * sizeof *y);
     }
     free(x);
@@ -203,7 +207,7 @@ static bool one_expert(const sinkproof_kernels *with, const sinkproof_drill *d, 
                           .x_nc = act,
                           .y_nr = y_c};
     bool fine = gate_up != NULL && act != NULL && apply(with, &first);
-    if (fine) with->swiglu(inter, (float)d->swiglu_alpha, (float)d->swiglu_limit, gate_up, act);
+    if (fine) with->swiglu(inter, numbers_of(d), gate_up, act);
     fine = fine && apply(with, &last);
     free(gate_up);
     free(act);
@@ -224,12 +228,12 @@ static int experts(void *context, const sinkproof_drill *d) {
 
 static sinkproof_config config_of(const sinkproof_drill *d) {
     return (sinkproof_config){.head_dim = d->head_dim,
-                              .rope_theta = d->rope_theta,
-                              .yarn_factor = d->yarn_factor,
-                              .yarn_beta_fast = d->yarn_beta_fast,
-                              .yarn_beta_slow = d->yarn_beta_slow,
-                              .yarn_original_context = d->yarn_original_context,
-                              .yarn_truncate = d->yarn_truncate};
+                              .rotation.theta = d->rope_theta,
+                              .rotation.factor = d->yarn_factor,
+                              .rotation.beta_fast = d->yarn_beta_fast,
+                              .rotation.beta_slow = d->yarn_beta_slow,
+                              .rotation.original_context = d->yarn_original_context,
+                              .rotation.truncate = d->yarn_truncate};
 }
 
 // The angles are the reference's own table in the engine too.

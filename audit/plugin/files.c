@@ -109,10 +109,10 @@ static json_t *describe(size_t i, const sinkproof_case *c, const sinkproof_array
         (json_int_t)f->n_heads, "kv_heads", (json_int_t)f->n_kv_heads, "head_dim",
         (json_int_t)f->head_dim, "hidden", (json_int_t)f->hidden, "inter", (json_int_t)f->inter,
         "experts", (json_int_t)f->n_experts, "chosen", (json_int_t)f->n_chosen, "rms_eps",
-        f->rms_eps, "swiglu_alpha", f->swiglu_alpha, "swiglu_limit", f->swiglu_limit, "rope_theta",
-        f->rope_theta, "yarn_factor", f->yarn_factor, "yarn_beta_fast", f->yarn_beta_fast,
-        "yarn_beta_slow", f->yarn_beta_slow, "yarn_original_context",
-        (json_int_t)f->yarn_original_context, "yarn_truncate", (int)f->yarn_truncate);
+        f->rms_eps, "swiglu_alpha", f->swiglu.alpha, "swiglu_limit", f->swiglu.limit, "rope_theta",
+        f->rotation.theta, "yarn_factor", f->rotation.factor, "yarn_beta_fast",
+        f->rotation.beta_fast, "yarn_beta_slow", f->rotation.beta_slow, "yarn_original_context",
+        (json_int_t)f->rotation.original_context, "yarn_truncate", (int)f->rotation.truncate);
 }
 
 static bool write_manifest(const char *directory, json_t *cases, const sinkproof_policy *policy,

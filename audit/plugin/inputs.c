@@ -4,8 +4,8 @@
 // The numbers that a case puts in, by its recipe: each is a number of float32 and of the format
 // that the policy rounds to at its point; weights are numbers of bfloat16.
 #include "audit/plugin/drill.h"
-#include "model/round.h"
 #include "base/splitmix.h"
+#include "model/round.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -203,7 +203,7 @@ static void fill_shares(maker *m) {
 // Gate and up at the clamp, one step beside it, at zeros of both signs and where an exponential of
 // alpha times gate leaves its range: every pair of these, one after the other.
 static void fill_limits(maker *m) {
-    double limit = m->a->config.swiglu_limit;
+    double limit = m->a->config.swiglu.limit;
     sinkproof_format format = format_of(m, SINKPROOF_TRACE_M6);
     double step = sinkproof_ulp(
         format == SINKPROOF_REAL || format == SINKPROOF_F64 ? SINKPROOF_F32 : format, limit);

@@ -88,14 +88,14 @@ static sinkproof_drill drill_of(const sinkproof_case *c, const pass *p) {
                              .experts = f->n_experts,
                              .chosen = f->n_chosen,
                              .rms_eps = f->rms_eps,
-                             .swiglu_alpha = f->swiglu_alpha,
-                             .swiglu_limit = f->swiglu_limit,
-                             .rope_theta = f->rope_theta,
-                             .yarn_factor = f->yarn_factor,
-                             .yarn_beta_fast = f->yarn_beta_fast,
-                             .yarn_beta_slow = f->yarn_beta_slow,
-                             .yarn_original_context = f->yarn_original_context,
-                             .yarn_truncate = f->yarn_truncate};
+                             .swiglu_alpha = f->swiglu.alpha,
+                             .swiglu_limit = f->swiglu.limit,
+                             .rope_theta = f->rotation.theta,
+                             .yarn_factor = f->rotation.factor,
+                             .yarn_beta_fast = f->rotation.beta_fast,
+                             .yarn_beta_slow = f->rotation.beta_slow,
+                             .yarn_original_context = f->rotation.original_context,
+                             .yarn_truncate = f->rotation.truncate};
 }
 
 static sinkproof_call_end call_pass(sinkproof_worker *worker, const sinkproof_case *c,

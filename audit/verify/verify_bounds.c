@@ -185,9 +185,10 @@ void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed) {
     double largest = sinkproof_truth_distance(above, 0);
     for (int k = 0; k < 2000; k++) {
         double g = k % 2 == 0 ? between(&seed, -3, 3) : between(&seed, -40, 7);
-        double y = sinkproof_swiglu_one(&policy, 1.702, 7, g, 0);
+        double y = sinkproof_swiglu_one(&policy, (sinkproof_swiglu_numbers){1.702, 7, 1}, g, 0);
         arb_set_d(gate_up, g);
-        sinkproof_truth_swiglu(fit, gate_up, 1, 1.702, 7, VERIFY_BITS);
+        sinkproof_truth_swiglu(fit, gate_up, 1, (sinkproof_swiglu_numbers){1.702, 7, 1},
+                               VERIFY_BITS);
         sinkproof_truth_gelu(gelu, gate_up, VERIFY_BITS);
         sinkproof_verify_put(result, sinkproof_truth_distance(gelu, y),
                              largest + sinkproof_truth_distance(fit, y));

@@ -160,9 +160,9 @@ static void compare_activation(verify_measure *result, const sinkproof_setting *
                                double value) {
     double u[2] = {gate, up};
     arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-    sinkproof_truth_swiglu(truth, in, 1, config->swiglu_alpha, config->swiglu_limit, VERIFY_BITS);
+    sinkproof_truth_swiglu(truth, in, 1, config->swiglu, VERIFY_BITS);
     sinkproof_honest set =
-        sinkproof_honest_swiglu(s, config, sinkproof_known(gate), sinkproof_known(up));
+        sinkproof_honest_swiglu(s, config->swiglu, sinkproof_known(gate), sinkproof_known(up));
     sinkproof_verify_compare(result, truth, &set, &value, 1);
     _arb_vec_clear(in, 2);
     _arb_vec_clear(truth, 1);

@@ -136,23 +136,23 @@ void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed) {
 
 sinkproof_config sinkproof_verify_turned_config(void) {
     return (sinkproof_config){.head_dim = DIM,
-                              .rope_theta = 150000,
-                              .yarn_factor = 32,
-                              .yarn_beta_fast = 32,
-                              .yarn_beta_slow = 1,
-                              .yarn_original_context = 4096,
-                              .yarn_truncate = true}; // its ends are whole numbers
+                              .rotation.theta = 150000,
+                              .rotation.factor = 32,
+                              .rotation.beta_fast = 32,
+                              .rotation.beta_slow = 1,
+                              .rotation.original_context = 4096,
+                              .rotation.truncate = true}; // its ends are whole numbers
 }
 
 // n, n s, (n s) s, ...: the angle of each pair, interpolated by the ramp.
 static void running_angles(const sinkproof_config *config, int32_t position, float angle[HALF]) {
     double low, high;
     sinkproof_yarn_range(config, true, &low, &high);
-    float ratio = powf((float)config->rope_theta, -2.0f / DIM), theta = (float)position;
+    float ratio = powf((float)config->rotation.theta, -2.0f / DIM), theta = (float)position;
     for (size_t i = 0; i < HALF; i++, theta *= ratio) {
         float ramp = ((float)i - (float)low) / (float)(high - low);
         float keep = 1 - fminf(fmaxf(ramp, 0), 1);
-        angle[i] = theta * (1 / (float)config->yarn_factor) * (1 - keep) + theta * keep;
+        angle[i] = theta * (1 / (float)config->rotation.factor) * (1 - keep) + theta * keep;
     }
 }
 

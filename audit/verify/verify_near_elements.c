@@ -49,9 +49,9 @@ static void activations(verify_measure *result, uint64_t seed, const char *name,
         double value = (double)(g * form(1.702f * g, ulps, side) * (l + 1)),
                u[2] = {(double)g, (double)l};
         arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-        sinkproof_truth_swiglu(truth, in, 1, config.swiglu_alpha, config.swiglu_limit, VERIFY_BITS);
-        sinkproof_honest set =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(u[0]), sinkproof_known(u[1]));
+        sinkproof_truth_swiglu(truth, in, 1, config.swiglu, VERIFY_BITS);
+        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(u[0]),
+                                                       sinkproof_known(u[1]));
         sinkproof_verify_compare(result, truth, &set, &value, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
@@ -104,8 +104,9 @@ static float kept_of(const sinkproof_config *config, size_t i) {
 static void angles_of_powers(const sinkproof_config *c, float position, int side, float *angle_i) {
     for (size_t i = 0; i < HALF; i++) {
         double exponent = (double)(float)(2 * (double)i / DIM);
-        float power = i == 0 ? 1 : at_limit(pow(c->rope_theta, exponent), DECLARED, side);
-        float keep = kept_of(c, i), slow = 1 / ((float)c->yarn_factor * power), fast = 1 / power;
+        float power = i == 0 ? 1 : at_limit(pow(c->rotation.theta, exponent), DECLARED, side);
+        float keep = kept_of(c, i), slow = 1 / ((float)c->rotation.factor * power),
+              fast = 1 / power;
         angle_i[i] = position * (slow * (1 - keep) + fast * keep);
     }
 }
@@ -113,10 +114,10 @@ static void angles_of_powers(const sinkproof_config *c, float position, int side
 // Angles from each other by a ratio that errs so.
 static void angles_of_products(const sinkproof_config *c, float position, int side,
                                float *angle_i) {
-    float ratio = at_limit(pow(c->rope_theta, -2.0 / DIM), DECLARED, side), angle = position;
+    float ratio = at_limit(pow(c->rotation.theta, -2.0 / DIM), DECLARED, side), angle = position;
     for (size_t i = 0; i < HALF; i++, angle *= ratio) {
         float keep = kept_of(c, i);
-        angle_i[i] = angle * (1 / (float)c->yarn_factor) * (1 - keep) + angle * keep;
+        angle_i[i] = angle * (1 / (float)c->rotation.factor) * (1 - keep) + angle * keep;
     }
 }
 

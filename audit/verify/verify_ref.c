@@ -343,12 +343,12 @@ void sinkproof_verify_gelu(verify_measure *result, uint64_t seed) {
 
 static sinkproof_config rope_config(bool truncate) {
     return (sinkproof_config){.head_dim = 64,
-                              .rope_theta = 150000,
-                              .yarn_factor = 32,
-                              .yarn_beta_fast = 32,
-                              .yarn_beta_slow = 1,
-                              .yarn_original_context = 4096,
-                              .yarn_truncate = truncate};
+                              .rotation.theta = 150000,
+                              .rotation.factor = 32,
+                              .rotation.beta_fast = 32,
+                              .rotation.beta_slow = 1,
+                              .rotation.original_context = 4096,
+                              .rotation.truncate = truncate};
 }
 static const int32_t positions[] = {0, 1, 2, 127, 4095, 4096, 131071};
 
@@ -431,17 +431,18 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
 // swiglu.clamped, bound.swiglu: every clamp and its edges
 void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = binary64();
-    sinkproof_config config = {.swiglu_alpha = 1.702, .swiglu_limit = 7};
+    sinkproof_config config = {.swiglu = {1.702, 7, 1}};
     static const double edges[] = {-100, -7, -0.5, 0, 0.25, 7, 7.0000005, 100};
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
     for (int k = 0; k < 64 + 20 * ROUNDS; k++) {
         double u[2] = {k < 64 ? edges[k / 8] : between(&seed, -12, 12),
                        k < 64 ? edges[k % 8] : between(&seed, -12, 12)};
-        double y = sinkproof_swiglu_one(&policy, 1.702, 7, u[0], u[1]);
+        double y =
+            sinkproof_swiglu_one(&policy, (sinkproof_swiglu_numbers){1.702, 7, 1}, u[0], u[1]);
         arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
-        sinkproof_truth_swiglu(truth, in, 1, 1.702, 7, VERIFY_BITS);
-        sinkproof_honest set =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(u[0]), sinkproof_known(u[1]));
+        sinkproof_truth_swiglu(truth, in, 1, (sinkproof_swiglu_numbers){1.702, 7, 1}, VERIFY_BITS);
+        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(u[0]),
+                                                       sinkproof_known(u[1]));
         sinkproof_verify_compare(result, truth, &set, &y, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);

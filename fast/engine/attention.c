@@ -42,7 +42,7 @@ static void round_projected(const sublayer *a, size_t row, size_t g) {
 // A4 of one row and key/value head, rounded. Nothing where positions do not rotate.
 static void rotate(const sublayer *a, size_t row, size_t g) {
     const sinkproof_engine *e = a->e;
-    if (!sinkproof_traits_of(e->config)->rotates) return;
+    if (e->config->rotation.kind == SINKPROOF_NO_ROTATION) return;
     const float *cos_d = e->b.cos_nd + row * (a->d / 2), *sin_d = e->b.sin_nd + row * (a->d / 2);
     float *q = e->b.q_nd + row * e->width.q + g * a->group * a->d;
     float *k = e->b.k_nd + row * e->width.kv + g * a->d;
@@ -223,7 +223,7 @@ static void observe_projected(const sublayer *a) {
     see_heads(a, "A2.v", groups, e->b.v_nd, e->width.kv);
     for (size_t task = 0; mine && task < n * groups; task++)
         rotate(a, task / groups, task % groups);
-    if (sinkproof_traits_of(e->config)->rotates) {
+    if (e->config->rotation.kind != SINKPROOF_NO_ROTATION) {
         see_heads(a, "A4.q", heads, e->b.q_nd, e->width.q);
         see_heads(a, "A4.k", groups, e->b.k_nd, e->width.kv);
     }

@@ -5,12 +5,12 @@
 // can fail does so before a cache changes.
 #include "fast/engine/engine.h"
 
+#include "base/words.h"
 #include "fast/engine/internal.h"
 #include "fast/engine/packed_file.h"
 #include "fast/kernels/isa.h"
 #include "fast/lanes/lanes.h"
 #include "model/sinks.h"
-#include "base/words.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -130,7 +130,8 @@ static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
         e->layers[l].up_e = experts + 2 * l * c->n_experts;
         e->layers[l].down_e = e->layers[l].up_e + c->n_experts;
     }
-    if (sinkproof_traits_of(c)->rotates) sinkproof_yarn_frequencies(&e->policy, c, e->freq_d);
+    if (c->rotation.kind != SINKPROOF_NO_ROTATION)
+        sinkproof_yarn_frequencies(&e->policy, c, e->freq_d);
     return sinkproof_pack_list_new(c, &e->list, error) && sinkproof_workers_new(e, error);
 }
 

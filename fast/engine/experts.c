@@ -112,10 +112,9 @@ static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed
                                  .y_n = w->y_n};
     e->kernels->linear(&product, first, last, w->scratch);
     size_t f = 8 * first, count = 8 * last < inter ? 8 * last - f : inter - f;
-    float alpha = (float)e->config->swiglu_alpha, limit = (float)e->config->swiglu_limit;
     for (size_t i = 0; i < n; i++) {
         float *act = e->b.act_sf + slot_n[i] * e->width.act + f;
-        e->kernels->swiglu(count, alpha, limit, w->y_n[i] + 16 * first, act);
+        e->kernels->swiglu(count, e->config->swiglu, w->y_n[i] + 16 * first, act);
         if (e->bf16_operands)
             e->kernels->round_bf16((count + 31) / 32 * 32, act,
                                    e->b.act16_sf + slot_n[i] * e->width.act + f);

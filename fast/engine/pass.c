@@ -27,7 +27,7 @@ sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_
     const sinkproof_engine *e = pass->engine;
     sinkproof_norm norm = {.scale_c = scale_c,
                            .point = attention ? SINKPROOF_AT_A1 : SINKPROOF_AT_M1};
-    if (!sinkproof_traits_of(e->config)->centres) return norm;
+    if (e->config->norm != SINKPROOF_LAYERNORM) return norm;
     norm.scale = sinkproof_model_slot(e->model, pass->l,
                                       attention ? SINKPROOF_ATTN_NORM : SINKPROOF_MLP_NORM);
     norm.shift = sinkproof_model_slot(e->model, pass->l,
@@ -171,7 +171,7 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
     const sinkproof_wanted *wanted = e->b.wanted;
     if (n == 0) return;
     sinkproof_norm norm = {.scale_c = e->final_norm_c, .point = SINKPROOF_AT_F1};
-    if (sinkproof_traits_of(e->config)->centres) {
+    if (e->config->norm == SINKPROOF_LAYERNORM) {
         norm.scale = sinkproof_model_final_norm(e->model);
         norm.shift = sinkproof_model_slot(e->model, 0, SINKPROOF_FINAL_NORM_B);
     }
@@ -226,10 +226,10 @@ static void walk(sinkproof_pass *shared, sinkproof_worker *w) {
     for (; pass.l < e->config->n_layers; pass.l++) {
         const sinkproof_packed_layer *layer = layer_at(&pass, w, e->layers);
         attention_sublayer(&pass, w, layer);
-        if (sinkproof_traits_of(e->config)->routes)
-            sinkproof_pass_experts(&pass, w, layer);
-        else
+        if (e->config->dense)
             sinkproof_pass_perceptron(&pass, w, layer);
+        else
+            sinkproof_pass_experts(&pass, w, layer);
     }
     finish(&pass, w);
     if (pass.observer != NULL)
@@ -251,7 +251,7 @@ static void embed_row(sinkproof_engine *e, size_t row, int32_t token, size_t pos
     sinkproof_matrix embedding = sinkproof_model_embedding(e->model);
     float *x_c = e->b.x_nc + row * e->width.hidden;
     size_t hidden = e->config->hidden;
-    if (sinkproof_traits_of(e->config)->rotates) {
+    if (e->config->rotation.kind != SINKPROOF_NO_ROTATION) {
         sinkproof_embed(&e->policy, &embedding, 1, &token, e->row);
         for (size_t c = 0; c < hidden; c++) x_c[c] = (float)e->row[c];
         set_angles(e, row, position);

@@ -11,6 +11,7 @@
 #define SINKPROOF_KERNELS_H
 
 #include "fast/kernels/panels.h"
+#include "model/architecture.h"
 
 enum {
     SINKPROOF_SCRATCH =
@@ -108,7 +109,8 @@ typedef struct sinkproof_kernels {
                         const sinkproof_span_state *state_s, const float *o_sd, float *o_d);
     // act_f from gate and up interleaved, [2 inter]; act has room for a multiple of 32, zeros
     // beyond.
-    void (*swiglu)(size_t inter, float alpha, float limit, const float *gate_up_2f, float *act_f);
+    void (*swiglu)(size_t inter, sinkproof_swiglu_numbers numbers, const float *gate_up_2f,
+                   float *act_f);
     // out_c = sum_k w_k y_k,c from 0.
     void (*mixture)(size_t cols, size_t n_chosen, const float *weights_k, const float *const *y_k,
                     float *out_c);

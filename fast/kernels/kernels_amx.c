@@ -23,8 +23,9 @@ static void merge_spans(size_t head_dim, float sink, size_t n_spans, size_t stri
     LANES.merge_spans(head_dim, sink, n_spans, stride, state_s, o_sd, o_d);
 }
 
-static void swiglu(size_t inter, float alpha, float limit, const float *gate_up_2f, float *act_f) {
-    LANES.swiglu(inter, alpha, limit, gate_up_2f, act_f);
+static void swiglu(size_t inter, sinkproof_swiglu_numbers numbers, const float *gate_up_2f,
+                   float *act_f) {
+    LANES.swiglu(inter, numbers, gate_up_2f, act_f);
 }
 
 static void mixture(size_t cols, size_t n_chosen, const float *weights_k, const float *const *y_k,

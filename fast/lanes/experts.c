@@ -50,7 +50,6 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
                        const sinkproof_layer *layer, size_t e, size_t m, const scratch *s,
                        const sinkproof_expert_outputs *out) {
     size_t hidden = config->hidden, inter = config->inter;
-    float alpha = (float)config->swiglu_alpha, limit = (float)config->swiglu_limit;
     sinkproof_matrix w_up = sinkproof_matrix_at(&layer->w_up, e);
     sinkproof_matrix b_up = sinkproof_matrix_at(&layer->b_up, e);
     sinkproof_matrix w_down = sinkproof_matrix_at(&layer->w_down, e);
@@ -62,7 +61,7 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
     scatter(m, s->slot_m, 2 * inter, s->up_m2f, out->up);
     for (size_t f = 0; f < m * inter; f++) { // gate and up lie side by side
         float gate = (float)s->up_m2f[2 * f], up = (float)s->up_m2f[2 * f + 1];
-        float act = sinkproof_lanes_swiglu(alpha, limit, gate, up);
+        float act = sinkproof_lanes_swiglu(config->swiglu, gate, up);
         s->act_mf[f] = sinkproof_round_at(policy, SINKPROOF_AT_M8, act);
     }
     scatter(m, s->slot_m, inter, s->act_mf, out->act);

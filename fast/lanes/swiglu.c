@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The experts' activation in lane arithmetic: (g / (1 + e^(-alpha g))) (u + 1), the division first,
-// so that a gate far below zero gives g / infinity = -0 and never infinity times 0.
+// The experts' activation in lane arithmetic: (g / (1 + e^(-alpha g))) (u + (float)numbers.offset),
+// the division first, so that a gate far below zero gives g / infinity = -0 and never infinity
+// times 0.
 #include "fast/lanes/stages.h"
 
-float sinkproof_lanes_swiglu(float alpha, float limit, float gate, float up) {
+float sinkproof_lanes_swiglu(sinkproof_swiglu_numbers numbers, float gate, float up) {
+    float alpha = (float)numbers.alpha, limit = (float)numbers.limit;
     float g = gate > limit ? limit : gate; // a NaN stays a NaN
     float u = up > limit ? limit : up < -limit ? -limit : up;
     float t = alpha * g;
     float swish = g / (1 + sinkproof_lanes_exp(-t));
-    return swish * (u + 1);
+    return swish * (u + (float)numbers.offset);
 }

@@ -11,10 +11,10 @@
 #ifndef SINKPROOF_BOUNDS_H
 #define SINKPROOF_BOUNDS_H
 
-#include "proofs/bounds/factors.h"
-#include "proofs/bounds/honest.h"
 #include "model/config.h"
 #include "model/matrix.h"
+#include "proofs/bounds/factors.h"
+#include "proofs/bounds/honest.h"
 #include "ref/normaliser.h"
 
 // A result that says whether there was memory: it must be looked at.
@@ -215,8 +215,9 @@ SINKPROOF_CHECKED bool sinkproof_honest_softmax(const sinkproof_setting *s, sink
                                                 double *common);
 
 // ---- swiglu.c (bound.swiglu): one activation from gate and up.
-sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkproof_config *config,
-                                         sinkproof_honest gate, sinkproof_honest up);
+sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
+                                         sinkproof_swiglu_numbers numbers, sinkproof_honest gate,
+                                         sinkproof_honest up);
 
 // ---- experts.c: the weights w_k of the chosen experts from all router logits of a token, rounded
 // at M4; *common as above.

@@ -18,10 +18,10 @@ static double in(const sinkproof_setting *s, double x) {
 void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, double *low,
                          double *high) {
     const double pi = 3.14159265358979323846;
-    double half = (double)c->head_dim / 2, context = (double)c->yarn_original_context;
-    *low = half * log(context / (c->yarn_beta_fast * 2 * pi)) / log(c->rope_theta);
-    *high = half * log(context / (c->yarn_beta_slow * 2 * pi)) / log(c->rope_theta);
-    if (c->yarn_truncate || s->policy->yarn_truncate) *low = floor(*low), *high = ceil(*high);
+    double half = (double)c->head_dim / 2, context = (double)c->rotation.original_context;
+    *low = half * log(context / (c->rotation.beta_fast * 2 * pi)) / log(c->rotation.theta);
+    *high = half * log(context / (c->rotation.beta_slow * 2 * pi)) / log(c->rotation.theta);
+    if (c->rotation.truncate || s->policy->yarn_truncate) *low = floor(*low), *high = ceil(*high);
     *low = fmax(*low, 0), *high = fmin(*high, (double)c->head_dim - 1);
     if (*low == *high) *high += 0.001; // as published: no division by zero
 }
@@ -33,7 +33,7 @@ static double frequency(sinkproof_format format, const sinkproof_config *c, doub
     double ramp = R(R((double)i - R(low)) / R(high - low));
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
     double keep = R(1 - ramp);
-    double scaled = R(1 / R(R(c->yarn_factor) * power)), plain = R(1 / power);
+    double scaled = R(1 / R(R(c->rotation.factor) * power)), plain = R(1 / power);
     return R(R(scaled * R(1 - keep)) + R(plain * keep));
 #undef R
 }
@@ -43,10 +43,10 @@ static double frequency(sinkproof_format format, const sinkproof_config *c, doub
 // share by 2^-50 (1 + high) / (high - low) at the most.
 static sinkproof_honest real_frequency(const sinkproof_config *c, double low, double high,
                                        size_t i) {
-    double power = pow(c->rope_theta, 2 * (double)i / (double)c->head_dim);
+    double power = pow(c->rotation.theta, 2 * (double)i / (double)c->head_dim);
     double f = frequency(SINKPROOF_REAL, c, low, high, i, power);
     double share = 0x1p-50 * (1 + high) / (high - low);
-    double error = f * 0x1p-47 + share * fabs(1 - 1 / c->yarn_factor) / power;
+    double error = f * 0x1p-47 + share * fabs(1 - 1 / c->rotation.factor) / power;
     return sinkproof_around(f, error, error, 0, 0);
 }
 
@@ -59,7 +59,7 @@ static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproo
     sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_FREQ];
     sinkproof_honest real = real_frequency(c, low, high, i), f = real;
     if (at.format != SINKPROOF_REAL) {
-        double power = pow(in(s, c->rope_theta), in(s, 2 * (double)i / (double)c->head_dim));
+        double power = pow(in(s, c->rotation.theta), in(s, 2 * (double)i / (double)c->head_dim));
         double declared = i == 0 ? 0 : s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
         f.mid = frequency(at.format, c, low, high, i, in(s, power));
         f.lo = frequency(at.format, c, low, high, i, in(s, power * (1 + declared)));
@@ -112,7 +112,7 @@ static void table(const sinkproof_setting *s, const sinkproof_config *config, do
 }
 
 double sinkproof_concentration(const sinkproof_config *config) {
-    return config->yarn_factor > 1 ? 0.1 * log(config->yarn_factor) + 1 : 1;
+    return config->rotation.factor > 1 ? 0.1 * log(config->rotation.factor) + 1 : 1;
 }
 
 void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,

@@ -20,7 +20,7 @@ static sinkproof_honest running_angle(const sinkproof_setting *s, const sinkproo
                                       double position, size_t i) {
     sinkproof_format format = s->policy->inside;
     double exponent = sinkproof_round(format, 2 / (double)c->head_dim);
-    double ratio = pow(c->rope_theta, -exponent);
+    double ratio = pow(c->rotation.theta, -exponent);
     double declared = s->policy->ulp[SINKPROOF_POW] * 2 * s->u + 0x1p-50;
     double least = sinkproof_round(format, ratio * (1 - declared));
     double largest = sinkproof_round(format, ratio * (1 + declared));
@@ -48,7 +48,8 @@ static double kept_share(const sinkproof_setting *s, const sinkproof_config *c, 
 // The ramp is applied to the angle: f a (1 - k) + a k, f = 1 / factor, with FMA or without.
 static sinkproof_honest ramped(const sinkproof_setting *s, const sinkproof_config *c, size_t i,
                                sinkproof_honest a) {
-    double keep = kept_share(s, c, i), f = sinkproof_round(s->policy->inside, 1 / c->yarn_factor);
+    double keep = kept_share(s, c, i),
+           f = sinkproof_round(s->policy->inside, 1 / c->rotation.factor);
     sinkproof_honest slow = sinkproof_honest_mul(a, sinkproof_known(f));
     slow = sinkproof_honest_inside(s, slow);
     double rest = sinkproof_round(s->policy->inside, 1 - keep);

@@ -146,24 +146,29 @@ static sinkproof_honest at(const sinkproof_setting *s, sinkproof_point point, si
 }
 
 //> bound.swiglu
-sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s, const sinkproof_config *config,
-                                         sinkproof_honest gate, sinkproof_honest up) {
-    double limit = config->swiglu_limit;
+sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
+                                         sinkproof_swiglu_numbers numbers, sinkproof_honest gate,
+                                         sinkproof_honest up) {
+    double limit = numbers.limit;
     sinkproof_honest g = sinkproof_honest_clamp(gate, -INFINITY, limit); // clamped above only
     sinkproof_honest l = sinkproof_honest_clamp(up, -limit, limit);
     g = sinkproof_honest_flushed(s, g), l = sinkproof_honest_flushed(s, l);
-    sinkproof_honest alpha = sinkproof_known(config->swiglu_alpha);
-    // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
-    alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
-    alpha = sinkproof_honest_at(s, SINKPROOF_AT_M8_ALPHA, alpha);
-    sinkproof_honest t = at(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
+    sinkproof_honest t = g, shifted = l;
+    if (numbers.alpha != 1) {
+        sinkproof_honest alpha = sinkproof_known(numbers.alpha);
+        // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
+        alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
+        alpha = sinkproof_honest_at(s, SINKPROOF_AT_M8_ALPHA, alpha);
+        t = at(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
+    }
     sinkproof_honest gated = at(s, SINKPROOF_AT_M8_SIGMOID, sigmoid_set(s, t));
     sinkproof_honest swish = at(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
-    sinkproof_honest one_up =
-        at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(1)));
-    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_flushed(s, swish), one_up);
-    // Where no rounding is fixed on the way, g, the quotient and u + 1 may meet in any order: each
-    // of the two products then rounds something else than it does above.
+    if (numbers.offset != 0)
+        shifted =
+            at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(numbers.offset)));
+    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_flushed(s, swish), shifted);
+    // Where no rounding is fixed on the way, g, the quotient and u + offset may meet in any order:
+    // each of the two products then rounds something else than it does above.
     sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SWISH];
     double var = y.var, spread = y.spread;
     if (open.optional || open.format == SINKPROOF_REAL) y = sinkproof_honest_roundings(s, y, 2);

@@ -364,8 +364,8 @@ bool sinkproof_circuit_derive(const sinkproof_circuit_run *run, slong bits,
     sinkproof_derivation d = {.run = run, .config = config, .bits = bits};
     d.hidden = config->hidden, d.error = error;
     *circuit = NULL;
-    const sinkproof_traits *traits = sinkproof_traits_of(config);
-    bool shaped = !traits->rotates && !traits->routes && !traits->gated && traits->centres &&
+    bool shaped = config->rotation.kind == SINKPROOF_NO_ROTATION && config->dense &&
+                  config->activation == SINKPROOF_GELU && config->norm == SINKPROOF_LAYERNORM &&
                   config->n_heads == config->n_kv_heads;
     if (!sinkproof_circuit_premise(&d, shaped && run->n <= config->max_context, 0,
                                    "expected GPT-2 and positions of its context"))

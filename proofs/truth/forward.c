@@ -5,8 +5,8 @@
 // format: what an engine rounds is its own affair, and the distance to this is what is measured.
 #include "proofs/truth/forward.h"
 
-#include "model/slots.h"
 #include "base/words.h"
+#include "model/slots.h"
 
 #include <stdlib.h>
 
@@ -79,7 +79,7 @@ static void embed(pass *p) {
     if (scratch == NULL) abort();
     for (size_t i = 0; i < n; i++)
         sinkproof_truth_row(p->x_nc + i * hidden, &table, (size_t)p->request->tokens_n[i], scratch);
-    if (!sinkproof_traits_of(p->config)->rotates) place(p, scratch);
+    if (p->config->rotation.kind == SINKPROOF_NO_ROTATION) place(p, scratch);
     free(scratch);
     reach(p, "T0", false, 0, 2, shape, p->x_nc);
 }
@@ -92,7 +92,7 @@ static arb_ptr rotated(pass *p, size_t layer, size_t heads, const sinkproof_matr
     arb_ptr plain = vector(size), turned = vector(size);
     sinkproof_truth_linear(plain, t_nc, n, w, b, p->request->bits);
     reach3(p, projected_point, layer, n, heads, d, plain);
-    if (!sinkproof_traits_of(p->config)->rotates) {
+    if (p->config->rotation.kind == SINKPROOF_NO_ROTATION) {
         release(turned, size);
         return plain;
     }
@@ -170,7 +170,7 @@ static void add_residual(pass *p, const char *point, size_t layer, arb_srcptr t_
 // n rows; the shift b is of models whose norms subtract the mean.
 static void norm(const pass *p, arb_ptr t, arb_srcptr x, size_t n, const sinkproof_matrix *w,
                  const sinkproof_matrix *b) {
-    if (sinkproof_traits_of(p->config)->centres)
+    if (p->config->norm == SINKPROOF_LAYERNORM)
         sinkproof_truth_layernorm(t, x, n, w, b, p->config->rms_eps, p->request->bits);
     else
         sinkproof_truth_rmsnorm(t, x, n, w, p->config->rms_eps, p->request->bits);
@@ -305,8 +305,7 @@ static void experts(pass *p, size_t layer, const sinkproof_layer *w, arb_srcptr 
     sinkproof_truth_expert_bias(u, n, p->chosen_nk, k, &w->b_up, bits);
     reach3(p, "M6", layer, n, k, 2 * c->inter, u);
     for (size_t s = 0; s < slots; s++)
-        sinkproof_truth_swiglu(y + s * c->inter, u + s * 2 * c->inter, c->inter, c->swiglu_alpha,
-                               c->swiglu_limit, bits);
+        sinkproof_truth_swiglu(y + s * c->inter, u + s * 2 * c->inter, c->inter, c->swiglu, bits);
     reach3(p, "M8", layer, n, k, c->inter, y);
     sinkproof_truth_expert_linear(out, y, true, n, p->chosen_nk, k, &w->w_down, bits);
     reach3(p, "M9", layer, n, k, c->hidden, out);
@@ -344,7 +343,7 @@ static bool mlp(pass *p, size_t layer, const sinkproof_layer *w) {
 //< gpt2.forward
 
 static bool mixture_of_experts(pass *p, size_t layer, const sinkproof_layer *w) {
-    if (!sinkproof_traits_of(p->config)->routes) return mlp(p, layer, w);
+    if (p->config->dense) return mlp(p, layer, w);
     size_t size = p->request->n * p->config->hidden, slots = p->request->n * p->config->n_chosen;
     arb_ptr t = vector(size), w_nk = vector(slots);
     sinkproof_truth_rmsnorm(t, p->x_nc, p->request->n, &w->mlp_norm, p->config->rms_eps,
@@ -373,7 +372,7 @@ static void unembed(pass *p, sinkproof_truth_result *result) {
 
 static bool valid_request(const sinkproof_truth_request *request, const sinkproof_config *config,
                           sinkproof_error *error) {
-    if (!sinkproof_traits_of(config)->rotates && request->n > config->max_context)
+    if (config->rotation.kind == SINKPROOF_NO_ROTATION && request->n > config->max_context)
         return sinkproof_fail(error, "%s exceed the model's context of %zu",
                               sinkproof_counted(request->n, "token").text, config->max_context);
     if (request->n == 0 || request->n > INT32_MAX)

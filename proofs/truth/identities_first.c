@@ -332,7 +332,7 @@ static void activation(arb_t out, double u, double g, slong bits) {
     arb_ptr gate_up = _arb_vec_init(2);
     arb_set_d(gate_up, g);
     arb_set_d(gate_up + 1, u);
-    sinkproof_truth_swiglu(out, gate_up, 1, 1.702, 7, bits);
+    sinkproof_truth_swiglu(out, gate_up, 1, (sinkproof_swiglu_numbers){1.702, 7, 1}, bits);
     arb_mul_2exp_si(out, out, -6);
     _arb_vec_clear(gate_up, 2);
 }

@@ -195,7 +195,8 @@ static void swiglu_ball(arb_ptr out, instance m, slong bits) {
     gates(m, u);
     arb_ptr x = _arb_vec_init(4);
     for (size_t k = 0; k < 4; k++) arb_set_d(x + k, u[k]);
-    sinkproof_truth_swiglu(out, x, 2, constant_alpha, constant_limit, bits);
+    sinkproof_truth_swiglu(out, x, 2, (sinkproof_swiglu_numbers){constant_alpha, constant_limit, 1},
+                           bits);
     in_units(out, 2);
     arb_zero(out + 2);
     arb_zero(out + 3);
@@ -205,7 +206,8 @@ static void swiglu_mpfr(arb_ptr out, instance m, slong bits) {
     double u[4];
     gates(m, u);
     mpfr_ptr x = mpfr_of(u, 4), y = sinkproof_mpfr_vector(2, 2 * bits);
-    sinkproof_mpfr_swiglu(y, x, 2, constant_alpha, constant_limit, 2 * bits);
+    sinkproof_mpfr_swiglu(y, x, 2, (sinkproof_swiglu_numbers){constant_alpha, constant_limit, 1},
+                          2 * bits);
     take_mpfr(out, y, 2, bits);
     in_units(out, 2);
     arb_zero(out + 2);
@@ -216,12 +218,12 @@ static void swiglu_mpfr(arb_ptr out, instance m, slong bits) {
 
 static sinkproof_config rope_config(instance m) {
     return (sinkproof_config){.head_dim = 64,
-                              .rope_theta = 150000,
-                              .yarn_factor = 32,
-                              .yarn_beta_fast = 32,
-                              .yarn_beta_slow = 1,
-                              .yarn_original_context = 4096,
-                              .yarn_truncate = m->number % 2 == 1};
+                              .rotation.theta = 150000,
+                              .rotation.factor = 32,
+                              .rotation.beta_fast = 32,
+                              .rotation.beta_slow = 1,
+                              .rotation.original_context = 4096,
+                              .rotation.truncate = m->number % 2 == 1};
 }
 
 //> yarn.ramp yarn.concentration yarn.truncate

@@ -21,10 +21,10 @@ static void correction(arb_t out, const sinkproof_config *config, double beta, s
     arb_mul_2exp_si(out, out, 1);
     sinkproof_truth_decimal(t, beta, bits);
     arb_mul(out, out, t, bits);
-    arb_ui_div(out, config->yarn_original_context, out, bits);
+    arb_ui_div(out, config->rotation.original_context, out, bits);
     arb_log(out, out, bits);
     arb_mul_ui(out, out, config->head_dim / 2, bits);
-    sinkproof_truth_decimal(t, config->rope_theta, bits);
+    sinkproof_truth_decimal(t, config->rotation.theta, bits);
     arb_log(t, t, bits);
     arb_div(out, out, t, bits);
     arb_clear(t);
@@ -53,11 +53,11 @@ static void frequency(arb_t out, const sinkproof_config *config, const sinkproof
     arb_init(r);
     arb_init(t);
     ramp(r, yarn, d, bits);
-    sinkproof_truth_decimal(t, config->yarn_factor, bits);
+    sinkproof_truth_decimal(t, config->rotation.factor, bits);
     arb_div(out, r, t, bits);
     arb_add_ui(out, out, 1, bits);
     arb_sub(out, out, r, bits);
-    sinkproof_truth_decimal(t, config->rope_theta, bits);
+    sinkproof_truth_decimal(t, config->rotation.theta, bits);
     arb_log(t, t, bits);
     arb_mul_ui(t, t, d, bits);
     arb_div_ui(t, t, yarn->half, bits);
@@ -72,10 +72,10 @@ static void frequency(arb_t out, const sinkproof_config *config, const sinkproof
 //> yarn.concentration
 static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
     arb_one(out);
-    if (!(config->yarn_factor > 1)) return;
+    if (!(config->rotation.factor > 1)) return;
     arb_t t;
     arb_init(t);
-    sinkproof_truth_decimal(t, config->yarn_factor, bits);
+    sinkproof_truth_decimal(t, config->rotation.factor, bits);
     arb_log(t, t, bits);
     arb_div_ui(t, t, 10, bits);
     arb_add(out, out, t, bits);
@@ -85,10 +85,10 @@ static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
 
 // The ends of the ramp, held inside the head; a ramp of no width gets 0.001, as published.
 static void ramp_ends(sinkproof_truth_yarn *yarn, const sinkproof_config *config, slong bits) {
-    correction(yarn->low, config, config->yarn_beta_fast, bits);
-    correction(yarn->high, config, config->yarn_beta_slow, bits);
+    correction(yarn->low, config, config->rotation.beta_fast, bits);
+    correction(yarn->high, config, config->rotation.beta_slow, bits);
     //> yarn.truncate
-    if (config->yarn_truncate) {
+    if (config->rotation.truncate) {
         arb_floor(yarn->low, yarn->low, bits);
         arb_ceil(yarn->high, yarn->high, bits);
     }
@@ -177,10 +177,10 @@ static void mpfr_correction(mpfr_t out, const sinkproof_config *config, double b
     mpfr_mul_ui(out, out, 2, MPFR_RNDN);
     set_decimal(t, beta);
     mpfr_mul(out, out, t, MPFR_RNDN);
-    mpfr_ui_div(out, config->yarn_original_context, out, MPFR_RNDN);
+    mpfr_ui_div(out, config->rotation.original_context, out, MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
     mpfr_mul_ui(out, out, config->head_dim / 2, MPFR_RNDN);
-    set_decimal(t, config->rope_theta);
+    set_decimal(t, config->rotation.theta);
     mpfr_log(t, t, MPFR_RNDN);
     mpfr_div(out, out, t, MPFR_RNDN);
     mpfr_clear(t);
@@ -188,9 +188,9 @@ static void mpfr_correction(mpfr_t out, const sinkproof_config *config, double b
 
 // The ends of the ramp.
 static void mpfr_ends(mpfr_t low, mpfr_t high, const sinkproof_config *config) {
-    mpfr_correction(low, config, config->yarn_beta_fast);
-    mpfr_correction(high, config, config->yarn_beta_slow);
-    if (config->yarn_truncate) {
+    mpfr_correction(low, config, config->rotation.beta_fast);
+    mpfr_correction(high, config, config->rotation.beta_slow);
+    if (config->rotation.truncate) {
         mpfr_floor(low, low);
         mpfr_ceil(high, high);
     }
@@ -212,7 +212,7 @@ static void mpfr_concentration(mpfr_ptr out, const sinkproof_config *config, mpf
     mpfr_log(t, factor, MPFR_RNDN);
     mpfr_div_ui(t, t, 10, MPFR_RNDN);
     mpfr_add_ui(out, t, 1, MPFR_RNDN);
-    if (!(config->yarn_factor > 1)) mpfr_set_ui(out, 1, MPFR_RNDN);
+    if (!(config->rotation.factor > 1)) mpfr_set_ui(out, 1, MPFR_RNDN);
     mpfr_clear(t);
 }
 
@@ -222,7 +222,7 @@ void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
     mpfr_t low, high, ramp_d, factor, power, t;
     mpfr_inits2(bits, low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
     mpfr_ends(low, high, config);
-    set_decimal(factor, config->yarn_factor);
+    set_decimal(factor, config->rotation.factor);
     mpfr_concentration(concentration, config, factor, bits);
     for (size_t d = 0; d < half; d++) {
         mpfr_ui_sub(ramp_d, d, low, MPFR_RNDN);
@@ -230,7 +230,7 @@ void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
         mpfr_div(ramp_d, ramp_d, t, MPFR_RNDN);
         if (mpfr_cmp_ui(ramp_d, 0) < 0) mpfr_set_ui(ramp_d, 0, MPFR_RNDN);
         if (mpfr_cmp_ui(ramp_d, 1) > 0) mpfr_set_ui(ramp_d, 1, MPFR_RNDN);
-        set_decimal(power, config->rope_theta); // theta^(d/half)
+        set_decimal(power, config->rotation.theta); // theta^(d/half)
         mpfr_log(power, power, MPFR_RNDN);
         mpfr_mul_ui(power, power, d, MPFR_RNDN);
         mpfr_div_ui(power, power, half, MPFR_RNDN);

@@ -6,6 +6,8 @@
 // The gate is clamped from above only. alpha and limit are the decimal numbers.
 #include "proofs/truth/truth.h"
 
+#include <math.h>
+
 // 1 / (1 + e^-x), written with the exponential that stays below 1.
 static void sigmoid(arb_t out, const arb_t x, slong bits) {
     arb_t e;
@@ -42,16 +44,21 @@ static void clamp_below(arb_t out, const arb_t x, const arb_t bound, slong bits)
 }
 
 //> swiglu.clamped
-void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter, double alpha,
-                            double limit, slong bits) {
-    arb_t gate, up, a, bound, t;
+void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter,
+                            sinkproof_swiglu_numbers numbers, slong bits) {
+    arb_t gate, up, a, bound, offset, t;
     arb_init(gate);
     arb_init(up);
     arb_init(a);
     arb_init(bound);
+    arb_init(offset);
     arb_init(t);
-    sinkproof_truth_decimal(a, alpha, bits);
-    sinkproof_truth_decimal(bound, limit, bits);
+    arb_set_d(offset, numbers.offset);
+    sinkproof_truth_decimal(a, numbers.alpha, bits);
+    if (isinf(numbers.limit))
+        arb_pos_inf(bound);
+    else
+        sinkproof_truth_decimal(bound, numbers.limit, bits);
     for (size_t i = 0; i < inter; i++) {
         clamp_above(gate, u_2i + 2 * i, bound, bits);
         clamp_above(up, u_2i + 2 * i + 1, bound, bits);
@@ -60,26 +67,30 @@ void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter, double
         arb_mul(t, a, gate, bits);
         sigmoid(t, t, bits);
         arb_mul(t, t, gate, bits);
-        arb_add_ui(up, up, 1, bits);
+        arb_add(up, up, offset, bits);
         arb_mul(out_i + i, t, up, bits);
     }
     arb_clear(gate);
     arb_clear(up);
     arb_clear(a);
     arb_clear(bound);
+    arb_clear(offset);
     arb_clear(t);
 }
 //< swiglu.clamped
 
-void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter, double alpha,
-                           double limit, mpfr_prec_t bits) {
+void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
+                           sinkproof_swiglu_numbers numbers, mpfr_prec_t bits) {
     char text[40];
     mpfr_t gate, up, a, bound, t;
     mpfr_inits2(bits, gate, up, a, bound, t, (mpfr_ptr)0);
-    sinkproof_truth_decimal_text(alpha, text);
+    sinkproof_truth_decimal_text(numbers.alpha, text);
     mpfr_set_str(a, text, 10, MPFR_RNDN);
-    sinkproof_truth_decimal_text(limit, text);
-    mpfr_set_str(bound, text, 10, MPFR_RNDN);
+    sinkproof_truth_decimal_text(numbers.limit, text);
+    if (isinf(numbers.limit))
+        mpfr_set_inf(bound, 1);
+    else
+        mpfr_set_str(bound, text, 10, MPFR_RNDN);
     for (size_t i = 0; i < inter; i++) {
         mpfr_min(gate, u_2i + 2 * i, bound, MPFR_RNDN);
         mpfr_min(up, u_2i + 2 * i + 1, bound, MPFR_RNDN);
@@ -90,7 +101,7 @@ void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter, doubl
         mpfr_exp(t, t, MPFR_RNDN);
         mpfr_add_ui(t, t, 1, MPFR_RNDN);
         mpfr_div(t, gate, t, MPFR_RNDN);
-        mpfr_add_ui(up, up, 1, MPFR_RNDN);
+        mpfr_add_d(up, up, numbers.offset, MPFR_RNDN);
         mpfr_mul(out_i + i, t, up, MPFR_RNDN);
     }
     mpfr_clears(gate, up, a, bound, t, (mpfr_ptr)0);

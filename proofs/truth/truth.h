@@ -21,9 +21,9 @@
 #ifndef SINKPROOF_TRUTH_H
 #define SINKPROOF_TRUTH_H
 
-#include "proofs/truth/flint.h"
 #include "model/config.h"
 #include "model/matrix.h"
+#include "proofs/truth/flint.h"
 #include "ref/normaliser.h"
 
 #include <stdbool.h>
@@ -124,8 +124,8 @@ void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_src
                                     size_t n_chosen, slong bits);
 
 // out_i = (clamp(u_2i+1) + 1) g sigmoid(alpha g), g = min(u_2i, limit). (M8)
-void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter, double alpha,
-                            double limit, slong bits);
+void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter,
+                            sinkproof_swiglu_numbers numbers, slong bits);
 
 void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits); // x Phi(x)
 // The suprema over x >= 0 of x^w (Phi(x) - sigmoid(alpha x)) and of its opposite, Phi the normal
@@ -176,8 +176,8 @@ void sinkproof_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd
                            size_t stride, size_t head_dim, mpfr_prec_t bits);
 void sinkproof_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size_t n_experts,
                            size_t n_chosen, mpfr_prec_t bits);
-void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter, double alpha,
-                           double limit, mpfr_prec_t bits);
+void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
+                           sinkproof_swiglu_numbers numbers, mpfr_prec_t bits);
 void sinkproof_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
                             size_t hidden, mpfr_prec_t bits);
 void sinkproof_mpfr_unembed(mpfr_ptr logit_v, mpfr_srcptr x_c, const sinkproof_matrix *norm_c,

@@ -93,14 +93,14 @@ static void rotate(const sinkproof_policy *p, size_t n, size_t heads, size_t d, 
                    bool first, double *x) {
     double freq_p[256], low, high, c = sinkproof_yarn_concentration(config);
     sinkproof_yarn_frequencies(p, config, freq_p);
-    sinkproof_yarn_range(config, p->yarn_truncate || config->yarn_truncate, &low, &high);
+    sinkproof_yarn_range(config, p->yarn_truncate || config->rotation.truncate, &low, &high);
     c = (float)sinkproof_round_at(p, SINKPROOF_AT_A4_CONC, c);
-    float ratio = (float)pow(config->rope_theta, -2.0 / (double)d);
+    float ratio = (float)pow(config->rotation.theta, -2.0 / (double)d);
     for (size_t t = 0; t < n; t++) {
         float product = (float)t;
         for (size_t i = 0; i < d / 2; i++, product *= ratio) {
             float ramp = ((float)i - (float)low) / ((float)high - (float)low);
-            float keep = 1 - fminf(1, fmaxf(0, ramp)), slow = 1 / (float)config->yarn_factor;
+            float keep = 1 - fminf(1, fmaxf(0, ramp)), slow = 1 / (float)config->rotation.factor;
             float angle = (float)t * (float)freq_p[i];
             if (running) angle = slow * product * (1 - keep) + product * keep;
             double more = first ? 1 : c;

@@ -164,19 +164,19 @@ static double act_no_plus_one(const sinkproof_policy *p, double g, double u) {
     return g / (1 + exp(-1.702 * g)) * u;
 }
 static double act_symmetric(const sinkproof_policy *p, double g, double u) {
-    return sinkproof_swiglu_one(p, 1.702, 7, fmax(g, -7), u);
+    return sinkproof_swiglu_one(p, (sinkproof_swiglu_numbers){1.702, 7, 1}, fmax(g, -7), u);
 }
 static double act_unclamped(const sinkproof_policy *p, double g, double u) {
-    return sinkproof_swiglu_one(p, 1.702, 1e30, g, u);
+    return sinkproof_swiglu_one(p, (sinkproof_swiglu_numbers){1.702, 1e30, 1}, g, u);
 }
 static double act_silu(const sinkproof_policy *p, double g, double u) {
-    return sinkproof_swiglu_one(p, 1, 7, g, u);
+    return sinkproof_swiglu_one(p, (sinkproof_swiglu_numbers){1, 7, 1}, g, u);
 }
 static double act_1_7(const sinkproof_policy *p, double g, double u) {
-    return sinkproof_swiglu_one(p, 1.7, 7, g, u);
+    return sinkproof_swiglu_one(p, (sinkproof_swiglu_numbers){1.7, 7, 1}, g, u);
 }
 static double act_swapped(const sinkproof_policy *p, double g, double u) {
-    return sinkproof_swiglu_one(p, 1.702, 7, u, g);
+    return sinkproof_swiglu_one(p, (sinkproof_swiglu_numbers){1.702, 7, 1}, u, g);
 }
 
 static void experts_with(activation *act, const sinkproof_policy *p, const sinkproof_config *c,

@@ -123,8 +123,9 @@ SCALED_SETS(bool, sinkproof_honest_variant_weights,
 SCALED_SETS(sinkproof_honest, sinkproof_honest_gelu, (setting s, sinkproof_honest x), (s, x), 1,
             &result)
 SCALED_SETS(sinkproof_honest, sinkproof_honest_swiglu,
-            (setting s, const sinkproof_config *config, sinkproof_honest gate, sinkproof_honest up),
-            (s, config, gate, up), 1, &result)
+            (setting s, sinkproof_swiglu_numbers numbers, sinkproof_honest gate,
+             sinkproof_honest up),
+            (s, numbers, gate, up), 1, &result)
 SCALED_SETS(sinkproof_honest, sinkproof_honest_read,
             (sinkproof_format format, double v, sinkproof_honest unrounded), (format, v, unrounded),
             1, &result)

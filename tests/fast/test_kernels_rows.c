@@ -115,10 +115,12 @@ static void activations(const sinkproof_kernels *kernels) {
         size_t n = lengths[l], padded = (n + 31) / 32 * 32;
         float *both = guarded(2 * n), *act = guarded(padded);
         for (size_t i = 0; i < 2 * n; i++) both[i] = any(i);
-        kernels->swiglu(n, 1.702f, 7.0f, both, act);
+        kernels->swiglu(n, (sinkproof_swiglu_numbers){1.702, 7, 1}, both, act);
         for (size_t f = 0; f < padded; f++) {
             float want = 0;
-            if (f < n) want = sinkproof_lanes_swiglu(1.702f, 7.0f, both[2 * f], both[2 * f + 1]);
+            if (f < n)
+                want = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){1.702, 7, 1}, both[2 * f],
+                                              both[2 * f + 1]);
             bad += !same(act[f], want);
         }
         bad += !guards_hold(both, 2 * n) || !guards_hold(act, padded);

@@ -192,8 +192,8 @@ static sinkproof_honest stated_swiglu(const sinkproof_setting *s, sinkproof_hone
 }
 
 static sinkproof_honest swish(const sinkproof_setting *s, sinkproof_honest g) {
-    static const sinkproof_config config = {.swiglu_alpha = 1, .swiglu_limit = 10000};
-    return sinkproof_honest_swiglu(s, &config, g, sinkproof_known(0));
+    static const sinkproof_config config = {.swiglu = {1, 10000, 1}};
+    return sinkproof_honest_swiglu(s, config.swiglu, g, sinkproof_known(0));
 }
 
 // exp errs by `declared`, and by `growth` more for each unit; u is next to nothing.

@@ -47,7 +47,8 @@ static void activation(double *out, double *formula) {
     for (int t = 0; t < DRAWS; t++) {
         double gate = next_real(&state, 9), up = next_real(&state, 9);
         out[t] =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up)).mid;
+            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up))
+                .mid;
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
         double x = at(SINKPROOF_AT_M8_SCALED, at(SINKPROOF_AT_M8_ALPHA, 1.702) * g);
         double sigmoid = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
@@ -73,8 +74,8 @@ static void width(void) {
         sinkproof_config_named("gpt-oss-20b", &config);
         for (int t = 0; t < DRAWS; t++, cases++) {
             double gate = 1 + t / 16.0, up = t / 32.0;
-            sinkproof_honest y =
-                sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+            sinkproof_honest y = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate),
+                                                         sinkproof_known(up));
             double roundings = (y.hi - y.lo) / (2 * y.mid) / s.u;
             wrong += !(fabs(roundings - (i == 1 ? 2 : 4)) < 0x1p-20);
         }

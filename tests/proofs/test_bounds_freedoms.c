@@ -205,8 +205,8 @@ static void growing_sigmoid(void) {
         float gate = (float)(-40 * draw_unit(&state) + (i % 2 ? 8 : 0)),
               up = (float)draw_gauss(&state);
         sinkproof_honest g = sinkproof_known(gate), u = sinkproof_known(up);
-        sinkproof_honest set = sinkproof_honest_swiglu(&s, &config, g, u);
-        sinkproof_honest narrower = sinkproof_honest_swiglu(&plain, &config, g, u);
+        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, g, u);
+        sinkproof_honest narrower = sinkproof_honest_swiglu(&plain, config.swiglu, g, u);
         float clamped = fminf(gate, 7), t = 1.702f * clamped;
         leaning lean = (leaning)(i % LEANS);
         float sigmoid = 1 / (1 + exp_by_product(&state, -t, 1.44269502f, lean));
@@ -228,7 +228,7 @@ static void running_angles(const sinkproof_config *c, float ratio, float positio
                            float *angle_p) {
     double low, high;
     sinkproof_yarn_range(c, true, &low, &high);
-    float product = mistake ? position * ratio : position, slower = 1 / (float)c->yarn_factor;
+    float product = mistake ? position * ratio : position, slower = 1 / (float)c->rotation.factor;
     for (size_t p = 0; p < c->head_dim / 2; p++, product *= ratio) {
         float ramp = ((float)p - (float)low) / fmaxf(0.001f, (float)high - (float)low);
         float keep = 1 - fminf(1, fmaxf(0, ramp));
@@ -249,12 +249,12 @@ static void running_products(void) {
     float angle[HALF], wrong[HALF];
     sinkproof_config config;
     must(sinkproof_config_named("gpt-oss-20b", &config));
-    float factor = (float)(0.1 * log(config.yarn_factor) + 1);
+    float factor = (float)(0.1 * log(config.rotation.factor) + 1);
     uint64_t state = SEED + 3;
     tally own = {0}, without = {0}, slip = {0};
     for (size_t i = 0; i < 2000; i++) {
         float position = i < 4 ? (float)i : (float)draw_below(&state, i % 2 ? 300 : 131072);
-        double power = pow(config.rope_theta, -2.0 / (double)config.head_dim);
+        double power = pow(config.rotation.theta, -2.0 / (double)config.head_dim);
         float ratio = within_ulps(&state, power, 2, (leaning)(i % LEANS));
         table_set("f32,yarn=truncate,A4.freq.form=running-product", &config, position, c_p, s_p);
         table_set("f32,yarn=truncate", &config, position, bare_c, bare_s);
@@ -300,7 +300,7 @@ typedef struct turn_engine {
 static void turn(const turn_engine *e, const sinkproof_config *c, double position, const float *x,
                  float *y) {
     size_t half = c->head_dim / 2;
-    float factor = (float)(0.1 * log(c->yarn_factor) + 1);
+    float factor = (float)(0.1 * log(c->rotation.factor) + 1);
     sinkproof_policy policy = policy_named("f32");
     double freq_p[64];
     sinkproof_yarn_frequencies(&policy, c, freq_p);

@@ -108,7 +108,7 @@ static size_t results(const sinkproof_setting *s, stage of, const place *p,
         y[0] = sinkproof_honest_gelu(s, x[0]);
         return 1;
     case SWIGLU:
-        y[0] = sinkproof_honest_swiglu(s, &p->config, x[0], x[1]);
+        y[0] = sinkproof_honest_swiglu(s, p->config.swiglu, x[0], x[1]);
         return 1;
     case RMSNORM:
         sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &norm, x, y, &common);

@@ -161,7 +161,7 @@ static void softmax(const sinkproof_setting *s) {
 }
 
 static void activations(const sinkproof_setting *s) {
-    const sinkproof_config config = {.swiglu_limit = 7, .swiglu_alpha = 1.702};
+    const sinkproof_config config = {.swiglu = {1.702, 7, 1}};
     uint64_t state = SEED + 3;
     size_t infinite = 0, outside = 0;
     double worst = 0, declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
@@ -173,7 +173,7 @@ static void activations(const sinkproof_setting *s) {
         double lost = 1 / (1 + exp(-(double)t)), bound = (1 + declared) / (double)FLT_MAX;
         if (!(e <= FLT_MAX)) worst = sinkproof_worst(worst, lost / bound);
         double y = (double)(g * sigmoid * (u + 1));
-        sinkproof_honest set = sinkproof_honest_swiglu(s, &config, sinkproof_known((double)g),
+        sinkproof_honest set = sinkproof_honest_swiglu(s, config.swiglu, sinkproof_known((double)g),
                                                        sinkproof_known((double)u));
         outside += !(y >= set.lo && y <= set.hi);
     }
@@ -247,7 +247,7 @@ static void behind(const sinkproof_setting *s) {
     uint64_t state = SEED + 5;
     seen of_sums = {0}, of_norms = {0}, of_weights = {0}, of_activations = {0};
     size_t wrong = 0;
-    const sinkproof_config config = {.swiglu_alpha = 1.702, .swiglu_limit = 7};
+    const sinkproof_config config = {.swiglu = {1.702, 7, 1}};
     const double ones[N] = {1, 1, 1, 1, 1, 1};
     for (size_t r = 0; r < ROWS; r++) {
         float x[N], y[N], e[N], square = 0, most = 0;
@@ -273,7 +273,7 @@ static void behind(const sinkproof_setting *s) {
             look(&of_norms, x[k] * (1 / sqrtf(square / N + 1e-5f)), &set_k[k]);
 
         float g = clamp_to(x[0], -INFINITY, 7), u = clamp_to(x[1], -7, 7);
-        set = sinkproof_honest_swiglu(s, &config, x_k[0], x_k[1]);
+        set = sinkproof_honest_swiglu(s, config.swiglu, x_k[0], x_k[1]);
         look(&of_activations, g * (1 / (1 + expf(-1.702f * g))) * (u + 1), &set);
 
         size_t n = 1 + draw_below(&state, N);

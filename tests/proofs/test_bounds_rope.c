@@ -23,8 +23,8 @@ static void shapes_fill(rope_shape *shapes) {
     for (int i = 0; i < SHAPES; i++)
         if (!sinkproof_config_named("gpt-oss-20b", &shapes[i].config)) abort();
     shapes[0].name = "gpt-oss-20b";
-    shapes[1].name = "truncated ramp", shapes[1].config.yarn_truncate = true;
-    shapes[2].name = "factor 1", shapes[2].config.yarn_factor = 1;
+    shapes[1].name = "truncated ramp", shapes[1].config.rotation.truncate = true;
+    shapes[2].name = "factor 1", shapes[2].config.rotation.factor = 1;
     shapes[3].name = "head of 2", shapes[3].config.head_dim = 2;
 }
 
@@ -52,10 +52,10 @@ static bool is_optional(const sinkproof_policy *policy, sinkproof_point point) {
 
 static void ramp_ends(const sinkproof_config *c, double *low, double *high) {
     const double two_pi = 6.283185307179586;
-    double base = 2 * log(c->rope_theta), d = (double)c->head_dim;
-    *low = d * log((double)c->yarn_original_context / (c->yarn_beta_fast * two_pi)) / base;
-    *high = d * log((double)c->yarn_original_context / (c->yarn_beta_slow * two_pi)) / base;
-    if (c->yarn_truncate) *low = floor(*low), *high = ceil(*high);
+    double base = 2 * log(c->rotation.theta), d = (double)c->head_dim;
+    *low = d * log((double)c->rotation.original_context / (c->rotation.beta_fast * two_pi)) / base;
+    *high = d * log((double)c->rotation.original_context / (c->rotation.beta_slow * two_pi)) / base;
+    if (c->rotation.truncate) *low = floor(*low), *high = ceil(*high);
     *low = fmax(*low, 0), *high = fmin(*high, d - 1);
     if (*low == *high) *high += 0.001;
 }
@@ -67,9 +67,9 @@ static double stepped_frequency(uint64_t *state, const variant *v, const sinkpro
     ramp_ends(c, &low, &high);
     float exponent = (float)(2 * i) / (float)c->head_dim;
     double declared = i == 0 ? 0 : policy->ulp[SINKPROOF_POW];
-    float power = within_ulps(state, pow(c->rope_theta, (double)exponent), declared,
+    float power = within_ulps(state, pow(c->rotation.theta, (double)exponent), declared,
                               declared < 1 ? LEAN_NEAREST : v->pow_lean);
-    float slow = 1.0f / ((float)c->yarn_factor * power), fast = 1.0f / power;
+    float slow = 1.0f / ((float)c->rotation.factor * power), fast = 1.0f / power;
     float ramp = ((float)i - (float)low) / (float)(high - low);
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
     float keep = 1 - ramp;
@@ -79,14 +79,14 @@ static double stepped_frequency(uint64_t *state, const variant *v, const sinkpro
 static double precise_frequency(const sinkproof_config *c, size_t i) {
     double low, high;
     ramp_ends(c, &low, &high);
-    double power = pow(c->rope_theta, 2 * (double)i / (double)c->head_dim);
+    double power = pow(c->rotation.theta, 2 * (double)i / (double)c->head_dim);
     double ramp = fmin(fmax(((double)i - low) / (high - low), 0), 1);
-    return ramp / (c->yarn_factor * power) + (1 - ramp) / power;
+    return ramp / (c->rotation.factor * power) + (1 - ramp) / power;
 }
 
 static void engine_table(uint64_t *state, const variant *v, const sinkproof_policy *policy,
                          const sinkproof_config *c, double position, double *c_p, double *s_p) {
-    double concentration = c->yarn_factor > 1 ? 0.1 * log(c->yarn_factor) + 1 : 1;
+    double concentration = c->rotation.factor > 1 ? 0.1 * log(c->rotation.factor) + 1 : 1;
     bool precise = v->precise && is_optional(policy, SINKPROOF_AT_A4_ANGLE);
     sinkproof_rounding at = policy->at[SINKPROOF_AT_A4_COS];
     for (size_t p = 0; p < c->head_dim / 2; p++) {

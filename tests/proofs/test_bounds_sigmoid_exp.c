@@ -83,7 +83,7 @@ static tally met(const char *computed, const char *judged, const engine *e, size
         float gate = draw_gate(&state, format, format == SINKPROOF_F16 ? 60 : 150);
         float up = (float)draw_from(&state, format, 4);
         sinkproof_honest z =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
         meet(&t, &z, run(&state, &own, e, gate, up));
     }
     return t;
@@ -158,7 +158,7 @@ static void ends(void) {
     distance d = {0};
     sinkproof_policy policy = real_policy("definition");
     sinkproof_config config = released();
-    config.swiglu_alpha = 1, config.swiglu_limit = 1e9;
+    config.swiglu.alpha = 1, config.swiglu.limit = 1e9;
     policy.at[SINKPROOF_AT_M8_SWISH].format = SINKPROOF_F64; // no other order of the products
     policy.at[SINKPROOF_AT_M8_EXP].format = SINKPROOF_BF16;
     sinkproof_setting s = setting(&policy);
@@ -173,8 +173,8 @@ static void ends(void) {
             stored(&policy, size * (1 + e - 0x1p-45L)) !=
                 stored(&policy, size * (1 + e + 0x1p-45L)))
             continue;
-        sinkproof_honest y =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known((double)t), sinkproof_known(0));
+        sinkproof_honest y = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known((double)t),
+                                                     sinkproof_known(0));
         real least = (1 / (1 + hi) - lost) * (1 - g), most = (1 / (1 + lo) + lost) * (1 + g);
         real low = t < 0 ? most : 1 - most, high = t < 0 ? least : 1 - least;
         real first = t < 0 ? t * low : t * low, last = t < 0 ? t * high : t * high;
@@ -196,12 +196,13 @@ static void straddling(void) {
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
         double middle = (from[k] + to[k]) / 2, half = (to[k] - from[k]) / 2;
         sinkproof_honest gate = sinkproof_around(middle, half, half / 2, half * half / 9, half / 9);
-        sinkproof_honest y = sinkproof_honest_swiglu(&s, &config, gate, sinkproof_known(1));
+        sinkproof_honest y = sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_known(1));
         wrong += !(y.lo <= y.likely_lo && y.likely_hi <= y.hi && y.lo <= y.mid && y.mid <= y.hi);
         wrong += !(y.var >= 0 && y.bias >= 0 && y.spread >= 0);
         for (int i = 0; i <= 200; i++, checked++) {
             double g = from[k] + (to[k] - from[k]) * i / 200;
-            double value = sinkproof_swiglu_one(&policy, config.swiglu_alpha, 7, g, 1);
+            double value = sinkproof_swiglu_one(
+                &policy, (sinkproof_swiglu_numbers){config.swiglu.alpha, 7, 1}, g, 1);
             wrong += !(value >= y.lo && value <= y.hi);
         }
     }

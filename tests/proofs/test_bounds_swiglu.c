@@ -124,10 +124,10 @@ static void engines_inside(const char *policy_name, bool only_steps) {
     for (int i = 0; i < DRAWS; i++) {
         double gate = draw_input(&state, format, true), up = draw_input(&state, format, false);
         sinkproof_honest z =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
         for (int e = 0; e < 6; e++) {
             variant v = draw_variant(&state, &policy);
-            double y = engine(&state, &v, &policy, config.swiglu_alpha, (float)gate, (float)up);
+            double y = engine(&state, &v, &policy, config.swiglu.alpha, (float)gate, (float)up);
             by_form[v.form].floor = 0x1p-120;
             meet(&by_form[v.form], &z, y);
         }
@@ -159,9 +159,9 @@ static void inputs_with_freedom(void) {
             own[k] = (float)(x[k] + (2 * draw_unit(&state) - 1) * width);
             if (own[k] > x_k[k].hi || own[k] < x_k[k].lo) own[k] = (float)x[k];
         }
-        sinkproof_honest z = sinkproof_honest_swiglu(&s, &config, x_k[0], x_k[1]);
+        sinkproof_honest z = sinkproof_honest_swiglu(&s, config.swiglu, x_k[0], x_k[1]);
         variant v = draw_variant(&state, &policy);
-        meet(&t, &z, engine(&state, &v, &policy, config.swiglu_alpha, own[0], own[1]));
+        meet(&t, &z, engine(&state, &v, &policy, config.swiglu.alpha, own[0], own[1]));
     }
     inside_ok(&t, "bound.swiglu", "inputs with freedom");
 }
@@ -190,9 +190,9 @@ static void truth_inside(void) {
         double gate = draw_input(&state, i % 2 ? SINKPROOF_F64 : SINKPROOF_F32, true);
         double up = draw_input(&state, i % 2 ? SINKPROOF_F64 : SINKPROOF_F32, false);
         arb_set_d(in, gate), arb_set_d(in + 1, up);
-        sinkproof_truth_swiglu(out, in, 1, config.swiglu_alpha, config.swiglu_limit, 300);
+        sinkproof_truth_swiglu(out, in, 1, config.swiglu, 300);
         sinkproof_honest z =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
         outside += !holds(&z, out);
         if (z.lo == z.hi) continue;
         double share = share_of(&z, arf_get_d(arb_midref(out), ARF_RND_NEAR));
@@ -246,8 +246,8 @@ static void sigmoid_by_tanh(void) {
         for (int p = 0; p < 3; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
             sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
-            sinkproof_honest z =
-                sinkproof_honest_swiglu(&s, &config, sinkproof_known(gate), sinkproof_known(up));
+            sinkproof_honest z = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate),
+                                                         sinkproof_known(up));
             size_t before = t[p].outside;
             meet(&t[p], &z, y);
             if (p == 2 && gate > -3) near_three += t[p].outside - before;

@@ -295,9 +295,9 @@ static void sigmoid_by_tanh(void) {
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_setting s = setting(&policy);
         double t = 3 * draw_dyadic(&state);
-        config.swiglu_alpha = 1, config.swiglu_limit = 1e9;
+        config.swiglu.alpha = 1, config.swiglu.limit = 1e9;
         sinkproof_honest y =
-            sinkproof_honest_swiglu(&s, &config, sinkproof_known(t), sinkproof_known(0));
+            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(t), sinkproof_known(0));
         real u = 0x1p-24L, e = policy.ulp[SINKPROOF_TANH] * 2 * u, sigma = 1 / (1 + expl(-(real)t));
         real part = ((e * (1 + u) + u) / 2) * (1 + u) * fabsl(tanhl((real)t / 2));
         real radius = fabsl((real)t) * (u * sigma + part), middle = t * sigma;
@@ -313,7 +313,7 @@ static void sigmoid_by_tanh(void) {
         sinkproof_setting s = setting(&policy);
         double near_end = 2 * side, far_end = 8 * side;
         sinkproof_honest gate = sinkproof_around(5 * side, 3, 3, 0, 0), y;
-        y = sinkproof_honest_swiglu(&s, &config, gate, sinkproof_known(0));
+        y = sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_known(0));
         real u = 0x1p-24L, e = policy.ulp[SINKPROOF_TANH] * 2 * u;
         real part = ((e * (1 + u) + u) / 2) * (1 + u) * tanhl(4);
         real sigma = 1 / (1 + expl(-(real)(side < 0 ? near_end : far_end)));

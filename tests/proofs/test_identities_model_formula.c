@@ -29,12 +29,12 @@ static int32_t position_of(instance m) {
 // c R^position of the head of 64 that repeats x.
 static void turned(real *y, instance m, const double *x, int32_t position) {
     sinkproof_config config = {.head_dim = 64,
-                               .rope_theta = 150000,
-                               .yarn_factor = 32,
-                               .yarn_beta_fast = 32,
-                               .yarn_beta_slow = 1,
-                               .yarn_original_context = 4096,
-                               .yarn_truncate = m->number % 2 == 1};
+                               .rotation.theta = 150000,
+                               .rotation.factor = 32,
+                               .rotation.beta_fast = 32,
+                               .rotation.beta_slow = 1,
+                               .rotation.original_context = 4096,
+                               .rotation.truncate = m->number % 2 == 1};
     sinkproof_truth_yarn yarn;
     sinkproof_truth_yarn_init(&yarn, &config, 128);
     real c = real_of(yarn.concentration);

@@ -126,12 +126,12 @@ static void rope(bool truncate, uint64_t seed) {
     const int32_t positions[] = {0, 1, 127, 4095, 4096, 131071};
     for (size_t half = 4; half <= 32; half *= 2) {
         sinkproof_config config = {.head_dim = 2 * half,
-                                   .rope_theta = 150000,
-                                   .yarn_factor = 32,
-                                   .yarn_beta_fast = 32,
-                                   .yarn_beta_slow = 1,
-                                   .yarn_original_context = 4096,
-                                   .yarn_truncate = truncate};
+                                   .rotation.theta = 150000,
+                                   .rotation.factor = 32,
+                                   .rotation.beta_fast = 32,
+                                   .rotation.beta_slow = 1,
+                                   .rotation.original_context = 4096,
+                                   .rotation.truncate = truncate};
         sinkproof_truth_yarn low, high;
         sinkproof_truth_yarn_init(&low, &config, LOW);
         sinkproof_truth_yarn_init(&high, &config, HIGH);
@@ -277,9 +277,10 @@ static void experts(uint64_t seed) {
             arb_set_d(u + 2 * i + 1, gates[7 - i]);
             mpfr_set_d(u_m + 2 * i + 1, gates[7 - i], MPFR_RNDN);
         }
-        sinkproof_truth_swiglu(low, u, inter, 1.702, 7, LOW);
-        sinkproof_truth_swiglu(high, u, inter, 1.702, 7, HIGH);
-        sinkproof_mpfr_swiglu(out_m, u_m, inter, 1.702, 7, MPFR_BITS);
+        sinkproof_truth_swiglu(low, u, inter, (sinkproof_swiglu_numbers){1.702, 7, 1}, LOW);
+        sinkproof_truth_swiglu(high, u, inter, (sinkproof_swiglu_numbers){1.702, 7, 1}, HIGH);
+        sinkproof_mpfr_swiglu(out_m, u_m, inter, (sinkproof_swiglu_numbers){1.702, 7, 1},
+                              MPFR_BITS);
         take(&act, low, high, out_m, 8);
         draw_vector(&state, chosen, 53, 1, w, w_m, NULL);
         draw_vector(&state, chosen * inter, 53, 40, y, y_m, NULL);

@@ -18,7 +18,8 @@ static real f32(real x) {
 static sinkproof_config shape(size_t head_dim, double factor, bool truncate) {
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
-    config.head_dim = head_dim, config.yarn_factor = factor, config.yarn_truncate = truncate;
+    config.head_dim = head_dim, config.rotation.factor = factor,
+    config.rotation.truncate = truncate;
     return config;
 }
 
@@ -34,10 +35,11 @@ static real clamped(real x, real lo, real hi) {
 
 // The share of the angle of pair i that stays, each step rounded to binary32.
 static real stays(const sinkproof_config *c, size_t i) {
-    real pairs = (real)c->head_dim / 2, base = logl(c->rope_theta), last = 2 * pairs - 1;
-    real low = pairs / base * logl(c->yarn_original_context / (c->yarn_beta_fast * TWO_PI));
-    real high = pairs / base * logl(c->yarn_original_context / (c->yarn_beta_slow * TWO_PI));
-    if (c->yarn_truncate) low = floorl(low), high = ceill(high);
+    real pairs = (real)c->head_dim / 2, base = logl(c->rotation.theta), last = 2 * pairs - 1;
+    real low = pairs / base * logl(c->rotation.original_context / (c->rotation.beta_fast * TWO_PI));
+    real high =
+        pairs / base * logl(c->rotation.original_context / (c->rotation.beta_slow * TWO_PI));
+    if (c->rotation.truncate) low = floorl(low), high = ceill(high);
     if (low < 0) low = 0;
     if (high > last) high = last;
     if (low == high) high = low + 0.001;
@@ -54,7 +56,7 @@ static span scaled(span x, real by) {
 }
 
 static span running(const sinkproof_config *c, double ulp, double position, size_t i) {
-    real s = expl(-f32(2.0L / (real)c->head_dim) * logl(c->rope_theta));
+    real s = expl(-f32(2.0L / (real)c->head_dim) * logl(c->rotation.theta));
     real declared = ulp * 0x1p-23L + 0x1p-50L;
     span a = {position, position, position};
     for (size_t k = i; k > 0; k--) {
@@ -63,7 +65,7 @@ static span running(const sinkproof_config *c, double ulp, double position, size
         a.hi = f32(a.hi * f32(s + s * declared));
     }
     real keep = stays(c, i);
-    span slow = hull(scaled(hull(scaled(a, f32(1 / (real)c->yarn_factor))), f32(1 - keep)));
+    span slow = hull(scaled(hull(scaled(a, f32(1 / (real)c->rotation.factor))), f32(1 - keep)));
     span fast = hull(scaled(a, keep));
     return (span){slow.lo + fast.lo, slow.mid + fast.mid, slow.hi + fast.hi};
 }
@@ -119,8 +121,8 @@ static void first_angles(void) {
     policy.ulp[SINKPROOF_POW] = 0x1p49;
     sinkproof_setting s = {&policy, 0x1p-53, 30};
     sinkproof_config config = shape(8, 32, false);
-    config.rope_theta = 256, config.yarn_original_context = 4096;
-    config.yarn_beta_fast = 4, config.yarn_beta_slow = 1;
+    config.rotation.theta = 256, config.rotation.original_context = 4096;
+    config.rotation.beta_fast = 4, config.rotation.beta_slow = 1;
     for (double position = 1; position < 1e6; position *= 2)
         for (size_t i = 0; i < 2; i++) {
             double lo = i == 0 ? position : position * (0.21875 - 0x1p-52);
@@ -175,7 +177,7 @@ static void tables(void) {
     distance k = {0};
     const double factors[] = {0.5, 1, 1.5, 2, 32};
     for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
-        config.yarn_factor = factors[f];
+        config.rotation.factor = factors[f];
         real stated = f < 2 ? 1 : 1 + logl(factors[f]) / 10;
         near(&k, sinkproof_concentration(&config), stated, stated, 4);
     }

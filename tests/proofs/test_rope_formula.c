@@ -34,10 +34,10 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 static sinkproof_config config_of(const yarn *y) {
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
-    config.head_dim = y->head_dim, config.yarn_original_context = y->context;
-    config.yarn_beta_fast = y->fast, config.yarn_beta_slow = y->slow;
-    config.rope_theta = y->theta, config.yarn_factor = y->factor;
-    config.yarn_truncate = y->truncate;
+    config.head_dim = y->head_dim, config.rotation.original_context = y->context;
+    config.rotation.beta_fast = y->fast, config.rotation.beta_slow = y->slow;
+    config.rotation.theta = y->theta, config.rotation.factor = y->factor;
+    config.rotation.truncate = y->truncate;
     return config;
 }
 

@@ -19,7 +19,7 @@ static bool is_number(const sinkproof_honest *x) {
 static void flat(void) {
     sinkproof_config config;
     must(sinkproof_config_named("gpt-oss-20b", &config));
-    config.swiglu_limit = 1e6;
+    config.swiglu.limit = 1e6;
     sinkproof_policy policy = policy_named("real-f64,ftz=none");
     sinkproof_setting s = setting(&policy);
     size_t off = 0, asked = 0;
@@ -27,7 +27,8 @@ static void flat(void) {
         for (double size = 500; size <= 5000; size *= 10) {
             sinkproof_honest gate = sinkproof_known(side * size);
             gate.lo -= 1, gate.hi += 1, gate.var = 0.25, gate.order = INFINITY;
-            sinkproof_honest y = sinkproof_honest_swiglu(&s, &config, gate, sinkproof_known(0.5));
+            sinkproof_honest y =
+                sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_known(0.5));
             off += !is_number(&y);
             y = sinkproof_honest_gelu(&s, gate);
             off += !is_number(&y);
@@ -44,15 +45,15 @@ static void flat(void) {
 static void left_the_format(void) {
     sinkproof_config config;
     must(sinkproof_config_named("gpt-oss-20b", &config));
-    config.swiglu_alpha = 1, config.swiglu_limit = 100; // no gate here is clamped
+    config.swiglu.alpha = 1, config.swiglu.limit = 100; // no gate here is clamped
     sinkproof_policy policy = policy_named("real-f64,ftz=none,M8.exp=f16?");
     policy.ulp[SINKPROOF_EXP] = 1;
     sinkproof_setting s = setting(&policy);
     size_t off = 0, asked = 0;
     for (double gate = 11.5; gate <= 15; gate += 0.25)
         for (int side = -1; side <= 1; side += 2) {
-            sinkproof_honest y = sinkproof_honest_swiglu(&s, &config, sinkproof_known(side * gate),
-                                                         sinkproof_known(0));
+            sinkproof_honest y = sinkproof_honest_swiglu(
+                &s, config.swiglu, sinkproof_known(side * gate), sinkproof_known(0));
             off += !(y.bias >= gate / (1 + exp(gate)) && y.bias < INFINITY);
             asked++;
         }
@@ -102,18 +103,18 @@ static void rounded_factor(void) {
     size_t off = 0, differ = 0, pairs = config.head_dim / 2;
 #define R(x) sinkproof_round(SINKPROOF_BF16, (x))
     for (int k = 0; k < 16; k++) {
-        config.yarn_factor = 32 + k / 16.0 + 0x1p-9;
+        config.rotation.factor = 32 + k / 16.0 + 0x1p-9;
         double low, high;
         sinkproof_ramp_ends(&s, &config, &low, &high);
         for (size_t i = 0; i < pairs; i++) {
             double ramp = R(R((double)i - R(low)) / R(high - low));
             ramp = fmin(fmax(ramp, 0), 1);
             double exponent = R(2 * (double)i / (double)config.head_dim);
-            double power = R(pow(R(config.rope_theta), exponent)), keep = R(1 - ramp);
-            double told = R(R(R(1 / R(R(config.yarn_factor) * power)) * R(1 - keep)) +
+            double power = R(pow(R(config.rotation.theta), exponent)), keep = R(1 - ramp);
+            double told = R(R(R(1 / R(R(config.rotation.factor) * power)) * R(1 - keep)) +
                             R(R(1 / power) * keep));
-            double bare =
-                R(R(R(1 / R(config.yarn_factor * power)) * R(1 - keep)) + R(R(1 / power) * keep));
+            double bare = R(R(R(1 / R(config.rotation.factor * power)) * R(1 - keep)) +
+                            R(R(1 / power) * keep));
             off += !(sinkproof_honest_product_angle(&s, &config, 1, i).mid == told);
             differ += told != bare;
         }

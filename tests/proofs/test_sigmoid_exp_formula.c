@@ -189,8 +189,8 @@ static sinkproof_honest activation(const sinkproof_setting *s, double alpha, sin
 static sinkproof_honest found_of(const sinkproof_setting *s, double alpha, sinkproof_honest g) {
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
-    config.swiglu_alpha = alpha, config.swiglu_limit = 1e9;
-    return sinkproof_honest_swiglu(s, &config, g, sinkproof_known(0));
+    config.swiglu.alpha = alpha, config.swiglu.limit = 1e9;
+    return sinkproof_honest_swiglu(s, config.swiglu, g, sinkproof_known(0));
 }
 
 static sinkproof_policy policy_of(sinkproof_format inside, sinkproof_format format, bool optional) {

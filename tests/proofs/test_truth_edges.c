@@ -192,7 +192,7 @@ static void activations(void) {
         mag_set_ui_2exp_si(arb_radref(g), 1, -3);
         arb_set(u, g);
         arb_set_ui(u + 1, 2);
-        sinkproof_truth_swiglu(y, u, 1, 1.702, 7, BITS);
+        sinkproof_truth_swiglu(y, u, 1, (sinkproof_swiglu_numbers){1.702, 7, 1}, BITS);
         bool negative = middles[k] < 0;
         arb_mul(e, a, g, BITS);
         if (!negative) arb_neg(e, e);
@@ -225,8 +225,8 @@ static void limits(void) {
     for (size_t k = 0; k < sizeof u_2i / sizeof *u_2i; k++) {
         for (size_t i = 0; i < 2; i++)
             arb_set_d(u + i, u_2i[k][i]), mpfr_set_d(mu + i, u_2i[k][i], MPFR_RNDN);
-        sinkproof_truth_swiglu(y, u, 1, 1.702, 12.125, BITS);
-        sinkproof_mpfr_swiglu(my, mu, 1, 1.702, 12.125, BITS);
+        sinkproof_truth_swiglu(y, u, 1, (sinkproof_swiglu_numbers){1.702, 12.125, 1}, BITS);
+        sinkproof_mpfr_swiglu(my, mu, 1, (sinkproof_swiglu_numbers){1.702, 12.125, 1}, BITS);
         double g = fmin(u_2i[k][0], 12.125), up = fmax(fmin(u_2i[k][1], 12.125), -12.125);
         double stated = (up + 1) * g / (1 + exp(-1.702 * g)), found = mpfr_get_d(my, MPFR_RNDN);
         // Ten roundings of binary64 and the error of exp, below 2^-48 together.

@@ -76,7 +76,7 @@ static void concentration(void) {
     for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
         sinkproof_config config;
         sinkproof_config_named("tiny", &config);
-        config.yarn_factor = factors[f];
+        config.rotation.factor = factors[f];
         sinkproof_truth_yarn yarn;
         sinkproof_truth_yarn_init(&yarn, &config, BITS);
         double c = sinkproof_yarn_concentration(&config);

@@ -225,11 +225,11 @@ static void rotation(uint64_t seed) {
     uint64_t state = seed;
     law norm = start(), relative = start();
     sinkproof_config config = {.head_dim = 64,
-                               .rope_theta = 150000,
-                               .yarn_factor = 32,
-                               .yarn_beta_fast = 32,
-                               .yarn_beta_slow = 1,
-                               .yarn_original_context = 4096};
+                               .rotation.theta = 150000,
+                               .rotation.factor = 32,
+                               .rotation.beta_fast = 32,
+                               .rotation.beta_slow = 1,
+                               .rotation.original_context = 4096};
     sinkproof_truth_yarn yarn;
     sinkproof_truth_yarn_init(&yarn, &config, BITS);
     // An angle of up to 2^17 loses 17 bits of its radius; 64 products and their sum, rotated
@@ -293,14 +293,14 @@ static void golden(void) {
                  {24, 4.0999784818029795e-06, 0},
                  {31, 3.0235114281192144e-07, 0}};
     sinkproof_config config = {.head_dim = 64,
-                               .rope_theta = 150000,
-                               .yarn_factor = 32,
-                               .yarn_beta_fast = 32,
-                               .yarn_beta_slow = 1,
-                               .yarn_original_context = 4096};
+                               .rotation.theta = 150000,
+                               .rotation.factor = 32,
+                               .rotation.beta_fast = 32,
+                               .rotation.beta_slow = 1,
+                               .rotation.original_context = 4096};
     sinkproof_truth_yarn whole, fractional;
     sinkproof_truth_yarn_init(&fractional, &config, BITS);
-    config.yarn_truncate = true;
+    config.rotation.truncate = true;
     sinkproof_truth_yarn_init(&whole, &config, BITS);
     double worst = 0, bound = 1300 * 0x1p-53, worst_percent = 0;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -48,10 +48,10 @@ static bool close_to(const arb_t ball, real stated) {
 }
 
 static void ask(const yarn *y) {
-    sinkproof_config config = {.head_dim = y->head_dim, .rope_theta = y->theta};
-    config.yarn_original_context = y->context, config.yarn_factor = y->factor;
-    config.yarn_beta_fast = y->fast, config.yarn_beta_slow = y->slow;
-    config.yarn_truncate = y->truncate;
+    sinkproof_config config = {.head_dim = y->head_dim, .rotation.theta = y->theta};
+    config.rotation.original_context = y->context, config.rotation.factor = y->factor;
+    config.rotation.beta_fast = y->fast, config.rotation.beta_slow = y->slow;
+    config.rotation.truncate = y->truncate;
     sinkproof_truth_yarn table;
     sinkproof_truth_yarn_init(&table, &config, BITS);
     size_t half = y->head_dim / 2, wrong = 0;

@@ -46,12 +46,14 @@ static bool equal(const sinkproof_config *a, const sinkproof_config *b) {
         a->n_layers == b->n_layers && a->n_experts == b->n_experts && a->n_chosen == b->n_chosen &&
         a->vocab == b->vocab && a->hidden == b->hidden && a->inter == b->inter &&
         a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
-        a->window == b->window && a->swiglu_alpha == b->swiglu_alpha &&
-        a->swiglu_limit == b->swiglu_limit && a->rms_eps == b->rms_eps &&
-        a->rope_theta == b->rope_theta && a->yarn_factor == b->yarn_factor &&
-        a->yarn_beta_fast == b->yarn_beta_fast && a->yarn_beta_slow == b->yarn_beta_slow &&
-        a->yarn_original_context == b->yarn_original_context && a->max_context == b->max_context &&
-        a->yarn_truncate == b->yarn_truncate && a->sink == b->sink;
+        a->window == b->window && a->swiglu.alpha == b->swiglu.alpha &&
+        a->swiglu.limit == b->swiglu.limit && a->rms_eps == b->rms_eps &&
+        a->rotation.theta == b->rotation.theta && a->rotation.factor == b->rotation.factor &&
+        a->rotation.beta_fast == b->rotation.beta_fast &&
+        a->rotation.beta_slow == b->rotation.beta_slow &&
+        a->rotation.original_context == b->rotation.original_context &&
+        a->max_context == b->max_context && a->rotation.truncate == b->rotation.truncate &&
+        a->sink == b->sink;
     for (size_t l = 0; l < a->n_layers; l++) same = same && a->sliding[l] == b->sliding[l];
     return same;
 }
@@ -185,7 +187,8 @@ static void check_forms(void) {
     ok(parse(hf5, &from_hf5, &error) && equal(&named, &from_hf5),
        "model.config rope_parameters equals gpt-oss-20b %s", error.text);
     char *text = replaced(hf5, ", \"truncate\": false", "");
-    ok(parse(text, &truncated, &error) && truncated.yarn_truncate && !from_openai.yarn_truncate,
+    ok(parse(text, &truncated, &error) && truncated.rotation.truncate &&
+           !from_openai.rotation.truncate,
        "model.config truncate is true when Hugging Face's layout does not say");
     free(text);
     text = replaced(hf5, "\"num_hidden_layers\": 24",
@@ -251,8 +254,8 @@ static void check_writing(const char *name) {
            sinkproof_config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s written and read with quantization_config %s", name, error.text);
     config.sliding[0] = false;
-    config.yarn_truncate = true;
-    config.swiglu_alpha = 1.6;
+    config.rotation.truncate = true;
+    config.swiglu.alpha = 1.6;
     config.rms_eps = 1e-6;
     config.max_context = 1000;
     ok(sinkproof_config_write(path, &config, sinkproof_container_named("hf"), false, &error) &&

@@ -79,8 +79,7 @@ static void test_grouping(const char *policy_name) {
                                .n_chosen = CHOSEN,
                                .hidden = HIDDEN,
                                .inter = INTER,
-                               .swiglu_alpha = 1.702,
-                               .swiglu_limit = 7};
+                               .swiglu = {1.702, 7, 1}};
     sinkproof_expert_outputs out = {.down = down};
     sinkproof_layer layer;
     uint64_t state = 41;

@@ -250,7 +250,7 @@ static void test_swiglu(void) {
         float g = fminf(gate, limit), u = fmaxf(-limit, fminf(up, limit)), t = alpha * g;
         float e = 1 + sinkproof_lanes_exp(-t), expected = g / e;
         float product = expected * (u + 1), inverse = g * (1 / e) * (u + 1);
-        float act = sinkproof_lanes_swiglu(alpha, limit, gate, up);
+        float act = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, gate, up);
         wrong += memcmp(&act, &product, sizeof act) != 0;
         other += act != inverse;
     }
@@ -258,10 +258,13 @@ static void test_swiglu(void) {
        "swiglu.clamped lanes worst=%zu bound=0 of 5000 seed=12 (%zu differ from a product with the "
        "reciprocal)",
        wrong, other);
-    float low = sinkproof_lanes_swiglu(alpha, limit, -1e30f, 3);
-    float high = sinkproof_lanes_swiglu(alpha, limit, INFINITY, INFINITY);
-    float nan = sinkproof_lanes_swiglu(alpha, limit, NAN, 1);
-    ok(low == 0 && signbit(low) && high == sinkproof_lanes_swiglu(alpha, limit, 7, 7) && nan != nan,
+    float low = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, -1e30f, 3);
+    float high =
+        sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, INFINITY, INFINITY);
+    float nan = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, NAN, 1);
+    ok(low == 0 && signbit(low) &&
+           high == sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, 7, 7) &&
+           nan != nan,
        "swiglu.clamped lanes: far below -0, above the limit the limit's, NaN stays");
 }
 

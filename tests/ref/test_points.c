@@ -186,8 +186,8 @@ static void frequencies(double *out, double *formula) {
     sinkproof_yarn_range(&config, false, &low, &high);
     for (size_t d = 0; d < config.head_dim / 2; d++) {
         double exponent = at(f, (double)(2 * d) / (double)config.head_dim);
-        double period = at(f, pow(at(f, config.rope_theta), exponent));
-        double between = at(f, 1 / at(f, at(f, config.yarn_factor) * period));
+        double period = at(f, pow(at(f, config.rotation.theta), exponent));
+        double between = at(f, 1 / at(f, at(f, config.rotation.factor) * period));
         double ramp = at(f, at(f, (double)d - at(f, low)) / at(f, high - low));
         double keep = at(f, 1 - (ramp < 0 ? 0 : ramp > 1 ? 1 : ramp));
         double a = at(f, between * at(f, 1 - keep)), b = at(f, at(f, 1 / period) * keep);
@@ -228,7 +228,7 @@ static void router(double *out, double *formula) {
 static void swiglu(double *out, double *formula) {
     for (size_t i = 0; i < SIZE; i++) {
         double gate = next_real(&state, 9), up = next_real(&state, 9);
-        out[i] = sinkproof_swiglu_one(&policy, 1.702, 7, gate, up);
+        out[i] = sinkproof_swiglu_one(&policy, (sinkproof_swiglu_numbers){1.702, 7, 1}, gate, up);
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
         double scaled = at(SINKPROOF_AT_M8_SCALED, at(SINKPROOF_AT_M8_ALPHA, 1.702) * g);
         double part = 1 / (1 + at(SINKPROOF_AT_M8_EXP, exp(fabs(scaled))));

@@ -93,8 +93,8 @@ static void formats(void) {
 // ---- rotary positions ---------------------------------------------------------------------------
 
 static double end_of_ramp(const sinkproof_config *c, double rotations) {
-    double turns = (double)c->yarn_original_context / (rotations * 6.283185307179586);
-    return (double)c->head_dim * log(turns) / (2 * log(c->rope_theta));
+    double turns = (double)c->rotation.original_context / (rotations * 6.283185307179586);
+    return (double)c->head_dim * log(turns) / (2 * log(c->rotation.theta));
 }
 
 static void ramps(void) {
@@ -111,10 +111,12 @@ static void ramps(void) {
     must(sinkproof_config_named("gpt-oss-20b", &c));
     for (size_t k = 0; k < 2 * CASES; k++, values += 2) {
         bool truncate = k >= CASES;
-        c.yarn_beta_fast = cases[k % CASES].fast, c.yarn_beta_slow = cases[k % CASES].slow;
-        c.rope_theta = cases[k % CASES].theta, c.yarn_original_context = cases[k % CASES].context;
+        c.rotation.beta_fast = cases[k % CASES].fast, c.rotation.beta_slow = cases[k % CASES].slow;
+        c.rotation.theta = cases[k % CASES].theta,
+        c.rotation.original_context = cases[k % CASES].context;
         double low = KEPT, high = KEPT, least = (double)c.head_dim - 1;
-        double from = end_of_ramp(&c, c.yarn_beta_fast), to = end_of_ramp(&c, c.yarn_beta_slow);
+        double from = end_of_ramp(&c, c.rotation.beta_fast),
+               to = end_of_ramp(&c, c.rotation.beta_slow);
         if (truncate) from = floor(from), to = ceil(to);
         first += from<0, last += to> least;
         if (from < 0) from = 0;
@@ -148,7 +150,7 @@ static void angles(void) {
     }
     for (size_t p = 0; p < 3; p++) {
         sinkproof_policy policy = policy_of(names[p]);
-        double times = 0.1 * log(c.yarn_factor) + 1;
+        double times = 0.1 * log(c.rotation.factor) + 1;
         if (p == 1) times = sinkproof_round(SINKPROOF_BF16, times);
         cos_nd[TOKENS * HALF] = sin_nd[TOKENS * HALF] = KEPT;
         sinkproof_rope_table(&policy, &c, freq_d, FIRST, TOKENS, cos_nd, sin_nd);

@@ -36,8 +36,8 @@ enum { GOLDENS = sizeof goldens / sizeof goldens[0], HALF = 32 };
 static const long double TWO_PI = 6.28318530717958647692528676655900577L;
 
 static long double end_of_ramp(const sinkproof_config *c, double rotations) {
-    long double turns = c->yarn_original_context / (rotations * TWO_PI);
-    return c->head_dim * logl(turns) / (2 * logl(c->rope_theta));
+    long double turns = c->rotation.original_context / (rotations * TWO_PI);
+    return c->head_dim * logl(turns) / (2 * logl(c->rotation.theta));
 }
 
 // The formula in long double, and what binary64 may add to it. With L = ln theta: an end of the
@@ -45,12 +45,13 @@ static long double end_of_ramp(const sinkproof_config *c, double rotations) {
 // the ramp by (2 dlow + dhigh) / (high - low) + 3 u, its complement by u more; the period by 2 u
 // (pow within one ulp); products, quotients and the sum by 8 u of the result.
 static long double exact_frequency(const sinkproof_config *c, size_t d, double *bound) {
-    long double low = end_of_ramp(c, c->yarn_beta_fast), high = end_of_ramp(c, c->yarn_beta_slow);
-    long double period = powl(c->rope_theta, 2.0L * d / c->head_dim);
+    long double low = end_of_ramp(c, c->rotation.beta_fast),
+                high = end_of_ramp(c, c->rotation.beta_slow);
+    long double period = powl(c->rotation.theta, 2.0L * d / c->head_dim);
     long double ramp = (d - low) / (high - low);
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
-    long double freq = ramp / (c->yarn_factor * period) + (1 - ramp) / period;
-    double per_end = 3 * (double)c->head_dim / (2 * log(c->rope_theta));
+    long double freq = ramp / (c->rotation.factor * period) + (1 - ramp) / period;
+    double per_end = 3 * (double)c->head_dim / (2 * log(c->rotation.theta));
     double ends = 2 * (per_end + 6 * (double)low) + per_end + 6 * (double)high;
     bool flat = ramp <= 0 || ramp >= 1;
     double ramp_error = flat ? 0 : ends / (double)(high - low) + 4;
@@ -84,7 +85,7 @@ static void test_frequencies(void) {
     }
     ok(worst_golden <= 1, "yarn.ramp goldens worst=%.3g bound=1", worst_golden);
     ok(wrong == 0, "yarn.truncate goldens to 0.001 per cent worst=%zu bound=0", wrong);
-    config.yarn_truncate = true;
+    config.rotation.truncate = true;
     double configured[HALF];
     sinkproof_yarn_frequencies(&real, &config, configured);
     ok(differing(HALF, configured, truncated) == 0, "yarn.truncate by configuration or by policy");
@@ -97,7 +98,7 @@ static void test_concentration(void) {
     double c = sinkproof_yarn_concentration(&config);
     double error = (double)fabsl(c - (0.1L * logl(32) + 1)) / c, bound = gamma53(5);
     ok(error <= bound, "yarn.concentration worst=%.3g bound=%.3g", error, bound);
-    config.yarn_factor = 1;
+    config.rotation.factor = 1;
     ok(sinkproof_yarn_concentration(&config) == 1, "yarn.concentration of factor 1");
 }
 

@@ -192,8 +192,8 @@ static void epe_points(void) {
 
 static double frequency(const sinkproof_config *config, double low, double high, size_t d) {
     double exponent = to_8_bits(2 * (double)d / (double)config->head_dim);
-    double period = to_8_bits(pow(to_8_bits(config->rope_theta), exponent));
-    double slowed = to_8_bits(to_8_bits(config->yarn_factor) * period);
+    double period = to_8_bits(pow(to_8_bits(config->rotation.theta), exponent));
+    double slowed = to_8_bits(to_8_bits(config->rotation.factor) * period);
     double interpolated = to_8_bits(1 / slowed), extrapolated = to_8_bits(1 / period);
     double along = to_8_bits((double)d - to_8_bits(low)), span = to_8_bits(high - low);
     double ramp = fmin(fmax(to_8_bits(along / span), 0), 1), keep = to_8_bits(1 - ramp);
@@ -210,11 +210,11 @@ static void ramp(void) {
     size_t apart = 0, moved = 0, values = 0;
     for (int trial = 0; trial < 300; trial++) {
         double low, high, freq_d[32], real_d[32], want_d[32];
-        config.rope_theta = 5000 + 150000 * (double)(next_bits(&state) % 1000) / 1000;
-        config.yarn_factor = 1.1 + 40 * (double)(next_bits(&state) % 1000) / 1000;
-        config.yarn_beta_fast = 8 + (double)(next_bits(&state) % 40);
-        config.yarn_original_context = 1000 + next_bits(&state) % 8000;
-        sinkproof_yarn_range(&config, config.yarn_truncate, &low, &high);
+        config.rotation.theta = 5000 + 150000 * (double)(next_bits(&state) % 1000) / 1000;
+        config.rotation.factor = 1.1 + 40 * (double)(next_bits(&state) % 1000) / 1000;
+        config.rotation.beta_fast = 8 + (double)(next_bits(&state) % 40);
+        config.rotation.original_context = 1000 + next_bits(&state) % 8000;
+        sinkproof_yarn_range(&config, config.rotation.truncate, &low, &high);
         sinkproof_yarn_frequencies(&rounded, &config, freq_d);
         sinkproof_yarn_frequencies(&real, &config, real_d);
         for (size_t d = 0; d < 32; d++) want_d[d] = frequency(&config, low, high, d);

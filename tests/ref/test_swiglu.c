@@ -8,6 +8,7 @@
 #include <math.h>
 
 static const double LIMIT = 7, ALPHA = 1.702;
+static const sinkproof_swiglu_numbers numbers = {1.702, 7, 1};
 
 static long double exact(double gate, double up) {
     long double g = gate > LIMIT ? LIMIT : gate;
@@ -28,7 +29,7 @@ static void test_bound(void) {
         double g = edge ? gates[i % 10] : next_real(&state, 12);
         double u = edge ? ups[i / 10] : next_real(&state, 9);
         long double truth = exact(g, u);
-        double error = (double)fabsl(sinkproof_swiglu_one(&policy, ALPHA, LIMIT, g, u) - truth);
+        double error = (double)fabsl(sinkproof_swiglu_one(&policy, numbers, g, u) - truth);
         double bound = gamma53(fabs(ALPHA * (g > LIMIT ? LIMIT : g)) + 7) * (double)fabsl(truth);
         keep_worst(&worst, error == 0 && bound == 0 ? 0 : error / bound);
     }
@@ -37,24 +38,21 @@ static void test_bound(void) {
 
 static void test_clamps(void) {
     sinkproof_policy p = policy_of("real-f64");
-    double at = sinkproof_swiglu_one(&p, ALPHA, LIMIT, 7, 3);
-    ok(sinkproof_swiglu_one(&p, ALPHA, LIMIT, nextafter(7, 8), 3) == at &&
-           sinkproof_swiglu_one(&p, ALPHA, LIMIT, 1e300, 3) == at,
+    double at = sinkproof_swiglu_one(&p, numbers, 7, 3);
+    ok(sinkproof_swiglu_one(&p, numbers, nextafter(7, 8), 3) == at &&
+           sinkproof_swiglu_one(&p, numbers, 1e300, 3) == at,
        "swiglu.clamped gate above the limit");
-    ok(sinkproof_swiglu_one(&p, ALPHA, LIMIT, nextafter(7, 0), 3) < at,
+    ok(sinkproof_swiglu_one(&p, numbers, nextafter(7, 0), 3) < at,
        "swiglu.clamped gate below the limit is free");
-    ok(sinkproof_swiglu_one(&p, ALPHA, LIMIT, -8, 3) !=
-           sinkproof_swiglu_one(&p, ALPHA, LIMIT, -7, 3),
+    ok(sinkproof_swiglu_one(&p, numbers, -8, 3) != sinkproof_swiglu_one(&p, numbers, -7, 3),
        "swiglu.clamped gate is not clamped from below");
-    ok(sinkproof_swiglu_one(&p, ALPHA, LIMIT, 2, 9) ==
-               sinkproof_swiglu_one(&p, ALPHA, LIMIT, 2, 7) &&
-           sinkproof_swiglu_one(&p, ALPHA, LIMIT, 2, -9) ==
-               sinkproof_swiglu_one(&p, ALPHA, LIMIT, 2, -7),
+    ok(sinkproof_swiglu_one(&p, numbers, 2, 9) == sinkproof_swiglu_one(&p, numbers, 2, 7) &&
+           sinkproof_swiglu_one(&p, numbers, 2, -9) == sinkproof_swiglu_one(&p, numbers, 2, -7),
        "swiglu.clamped up on both sides");
-    ok(sinkproof_swiglu_one(&p, ALPHA, LIMIT, -1e300, 3) == 0,
+    ok(sinkproof_swiglu_one(&p, numbers, -1e300, 3) == 0,
        "swiglu.clamped a gate whose exponential overflows gives zero, not NaN");
-    ok(isnan(sinkproof_swiglu_one(&p, ALPHA, LIMIT, NAN, 3)) &&
-           isnan(sinkproof_swiglu_one(&p, ALPHA, LIMIT, 3, NAN)),
+    ok(isnan(sinkproof_swiglu_one(&p, numbers, NAN, 3)) &&
+           isnan(sinkproof_swiglu_one(&p, numbers, 3, NAN)),
        "swiglu.clamped no clamp hides a NaN");
 }
 
@@ -71,8 +69,8 @@ static void test_policies(void) {
         double sigmoid = sinkproof_round(SINKPROOF_BF16, 1 / (1 + exp(-scaled)));
         double swish = sinkproof_round(SINKPROOF_BF16, g * sigmoid);
         double z = sinkproof_round(SINKPROOF_BF16, swish * sinkproof_round(SINKPROOF_BF16, u + 1));
-        wrong += sinkproof_swiglu_one(&p, ALPHA, LIMIT, g, u) != z;
-        apart += sinkproof_swiglu_one(&q, ALPHA, LIMIT, g, u) != z;
+        wrong += sinkproof_swiglu_one(&p, numbers, g, u) != z;
+        apart += sinkproof_swiglu_one(&q, numbers, g, u) != z;
     }
     ok(wrong == 0 && apart > 0,
        "swiglu.clamped openai-bf16 worst=%zu bound=0 (alpha=bf16 moves %zu of 5000) seed=9", wrong,
@@ -90,7 +88,7 @@ static void test_interleaved(void) {
     fill_reals(&state, 9, 2 * config.inter, row);
     sinkproof_swiglu(&p, &config, row, act);
     for (size_t f = 0; f < config.inter; f++)
-        wrong += act[f] != sinkproof_swiglu_one(&p, ALPHA, LIMIT, row[2 * f], row[2 * f + 1]);
+        wrong += act[f] != sinkproof_swiglu_one(&p, numbers, row[2 * f], row[2 * f + 1]);
     ok(wrong == 0, "swiglu.clamped interleaved gate and up worst=%zu bound=0", wrong);
 }
 

@@ -279,12 +279,12 @@ static void bad_router(const sinkproof_policy *p, const sinkproof_layer *layer, 
 
 static double bad_activation(const sinkproof_policy *p, const sinkproof_config *c, double g,
                              double u) {
-    double limit = c->swiglu_limit;
+    double limit = c->swiglu.limit;
     if (!is(ACT_GATE_FREE)) g = fmin(g, limit);
     if (is(ACT_GATE_BOTH)) g = fmax(g, -limit);
     if (!is(ACT_UP_FREE)) u = fmin(u, limit);
     if (!is(ACT_UP_FREE) && !is(ACT_UP_ABOVE)) u = fmax(u, -limit);
-    double alpha = R(M8_ALPHA, c->swiglu_alpha);
+    double alpha = R(M8_ALPHA, c->swiglu.alpha);
     double sigmoid = R(M8_SIGMOID, 1 / (1 + exp(-R(M8_SCALED, alpha * g))));
     double up = R(M8_UP, u + (is(ACT_PLUS) ? is(ACT_PLUS)->by : 1));
     return R(M8, R(M8_SWISH, g * sigmoid) * up);

@@ -30,22 +30,22 @@ static void eps(sinkproof_config *c, double by) {
     c->rms_eps = by;
 }
 static void alpha(sinkproof_config *c, double by) {
-    c->swiglu_alpha = by;
+    c->swiglu.alpha = by;
 }
 static void limit(sinkproof_config *c, double by) {
-    c->swiglu_limit = by;
+    c->swiglu.limit = by;
 }
 static void theta(sinkproof_config *c, double by) {
-    c->rope_theta = by;
+    c->rotation.theta = by;
 }
 static void factor(sinkproof_config *c, double by) {
-    c->yarn_factor = by;
+    c->rotation.factor = by;
 }
 static void inverted(sinkproof_config *c, double by) {
-    c->yarn_beta_fast = 1, c->yarn_beta_slow = by;
+    c->rotation.beta_fast = 1, c->rotation.beta_slow = by;
 }
 static void context(sinkproof_config *c, double by) {
-    c->yarn_original_context = by > 0 ? (size_t)by : c->max_context;
+    c->rotation.original_context = by > 0 ? (size_t)by : c->max_context;
 }
 
 #define OF(slot) (1u << SINKPROOF_##slot)

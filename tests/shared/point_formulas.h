@@ -7,8 +7,8 @@
 #ifndef SINKPROOF_TESTS_POINT_FORMULAS_H
 #define SINKPROOF_TESTS_POINT_FORMULAS_H
 
-#include "proofs/truth/forward.h"
 #include "model/slots.h"
+#include "proofs/truth/forward.h"
 #include "tests/shared/stated.h"
 
 enum { N = 5, MOST = 4096 }; // tokens; elements of a point at most
@@ -115,19 +115,20 @@ static stated normed(const walk *w, const double *x_c, const sinkproof_matrix *s
 
 // The angle of pair d at position i, and the factor of both.
 static real concentration(const sinkproof_config *c) {
-    return c->yarn_factor > 1 ? logl((real)c->yarn_factor) / 10 + 1 : 1;
+    return c->rotation.factor > 1 ? logl((real)c->rotation.factor) / 10 + 1 : 1;
 }
 static real turns_at(const sinkproof_config *c, real beta) {
-    real context = (real)c->yarn_original_context, pi = acosl(-1);
-    return (real)c->head_dim / 2 * logl(context / (beta * 2 * pi)) / logl((real)c->rope_theta);
+    real context = (real)c->rotation.original_context, pi = acosl(-1);
+    return (real)c->head_dim / 2 * logl(context / (beta * 2 * pi)) / logl((real)c->rotation.theta);
 }
 static real angle(const sinkproof_config *c, size_t i, size_t d) {
-    real low = turns_at(c, (real)c->yarn_beta_fast), high = turns_at(c, (real)c->yarn_beta_slow);
-    if (c->yarn_truncate) low = floorl(low), high = ceill(high);
+    real low = turns_at(c, (real)c->rotation.beta_fast),
+         high = turns_at(c, (real)c->rotation.beta_slow);
+    if (c->rotation.truncate) low = floorl(low), high = ceill(high);
     low = fmaxl(low, 0), high = fminl(high, (real)c->head_dim - 1);
     real slow = fminl(fmaxl(((real)d - low) / (high - low), 0), 1);
-    real frequency = powl((real)c->rope_theta, -2 * (real)d / (real)c->head_dim);
-    return (real)i * frequency * (slow / (real)c->yarn_factor + 1 - slow);
+    real frequency = powl((real)c->rotation.theta, -2 * (real)d / (real)c->head_dim);
+    return (real)i * frequency * (slow / (real)c->rotation.factor + 1 - slow);
 }
 static stated turned(const sinkproof_config *c, const double *x_d, size_t i, size_t d) {
     size_t half = c->head_dim / 2, pair = d % half;

@@ -5,10 +5,10 @@
 // by a view of the model, nothing of it is copied; states are changed by an observer.
 #include "audit/studies/mechanism/interventions.h"
 
-#include "model/slots.h"
 #include "base/splitmix.h"
-#include "ref/stages.h"
 #include "base/words.h"
+#include "model/slots.h"
+#include "ref/stages.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,7 +180,8 @@ static bool make_states(const making *m) {
     sinkproof_intervened *made = m->made;
     const sinkproof_interventions *c = &made->changes;
     bool moved = c->n_moves > 0 || c->late;
-    if ((moved || c->zero_bos) && sinkproof_traits_of(sinkproof_model_config(m->model))->rotates)
+    if ((moved || c->zero_bos) &&
+        sinkproof_model_config(m->model)->rotation.kind != SINKPROOF_NO_ROTATION)
         return sinkproof_fail(m->error, "%.300s: expected learned positions to change, found none",
                               sinkproof_model_spec(m->model));
     if (c->zero_bos) {

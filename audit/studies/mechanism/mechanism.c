@@ -7,11 +7,11 @@
 #include "audit/studies/mechanism/mechanism.h"
 
 #include "audit/trace/trace_points.h"
+#include "base/words.h"
+#include "model/slots.h"
 #include "proofs/bounds/worst.h"
 #include "ref/metrics.h"
-#include "model/slots.h"
 #include "ref/stages.h"
-#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -300,16 +300,17 @@ static bool measure_run(measuring *m, const int32_t *tokens_n) {
 static bool check(const sinkproof_model *model, size_t n, const int32_t *tokens_n,
                   sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
-    const sinkproof_traits *traits = sinkproof_traits_of(config);
-    if (traits->rotates || traits->routes || traits->gated)
+    bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
+    bool gated = config->activation == SINKPROOF_SWIGLU;
+    if (rotates || !config->dense || gated)
         return sinkproof_fail(
             error,
             "%.300s: expected a model with learned positions and one perceptron without a gate, as "
             "GPT-2 is, found %s: %s, %s, its perceptrons have %s",
-            sinkproof_model_spec(model), traits->name,
-            traits->rotates ? "its queries and keys are rotated" : "its positions are learned",
-            traits->routes ? "a router chooses experts" : "there is no router",
-            traits->gated ? "gates" : "no gates");
+            sinkproof_model_spec(model), sinkproof_architecture_name(config->architecture),
+            rotates ? "its queries and keys are rotated" : "its positions are learned",
+            !config->dense ? "a router chooses experts" : "there is no router",
+            gated ? "gates" : "no gates");
     if (n == 0) return sinkproof_fail(error, "expected tokens, found none");
     if (n > config->max_context)
         return sinkproof_fail(error, "%s exceed the model's context of %zu",

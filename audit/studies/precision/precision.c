@@ -455,9 +455,9 @@ bool sinkproof_precision_run(const sinkproof_model *model, size_t n, const int32
                                          .n_policies = n_policies,
                                          .perturbed = 0x1p-30};
     if (config->architecture != SINKPROOF_GPT_OSS) // its tables speak of sinks and experts
-        return sinkproof_fail(error,
-                              "%.400s: a study of precision needs a model of GPT-OSS, found %s",
-                              sinkproof_model_spec(model), sinkproof_traits_of(config)->name);
+        return sinkproof_fail(
+            error, "%.400s: a study of precision needs a model of GPT-OSS, found %s",
+            sinkproof_model_spec(model), sinkproof_architecture_name(config->architecture));
     kept real = {.config = config, .n = n};
     job *jobs = calloc(1 + n_policies * (SINKPROOF_POINT_COUNT + 2), sizeof *jobs);
     size_t n_jobs = 0;

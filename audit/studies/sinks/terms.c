@@ -4,10 +4,10 @@
 // Every head's four terms, row by row. Heads are independent, so that threads change no bit.
 #include "audit/studies/sinks/terms.h"
 
-#include "proofs/bounds/worst.h"
-#include "model/architecture.h"
-#include "ref/stages.h"
 #include "base/words.h"
+#include "model/architecture.h"
+#include "proofs/bounds/worst.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static bool make_layers(sinkproof_terms *t) {
 bool sinkproof_terms_new(const sinkproof_model *model, const sinkproof_policy *policy, size_t n,
                          sinkproof_terms *t, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
-    bool rotates = sinkproof_traits_of(config)->rotates;
+    bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
     sinkproof_policy real;
     if (!sinkproof_policy_known("real-f64", &real)) return false;
     if (policy == NULL) policy = &real;
