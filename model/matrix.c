@@ -72,6 +72,7 @@ static size_t distance(const sinkproof_matrix *matrix, size_t n) {
 
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     sinkproof_matrix matrix = *stack;
+    if (stack->count == 0) return matrix; // none
     for (const sinkproof_reading *r = stack->reading; r != NULL; r = r->below)
         e = (e + r->expert_by) % stack->count;
     matrix.count = 1;

@@ -71,8 +71,7 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
                      s->up_m2f, s->linear);
     scatter(m, slot_m, 2 * inter, s->raw_mr, out->up_raw);
     scatter(m, slot_m, 2 * inter, s->up_m2f, out->up);
-    for (size_t t = 0; t < m; t++)
-        sinkproof_swiglu(policy, config, s->up_m2f + t * 2 * inter, s->act_mf + t * inter);
+    sinkproof_swiglu(policy, config->swiglu, m * inter, s->up_m2f, s->act_mf);
     scatter(m, slot_m, inter, s->act_mf, out->act);
     linear_then_bias(policy, SINKPROOF_AT_M9, SINKPROOF_AT_M10, m, &w_down, &b_down, s->act_mf,
                      s->raw_mr, s->down_mc, s->linear);

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The layer loop (T0 ... F2, doc/10-forward.md): embedding, then per layer attention and experts,
-// each behind a norm and added to the residual; a last norm; the logits. It computes nothing
-// itself: the numbers come from the stages (the table's, and the residual's sum and the rotation's
-// angles, which have no other form), and the observer sees them as soon as they are there.
+// The walk through the model (T0 ... F2, doc/10-forward.md), written out: the embedding; per layer
+// attention, then experts or one perceptron, each behind a norm and added to the residual; a last
+// norm; the logits. It computes nothing itself: the numbers come from the stages (the table's, and
+// the residual's sum and the rotation's angles, which have no other form), and the observer sees
+// them as soon as they are there. tests/ref/test_walk.c holds this order, every input and every
+// weight to the table of points (ref/points.h).
 #include "ref/forward.h"
 
+#include "model/slots.h"
 #include "ref/loop.h"
 
 // Tokens per pass through the layers when nobody looks: bounds the memory of a long prompt.
 enum { CHUNK = 256 };
+
+// The residual x_nc through the norm A1, M1 or F1 into t_nc.
+static void norm(sinkproof_chunk *c, sinkproof_point point, const sinkproof_matrix *scale,
+                 const sinkproof_matrix *shift) {
+    const sinkproof_stages *stages = c->session->stages;
+    const sinkproof_policy *policy = &c->session->policy;
+    sinkproof_buffers *b = &c->b;
+    double eps = c->config->rms_eps;
+    if (c->config->norm == SINKPROOF_LAYERNORM)
+        stages->layernorm(policy, point, scale, shift, eps, c->n, b->x_nc, b->t_nc, b->work);
+    else
+        stages->rmsnorm(policy, point, scale, eps, c->n, b->x_nc, b->t_nc, b->work);
+}
 
 // A2 to A4.
 static void project(sinkproof_chunk *c, const sinkproof_layer *layer) {
@@ -18,7 +34,11 @@ static void project(sinkproof_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_policy *policy = &c->session->policy;
     sinkproof_buffers *b = &c->b;
     size_t heads = c->config->n_heads, groups = c->config->n_kv_heads, d = c->config->head_dim;
-    sinkproof_loop_project(c, layer);
+    stages->qkv(policy, layer, c->n, b->t_nc, b->q_nhd, b->k_ngd, b->v_ngd, b->work);
+    see_heads(c, "A2.q", heads, b->q_nhd);
+    see_heads(c, "A2.k", groups, b->k_ngd);
+    see_heads(c, "A2.v", groups, b->v_ngd);
+    if (c->config->rotation.kind == SINKPROOF_NO_ROTATION) return;
     stages->rope(policy, c->n, heads, d, b->cos_nd, b->sin_nd, b->q_nhd);
     stages->rope(policy, c->n, groups, d, b->cos_nd, b->sin_nd, b->k_ngd);
     see_heads(c, "A4.q", heads, b->q_nhd);
@@ -27,12 +47,17 @@ static void project(sinkproof_chunk *c, const sinkproof_layer *layer) {
 
 // A1 to A13.
 static void attention_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {
-    c->session->stages->rmsnorm(&c->session->policy, SINKPROOF_AT_A1, &layer->attn_norm,
-                                c->config->rms_eps, c->n, c->b.x_nc, c->b.t_nc, c->b.work);
-    see_nc(c, "A1", c->config->hidden, c->b.t_nc);
+    const sinkproof_policy *policy = &c->session->policy;
+    sinkproof_buffers *b = &c->b;
+    size_t hidden = c->config->hidden;
+    norm(c, SINKPROOF_AT_A1, &layer->attn_norm, &layer->attn_norm_b);
+    see_nc(c, "A1", hidden, b->t_nc);
     project(c, layer);
     sinkproof_loop_attend(c, layer);
-    sinkproof_loop_output(c, layer);
+    c->session->stages->output(policy, layer, c->n, b->o_nhd, b->out_nc, b->work);
+    see_nc(c, "A12", hidden, b->out_nc);
+    sinkproof_residual(policy, SINKPROOF_AT_A13, c->n * hidden, b->out_nc, b->x_nc);
+    see_nc(c, "A13", hidden, b->x_nc);
 }
 
 // M2 to M4; the experts are those that the observer leaves.
@@ -59,65 +84,104 @@ static void see_experts(sinkproof_chunk *c) {
     sinkproof_see(c, "M10", 3, (size_t[]){n, k, config->hidden}, e->down);
 }
 
-// M1 to M12.
-static void expert_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {
+// M2 to M11: the chosen experts of every token, mixed.
+static void experts(sinkproof_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_config *config = c->config;
     const sinkproof_policy *policy = &c->session->policy;
     const sinkproof_stages *stages = c->session->stages;
     sinkproof_buffers *b = &c->b;
-    size_t n = c->n, hidden = config->hidden;
-    stages->rmsnorm(policy, SINKPROOF_AT_M1, &layer->mlp_norm, config->rms_eps, n, b->x_nc, b->t_nc,
-                    b->work);
-    see_nc(c, "M1", hidden, b->t_nc);
-    stages->router(policy, layer, n, config->n_chosen, b->t_nc, b->router_ne, b->chosen_nk,
+    stages->router(policy, layer, c->n, config->n_chosen, b->t_nc, b->router_ne, b->chosen_nk,
                    b->weights_nk, b->work);
     see_router(c);
-    stages->experts(policy, config, layer, n, b->t_nc, b->chosen_nk, &b->experts, b->work);
+    stages->experts(policy, config, layer, c->n, b->t_nc, b->chosen_nk, &b->experts, b->work);
     see_experts(c);
-    stages->mixture(policy, n, config->n_chosen, hidden, b->chosen_nk, b->weights_nk,
+    stages->mixture(policy, c->n, config->n_chosen, config->hidden, b->chosen_nk, b->weights_nk,
                     b->experts.down, b->out_nc);
-    see_nc(c, "M11", hidden, b->out_nc);
-    sinkproof_residual(policy, SINKPROOF_AT_M12, n * hidden, b->out_nc, b->x_nc);
-    see_nc(c, "M12", hidden, b->x_nc);
+    see_nc(c, "M11", config->hidden, b->out_nc);
+}
+
+// M6 to M10 where one perceptron takes all tokens.
+static void perceptron(sinkproof_chunk *c, const sinkproof_layer *layer) {
+    const sinkproof_config *config = c->config;
+    const sinkproof_policy *policy = &c->session->policy;
+    const sinkproof_stages *stages = c->session->stages;
+    sinkproof_buffers *b = &c->b;
+    size_t n = c->n, inter = config->inter, width = layer->w_up.rows;
+    double *up_nr = b->work, *act_nf = up_nr + n * width, *rest = act_nf + n * inter;
+    //> gpt2.forward
+    stages->linear(policy, SINKPROOF_AT_M6, n, &layer->w_up, &layer->b_up, b->t_nc, up_nr, rest);
+    see_nc(c, "M6", width, up_nr);
+    if (config->activation == SINKPROOF_SWIGLU)
+        stages->swiglu(policy, config->swiglu, n * inter, up_nr, act_nf);
+    else
+        stages->gelu(policy, n * inter, up_nr, act_nf);
+    see_nc(c, "M8", inter, act_nf);
+    stages->linear(policy, SINKPROOF_AT_M10, n, &layer->w_down, &layer->b_down, act_nf, b->out_nc,
+                   rest);
+    see_nc(c, "M10", config->hidden, b->out_nc);
+    //< gpt2.forward
+}
+
+// M1 to M12.
+static void mlp_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {
+    size_t hidden = c->config->hidden;
+    norm(c, SINKPROOF_AT_M1, &layer->mlp_norm, &layer->mlp_norm_b);
+    see_nc(c, "M1", hidden, c->b.t_nc);
+    if (c->config->dense)
+        perceptron(c, layer);
+    else
+        experts(c, layer);
+    sinkproof_residual(&c->session->policy, SINKPROOF_AT_M12, c->n * hidden, c->b.out_nc,
+                       c->b.x_nc);
+    see_nc(c, "M12", hidden, c->b.x_nc);
+}
+
+// T0: a token's row; where nothing is rotated the row of its position joins it.
+static void embed(sinkproof_chunk *c, const int32_t *tokens_n) {
+    const sinkproof_session *s = c->session;
+    sinkproof_matrix embedding = sinkproof_model_embedding(s->model);
+    sinkproof_matrix positions = sinkproof_model_slot(s->model, 0, SINKPROOF_POSITIONS);
+    //> gpt2.forward
+    if (c->config->rotation.kind == SINKPROOF_NO_ROTATION)
+        sinkproof_embed_placed(&s->policy, &embedding, &positions, c->first, c->n, tokens_n,
+                               c->b.x_nc, c->b.work);
+    //< gpt2.forward
+    else
+        s->stages->embed(&s->policy, &embedding, c->n, tokens_n, c->b.x_nc);
+    see_end(c, "T0", c->config->hidden, c->b.x_nc);
 }
 
 // F1, and F2 unless logits_nv is NULL.
 static void finish(sinkproof_chunk *c, double *logits_nv) {
-    const sinkproof_model *model = c->session->model;
-    const sinkproof_stages *stages = c->session->stages;
-    sinkproof_matrix norm = sinkproof_model_final_norm(model);
-    sinkproof_matrix unembedding = sinkproof_model_unembedding(model);
-    stages->rmsnorm(&c->session->policy, SINKPROOF_AT_F1, &norm, c->config->rms_eps, c->n,
-                    c->b.x_nc, c->b.t_nc, c->b.work);
+    const sinkproof_session *s = c->session;
+    sinkproof_matrix scale = sinkproof_model_final_norm(s->model);
+    sinkproof_matrix shift = sinkproof_model_slot(s->model, 0, SINKPROOF_FINAL_NORM_B);
+    sinkproof_matrix unembedding = sinkproof_model_unembedding(s->model);
+    norm(c, SINKPROOF_AT_F1, &scale, &shift);
     see_end(c, "F1", c->config->hidden, c->b.t_nc);
     if (logits_nv == NULL) return;
-    stages->unembed(&c->session->policy, &unembedding, c->n, c->b.t_nc, logits_nv, c->b.work);
+    s->stages->unembed(&s->policy, &unembedding, c->n, c->b.t_nc, logits_nv, c->b.work);
     see_end(c, "F2", c->config->vocab, logits_nv);
 }
 
 static void run_chunk(sinkproof_chunk *c, const int32_t *tokens_n, double *logits_nv) {
     sinkproof_session *s = c->session;
-    sinkproof_matrix embedding = sinkproof_model_embedding(s->model);
-    sinkproof_yarn_frequencies(&s->policy, c->config, c->b.freq_d);
-    sinkproof_rope_table(&s->policy, c->config, c->b.freq_d, c->first, c->n, c->b.cos_nd,
-                         c->b.sin_nd);
-    //> model.forward
-    s->stages->embed(&s->policy, &embedding, c->n, tokens_n, c->b.x_nc);
-    see_end(c, "T0", c->config->hidden, c->b.x_nc);
+    if (c->config->rotation.kind != SINKPROOF_NO_ROTATION) {
+        sinkproof_yarn_frequencies(&s->policy, c->config, c->b.freq_d);
+        sinkproof_rope_table(&s->policy, c->config, c->b.freq_d, c->first, c->n, c->b.cos_nd,
+                             c->b.sin_nd);
+    }
+    //> model.forward gpt2.forward
+    embed(c, tokens_n);
     for (c->l = 0; c->l < c->config->n_layers; c->l++) {
         sinkproof_layer layer = sinkproof_model_layer(s->model, c->l);
         attention_sublayer(c, &layer);
-        expert_sublayer(c, &layer);
+        mlp_sublayer(c, &layer);
     }
     if (logits_nv != NULL || c->observer != NULL) finish(c, logits_nv);
-    //< model.forward
+    //< model.forward gpt2.forward
     s->length += c->n;
 }
-
-// The loop of each architecture.
-typedef void loop(sinkproof_chunk *c, const int32_t *tokens_n, double *logits_nv);
-static loop *const loops[SINKPROOF_ARCHITECTURES] = {
-    [SINKPROOF_GPT_OSS] = run_chunk, [SINKPROOF_GPT2] = sinkproof_loop_gpt2};
 
 bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *tokens_n,
                        double *logits_nv, const sinkproof_observer *observer,
@@ -125,7 +189,6 @@ bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *toke
     const sinkproof_config *config = sinkproof_model_config(session->model);
     if (!sinkproof_session_check(session, n, tokens_n, error)) return false;
     if (!sinkproof_session_reserve(session, session->length + n, error)) return false;
-    loop *run = loops[config->architecture];
     size_t step = observer != NULL || n < CHUNK ? n : CHUNK;
     for (size_t done = 0; done < n; done += step) {
         sinkproof_chunk c = {.session = session, .config = config, .observer = observer};
@@ -136,7 +199,7 @@ bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *toke
                                    error))
             return false;
         double *logits = logits_nv != NULL ? logits_nv + done * config->vocab : c.b.logits_nv;
-        run(&c, tokens_n + done, logits);
+        run_chunk(&c, tokens_n + done, logits);
         sinkproof_buffers_free(&c.b);
     }
     return true;

@@ -87,16 +87,17 @@ void sinkproof_linear(const sinkproof_policy *policy, sinkproof_point point, siz
                       const sinkproof_matrix *weight_rc, const sinkproof_matrix *bias_r,
                       const double *x_nc, double *y_nr, double *work) {
     size_t rows = weight_rc->rows;
+    bool biased = bias_r != NULL && bias_r->count > 0;
     sinkproof_product_points at = sinkproof_points_of_product(point);
     products(policy, at, n, weight_rc, x_nc, y_nr, work);
     double *b_r = work; // the row buffer is free again
-    if (bias_r != NULL) sinkproof_matrix_row(bias_r, 0, b_r);
+    if (biased) sinkproof_matrix_row(bias_r, 0, b_r);
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < rows; r++) {
             //> bound.operands
-            double y = sinkproof_round_at(policy, at.product, y_nr[t * rows + r]);
-            y_nr[t * rows + r] =
-                sinkproof_round_at(policy, point, y + (bias_r != NULL ? b_r[r] : 0.0));
+            double y = y_nr[t * rows + r];
+            if (biased) y = sinkproof_round_at(policy, at.product, y) + b_r[r];
+            y_nr[t * rows + r] = sinkproof_round_at(policy, point, y);
             //< bound.operands
         }
 }

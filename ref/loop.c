@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Points shown to an observer, and attention from queries, keys and values on: the same steps in
-// every architecture (doc/10-forward.md). It computes nothing itself: the numbers come from the
+// Points shown to an observer, and attention from queries, keys and values on (doc/10-forward.md).
+// It computes nothing itself: the numbers come from the
 // stages.
 #include "ref/loop.h"
 
@@ -24,17 +24,6 @@ void sinkproof_see(const sinkproof_chunk *c, const char *name, size_t rank, cons
     char full[48];
     snprintf(full, sizeof full, "%02zu.%s", c->l, name);
     sinkproof_see_whole(c, full, rank, shape, values);
-}
-
-// A2.
-void sinkproof_loop_project(sinkproof_chunk *c, const sinkproof_layer *layer) {
-    const sinkproof_config *config = c->config;
-    sinkproof_buffers *b = &c->b;
-    c->session->stages->qkv(&c->session->policy, layer, c->n, b->t_nc, b->q_nhd, b->k_ngd, b->v_ngd,
-                            b->work);
-    see_heads(c, "A2.q", config->n_heads, b->q_nhd);
-    see_heads(c, "A2.k", config->n_kv_heads, b->k_ngd);
-    see_heads(c, "A2.v", config->n_kv_heads, b->v_ngd);
 }
 
 // What is read later may be rounded before: queries, and keys and values when they are cached.
@@ -112,14 +101,4 @@ void sinkproof_loop_attend(sinkproof_chunk *c, const sinkproof_layer *layer) {
     }
     if (c->observer != NULL) see_attention(c, keys);
     see_heads(c, "A11", heads, c->b.o_nhd);
-}
-
-void sinkproof_loop_output(sinkproof_chunk *c, const sinkproof_layer *layer) {
-    const sinkproof_policy *policy = &c->session->policy;
-    sinkproof_buffers *b = &c->b;
-    size_t hidden = c->config->hidden;
-    c->session->stages->output(policy, layer, c->n, b->o_nhd, b->out_nc, b->work);
-    see_nc(c, "A12", hidden, b->out_nc);
-    sinkproof_residual(policy, SINKPROOF_AT_A13, c->n * hidden, b->out_nc, b->x_nc);
-    see_nc(c, "A13", hidden, b->x_nc);
 }

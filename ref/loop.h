@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the layer loops of the architectures share: the chunk on its way, how an observer sees a
-// point, and attention once queries, keys and values are there. Private to ref/.
+// What the walk of forward.c calls: the chunk on its way, how an observer sees a point, and
+// attention once queries, keys and values are there. Private to ref/.
 #ifndef SINKPROOF_LOOP_H
 #define SINKPROOF_LOOP_H
 
@@ -42,14 +42,7 @@ static inline void see_end(const sinkproof_chunk *c, const char *name, size_t wi
     sinkproof_see_whole(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
-// A2.
-void sinkproof_loop_project(sinkproof_chunk *c, const sinkproof_layer *layer);
 // A5 to A11, from queries and keys as the scores meet them; keys and values go into the cache.
 void sinkproof_loop_attend(sinkproof_chunk *c, const sinkproof_layer *layer);
-// A12 and A13.
-void sinkproof_loop_output(sinkproof_chunk *c, const sinkproof_layer *layer);
-
-// The whole loop of an architecture over one chunk: T0 to F2.
-void sinkproof_loop_gpt2(sinkproof_chunk *c, const int32_t *tokens_n, double *logits_nv);
 
 #endif

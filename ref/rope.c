@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rotary positions with YaRN (A4, doc/05-rope.md). Coordinates d and d + head_dim / 2 of
+// Rotary positions, plain or with YaRN (A4, doc/05-rope.md). Coordinates d and d + head_dim / 2 of
 // a head form a pair that turns by position times frequency; slow pairs turn `factor` times
 // slower than they were trained to (interpolation), fast pairs as trained (extrapolation), a ramp
 // between. Cosine and sine carry the concentration, so q.k grows by its square.
@@ -47,6 +47,7 @@ static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_con
 #define R(x) sinkproof_round(format, (x))
     double exponent = R(2 * (double)d / (double)config->head_dim);
     double period = R(pow(R(config->rotation.theta), exponent)); // theta^(2 d / head_dim)
+    if (config->rotation.kind == SINKPROOF_PLAIN_ROTATION) return R(1.0 / period);
     //> yarn.ramp
     double interpolated = R(1.0 / R(R(config->rotation.factor) * period));
     double extrapolated = R(1.0 / period);

@@ -12,6 +12,7 @@ const sinkproof_stages sinkproof_reference_stages = {
     .embed = sinkproof_embed,
     .rmsnorm = sinkproof_rmsnorm,
     .layernorm = sinkproof_layernorm,
+    .swiglu = sinkproof_swiglu,
     .gelu = sinkproof_gelu,
     .linear = sinkproof_linear,
     .qkv = sinkproof_qkv,

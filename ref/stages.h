@@ -53,7 +53,10 @@ typedef struct sinkproof_stages {
     void (*layernorm)(const sinkproof_policy *policy, sinkproof_point point,
                       const sinkproof_matrix *scale, const sinkproof_matrix *shift, double eps,
                       size_t n, const double *x_nc, double *out_nc, double *work);
-    // M8 of a perceptron without a gate (gelu.tanh): y_n = gelu(x_n).
+    // M8 of one perceptron for all tokens: of n pairs of gate and up (swiglu.clamped), or
+    // y_n = gelu(x_n) (gelu.tanh).
+    void (*swiglu)(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers, size_t n,
+                   const double *gate_up_2n, double *act_n);
     void (*gelu)(const sinkproof_policy *policy, size_t n, const double *x_n, double *y_n);
 
     // M6 and M10 of such a perceptron (mlp.linear): y_nr = sum_c W_rc x_nc + b_r.
@@ -197,11 +200,11 @@ void sinkproof_router(const sinkproof_policy *policy, const sinkproof_layer *lay
                       size_t n_chosen, const double *t_nc, double *logits_ne, int32_t *chosen_nk,
                       double *weights_nk, double *work);
 
-// M7, M8 (swiglu.clamped): act_f from a row of 2 inter numbers, gate and up interleaved.
+// M7, M8 (swiglu.clamped): n activations from 2 n numbers, gate and up interleaved.
 double sinkproof_swiglu_one(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers,
                             double gate, double up);
-void sinkproof_swiglu(const sinkproof_policy *policy, const sinkproof_config *config,
-                      const double *gate_up_2f, double *act_f);
+void sinkproof_swiglu(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers, size_t n,
+                      const double *gate_up_2n, double *act_n);
 
 void sinkproof_experts(const sinkproof_policy *policy, const sinkproof_config *config,
                        const sinkproof_layer *layer, size_t n, const double *t_nc,

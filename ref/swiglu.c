@@ -40,9 +40,8 @@ double sinkproof_swiglu_one(const sinkproof_policy *policy, sinkproof_swiglu_num
     //< swiglu.clamped
 }
 
-void sinkproof_swiglu(const sinkproof_policy *policy, const sinkproof_config *config,
-                      const double *gate_up_2f, double *act_f) {
-    for (size_t f = 0; f < config->inter; f++)
-        act_f[f] =
-            sinkproof_swiglu_one(policy, config->swiglu, gate_up_2f[2 * f], gate_up_2f[2 * f + 1]);
+void sinkproof_swiglu(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers, size_t n,
+                      const double *gate_up_2n, double *act_n) {
+    for (size_t i = 0; i < n; i++)
+        act_n[i] = sinkproof_swiglu_one(policy, numbers, gate_up_2n[2 * i], gate_up_2n[2 * i + 1]);
 }

@@ -120,8 +120,9 @@ static void project_block(sinkproof_part *part, size_t index, void *of) {
 bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
                                 const sinkproof_projection *p) {
     if (sinkproof_need_not(pass, p->point, layer, p->y_nr)) return true;
-    double *bias = p->b != NULL ? sinkproof_decoded(p->b) : NULL;
-    if (p->b != NULL && bias == NULL) return false;
+    bool biased = p->b != NULL && p->b->count > 0;
+    double *bias = biased ? sinkproof_decoded(p->b) : NULL;
+    if (biased && bias == NULL) return false;
     sinkproof_setting s = sinkproof_setting_of(pass, pass->n * p->w->rows);
     sinkproof_product_points through = sinkproof_points_of_product(p->at);
     projection_work w = {p,

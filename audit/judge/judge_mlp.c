@@ -8,16 +8,25 @@
 
 enum { TOKENS = 16 }; // of a part
 
-// M8 of a token, in the place of M6.
+typedef struct activation_work {
+    const sinkproof_honest *u_nr; // M6: pairs of gate and up, or one number to each activation
+    sinkproof_honest *z_nf;
+} activation_work;
+
+// M8 of a token.
 static void activate_token(sinkproof_part *part, size_t i, void *of) {
-    sinkproof_honest *u_nf = of;
-    size_t f = part->pass->config->inter;
+    const activation_work *w = of;
+    const sinkproof_config *c = part->pass->config;
+    size_t f = c->inter;
     sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * f);
-    sinkproof_honest *u_f = &u_nf[i * f];
-    for (size_t k = 0; k < f; k++) u_f[k] = sinkproof_honest_gelu(&s, u_f[k]);
+    sinkproof_honest *z_f = &w->z_nf[i * f];
+    if (c->activation == SINKPROOF_SWIGLU)
+        sinkproof_meant_activations(part->pass, &s, &w->u_nr[i * 2 * f], z_f);
+    else
+        for (size_t k = 0; k < f; k++) z_f[k] = sinkproof_honest_gelu(&s, w->u_nr[i * f + k]);
     const sinkproof_piece piece = {
         .point = SINKPROOF_TRACE_M8, .offset = i * f, .count = f, .token = i};
-    sinkproof_compare(part, &piece, u_f);
+    sinkproof_compare(part, &piece, z_f);
 }
 
 bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
@@ -28,22 +37,25 @@ bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest 
     }
     sinkproof_layer w = sinkproof_model_layer(pass->model, l);
     sinkproof_honest *t = malloc(pass->n * c->hidden * sizeof *t);
-    sinkproof_honest *u = malloc(pass->n * c->inter * sizeof *u);
+    sinkproof_honest *u = malloc(pass->n * w.w_up.rows * sizeof *u);
+    sinkproof_honest *z = malloc(pass->n * c->inter * sizeof *z);
+    activation_work activation = {u, z};
     const sinkproof_projection m6 = {SINKPROOF_AT_M6, SINKPROOF_TRACE_M6, &w.w_up, &w.b_up, t, u},
                                m10 = {SINKPROOF_AT_M10,
                                       SINKPROOF_TRACE_M10,
                                       &w.w_down,
                                       &w.b_down,
-                                      u,
+                                      z,
                                       t};
-    bool fine = t != NULL && u != NULL &&
+    bool fine = t != NULL && u != NULL && z != NULL &&
                 sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, x_nd, t) &&
                 sinkproof_judge_projection(pass, l, &m6) &&
-                (sinkproof_need_not(pass, SINKPROOF_TRACE_M8, l, u) ||
-                 sinkproof_each_token(pass, l, TOKENS, activate_token, u)) &&
+                (sinkproof_need_not(pass, SINKPROOF_TRACE_M8, l, z) ||
+                 sinkproof_each_token(pass, l, TOKENS, activate_token, &activation)) &&
                 sinkproof_judge_projection(pass, l, &m10) &&
                 sinkproof_judge_residual(pass, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, t, x_nd);
     free(t);
     free(u);
+    free(z);
     return fine;
 }

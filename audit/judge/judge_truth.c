@@ -108,8 +108,9 @@ static bool multiply(size_t m, const weights *w, const double *x, double *y, siz
 // The same with a stored weight, on one thread.
 static bool apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b, const double *x,
                   double *y) {
-    double *b_r = b != NULL ? sinkproof_decoded(b) : NULL;
-    bool fine = b == NULL || b_r != NULL;
+    bool biased = b != NULL && b->count > 0;
+    double *b_r = biased ? sinkproof_decoded(b) : NULL;
+    bool fine = !biased || b_r != NULL;
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += ROWS) {
         weights some = decoded_rows(w, r0, b_r);
         fine = multiply(m, &some, x, y + r0, w->rows);
@@ -122,8 +123,9 @@ static bool apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b
 // The same on all threads: y[2 n, rows].
 static bool project(const tracks *t, const sinkproof_matrix *w, const sinkproof_matrix *b,
                     const double *x, double *y) {
-    double *b_r = b != NULL ? sinkproof_decoded(b) : NULL;
-    bool fine = b == NULL || b_r != NULL;
+    bool biased = b != NULL && b->count > 0;
+    double *b_r = biased ? sinkproof_decoded(b) : NULL;
+    bool fine = !biased || b_r != NULL;
     size_t blocks = (w->rows + ROWS - 1) / ROWS;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t block = 0; block < blocks; block++) {
@@ -370,7 +372,7 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
                 compare(t, SINKPROOF_TRACE_M6, l, k * 2 * inter, x->open_n, up);
 #pragma omp parallel for schedule(static)
     for (size_t q = 0; q < (fine ? slots : 0); q++)
-        sinkproof_swiglu(&t->real, c, &up[q * 2 * inter], &z[q * inter]);
+        sinkproof_swiglu(&t->real, c->swiglu, inter, &up[q * 2 * inter], &z[q * inter]);
     fine = fine && compare(t, SINKPROOF_TRACE_M8, l, k * inter, x->open_n, z) &&
            map_experts(t, x, &layer->w_down, &layer->b_down, 1, z, down) &&
            compare(t, SINKPROOF_TRACE_M10, l, k * c->hidden, x->open_n, down);
@@ -383,18 +385,22 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
 
 static bool mlp(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
-    size_t m = 2 * t->n;
-    double *x = array(m * c->hidden), *u = array(m * c->inter);
-    bool fine = x != NULL && u != NULL && norm(t, SINKPROOF_TRACE_M1, l, x) &&
+    size_t m = 2 * t->n, width = layer->w_up.rows, inter = c->inter;
+    double *x = array(m * c->hidden), *u = array(m * width), *z = array(m * inter);
+    bool fine = x != NULL && u != NULL && z != NULL && norm(t, SINKPROOF_TRACE_M1, l, x) &&
                 project(t, &layer->w_up, &layer->b_up, x, u) &&
-                compare(t, SINKPROOF_TRACE_M6, l, c->inter, NULL, u);
-    if (fine) sinkproof_gelu(&t->real, m * c->inter, u, u);
-    fine = fine && compare(t, SINKPROOF_TRACE_M8, l, c->inter, NULL, u) &&
-           project(t, &layer->w_down, &layer->b_down, u, x) &&
+                compare(t, SINKPROOF_TRACE_M6, l, width, NULL, u);
+    if (fine && c->activation == SINKPROOF_SWIGLU)
+        sinkproof_swiglu(&t->real, c->swiglu, m * inter, u, z);
+    else if (fine)
+        sinkproof_gelu(&t->real, m * inter, u, z);
+    fine = fine && compare(t, SINKPROOF_TRACE_M8, l, inter, NULL, z) &&
+           project(t, &layer->w_down, &layer->b_down, z, x) &&
            compare(t, SINKPROOF_TRACE_M10, l, c->hidden, NULL, x) &&
            residual(t, SINKPROOF_TRACE_M12, l, x);
     free(x);
     free(u);
+    free(z);
     return fine;
 }
 

@@ -2,17 +2,21 @@
 // Copyright 2026 the sinkproof authors
 //
 // M1 to M12 of a pass where one perceptron takes all tokens. A thread activates the columns that it
-// made; GELU is the reference's stage, number by number.
+// made: SwiGLU by the kernel, from gate and up side by side; GELU is the reference's stage, number
+// by number.
 #include "fast/engine/internal.h"
 
-enum { UNIT = 4 }; // panels: 64 columns, a multiple of what round_bf16 takes
+enum { UNIT = 4 }; // panels: 64 columns, 32 pairs: multiples of what swiglu and round_bf16 take
 
 static void activate(const sinkproof_engine *e, size_t n, size_t first, size_t last) {
-    size_t from = 16 * first, inter = e->config->inter, to = 16 * last < inter ? 16 * last : inter;
+    bool gated = e->config->activation == SINKPROOF_SWIGLU;
+    size_t each = gated ? 8 : 16, inter = e->config->inter; // activations of a panel
+    size_t from = each * first, to = each * last < inter ? each * last : inter;
     for (size_t i = 0; i < n; i++) {
         const float *up_f = e->b.up_s2f + i * e->width.up;
         float *act_f = e->b.act_sf + i * e->width.act;
-        for (size_t f = from; f < to; f++)
+        if (gated) e->kernels->swiglu(to - from, e->config->swiglu, up_f + 2 * from, act_f + from);
+        for (size_t f = from; !gated && f < to; f++)
             act_f[f] = (float)sinkproof_gelu_one(&e->policy, up_f[f]);
         if (e->bf16_operands)
             e->kernels->round_bf16((to - from + 31) / 32 * 32, act_f + from,
@@ -44,7 +48,7 @@ void sinkproof_pass_perceptron(sinkproof_pass *pass, sinkproof_worker *w,
     sinkproof_pass_norm(pass, w, &norm);
     see(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
     up(pass, w, &layer->up_e[0]);
-    see(pass, w, "M6", c->inter, e->b.up_s2f, e->width.up);
+    see(pass, w, "M6", layer->up_e[0].weight.rows, e->b.up_s2f, e->width.up);
     see(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
     sinkproof_pass_into_residual(pass, w, &layer->down_e[0], e->b.act_sf, e->b.act16_sf,
                                  e->width.act);

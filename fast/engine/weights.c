@@ -84,7 +84,7 @@ static sinkproof_packed place_matrix(layout *at, const sinkproof_matrix *weight,
     const uint8_t *to = place(at, weight, false, panels,
                               sinkproof_panels_bytes(format, weight->rows, weight->cols));
     if (to != NULL) packed.weight = sinkproof_panels_at(format, weight->rows, weight->cols, to);
-    if (bias != NULL) packed.bias_r = place_vector(at, bias);
+    if (bias != NULL && bias->count > 0) packed.bias_r = place_vector(at, bias);
     return packed;
 }
 

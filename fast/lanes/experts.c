@@ -59,11 +59,7 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
     scatter(m, s->slot_m, 2 * inter, s->up_m2f, out->up_raw);
     add_bias(policy, SINKPROOF_AT_M6, m, &b_up, s->up_m2f, s->linear);
     scatter(m, s->slot_m, 2 * inter, s->up_m2f, out->up);
-    for (size_t f = 0; f < m * inter; f++) { // gate and up lie side by side
-        float gate = (float)s->up_m2f[2 * f], up = (float)s->up_m2f[2 * f + 1];
-        float act = sinkproof_lanes_swiglu(config->swiglu, gate, up);
-        s->act_mf[f] = sinkproof_round_at(policy, SINKPROOF_AT_M8, act);
-    }
+    sinkproof_lanes_activations(policy, config->swiglu, m * inter, s->up_m2f, s->act_mf);
     scatter(m, s->slot_m, inter, s->act_mf, out->act);
     sinkproof_lanes_linear(policy, SINKPROOF_AT_M9, m, &w_down, NULL, s->act_mf, s->down_mc,
                            s->linear);

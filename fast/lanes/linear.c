@@ -96,12 +96,13 @@ void sinkproof_lanes_linear(const sinkproof_policy *policy, sinkproof_point poin
         weight_row row = read_row(weight_rc, r, work);
         row_products(&row, n, x_nc, rows, y_nr + r);
     }
+    bool biased = bias_r != NULL && bias_r->count > 0;
     double *b_r = work; // the row is done with
-    if (bias_r != NULL) sinkproof_matrix_row(bias_r, 0, b_r);
+    if (biased) sinkproof_matrix_row(bias_r, 0, b_r);
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < rows; r++) {
             float y = (float)y_nr[t * rows + r];
-            if (bias_r != NULL) y += (float)b_r[r];
+            if (biased) y += (float)b_r[r];
             y_nr[t * rows + r] = sinkproof_round_at(policy, point, y);
         }
 }

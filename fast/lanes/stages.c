@@ -11,6 +11,7 @@ const sinkproof_stages sinkproof_lanes_stages = {
     .embed = sinkproof_embed,
     .rmsnorm = sinkproof_lanes_rmsnorm,
     .layernorm = sinkproof_layernorm,
+    .swiglu = sinkproof_lanes_activations,
     .gelu = sinkproof_gelu,
     .linear = sinkproof_lanes_linear,
     .qkv = sinkproof_lanes_qkv,

@@ -30,6 +30,7 @@ void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, 
 static double frequency(sinkproof_format format, const sinkproof_config *c, double low, double high,
                         size_t i, double power) {
 #define R(x) sinkproof_round(format, (x))
+    if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION) return R(1 / power);
     double ramp = R(R((double)i - R(low)) / R(high - low));
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
     double keep = R(1 - ramp);

@@ -48,6 +48,8 @@ static double kept_share(const sinkproof_setting *s, const sinkproof_config *c, 
 // The ramp is applied to the angle: f a (1 - k) + a k, f = 1 / factor, with FMA or without.
 static sinkproof_honest ramped(const sinkproof_setting *s, const sinkproof_config *c, size_t i,
                                sinkproof_honest a) {
+    if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION)
+        return sinkproof_honest_at(s, SINKPROOF_AT_A4_ANGLE, a);
     double keep = kept_share(s, c, i),
            f = sinkproof_round(s->policy->inside, 1 / c->rotation.factor);
     sinkproof_honest slow = sinkproof_honest_mul(a, sinkproof_known(f));

@@ -325,19 +325,24 @@ static void experts(pass *p, size_t layer, const sinkproof_layer *w, arb_srcptr 
 //> gpt2.forward
 // M1 to M12 where no router chooses experts.
 static bool mlp(pass *p, size_t layer, const sinkproof_layer *w) {
-    size_t n = p->request->n, hidden = p->config->hidden, inter = p->config->inter;
-    arb_ptr t = vector(n * hidden), u = vector(n * inter);
+    const sinkproof_config *c = p->config;
+    size_t n = p->request->n, hidden = c->hidden, inter = c->inter, width = w->w_up.rows;
+    arb_ptr t = vector(n * hidden), u = vector(n * width), y = vector(n * inter);
     norm(p, t, p->x_nc, n, &w->mlp_norm, &w->mlp_norm_b);
     reach2(p, "M1", layer, n, hidden, t);
     sinkproof_truth_linear(u, t, n, &w->w_up, &w->b_up, p->request->bits);
-    reach2(p, "M6", layer, n, inter, u);
-    sinkproof_truth_gelu_tanh(u, u, n * inter, p->request->bits);
-    reach2(p, "M8", layer, n, inter, u);
-    sinkproof_truth_linear(t, u, n, &w->w_down, &w->b_down, p->request->bits);
+    reach2(p, "M6", layer, n, width, u);
+    if (c->activation == SINKPROOF_SWIGLU)
+        sinkproof_truth_swiglu(y, u, n * inter, c->swiglu, p->request->bits);
+    else
+        sinkproof_truth_gelu_tanh(y, u, n * inter, p->request->bits);
+    reach2(p, "M8", layer, n, inter, y);
+    sinkproof_truth_linear(t, y, n, &w->w_down, &w->b_down, p->request->bits);
     reach2(p, "M10", layer, n, hidden, t);
     add_residual(p, "M12", layer, t);
     release(t, n * hidden);
-    release(u, n * inter);
+    release(u, n * width);
+    release(y, n * inter);
     return true;
 }
 //< gpt2.forward

@@ -15,7 +15,7 @@ void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sin
     double *scratch = malloc((rows > cols ? rows : cols) * sizeof *scratch);
     if (scratch == NULL) abort();
     arb_ptr row_c = _arb_vec_init((slong)cols), bias_r = _arb_vec_init((slong)rows);
-    if (b_r != NULL) sinkproof_truth_row(bias_r, b_r, 0, scratch);
+    if (b_r != NULL && b_r->count > 0) sinkproof_truth_row(bias_r, b_r, 0, scratch);
     for (size_t r = 0; r < rows; r++) {
         sinkproof_truth_row(row_c, w_rc, r, scratch);
         for (size_t i = 0; i < n; i++)
@@ -33,7 +33,7 @@ void sinkproof_mpfr_linear(mpfr_ptr out_r, mpfr_srcptr x_c, const sinkproof_matr
     size_t rows = w_rc->rows, cols = w_rc->cols;
     double *weight_c = malloc(cols * sizeof *weight_c), *bias_r = calloc(rows, sizeof *bias_r);
     if (weight_c == NULL || bias_r == NULL) abort();
-    if (b_r != NULL) sinkproof_matrix_row(b_r, 0, bias_r);
+    if (b_r != NULL && b_r->count > 0) sinkproof_matrix_row(b_r, 0, bias_r);
     mpfr_t sum, weight;
     mpfr_init2(sum, bits);
     mpfr_init2(weight, 53);

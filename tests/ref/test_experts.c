@@ -63,7 +63,7 @@ static void plain_expert(const sinkproof_policy *p, const sinkproof_config *conf
         dot = sinkproof_round_at(p, SINKPROOF_AT_M5, dot);
         up[r] = sinkproof_round_at(p, SINKPROOF_AT_M6, dot + b_up[e * 2 * INTER + r]);
     }
-    sinkproof_swiglu(p, config, up, act);
+    sinkproof_swiglu(p, config->swiglu, config->inter, up, act);
     for (size_t c = 0; c < HIDDEN; c++) {
         double dot = 0;
         for (size_t f = 0; f < INTER; f++) dot += w_down[(e * HIDDEN + c) * INTER + f] * act[f];

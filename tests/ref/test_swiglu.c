@@ -86,7 +86,7 @@ static void test_interleaved(void) {
     size_t wrong = 0;
     uint64_t state = 13;
     fill_reals(&state, 9, 2 * config.inter, row);
-    sinkproof_swiglu(&p, &config, row, act);
+    sinkproof_swiglu(&p, config.swiglu, config.inter, row, act);
     for (size_t f = 0; f < config.inter; f++)
         wrong += act[f] != sinkproof_swiglu_one(&p, numbers, row[2 * f], row[2 * f + 1]);
     ok(wrong == 0, "swiglu.clamped interleaved gate and up worst=%zu bound=0", wrong);
