@@ -52,12 +52,17 @@ typedef struct sinkproof_layout {
     const char *prefix;        // that a name in a file may begin with, or not; NULL: none
     const char *const *unread; // ends of names of tensors that are no weights; NULL at the end
     const char *names[SINKPROOF_SLOTS];
+    const char *second[SINKPROOF_SLOTS]; // of slots whose odd rows (or, of a vector, elements) are
+                                         // a tensor of their own: gate is the first, up the second
 } sinkproof_layout;
 
-// The name of a slot's tensor; `suffix` is "", blocks or scales.
+// The name of a slot's tensor (of two the first); `suffix` is "", blocks or scales.
 enum { SINKPROOF_TENSOR_NAME = 128 };
 void sinkproof_layout_name(const sinkproof_layout *layout, size_t l, sinkproof_slot slot,
                            const char *suffix, char name[SINKPROOF_TENSOR_NAME]);
+// The name of the second tensor of a slot that has two.
+void sinkproof_layout_second(const sinkproof_layout *layout, size_t l, sinkproof_slot slot,
+                             char name[SINKPROOF_TENSOR_NAME]);
 // Whether two slots lie in one tensor.
 bool sinkproof_layout_shares(const sinkproof_layout *layout, sinkproof_slot a, sinkproof_slot b);
 // Whether the layout has a name for a slot; the error opens with `path`.

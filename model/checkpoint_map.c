@@ -7,8 +7,8 @@
 // view exchanges strides.
 #include "model/container.h"
 
-#include "model/mxfp4.h"
 #include "base/words.h"
+#include "model/mxfp4.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,11 @@ void sinkproof_layout_name(const sinkproof_layout *layout, size_t l, sinkproof_s
         snprintf(name, SINKPROOF_TENSOR_NAME, "%s%s", base, suffix);
     else
         snprintf(name, SINKPROOF_TENSOR_NAME, "%s%zu.%s%s", layout->layers, l, base, suffix);
+}
+
+void sinkproof_layout_second(const sinkproof_layout *layout, size_t l, sinkproof_slot slot,
+                             char name[SINKPROOF_TENSOR_NAME]) {
+    snprintf(name, SINKPROOF_TENSOR_NAME, "%s%zu.%s", layout->layers, l, layout->second[slot]);
 }
 
 bool sinkproof_layout_shares(const sinkproof_layout *layout, sinkproof_slot a, sinkproof_slot b) {
@@ -233,11 +238,33 @@ static bool view_transposed(const sinkproof_wanted *wanted, sinkproof_matrix *ou
     return true;
 }
 
+// Even and odd rows from two tensors of one type; of the view's name there is only the first's.
+static bool view_halves(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
+    const sinkproof_layout *layout = wanted->model->container->layout;
+    sinkproof_wanted half = *wanted;
+    sinkproof_matrix odd;
+    size_t *both = is_vector(wanted) ? &half.cols : &half.rows;
+    *both /= 2;
+    if (!sinkproof_checkpoint_tensor(&half, layout->names[wanted->slot], out) ||
+        !sinkproof_checkpoint_tensor(&half, layout->second[wanted->slot], &odd))
+        return false;
+    if (out->dtype != odd.dtype)
+        return sinkproof_fail(wanted->error,
+                              "%s: tensor %s: expected dtype %s, as %s has, found %s",
+                              wanted->model->spec, odd.name, sinkproof_dtype_name(out->dtype),
+                              out->name, sinkproof_dtype_name(odd.dtype));
+    out->odd = odd.data;
+    out->rows = wanted->rows;
+    out->cols = wanted->cols;
+    return true;
+}
+
 bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     const sinkproof_layout *layout = wanted->model->container->layout;
     if (!sinkproof_layout_has(wanted->model->container, wanted->slot, wanted->model->spec,
                               wanted->error))
         return false;
+    if (layout->second[wanted->slot] != NULL) return view_halves(wanted, out);
     if (!sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config) ||
         layout->plain_experts)
         return view_plain(wanted, out);

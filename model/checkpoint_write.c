@@ -6,9 +6,9 @@
 // quantized here; MXFP4 experts can be written as bf16, which is exact or refused.
 #include "model/container.h"
 
+#include "base/words.h"
 #include "model/bf16.h"
 #include "model/mxfp4.h"
-#include "base/words.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -83,9 +83,25 @@ static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
     declare(out, name, dtype_of(w), rank, shape);
 }
 
+// The even or the odd rows of a weight, or elements of a vector.
+static void declare_half(const job *out, size_t l, sinkproof_slot slot, const sinkproof_matrix *w,
+                         bool odd) {
+    char name[SINKPROOF_TENSOR_NAME];
+    bool vector = sinkproof_slot_is_vector(slot, out->config);
+    const size_t shape[2] = {vector ? w->cols / 2 : w->rows / 2, w->cols};
+    if (odd)
+        sinkproof_layout_second(out->layout, l, slot, name);
+    else
+        sinkproof_layout_name(out->layout, l, slot, "", name);
+    declare(out, name, dtype_of(w), vector ? 1 : 2, shape);
+}
+
 static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix w = sinkproof_model_slot(out->model, l, slot);
     if (comes_with_another(out, slot) || w.count == 0) return true;
+    bool halves = out->layout->second[slot] != NULL;
+    for (int odd = 0; halves && odd < 2; odd++) declare_half(out, l, slot, &w, odd);
+    if (halves) return true;
     if (w.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
         declare_mxfp4(out, l, slot, &w);
     else
@@ -189,11 +205,29 @@ static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
     return good;
 }
 
+static bool write_half(const job *out, const sinkproof_matrix *w, bool vector, size_t odd) {
+    sinkproof_dtype dtype = dtype_of(w);
+    size_t size = sinkproof_dtype_size(dtype), step = vector ? 2 : 1, n = w->cols / step;
+    bool good = true;
+    for (size_t r = vector ? 0 : odd; good && r < w->rows; r += 2) {
+        sinkproof_matrix_row(w, r, out->row_c);
+        for (size_t c = 0; good && c < n; c++)
+            good = encode(out, w, dtype, out->row_c[c * step + (vector ? odd : 0)],
+                          out->bytes + c * size);
+        good = good && put(out, out->bytes, n * size);
+    }
+    return good;
+}
+
 static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix first = sinkproof_model_slot(out->model, l, slot);
     if (comes_with_another(out, slot) || first.count == 0) return true;
     if (first.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
         return write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
+    if (out->layout->second[slot] != NULL) {
+        bool vector = sinkproof_slot_is_vector(slot, out->config);
+        return write_half(out, &first, vector, 0) && write_half(out, &first, vector, 1);
+    }
     return same_dtype(out, l, slot, first.dtype) && write_parts(out, l, slot);
 }
 

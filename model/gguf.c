@@ -6,10 +6,10 @@
 // multiple of the alignment on, the tensors one after the other, each padded to the alignment.
 #include "model/gguf.h"
 
+#include "base/words.h"
 #include "model/bytes.h"
 #include "model/cursor.h"
 #include "model/sniff.h"
-#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -155,32 +155,12 @@ static bool view_fused(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     return true;
 }
 
-// Two tensors of one type; of the view's name there is only the gate's.
-static bool view_apart(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    sinkproof_wanted half = *wanted;
-    sinkproof_matrix up;
-    size_t *both = wanted->rows == 1 ? &half.cols : &half.rows;
-    *both /= 2;
-    if (!sinkproof_checkpoint_tensor(&half, sinkproof_gguf_gate(wanted->slot), out) ||
-        !sinkproof_checkpoint_tensor(&half, sinkproof_gguf_up(wanted->slot), &up))
-        return false;
-    if (out->dtype != up.dtype)
-        return sinkproof_fail(wanted->error,
-                              "%s: tensor %s: expected dtype %s, as %s has, found %s",
-                              wanted->model->spec, up.name, sinkproof_dtype_name(out->dtype),
-                              out->name, sinkproof_dtype_name(up.dtype));
-    out->odd = up.data;
-    out->rows = wanted->rows;
-    out->cols = wanted->cols;
-    return true;
-}
-
 static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     if (sinkproof_gguf_fused(wanted->slot) == NULL) return sinkproof_checkpoint_view(wanted, out);
     char name[SINKPROOF_TENSOR_NAME];
     sinkproof_gguf_tensor(wanted->l, sinkproof_gguf_fused(wanted->slot), name);
     bool fused = sinkproof_checkpoint_find(&wanted->model->checkpoint, name) != NULL;
-    return fused ? view_fused(wanted, out) : view_apart(wanted, out);
+    return fused ? view_fused(wanted, out) : sinkproof_checkpoint_view(wanted, out);
 }
 
 // ---- what departs from the published model -----------------------------------------------------

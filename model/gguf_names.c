@@ -46,34 +46,21 @@ const sinkproof_layout sinkproof_gguf_layout = {
             [SINKPROOF_MLP_NORM] = "post_attention_norm.weight",
             [SINKPROOF_W_ROUTER] = "ffn_gate_inp.weight",
             [SINKPROOF_B_ROUTER] = "ffn_gate_inp.bias",
-            [SINKPROOF_W_UP] = "ffn_gate_up_exps.weight",
-            [SINKPROOF_B_UP] = "ffn_gate_up_exps.bias",
+            [SINKPROOF_W_UP] = "ffn_gate_exps.weight",
+            [SINKPROOF_B_UP] = "ffn_gate_exps.bias",
             [SINKPROOF_W_DOWN] = "ffn_down_exps.weight",
             [SINKPROOF_B_DOWN] = "ffn_down_exps.bias",
             [SINKPROOF_EMBEDDING] = "token_embd.weight",
             [SINKPROOF_FINAL_NORM] = "output_norm.weight",
             [SINKPROOF_UNEMBEDDING] = "output.weight",
         },
+    .second = {[SINKPROOF_W_UP] = "ffn_up_exps.weight", [SINKPROOF_B_UP] = "ffn_up_exps.bias"},
 };
 
-static bool is_pair(sinkproof_slot slot) {
-    return slot == SINKPROOF_W_UP || slot == SINKPROOF_B_UP;
-}
-
 const char *sinkproof_gguf_fused(sinkproof_slot slot) {
-    return is_pair(slot) ? sinkproof_gguf_layout.names[slot] : NULL;
-}
-
-const char *sinkproof_gguf_gate(sinkproof_slot slot) {
-    return !is_pair(slot)           ? NULL
-           : slot == SINKPROOF_W_UP ? "ffn_gate_exps.weight"
-                                    : "ffn_gate_exps.bias";
-}
-
-const char *sinkproof_gguf_up(sinkproof_slot slot) {
-    return !is_pair(slot)           ? NULL
-           : slot == SINKPROOF_W_UP ? "ffn_up_exps.weight"
-                                    : "ffn_up_exps.bias";
+    return slot == SINKPROOF_W_UP   ? "ffn_gate_up_exps.weight"
+           : slot == SINKPROOF_B_UP ? "ffn_gate_up_exps.bias"
+                                    : NULL;
 }
 
 void sinkproof_gguf_tensor(size_t l, const char *name, char out[SINKPROOF_TENSOR_NAME]) {

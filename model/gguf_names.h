@@ -19,12 +19,10 @@ typedef struct sinkproof_gguf_name {
 } sinkproof_gguf_name;
 extern const sinkproof_gguf_name sinkproof_gguf_names[];
 
-// The tensors of safetensors' manner: "blk.3.attn_q.weight". Of gate and up the fused one.
+// The tensors of safetensors' manner: "blk.3.attn_q.weight".
 extern const sinkproof_layout sinkproof_gguf_layout;
-// A slot whose gate and up may lie in one tensor or in two: its names, else NULL.
+// The name of the one tensor that gate and up may share, the gate in front; NULL: not of that slot.
 const char *sinkproof_gguf_fused(sinkproof_slot slot);
-const char *sinkproof_gguf_gate(sinkproof_slot slot);
-const char *sinkproof_gguf_up(sinkproof_slot slot);
 // "blk.L.NAME".
 void sinkproof_gguf_tensor(size_t l, const char *name, char out[SINKPROOF_TENSOR_NAME]);
 

@@ -154,11 +154,10 @@ static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) 
                   .vector = sinkproof_slot_is_vector(slot, out->config)};
     const sinkproof_matrix *w = &made.weight;
     size_t parts = part == ALL ? 1 : 2;
-    if (part == ALL)
-        sinkproof_layout_name(&sinkproof_gguf_layout, l, slot, "", made.name);
+    if (part == UPS)
+        sinkproof_layout_second(&sinkproof_gguf_layout, l, slot, made.name);
     else
-        sinkproof_gguf_tensor(
-            l, part == GATES ? sinkproof_gguf_gate(slot) : sinkproof_gguf_up(slot), made.name);
+        sinkproof_layout_name(&sinkproof_gguf_layout, l, slot, "", made.name);
     made.dtype = type_of(out, slot, w);
     if (sinkproof_slot_is_stacked(slot, out->config)) made.shape[made.rank++] = w->count;
     if (!made.vector) made.shape[made.rank++] = w->rows / parts;
@@ -173,7 +172,7 @@ static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p
         end = inside ? SINKPROOF_LAYER_SLOTS : SINKPROOF_SLOTS;
     for (; good && s < end; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
-        bool two = sinkproof_gguf_fused(slot) != NULL;
+        bool two = sinkproof_gguf_layout.second[slot] != NULL;
         if (sinkproof_model_slot(out->model, inside ? l : 0, slot).count == 0) continue;
         piece first = piece_of(out, inside ? l : 0, slot, two ? GATES : ALL);
         good = take(out, &first);

@@ -4,9 +4,9 @@
 // A model as an engine keeps it: the weights rounded to a narrower format than the container's, as
 // `model.half()` does, MXFP4 experts decoded and rounded too. A view of the opened model: rows are
 // rounded when they are read, nothing is copied.
+#include "base/words.h"
 #include "model/container.h"
 #include "model/slots.h"
-#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

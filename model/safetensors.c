@@ -6,10 +6,10 @@
 // tile the rest of the file: no overlap, no gap, nothing after the last one.
 #include "model/safetensors.h"
 
+#include "base/words.h"
 #include "model/bf16.h"
 #include "model/bytes.h"
 #include "model/sniff.h"
-#include "base/words.h"
 
 #include <jansson.h>
 #include <stdlib.h>

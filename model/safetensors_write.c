@@ -6,8 +6,8 @@
 // every declared byte is in it.
 #include "model/safetensors.h"
 
-#include "model/bytes.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <errno.h>
 #include <jansson.h>

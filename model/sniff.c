@@ -2,9 +2,9 @@
 // Copyright 2026 the sinkproof authors
 #include "model/sniff.h"
 
+#include "base/words.h"
 #include "model/bytes.h"
 #include "model/safetensors.h"
-#include "base/words.h"
 
 #include <errno.h>
 #include <string.h>
