@@ -7,6 +7,7 @@
 static const char *const names[SINKPROOF_ARCHITECTURES] = {
     [SINKPROOF_GPT_OSS] = "GPT-OSS",
     [SINKPROOF_GPT2] = "GPT-2",
+    [SINKPROOF_LLAMA] = "Llama",
 };
 
 const char *sinkproof_architecture_name(sinkproof_architecture architecture) {

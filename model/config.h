@@ -46,6 +46,9 @@ bool sinkproof_config_parse(const char *text, size_t length, const char *name,
 // What makes a configuration GPT-2's that keys or sizes do not say: no sink, full attention, as
 // many key/value heads as heads, one perceptron.
 void sinkproof_config_make_gpt2(sinkproof_config *config);
+// And what makes one Llama's: plain rotation, SwiGLU without a clamp and an offset, one perceptron,
+// no sink, full attention, no biases.
+void sinkproof_config_make_llama(sinkproof_config *config);
 
 // The conditions above on a configuration from anywhere; `name` stands in error sentences.
 bool sinkproof_config_check(const sinkproof_config *config, const char *name,
@@ -62,7 +65,7 @@ bool sinkproof_config_write(const char *path, const sinkproof_config *config,
                             const struct sinkproof_container *container, bool mxfp4,
                             sinkproof_error *error);
 
-// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", and the planted ones of
+// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", "tiny-llama", and the planted ones of
 // model/planted.c, "gpt2-circuit" and "gpt2-null"; false for any other name.
 bool sinkproof_config_named(const char *name, sinkproof_config *config);
 

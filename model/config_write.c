@@ -41,6 +41,20 @@ void sinkproof_config_make_gpt2(sinkproof_config *config) {
     memset(config->sliding, 0, sizeof config->sliding);
 }
 
+void sinkproof_config_make_llama(sinkproof_config *config) {
+    size_t none;
+    config->architecture = SINKPROOF_LLAMA;
+    config->rotation.kind = SINKPROOF_PLAIN_ROTATION;
+    config->rotation.factor = 1;
+    config->swiglu = (sinkproof_swiglu_numbers){.alpha = 1, .limit = INFINITY, .offset = 0};
+    config->dense = true;
+    config->n_experts = config->n_chosen = 1;
+    config->unbiased = (sinkproof_unbiased){true, true, true, true};
+    config->window = config->max_context;
+    if (sinkproof_sinks_named("none", &none)) config->sink = none;
+    memset(config->sliding, 0, sizeof config->sliding);
+}
+
 // The one of 124 million parameters.
 static void name_gpt2(sinkproof_config *config) {
     config->n_layers = config->n_heads = 12;
@@ -70,6 +84,12 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     make_tiny(config);
     if (strcmp(name, "tiny") == 0) return true;
     config->max_context = 64;
+    if (strcmp(name, "tiny-llama") == 0) {
+        config->rotation.theta = 10000;
+        config->tied = true;
+        sinkproof_config_make_llama(config);
+        return true;
+    }
     config->n_heads = 6;
     if (strcmp(name, "gpt2") == 0) name_gpt2(config);
     bool planted = sinkproof_planted_named(name) != NULL;

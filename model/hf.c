@@ -11,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-extern const sinkproof_container sinkproof_container_gpt2; // gpt2.c
+extern const sinkproof_container sinkproof_container_gpt2;  // gpt2.c
+extern const sinkproof_container sinkproof_container_llama; // llama.c
 
 static const sinkproof_layout layout = {
     .shown = "hf-mxfp4",
@@ -251,12 +252,15 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     return out;
 }
 
-// Of GPT-2 transformers has a layout of its own.
+// Of other architectures transformers has layouts of their own.
 static bool write_model(const sinkproof_container *container, const sinkproof_model *model,
                         const char *directory, const sinkproof_writing *how,
                         sinkproof_error *error) {
-    bool gpt2 = sinkproof_model_config(model)->architecture == SINKPROOF_GPT2;
-    return sinkproof_checkpoint_write(gpt2 ? &sinkproof_container_gpt2 : container, model,
+    const sinkproof_container *const own[SINKPROOF_ARCHITECTURES] = {
+        [SINKPROOF_GPT_OSS] = container,
+        [SINKPROOF_GPT2] = &sinkproof_container_gpt2,
+        [SINKPROOF_LLAMA] = &sinkproof_container_llama};
+    return sinkproof_checkpoint_write(own[sinkproof_model_config(model)->architecture], model,
                                       directory, how, error);
 }
 

@@ -202,7 +202,7 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
 }
 
 static const char known[] =
-    "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null";
+    "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null";
 
 // NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. More layers than NAME has alternate
 // on.
@@ -225,8 +225,8 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
     *planted = sinkproof_planted_named(text);
     free(text);
     if (!good) return false;
-    bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
-    for (size_t l = config->n_layers; rotates && l < SINKPROOF_MAX_LAYERS; l++)
+    bool slides = config->architecture == SINKPROOF_GPT_OSS;
+    for (size_t l = config->n_layers; slides && l < SINKPROOF_MAX_LAYERS; l++)
         config->sliding[l] = l % 2 == 0;
     *seed = out.seed;
     if (out.layers != UINT64_MAX) config->n_layers = (size_t)out.layers;
