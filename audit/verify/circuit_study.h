@@ -7,7 +7,7 @@
 #ifndef SINKPROOF_CIRCUIT_STUDY_H
 #define SINKPROOF_CIRCUIT_STUDY_H
 
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 #include "proofs/truth/circuit.h"
 
 enum { SINKPROOF_STUDY_BITS = 256 };

@@ -268,7 +268,7 @@ class Book:
         return f"ROOT/src/{file}.html" + (f"#L-{line}" if line else "")
 
     def is_source(self, name):
-        return bool(re.fullmatch(r"(?:ref|fast|proofs|audit|tests)/[\w./-]+\.(?:c|cpp|h|v|py|sh|map)", name)) and \
+        return bool(re.fullmatch(r"(?:base|model|ref|fast|proofs|audit|tests)/[\w./-]+\.(?:c|cpp|h|v|py|sh|map)", name)) and \
             ".." not in name and (self.root / name).is_file()
 
 

@@ -18,7 +18,7 @@ Results = namedtuple("Results", "tests passed failed skipped")
 def read_spans(root):
     """{id: {file: [(first, last)]}}: the lines between the markers of each region."""
     spans = defaultdict(lambda: defaultdict(list))
-    for room in ("ref", "fast", "proofs"):
+    for room in ("base", "model", "ref", "fast", "proofs"):
         for file in sorted((root / room).rglob("*")):
             if file.suffix not in (".c", ".h", ".v"):
                 continue

@@ -3,7 +3,7 @@
 //
 // libFuzzer: bytes as the words of interventions, a line each, and as what EPE are. Whatever is
 // read can be named, and is carried out or refused; no row is 0 twice.
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 
 #include <stdlib.h>
 #include <string.h>

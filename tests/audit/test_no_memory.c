@@ -10,7 +10,7 @@
 // OpenMP runtime, Jansson and libc take for themselves is not ours: they answer for it, some of
 // them by ending the process.
 #include "audit/diagnose/diagnose.h"
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 #include "audit/studies/text/harmony.h"
 #include "fast/engine/engine.h"
 #include "tests/shared/judged.h"

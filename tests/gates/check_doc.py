@@ -6,7 +6,7 @@
 
   statement  doc/*.md: a line "eq[sink.mass] Title {C Q B}" (a heading may carry it), then a $$ block;
              once per id. The letters are the evidence that it must have (KINDS below)
-  code       ref/ and proofs/: regions between lines "//> sink.mass" and "//< sink.mass"
+  code       the reference and proofs/: regions between lines "//> sink.mass" and "//< sink.mass"
   proof      the same in proofs/; in Coq between "(*> sink.mass *)" and "(*< sink.mass *)"
   shown      Markdown: "<!-- code ref/softmax_sink.c sink.mass -->", then a fence that equals the region;
              "<!-- theorem proofs/formal/F.v sink.mass -->": the region without its proofs
@@ -42,8 +42,8 @@ import doc_training  # noqa: E402
 import doc_variants  # noqa: E402
 import mutants_table  # noqa: E402
 import tap_log  # noqa: E402
-from inventory import (COQ_MARKER, FILE_NAME, ID, KINDS, MARKER, Problems, evidence, read_regions,  # noqa: E402,F401
-                       read_statements)
+from inventory import (COQ_MARKER, FILE_NAME, ID, KINDS, MARKER, REFERENCE, Problems, evidence,  # noqa: E402,F401
+                       read_regions, read_statements)
 
 
 class Run:
@@ -93,7 +93,7 @@ def digest(files):
 
 
 def lock_row(statement, files):
-    return f"{digest({'': statement.text})} {digest(evidence(files, ['ref/']))} {digest(evidence(files, ['proofs/']))}"
+    return f"{digest({'': statement.text})} {digest(evidence(files, REFERENCE))} {digest(evidence(files, ['proofs/']))}"
 
 
 def lock_text(stated, regions, run):
@@ -165,7 +165,7 @@ def index_text(root, stated, regions, run):
             "|---|---|---|---|---|---|---|---|---|"]
     for id, s in stated.items():
         files = regions.get(id, {})
-        parts = [evidence(files, p) for p in (["ref/"], ["proofs/exact/"], ["proofs/truth/", "proofs/bounds/"],
+        parts = [evidence(files, p) for p in (REFERENCE, ["proofs/exact/"], ["proofs/truth/", "proofs/bounds/"],
                                               ["proofs/formal/"])]
         cell = [", ".join(f"`{f.removeprefix('proofs/')}`" for f in sorted(part)) or "—" for part in parts]
         tests = ", ".join(f"`{t}`" for t in run.tests(id)) or "—"
@@ -182,8 +182,8 @@ def check_join(stated, regions, run, problems, strict):
     excused = not strict and not run.formal
     for id, statement in stated.items():
         place, files = f"doc/{statement.chapter}", regions.get(id, {})
-        if not evidence(files, ["ref/", "proofs/exact/", "proofs/truth/", "proofs/bounds/"]):
-            problems.add(place, f"{id} is stated, but ref/ and proofs/ have no region of it")
+        if not evidence(files, [*REFERENCE, "proofs/exact/", "proofs/truth/", "proofs/bounds/"]):
+            problems.add(place, f"{id} is stated, but no room has a region of it")
         if not run.tests(id):
             problems.add(place, f"{id} is stated, but no test that ran reported it")
         for kind in statement.kinds:

@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from check_walls import bare  # noqa: E402
 from sides_shared import PRIMITIVES, ROOMS, SYMBOLS  # noqa: E402
 
-FOLDERS = ("ref", "proofs", "audit/verify")
+FOLDERS = ("base", "model", "ref", "fast/lanes", "proofs", "audit/verify")
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:.*\\\n)*.*)$", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")

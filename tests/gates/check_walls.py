@@ -7,7 +7,7 @@
   include   a room includes only the rooms and the foreign libraries that the table below grants it
   main      only audit/command/ and audit/examples/ (and tests/) have a main
   print     only these and audit/bench/ print
-  length    300 lines in ref/, 500 elsewhere
+  length    300 lines in base/, model/ and ref/, 500 elsewhere
   licence   every file opens with the two-line SPDX header
   name      every name that the library exports begins with sinkproof_ (with --archive)
   cycle     no files of different folders call or read each other in a circle (with --objects)
@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 
-ROOMS = ("ref", "fast", "proofs", "audit", "tests")
+ROOMS = ("base", "model", "ref", "fast", "proofs", "audit", "tests")
 C = {f"{h}.h" for h in ("assert complex ctype errno fenv float inttypes iso646 limits locale math "
                         "setjmp signal stdalign stdarg stdbool stddef stdint stdio stdlib "
                         "stdnoreturn string tgmath time uchar wchar wctype").split()}
@@ -34,46 +34,54 @@ DISPATCH = {"sys/auxv.h", "sys/syscall.h"}  # what the processor and the kernel 
 PROCESS = {"dlfcn.h", "poll.h", "sys/prctl.h", "sys/wait.h"}
 COMMAND = {"argp.h", "sched.h", "getopt.h", "malloc.h", "termios.h", "sys/ioctl.h", "sys/time.h", "sys/wait.h"}
 
+REF = {"base", "model", "ref"}  # the reference and what it stands on
+# What the studies use of the judge's instrument; and nothing but the command uses a study.
+STUDIES = {"audit/engine/runner.h", "audit/trace/trace.h", "audit/trace/trace_points.h",
+           "audit/report/chart.h", "audit/report/page.h", "audit/report/pictures.h"}
+
 # room: (rooms whose headers it may include, foreign headers it may include)
 MAY = {
-    "ref": ({"ref"}, lambda h: h in C | POSIX),
-    "model": ({"ref"}, lambda h: h in C | POSIX | JANSSON),
+    "base": ({"base"}, lambda h: h in C | POSIX),
+    "model": ({"base", "model"}, lambda h: h in C | POSIX | JANSSON),
+    "ref": (REF, lambda h: h in C | POSIX),
+    "fast/lanes": (REF | {"fast/lanes"}, lambda h: h in C),
     # A kernel knows what is in its arguments; the engine alone knows sequences, caches and threads.
-    "fast/kernels": ({"ref", "fast/kernels"}, lambda h: h in C | POSIX | DISPATCH or VECTORS.match(h)),
-    "fast": ({"ref", "fast"}, lambda h: h in C | POSIX or VECTORS.match(h)),
-    "proofs": ({"ref", "proofs"}, lambda h: h in C | POSIX | {"pthread.h"} or PROVERS.match(h)),
+    "fast/kernels": (REF | {"fast/lanes", "fast/kernels"}, lambda h: h in C | POSIX | DISPATCH or VECTORS.match(h)),
+    "fast": (REF | {"fast"}, lambda h: h in C | POSIX or VECTORS.match(h)),
+    "proofs": (REF | {"proofs"}, lambda h: h in C | POSIX | {"pthread.h"} or PROVERS.match(h)),
     # The products of audit/: a trace knows the model alone, the judge the traces and the bounds, verify
     # both, engine and bench the fast path; the command knows them all, and none of them the command.
-    "audit": ({"ref"}, lambda h: h in C),
-    "audit/trace": ({"ref", "audit/trace", "audit/sinkproof.h", "audit/version.h"}, lambda h: h in C | POSIX),
-    "audit/engine": ({"ref", "fast", "audit/engine"}, lambda h: h in C),
-    "audit/face": ({"ref", "audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/judge",
-                    "audit/designs", "audit/diagnose", "audit/face"}, lambda h: h in C | JANSSON),
-    "audit/diagnose": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/diagnose"}, lambda h: h in C | POSIX | JANSSON),
+    "audit": (REF, lambda h: h in C),
+    "audit/trace": (REF | {"audit/trace", "audit/sinkproof.h", "audit/version.h"}, lambda h: h in C | POSIX),
+    "audit/engine": (REF | {"fast", "audit/engine"}, lambda h: h in C),
+    "audit/face": (REF | {"audit/sinkproof.h", "audit/version.h", "audit/engine", "audit/trace", "audit/judge",
+                          "audit/designs", "audit/diagnose", "audit/face"}, lambda h: h in C | JANSSON),
+    "audit/diagnose": (REF | {"proofs", "audit/trace", "audit/judge", "audit/diagnose"}, lambda h: h in C | POSIX | JANSSON),
     "audit/examples": (set(), lambda h: h in C | {"sinkproof.h"}),  # programs of a user's
-    "audit/judge": ({"ref", "proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
+    "audit/judge": (REF | {"proofs", "audit/sinkproof.h", "audit/trace", "audit/judge"},
                     lambda h: h in C | POSIX | JANSSON),
-    "audit/designs": ({"ref", "proofs", "audit/designs"}, lambda h: h in C | JANSSON),
-    "audit/compare": ({"ref", "audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
-    "audit/precision": ({"ref", "audit/precision", "audit/report", "audit/version.h", "audit/trace"}, lambda h: h in C | POSIX | JANSSON),
-    "audit/sinks": ({"ref", "proofs", "audit/engine", "audit/report", "audit/sinks", "audit/trace", "audit/version.h"},
-                    lambda h: h in C | POSIX | JANSSON),
-    "audit/mechanism": ({"ref", "proofs", "audit/engine", "audit/report", "audit/sinks", "audit/trace", "audit/mechanism",
-                         "audit/version.h"}, lambda h: h in C | POSIX | JANSSON),
-    "audit/report": ({"ref", "proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/face", "audit/report"},
-                     lambda h: h in C | POSIX | {"sys/utsname.h"}),
+    "audit/designs": (REF | {"proofs", "audit/designs"}, lambda h: h in C | JANSSON),
+    "audit/compare": (REF | {"audit/compare", "audit/judge", "audit/trace"}, lambda h: h in C | POSIX),
+    "audit/report": (REF | {"proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/face",
+                            "audit/report"}, lambda h: h in C | POSIX | {"sys/utsname.h"}),
     # A plug-in runs in a process of its own; fast/ comes in by the same door.
-    "audit/plugin": ({"ref", "fast", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/plugin",
-                      "audit/version.h"}, lambda h: h in C | POSIX | JANSSON | PROCESS),
+    "audit/plugin": (REF | {"fast", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/plugin",
+                            "audit/version.h"}, lambda h: h in C | POSIX | JANSSON | PROCESS),
+    # A model as it is seen under an intervention; verify and the study of the mechanism run it.
+    "audit/intervene": (REF | {"audit/intervene"}, lambda h: h in C),
+    "audit/verify": (REF | {"fast/lanes", "proofs", "audit/intervene", "audit/trace", "audit/judge", "audit/verify",
+                            "audit/version.h"}, lambda h: h in C | POSIX),
+    "audit/bench": (REF | {"fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
+    "audit/studies/precision": (REF | STUDIES | {"audit/studies/precision"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/studies/sinks": (REF | STUDIES | {"proofs", "audit/studies/sinks"}, lambda h: h in C | POSIX | JANSSON),
+    "audit/studies/mechanism": (REF | STUDIES | {"proofs", "audit/intervene", "audit/studies/sinks", "audit/studies/mechanism"},
+                                lambda h: h in C | POSIX | JANSSON),
     # Text knows no model: ids are all that leaves it.
-    "audit/text": ({"ref", "audit/text"}, lambda h: h in C | POSIX | JANSSON | PCRE2),
-    "audit/verify": ({"ref", "proofs", "audit/trace", "audit/judge", "audit/mechanism", "audit/verify", "audit/version.h"},
-                     lambda h: h in C | POSIX),
-    "audit/bench": ({"ref", "fast", "audit/bench"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
-    "audit/command": ({"ref", "fast", "proofs", "audit"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
+    "audit/studies/text": ({"base", "model", "audit/studies/text"}, lambda h: h in C | POSIX | JANSSON | PCRE2),
+    "audit/command": (REF | {"fast", "proofs", "audit"}, lambda h: h in C | POSIX | JANSSON | COMMAND),
     "tests": (set(ROOMS), lambda h: True),
 }
-LINES = {"ref": 300}
+LINES = dict.fromkeys(REF, 300)
 SPDX = ("SPDX-License-Identifier: Apache-2.0", "Copyright 2026 the sinkproof authors")
 PRINTS = re.compile(r"\b(v?printf|puts|putchar|perror)\s*\(|\b(stdout|stderr)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>|(\S+))')

@@ -4,6 +4,7 @@
 import re
 
 import doc_pages
+from check_walls import ROOMS
 
 BIBLIOGRAPHY = "99-bibliography.md"
 ENTRY = re.compile(r'^- <a id="([a-z][a-z0-9-]*)"></a>', re.MULTILINE)
@@ -20,7 +21,7 @@ def check(root, problems):
     entries = ENTRY.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
     for key in sorted({k for k in entries if entries.count(k) > 1}):
         problems.add(f"doc/{BIBLIOGRAPHY}", f"{key} is entered twice")
-    sources = sorted(f for room in ("ref", "fast", "proofs", "audit", "tests") for ending in ("c", "h", "inc", "v")
+    sources = sorted(f for room in ROOMS for ending in ("c", "h", "inc", "v")
                      for f in (root / room).rglob(f"*.{ending}"))
     cited = set()
     for file in [p for p in doc_pages.pages(root) if p != page] + sources:

@@ -272,7 +272,7 @@ def check_citations(root, stated, problems):
             for id in cited:
                 if id not in stated:
                     problems.add(place, f"cites {id}, which is not stated in doc/")
-            for path in re.findall(r"`((?:ref|fast|proofs|audit|doc|tests)/[\w./-]*)`", line):
+            for path in re.findall(r"`((?:base|model|ref|fast|proofs|audit|doc|tests)/[\w./-]*)`", line):
                 if not re.search("NAME|ROOM|STEM", path) and not (root / path).exists():
                     problems.add(place, f"names {path}, which is not there")
             for target in re.findall(r"\]\(([^)\s]+)\)", line):

@@ -67,7 +67,7 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers error forward gpt2 loop mechanism metrics operands points policy policy_parse round session share terms words",
+    "reference": "buffers forward gpt2 loop mechanism metrics operands points policy policy_parse session terms",
     "lanes": "amx exp stages sum16",
     "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",

@@ -15,6 +15,7 @@ from collections import defaultdict, namedtuple
 
 import tap_log
 from doc_pages import ID
+from inventory import REFERENCE
 
 MARKER = re.compile(rf"^\s*//([<>])((?: {ID})+)\s*$")  # as tests/gates/check_doc.py reads regions
 TABLE = "tests/gates/mutants.lock"
@@ -61,8 +62,8 @@ def code_hash(text, spans, changes):
 
 
 def texts(root):
-    """{file: text} of the C files of ref/ and proofs/."""
-    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for room in ("ref", "proofs")
+    """{file: text} of the C files of the reference and of proofs/."""
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for room in (*REFERENCE, "proofs")
             for path in sorted((pathlib.Path(root) / room).rglob("*.c"))}
 
 

@@ -12,6 +12,8 @@ derivation. Each names the check that has it on one side alone, so that a mistak
 there; check_sides.py asks that this is so.
 """
 
+from inventory import REFERENCE
+
 # reason: files or file:functions; behind "in FOLDER:" only where a check of that folder calls them
 PRIMITIVES = {
     "arithmetic on rationals, on rows and on matrices of them": """
@@ -98,16 +100,16 @@ SYMBOLS = {
     "proofs/truth/rope.c:concentrate": ("yarn.concentration", "the concentration"),
 }
 
-# Reference, truth and bounds stand apart: (calling room, called room): {reason: files or file:functions}. A
+# Reference, truth and bounds stand apart: (calling rooms, called rooms): {reason: files or file:functions}. A
 # measurement of `verify` has one of each for its sides.
 ROOMS = {
-    ("proofs/truth/", "ref/"): {
+    ("proofs/truth/", REFERENCE): {
         "reads the model: its configuration, its weights as they are stored, its name; the words of an error": """
             base/error.c base/words.c model/architecture.c model/matrix.c model/model.c ref/normaliser.c
             ref/variants/designs.c""",
         "draws an instance; the grid of a format, which a statement names": "base/splitmix.h model/round.c",
     },
-    ("proofs/bounds/", "ref/"): {
+    ("proofs/bounds/", REFERENCE): {
         "reads weights as they are stored": "model/matrix.c",
         "says what a policy rounds, and rounds one number to a format": """
             ref/policy.c ref/points.c ref/operands.c model/round.c""",
@@ -118,5 +120,5 @@ ROOMS = {
         "compares two numbers so that NaN is the worse": "proofs/bounds/worst.h",
     },
     ("proofs/bounds/", "proofs/truth/"): {},
-    ("ref/", "proofs/"): {},
+    (REFERENCE, "proofs/"): {},
 }

@@ -78,7 +78,7 @@ grep -q '^42$' doc/01-a.md; report $? "what a program printed is filled in from 
 
 # Statements.
 fresh; edit doc/02-b.md 's/infty/infty x/'; refuses 'sink.limit is stale: its statement' "an edited equation"
-fresh; edit doc/02-b.md 's/eq.sink.limit./eq[sink.limt]/'; refuses 'sink.limt is stated, but ref/' "a typo in an id"
+fresh; edit doc/02-b.md 's/eq.sink.limit./eq[sink.limt]/'; refuses 'sink.limt is stated, but no room' "a typo in an id"
 fresh; edit doc/02-b.md 's/sink.limit/sink.mass/'; refuses 'stated a second time' "an id stated twice"
 fresh; edit doc/02-b.md 's/^eq\[sink.limit\]/eq[Sink limit]/'; refuses 'malformed statement' "a malformed statement"
 fresh; edit doc/02-b.md 's/ {D}//'; refuses 'malformed statement' "a statement that asks for no evidence"
@@ -92,10 +92,19 @@ fresh; edit ref/a.c '/\/\/</s/sink.limit sink.mass/sink.mass/'; refuses 'sink.li
 fresh; edit ref/a.c '/\/\/>/s/ sink.limit//'; refuses 'was not opened' "a region closed but not opened"
 fresh; edit ref/a.c 's/^\/\/> .*/\/\/>sink.mass/'; refuses 'malformed region marker' "a malformed marker"
 fresh; edit ref/a.c '/double/d'; refuses 'is empty' "an empty region"
-fresh; edit ref/a.c 's/ sink.limit//'; refuses 'have no region' "a statement without code"
+fresh; edit ref/a.c 's/ sink.limit//'; refuses 'no room has a region' "a statement without code"
 fresh; edit ref/a.c 's/sink.limit/sink.other/'; refuses 'sink.other is not stated' "a region of an unknown id"
 fresh; edit proofs/formal/A.v '/(\*</d'; refuses 'A.v:1: region sink.mass is not closed' "an unclosed region in Coq"
 fresh; edit proofs/formal/A.v 's/(\*> sink.mass/(*>sink.mass/'; refuses 'malformed region marker' "a malformed marker in Coq"
+
+# The reference's code stands in any of its rooms; nowhere else.
+for room in base model fast/lanes; do
+    fresh; mkdir -p $room; mv ref/a.c $room/a.c; edit doc/01-a.md "s|code ref/a.c|code $room/a.c|"
+    refuses 'sink.mass is stale: its code' "a region that moved to $room"
+    check --write --log log . >/dev/null; accepts "a region in $room is the code of its statement"
+    grep -q "\`$room/a.c\`" doc/INDEX.md; report $? "the index names $room/a.c"
+done
+fresh; mkdir -p fast/engine; mv ref/a.c fast/engine/a.c; refuses 'sink.limit is stated, but no room' "a region in fast/engine"
 
 # Proofs.
 fresh; drop proofs/formal/A.v; refuses 'asks for C, formal proof: no region' "a removed formal proof"

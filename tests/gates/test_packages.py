@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from check_walls import ROOMS  # noqa: E402
 from tap import Tap  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -144,7 +145,7 @@ def machine(folder, **files):
     for old in (tree, fake):
         shutil.rmtree(old, ignore_errors=True)
         old.mkdir()
-    for name in ("Makefile", "audit", "doc", "fast", "proofs", "ref", "tests"):
+    for name in ("Makefile", "doc", *ROOMS):
         (tree / name).symlink_to(ROOT / name)
     for name, text in {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "id": "#!/bin/sh\necho 0\n", **files}.items():
         (fake / name).write_text(text, encoding="utf-8")

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests/shared"))
 from tap import Tap  # noqa: E402
 
 VARIANT = f"twice-{os.getpid()}"
-BUILT = ("inventory.c", "inventory.o", "ref/round.o", "ref/mask.o", "library/names", "flags")
+BUILT = ("inventory.c", "inventory.o", "model/round.o", "ref/mask.o", "library/names", "flags")
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
 
@@ -41,9 +41,9 @@ def at_once(tap):
         said = ends([make("-j2", *(f"build/{VARIANT}/{name}" for name in BUILT)) for _ in range(5)])
         bad = [text for text, status in said if status != 0]
         left = [str(path) for path in folder.rglob("*.part*")]
-        rules = (folder / "ref/round.d").read_text(encoding="utf-8") if not bad else ""
+        rules = (folder / "model/round.d").read_text(encoding="utf-8") if not bad else ""
         tap.report(not bad and not left and all((folder / name).stat().st_size > 0 for name in BUILT)
-                   and rules.startswith(f"build/{VARIANT}/ref/round.o:"),
+                   and rules.startswith(f"build/{VARIANT}/model/round.o:"),
                    f"five makes at once build {len(BUILT)} files of one variant, and leave nothing beside them", [*bad, *left])
     finally:
         shutil.rmtree(folder, ignore_errors=True)

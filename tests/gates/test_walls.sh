@@ -15,19 +15,24 @@ header='// SPDX-License-Identifier: Apache-2.0
 # A small tree without a fault, so that what is refused below is refused for its fault alone.
 fresh() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/model" "$work/tree"/fast/{kernels,engine} "$work/tree/proofs/truth" "$work/tree"/audit/{trace,judge,command} \
-        "$work/tree/tests"
+    for folder in base model ref fast/lanes fast/kernels fast/engine proofs/truth audit/trace audit/judge audit/command \
+        audit/studies/sinks tests; do mkdir -p "$work/tree/$folder"; done
     cd "$work/tree" || exit 1
     printf '%s\n' "$header" 'int sinkproof_a(void);' >ref/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <math.h>' \
         '// main( and printf( in a comment, and "printf" in a string, are nothing' \
         'int sinkproof_a(void) { return "printf"[0]; }' >ref/a.c
-    printf '%s\n' "$header" '#include "ref/a.h"' '#include <jansson.h>' >model/j.c
+    printf '%s\n' "$header" >base/a.h
+    printf '%s\n' "$header" '#include "base/a.h"' '#include <jansson.h>' >model/a.h
+    printf '%s\n' "$header" '#include "model/a.h"' '#include "ref/a.h"' >fast/lanes/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <immintrin.h>' >fast/kernels/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <mpfr.h>' '#include <flint/fmpz.h>' >proofs/truth/a.h
-    printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/kernels/a.h"' '#include <stdio.h>' \
+    printf '%s\n' "$header" '#include "proofs/truth/a.h"' '#include "fast/kernels/a.h"' \
+        '#include "audit/studies/sinks/a.h"' '#include <stdio.h>' \
         'int main(void) { return printf("x"); }' >audit/command/main.c
     printf '%s\n' "$header" '#include "ref/a.h"' >audit/a.h
+    printf '%s\n' "$header" '#include "model/a.h"' >audit/studies/sinks/a.h
+    cp audit/a.h audit/trace/trace.h
     printf '%s\n' "$header" '#include "audit/a.h"' '#include <arb.h>' 'int main(void) { return 0; }' >tests/test_a.c
     cd - >/dev/null || exit 1
 }
@@ -50,7 +55,12 @@ report $? "a tree without a fault passes"
 
 fresh; add ref/a.c '#include "fast/kernels/a.h"'; refuses include "ref including fast"
 fresh; add ref/a.c '#include "../proofs/truth/a.h"'; refuses include "ref including proofs by a relative path"
-fresh; add ref/a.c '#include <jansson.h>'; refuses include "ref outside model including Jansson"
+fresh; add ref/a.c '#include <jansson.h>'; refuses include "ref including Jansson"
+fresh; add base/a.h '#include <jansson.h>'; refuses include "base including Jansson"
+for arrow in base:model base:ref model:ref model:fast/lanes ref:fast/lanes fast/lanes:fast/kernels proofs/truth:fast/lanes audit/judge:fast/lanes; do
+    fresh; printf '%s\n' "$header" >"$work/tree/${arrow%:*}/c.h"
+    add "${arrow%:*}/c.h" "#include \"${arrow#*:}/a.h\""; refuses include "${arrow%:*} including ${arrow#*:}"
+done
 fresh; add ref/a.c '#include <pthread.h>'; refuses include "threads in ref"
 fresh; add ref/a.c '#include <immintrin.h>'; refuses include "intrinsics in ref"
 fresh; add fast/kernels/a.h '#include "proofs/truth/a.h"'; refuses include "fast including proofs"
@@ -67,6 +77,17 @@ for arrow in trace:judge trace:command judge:verify judge:command verify:command
     cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow#*:}/b.h"; cp "$work/tree/audit/a.h" "$work/tree/audit/${arrow%:*}/c.h"
     add "audit/${arrow%:*}/c.h" "#include \"audit/${arrow#*:}/b.h\""; refuses include "audit/${arrow%:*} including audit/${arrow#*:}"
 done
+# Nothing but the command uses a study, and a study of the instrument no more than the headers that STUDIES lists.
+for room in base model ref fast/engine proofs/truth audit/trace audit/judge audit/verify audit/report audit/studies/text; do
+    fresh; mkdir -p "$work/tree/$room"; printf '%s\n' "$header" >"$work/tree/$room/c.h"
+    add "$room/c.h" '#include "audit/studies/sinks/a.h"'; refuses include "$room including a study"
+done
+fresh; add audit/studies/sinks/a.h '#include "audit/trace/trace.h"'; again "$work/tree" >/dev/null 2>&1
+report $? "a study may include the trace"
+for header_of in judge/b trace/b engine/b; do
+    fresh; mkdir -p "$work/tree/audit/${header_of%/*}"; cp "$work/tree/audit/a.h" "$work/tree/audit/$header_of.h"
+    add audit/studies/sinks/a.h "#include \"audit/$header_of.h\""; refuses include "a study including audit/$header_of.h"
+done
 fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h '#include "fast/kernels/a.h"'
 refuses include "the judge including the fast path"
 fresh; cp "$work/tree/audit/a.h" "$work/tree/audit/judge/c.h"; add audit/judge/c.h 'static void f(void) { puts("x"); }'
@@ -76,6 +97,9 @@ fresh; add ref/a.c '#include HIDDEN'; refuses include "a computed include"
 fresh; add ref/a.c 'int main (void) { return 0; }'; refuses main "a main in ref"
 fresh; add proofs/truth/a.h 'static void f(void) { puts("x"); }'; refuses print "printing in proofs"
 fresh; add fast/kernels/a.h 'static void f(void) { fprintf(stderr, "x"); }'; refuses print "stderr in fast"
+for room in base model; do
+    fresh; add $room/a.h "$(yes '//' | head -n 300)"; refuses length "more than 300 lines in $room"
+done
 fresh; add ref/a.c "$(yes '//' | head -n 300)"; refuses length "more than 300 lines in ref"
 fresh; add audit/a.h "$(yes '//' | head -n 500)"; refuses length "more than 500 lines in audit"
 fresh; add model/k.h 'int k;'; refuses licence "a file without the SPDX header"

@@ -5,7 +5,7 @@
 #ifndef SINKPROOF_TESTS_INTERVENED_H
 #define SINKPROOF_TESTS_INTERVENED_H
 
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #ifndef SINKPROOF_AUDIT_MECHANISM_H
 #define SINKPROOF_AUDIT_MECHANISM_H
 
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 #include "audit/trace/trace.h"
 #include "ref/mechanism.h"
 

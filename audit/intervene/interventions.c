@@ -3,7 +3,7 @@
 //
 // The paper's interventions on GPT-2 (doc/32-no-universal-mechanism.md): weights are read otherwise
 // by a view of the model, nothing of it is copied; states are changed by an observer.
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 
 #include "base/splitmix.h"
 #include "base/words.h"

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The words that say what is changed, option by option.
-#include "audit/studies/mechanism/interventions.h"
+#include "audit/intervene/interventions.h"
 
 #include <stdint.h>
 #include <string.h>
