@@ -79,7 +79,7 @@ TWICE   := $(strip $(foreach name,$(sort $(notdir $(NAMED))),$(if $(word 2,$(fil
 $(if $(TWICE),$(error tests need names of their own, whatever their folder: $(TWICE)))
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py tests/gates/test_training_data.py
-ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/ref/test_lanes_exp_constants.py
+ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/fast/test_lanes_exp_constants.py
 ONCE    += tests/doc/test_pictures.py tests/doc/test_exercise_numbers.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
 ONCE    += tests/gates/test_two_makes.py tests/gates/test_sides.py tests/gates/test_tried.py
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
@@ -305,8 +305,8 @@ interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads $(BUILD)/tests/test_int
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
 	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_transformers.py \
-	    tests/audit/interop_designs.py tests/audit/interop_text.py tests/audit/interop_training.py \
-	    tests/audit/interop_sentences.py tests/audit/interop_hf_arguments.py
+	    tests/audit/interop_designs.py tests/studies/interop_text.py tests/audit/interop_training.py \
+	    tests/studies/interop_sentences.py tests/audit/interop_hf_arguments.py
 
 # The release of transformers that pip calls the newest, over the environment above, whose torch it takes. The stamp says
 # which it is, and "tried" where NEWEST is that one; there is none without an index, or where nothing is newer than the pinned one.
@@ -397,10 +397,10 @@ kill-table: $(BUILD)/tests/test_diagnosis  ## every planted mistake, and the tab
 	@WHOLE=1 $(BUILD)/tests/test_diagnosis > $(BUILD)/kill-table.log; status=$$?; grep '^not ok' $(BUILD)/kill-table.log; \
 	    [ $$status -eq 0 ] && python3 tests/audit/kill_table.py $(BUILD)/kill-table.log
 
-exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/ref/exhaustive.log
+exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/fast/exhaustive.log
 	@python3 tests/gates/doc_pages.py exhaustive . > $(BUILD)/exhaustive.log
 	@$(EXHAUSTIVE) >> $(BUILD)/exhaustive.log; status=$$?; cat $(BUILD)/exhaustive.log; \
-	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/ref/exhaustive.log
+	    [ $$status -eq 0 ] && cp $(BUILD)/exhaustive.log tests/fast/exhaustive.log
 
 formal:  ## compile the formal proofs; `verify` then says proved, and the record of them is refreshed
 	$(call packages,--with formal)

@@ -4,7 +4,7 @@
 (* The lanes' exponential (fast/lanes/exp.h), operation by operation, and its error at every float32
    number from -104 to 89. A float32 number is here an element of Flocq's FLT format, which has no
    upper end: a result of 2^128 or more is infinity in the code. The constants are those of the
-   header, letter by letter; tests/ref/test_lanes_exp_constants.py compares them. *)
+   header, letter by letter; tests/fast/test_lanes_exp_constants.py compares them. *)
 
 From Coq Require Import Reals ZArith Lia Lra.
 From Flocq Require Import Core.

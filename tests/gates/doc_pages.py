@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """What the pages of doc/ show of the code and of a run, and what they cite; for check_doc.py.
 
-    python3 tests/gates/doc_pages.py exhaustive ROOT     the line that ties tests/ref/exhaustive.log to its code
+    python3 tests/gates/doc_pages.py exhaustive ROOT     the line that ties tests/fast/exhaustive.log to its code
 """
 import hashlib
 import pathlib
@@ -30,7 +30,7 @@ FILE_NAME = re.compile(r"\.(c|h|v|json|safetensors|bin|txt|md|sh|py|gguf|npy|htm
 
 
 # What `make exhaustive` runs: minutes, and so its log is kept, and holds as long as these do.
-EXHAUSTIVE = ["fast/lanes/exp.h", "fast/lanes/exp.c", "tests/shared/exp_floats.h", "tests/ref/exhaustive_exp.c"]
+EXHAUSTIVE = ["fast/lanes/exp.h", "fast/lanes/exp.c", "tests/shared/exp_floats.h", "tests/fast/exhaustive_exp.c"]
 
 
 def exhaustive_code(root):
@@ -42,10 +42,10 @@ def exhaustive_code(root):
 
 def exhaustive_log(root, problems):
     """What the kept log printed; a problem when its code has changed since."""
-    path = root / "tests/ref/exhaustive.log"
+    path = root / "tests/fast/exhaustive.log"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text and exhaustive_code(root) not in text.splitlines():
-        problems.add("tests/ref/exhaustive.log", f"is of other code than {', '.join(EXHAUSTIVE)}: run make exhaustive")
+        problems.add("tests/fast/exhaustive.log", f"is of other code than {', '.join(EXHAUSTIVE)}: run make exhaustive")
     return text
 
 

@@ -245,10 +245,10 @@ fresh; edit doc/INDEX.md 's/test_a/test_b/'; refuses 'INDEX.md: differs' "an ind
 fresh; mkdir -p tests/gates; echo 'region sink.mass ref/a.c 0 5 5 4 1 0 test_a AAAA!' >tests/gates/mutants.lock
 refuses 'INDEX.md: differs' "an index without the mutants of the day"
 fresh; drop doc/TRACE.lock; refuses 'sink.mass is new' "a missing lock"
-fresh; mkdir -p tests/ref fast/lanes; echo '# CODE 0123456789abcdef' >tests/ref/exhaustive.log
+fresh; mkdir -p tests/fast fast/lanes; echo '# CODE 0123456789abcdef' >tests/fast/exhaustive.log
 refuses 'other code than fast/lanes/exp.h' "a kept log of other code"
-fresh; mkdir -p tests/ref fast/lanes; echo 'float r = 1;' >fast/lanes/exp.h
-python3 "$tests/doc_pages.py" exhaustive . >tests/ref/exhaustive.log; accepts "a kept log of this code"
+fresh; mkdir -p tests/fast fast/lanes; echo 'float r = 1;' >fast/lanes/exp.h
+python3 "$tests/doc_pages.py" exhaustive . >tests/fast/exhaustive.log; accepts "a kept log of this code"
 echo 'float r = 1; // one' >fast/lanes/exp.h; accepts "a comment changes no code"
 echo 'float r = 2;' >fast/lanes/exp.h; refuses 'other code than' "a changed constant beside a kept log"
 

@@ -57,7 +57,7 @@ def names(tap):
     tap.report(ends([make("-n", "help")])[0][1] == 0 and "NAMED" in here, "no two tests have one name")
     for a, b in (("tests/ref/test_rmsnorm.c", "tests/proofs/test_rmsnorm.c"), ("tests/audit/test_x.sh", "tests/doc/test_x.sh"),
                  ("tests/shared/tap.py", "tests/gates/tap.py")):
-        said, status = ends([make("-n", "help", f"NAMED={a} {b} tests/ref/test_round.c")])[0]
+        said, status = ends([make("-n", "help", f"NAMED={a} {b} tests/model/test_round.c")])[0]
         tap.report(status != 0 and f"tests need names of their own, whatever their folder: {a} {b}" in said,
                    f"a name that is given twice ends make at once: {b}", [said])
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Transcribed from the paper; the token ids are those of GPT-2's published ranks
-// (tests/audit/interop_sentences.py computes them again, with tiktoken beside).
+// (tests/studies/interop_sentences.py computes them again, with tiktoken beside).
 #include "audit/studies/mechanism/published.h"
 
 #include "base/words.h"

