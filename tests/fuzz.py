@@ -166,7 +166,7 @@ def seeds():
 
 
 def fuzz(fuzzer, folder, corpus, seconds):
-    name = pathlib.Path(fuzzer).name
+    name = "-".join(pathlib.Path(fuzzer).parts[-2:])  # its room, its name
     found = folder / f"{name}.corpus"
     found.mkdir(exist_ok=True)
     command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=10",

@@ -2,9 +2,10 @@
 # Copyright 2026 the sinkproof authors
 """Runs TAP programs under prove, keeps what they said, and counts it.
 
-    python3 tests/run.py BUILD TEST...
+    python3 tests/run.py [--logs FOLDER] BUILD TEST...
 
-Each program's TAP goes to BUILD/tap/NAME.tap and, all together, to BUILD/tap.log. The skips are
+Each program's TAP goes to FOLDER/tap/ROOM/NAME.tap and, all together, to FOLDER/tap.log; FOLDER is BUILD unless
+it is said: the log of some tests (make test T=...) is not that of all. The skips are
 named, so is which instruction set the tests ran on hardware and which under an emulation, the
 counts are printed, and prove's own summary ends the output. The log opens with a line that
 says what the figures depend on: the processor's instruction sets, the compiler, the C library,
@@ -13,6 +14,7 @@ With CI=true a skip fails.
 TEST_RUNNER, when it is set, is the emulator that runs the compiled programs. ORDER=openblas and ORDER=python
 add up in another order where a library does it (tests/shared/orders.py).
 """
+import argparse
 import fcntl
 import os
 import pathlib
@@ -24,12 +26,16 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "shared"))
+import naming  # noqa: E402
 import orders  # noqa: E402
 import tap_log  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
 # What prove runs for each program: the program itself, its output also to a file.
 TEE = """set -o pipefail
-name=$(basename "$1")
+name=$(basename "$(dirname "$1")")/$(basename "$1")
+mkdir -p "$TAP_DIR/${name%/*}"
 case $1 in
 *.py) set -- "${PYTHON:-python3}" "$@" ;;
 *.sh) set -- bash "$@" ;;
@@ -70,22 +76,22 @@ def sets_ran(results):
             for (how, isa), files in sorted(ran.items(), reverse=True)]
 
 
-def alone(build):
+def alone(logs):
     """A lock on the folder's log: of two runs there the second waits for the first, and says so."""
-    build.mkdir(parents=True, exist_ok=True)
-    lock = open(build / "tap.lock", "w", encoding="utf-8")
+    logs.mkdir(parents=True, exist_ok=True)
+    lock = open(logs / "tap.lock", "w", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"{build}/tap: another run of tests writes there; this one waits for its end", file=sys.stderr, flush=True)
+        print(f"{logs}/tap: another run of tests writes there; this one waits for its end", file=sys.stderr, flush=True)
         fcntl.flock(lock, fcntl.LOCK_EX)
     return lock
 
 
-def main(build, tests):
-    build = pathlib.Path(build)
-    lock = alone(build)
-    folder = build / "tap"
+def main(build, logs, tests):
+    logs = pathlib.Path(logs)
+    lock = alone(logs)
+    folder = logs / "tap"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     tee = folder / "tee"
@@ -114,20 +120,22 @@ def main(build, tests):
             print(line, end="", flush=True)
     status = prove.wait()
 
-    log = f"# MACHINE {machine(env)}\n"
-    for path in sorted(folder.glob("*.tap")):
-        log += f"# FILE {path.stem}\n" + path.read_text(encoding="utf-8", errors="replace")
+    log, kept = f"# MACHINE {machine(env)}\n", {}
+    for path in sorted(folder.glob("*/*.tap"), key=lambda path: path.name):
+        name = naming.called(ROOT, path.with_suffix(""))
+        kept[name] = path
+        log += f"# FILE {name}\n" + path.read_text(encoding="utf-8", errors="replace")
         log += "" if log.endswith("\n") else "\n"
-    (build / "tap.log").write_text(log, encoding="utf-8")
+    (logs / "tap.log").write_text(log, encoding="utf-8")
     results = tap_log.parse(log)
     passed, failed, skipped = tap_log.count(results)
     for line in sets_ran(results):
         print(line)
     for r in failed:
-        print(f"failed: {r.file} {r.number} {r.text}   (see {folder}/{r.file}.tap)")
+        print(f"failed: {r.file} {r.number} {r.text}   (see {kept[r.file]})")
     for r in skipped:
         print(f"skipped: {r.file} {r.number} {r.text} ({r.skip})")
-    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped   (log: {build}/tap.log)")
+    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped   (log: {logs}/tap.log)")
     refused = bool(skipped) and os.environ.get("CI") == "true"
     if refused:
         print("a skip is a failure when CI=true")
@@ -138,6 +146,9 @@ def main(build, tests):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--logs", metavar="FOLDER")
+    arguments.add_argument("build", metavar="BUILD")
+    arguments.add_argument("tests", metavar="TEST", nargs="*")
+    options = arguments.parse_args()
+    sys.exit(main(options.build, options.logs or options.build, options.tests))

@@ -32,7 +32,7 @@ from sinkproof.adapters import gpt2  # noqa: E402
 from sinkproof.adapters._tokens import random_tokens  # noqa: E402
 from tap import Tap  # noqa: E402
 
-INTERVENE = os.path.join(os.path.dirname(SINKPROOF), "tests", "test_interventions_words")
+INTERVENE = os.path.join(os.path.dirname(SINKPROOF), "tests", "studies", "test_interventions_words")
 WITHIN = ("within", "exact")
 MASK = 2**64 - 1
 

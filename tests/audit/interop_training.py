@@ -42,7 +42,7 @@ def main():
     test.report(told["process"] == kept["process"], "the sequences that are measured are those of the kept runs")
     with tempfile.TemporaryDirectory() as folder:
         training_study.write_heads(pathlib.Path(folder), models)
-        judge = pathlib.Path(os.environ["SINKPROOF"]).parent / "tests/test_trained_heads"
+        judge = pathlib.Path(os.environ["SINKPROOF"]).parent / "tests/proofs/test_trained_heads"
         done = subprocess.run([judge, folder], capture_output=True, text=True)
         command = [os.environ["SINKPROOF"], "sinks", "--judge", f"{folder}/heads.safetensors"]
         judged = subprocess.run(command, capture_output=True, text=True)

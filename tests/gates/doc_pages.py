@@ -149,7 +149,7 @@ def same(kind, have, want, run, here):
 
 def without_silent(have, want, run):
     """A line without the tests that it names and `want` does not, if they are of those that ran."""
-    for test in set(re.findall(r"`(test_\w+(?:\.\w+)?)`", have)) & run.files:
+    for test in set(re.findall(r"`((?:\w+/)?test_\w+(?:\.\w+)?)`", have)) & run.files:
         if f"`{test}`" not in want:
             have = have.replace(f"`{test}`, ", "").replace(f", `{test}`", "")
     return have

@@ -12,6 +12,7 @@ import tempfile
 import threading
 
 from mutants_table import source_of
+from naming import full
 
 # Values that nobody uses any more are no reason to refuse a mutant.
 LENIENT = [f"-Wno-error=unused-{what}" for what in
@@ -83,7 +84,7 @@ class Workshop:
         """A test with this object in front of the archive, so that its own is not taken."""
         program = self.new_name()
         script = test.endswith((".sh", ".py"))
-        main = self.build / ("audit/command/main.o" if script else f"tests/{test}.o")
+        main = self.build / ("audit/command/main.o" if script else f"tests/{full(self.root, test)}.o")
         # The statements' table belongs to no archive: whoever verifies needs it, the others pass over it.
         table = [str(o) for o in [self.build / "inventory.o"] if o.exists()]
         done = subprocess.run([*self.compiler, str(object), str(main), *table, str(self.build / "rooms.a"),
@@ -159,7 +160,7 @@ class Workshop:
         """Processor seconds of a test with nothing mutated: it must pass. ids: those on its command line."""
         def make():
             script = test.endswith((".sh", ".py"))
-            program = self.build / ("sinkproof" if script else f"tests/{test}")
+            program = self.build / ("sinkproof" if script else f"tests/{full(self.root, test)}")
             said, used = self.start(test, program, 900, ids)
             if said != "passed":
                 raise Refused(f"{test} fails with nothing mutated: {said}")
@@ -170,7 +171,7 @@ class Workshop:
         """Does the test need at most so many processor seconds with nothing mutated?"""
         def make():
             script = test.endswith((".sh", ".py"))
-            program = self.build / ("sinkproof" if script else f"tests/{test}")
+            program = self.build / ("sinkproof" if script else f"tests/{full(self.root, test)}")
             said, used = self.start(test, program, int(seconds) + 1, ids)
             if said != "passed":
                 return float("inf")

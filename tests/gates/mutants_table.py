@@ -13,6 +13,7 @@ import pathlib
 import re
 from collections import defaultdict, namedtuple
 
+import naming
 import tap_log
 from doc_pages import ID
 from inventory import REFERENCE
@@ -72,9 +73,14 @@ def regions(root):
     return {(id, file): spans for file, text in texts(root).items() for id, spans in spans_of(text).items()}
 
 
+def root_of(build):
+    """The tree that the folder of a build lies in."""
+    return next((p for p in pathlib.Path(build).resolve().parents if (p / "tests").is_dir()), pathlib.Path(build))
+
+
 def source_text(build, test):
-    """The source of a test of the tree that the folder of a build lies in; "" where it is not found."""
-    root = next((p for p in pathlib.Path(build).resolve().parents if (p / "tests").is_dir()), pathlib.Path(build))
+    """The source of a test of that tree; "" where it is not found."""
+    root = root_of(build)
     path = root / source_of(root, test)
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
@@ -85,8 +91,9 @@ def reporting(build):
     table is the same on all of them. Nor does a program in which the linker puts functions of the test before the
     library's: it is linked by a rule of its own."""
     found = defaultdict(set)
-    for path in sorted((pathlib.Path(build) / "tap").glob("*.tap")):
-        if "__wrap_" in source_text(build, path.stem):
+    for path in sorted((pathlib.Path(build) / "tap").glob("*/*.tap"), key=lambda path: path.name):
+        name = naming.called(root_of(build), path.with_suffix(""))
+        if "__wrap_" in source_text(build, name):
             continue
         for result in tap_log.parse(path.read_text(encoding="utf-8", errors="replace")):
             mark = tap_log.RAN_ON.search(result.text)
@@ -96,7 +103,7 @@ def reporting(build):
                 id = word.rstrip(":,")
                 if not re.fullmatch(ID, id):
                     break
-                found[id].add(path.stem)
+                found[id].add(name)
     # A script runs the whole command: only where no program reports the id.
     for id, names in found.items():
         found[id] = {n for n in names if not n.endswith((".sh", ".py"))} or names
@@ -107,10 +114,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)".*\n', re.M)
 
 
 def source_of(root, test):
-    """The path below the root of a test's source, by the test's name: tests/ROOM/NAME."""
-    name = test if test.endswith((".sh", ".py")) else f"{test}.c"
-    found = sorted(pathlib.Path(root).glob(f"tests/*/{name}"))
-    return str(found[0].relative_to(root)) if found else f"tests/{name}"
+    """The path below the root of a test's source, by the test's name."""
+    found = naming.sources(root, test)
+    return str(found[0].relative_to(root)) if found else f"tests/{test}"
 
 
 def test_hash(root, name):

@@ -14,7 +14,7 @@ compiler=${CC:-gcc}
 # mean.sum has a region in ref/, which test_sum reports.
 fresh() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/ref" "$work/tree/tests/gates" "$work/tree/build/tests" "$work/tree/build/tap"
+    for folder in ref tests/gates tests/ref build/tests/ref build/tap/ref; do mkdir -p "$work/tree/$folder"; done
     cd "$work/tree" || exit 1
     cat >ref/sum.c <<'END'
 double mean(int n, const double *x_j);
@@ -30,7 +30,7 @@ END
     cat >tests/looks.h <<'END'
 #define LOOKS 1
 END
-    cat >tests/test_sum.c <<'END'
+    cat >tests/ref/test_sum.c <<'END'
 #include <stdio.h>
 #include "tests/looks.h"
 double mean(int n, const double *x_j);
@@ -45,14 +45,14 @@ END
 }
 
 build() {
-    for file in ref/sum tests/test_sum; do
+    for file in ref/sum tests/ref/test_sum; do
         mkdir -p "build/$(dirname $file)"
         $compiler -std=c11 -O1 -I. -c $file.c -o build/$file.o || exit 1
     done
     rm -f build/rooms.a
     ar rc build/rooms.a build/ref/sum.o
-    $compiler build/tests/test_sum.o build/rooms.a -o build/tests/test_sum || exit 1
-    build/tests/test_sum >build/tap/test_sum.tap
+    $compiler build/tests/ref/test_sum.o build/rooms.a -o build/tests/ref/test_sum || exit 1
+    build/tests/ref/test_sum >build/tap/ref/test_sum.tap
 }
 
 mutants() { # arguments
@@ -107,15 +107,15 @@ accepts "the table is current" --changed --cap 1 --least 1
 [ ! -s "$work/log" ] || ! grep -q . "$work/log"
 cmp -s tests/gates/mutants.lock "$work/first"
 report $? "nothing changed, nothing ran"
-printf 'ok 1 - mean.sum once more [avx512: on hardware]\n1..1\n' >build/tap/test_set.tap
+printf 'ok 1 - mean.sum once more [avx512: on hardware]\n1..1\n' >build/tap/ref/test_set.tap
 accepts "what some processors alone have run leaves the table current" --changed --cap 1 --least 1
 cmp -s tests/gates/mutants.lock "$work/first"
 report $? "and as it was"
-printf 'ok 1 - mean.sum once more [portable: on hardware]\n1..1\n' >build/tap/test_set.tap
+printf 'ok 1 - mean.sum once more [portable: on hardware]\n1..1\n' >build/tap/ref/test_set.tap
 accepts "what all of them run" --changed --cap 1 --least 1
 grep -q '^test test_set ' tests/gates/mutants.lock
 report $? "is in the table"
-rm build/tap/test_set.tap
+rm build/tap/ref/test_set.tap
 
 edit ref/sum.c 's/sum \/ n/(sum + 0 * x_j[0]) \/ n/'
 build
@@ -159,7 +159,7 @@ grep -q 'at least 95 % are wanted' "$work/out"
 report $? "and too small a share"
 
 fresh
-edit tests/test_sum.c 's/== 2/>= 0/'
+edit tests/ref/test_sum.c 's/== 2/>= 0/'
 build
 refuses 'survived without a reason' "a test that looks at little lets some survive"
 awk -F ' \\| ' '/ \| survived$/ { print $1 " | " $2 " | equivalent: nothing to see" }' "$work/log" \
@@ -216,14 +216,14 @@ accepts "a run that was stopped goes on" --all --least 1
 report $? "with the one that was not made"
 rm tests/gates/mutants.lock
 # The test that notices says who started it, and sleeps.
-edit tests/test_sum.c 's/^    printf/    if (!passed) dprintf(creat("asleep", 0600), "%d", getppid()), sleep(60);\n&/; s/^#include <stdio.h>/#define _GNU_SOURCE\n#include <fcntl.h>\n&\n#include <unistd.h>/'
+edit tests/ref/test_sum.c 's/^    printf/    if (!passed) dprintf(creat("asleep", 0600), "%d", getppid()), sleep(60);\n&/; s/^#include <stdio.h>/#define _GNU_SOURCE\n#include <fcntl.h>\n&\n#include <unistd.h>/'
 build
 mutants --all --least 1 & run=$!
 for _ in $(seq 300); do [ -s asleep ] && break || sleep 0.1; done
 kill -TERM "$(cat asleep)"
 ! wait $run && grep -q '^region mean.sum .* [.=-]*$' tests/gates/mutants.lock
 report $? "a test that was cut off by the end of a run has killed nothing"
-edit tests/test_sum.c '/sleep/d; /unistd/d; /fcntl/d; /_GNU_SOURCE/d'
+edit tests/ref/test_sum.c '/sleep/d; /unistd/d; /fcntl/d; /_GNU_SOURCE/d'
 build
 rm tests/gates/mutants.lock
 accepts "without a quick test, every mutant is made too" --all --least 1 --quick 0
@@ -233,14 +233,14 @@ edit tests/gates/mutants.lock '/^region mean.sum/s/A/?/'
 accepts "what waits for slow tests is made by the next run" --all --least 1
 [ "$(wc -l <"$work/log")" = 1 ] && cmp -s tests/gates/mutants.lock "$work/first"
 report $? "and nothing else"
-edit tests/test_sum.c 's/int main(void) {/#include "tests\/shared\/only.h"\nint main(int argc, char **argv) {\n    if (argc > 1) return puts(argv[1]) < 0;/'
+edit tests/ref/test_sum.c 's/int main(void) {/#include "tests\/shared\/only.h"\nint main(int argc, char **argv) {\n    if (argc > 1) return puts(argv[1]) < 0;/'
 mkdir -p tests/shared
 echo '#define ONLY 1' >tests/shared/only.h
 build
 accepts "a test that passes when it is asked of one id is asked in whole" --all --least 1
 grep -q waits "$work/log" && ! grep -q survived "$work/log"
 report $? "and kills what waited for that"
-edit tests/test_sum.c 's/return puts(argv\[1\]) < 0/return puts(argv[1]) < 0 || mean(2, (double[]){2, 4}) != 2/'
+edit tests/ref/test_sum.c 's/return puts(argv\[1\]) < 0/return puts(argv[1]) < 0 || mean(2, (double[]){2, 4}) != 2/'
 build
 accepts "a test that looks when it is asked of one id" --all --least 1
 grep -q 'exit 1' "$work/log"
@@ -251,40 +251,41 @@ accepts "a changed helper" --all --least 1
 has 'less():' "is made again"
 lacks 'mean.sum:' "and its callers are not"
 
-# Of two tests that look, the one that killed before it changed is asked first, though it is the slower one.
+# Of two tests that look, which have one name in two rooms, the one that killed before it changed is asked first, though it is the slower one.
 fresh
-sed 's/of two/of more/' tests/test_sum.c >tests/test_more.c
-edit tests/test_sum.c 's/int passed/for (volatile long i = 0; i < 30000000; i++) {}\n    int passed/'
+mkdir -p tests/proofs build/tests/proofs build/tap/proofs
+sed 's/of two/of more/' tests/ref/test_sum.c >tests/proofs/test_sum.c
+edit tests/ref/test_sum.c 's/int passed/for (volatile long i = 0; i < 30000000; i++) {}\n    int passed/'
 build
-$compiler -std=c11 -O1 -I. tests/test_more.c -c -o build/tests/test_more.o &&
-    $compiler build/tests/test_more.o build/rooms.a -o build/tests/test_more && build/tests/test_more >build/tap/test_more.tap
+$compiler -std=c11 -O1 -I. tests/proofs/test_sum.c -c -o build/tests/proofs/test_sum.o &&
+    $compiler build/tests/proofs/test_sum.o build/rooms.a -o build/tests/proofs/test_sum && build/tests/proofs/test_sum >build/tap/proofs/test_sum.tap
 accepts "a region with two tests" --all --least 1
 edit tests/gates/mutants.lock '/^region mean.sum/{h;s/.* //;y/A/B/;x;s/[^ ]*$//;G;s/\n//;}'
-printf '\n// more\n' >>tests/test_sum.c
+printf '\n// more\n' >>tests/ref/test_sum.c
 accepts "what the changed one killed is made again" --all --least 1
-has '| test_sum: not ok' "by that one"
-lacks '| test_more:' "and by no other"
+has '| ref/test_sum: not ok' "by that one"
+lacks '| proofs/test_sum:' "and by no other"
 
 # A helper that another id's region stands beside: that id's tests may tell as well.
 fresh
 edit ref/sum.c 's/^double mean(int n, const double \*x_j) {/static double less(double x) {\n    return x - 1;\n}\n&/; s/x_j\[j\] - 1/less(x_j[j])/'
 printf '//> mean.none\ndouble none(void);\ndouble none(void) {\n    return 1 - 1;\n}\n//< mean.none\n' >>ref/sum.c
 build
-echo 'ok 1 - mean.none is zero' >build/tap/test_none.tap
+echo 'ok 1 - mean.none is zero' >build/tap/ref/test_none.tap
 accepts "a file with regions of two ids" --least 1 --only mean.sum
 grep -q '^region less() .* test_none,test_sum ' tests/gates/mutants.lock
 report $? "a helper has the tests of both"
 
 fresh
-edit build/tap/test_sum.tap 's/mean.sum/mean.other/'
+edit build/tap/ref/test_sum.tap 's/mean.sum/mean.other/'
 refuses 'no test reported it' "an id that no test reports is refused"
 fresh
 rm -r build/tap
 refuses 'run make test first' "a missing log is refused"
 fresh
-edit tests/test_sum.c 's/== 2/== 3/'
+edit tests/ref/test_sum.c 's/== 2/== 3/'
 build
-edit build/tap/test_sum.tap 's/^not ok/ok/'
+edit build/tap/ref/test_sum.tap 's/^not ok/ok/'
 refuses 'fails with nothing mutated' "a test that fails anyway is refused"
 fresh
 edit ref/sum.c 's/int j = 0; j < n; j++/volatile int j = 0; j < n; j = j + 1/'

@@ -91,7 +91,7 @@ def check_rules(tap, folder):
     build = "build/release"
     rules = database(makefile)
     known = {f"{build}/%.o", f"{build}/inventory.o", f"{build}/rooms.a", f"{build}/sinkproof",
-             f"{build}/tests/exhaustive_exp", f"{build}/tests/tsan_race"}
+             f"{build}/tests/fast/exhaustive_exp", f"{build}/tests/fast/tsan_race"}
     found = compiling(rules)
     tap.report(known <= found, f"{len(found)} rules compile, link or archive", sorted(known - found))
     early = hasty(makefile)
@@ -100,15 +100,13 @@ def check_rules(tap, folder):
     # What is broken: each text and what it becomes, the rules that must be named, all that may be.
     flags, packages, end = " $(BUILD)/flags\n", " | build/packages\n", "\n-include "
     table_o, table_c = ".o: $(BUILD)/inventory.c", "inventory.c: FORCE"
-    objects, tests, new = "$(BUILD)/%.o: %.c", "$(BUILD)/tests/%.o: %.c", f"{build}/new"
+    objects, new = "$(BUILD)/%.o: %.c", f"{build}/new"
     faults = [
         ("the object of the inventory without flags and packages",
          {table_o + flags: table_o + "\n", table_c + packages: table_c + "\n"},
          {f"{build}/inventory.o"}, {f"{build}/inventory.o"}),
         ("the pattern of the objects without flags", {objects + flags: objects + "\n"},
-         {f"{build}/%.o", f"{build}/rooms.a"}, found - {f"{build}/inventory.o"}),
-        ("the pattern of the tests' objects without flags", {tests + flags: tests + "\n"},
-         {f"{build}/tests/%.o", f"{build}/tests/tsan_race"}, found - {f"{build}/inventory.o", f"{build}/%.o"}),
+         {f"{build}/%.o", f"{build}/rooms.a", f"{build}/tests/fast/tsan_race"}, found - {f"{build}/inventory.o"}),
         ("the flags without the packages", {"flags: FORCE" + packages: "flags: FORCE\n"}, {f"{build}/%.o"}, found),
         ("a new rule that forgets them", {end: f"\n{new}: tests/new.c\n\t$(CC) $< -o $@\n{end}"}, {new}, {new}),
     ]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Runs of make and of the tests do not get in each other's way, and no test takes another's name.
+"""Runs of make and of the tests do not get in each other's way, and no script in Python takes another's name.
 
-Several makes build the same files of a variant of their own at once; two runs of tests share a folder; two tests in
-two rooms have one name.
+Several makes build the same files of a variant of their own at once; two runs of tests share a folder; two scripts in
+two rooms have one name, or two tests.
 """
 import os
 import pathlib
@@ -16,6 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/shared"))
+import naming  # noqa: E402
 from tap import Tap  # noqa: E402
 
 VARIANT = f"twice-{os.getpid()}"
@@ -54,12 +55,33 @@ def at_once(tap):
 
 def names(tap):
     here = (ROOT / "Makefile").read_text(encoding="utf-8")
-    tap.report(ends([make("-n", "help")])[0][1] == 0 and "NAMED" in here, "no two tests have one name")
-    for a, b in (("tests/ref/test_rmsnorm.c", "tests/proofs/test_rmsnorm.c"), ("tests/audit/test_x.sh", "tests/doc/test_x.sh"),
-                 ("tests/shared/tap.py", "tests/gates/tap.py")):
-        said, status = ends([make("-n", "help", f"NAMED={a} {b} tests/model/test_round.c")])[0]
-        tap.report(status != 0 and f"tests need names of their own, whatever their folder: {a} {b}" in said,
+    tap.report(ends([make("-n", "help")])[0][1] == 0 and "MODULES" in here, "no two scripts in Python have one name")
+    for a, b in (("tests/audit/test_x.py", "tests/studies/test_x.py"), ("tests/shared/tap.py", "tests/gates/tap.py")):
+        said, status = ends([make("-n", "help", f"MODULES={a} {b} tests/audit/test_report.py")])[0]
+        tap.report(status != 0 and f"scripts in Python need names of their own, whatever their folder: {a} {b}" in said,
                    f"a name that is given twice ends make at once: {b}", [said])
+    with tempfile.TemporaryDirectory() as work:
+        tests = [pathlib.Path(work) / room / "test_same.sh" for room in ("ref", "proofs")]
+        for test in tests:
+            test.parent.mkdir()
+            test.write_text(f"echo '1..1'; echo 'ok 1 - of {test.parent.name}'\n", encoding="utf-8")
+        (said, status), = ends([start(sys.executable, "tests/run.py", "--logs", f"{work}/apart", f"{work}/build", *map(str, tests))])
+        logs = [(pathlib.Path(work) / f"apart/tap/{room}/test_same.sh.tap").read_text(encoding="utf-8") for room in ("ref", "proofs")]
+        tap.report(status == 0 and [log.splitlines()[-1] for log in logs] == ["ok 1 - of ref", "ok 1 - of proofs"]
+                   and not (pathlib.Path(work) / "build/tap.log").exists(),
+                   "two tests of one name have a log each, in the folder that is asked for", [said, *logs])
+    tree = {"ref": ["test_a.c", "test_b.sh"], "proofs": ["test_a.c", "test_c.c"]}
+    with tempfile.TemporaryDirectory() as work:
+        for room, files in tree.items():
+            (pathlib.Path(work) / "tests" / room).mkdir(parents=True)
+            for file in files:
+                (pathlib.Path(work) / "tests" / room / file).touch()
+        called = [naming.called(work, path) for path in ("build/tests/ref/test_a", "build/tests/proofs/test_a",
+                                                             "build/tests/proofs/test_c", "tests/ref/test_b.sh")]
+        back = [naming.full(work, name) for name in called]
+    tap.report(called == ["ref/test_a", "proofs/test_a", "test_c", "test_b.sh"]
+               and back == ["ref/test_a", "proofs/test_a", "proofs/test_c", "ref/test_b.sh"],
+               "where two rooms have one name, a test is called by its room too", [called, back])
 
 
 def shared_log(tap):
