@@ -8,6 +8,7 @@
   main      only audit/command/ and audit/examples/ (and tests/) have a main
   print     only these and audit/bench/ print
   length    300 lines in base/, model/ and ref/, 500 elsewhere
+  module    no two scripts in Python below tests/ have one name: those of one room use those of another
   licence   every file opens with the two-line SPDX header
   name      every name that the library exports begins with sinkproof_ (with --archive)
   cycle     no files of different folders call or read each other in a circle (with --objects)
@@ -146,6 +147,17 @@ def check_file(root, file):
             yield number, "print", f"{room}/ may not print ({match[1] or match[2]})"
 
 
+def check_modules(root, files):
+    """Python finds a module by its name alone."""
+    named = {}
+    for file in files:
+        if file.suffix == ".py" and file.relative_to(root).parts[0] == "tests":
+            named.setdefault(file.name, []).append(file.relative_to(root))
+    for first, *others in named.values():
+        for other in others:
+            yield f"{other}:1: module: {first} has that name too"
+
+
 def check_names(archive):
     out = subprocess.run(["nm", "-g", "--defined-only", archive], check=True,
                          capture_output=True, text=True).stdout
@@ -220,6 +232,7 @@ def main():
         sys.exit(f"check-walls: no source files below {root}")
     breaches = [f"{file.relative_to(root)}:{number}: {rule}: {what}"
                 for file in files for number, rule, what in check_file(root, file)]
+    breaches += check_modules(root, files)
     if options.archive:
         breaches += check_names(options.archive)
     if options.objects:

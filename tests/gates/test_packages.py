@@ -143,7 +143,7 @@ def machine(folder, **files):
     for old in (tree, fake):
         shutil.rmtree(old, ignore_errors=True)
         old.mkdir()
-    for name in ("Makefile", "doc", *ROOMS):
+    for name in ("Makefile", "make", "doc", *ROOMS):
         (tree / name).symlink_to(ROOT / name)
     for name, text in {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "id": "#!/bin/sh\necho 0\n", **files}.items():
         (fake / name).write_text(text, encoding="utf-8")

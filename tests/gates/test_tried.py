@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Which releases of an engine its adapter was tried with: the adapter, the Makefile and chapter 19 say the same.
+"""Which releases of an engine its adapter was tried with: the adapter, make/engines.mk and chapter 19 say the same.
 
     python3 tests/gates/test_tried.py
 
-A release that an adapter says it was tried with is one that the Makefile installs for its tests; each adapter that
+A release that an adapter says it was tried with is one that make/engines.mk installs for its tests; each adapter that
 installs anything names some; the chapter's table has each adapter's line, and pyproject.toml that of its extra.
 """
 import ast
@@ -32,7 +32,7 @@ def adapters():
 
 
 def pins(makefile):
-    """{adapter: {"transformers 5.23.0", ...}}: what the Makefile installs for the tests of each."""
+    """{adapter: {"transformers 5.23.0", ...}}: what make/engines.mk installs for the tests of each."""
     said = {name: value for name, value in re.findall(r"^(\w+)\s*:= (.*)$", makefile, re.MULTILINE)}
 
     def releases(text):
@@ -56,7 +56,7 @@ def wrong_of(found, pinned, rows):
             continue
         if not tried:
             said.append(f"{word}: says no release that it was tried with")
-        said += [f"{word}: tried with {release}, which the Makefile does not install for it"
+        said += [f"{word}: tried with {release}, which make/engines.mk does not install for it"
                  for release in tried if release not in pinned.get(word, ())]
         missing = [package for package in engine.get("packages", ())[:1] if package not in {r.split()[0] for r in tried}]
         said += [f"{word}: no release of {package} was tried" for package in missing]
@@ -67,12 +67,12 @@ def wrong_of(found, pinned, rows):
 
 def main():
     tap, found = Tap(), adapters()
-    pinned = pins((ROOT / "Makefile").read_text(encoding="utf-8"))
+    pinned = pins((ROOT / "make/engines.mk").read_text(encoding="utf-8"))
     chapter = (ROOT / "doc/19-adapters.md").read_text(encoding="utf-8")
     table = chapter[chapter.index("| adapter | tried with |"):chapter.index("## Write one")]
     rows = dict(ROW.findall(table))
     wrong = wrong_of(found, pinned, rows)
-    tap.report(len(found) > 9 and not wrong, f"{len(found)} adapters, the Makefile and chapter 19 name the same releases", wrong)
+    tap.report(len(found) > 9 and not wrong, f"{len(found)} adapters, make/engines.mk and chapter 19 name the same releases", wrong)
     hf = ", ".join(found["transformers"]["tried"])
     project = (ROOT / "audit/python/pyproject.toml").read_text(encoding="utf-8")
     tap.report(f"# tried: {hf}\n" in project, f"pyproject.toml says of its extra: tried: {hf}")

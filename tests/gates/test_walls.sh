@@ -102,6 +102,9 @@ for room in base model; do
 done
 fresh; add ref/a.c "$(yes '//' | head -n 300)"; refuses length "more than 300 lines in ref"
 fresh; add audit/a.h "$(yes '//' | head -n 500)"; refuses length "more than 500 lines in audit"
+fresh; mkdir -p "$work/tree"/tests/{audit,studies}
+for room in audit studies; do sed 's,^//,#,' "$work/tree/base/a.h" >"$work/tree/tests/$room/test_a.py"; done
+refuses module "two scripts in Python of one name"
 fresh; add model/k.h 'int k;'; refuses licence "a file without the SPDX header"
 rm -rf "$work/tree"; mkdir "$work/tree"
 again "$work/tree" >/dev/null 2>&1; [ $? = 1 ]

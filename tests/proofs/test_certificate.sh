@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # The sources, and what a build of them needs so that make has only the inventory to build.
 tree=$work/tree
 mkdir -p "$tree/build/release" || exit 1
-cp -a Makefile LICENSE README.md base model ref fast proofs audit doc tests "$tree/"
+cp -a Makefile make LICENSE README.md base model ref fast proofs audit doc tests "$tree/"
 cp -a build/packages "$tree/build/"
 for part in flags inventory.c inventory.o rooms.a sinkproof base model ref fast proofs audit; do
     cp -a "build/release/$part" "$tree/build/release/"

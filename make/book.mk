@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# The book, its pictures, its exercises.
+
+.PHONY: exercise book pdf slides test-book
+
+# KaTeX, the search and the faces of the letters are put into the book when it is built; NPM_ARGS says where npm finds it, if not where it looks.
+NPM_ARGS ?=
+NODE     := build/node/node_modules
+build/node/.stamp: doc/book/package.json | build/packages
+	$(call packages,--with book)
+	@mkdir -p build/node && cp $< build/node/
+	cd build/node && npm install --silent --no-package-lock --no-audit --no-fund $(NPM_ARGS)
+	@touch $@
+
+.PHONY: pictures test-pictures
+pictures: $(PROGRAM)  ## draw the pictures of doc/ anew, from runs
+	@python3 doc/book/pictures.py $(PROGRAM) . doc/book/figures
+
+test-book: test-pictures
+test-pictures: | build/packages  ## every word of every picture in its place, in headless Chromium
+	@sh tests/install.sh --with browser build || true
+	@python3 tests/run.py $(BUILD)/pictures tests/doc/book_pictures.py
+
+N ?=
+exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it
+	@SINKPROOF=$(PROGRAM) SINKPROOF_BUILD=$(BUILD) python3 tests/doc/exercise.py $(if $(SHOW),--show) $(N) $(ANSWER)
+
+book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
+	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
+
+pdf: book  ## the book on paper: build/sinkproof.pdf, A4, printed by Chromium
+	$(call packages,--with browser)
+	@python3 doc/book/print.py build/book all.html build/sinkproof.pdf
+
+slides: book  ## a lecture from the book: build/book/slides.html and build/slides.pdf
+	$(call packages,--with browser)
+	@python3 doc/book/print.py build/book slides.html build/slides.pdf
+
+test-book: book  ## faulty books must not build; every page in headless Chromium
+	@sh tests/install.sh --with browser build || true
+	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book \
+	    tests/doc/book_build.py tests/doc/book_screenshots.py tests/audit/report_screens.py

