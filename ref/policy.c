@@ -150,26 +150,29 @@ static const char onnxruntime[] =
 static const char llama_cpp[] = LLAMA_CPP "A11.weights=f16";
 static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16";
 
+// clang-format off
+#define POLICIES(ROW)                                                          \
+    ROW("real-f64",        NO_COLUMN,   .f64 = true)                           \
+    ROW("f32",             OF_F32,      .exact = false)                        \
+    ROW("bf16-operands",   OF_OPERANDS, .exact = false)                        \
+    ROW("openai-bf16",     OF_OPENAI,   .exact = true)                         \
+    ROW("hf-bf16",         OF_HF,       .exact = true)                         \
+    ROW("llama-cpp",       OF_F32,      .exact = true, .refined = llama_cpp)   \
+    ROW("llama-cpp-flash", OF_F32,      .exact = true, .refined = llama_cpp_flash) \
+    ROW("mlx",             OF_BF16,     .exact = true, .refined = mlx)         \
+    ROW("vllm-bf16",       OF_BF16,     .refined = vllm_bf16)                  \
+    ROW("onnxruntime",     OF_F16,      .refined = onnxruntime)                \
+    ROW("bf16",            OF_BF16,     .exact = false)                        \
+    ROW("f16",             OF_F16,      .exact = false)
+// clang-format on
+#define NAME(name, ...) name,
+static const char *const policy_names[] = {POLICIES(NAME) NULL};
+#define KNOWN(name, column, ...) {column, __VA_ARGS__},
 static const struct known_policy {
-    const char *name;
     int column;
     bool f64, exact;     // exact: the definition of every stage, unless `refined` says other
     const char *refined; // overrides of the column; NULL: none
-} known[] = {
-    {"real-f64", NO_COLUMN, .f64 = true},
-    {"f32", OF_F32, .exact = false},
-    {"bf16-operands", OF_OPERANDS, .exact = false},
-    {"openai-bf16", OF_OPENAI, .exact = true},
-    {"hf-bf16", OF_HF, .exact = true},
-    {"llama-cpp", OF_F32, .exact = true, .refined = llama_cpp},
-    {"llama-cpp-flash", OF_F32, .exact = true, .refined = llama_cpp_flash},
-    {"mlx", OF_BF16, .exact = true, .refined = mlx},
-    {"vllm-bf16", OF_BF16, .refined = vllm_bf16},
-    {"onnxruntime", OF_F16, .refined = onnxruntime},
-    {"bf16", OF_BF16, .exact = false},
-    {"f16", OF_F16, .exact = false},
-};
-enum { KNOWN = sizeof known / sizeof known[0] };
+} known[] = {POLICIES(KNOWN)};
 
 // The first of each is the definition. Generic policies admit all forms of a stage but for those
 // that are `named`: a wide set that few engines need is asked for.
@@ -195,21 +198,7 @@ static const struct formed_text {
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
-    static const char *const names[] = {"real-f64",
-                                        "f32",
-                                        "bf16-operands",
-                                        "openai-bf16",
-                                        "hf-bf16",
-                                        "llama-cpp",
-                                        "llama-cpp-flash",
-                                        "mlx",
-                                        "vllm-bf16",
-                                        "onnxruntime",
-                                        "bf16",
-                                        "f16",
-                                        NULL};
-    _Static_assert(sizeof names / sizeof names[0] == KNOWN + 1, "one name per policy");
-    return names;
+    return policy_names;
 }
 
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {
@@ -274,8 +263,8 @@ static unsigned forms_of(sinkproof_formed stage, bool exact) {
 }
 
 bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
-    for (size_t k = 0; k < KNOWN; k++) {
-        if (strcmp(name, known[k].name) != 0) continue;
+    for (size_t k = 0; policy_names[k] != NULL; k++) {
+        if (strcmp(name, policy_names[k]) != 0) continue;
         for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++) {
             unsigned word = known[k].column == NO_COLUMN ? ABSENT : roundings[a][known[k].column];
             policy->at[a].format = (sinkproof_format)(word & ~OPTIONAL);

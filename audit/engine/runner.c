@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const sinkproof_engine_kind sinkproof_kind_ref, sinkproof_kind_lanes; // sessions.c
-extern const sinkproof_engine_kind sinkproof_kind_fast;                      // fast.c
-
-// The list: an engine is a name and, in the same place, a row.
-static const char *const names[] = {"ref", "lanes", "fast", NULL};
-static const sinkproof_engine_kind *const kinds[] = {&sinkproof_kind_ref, &sinkproof_kind_lanes,
-                                                     &sinkproof_kind_fast};
+// The list: the engine NAME is the row sinkproof_kind_NAME, in sessions.c or fast.c.
+#define ENGINES(EACH) EACH(ref) EACH(lanes) EACH(fast)
+#define ROW(name)     extern const sinkproof_engine_kind sinkproof_kind_##name;
+#define NAME(name)    #name,
+#define KIND(name)    &sinkproof_kind_##name,
+ENGINES(ROW)
+static const char *const names[] = {ENGINES(NAME) NULL};
+static const sinkproof_engine_kind *const kinds[] = {ENGINES(KIND)};
 
 struct sinkproof_runner {
     const sinkproof_engine_kind *kind;

@@ -39,7 +39,6 @@ typedef enum sinkproof_recipe {
     SINKPROOF_EQUAL,     // equal rows
     SINKPROOF_RECIPES
 } sinkproof_recipe;
-const char *sinkproof_recipe_name(sinkproof_recipe recipe);
 
 // Where the sinks lie.
 typedef enum sinkproof_sink_place {

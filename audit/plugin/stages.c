@@ -87,10 +87,6 @@ static const char *const recipes[SINKPROOF_RECIPES] = {"random", "exact", "risin
 static const char *const sink_places[SINKPROOF_SINK_PLACES] = {"around", "none",  "far-below",
                                                                "below",  "above", "far-above"};
 
-const char *sinkproof_recipe_name(sinkproof_recipe recipe) {
-    return recipes[recipe];
-}
-
 // ---- a call in words -------------------------------------------------------------------------
 
 // A number of a case: its word, where it stands, and who knows it.
