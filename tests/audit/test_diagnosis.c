@@ -7,6 +7,7 @@
 #include "tests/shared/judged.h"
 #include "tests/shared/mistaken.h"
 #include "tests/shared/mistakes_planted.h"
+#include "tests/shared/opened.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -191,15 +192,10 @@ static void try_unknown(const sinkproof_model *model, const planted *bug) {
 }
 
 int main(int argc, char **argv) {
-    sinkproof_error error = {{0}};
-    sinkproof_model *model;
     tally f32 = {0}, bf16 = {0};
     size_t pairs = 0, asked = 0;
     omp_set_num_threads(1); // there is little to do in each of very many judgements
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    sinkproof_model *model = open_model("synthetic:tiny");
     // All of them take a minute of a processor (make kill-table); every landing takes a sample.
     bool whole = argc > 1 || getenv("WHOLE") != NULL;
     size_t step = whole ? 1 : 9, far = whole ? 4 : 44;

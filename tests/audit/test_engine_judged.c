@@ -40,7 +40,7 @@ static void test_convicted(const sinkproof_model *model) {
 
 int main(void) {
     under_all_policies(test);
-    sinkproof_model *model = open_or_bail("synthetic:tiny");
+    sinkproof_model *model = open_model("synthetic:tiny");
     test_convicted(model);
     sinkproof_model_close(model);
     return tap_done();

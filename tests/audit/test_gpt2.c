@@ -5,9 +5,10 @@
 // transformers writes, what is refused, the length of its context; honest engines within under
 // every policy, whatever part of their trace is kept; the mistakes that such a model invites
 // convicted where they happen; the truth beside the reference.
-#include "proofs/truth/forward.h"
 #include "model/container.h"
+#include "proofs/truth/forward.h"
 #include "tests/shared/judged_engine.h"
+#include "tests/shared/opened.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,14 +23,6 @@ static const char *path_of(const char *name) {
     char *path = paths[next++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
-}
-
-static sinkproof_model *open_model(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
 }
 
 // ---- the checkpoint

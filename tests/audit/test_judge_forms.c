@@ -10,6 +10,7 @@
 #include "proofs/bounds/worst.h"
 #include "tests/shared/forms_engine.h"
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 
 static const uint64_t SEED = 20260213;
 static const kernel *form;
@@ -63,11 +64,9 @@ static void honest(const sinkproof_stages *stages, const char *policy, const cha
     size_t runs = 0, outside = 0, unlikely = 0, wrong = 0;
     double share = 0, drift = 0;
     for (uint64_t run = 0; run < 6; run++) {
-        sinkproof_model *model;
-        sinkproof_error error;
         char spec[64];
         snprintf(spec, sizeof spec, "synthetic:tiny,seed=%d", (int)run + 1);
-        if (!sinkproof_model_open(spec, &model, &error)) abort();
+        sinkproof_model *model = open_model(spec);
         sinkproof_judgement j =
             judged(model, stages, policy, policy, lengths[run % 4], 0, SEED + run, kept[run % 3]);
         for (size_t i = 0; i < j.n_reports; i++) {
@@ -98,17 +97,12 @@ static const char steep[] =
     " \"rope_scaling_factor\": 1e30}";
 
 static sinkproof_model *steep_model(void) {
-    sinkproof_model *model;
-    sinkproof_error error;
     char path[64], spec[80];
     snprintf(path, sizeof path, "/tmp/sinkproof-steep-%ld.json", (long)getpid());
     snprintf(spec, sizeof spec, "synthetic:%s", path);
     FILE *file = fopen(path, "w");
     if (file == NULL || fputs(steep, file) < 0 || fclose(file) != 0) abort();
-    if (!sinkproof_model_open(spec, &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    sinkproof_model *model = open_model(spec);
     unlink(path);
     return model;
 }

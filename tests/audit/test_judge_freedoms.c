@@ -7,6 +7,7 @@
 // argument. Each is acquitted by the policy that says so and convicted by the one that does not;
 // mistakes are convicted under both.
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 
 #include <float.h>
 #include <string.h>
@@ -17,16 +18,6 @@ enum { TOKENS = 40, FAR = 300 }; // FAR: where a product has run for long
 
 static sinkproof_model *model;
 static const sinkproof_config *config;
-
-static sinkproof_model *model_of(const char *spec) {
-    sinkproof_model *opened;
-    sinkproof_error error;
-    if (!sinkproof_model_open(spec, &opened, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
-    return opened;
-}
 
 static sinkproof_policy without(const sinkproof_policy *policy, sinkproof_point point) {
     sinkproof_policy p = *policy;
@@ -403,7 +394,7 @@ static void named(void) {
 }
 
 int main(void) {
-    model = model_of("synthetic:tiny,seed=3,layers=1");
+    model = open_model("synthetic:tiny,seed=3,layers=1");
     config = sinkproof_model_config(model);
     must(config->hidden <= 256 && config->n_chosen <= 8);
     for (size_t e = 0; e < ENGINES; e++) {

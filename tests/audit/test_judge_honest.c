@@ -6,6 +6,7 @@
 // set, none suspicious. Reports the largest share of a set and of a drift limit that was used.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -43,17 +44,12 @@ static void add(tally *t, const sinkproof_judgement *j) {
 
 int main(void) {
     static const size_t lengths[] = {1, 2, 7, 8, 9, 33, 61};
-    sinkproof_error error = {{0}};
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
         tally t = {0};
         for (uint64_t run = 0; run < 15; run++) {
-            sinkproof_model *model;
             char spec[64];
             snprintf(spec, sizeof spec, "synthetic:tiny,seed=%d", (int)(run % 5) + 1);
-            if (!sinkproof_model_open(spec, &model, &error)) {
-                printf("Bail out! %s\n", error.text);
-                return 1;
-            }
+            sinkproof_model *model = open_model(spec);
             const char *points = kept[run % (sizeof kept / sizeof kept[0])];
             sinkproof_judgement j =
                 judged(model, &sinkproof_reference_stages, policies[p], policies[p],

@@ -5,6 +5,7 @@
 // under the policy that says so nothing is outside and nothing suspicious, under the one that does
 // not they are convicted, and a mistake beside the freedom is convicted still.
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 
 enum { TOKENS = 24 };
 
@@ -31,15 +32,9 @@ enum { FREEDOMS = sizeof freedoms / sizeof freedoms[0] };
 static const char *const kept[] = {NULL, "T0,A13,M2,M3,M12,F1,F2", "A4,A11,A13,M1,M2,M3,M8,M12"};
 
 static sinkproof_model *tiny(int seed, int layers) {
-    sinkproof_model *model;
-    sinkproof_error error;
     char spec[64];
     snprintf(spec, sizeof spec, "synthetic:tiny,seed=%d,layers=%d", seed, layers);
-    if (!sinkproof_model_open(spec, &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
-    return model;
+    return open_model(spec);
 }
 
 static void honest(const struct freedom *f) {

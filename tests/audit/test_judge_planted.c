@@ -6,6 +6,7 @@
 // Each row names the report in public issue trackers that it stands for (M12: a window one key
 // too wide, and so on).
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/sink_value.h"
 #include "tests/shared/tap.h"
 
@@ -382,12 +383,7 @@ static void try_one(const sinkproof_model *model, const struct planted *bug, con
 }
 
 int main(void) {
-    sinkproof_error error = {{0}};
-    sinkproof_model *model;
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    sinkproof_model *model = open_model("synthetic:tiny");
     for (size_t b = 0; b < sizeof planted / sizeof planted[0]; b++) {
         try_one(model, &planted[b], "f32", planted[b].in_f32);
         try_one(model, &planted[b], "openai-bf16", planted[b].in_bf16);

@@ -7,19 +7,12 @@
 #include "fast/lanes/lanes.h"
 #include "model/container.h"
 #include "tests/shared/judged_engine.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/sink_value.h"
 
 #include <string.h>
 
 static const sinkproof_stages *const ref = &sinkproof_reference_stages;
-
-static sinkproof_model *open_model(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
 
 // ---- honest engines
 

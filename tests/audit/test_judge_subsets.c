@@ -8,6 +8,7 @@
 #include "audit/judge/judge_report.h"
 #include "base/splitmix.h"
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -143,13 +144,8 @@ static void pinned(const sinkproof_model *model) {
 }
 
 int main(void) {
-    sinkproof_error error = {{0}};
-    sinkproof_model *model, *short_one;
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error) ||
-        !sinkproof_model_open("synthetic:tiny,seed=3,layers=3", &short_one, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    sinkproof_model *model = open_model("synthetic:tiny");
+    sinkproof_model *short_one = open_model("synthetic:tiny,seed=3,layers=3");
     pinned(model);
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++)
         subsets_under(short_one, policies[p], 77 + p);

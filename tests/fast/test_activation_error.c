@@ -6,9 +6,10 @@
 // and as engines with eight-bit activations take them (int8 in blocks of 32, scale = largest / 127,
 // the integer sums exact). Against the sum in binary64, whose own error is below gamma_2880 at
 // 2^-53.
-#include "proofs/bounds/worst.h"
 #include "model/model.h"
+#include "proofs/bounds/worst.h"
 #include "tests/shared/kernels.h"
+#include "tests/shared/opened.h"
 
 enum { COLS = 2880, ROWS = 256, TOKENS = 16, BLOCKS = COLS / 32 };
 
@@ -109,12 +110,7 @@ static void compare(const sinkproof_matrix *w, bool spread) {
 }
 
 int main(void) {
-    sinkproof_error error;
-    sinkproof_model *model;
-    if (!sinkproof_model_open("synthetic:gpt-oss-20b,layers=1", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    sinkproof_model *model = open_model("synthetic:gpt-oss-20b,layers=1");
     sinkproof_layer layer = sinkproof_model_layer(model, 0);
     sinkproof_matrix w = sinkproof_matrix_at(&layer.w_up, 0);
     compare(&w, false);

@@ -7,6 +7,7 @@
 #include "fast/engine/engine.h"
 #include "fast/kernels/choose.h"
 #include "fast/kernels/isa.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <float.h>
@@ -150,14 +151,9 @@ static void test_modes(const sinkproof_model *model) {
 }
 
 int main(void) {
-    sinkproof_model *model;
-    sinkproof_error error;
     test_planted();
     test_measured();
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    sinkproof_model *model = open_model("synthetic:tiny");
     test_engine(model);
     test_modes(model);
     sinkproof_model_close(model);

@@ -6,6 +6,7 @@
 // nothing.
 #include "fast/engine/engine.h"
 #include "fast/engine/packed_file.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <dirent.h>
@@ -17,14 +18,6 @@
 enum { N = 20 };
 
 static char folder[] = "/tmp/sinkproof-packed-XXXXXX", path[128];
-
-static sinkproof_model *model_of(const char *spec) {
-    sinkproof_error error;
-    sinkproof_model *model;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
 
 // The last token's logits, with weights kept in `packed`; NULL and a sentence on failure.
 static float *logits_of(const sinkproof_model *model, const char *packed, sinkproof_error *error) {
@@ -74,7 +67,8 @@ static void change(off_t at, char to) {
 
 int main(void) {
     sinkproof_error error = {{0}};
-    sinkproof_model *tiny = model_of("synthetic:tiny"), *other = model_of("synthetic:tiny,seed=9");
+    sinkproof_model *tiny = open_model("synthetic:tiny"),
+                    *other = open_model("synthetic:tiny,seed=9");
     if (mkdtemp(folder) == NULL) return 1;
     snprintf(path, sizeof path, "%s/weights", folder);
     float *plain = logits_of(tiny, NULL, &error), *first = logits_of(tiny, path, &error);

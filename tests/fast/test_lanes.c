@@ -6,6 +6,7 @@
 // only the right order sums to what they sum to, and at the edges of blocks and scales.
 #include "model/synthetic.h"
 #include "tests/shared/lanes.h"
+#include "tests/shared/opened.h"
 
 static const size_t widths[] = {1, 2, 31, 32, 33, 63, 64, 65, 96, 2880};
 enum { WIDTHS = sizeof widths / sizeof widths[0], WIDEST = 2880, ROWS = 5, TOKENS = 9 };
@@ -143,12 +144,7 @@ static void test_mxfp4(void) {
 
 // A synthetic expert's rows are the rows that its codes and scales say.
 static void test_synthetic(void) {
-    sinkproof_error error;
-    sinkproof_model *model;
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    sinkproof_model *model = open_model("synthetic:tiny");
     sinkproof_layer layer = sinkproof_model_layer(model, 1);
     sinkproof_matrix made = sinkproof_matrix_at(&layer.w_up, 2), held = made;
     size_t rows = made.rows, cols = made.cols, n = 3, size = sinkproof_linear_work(n, rows, cols);

@@ -5,6 +5,7 @@
 // span of 256 keys, watched or not, has the same bits at every point; an observer is shown A6 and
 // neither A9 nor A10.
 #include "tests/shared/lanes.h"
+#include "tests/shared/opened.h"
 
 enum { TOKENS = 264, NAMES = 256 };
 
@@ -115,13 +116,9 @@ static void test(const char *policy) {
 }
 
 int main(void) {
-    sinkproof_error error;
     uint64_t state = 31;
     // Two layers: one slides, one does not.
-    if (!sinkproof_model_open("synthetic:tiny,layers=2", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    model = open_model("synthetic:tiny,layers=2");
     config = sinkproof_model_config(model);
     for (size_t t = 0; t < TOKENS; t++) tokens[t] = (int32_t)(next_bits(&state) % config->vocab);
     test("f32");

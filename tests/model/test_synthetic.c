@@ -4,24 +4,17 @@
 // Synthetic models: the same bits on every machine (golden fingerprints and elements), rows
 // that do not depend on the order of asking, streams that differ, and spreads that are what
 // the recipes aim at. The statistics are held against Hoeffding's inequality at odds of 1e-9.
-#include "proofs/bounds/worst.h"
 #include "model/bf16.h"
 #include "model/mxfp4.h"
 #include "model/synthetic.h"
+#include "proofs/bounds/worst.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static sinkproof_model *open_model(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    note("%s", error.text);
-    abort();
-}
 
 static void check_golden(const char *spec, uint64_t expected) {
     sinkproof_model *model = open_model(spec);

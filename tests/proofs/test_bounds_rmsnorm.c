@@ -158,15 +158,6 @@ static void inputs_with_freedom(void) {
 
 // ---- the truth --------------------------------------------------------------------------------
 
-static bool holds(const sinkproof_honest *x, const arb_t truth) {
-    arf_t lo, hi;
-    arf_init(lo), arf_init(hi);
-    arf_set_d(lo, x->lo), arf_set_d(hi, x->hi);
-    bool inside = arf_cmp(arb_midref(truth), lo) >= 0 && arf_cmp(arb_midref(truth), hi) <= 0;
-    arf_clear(lo), arf_clear(hi);
-    return inside;
-}
-
 static void truth_inside(void) {
     enum { D = 64, ROWS = 200 };
     static double x[D], scale[D];
@@ -194,7 +185,7 @@ static void truth_inside(void) {
                                  &common);
         sinkproof_truth_rmsnorm(out, in, 1, &w, EPS, 200);
         for (size_t k = 0; k < D; k++) {
-            outside += !holds(&y_k[k], out + k);
+            outside += !set_holds(&y_k[k], out + k);
             double v = arf_get_d(arb_midref(out + k), ARF_RND_NEAR);
             worst = sinkproof_worst(worst, share_of(&y_k[k], v));
         }

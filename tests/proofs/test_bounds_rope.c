@@ -160,15 +160,6 @@ static void engines_inside(const char *policy_name, const rope_shape *shape) {
 // ---- the truth
 // ---------------------------------------------------------------------------------------
 
-static bool holds(const sinkproof_honest *x, const arb_t truth) {
-    arf_t lo, hi;
-    arf_init(lo), arf_init(hi);
-    arf_set_d(lo, x->lo), arf_set_d(hi, x->hi);
-    bool inside = arf_cmp(arb_midref(truth), lo) >= 0 && arf_cmp(arb_midref(truth), hi) <= 0;
-    arf_clear(lo), arf_clear(hi);
-    return inside;
-}
-
 static void truth_inside(const rope_shape *shape) {
     enum { TURNS = 40 };
     static sinkproof_honest c_k[MOST], s_k[MOST], x_k[MOST], y_k[MOST];
@@ -192,7 +183,7 @@ static void truth_inside(const rope_shape *shape) {
         sinkproof_honest_rotate(&s, d, x_k, c_k, s_k, y_k);
         sinkproof_truth_rope(out, in, 1, 1, &position, &yarn, 200);
         for (size_t k = 0; k < d; k++) {
-            outside += !holds(&y_k[k], out + k);
+            outside += !set_holds(&y_k[k], out + k);
             double v = arf_get_d(arb_midref(out + k), ARF_RND_NEAR);
             worst = sinkproof_worst(worst, share_of(&y_k[k], v));
         }

@@ -273,15 +273,6 @@ static void weighted_values(const char *policy_name) {
 
 // ---- the truth ----------------------------------------------------------------------------------
 
-static bool holds(const sinkproof_honest *x, const arb_t truth) {
-    arf_t lo, hi;
-    arf_init(lo), arf_init(hi);
-    arf_set_d(lo, x->lo), arf_set_d(hi, x->hi);
-    bool inside = arf_cmp(arb_midref(truth), lo) >= 0 && arf_cmp(arb_midref(truth), hi) <= 0;
-    arf_clear(lo), arf_clear(hi);
-    return inside;
-}
-
 static void truth_inside(void) {
     enum { N = 100, ROWS = 420 };
     static double z[N];
@@ -304,7 +295,7 @@ static void truth_inside(void) {
                                       &common));
         sinkproof_truth_softmax_sink(a_b, a_b + n, z_b, n, sink, 300);
         for (size_t j = 0; j <= n; j++) {
-            outside += !holds(&a_k[j], a_b + j);
+            outside += !set_holds(&a_k[j], a_b + j);
             double v = arf_get_d(arb_midref(a_b + j), ARF_RND_NEAR);
             if (a_k[j].lo != a_k[j].hi) worst = sinkproof_worst(worst, share_of(&a_k[j], v));
         }

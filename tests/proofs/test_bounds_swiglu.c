@@ -166,15 +166,6 @@ static void inputs_with_freedom(void) {
     inside_ok(&t, "bound.swiglu", "inputs with freedom");
 }
 
-static bool holds(const sinkproof_honest *x, const arb_t truth) {
-    arf_t lo, hi;
-    arf_init(lo), arf_init(hi);
-    arf_set_d(lo, x->lo), arf_set_d(hi, x->hi);
-    bool inside = arf_cmp(arb_midref(truth), lo) >= 0 && arf_cmp(arb_midref(truth), hi) <= 0;
-    arf_clear(lo), arf_clear(hi);
-    return inside;
-}
-
 static void truth_inside(void) {
     enum { DRAWS = 4000 };
     sinkproof_config config = released();
@@ -193,7 +184,7 @@ static void truth_inside(void) {
         sinkproof_truth_swiglu(out, in, 1, config.swiglu, 300);
         sinkproof_honest z =
             sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
-        outside += !holds(&z, out);
+        outside += !set_holds(&z, out);
         if (z.lo == z.hi) continue;
         double share = share_of(&z, arf_get_d(arb_midref(out), ARF_RND_NEAR));
         if (sinkproof_is_worse(worst, share)) worst = share, worst_gate = gate;

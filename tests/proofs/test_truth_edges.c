@@ -8,6 +8,7 @@
 #include "proofs/truth/forward.h"
 #include "proofs/truth/lattice.h"
 #include "proofs/truth/variants.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -17,14 +18,6 @@
 enum { BITS = 128 };
 
 // ---- requests -----------------------------------------------------------------------------------
-
-static sinkproof_model *opened(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error = {""};
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
 
 // What a walk is refused for; "" when it is not.
 static const char *refusal(const sinkproof_truth_request *request) {
@@ -38,7 +31,8 @@ static const char *refusal(const sinkproof_truth_request *request) {
 static void requests(void) {
     enum { CONTEXT = 131072, FEW = 64 }; // of the two models
     static int32_t tokens_n[CONTEXT + 1], none_n[1] = {-1};
-    sinkproof_model *turned = opened("synthetic:tiny"), *learned = opened("synthetic:tiny-gpt2");
+    sinkproof_model *turned = open_model("synthetic:tiny"),
+                    *learned = open_model("synthetic:tiny-gpt2");
     const struct {
         const sinkproof_model *model;
         size_t n;
@@ -82,7 +76,7 @@ static bool choose(void *context, size_t layer, size_t *chosen_nk) {
 
 static void selections(void) {
     static const int32_t tokens_n[4] = {5, 0, 12, 7};
-    sinkproof_model *model = opened("synthetic:tiny"); // 3 of 7 experts
+    sinkproof_model *model = open_model("synthetic:tiny"); // 3 of 7 experts
     struct {
         size_t instead_k[3];
         const char *words;

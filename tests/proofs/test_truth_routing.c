@@ -6,6 +6,7 @@
 // for every layer and token; shapes that no two sizes share; layer 0 outside of all layers.
 // 0.5 CPU seconds.
 #include "proofs/truth/forward.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/stated.h"
 
 #include <math.h>
@@ -137,14 +138,10 @@ static bool counted(const plan *p, const sinkproof_truth_routing *r) {
 
 static bool walked(const char *spec, const plan *p, walk *w, sinkproof_truth_result *result) {
     static const int32_t tokens_n[TOKENS] = {5, 0, 12, 7};
-    sinkproof_model *model;
     sinkproof_error error = {""};
     sinkproof_truth_hooks hooks = {see, replay, choose, NULL, w};
     *w = (walk){.plan = p};
-    if (!sinkproof_model_open(spec, &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    sinkproof_model *model = open_model(spec);
     sinkproof_truth_request request = {model, TOKENS, tokens_n, BITS, true, &hooks};
     bool done = sinkproof_truth_forward(&request, result, &error);
     sinkproof_model_close(model);

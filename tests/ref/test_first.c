@@ -4,6 +4,7 @@
 // The first token in the reference: whatever follows, each of its points has the same bits, and its
 // heads' outputs are its values, faded. And a window that has left it behind: its weight is exactly
 // 0, what it was does not matter, and the sink keeps a share on every row.
+#include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>
@@ -165,13 +166,9 @@ static void left_behind(const char *policy, const int32_t *tokens) {
 }
 
 int main(void) {
-    sinkproof_error error;
     uint64_t state = 47;
     int32_t tokens[TOKENS];
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    model = open_model("synthetic:tiny");
     config = sinkproof_model_config(model);
     for (size_t t = 0; t < TOKENS; t++) tokens[t] = (int32_t)(next_bits(&state) % config->vocab);
     first_alone("real-f64", tokens);

@@ -5,20 +5,13 @@
 // reference and over the reals, and what is one model under two names: off by one is a sink logit
 // of zero, a key of zeros is off by one, and a key that meets a constant coordinate is a number.
 #include "fast/engine/engine.h"
-#include "proofs/truth/forward.h"
 #include "fast/lanes/lanes.h"
 #include "model/slots.h"
+#include "proofs/truth/forward.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>
-
-static sinkproof_model *open_model(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
 
 // ---- one row's logit
 

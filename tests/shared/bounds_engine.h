@@ -25,6 +25,16 @@ MAYBE_UNUSED static size_t most_alarms(size_t trials, double p) {
     return trials;
 }
 
+// Whether the middle of an enclosure lies in a set.
+MAYBE_UNUSED static bool set_holds(const sinkproof_honest *x, const arb_t truth) {
+    arf_t lo, hi;
+    arf_init(lo), arf_init(hi);
+    arf_set_d(lo, x->lo), arf_set_d(hi, x->hi);
+    bool inside = arf_cmp(arb_midref(truth), lo) >= 0 && arf_cmp(arb_midref(truth), hi) <= 0;
+    arf_clear(lo), arf_clear(hi);
+    return inside;
+}
+
 // ---- tally: a share is the distance from mid as a fraction of that side of the set -------------
 
 typedef struct tally {

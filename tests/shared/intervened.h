@@ -6,6 +6,7 @@
 #define SINKPROOF_TESTS_INTERVENED_H
 
 #include "audit/intervene/interventions.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -13,14 +14,6 @@
 
 enum { N = 12, HIDDEN = 96, MASSIVE = 3 }; // tokens; of tiny-gpt2
 static const size_t massive_at[MASSIVE] = {7, 40, 95};
-
-static inline sinkproof_model *open_model(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
 
 static inline sinkproof_policy policy_of(const char *text) {
     sinkproof_policy policy;

@@ -8,6 +8,7 @@
 #define SINKPROOF_TESTS_JUDGED_POLICIES_H
 
 #include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
 
 static const char *const policies[] = {"f32", "f32,A2=bf16,A4=bf16", "bf16-operands"};
 
@@ -15,17 +16,9 @@ static const char *const policies[] = {"f32", "f32,A2=bf16,A4=bf16", "bf16-opera
 typedef void judged_case(const sinkproof_model *model, const char *policy, size_t n, size_t piece,
                          const char *points);
 
-static inline sinkproof_model *open_or_bail(const char *spec) {
-    sinkproof_error error;
-    sinkproof_model *model;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
-
 static inline void under_all_policies(judged_case *test) {
-    sinkproof_model *model = open_or_bail("synthetic:tiny");
-    sinkproof_model *shallow = open_or_bail("synthetic:tiny,layers=2"); // one slides, one does not
+    sinkproof_model *model = open_model("synthetic:tiny");
+    sinkproof_model *shallow = open_model("synthetic:tiny,layers=2"); // one slides, one does not
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
         test(model, policies[p], 40, 40, one_pass_points);
         test(model, policies[p], 40, 7, "T0,A13,M2,M3,M12,F1,F2");

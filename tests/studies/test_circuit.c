@@ -9,20 +9,13 @@
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/truth.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { FEW = 8, SOME = 24, MANY = 48 };
-
-static sinkproof_model *open_model(const char *spec) {
-    sinkproof_model *model;
-    sinkproof_error error;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
-}
 
 static const int32_t *drawn(void) {
     static int32_t tokens_n[MANY];

@@ -4,6 +4,7 @@
 // What the paper on GPT-2 prints, against a list that was typed apart from it; what is said of it;
 // and each reading of its tables on directions made so that it gives back every row.
 #include "audit/studies/mechanism/comparison.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -244,17 +245,12 @@ static void hold_off(const sinkproof_model *model) {
 }
 
 int main(void) {
-    sinkproof_model *model;
-    sinkproof_error error;
     hold_tables();
     hold_exceed();
     hold_fifteen();
     hold_sentences();
     hold_shape();
-    if (!sinkproof_model_open("synthetic:tiny-gpt2", &model, &error)) {
-        printf("Bail out! %s\n", error.text);
-        return 1;
-    }
+    sinkproof_model *model = open_model("synthetic:tiny-gpt2");
     hold_readings(model);
     hold_values(model);
     hold_off(model);
