@@ -29,7 +29,8 @@ static const char head[] =
 
 // ---- where --------------------------------------------------------------------------------------
 
-const char *sinkproof_fastest_key(char *text, size_t size) {
+// What distinguishes this processor and these kernels from others.
+static const char *key_of(char *text, size_t size) {
     snprintf(text, size, "%s; sinkproof %s, kernels %d, compiler %s", sinkproof_isa_processor(),
              SINKPROOF_VERSION, VERSION, __VERSION__);
     return text;
@@ -143,8 +144,7 @@ bool sinkproof_fastest_write(const char *path, const char *key,
 static bool find_times(const char *mode, sinkproof_fastest *f, sinkproof_error *error) {
     char key[512];
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
-    bool file =
-        sinkproof_fastest_file(sinkproof_fastest_key(key, sizeof key), f->file, sizeof f->file);
+    bool file = sinkproof_fastest_file(key_of(key, sizeof key), f->file, sizeof f->file);
     f->source = SINKPROOF_FASTEST_KEPT;
     if (file && sinkproof_fastest_read(f->file, key, tables, &f->times) &&
         sinkproof_isa_fastest(tables, mode, SINKPROOF_ISA_ONE, &f->times) != NULL &&

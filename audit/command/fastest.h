@@ -43,8 +43,6 @@ void sinkproof_fastest_say(const char *command, const sinkproof_fastest *fastest
 // The file: SINKPROOF_CACHE (a directory; empty: nothing is kept), or sinkproof/ in XDG_CACHE_HOME,
 // or in ~/.cache. False: nowhere.
 bool sinkproof_fastest_file(const char *key, char *path, size_t size);
-// What distinguishes this processor and these kernels from others.
-const char *sinkproof_fastest_key(char *text, size_t size);
 
 // Whether the file holds times of exactly the tables that run, under this key.
 bool sinkproof_fastest_read(const char *path, const char *key,

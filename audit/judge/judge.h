@@ -12,8 +12,8 @@
 #include "audit/judge/judge_meaning.h"
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
-#include "proofs/bounds/bounds.h"
 #include "model/model.h"
+#include "proofs/bounds/bounds.h"
 
 enum { SINKPROOF_HISTOGRAM = 160 }; // quarters of an octave from 2^-32 to 2^8
 
@@ -24,7 +24,6 @@ typedef struct sinkproof_histogram {
 // The middle of the last bin stands for everything from there on: a median may be above it.
 #define SINKPROOF_HISTOGRAM_TOP 240.0
 
-void sinkproof_histogram_add(sinkproof_histogram *histogram, double x);
 void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from);
 double
 sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within a quarter

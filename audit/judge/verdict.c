@@ -5,8 +5,8 @@
 // parts in which that is done: each with its own reports, merged in the order of the parts.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
-#include "proofs/bounds/worst.h"
 #include "model/bf16.h"
+#include "proofs/bounds/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
 // Bins of a quarter of an octave: the exponent and the two bits behind it, from 2^-32 on.
 enum { FIRST_BIN = (1023 - 32) * 4 };
 
-void sinkproof_histogram_add(sinkproof_histogram *histogram, double x) {
+static void add_to(sinkproof_histogram *histogram, double x) {
     uint64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
     int bin = x > 0 ? (int)(pattern >> 50) - FIRST_BIN : 0;
@@ -112,11 +112,11 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     report->elements++;
     if (x->lo != x->hi) {
         report->several++;
-        sinkproof_histogram_add(&report->shares, share);
+        add_to(&report->shares, share);
     }
-    sinkproof_histogram_add(&report->widths, sinkproof_likely_about(x) / ulp);
+    add_to(&report->widths, sinkproof_likely_about(x) / ulp);
     double gap = fabs(v - x->mid) / ulp;
-    if (!isnan(gap)) sinkproof_histogram_add(&report->gaps, gap);
+    if (!isnan(gap)) add_to(&report->gaps, gap);
     if (!inside) { // ranks before every element inside
         report->outside++;
         excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);

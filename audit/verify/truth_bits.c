@@ -18,14 +18,14 @@ static double product_loss(size_t columns) { // log2 sqrt(2K/pi)
     return columns > 1 ? 0.5 * log2(2 * (double)columns / pi) : 0;
 }
 
-double sinkproof_truth_layer_loss(const sinkproof_config *config) {
+// Of one layer.
+static double layer_loss(const sinkproof_config *config) {
     return 2 * product_loss(config->hidden) + product_loss(config->n_heads * config->head_dim) +
            product_loss(config->inter) + product_loss(config->head_dim) + layer_rest;
 }
 
 double sinkproof_truth_loss(const sinkproof_config *config, size_t layers) {
-    return (double)layers * sinkproof_truth_layer_loss(config) + product_loss(config->hidden) +
-           ends;
+    return (double)layers * layer_loss(config) + product_loss(config->hidden) + ends;
 }
 
 long sinkproof_truth_bits_for(double lost) {
@@ -35,7 +35,7 @@ long sinkproof_truth_bits_for(double lost) {
 }
 
 size_t sinkproof_truth_last_layer(const sinkproof_config *config, size_t layers, double bits) {
-    double each = sinkproof_truth_layer_loss(config);
+    double each = layer_loss(config);
     for (size_t layer = 0; layer < layers; layer++)
         if (!((double)(layer + 1) * each + ends < bits)) return layer;
     return layers;

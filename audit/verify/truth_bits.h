@@ -11,8 +11,7 @@
 
 enum { TRUTH_BITS_LEAST = 256, TRUTH_BITS_LEFT = 64 };
 
-// Of one layer, and of so many layers with the unembedding behind them.
-double sinkproof_truth_layer_loss(const sinkproof_config *config);
+// Of so many layers with the unembedding behind them.
 double sinkproof_truth_loss(const sinkproof_config *config, size_t layers);
 
 // A multiple of 64 that leaves TRUTH_BITS_LEFT bits of a logit, TRUTH_BITS_LEAST at least.

@@ -77,11 +77,6 @@ void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed); // 
 // verify_whole.c: products just above a power of two, whose roundings are as large as they come.
 void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed);
 
-// The weights of n keys and a sink, z_j [n + 1], that an engine left, beside their set under a
-// policy and the enclosed truth.
-void sinkproof_verify_compare_weights(verify_measure *result, const char *policy, size_t n,
-                                      const double *z_j, const double *value_j);
-
 // The weights of the chosen experts, value_k, that an engine left of router logits g_e.
 void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_setting *s,
                                      size_t experts, const double *g_e, size_t chosen,

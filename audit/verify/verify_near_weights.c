@@ -5,19 +5,21 @@
 // float32, each function off by all that is declared of it, to the side that adds up.
 #include "audit/verify/verify_near.h"
 
+#include "fast/lanes/exp.h"
+#include "fast/lanes/lanes.h"
 #include "proofs/bounds/one_minus.h"
 #include "proofs/bounds/variants.h"
 #include "proofs/truth/truth.h"
 #include "proofs/truth/variants.h"
-#include "fast/lanes/exp.h"
-#include "fast/lanes/lanes.h"
 
 enum { MOST = 200, DRAWS = 200 };
 static const double RATE = 1e-9;
 static const float LOG2_E = 0x1.715476p0f;
 
-void sinkproof_verify_compare_weights(verify_measure *result, const char *policy, size_t n,
-                                      const double *z_j, const double *value_j) {
+// The weights of n keys and a sink, z_j [n + 1], that an engine left, beside their set under a
+// policy and the enclosed truth.
+static void compare_weights(verify_measure *result, const char *policy, size_t n, const double *z_j,
+                            const double *value_j) {
     sinkproof_policy p = policy_named(policy);
     sinkproof_setting s = sinkproof_setting_for(&p, n + 1, RATE);
     sinkproof_honest *known = calloc(2 * n + 2, sizeof *known), *set = known + n + 1;
@@ -56,7 +58,7 @@ static void one_key(verify_measure *result, uint64_t *seed, const char *policy, 
         float e_b = exp_at_limit(0, ulps, -side), sum = e + e_b;
         const double z_j[2] = {(double)z, (double)b},
                      value[2] = {(double)(e / sum), (double)(e_b / sum)};
-        sinkproof_verify_compare_weights(result, policy, 1, z_j, value);
+        compare_weights(result, policy, 1, z_j, value);
     }
 }
 
@@ -123,7 +125,7 @@ static void lost_sum(verify_measure *result, uint64_t *seed, const char *policy,
         }
         for (size_t j = 0; j < n; j++) sum += e_j[j];
         for (size_t j = 0; j <= n; j++) value[j] = (double)(e_j[j] / sum);
-        sinkproof_verify_compare_weights(result, policy, n, z_j, value);
+        compare_weights(result, policy, n, z_j, value);
     }
 }
 
@@ -146,7 +148,7 @@ void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed) {
         float e = at_limit(exp2((double)far), DECLARED, side), sum = e + 1;
         const double z_j[2] = {(double)z, (double)b},
                      value[2] = {(double)(e / sum), (double)(1 / sum)};
-        sinkproof_verify_compare_weights(result, "f32,A9.form=base-2", 1, z_j, value);
+        compare_weights(result, "f32,A9.form=base-2", 1, z_j, value);
     }
 }
 
@@ -169,8 +171,7 @@ void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed) {
             numerator[j] = 1, sum = fmaf(sum, factor, 1);
         }
         for (size_t j = 0; j <= KEYS; j++) value[j] = (double)(numerator[j] / sum);
-        sinkproof_verify_compare_weights(result, "f32,A9.form=running-max,exp=64ulp", KEYS, z_j,
-                                         value);
+        compare_weights(result, "f32,A9.form=running-max,exp=64ulp", KEYS, z_j, value);
     }
 }
 
@@ -184,7 +185,7 @@ void sinkproof_verify_near_lse_subtracted(verify_measure *result, uint64_t seed)
         const double z_j[2] = {(double)z, (double)b},
                      value[2] = {(double)exp_at_limit(z - lse, DECLARED, -side),
                                  (double)exp_at_limit(b - lse, DECLARED, -side)};
-        sinkproof_verify_compare_weights(result, "f32,A9.form=lse-subtracted", 1, z_j, value);
+        compare_weights(result, "f32,A9.form=lse-subtracted", 1, z_j, value);
     }
 }
 
@@ -204,7 +205,7 @@ void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
         float gate = 1 / (1 + exp_at_limit(-y, DECLARED, -side));
         for (size_t j = 0; j < KEYS; j++) value[j] = (double)(e_j[j] / sum * gate);
         value[KEYS] = (double)(1 / (1 + exp_at_limit(y, DECLARED, side)));
-        sinkproof_verify_compare_weights(result, "f32,A9.form=lse-gated", KEYS, z_j, value);
+        compare_weights(result, "f32,A9.form=lse-gated", KEYS, z_j, value);
     }
 }
 

@@ -4,9 +4,9 @@
 // Dots for numbers by position, layer and coordinate; maps of attention for panels and layers.
 #include "audit/studies/mechanism/figures.h"
 
-#include "audit/studies/mechanism/published.h"
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
+#include "audit/studies/mechanism/published.h"
 #include "base/words.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@
 typedef sinkproof_mechanism_view view;
 typedef sinkproof_mechanism_figure figure;
 
-size_t sinkproof_mechanism_figure_layer(const view *v) {
+// The layer, from 0, of figures 1 to 3: the paper's tenth, or the last where there are fewer.
+static size_t figure_layer(const view *v) {
     size_t n = v->mechanism->config->n_layers;
     return n < SINKPROOF_PUBLISHED_LAYER ? n - 1 : SINKPROOF_PUBLISHED_LAYER - 1;
 }
@@ -54,7 +55,7 @@ static void name_position(FILE *page, const void *context, size_t place, size_t 
 }
 
 static bool draw_positions(FILE *out, const view *v, numbers of, const char *label) {
-    series s = {v->mechanism, of, sinkproof_mechanism_figure_layer(v)};
+    series s = {v->mechanism, of, figure_layer(v)};
     sinkproof_chart_dots dots = {.places = v->mechanism->n,
                                  .dots = 1,
                                  .first = 1,
@@ -130,7 +131,7 @@ static bool draw_delta(FILE *out, const view *v, const figure *f) {
     return draw_positions(out, v, deltas, f->title);
 }
 static void say_delta(FILE *out, const view *v, const figure *f) {
-    size_t l = sinkproof_mechanism_figure_layer(v);
+    size_t l = figure_layer(v);
     (void)f;
     sinkproof_page_say(out,
                        "gamma x_j: what layer %zu's query bias gives to every score of position j "
@@ -144,7 +145,7 @@ static bool draw_align(FILE *out, const view *v, const figure *f) {
     return draw_positions(out, v, aligns, f->title);
 }
 static void say_align(FILE *out, const view *v, const figure *f) {
-    size_t l = sinkproof_mechanism_figure_layer(v);
+    size_t l = figure_layer(v);
     (void)f;
     sinkproof_page_say(out,
                        "The cosine of layer %zu's query bias b_Q and EPE_j W_k, what that layer's "
@@ -297,7 +298,7 @@ static bool draw_panels(FILE *out, const view *v, const figure *f) {
     for (size_t p = 0; p < SINKPROOF_PANELS; p++) {
         const sinkproof_paper_panel *panel = &v->panels->panel_p[p];
         if (panel->missing != NULL) continue;
-        map_p[n] = (one_map){&panel->attention, sinkproof_mechanism_figure_layer(v), v->head};
+        map_p[n] = (one_map){&panel->attention, figure_layer(v), v->head};
         heat_p[n] = heat_of(&map_p[n]);
         snprintf(name_p[n].text, sizeof name_p[n].text, "(%c) %s", (char)('a' + p), panel->name);
         n++;
@@ -307,7 +308,7 @@ static bool draw_panels(FILE *out, const view *v, const figure *f) {
 }
 
 static void say_panels(FILE *out, const view *v, const figure *f) {
-    size_t l = sinkproof_mechanism_figure_layer(v);
+    size_t l = figure_layer(v);
     (void)f;
     sinkproof_page_say(out, "Layer %zu. Weight of position 1, the mean over the queries:", l + 1);
     for (size_t p = 0; p < SINKPROOF_PANELS; p++) {

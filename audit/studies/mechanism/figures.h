@@ -39,7 +39,4 @@ sinkproof_mechanism_figure_at(const sinkproof_mechanism_view *view, size_t i);
 void sinkproof_mechanism_figure_title(FILE *out, const sinkproof_mechanism_view *view,
                                       const sinkproof_mechanism_figure *figure);
 
-// The layer, from 0, of figures 1 to 3: the paper's tenth, or the last where there are fewer.
-size_t sinkproof_mechanism_figure_layer(const sinkproof_mechanism_view *view);
-
 #endif

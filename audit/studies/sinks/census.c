@@ -8,8 +8,8 @@
 
 #include "audit/studies/sinks/census_internal.h"
 #include "audit/trace/trace_points.h"
-#include "ref/stages.h"
 #include "base/words.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -141,9 +141,9 @@ static bool is_taken(const sinkproof_collector *c, sinkproof_trace_point point) 
     return is_wanted(point) || c->options->also[point];
 }
 
-bool sinkproof_collector_new(sinkproof_collector *c, const sinkproof_model *model, size_t n,
-                             const sinkproof_census_options *options, sinkproof_census *census,
-                             sinkproof_error *error) {
+static bool collector_new(sinkproof_collector *c, const sinkproof_model *model, size_t n,
+                          const sinkproof_census_options *options, sinkproof_census *census,
+                          sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     size_t d = config->head_dim;
     *c = (sinkproof_collector){.model = model,
@@ -162,7 +162,7 @@ bool sinkproof_collector_new(sinkproof_collector *c, const sinkproof_model *mode
                           sinkproof_counted(n, "token").text);
 }
 
-void sinkproof_collector_free(sinkproof_collector *c) {
+static void collector_free(sinkproof_collector *c) {
     free(c->q_nhd);
     free(c->o_nhd);
     free(c->k_ngd);
@@ -303,8 +303,10 @@ static void look(sinkproof_collector *c, sinkproof_trace_point point, size_t hea
     }
 }
 
-void sinkproof_collect(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
-                       size_t head, const double *values) {
+// A whole point of all n tokens, or one head of a point of heads by queries (head SIZE_MAX: all of
+// them).
+static void collect(sinkproof_collector *c, sinkproof_trace_point point, size_t layer, size_t head,
+                    const double *values) {
     const sinkproof_census_options *options = c->options;
     size_t shape[SINKPROOF_MAX_RANK];
     if (!c->good || !is_taken(c, point)) return;
@@ -319,7 +321,8 @@ void sinkproof_collect(sinkproof_collector *c, sinkproof_trace_point point, size
         c->good = options->point(options->also_context, point, layer, head, values, c->error);
 }
 
-bool sinkproof_collector_finish(sinkproof_collector *c) {
+// All points are through: what waits is measured, what nobody showed is named.
+static bool finish(sinkproof_collector *c) {
     size_t used = 0;
     char *missing = c->census->missing;
     go_to_layer(c, c->config->n_layers - 1);
@@ -343,7 +346,7 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
     (void)rank;
     (void)shape;
     if (sinkproof_trace_name_parse(name, &point, &layer))
-        sinkproof_collect(context, point, layer, SIZE_MAX, values);
+        collect(context, point, layer, SIZE_MAX, values);
 }
 
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
@@ -351,10 +354,9 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
                           sinkproof_census *census, sinkproof_error *error) {
     sinkproof_collector c;
     sinkproof_observer observer = {.see = see, .context = &c, .no_logits = true};
-    bool good = sinkproof_collector_new(&c, model, n, options, census, error) &&
-                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) &&
-                sinkproof_collector_finish(&c);
-    sinkproof_collector_free(&c);
+    bool good = collector_new(&c, model, n, options, census, error) &&
+                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) && finish(&c);
+    collector_free(&c);
     return good;
 }
 
@@ -372,7 +374,7 @@ static bool collect_tensor(sinkproof_collector *c, const sinkproof_trace *trace,
     for (size_t p = 0; c->good && p < pieces; p++) {
         for (size_t i = 0; i < count; i++)
             values[i] = sinkproof_tensor_value(tensor, p * count + i);
-        sinkproof_collect(c, point, layer, by_head ? p : SIZE_MAX, values);
+        collect(c, point, layer, by_head ? p : SIZE_MAX, values);
     }
     free(values);
     return c->good;
@@ -383,15 +385,14 @@ bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace 
                             sinkproof_error *error) {
     sinkproof_collector c;
     size_t n = sinkproof_trace_length(trace);
-    bool good = sinkproof_collector_new(&c, model, n, options, census, error);
+    bool good = collector_new(&c, model, n, options, census, error);
     c.file = sinkproof_trace_path(trace);
     good = good && collect_tensor(&c, trace, SINKPROOF_TRACE_T0, 0);
     for (size_t l = 0; good && l < c.config->n_layers; l++)
         for (int p = 0; good && p < SINKPROOF_TRACE_POINTS; p++)
             if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
                 good = collect_tensor(&c, trace, (sinkproof_trace_point)p, l);
-    good =
-        good && collect_tensor(&c, trace, SINKPROOF_TRACE_F1, 0) && sinkproof_collector_finish(&c);
-    sinkproof_collector_free(&c);
+    good = good && collect_tensor(&c, trace, SINKPROOF_TRACE_F1, 0) && finish(&c);
+    collector_free(&c);
     return good;
 }

@@ -26,18 +26,6 @@ typedef struct sinkproof_collector {
     sinkproof_error *error;
 } sinkproof_collector;
 
-bool sinkproof_collector_new(sinkproof_collector *c, const sinkproof_model *model, size_t n,
-                             const sinkproof_census_options *options, sinkproof_census *census,
-                             sinkproof_error *error);
-// All points are through: what waits is measured, what nobody showed is named.
-bool sinkproof_collector_finish(sinkproof_collector *c);
-void sinkproof_collector_free(sinkproof_collector *c);
-
-// A whole point of all n tokens, or one head of a point of heads by queries (head SIZE_MAX: all of
-// them).
-void sinkproof_collect(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
-                       size_t head, const double *values);
-
 // census_weights.c: a head's rows of weights into its metrics. Of A9: [n, n + 1], the sink last.
 void sinkproof_collect_shown(sinkproof_collector *c, size_t head, const double *alpha_ij);
 // Every head of the layer at hand from queries, keys and sinks. False: no memory.

@@ -5,9 +5,9 @@
 #include "audit/studies/sinks/outliers.h"
 
 #include "audit/studies/sinks/heads.h"
+#include "base/words.h"
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"
-#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static double relative(size_t count, const double *x, const double *kept) {
     return moved.off == 0 ? 0 : moved.off / moved.size;
 }
 
-sinkproof_outliers sinkproof_outliers_of(size_t n, size_t width, const double *x_nc, double *work) {
+// work: n width doubles.
+static sinkproof_outliers outliers_of(size_t n, size_t width, const double *x_nc, double *work) {
     sinkproof_outliers out = {0};
     for (size_t i = 0; i < n; i++) {
         double most = 0, square = 0;
@@ -64,7 +65,7 @@ static void look(void *context, sinkproof_trace_point point, size_t layer, size_
     for (size_t p = 0; p < SINKPROOF_OUTLIER_POINTS; p++)
         if (sinkproof_outlier_points[p] == point)
             r->out->of[place_of(r->out, layer, p, !r->without)] =
-                sinkproof_outliers_of(r->out->n, count / r->out->n, values, r->work);
+                outliers_of(r->out->n, count / r->out->n, values, r->work);
     if (point != SINKPROOF_TRACE_M12 || r->progress == NULL) return;
     double half = (double)(layer + 1) / (double)r->out->n_layers;
     r->progress(r->progress_context, !r->out->without ? half : (half + r->without) / 2);

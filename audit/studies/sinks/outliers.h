@@ -21,8 +21,6 @@ extern const sinkproof_trace_point sinkproof_outlier_points[SINKPROOF_OUTLIER_PO
 typedef struct sinkproof_outliers {
     double most, mean, per_tensor, per_token;
 } sinkproof_outliers;
-sinkproof_outliers sinkproof_outliers_of(size_t n, size_t width, const double *x_nc,
-                                         double *work); // n width doubles
 
 // [layers + 1][points][2]: [0] with the model's sinks, [1] without; T0 and F1 in the last layer.
 typedef struct sinkproof_outlier_study {

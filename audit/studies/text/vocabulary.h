@@ -41,9 +41,6 @@ int32_t sinkproof_vocabulary_find(const sinkproof_vocabulary *v, const uint8_t *
 const sinkproof_token *sinkproof_vocabulary_of(const sinkproof_vocabulary *v, int64_t id);
 void sinkproof_vocabulary_free(sinkproof_vocabulary *v);
 
-// The hash of a short string of bytes.
-uint64_t sinkproof_hash_bytes(const uint8_t *bytes, size_t length);
-
 // Makes room for one more element of `size` bytes behind `n`: doubles what is there.
 bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size, sinkproof_error *error);
 
