@@ -233,91 +233,6 @@ static void rmsnorm(void) {
     report(&tiny, "bound.rmsnorm", "what underflows", SEED);
 }
 
-// ---- bound.softmax-sink, bound.exp -------------------------------------------------------------
-
-static void softmax(void) {
-    uint64_t state = SEED + 3;
-    distance d = {0};
-    for (int i = 0; i < DRAWS; i++) {
-        size_t n = draw_below(&state, MOST);
-        bool running = i % 2, no_sink = n > 0 && i % 5 == 0;
-        sinkproof_policy policy = real_policy(running ? "definition|running-max" : "definition");
-        sinkproof_setting s = setting(&policy);
-        s.odds = i % 3 ? 30 : 0.2;
-        sinkproof_honest z[MOST + 1], alpha[MOST + 1];
-        for (size_t j = 0; j <= n; j++) z[j] = draw_set(&state, 2 * draw_dyadic(&state));
-        if (i % 4 == 0)
-            for (size_t j = 0; j <= n; j++) z[j] = sinkproof_known(z[j].mid);
-        if (no_sink) z[n] = sinkproof_known(-INFINITY);
-        double common;
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common));
-
-        real u = 0x1p-24L, declared = policy.ulp[SINKPROOF_EXP] * 2 * u, k = (real)n + 1;
-        real m = -INFINITY, m_lo = m, m_hi = m, keys_lo = m;
-        for (size_t j = 0; j < n; j++) keys_lo = fmaxl(keys_lo, z[j].lo);
-        for (size_t j = 0; j <= n; j++)
-            m = fmaxl(m, z[j].mid), m_lo = fmaxl(m_lo, z[j].lo), m_hi = fmaxl(m_hi, z[j].hi);
-        real e[MOST + 1][5], own[MOST + 1], sum[5] = {0}; // lo, hi, likely_lo, likely_hi, mid
-        double terms[MOST + 1];
-        for (size_t j = 0; j <= n; j++) {
-            real far = fmaxl(fabsl(z[j].lo - m_hi), fabsl(z[j].hi - m_lo));
-            if (running && j == n && n > 0)
-                far = fmaxl(far, fabsl(z[j].hi - keys_lo)); // it enters last
-            real eta = expl(far * (u + 0x1p-52L)) * (1 + declared) - 1 + 0x1p-50L;
-            if (z[j].hi == -INFINITY) eta = 0;
-            own[j] = running && eta > 0 ? (1 + eta) / (1 - eta) : 1;
-            e[j][0] = expl(z[j].lo - m) * (1 - eta), e[j][1] = expl(z[j].hi - m) * (1 + eta);
-            e[j][2] = expl(z[j].likely_lo - m) * (1 - eta);
-            e[j][3] = expl(z[j].likely_hi - m) * (1 + eta);
-            e[j][4] = expl(z[j].mid - m), terms[j] = exp(z[j].mid - (double)m);
-            for (int a = 0; a < 5; a++) sum[a] += e[j][a];
-        }
-        real fourth = 0, in_var = 0, in_bias = 0;
-        for (size_t j = 0; j <= n; j++) {
-            real a = e[j][4] / sum[4], t = a > 0 ? z[j].mid - m : 0;
-            fourth += a * a, in_var += a * a * (z[j].var + t * t * u * u / 3),
-                in_bias += a * z[j].bias;
-        }
-        real leans = lean_of(n + 1, terms, (double)sum[4]) / sum[4];
-        real here = gamma_of(2 * k + 8, 0x1p-53L), two = gamma_of(2, u);
-        real gamma = gamma_of(k - 1, u) + 2 * here, partial = u * u * (k / 3 + k * fourth / 6);
-        real likely = fminl(gamma, sqrtl(2 * (real)s.odds * partial) + leans + 2 * here);
-        real each = log1pl(declared) + u, rounds = 1;
-        while (rounds < k - 1 && rounds * (logl(rounds) - 1) + 1 < s.odds) rounds++;
-        real rho = running ? expm1l((k - 1) * each) : 0;
-        real rho_likely = running ? expm1l(fminl(rounds, k - 1) * each) : 0;
-        near(&d, common, partial / 3 + in_var, partial / 3 + in_var, 8 * k + 60);
-        for (size_t j = 0; j <= n; j++) {
-            real low = (1 - two) / ((1 + gamma) * (1 + rho)) * (1 - rho);
-            real high = (1 + two) / ((1 - gamma) * (1 - rho)) * (1 + rho);
-            real l_low = (1 - two) / ((1 + likely) * (1 + rho_likely)) * (1 - rho_likely);
-            real l_high = (1 + two) / ((1 - likely) * (1 - rho_likely)) * (1 + rho_likely);
-            const real *v = e[j];
-            real stated[4] = {v[0] / (v[0] * own[j] + (sum[1] - v[1]) * (1 + here)) * low,
-                              v[1] / (v[1] / own[j] + (sum[0] - v[0]) * (1 - here)) * high,
-                              v[2] / (v[2] * own[j] + (sum[3] - v[3]) * (1 + here)) * l_low,
-                              v[3] / (v[3] / own[j] + (sum[2] - v[2]) * (1 - here)) * l_high};
-            stated[1] = fminl(stated[1], 1 + 2 * u), stated[3] = fminl(stated[3], 1 + 2 * u);
-            real a = v[4] / sum[4], t = a > 0 ? z[j].mid - m : 0;
-            real var = a * a * (z[j].var + (t * t + 2) * u * u / 3);
-            real bias = a * ((running ? 4 : 2) * declared + leans + z[j].bias + in_bias);
-            // exp at far arguments: |t| + 2 roundings each.
-            real roundings = 6 * k + 100;
-            if (v[1] == 0) stated[0] = stated[1] = stated[2] = stated[3] = var = bias = 0;
-            const double found[4] = {alpha[j].lo, alpha[j].hi, alpha[j].likely_lo,
-                                     alpha[j].likely_hi};
-            for (int side = 0; side < 4; side++)
-                near(&d, found[side], stated[side], stated[side], roundings);
-            near(&d, alpha[j].mid, a, a, roundings), near(&d, alpha[j].bias, bias, bias, roundings);
-            // The inside rounding of a number that is one adds nothing.
-            near(&d, alpha[j].var,
-                 var + (var > 0 ? powl(sinkproof_ulp(SINKPROOF_F64, alpha[j].mid), 2) / 12 : 0),
-                 var, roundings);
-        }
-    }
-    report(&d, "bound.softmax-sink bound.exp", "every end", SEED);
-}
-
 // ---- moe.sum: the set of the mixture -----------------------------------------------------------
 
 // Known weights and outputs whose products and sums are exact, so that only what the policy says
@@ -375,6 +290,5 @@ int main(void) {
     orders();
     products();
     rmsnorm();
-    softmax();
     return tap_done();
 }

@@ -1,220 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The bounds of the forms as the book states them, written out a second time in long double
-// (test_bound_formulas.c says how): base 2, a running maximum, weights from the log-sum-exp, the
-// gate, experts' weights renormalised, a sigmoid by tanh, and small numbers read as zero.
-#include "tests/shared/formulas.h"
+// The bounds of the softmax and its forms as the book states them, written out a second time in
+// long double (tests/shared/softmax_stated.h; test_bound_formulas.c says how), of logits that are
+// sets: base 2, a running maximum, weights from the log-sum-exp, the gate; experts' weights
+// renormalised, a sigmoid by tanh, and small numbers read as zero.
+#include "tests/shared/softmax_stated.h"
 
 static const uint64_t SEED = 20260214;
-enum { MOST = 12, DRAWS = 400 };
+enum { SOME = 12, DRAWS = 400 };
 
 // ---- the attention weights ----------------------------------------------------------------------
 
-typedef struct forms {
-    bool definition, base_2, running, subtracted, gated;
+static const struct {
+    row forms;
     const char *id, *text;
-} forms;
-
-static const forms cases[] = {
-    {.base_2 = true, .id = "bound.form-base2", .text = "base-2"},
-    {.running = true, .id = "bound.form-running-max", .text = "running-max"},
-    {.base_2 = true,
-     .running = true,
-     .id = "bound.form-base2 bound.form-running-max",
-     .text = "base-2|running-max"},
-    {.subtracted = true, .id = "bound.form-lse", .text = "lse-subtracted"},
-    {.subtracted = true, .base_2 = true, .id = "bound.form-lse", .text = "lse-subtracted|base-2"},
-    {.gated = true, .id = "bound.form-lse", .text = "lse-gated"},
-    {true, true, true, true, true, "bound.form-lse", "any"},
+} cases[] = {
+    {{.definition = true}, "bound.softmax-sink bound.exp", "definition"},
+    {{.definition = true, .running = true}, "bound.softmax-sink bound.exp", "definition|running"},
+    {{.base_2 = true}, "bound.form-base2", "base-2"},
+    {{.running = true}, "bound.form-running-max", "running-max"},
+    {{.base_2 = true, .running = true}, "bound.form-base2 bound.form-running-max", "both"},
+    {{.subtracted = true}, "bound.form-lse", "lse-subtracted"},
+    {{.subtracted = true, .base_2 = true}, "bound.form-lse", "lse-subtracted|base-2"},
+    {{.gated = true}, "bound.form-lse", "lse-gated"},
+    {{.definition = true, .base_2 = true, .running = true, .subtracted = true, .gated = true},
+     "bound.form-lse",
+     "any"},
 };
 
-typedef struct ends {
-    real lo, hi, likely_lo, likely_hi, mid;
-} ends;
-
-// One row, written out: what the sets' formulas need.
-typedef struct row {
-    size_t n;
-    forms f;
-    real u, declared, log_error;
-    const sinkproof_honest *z; // [n + 1], the sink last
-    real m, m_lo, m_hi, keys_lo, keys_hi, top, keys_top, log_sum, log_keys;
-    ends e[MOST + 1], keys, sink;
-    real own[MOST + 1];
-} row;
-
-static real size(const sinkproof_honest *x) {
-    return fmaxl(fabsl((real)x->lo), fabsl((real)x->hi));
-}
-
-static real exponent(const row *r, size_t j) {
-    const sinkproof_honest *z = &r->z[j];
-    real far = fmaxl(fabsl(z->lo - r->m_hi), fabsl(z->hi - r->m_lo)), v = r->u + 0x1p-52L;
-    if (j == r->n && r->n > 0 && r->f.running) far = fmaxl(far, fabsl(z->hi - r->keys_lo));
-    if (!r->f.base_2) return far * v;
-    real g = gamma_of(2, r->u), most = fmaxl(size(z), r->top);
-    real error = g * far + (1 + g) * g * size(z) + v * (1 + g) * (far + g * (size(z) + r->top));
-    return error + (r->f.running ? (1 + g) * (2 * r->u * most + r->u * far) : 0);
-}
-
-static void add(ends *sum, const ends *e) {
-    sum->lo += e->lo, sum->hi += e->hi, sum->mid += e->mid;
-    sum->likely_lo += e->likely_lo, sum->likely_hi += e->likely_hi;
-}
-
-static row row_of(const sinkproof_policy *policy, const forms *f, size_t n,
-                  const sinkproof_honest *z) {
-    real none = -INFINITY;
-    row r = {.n = n, .f = *f, .u = 0x1p-24L, .z = z, .m = none, .m_lo = none, .m_hi = none};
-    r.declared = policy->ulp[SINKPROOF_EXP] * 2 * r.u;
-    r.log_error = policy->ulp[SINKPROOF_LOG] * 2 * r.u;
-    for (size_t j = 0; j <= n; j++) {
-        if (j == n)
-            r.keys_lo = r.m_lo, r.keys_hi = r.m_hi,
-            r.keys_top = fmaxl(fabsl(r.m_lo), fabsl(r.m_hi));
-        r.m = fmaxl(r.m, z[j].mid), r.m_lo = fmaxl(r.m_lo, z[j].lo);
-        r.m_hi = fmaxl(r.m_hi, z[j].hi);
-    }
-    r.top = fmaxl(fabsl(r.m_lo), fabsl(r.m_hi));
-    for (size_t j = 0; j <= n; j++) {
-        real eta = expm1l(exponent(&r, j)) * (1 + r.declared) + r.declared + 0x1p-50L;
-        r.own[j] = (1 + eta) / (1 - eta);
-        if (z[j].hi == -INFINITY) eta = 0, r.own[j] = 1;
-        r.e[j] = (ends){expl(z[j].lo - r.m) * (1 - eta), expl(z[j].hi - r.m) * (1 + eta),
-                        expl(z[j].likely_lo - r.m) * (1 - eta),
-                        expl(z[j].likely_hi - r.m) * (1 + eta), expl(z[j].mid - r.m)};
-        add(j < n ? &r.keys : &r.sink, &r.e[j]);
-    }
-    r.log_sum = logl(fmaxl(r.keys.hi + r.sink.hi, 1)) + r.m_hi - r.m_lo + 0x1p-40L;
-    r.log_keys = fmaxl(logl(r.keys.hi) + r.m - r.keys_lo, 0) + 0x1p-40L;
-    return r;
-}
-
-// lambda, G and xi of the statements.
-static real lse_error(const row *r, real top, real log_sum) {
-    return gamma_of(r->f.base_2 ? 7 : 2, r->u) * (top + log_sum + 1) +
-           r->log_error * (log_sum + 1) + r->declared;
-}
-static real subtraction(const row *r) {
-    return lse_error(r, r->top, r->log_sum) * (1 + r->u) +
-           gamma_of(r->f.base_2 ? 3 : 1, r->u) * (r->log_sum + 1);
-}
-static real gate(const row *r) {
-    const sinkproof_honest *b = &r->z[r->n];
-    if (b->hi == -INFINITY) return 0;
-    real argument = fmaxl(fabsl(r->keys_hi + r->log_keys - b->lo), fabsl(b->hi - r->keys_lo)) + 1;
-    return lse_error(r, r->keys_top, r->log_keys) * (1 + r->u) + gamma_of(1, r->u) * argument -
-           log1pl(-r->declared);
-}
-
-typedef struct pair {
-    real lo, hi;
-} pair;
-
-static pair widest(pair x, pair y) {
-    return (pair){fminl(x.lo, y.lo), fmaxl(x.hi, y.hi)};
-}
-
-// One weight's ends, from ends of the terms, the sum's error g, rescalings rho.
-static pair weight(const row *r, size_t j, bool likely, real g, real rho, real here) {
-    const ends *v = &r->e[j];
-    real lo = likely ? v->likely_lo : v->lo, hi = likely ? v->likely_hi : v->hi;
-    real k_lo = likely ? r->keys.likely_lo : r->keys.lo,
-         k_hi = likely ? r->keys.likely_hi : r->keys.hi;
-    real s_lo = likely ? r->sink.likely_lo : r->sink.lo,
-         s_hi = likely ? r->sink.likely_hi : r->sink.hi;
-    real all_lo = k_lo + s_lo, all_hi = k_hi + s_hi, sum_lo = (1 - rho) / ((1 + g) * (1 + rho));
-    real sum_hi = (1 + rho) / ((1 - g) * (1 - rho)), two = gamma_of(2, r->u),
-         five = gamma_of(5, r->u);
-    real rest_lo = all_lo * (1 - here) - lo, rest_hi = all_hi * (1 + here) - hi;
-    pair a = {INFINITY, 0};
-    if (v->hi == 0) return (pair){0, 0};
-    if (r->f.definition || r->f.base_2 || r->f.running) {
-        real own = r->f.running ? r->own[j] : 1;
-        a.lo = lo / (lo * own + rest_hi) * (1 - two) * sum_lo;
-        a.hi = fminl(hi / (hi / own + rest_lo) * (1 + two) * sum_hi, 1 + 2 * r->u);
-    }
-    if (r->f.subtracted) {
-        real x = subtraction(r), own = r->own[j];
-        a = widest(a, (pair){lo / (lo * own + rest_hi) * sum_lo * (1 - x),
-                             hi / (hi / own + rest_lo) * sum_hi / (1 - x)});
-    }
-    if (r->f.gated) {
-        real xi = gate(r), b_lo = s_lo * (1 - xi) * sum_lo, b_hi = s_hi / (1 - xi) * sum_hi;
-        real c_lo = k_lo * (1 - here), c_hi = k_hi * (1 + here), own = r->own[j];
-        pair of_sink = {b_lo / (b_lo + c_hi) * (1 - five), b_hi / (b_hi + c_lo) * (1 + five)};
-        real q_lo = lo / (lo * own + c_hi - hi);
-        real q_hi = hi / (hi / own + fmaxl(c_lo - lo, 0));
-        pair of_key = {q_lo * (c_lo / (c_lo + b_hi)) * (1 - five) * sum_lo,
-                       q_hi * (c_hi / (c_hi + b_lo)) * (1 + five) * sum_hi};
-        a = widest(a, j == r->n ? of_sink : of_key);
-    }
-    return a;
-}
-
-static void compare(distance *d, const row *r, double odds, const sinkproof_honest *alpha,
-                    double common) {
-    real total = r->keys.mid + r->sink.mid, k = (real)r->n + 1, u = r->u;
-    real fourth = 0, in_var = 0, in_bias = 0, away = 0, kappa = r->f.base_2 ? gamma_of(2, u) : 0;
-    double terms[MOST + 1];
-    real own_var[MOST + 1];
-    for (size_t j = 0; j <= r->n; j++) {
-        real a = r->e[j].mid / total, t = a > 0 ? r->z[j].mid - r->m : 0,
-             s = a > 0 && r->f.base_2 ? r->z[j].mid : 0;
-        own_var[j] = r->z[j].var + (t * t + 4 * s * s) * u * u / 3;
-        terms[j] = exp(r->z[j].mid - (double)r->m);
-        fourth += a * a, in_var += a * a * own_var[j];
-        in_bias += a * r->z[j].bias, away += a * fabsl(t);
-    }
-    real lean = lean_of(r->n + 1, terms, (double)total) / total;
-    real here = gamma_of(2 * k + 8, 0x1p-53L), each = log1pl(r->declared) + u, rounds = 1;
-    real partial = u * u * (k / 3 + k * fourth / 6), g = gamma_of(k - 1, u) + 2 * here;
-    real g_likely = fminl(g, sqrtl(2 * (real)odds * partial) + lean + 2 * here);
-    while (rounds < k - 1 && rounds * (logl(rounds) - 1) + 1 < odds) rounds++;
-    real rho = r->f.running ? expm1l((k - 1) * each) : 0;
-    real rho_likely = r->f.running ? expm1l(fminl(rounds, k - 1) * each) : 0, noise = 12 * k + 200;
-    near(d, common, partial / 3 + in_var, partial / 3 + in_var, noise);
-    for (size_t j = 0; j <= r->n; j++) {
-        pair worst = weight(r, j, false, g, rho, here);
-        pair likely = weight(r, j, true, g_likely, rho_likely, here);
-        near(d, alpha[j].lo, worst.lo, worst.lo, noise),
-            near(d, alpha[j].hi, worst.hi, worst.hi, noise);
-        near(d, alpha[j].likely_lo, likely.lo, likely.lo, noise);
-        near(d, alpha[j].likely_hi, likely.hi, likely.hi, noise);
-        real a = r->e[j].mid / total, t = a > 0 ? fabsl(r->z[j].mid - r->m) : 0;
-        if (!(a > 0)) continue;
-        real var = a * a * (own_var[j] + 2 * u * u / 3);
-        real step = sinkproof_ulp(SINKPROOF_F64, alpha[j].mid);
-        near(d, alpha[j].var, var + step * step / 12, var, noise);
-        real bias = (r->f.running ? 4 : 2) * r->declared + lean + r->z[j].bias + in_bias;
-        bias += kappa * (t + away) + (r->f.subtracted ? subtraction(r) : 0);
-        if (r->f.gated) bias += gate(r) * (j < r->n ? r->sink.mid / total : 1 - a);
-        near(d, alpha[j].bias, a * bias, a * bias, noise);
-    }
-}
-
-static void weights(const forms *f) {
+static void weights(size_t c) {
     uint64_t state = SEED;
     distance d = {0};
-    sinkproof_policy policy = real_policy(f->text);
     for (int i = 0; i < DRAWS; i++) {
-        sinkproof_setting s = setting(&policy);
-        sinkproof_honest z[MOST + 1], alpha[MOST + 1];
-        size_t n = 1 + draw_below(&state, MOST);
-        double common, scale = i % 3 == 0 ? 40 : 2;
-        s.odds = i % 2 ? 30 : 0.2;
-        for (size_t j = 0; j <= n; j++) z[j] = draw_set(&state, scale * draw_dyadic(&state));
+        row r = cases[c].forms;
+        r.u = 0x1p-24L, r.declared = 4 * r.u, r.of_log = 6 * r.u, r.odds = i % 2 ? 30 : 0.2;
+        r.n = draw_below(&state, SOME) + (!r.definition || r.gated), r.apart = true;
+        double scale = i % 3 == 0 ? 40 : 2;
+        for (size_t j = 0; j <= r.n; j++) r.z[j] = draw_set(&state, scale * draw_dyadic(&state));
         if (i % 4 == 0)
-            for (size_t j = 0; j <= n; j++) z[j] = sinkproof_known(z[j].mid);
-        if (i % 5 == 0) z[n] = sinkproof_known(-INFINITY);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common));
-        row r = row_of(&policy, f, n, z);
-        compare(&d, &r, s.odds, alpha, common);
+            for (size_t j = 0; j <= r.n; j++) r.z[j] = sinkproof_known(r.z[j].mid);
+        if (i % 5 == 0 && r.n > 0) r.z[r.n] = sinkproof_known(-INFINITY);
+        r.b = r.z[r.n];
+        compare(&d, &d, &r, 12 * (real)r.n + 212);
     }
     char what[80];
-    snprintf(what, sizeof what, "every end, %s", f->text);
-    report(&d, f->id, what, SEED);
+    snprintf(what, sizeof what, "every end, %s", cases[c].text);
+    report(&d, cases[c].id, what, SEED);
 }
 
 // ---- experts' weights, a sigmoid, small numbers -------------------------------------------------
@@ -228,12 +60,12 @@ static void renormalised(void) {
     coarse.forms[SINKPROOF_FORM_OF_M4] = 1;
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_setting s = setting(&policy), t = setting(&coarse);
-        sinkproof_honest g[MOST], z[4], w[4], stated[5];
+        sinkproof_honest g[SOME], z[4], w[4], stated[5];
         int32_t chosen[4];
         double common, other;
         real top = -INFINITY, best = -INFINITY, u = 0x1p-24L,
              declared = policy.ulp[SINKPROOF_EXP] * 2 * u;
-        for (size_t e = 0; e < MOST; e++)
+        for (size_t e = 0; e < SOME; e++)
             g[e] = draw_set(&state, draw_dyadic(&state)), top = fmaxl(top, g[e].hi);
         for (size_t k = 0; k < 4; k++) {
             chosen[k] = (int32_t)(3 * k + draw_below(&state, 3)), z[k] = g[chosen[k]];
@@ -242,7 +74,7 @@ static void renormalised(void) {
         real more = u * (1 + fmaxl(top - best, 0));
         coarse.ulp[SINKPROOF_EXP] =
             (double)(policy.ulp[SINKPROOF_EXP] + more * (1 + declared) * (1 + more) / (2 * u));
-        must(sinkproof_honest_expert_weights(&s, MOST, g, 4, chosen, w, &common));
+        must(sinkproof_honest_expert_weights(&s, SOME, g, 4, chosen, w, &common));
         must(sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, 4, z, sinkproof_known(-INFINITY), stated,
                                       &other));
         for (size_t k = 0; k < 4; k++) {
@@ -373,8 +205,8 @@ static void small_products(void) {
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9), plain = s;
         plain.policy = &none;
-        sinkproof_honest x[MOST], y[MOST], out, before;
-        size_t n = 1 + draw_below(&state, MOST);
+        sinkproof_honest x[SOME], y[SOME], out, before;
+        size_t n = 1 + draw_below(&state, SOME);
         real lost = 0, size_of = 0;
         for (size_t k = 0; k < n; k++) {
             double a = ldexp(draw_dyadic(&state), -130 + (int)draw_below(&state, 8)),
@@ -404,7 +236,7 @@ static void small_products(void) {
 }
 
 int main(void) {
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) weights(&cases[c]);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) weights(c);
     renormalised();
     sigmoid_by_tanh();
     small_numbers();
