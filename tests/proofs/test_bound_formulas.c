@@ -150,89 +150,6 @@ static void products(void) {
     report(&value, "bound.value bound.linear", "sums of products of sets", SEED);
 }
 
-// ---- bound.rmsnorm -----------------------------------------------------------------------------
-
-static void rmsnorm(void) {
-    uint64_t state = SEED + 2;
-    distance d = {0};
-    for (int i = 0; i < DRAWS; i++) {
-        size_t n = 1 + draw_below(&state, MOST);
-        bool open = i % 2;
-        sinkproof_policy policy = real_policy("definition");
-        sinkproof_setting s = setting(&policy);
-        sinkproof_honest x[MOST], y[MOST];
-        double scale[MOST], squares[MOST], common, eps = i % 3 ? 0.5 : 0x1p-20;
-        real sum = 0, lo = 0, hi = 0, fourth = 0, in_var = 0, u = 0x1p-24L, count = n;
-        for (size_t c = 0; c < n; c++) {
-            x[c] = sinkproof_known(i % 7 == 0 ? 1.5 : draw_dyadic(&state));
-            if (open) x[c] = draw_set(&state, c == 0 ? 0x1p-12 : x[c].mid); // one holds zero
-            scale[c] = draw_dyadic(&state);
-            real big = fmax(fabs(x[c].lo), fabs(x[c].hi)),
-                 small = fmin(fabs(x[c].lo), fabs(x[c].hi));
-            if (x[c].lo <= 0 && x[c].hi >= 0) small = 0;
-            squares[c] = x[c].mid * x[c].mid;
-            sum += squares[c], fourth += (real)squares[c] * squares[c];
-            lo += small * small, hi += big * big, in_var += 4 * (real)squares[c] * x[c].var;
-        }
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, eps}, x, y,
-                                 &common);
-        real leans = lean_of(n, squares, (double)sum) / (2 * sum);
-        real here = gamma_of(count + 8, 0x1p-53L), gamma = gamma_of(count + 3, u) + 2 * here;
-        real shared = u * u / 12 * (count / 3 + count * fourth / (6 * sum * sum) + 3);
-        shared += in_var / (4 * sum * sum);
-        near(&d, common, shared, shared, 4 * count + 20);
-        real root = 1 / sqrtl(sum / count + eps),
-             likely = sqrtl(6 * 30.0L * shared) + leans + 2 * here;
-        real r_lo = 1 / sqrtl((hi / count + eps) * (1 + gamma)) * (1 - here);
-        real r_hi = 1 / sqrtl((lo / count + eps) * (1 - gamma)) * (1 + here);
-        real l_lo = fmaxl(r_lo, root * (1 - likely)), l_hi = fminl(r_hi, root * (1 + likely));
-        if (lo != hi) l_lo = r_lo, l_hi = r_hi;
-        real declared = policy.ulp[SINKPROOF_RSQRT] * 2 * u, off = declared * r_hi;
-        sinkproof_honest r = {(double)(r_lo - off),
-                              (double)(r_hi + off),
-                              (double)(l_lo - off),
-                              (double)(l_hi + off),
-                              (double)root,
-                              0,
-                              0,
-                              (double)off,
-                              0};
-        for (size_t c = 0; c < n; c++) {
-            sinkproof_honest z = sinkproof_honest_mul(x[c], sinkproof_known(scale[c]));
-            z = sinkproof_honest_roundings(&s, sinkproof_honest_mul(z, r), 2);
-            real k = 4 * count + 40, size = fmax(fabs(z.lo), fabs(z.hi));
-            near(&d, y[c].lo, z.lo, size, k), near(&d, y[c].hi, z.hi, size, k);
-            near(&d, y[c].likely_lo, z.likely_lo, size, k),
-                near(&d, y[c].likely_hi, z.likely_hi, size, k);
-            near(&d, y[c].mid, z.mid, fabs(z.mid), k), near(&d, y[c].var, z.var, z.var, k);
-            real bias = (real)z.bias + leans * fabs(z.mid);
-            near(&d, y[c].bias, bias, bias, k);
-        }
-    }
-    report(&d, "bound.rmsnorm", "every end", SEED);
-    // What underflows: n 2^-150 of the squares, and 2^-150 times the other factor of a product.
-    sinkproof_policy policy = real_policy("definition");
-    policy.inside = SINKPROOF_F32;
-    sinkproof_setting s = setting(&policy);
-    // An exact zero loses nothing; numbers of 2^-200 have no weight beside what underflows.
-    sinkproof_honest x[2] = {sinkproof_known(0x1p-200), sinkproof_known(0x1p-200)}, y[2];
-    double scale[2] = {3, 0x1p-200}, common, eps = 1;
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){2, scale, eps}, x, y, &common);
-    real root = 1 / sqrtl(1 - (gamma_of(5, 0x1p-24L) + 2 * gamma_of(10, 0x1p-53L)));
-    root *= 1 + gamma_of(10, 0x1p-53L), root += root * policy.ulp[SINKPROOF_RSQRT] * 0x1p-23L;
-    distance tiny = {0};
-    real last = 2 * (1 + gamma_of(2, 0x1p-24L)), first = 1 + 0x1p-24L;
-    near(&tiny, y[0].hi, 0x1p-150L * (last + 3 * first), 0x1p-148L, 60);
-    near(&tiny, y[1].hi, 0x1p-150L * (last + root * first), 0x1p-148L, 60);
-    real shared = 0x1p-48L / 12 * (2 / 3.0L + 2 / 12.0L + 3); // two equal squares
-    near(&tiny, common, shared, shared, 20);
-    sinkproof_honest none[2] = {sinkproof_known(0), sinkproof_known(0)};
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){2, scale, eps}, none, y,
-                             &common);
-    near(&tiny, y[0].hi, 0, 0, 1), near(&tiny, y[0].lo, 0, 0, 1), near(&tiny, common, 0, 0, 1);
-    report(&tiny, "bound.rmsnorm", "what underflows", SEED);
-}
-
 // ---- moe.sum: the set of the mixture -----------------------------------------------------------
 
 // Known weights and outputs whose products and sums are exact, so that only what the policy says
@@ -289,6 +206,5 @@ int main(void) {
     roundings();
     orders();
     products();
-    rmsnorm();
     return tap_done();
 }

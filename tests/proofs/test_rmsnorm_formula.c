@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What test_bound_formulas leaves open of RMSNorm's set (bound.rmsnorm): rows long enough that the
-// likely ends lie inside the worst, rows that lean, squares that underflow and are flushed, sums
-// that may be infinite; and, where no rounding is left but binary64's, the ends to the last unit.
+// RMSNorm's set as the book states it (bound.rmsnorm), written out a second time in long double:
+// short rows, of sets too, rows long enough that the likely ends lie inside the worst, rows that
+// lean, squares that underflow and are flushed, sums that may be infinite; and, where no rounding
+// is left but binary64's, the ends to the last unit.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260124;
@@ -89,6 +90,25 @@ static void fill(row *r, size_t n, double x, double eps) {
     r->n = n, r->eps = eps;
     for (size_t c = 0; c < n; c++) r->x[c] = sinkproof_known(x), r->scale[c] = 1;
     r->x[n] = sinkproof_known(1000.0625);
+}
+
+// Known elements, equal ones, and sets, one of which holds zero.
+static void short_rows(void) {
+    static row r;
+    uint64_t state = SEED + 3;
+    distance d = {0};
+    for (int i = 0; i < 2 * DRAWS; i++) {
+        sinkproof_policy policy = real_policy("definition");
+        sinkproof_setting s = setting(&policy);
+        fill(&r, 1 + draw_below(&state, 12), 1.5, i % 3 ? 0.5 : 0x1p-20);
+        for (size_t c = 0; c < r.n; c++) {
+            if (i % 7) r.x[c] = sinkproof_known(draw_dyadic(&state));
+            if (i % 2) r.x[c] = draw_set(&state, c == 0 ? 0x1p-12 : r.x[c].mid);
+            r.scale[c] = draw_dyadic(&state);
+        }
+        compare(&s, &r, 4 * (real)r.n + 40, &d);
+    }
+    report(&d, "bound.rmsnorm", "short rows", SEED + 3);
 }
 
 // Numbers whose squares no sum rounds, so that K does not grow with the row.
@@ -193,6 +213,7 @@ static void whole_units(void) {
 }
 
 int main(void) {
+    short_rows();
     long_rows();
     leaning_rows();
     ranges();
