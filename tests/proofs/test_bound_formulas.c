@@ -9,7 +9,7 @@
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260117;
-enum { MOST = 12, DRAWS = 400 };
+enum { DRAWS = 400 };
 // ---- bound.dot-likely: n roundings on the way to x --------------------------------------------
 
 static void roundings(void) {
@@ -85,71 +85,6 @@ static void orders(void) {
        wrong, DRAWS);
 }
 
-// ---- bound.linear, bound.value: x y^T + b, where x and y may be sets ---------------------------
-
-static void products(void) {
-    uint64_t state = SEED + 1;
-    distance linear = {0}, value = {0};
-    for (int i = 0; i < DRAWS; i++) {
-        bool x_open = i % 4 == 1 || i % 4 == 3, y_open = i % 4 >= 2, biased = draw(&state) % 2;
-        size_t n = 1 + draw_below(&state, MOST);
-        sinkproof_policy policy = real_policy("definition");
-        policy.inside = SINKPROOF_F32; // underflow 2^-150
-        sinkproof_setting s = setting(&policy);
-        double size = i % 16 == 0 ? 0x1p-140 : 1; // exact products still underflow
-        if (i % 32 == 8) size = 0;                // and nothing at all does not
-        double fine = i % 8 == 4 ? 0x1p-30 : 0;   // long numbers: products that round
-        sinkproof_honest x[MOST], y[MOST], out;
-        for (size_t k = 0; k < n; k++) {
-            double a = size * (draw_dyadic(&state) + fine), b = draw_dyadic(&state) + fine;
-            x[k] = x_open ? draw_set(&state, a) : sinkproof_known(a);
-            y[k] = y_open ? draw_set(&state, b) : sinkproof_known(b);
-        }
-        double b = draw_dyadic(&state);
-        sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
-        sinkproof_planes q = sinkproof_planes_of(y, 1, n, n);
-        double terms = (double)n + (double)(i % 3); // as many as the caller says
-        must(sinkproof_honest_products(&s, &p, &q, &terms, biased ? &b : NULL, &out, 1));
-        sinkproof_planes_free(&p), sinkproof_planes_free(&q);
-        b = biased ? b : 0;
-
-        real mid = b, total = fabs(b), square = (real)b * b, worst = 0, likely = 0, var = 0,
-             bias = 0;
-        for (size_t k = 0; k < n; k++) {
-            real a = fabs(x[k].mid), c = fabs(y[k].mid);
-            real dx = sinkproof_radius(&x[k]), dy = sinkproof_radius(&y[k]);
-            real lx = sinkproof_likely_radius(&x[k]), ly = sinkproof_likely_radius(&y[k]);
-            mid += (real)x[k].mid * y[k].mid, total += a * c, square += a * a * c * c;
-            worst += a * dy + dx * c + dx * dy, likely += a * ly + lx * c + lx * ly;
-            var += a * a * y[k].var + x[k].var * c * c + (real)x[k].var * y[k].var;
-            bias += a * y[k].bias + x[k].bias * c + (real)x[k].bias * y[k].bias;
-        }
-        real u = 0x1p-24L, m = terms, here = gamma_of(2 * m + 8, 0x1p-53L);
-        bool rounds = fine != 0 || x_open || y_open; // known short numbers: exact products
-        real meets = m - 1 + biased + rounds, spread = total + worst;
-        real under = (m + biased) * (1 + gamma_of(meets, u)) * 0x1p-150L;
-        real slack = (worst + spread) * here + (spread > 0 ? under : 0);
-        real wide = gamma_of(meets, u) * spread * (1 + 2 * here) + worst + slack;
-        real once = (rounds ? square : 0) + (biased ? mid * mid : 0);
-        real paths = (m + 1) * (mid * mid / 3 + square / 6) + once;
-        real narrow = fminl(sqrtl(2 * 30.0L * paths) * u + likely + slack, wide);
-        real v = u * u * paths / 3 + var, k = 4 * n + 40;
-        distance *d = x_open || y_open ? &value : &linear;
-        // An end is mid and a width, rounded outward; the width and mid carry K roundings.
-        real noise = gamma_k(4) * (fabsl(mid) + wide) / gamma_k(k) + (fine != 0 ? total : 0);
-        near(d, out.hi - out.mid, wide, wide + noise, k),
-            near(d, out.mid - out.lo, wide, wide + noise, k);
-        near(d, out.likely_hi - out.mid, narrow, narrow + noise, k);
-        near(d, out.mid - out.likely_lo, narrow, narrow + noise, k);
-        real order = u * u / 3 * (m + 1) * (2 * mid * mid / 3 + 5 * square / 6) + 5 * var;
-        near(d, out.order, order, order, k);
-        near(d, out.mid, mid, total, k), near(d, out.var, v, v, k),
-            near(d, out.bias, bias, bias, k);
-    }
-    report(&linear, "bound.linear", "sums of known products", SEED);
-    report(&value, "bound.value bound.linear", "sums of products of sets", SEED);
-}
-
 // ---- moe.sum: the set of the mixture -----------------------------------------------------------
 
 // Known weights and outputs whose products and sums are exact, so that only what the policy says
@@ -205,6 +140,5 @@ int main(void) {
     mixture();
     roundings();
     orders();
-    products();
     return tap_done();
 }

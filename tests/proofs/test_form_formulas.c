@@ -4,7 +4,7 @@
 // The bounds of the softmax and its forms as the book states them, written out a second time in
 // long double (tests/shared/softmax_stated.h; test_bound_formulas.c says how), of logits that are
 // sets: base 2, a running maximum, weights from the log-sum-exp, the gate; experts' weights
-// renormalised, a sigmoid by tanh, and small numbers read as zero.
+// renormalised, and a sigmoid by tanh.
 #include "tests/shared/softmax_stated.h"
 
 static const uint64_t SEED = 20260214;
@@ -49,7 +49,7 @@ static void weights(size_t c) {
     report(&d, cases[c].id, what, SEED);
 }
 
-// ---- experts' weights, a sigmoid, small numbers -------------------------------------------------
+// ---- experts' weights, a sigmoid ----------------------------------------------------------------
 
 // As the softmax over the chosen logits with exponentials that err by one rounding more.
 static void renormalised(void) {
@@ -155,91 +155,9 @@ static void sigmoid_by_tanh(void) {
     report(&d, "bound.form-tanh", "every end", SEED);
 }
 
-// Sets with small numbers: what is read as zero, and what a sum loses.
-static void small_numbers(void) {
-    uint64_t state = SEED + 3;
-    sinkproof_policy policy = policy_named("f32"), none = policy_named("f32,ftz=none");
-    sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9), plain = s;
-    plain.policy = &none;
-    const double tiny = 0x1p-126;
-    ok(sinkproof_flushed_below(&s) == tiny && sinkproof_flushed_below(&plain) == 0 &&
-           sinkproof_setting_underflow(&s) == tiny &&
-           sinkproof_setting_underflow(&plain) == 0x1p-150,
-       "bound.ftz the smallest normal number of float32");
-    sinkproof_policy wide = policy_named("real-f64");
-    sinkproof_setting w = sinkproof_setting_for(&wide, 1, 1e-9);
-    ok(sinkproof_flushed_below(&w) == 0x1p-1022, "bound.ftz and of binary64");
-    size_t wrong = 0;
-    for (int i = 0; i < DRAWS; i++) {
-        double x = ldexp(draw_dyadic(&state), -128 + (int)draw_below(&state, 6)), size = fabs(x);
-        sinkproof_honest in = sinkproof_known(x), read = sinkproof_honest_flushed(&s, in);
-        double lost = size < tiny ? size : 0;
-        wrong += read.lo != (lost > 0 ? fmin(x, 0) : x) || read.hi != (lost > 0 ? fmax(x, 0) : x);
-        wrong += read.likely_lo != read.lo || read.likely_hi != read.hi || read.mid != x;
-        wrong += read.bias != lost || read.var != lost * lost || read.spread != read.var;
-        sinkproof_honest same = sinkproof_honest_flushed(&plain, in);
-        wrong += memcmp(&same, &in, sizeof same) != 0;
-        sinkproof_honest sum = sinkproof_honest_inside(&s, in),
-                         as_is = sinkproof_honest_inside(&plain, in);
-        wrong += sum.hi != as_is.hi + 2 * tiny || sum.lo != as_is.lo - 2 * tiny;
-        wrong += sum.likely_hi != sum.hi || sum.likely_lo != sum.lo;
-        wrong +=
-            sum.bias != 2 * tiny || sum.var != as_is.var + 4 * tiny * tiny || sum.spread != sum.var;
-    }
-    sinkproof_honest zero = sinkproof_honest_inside(&s, sinkproof_known(0));
-    sinkproof_honest large = sinkproof_honest_inside(&s, sinkproof_known(0x1p-100));
-    sinkproof_honest edge = sinkproof_honest_inside(&s, sinkproof_known(0x1.fp-101));
-    wrong += zero.lo != 0 || zero.hi != 0 || large.lo != large.hi || edge.lo == edge.hi;
-    sinkproof_honest around = sinkproof_honest_flushed(&s, sinkproof_around(1, 2, 1, 0, 0));
-    wrong += around.lo != -1 || around.hi != 3 || around.bias != 0;
-    ok(wrong == 0, "bound.ftz sets of small numbers as stated worst=%zu bound=0 of=%d", wrong,
-       DRAWS);
-}
-
-// sum lost(a) |b| + |a| lost(b), and one flush for each of the 2 n + 2 steps.
-static void small_products(void) {
-    uint64_t state = SEED + 4;
-    distance d = {0};
-    sinkproof_policy policy = policy_named("f32"), none = policy_named("f32,ftz=none");
-    const double tiny = 0x1p-126;
-    for (int i = 0; i < DRAWS; i++) {
-        sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9), plain = s;
-        plain.policy = &none;
-        sinkproof_honest x[SOME], y[SOME], out, before;
-        size_t n = 1 + draw_below(&state, SOME);
-        real lost = 0, size_of = 0;
-        for (size_t k = 0; k < n; k++) {
-            double a = ldexp(draw_dyadic(&state), -130 + (int)draw_below(&state, 8)),
-                   w = i % 2 ? fabs(a) / 4 : 0;
-            double b = draw_dyadic(&state);
-            x[k] = sinkproof_around(a, w, w / 2, 0, 0), y[k] = sinkproof_known(b);
-            real reach = fabsl((real)a) + w;
-            lost += (fabs(a) - w < tiny ? fminl(reach, tiny) : 0) * fabsl((real)b);
-            size_of += fabsl((real)a * b);
-        }
-        sinkproof_planes p = sinkproof_planes_of(x, 1, n, n), q = sinkproof_planes_of(y, 1, n, n);
-        must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1));
-        must(sinkproof_honest_products(&plain, &p, &q, NULL, NULL, &before, 1));
-        sinkproof_planes_free(&p), sinkproof_planes_free(&q);
-        real m = (real)n, rounds = m - 1 + (i % 2 ? 1 : 0);
-        real grown = 1 + gamma_of(rounds, 0x1p-24L),
-             flushes = (2 * m + 2) * grown * tiny - m * 0x1p-150L;
-        real more = lost + flushes, noise = more + fabsl((real)out.mid) + size_of;
-        // What is lost counts among the sizes that the sum's roundings see, too.
-        real seen = lost * gamma_of(m, 0x1p-24L) * 2;
-        near(&d, out.hi - before.hi, more, noise + seen * 0x1p53L / 40, 40);
-        near(&d, before.lo - out.lo, more, noise + seen * 0x1p53L / 40, 40);
-        near(&d, out.bias - before.bias, lost, lost, 40);
-        near(&d, out.var - before.var, lost * lost, lost * lost + before.var, 40);
-    }
-    report(&d, "bound.ftz", "sums of products of small numbers", SEED);
-}
-
 int main(void) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) weights(c);
     renormalised();
     sigmoid_by_tanh();
-    small_numbers();
-    small_products();
     return tap_done();
 }

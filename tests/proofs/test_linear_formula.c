@@ -2,9 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Sums of products as their bounds state them, written out a second time (test_bound_formulas.c
-// says how), where the other tests leave a part unseen: products that cancel, so that the radius
-// stands alone; whole numbers times a scale; coarse accumulators; what is read as zero; sums that
-// may overflow.
+// says how): of numbers and sets; products that cancel, so that the radius stands alone; whole
+// numbers times a scale; coarse accumulators; what is read as zero; sums that may overflow.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260413;
@@ -16,6 +15,7 @@ typedef struct sum {
     real b, u, odds, tiny, under;  // tiny: read as zero below; under: what a rounding may lose
     bool biased, exact;
     real whole; // products in one term: 0 or 1, or more
+    real said;  // as many terms as the caller says; 0: n
 } sum;
 
 static real away(const sinkproof_honest *x, bool likely) {
@@ -30,7 +30,8 @@ static real lost(const sinkproof_honest *x, real tiny) {
 
 static void compare(distance *d, const sum *t, const sinkproof_honest *out, real k) {
     real mid = t->b, sizes = fabsl(t->b), square = t->b * t->b, worst = 0, likely = 0, var = 0;
-    real bias = 0, gone = 0, terms = t->n, whole = t->whole > 1 ? t->whole : 1;
+    real bias = 0, gone = 0, terms = t->said > 0 ? t->said : t->n;
+    real whole = t->whole > 1 ? t->whole : 1;
     for (size_t i = 0; i < t->n; i++) {
         const sinkproof_honest *x = &t->x[i], *y = &t->y[i];
         real a = fabsl((real)x->mid), c = fabsl((real)y->mid), dx = away(x, false),
@@ -62,6 +63,8 @@ static void compare(distance *d, const sum *t, const sinkproof_honest *out, real
     real v = t->u * t->u * paths / 3 + var + gone * gone;
     near(d, out->var, v, v, 4 * k);
     near(d, out->bias, leans ? wide : bias + gone, leans ? wide : bias + gone, k);
+    real order = t->u * t->u / 3 * (n + 1) * (2 * mid * mid / 3 + 5 * square / 6) + 5 * var;
+    if (t->whole <= 1 && !leans) near(d, out->order, order, order, 4 * k);
 }
 
 // Two rows of x against three of y. Products come in pairs that cancel, but for the last.
@@ -99,7 +102,9 @@ static void ask(distance *d, const sinkproof_policy *policy, sum t, const draws 
                      y = sinkproof_planes_of(w->y, OUT, t.n, t.n);
     x.whole = (size_t)t.whole;
     t.exact = x.bits + y.bits <= 24;
-    must(sinkproof_honest_products(&s, &x, &y, NULL, t.biased ? w->b : NULL, out, OUT));
+    const double said[ROWS] = {(double)t.said, (double)t.said};
+    must(sinkproof_honest_products(&s, &x, &y, t.said > 0 ? said : NULL, t.biased ? w->b : NULL,
+                                   out, OUT));
     sinkproof_planes_free(&x), sinkproof_planes_free(&y);
     for (size_t i = 0; i < ROWS * OUT; i++) {
         t.x = &w->x[i / OUT * t.n], t.y = &w->y[i % OUT * t.n];
@@ -110,6 +115,27 @@ static void ask(distance *d, const sinkproof_policy *policy, sum t, const draws 
 
 static sinkproof_policy narrow_policy(bool ftz) {
     return policy_named(ftz ? "f32" : "f32,ftz=none");
+}
+
+// Numbers, long ones too, so small ones that exact products underflow, and sets, in any mixture.
+static void any_products(void) {
+    uint64_t state = SEED + 1;
+    distance d = {0};
+    for (int i = 0; i < 400; i++) {
+        draws w;
+        sinkproof_policy policy = narrow_policy(false);
+        double size = i % 32 == 8 ? 0 : i % 16 == 0 ? 0x1p-140 : 1, fine = i % 8 == 4 ? 0x1p-30 : 0;
+        sum t = {.n = 1 + draw_below(&state, 12), .u = 0x1p-24L, .odds = 30, .under = 0x1p-150L};
+        t.said = (real)t.n + i % 3, t.biased = draw(&state) % 2;
+        for (size_t k = 0; k < OUT * t.n; k++) {
+            double a = size * (fabs(draw_dyadic(&state)) + fine), b = draw_dyadic(&state);
+            w.y[k] = i % 4 >= 2 ? draw_set(&state, b) : sinkproof_known(fabs(b) + fine);
+            if (k < ROWS * t.n) w.x[k] = i % 2 ? draw_set(&state, a) : sinkproof_known(a);
+        }
+        for (size_t r = 0; r < OUT; r++) w.b[r] = fabs(draw_dyadic(&state));
+        ask(&d, &policy, t, &w, 4 * (real)t.n + 40);
+    }
+    report(&d, "bound.linear bound.value", "numbers and sets in any mixture", SEED + 1);
 }
 
 static void sums(void) {
@@ -193,6 +219,7 @@ static void edges(void) {
 }
 
 int main(void) {
+    any_products();
     sums();
     read_as_zero();
     edges();
