@@ -3,8 +3,8 @@
 //
 // The bounds of the softmax and its forms as the book states them, written out a second time in
 // long double (tests/shared/softmax_stated.h; test_bound_formulas.c says how), of logits that are
-// sets: base 2, a running maximum, weights from the log-sum-exp, the gate; experts' weights
-// renormalised, and a sigmoid by tanh.
+// sets: base 2, a running maximum, weights from the log-sum-exp, the gate; and experts' weights
+// renormalised.
 #include "tests/shared/softmax_stated.h"
 
 static const uint64_t SEED = 20260214;
@@ -49,7 +49,7 @@ static void weights(size_t c) {
     report(&d, cases[c].id, what, SEED);
 }
 
-// ---- experts' weights, a sigmoid ----------------------------------------------------------------
+// ---- experts' weights ---------------------------------------------------------------------------
 
 // As the softmax over the chosen logits with exponentials that err by one rounding more.
 static void renormalised(void) {
@@ -115,49 +115,8 @@ static void renormalised(void) {
     report(&both, "bound.form-router", "the hull of both forms", SEED);
 }
 
-// sigma by tanh where alpha = 1, up = 0 and the gate is t: y = t sigma.
-static void sigmoid_by_tanh(void) {
-    uint64_t state = SEED + 2;
-    distance d = {0};
-    sinkproof_policy policy = real_policy("definition");
-    sinkproof_config config;
-    if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
-    policy.forms[SINKPROOF_FORM_OF_M8] = 1u << SINKPROOF_M8_TANH;
-    policy.at[SINKPROOF_AT_M8_SWISH].format = SINKPROOF_F64; // no other order of the products
-    for (int i = 0; i < DRAWS; i++) {
-        sinkproof_setting s = setting(&policy);
-        double t = 3 * draw_dyadic(&state);
-        config.swiglu.alpha = 1, config.swiglu.limit = 1e9;
-        sinkproof_honest y =
-            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(t), sinkproof_known(0));
-        real u = 0x1p-24L, e = policy.ulp[SINKPROOF_TANH] * 2 * u, sigma = 1 / (1 + expl(-(real)t));
-        real part = ((e * (1 + u) + u) / 2) * (1 + u) * fabsl(tanhl((real)t / 2));
-        real radius = fabsl((real)t) * (u * sigma + part), middle = t * sigma;
-        near(&d, y.hi, middle + radius, radius + fabsl(middle), 90);
-        near(&d, y.lo, middle - radius, radius + fabsl(middle), 90);
-        near(&d, y.likely_hi, middle + radius, radius + fabsl(middle), 90);
-        near(&d, y.bias, fabsl((real)t) * (u * sigma + part), fabsl((real)t) * (u * sigma + part),
-             0x1p26L);
-        near(&d, y.var, t * (real)t * part * part, t * (real)t * part * part, 0x1p27L);
-    }
-    // tanh is largest at the end that is further from 0.
-    for (int side = -1; side <= 1; side += 2) {
-        sinkproof_setting s = setting(&policy);
-        double near_end = 2 * side, far_end = 8 * side;
-        sinkproof_honest gate = sinkproof_around(5 * side, 3, 3, 0, 0), y;
-        y = sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_known(0));
-        real u = 0x1p-24L, e = policy.ulp[SINKPROOF_TANH] * 2 * u;
-        real part = ((e * (1 + u) + u) / 2) * (1 + u) * tanhl(4);
-        real sigma = 1 / (1 + expl(-(real)(side < 0 ? near_end : far_end)));
-        real largest = 8 * (sigma + u * sigma + part);
-        near(&d, side * (side < 0 ? y.lo : y.hi), largest, largest, 90);
-    }
-    report(&d, "bound.form-tanh", "every end", SEED);
-}
-
 int main(void) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) weights(c);
     renormalised();
-    sigmoid_by_tanh();
     return tap_done();
 }

@@ -278,6 +278,7 @@ static const numerics cases[] = {
     {SINKPROOF_F32, SINKPROOF_F16, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "f16"},
     {SINKPROOF_F32, SINKPROOF_REAL, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "real"},
     {SINKPROOF_F32, SINKPROOF_REAL, false, true, 0x1p-24, 0, 60, "bound.form-tanh", "tanh"},
+    {SINKPROOF_F64, SINKPROOF_REAL, false, true, 0x1p-24, 0, 60, "bound.form-tanh", "tanh, f64"},
 };
 
 static void any_set(const numerics *c) {
