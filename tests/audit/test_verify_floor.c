@@ -235,10 +235,10 @@ static const char *noticed_by(const verify_result *r) {
     return r->held_from_below ? "nothing" : "it is not held from below";
 }
 
-// Whether the table of chapter 13 has the bound with its floors, in their order.
+// Whether the reference of chapter 13 has the bound with its floors, in their order.
 static bool is_in_book(const char *id) {
     static char book[1 << 19];
-    FILE *in = book[0] == '\0' ? fopen("doc/13-bounds.md", "r") : NULL;
+    FILE *in = book[0] == '\0' ? fopen("doc/13-every-bound.md", "r") : NULL;
     if (in != NULL) {
         size_t n = fread(book, 1, sizeof book - 1, in);
         book[n] = '\0';
