@@ -18,6 +18,7 @@ import circuit  # noqa: E402
 import drawings  # noqa: E402
 import lattice  # noqa: E402
 import runs  # noqa: E402
+import sets  # noqa: E402
 
 
 def make(program, root, out):
@@ -28,6 +29,7 @@ def make(program, root, out):
         made |= census.pictures(program, root)
         made |= circuit.pictures(program, root)
         made |= runs.pictures(program, root, pathlib.Path(scratch))
+        made |= sets.pictures(program, root, pathlib.Path(scratch))
     for name, canvas in made.items():
         (out / f"{name}.svg").write_text(canvas.svg(), encoding="utf-8")
     return made
