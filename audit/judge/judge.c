@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The pass: tokens to logits, every point compared in the order of the forward pass.
+// One pass of the judge, from tokens to logits: every point is compared in the order of the forward
+// pass.
 #include "audit/judge/judge_internal.h"
 
 #include "audit/trace/trace_points.h"
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS = 256, NORMS = 16, ROWS = 512 }; // of a part: tokens projected, tokens else, weights
+// size of a part: tokens of a projection, tokens of other operations, rows of a weight
+enum { TOKENS = 256, NORMS = 16, ROWS = 512 };
 
 double *sinkproof_decoded(const sinkproof_matrix *matrix) {
     double *v = malloc(matrix->cols * sizeof *v);
@@ -71,13 +73,14 @@ typedef struct projection_work {
     const sinkproof_projection *p;
     const double *bias_r; // or NULL
     sinkproof_product_points through;
-    bool fused; // the bias may be a term of the sum
+    bool fused; // the engine may sum the bias as one more term
     sinkproof_accumulator sum;
     sinkproof_planes x;
-    size_t blocks; // of rows of W
+    size_t blocks; // blocks of rows of W
 } projection_work;
 
-// Rows of W from r0 on for one token: a sum that is rounded before its bias, or with it.
+// Finishes rows [r0, r0 + rows) of W for one token: adds the bias that is not part of the sum, then
+// rounds.
 static void finish_projection(const sinkproof_setting *s, const projection_work *w, size_t r0,
                               size_t rows, sinkproof_honest *row) {
     if (!w->fused) {
@@ -90,7 +93,7 @@ static void finish_projection(const sinkproof_setting *s, const projection_work 
     sinkproof_honest_finish(s, w->p->at, rows, row);
 }
 
-// Some tokens and some rows of W.
+// Projects one block: some tokens by some rows of W.
 static void project_block(sinkproof_part *part, size_t index, void *of) {
     const projection_work *w = of;
     const sinkproof_projection *p = w->p;
@@ -148,7 +151,7 @@ typedef struct residual_work {
     sinkproof_honest *x_nd;
 } residual_work;
 
-// kept x + added t: x + t as it is meant.
+// The residual sum: kept x + added t, which is x + t by the definition.
 static sinkproof_honest join(sinkproof_joining how, sinkproof_honest x, sinkproof_honest t) {
     if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_known(how.kept));
     if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_known(how.added));
@@ -187,7 +190,7 @@ bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproo
 
 // ---- the pass
 
-// A pair of tables for each form of the rotation that the policy admits.
+// Makes the cosine and sine tables of one form of the rotation.
 static bool tables_of_form(sinkproof_judge_pass *pass, const sinkproof_turning *turning, int form,
                            sinkproof_honest *turns_ip[4]) {
     size_t half = pass->config->head_dim / 2;
@@ -213,8 +216,8 @@ static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turni
     return fine;
 }
 
-// Queries and keys turn alike, as it is defined: one table serves both. Where nothing is turned
-// there is none.
+// By the definition queries and keys turn alike, so that one table serves both. A model without a
+// rotation needs no table.
 static bool rotation_tables(sinkproof_judge_pass *pass) {
     const sinkproof_meaning *m = pass->meaning;
     if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION ||
@@ -239,7 +242,7 @@ sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, 
     return (sinkproof_turns){row[0], row[1], row[2], row[3]};
 }
 
-// F1 and F2.
+// Judges F1 and F2.
 static bool unembed(sinkproof_judge_pass *pass, const sinkproof_honest *x_nd) {
     sinkproof_matrix w = sinkproof_model_unembedding(pass->model);
     sinkproof_honest *t_nd = malloc(pass->n * pass->config->hidden * sizeof *t_nd);
@@ -253,7 +256,7 @@ static bool unembed(sinkproof_judge_pass *pass, const sinkproof_honest *x_nd) {
     return fine;
 }
 
-// Multiply-adds of a layer and of the head, for progress alone.
+// Multiply-adds of a layer and of the head; only the progress display uses them.
 static double layer_work(const sinkproof_judge_pass *pass) {
     const sinkproof_config *c = pass->config;
     double attention = 2 * (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim;
@@ -288,9 +291,10 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
 
 // ---- the conclusion
 
-// A point is bridged when an input is not in the trace. What stands before a bias may be left out:
-// it need not exist. The selection is found from the logits. A sink's logit that follows the query
-// is in no trace.
+// A point is bridged when the trace lacks one of its inputs. Three exceptions. A product before its
+// bias need not exist in an engine, so its own inputs count instead. The selection is found from
+// the logits. A sink's logit that follows the query is in no trace, so that A9 is then always
+// bridged.
 static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                        size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -314,7 +318,7 @@ static bool conclude_point(const sinkproof_judge_pass *pass, sinkproof_point_rep
     r->share_median = sinkproof_histogram_median(&r->shares);
     r->power_single = sinkproof_histogram_median(&r->widths);
     r->bridged = is_bridged(pass, r->point, r->layer);
-    // The freedom of inputs that are not traced has no order of its own: no spread is asked.
+    // Inputs that are not traced leave errors in no random order, so no spread is asked for.
     bool leans =
         sinkproof_drift_leans(&r->drift) || (!r->bridged && sinkproof_drift_spreads(&r->drift));
     r->verdict = r->outside > 0                                       ? SINKPROOF_VERDICT_BUG
@@ -352,7 +356,7 @@ static void collect(sinkproof_judge_pass *pass) {
     size_t layers = pass->config->n_layers;
     for (size_t at = 0; at < layers + 2; at++) {
         size_t layer =
-            at == 0 ? layers : at - 1; // what lies outside the layers is kept behind them
+            at == 0 ? layers : at - 1; // points outside the layers are stored after the layers
         for (size_t p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
             sinkproof_point_report **from = &pass->report_of[layer * SINKPROOF_TRACE_POINTS + p];
             sinkproof_trace_point point = (sinkproof_trace_point)p;
@@ -361,7 +365,7 @@ static void collect(sinkproof_judge_pass *pass) {
             if (*from == NULL || tensor == NULL || behind || before) continue;
             sinkproof_point_report *r = &j->reports[j->n_reports++];
             *r = **from;
-            (*from)->drift_sums = (sinkproof_drift){0}; // its rows are r's now
+            (*from)->drift_sums = (sinkproof_drift){0}; // r owns the rows now
             r->point = point;
             r->layer = sinkproof_trace_point_is_layered(point) ? layer : 0;
             r->rank = tensor->rank;
@@ -395,7 +399,7 @@ static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
                                   sinkproof_counted(j->n_reports, "point").text);
 }
 
-// A pass over the model as the policy keeps it; to be closed.
+// Starts a pass over the model with its weights as the policy stores them; the caller closes it.
 static bool begin_pass(sinkproof_judge_pass *pass, const sinkproof_model *model,
                        const sinkproof_trace *trace, const sinkproof_policy *policy,
                        const sinkproof_judge_options *options, sinkproof_judgement *judgement,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge: an engine's trace against the honest set of every operation, computed from the
-// engine's own inputs to that operation. Error does not pile up from point to point, so the
-// sets stay small; a point that the trace lacks is bridged by carrying its set on. What the trace
-// does not say is a set too, and where that set is so wide that a mistake would not show in it, the
-// point is undecided: no subset of an honest trace is ever called a bug.
+// The judge compares an engine's trace with the honest set of every operation, computed from the
+// engine's own inputs to that operation. Errors do not accumulate from point to point, so the sets
+// stay small. Where the trace lacks a point, the judge carries the set of its values on to the next
+// operation. Where a set is so wide that a mistake would not show in it, the point is undecided: no
+// subset of an honest trace is ever called a bug.
 #ifndef SINKPROOF_JUDGE_H
 #define SINKPROOF_JUDGE_H
 
@@ -15,23 +15,23 @@
 #include "model/model.h"
 #include "proofs/bounds/bounds.h"
 
-enum { SINKPROOF_HISTOGRAM = 160 }; // quarters of an octave from 2^-32 to 2^8
+enum { SINKPROOF_HISTOGRAM = 160 }; // bins: quarters of an octave from 2^-32 to 2^8
 
 typedef struct sinkproof_histogram {
     size_t total, counts[SINKPROOF_HISTOGRAM];
 } sinkproof_histogram;
 
-// The middle of the last bin stands for everything from there on: a median may be above it.
+// The middle of the last bin, which also counts everything above it: a median may be higher.
 #define SINKPROOF_HISTOGRAM_TOP 240.0
 
 void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from);
 double
-sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within a quarter
+sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within 1/4 octave
 
-// Squared 2-norms over a point's elements, in binary64 (estimated). Over the reals
-// error = local + inherited, element by element.
+// Squared 2-norms over the elements of a point, in binary64 (estimated). Over the reals error =
+// local + inherited, element by element.
 typedef struct sinkproof_errors {
-    double truth;     // of the real model's values, from the tokens
+    double truth;     // the real model's values, computed from the tokens
     double error;     // engine - truth
     double local;     // engine - the unrounded operation on the engine's own inputs
     double inherited; // the unrounded operation on the engine's own inputs - truth
@@ -42,137 +42,144 @@ typedef struct sinkproof_point_report {
     size_t layer;
     char name[40]; // "03.A4.q"
     sinkproof_verdict verdict;
-    bool bridged; // some input of this operation was not in the trace
-    size_t elements, several, outside, unlikely; // several: sets with more than one value
-    size_t undecided; // elements of rows whose sets are as wide as what they hold, or without bound
-    size_t nans, infinities;                  // elements where the engine has no finite number
-    size_t open_nans;                         // NaN where nothing bounds what an honest engine has
-    size_t first_nan, first_infinity;         // elements, where there are any
+    bool bridged; // the trace lacks some input of this operation
+    // several: elements whose set has more than one value
+    size_t elements, several, outside, unlikely;
+    size_t undecided;        // elements in rows whose sets are as wide as the values or unbounded
+    size_t nans, infinities; // elements where the engine has NaN or an infinity
+    size_t open_nans;        // NaN where the set is unbounded
+    size_t first_nan, first_infinity;         // indices of the first ones, valid if there are any
     double share_worst, share_median;         // |engine - emulation| over the half-width of the set
     sinkproof_histogram shares, widths, gaps; // gaps: |engine - emulation|, ulp
     double power_single; // median half-width of the likely set, in ulp of the traced dtype
     sinkproof_drift drift_sums;
     sinkproof_drift_result drift;
-    // The same of as many layers of the point together, this one among them; 0: not asked.
+    // Drift over several layers of this point together, this layer among them; 0: not asked.
     size_t layers_together;
     sinkproof_drift_result together;
-    bool leans_together; // they lean too far, and this layer leans their way: suspicious
-    // The element that is furthest outside (or uses most of its set).
+    bool leans_together; // suspicious: together they lean too far, this layer too
+    // The element that is furthest outside its set; if none is outside, the one that uses most of
+    // its set.
     size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
-    double worst_value, worst_excess; // excess: distance to the set in its half-widths, or share
+    // excess: distance to the set in half-widths of the set; inside: the share
+    double worst_value, worst_excess;
     sinkproof_honest worst_set;
     double excess_ulp; // distance of the worst element outside its set, in ulp
-    // Of the element that is most half-widths of its set outside: how many, each at least half a
-    // unit in the last place of the traced format. 0: none is outside.
+    // The largest distance of an element to its set, in half-widths of the set, each taken as at
+    // least half an ulp of the traced format. 0: none is outside.
     double farthest;
     char worst_inputs[320];  // in hex floats
-    sinkproof_errors errors; // end to end, when asked for
+    sinkproof_errors errors; // end to end, if the options ask for it
 } sinkproof_point_report;
 
-// One of its errors over the truth, as norms; NAN where that is 0 or was not asked for.
+// The square root of `square` relative to the truth's norm; NAN if the truth's norm is 0 or was not
+// asked for.
 double sinkproof_relative(double square, const sinkproof_point_report *report);
 
 typedef struct sinkproof_judgement {
     sinkproof_policy policy;
-    double rate; // false alarms, as asked
+    double rate; // rate of false alarms, from the options
     size_t n_reports, n_tokens, n_layers;
-    sinkproof_point_report *reports; // in the order of the forward pass, present points only
-    // The worst of the points that were decided; UNDECIDED when none was, or when none is worse and
-    // an element is NaN that may be.
+    sinkproof_point_report *reports; // in the order of the forward pass; only points of the trace
+    // The worst verdict among the decided points; UNDECIDED when no point is decided, or when no
+    // point is worse and an element is NaN where the set is unbounded.
     sinkproof_verdict verdict;
     size_t undecided;                    // points
     size_t open_nans;                    // elements
-    const sinkproof_point_report *first; // first divergence: the first bug, else NULL
+    const sinkproof_point_report *first; // first divergence: the first point with a bug, or NULL
     const sinkproof_point_report *first_suspicious;
     // Smallest gap between the last chosen and the best rejected expert, where M2 or M3 is traced.
     double thinnest_margin;
     size_t margin_layer, margin_token;
-    size_t *open;    // [layers]: tokens whose experts neither the trace nor the logits' sets tell
-    int32_t *chosen; // [layers][n][k]: the engine's experts; -1 where it is not known
-    // By sinkproof_judge_forms: the stages that it asked about, and as bits the forms that fit.
+    size_t *open;    // [layers]: tokens whose experts are unknown
+    int32_t *chosen; // [layers][n][k]: the engine's experts; -1: unknown
+    // Filled by sinkproof_judge_forms: the stages that were asked about, and a bit for each form
+    // that fits.
     bool forms_asked[SINKPROOF_FORMED_COUNT];
     unsigned forms_fitting[SINKPROOF_FORMED_COUNT];
 } sinkproof_judgement;
 
-// What is done with a point (judge_stretch.c): a part of the model can be judged alone.
+// What the judge does with a point, so that a part of the model can be judged alone
+// (judge_stretch.c).
 typedef enum sinkproof_doing {
-    SINKPROOF_JUDGED,   // computed, and compared where it is traced
-    SINKPROOF_COMPUTED, // and not compared: it may have been read before it was rounded
-    SINKPROOF_GIVEN,    // the trace's values, neither computed nor compared
+    SINKPROOF_JUDGED,   // computed, and compared if the trace has it
+    SINKPROOF_COMPUTED, // not compared: the next operation may have read it unrounded
+    SINKPROOF_GIVEN,    // taken from the trace, neither computed nor compared
     SINKPROOF_LEFT_OUT
 } sinkproof_doing;
 
-// Points of the layers, then of what lies outside them.
+// One entry for each point of each layer, then one row for the points outside the layers.
 typedef struct sinkproof_stretch {
     uint8_t doing[SINKPROOF_MAX_LAYERS + 1][SINKPROOF_TRACE_POINTS];
 } sinkproof_stretch;
 
-// Rows of a trace, its tokens: [first, end).
+// The rows (tokens) [first, end) of a trace.
 typedef struct sinkproof_rows {
     size_t first, end;
 } sinkproof_rows;
 
-// A pass that ends at the first element of one of `points` that is `beyond` half-widths of its set
-// outside, or more. One that has ended leaves a judgement without reports.
+// Ends a pass early: at the first element of one of `points` whose distance to its set is at least
+// `beyond` half-widths. A pass that ended early leaves a judgement without reports.
 typedef struct sinkproof_refusal {
-    unsigned points; // bits, of whatever layers are judged
+    unsigned points; // a bit for each point, in all judged layers
     double beyond;
     bool refused;
 } sinkproof_refusal;
 
-// Is shown each element that is compared, by all threads: its place, the engine's value, its set as
-// it is stored. A weight of a masked key is shown where it is not 0.
+// Called for each compared element, from all threads, with its index, the engine's value and its
+// set in the stored format. Of masked keys only weights other than 0 are passed.
 typedef void sinkproof_witness(void *witnessing, sinkproof_trace_point point, size_t layer,
                                size_t at, double v, const sinkproof_honest *set);
 
 typedef struct sinkproof_judge_options {
-    // False alarms per tensor of the likely set, of drift and of spread each, and of the drift of a
-    // point's layers together.
+    // Rate of false alarms per tensor, separately for the likely set, for drift, for spread, and
+    // for the drift of a point's layers together.
     double rate;
-    bool end_to_end; // also run the real model from the tokens and compare
-    // Called from time to time with the share of the work that is done, 1 at the end. May be NULL.
+    bool end_to_end; // also run the real model from the tokens and measure the errors against it
+    // Called now and then with the share of the work that is done, 1 at the end. May be NULL.
     void (*progress)(void *context, double share);
     void *context;
     const sinkproof_meaning *meaning; // NULL: the definition
     const sinkproof_stretch *stretch; // NULL: every point is judged
-    sinkproof_refusal *refusal;       // NULL: the pass goes to its end
-    const sinkproof_rows *rows;       // NULL: all are compared
-    // Of one point the elements that are outside, 1 each; NULL: not asked for.
+    sinkproof_refusal *refusal;       // NULL: the pass runs to its end
+    const sinkproof_rows *rows;       // NULL: all rows are compared
+    // Receives 1 for each element of the point `marked` that is outside its set; NULL: not asked
+    // for.
     uint8_t *marks;
     sinkproof_trace_point marked;
     size_t marked_layer;
-    sinkproof_witness *witness; // NULL: nobody asks
+    sinkproof_witness *witness; // NULL: no witness
     void *witnessing;
 } sinkproof_judge_options;
 
-// What it takes to judge `point` of `layer` alone: that point, whatever it is computed from up to
-// what is traced, and nothing else. Under a policy by which an input may be read before it is
-// rounded that one is computed too where it can be from what is traced; NULL: none is. To be called
-// for each point of a stretch, the first time with `fresh`.
+// Marks the points that must be computed to judge `point` of `layer` alone: the point itself and
+// its inputs, back to what the trace holds. Under a policy by which an operation may read an input
+// before its rounding, that input is computed too if the trace holds its own inputs; a NULL policy
+// has no such input. Call it for each point of a stretch, the first time with `fresh`.
 void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,
                           const sinkproof_policy *policy, const sinkproof_trace *trace,
                           sinkproof_trace_point point, size_t layer, bool fresh);
 
-// Judges on all processors, with the same result for any number of them.
+// Judges on all processors; the result is the same for any number of threads.
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      const sinkproof_policy *policy, const sinkproof_judge_options *options,
                      sinkproof_judgement *judgement, sinkproof_error *error);
 
-// The second half of a judgement that was asked without it: the reports' errors end to end.
+// Fills the end-to-end errors of a judgement that was made without them.
 bool sinkproof_judge_end_to_end(const sinkproof_model *model, const sinkproof_trace *trace,
                                 const sinkproof_judge_options *options,
                                 sinkproof_judgement *judgement, sinkproof_error *error);
 
-// judge_forms.c: for each stage of which the policy admits several forms and the trace decides a
-// point, every form that leaves the verdict within or exact when that stage has no other. As many
-// judgements as there are forms; nothing is asked when `judgement` is not itself within or exact.
+// judge_forms.c: for each stage with several admitted forms and a decided point in the trace, finds
+// every form that keeps the verdict within or exact when the policy admits that form alone. It
+// judges once for each form, and does nothing unless `judgement` itself is within or exact.
 bool sinkproof_judge_forms(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options, sinkproof_judgement *judgement,
                            sinkproof_error *error);
 void sinkproof_judgement_free(sinkproof_judgement *judgement);
 
-// How badly a policy fits: points with a bug count first, then suspicious ones. How many elements
-// are outside does not count: a wider policy always has fewer.
+// How badly a policy fits: the number of points with a bug counts first, then that of suspicious
+// points. The number of elements outside does not count, since a wider policy always has fewer.
 double sinkproof_judgement_misfit(const sinkproof_judgement *judgement);
 
 #endif

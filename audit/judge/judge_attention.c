@@ -51,16 +51,17 @@ static bool rotated(sinkproof_judge_pass *pass, size_t l, sinkproof_trace_point 
 
 // ---- A5 to A11
 
-enum { QUERIES = 64 }; // of a part
+enum { QUERIES = 64 }; // queries of a part
 
 typedef struct attention {
     const sinkproof_layer *layer;
     const sinkproof_honest *q_nhd, *k_ngd, *v_ngd;
     sinkproof_honest *out_nhd;
-    size_t blocks; // of queries
+    size_t blocks; // blocks of queries
 } attention;
 
-// One head, queries [first, first + rows), keys [low, high): those that one of them may see.
+// One head, its queries [first, first + rows), and the keys [low, high) that at least one of them
+// sees.
 typedef struct block {
     size_t h, first, rows, low, high;
 } block;
@@ -76,7 +77,7 @@ static query query_of(const sinkproof_part *part, size_t h, size_t i) {
     return (query){h, i, first_key, end - first_key};
 }
 
-// z_j over the visible keys: rounded and compared.
+// Rounds the scores z_j of the visible keys and compares them.
 static void compare_scores(sinkproof_part *part, const sinkproof_setting *s, const query *q,
                            sinkproof_honest *z_j) {
     size_t n = part->pass->n;
@@ -88,7 +89,8 @@ static void compare_scores(sinkproof_part *part, const sinkproof_setting *s, con
     sinkproof_compare(part, &piece, z_j);
 }
 
-// The weights of masked keys, at either side of the visible ones; the row begins at `row`.
+// Compares the weights of the masked keys before and after the visible ones; the row starts at
+// `row`.
 static void compare_masked(sinkproof_part *part, sinkproof_trace_point point, size_t row,
                            const query *q) {
     sinkproof_compare_zeros(part, point, row, q->first_key);
@@ -96,8 +98,8 @@ static void compare_masked(sinkproof_part *part, sinkproof_trace_point point, si
     sinkproof_compare_zeros(part, point, row + end, part->pass->n - end);
 }
 
-// A9, the sink's weight in the last column, and A10, without it. Returns the relative variance that
-// the row's weights still share: 0 once they are the engine's.
+// Compares A9 (the sink's weight is the last column) and A10 (without the sink). Returns the
+// relative variance that the weights of the row share: 0 once they are the engine's own.
 static double compare_weights(sinkproof_part *part, const query *q, double common,
                               sinkproof_honest *a_j) {
     size_t n = part->pass->n, with_sink = (q->h * n + q->i) * (n + 1), keys = (q->h * n + q->i) * n;
@@ -118,8 +120,8 @@ static double compare_weights(sinkproof_part *part, const query *q, double commo
     return sinkproof_compare(part, &a10, a_j) ? 0 : common;
 }
 
-// [keys, d] of one key/value head from key `low` on -> [d, keys], so that a weighted sum is a
-// product of rows.
+// Transposes [keys, d] of one key/value head, from key `low` on, to [d, keys]: then a weighted sum
+// is a product of rows.
 static sinkproof_planes transposed(sinkproof_part *part, const sinkproof_honest *v_jd,
                                    size_t stride, size_t keys) {
     size_t d = part->pass->config->head_dim;
@@ -132,7 +134,7 @@ static sinkproof_planes transposed(sinkproof_part *part, const sinkproof_honest 
     return planes;
 }
 
-// What joins the scores of the block's rows.
+// The sink's logit of each row of the block.
 static bool sink_logits(sinkproof_part *part, const block *b, const attention *a,
                         const sinkproof_setting *s, const sinkproof_planes *q_id,
                         sinkproof_honest *b_i) {
@@ -145,7 +147,8 @@ static bool sink_logits(sinkproof_part *part, const block *b, const attention *a
     return fine;
 }
 
-// q k of every row and key of the block, z [rows, keys], and the sink's logits b [rows].
+// The products q k of every row and key of the block, z [rows, keys], and the sink's logits b
+// [rows].
 static void block_products(sinkproof_part *part, const block *b, const attention *a,
                            sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
@@ -170,7 +173,7 @@ static void block_products(sinkproof_part *part, const block *b, const attention
     sinkproof_planes_free(&k_jd);
 }
 
-// A6 to A10 of the block's rows: p [rows, keys], zero where a key is masked.
+// Judges A6 to A10 of the block's rows: p [rows, keys] is zero where a key is masked.
 static void block_weights(sinkproof_part *part, const block *b, const sinkproof_honest *b_i,
                           sinkproof_honest *z, sinkproof_honest *p, double *common_i) {
     const sinkproof_judge_pass *pass = part->pass;
@@ -195,8 +198,8 @@ static void block_weights(sinkproof_part *part, const block *b, const sinkproof_
     free(a_j);
 }
 
-// The same with a running maximum and a sum in a known order: instead of what weights that were
-// divided first make, or beside it where a policy admits both.
+// A11 with a running maximum and a sum in a known order. Its set replaces the set of the form that
+// divides the weights first, or is joined with it where the policy admits both.
 static void run_values(sinkproof_part *part, const block *b, const attention *a,
                        const sinkproof_setting *s, const sinkproof_honest *z,
                        const sinkproof_honest *b_i) {
@@ -223,7 +226,7 @@ static void run_values(sinkproof_part *part, const block *b, const attention *a,
     free(o_d);
 }
 
-// A11 of the block's rows.
+// Judges A11 of the block's rows.
 static void block_values(sinkproof_part *part, const block *b, const attention *a,
                          const sinkproof_honest *p, const sinkproof_honest *z,
                          const sinkproof_honest *b_i, const double *common_i) {
@@ -283,7 +286,7 @@ static void attend_block(sinkproof_part *part, size_t index, void *of) {
     free(p);
 }
 
-// Queries as the scores read them, keys and values as they are cached.
+// Rounds queries as the scores read them, and keys and values as the cache stores them.
 static void read_heads(const sinkproof_judge_pass *pass, sinkproof_point at, size_t count,
                        sinkproof_honest *x) {
     sinkproof_setting s = sinkproof_setting_of(pass, count);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the numbers of a trace fit, and so the policies that an engine may have had.
+// Finds the formats that hold the numbers of a trace, and from them the policies that its engine
+// may have followed.
 #include "audit/judge/judge_candidates.h"
 
 #include "audit/trace/trace_points.h"
@@ -14,13 +15,13 @@ typedef bool point_filter(sinkproof_trace_point point);
 static bool any_point(sinkproof_trace_point point) {
     return !sinkproof_trace_point_is_index(point);
 }
-// A sublayer has been added: not a row of the embedding.
+// A sum of the residual stream: any of its points but the embedding.
 static bool sum_point(sinkproof_trace_point point) {
     return sinkproof_trace_point_is_stream(point) && point != SINKPROOF_TRACE_T0;
 }
 
-// How many tensors of those points there are; how many are stored in `dtype`; how many have no
-// value that `format` does not hold.
+// Of the tensors of some points: how many there are, how many are stored in `dtype`, and how many
+// have all their values in `format`.
 typedef struct census {
     size_t tensors, stored, fitting;
 } census;
@@ -44,7 +45,7 @@ static census count_tensors(const sinkproof_trace *trace, const sinkproof_config
             if (t == NULL) continue;
             c.tensors++;
             c.stored += t->dtype == dtype;
-            if (c.fitting + 1 == c.tensors) c.fitting += fits(t, format); // until one does not
+            if (c.fitting + 1 == c.tensors) c.fitting += fits(t, format); // until a misfit
         }
     }
     return c;
@@ -61,7 +62,7 @@ static bool any_stored(const sinkproof_trace *trace, const sinkproof_config *con
     return count_tensors(trace, config, among, dtype, SINKPROOF_REAL).stored > 0;
 }
 
-// The format that holds every value of a trace in float32 or float64, and is narrower; or NULL.
+// The narrower format that holds every value of a trace stored in float32 or float64; or NULL.
 static const char *narrowest_of_all(const sinkproof_trace *trace, const sinkproof_config *config,
                                     bool f64) {
     if (all_fit(trace, config, any_point, SINKPROOF_BF16)) return "bf16";
@@ -69,11 +70,12 @@ static const char *narrowest_of_all(const sinkproof_trace *trace, const sinkproo
     return f64 && all_fit(trace, config, any_point, SINKPROOF_F32) ? "f32" : NULL;
 }
 
-// The policies that auto tries, narrowest first: those that hold what the trace is stored in, and
-// before them those that hold its values, or the residual's sums, or what meets a weight, when a
-// narrower format does. *narrower names the one that holds every value.
-// Bf16 operands beside a residual in float32 is what bf16-operands describes; where the trace holds
-// no sum of the residual, it may be so.
+// The policies that auto tries, narrowest first: those of the trace's stored format, and before
+// them those of a narrower format that holds all its values, or the sums of the residual, or the
+// operands of the weights. *narrower names the format that holds every value.
+//
+// In bf16-operands, operands are bf16 and the residual is float32; a trace without a sum of the
+// residual may also be of that kind.
 static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
                                              const sinkproof_config *config) {
     static const char *const sums_f32[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
@@ -86,8 +88,9 @@ static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
 const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
                                             const sinkproof_config *config, const char **narrower) {
     static const char *const in_f16[] = {"f16", NULL};
-    // real-f64 is left out where nothing is stored as float64. Where it does not fit, the engine
-    // may have computed in float32 and saved some numbers finer, or all of them wider.
+    // real-f64 is left out where nothing is stored as float64. Where real-f64 does not fit, the
+    // engine may have computed in float32 and stored some numbers, or all of them, in a wider
+    // format.
     static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
     static const char *const bf16_in_f32[] = {"real-f64",      "openai-bf16", "hf-bf16", "bf16",
                                               "bf16-operands", "f32",         NULL};
@@ -111,10 +114,10 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
     return in_f32 + !f64;
 }
 
-// Known policies of one engine, which allow what no generic one does: a norm of the residual's sum
-// before it is rounded, a vector scaled before it is turned. Those that have a known mistake in
-// them (llama-cpp) are left out. And where numbers of float32 show no narrower format: bf16 and f16
-// leave it open what is kept finer, and an engine may have saved nothing else.
+// Policies of single engines, which allow what no generic policy does: a norm reads the residual's
+// sum before its rounding, or a vector is scaled before it is turned. Policies with a known mistake
+// in them (llama-cpp) are left out. Where float32 numbers show no narrower format, bf16 and f16 are
+// tried too: they leave open which values stay in float32, and an engine may have saved only those.
 const char *const *sinkproof_candidates_at_last(const char *const *names) {
     static const char *const in_bf16[] = {"vllm-bf16", "mlx", NULL};
     static const char *const in_f16[] = {"onnxruntime", NULL};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What one change of the policy explains: known mistakes and known freedoms, tried on what fails.
+// Searches for one change of the policy that explains a failure: known mistakes and known freedoms
+// are tried in turn.
 #include "audit/judge/judge_cause.h"
 
 #include "audit/judge/judge_candidates.h"
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Known mistakes and known freedoms that one override states, and the points that each touches.
+// The known mistakes and freedoms that a single override states, each with the point that it
+// touches.
 static const struct single_override {
     const char *text, *meaning;
     sinkproof_trace_point points[3];
@@ -39,7 +41,7 @@ static const struct single_override {
      2},
 };
 
-// Does what is computed at `from` reach a point of the trace with nothing traced in between?
+// Whether the values at `from` reach `point` without passing another traced point.
 static bool reaches(const sinkproof_model *model, const sinkproof_trace *trace,
                     sinkproof_trace_point from, sinkproof_trace_point point, size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -52,7 +54,7 @@ static bool reaches(const sinkproof_model *model, const sinkproof_trace *trace,
     return false;
 }
 
-// An override can explain what fails only if it reaches each of those points.
+// Whether the override reaches every failing point; otherwise it cannot explain the failure.
 static bool reaches_failures(const sinkproof_model *model, const sinkproof_trace *trace,
                              const struct single_override *s, const sinkproof_judgement *j) {
     for (size_t i = 0; i < j->n_reports; i++) {
@@ -65,7 +67,7 @@ static bool reaches_failures(const sinkproof_model *model, const sinkproof_trace
     return true;
 }
 
-// An override that repeats what a policy says changes nothing.
+// Whether two policies differ in nothing but the name: such an override changes nothing.
 static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
     sinkproof_policy renamed = *a;
     memcpy(renamed.name, b->name, sizeof renamed.name);
@@ -78,7 +80,7 @@ void sinkproof_cause_begin(sinkproof_cause *cause, const sinkproof_judgement *j)
     cause->at = strlen(cause->policy) + 1;
 }
 
-// Text behind what is there; false: it does not fit.
+// Appends `between` and `text`. Returns false if they do not fit.
 static bool append(char *to, size_t size, const char *between, const char *text) {
     size_t used = strlen(to);
     int length = snprintf(to + used, size - used, "%s%s", between, text);
@@ -93,7 +95,7 @@ bool sinkproof_cause_add(sinkproof_cause *cause, const char *override, const cha
 bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trace *trace,
                               const sinkproof_judge_options *options, const sinkproof_judgement *j,
                               const sinkproof_cause *cause) {
-    sinkproof_refusal refusal = {.points = ~0u, .beyond = 0}; // one element settles it
+    sinkproof_refusal refusal = {.points = ~0u, .beyond = 0}; // one element outside is enough
     sinkproof_judge_options how = *options;
     sinkproof_policy policy;
     sinkproof_judgement k;
@@ -130,7 +132,7 @@ static bool judge_variant(void *context, sinkproof_variant variant,
     return true;
 }
 
-// What it takes to judge the points of a place that are outside; false: none is.
+// Marks what must be computed to judge the failing points of a place. Returns false if none fails.
 static bool stretch_to_failing(const sinkproof_judgement *j, const sinkproof_config *config,
                                const sinkproof_trace *trace, size_t place,
                                sinkproof_stretch *stretch) {
@@ -184,8 +186,8 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
     return false;
 }
 
-// Of no point more than one element is outside: that is what a wrong write leaves, and a policy
-// that leaves more open would hold it as it holds all.
+// Whether no point has more than one element outside. A stray write leaves such a trace, and a more
+// permissive policy would accept it like any other value.
 static bool are_single(const sinkproof_judgement *j) {
     size_t most = 0;
     for (size_t i = 0; i < j->n_reports; i++)

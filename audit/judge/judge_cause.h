@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A change of the policy under which a trace would be honest.
+// Finds a change of the policy under which a failing trace would be honest.
 #ifndef SINKPROOF_JUDGE_CAUSE_H
 #define SINKPROOF_JUDGE_CAUSE_H
 
 #include "audit/judge/judge.h"
 
-// Overrides of the policy that was asked for, or another policy.
+// Overrides of the declared policy, or another policy in its place.
 typedef struct sinkproof_cause {
-    char policy[SINKPROOF_POLICY_NAME + 64]; // the whole one under which the trace is honest
-    size_t n, at;       // overrides, and where they stand in it; n 0: it is another policy
-    char meaning[1024]; // sentences, a line each, with semicolons between them
+    char policy[SINKPROOF_POLICY_NAME + 64]; // the whole policy under which the trace is honest
+    size_t n, at;       // number of overrides and where they start in `policy`; n 0: another policy
+    char meaning[1024]; // sentences, one per line, joined by semicolons
 } sinkproof_cause;
 
-// The policy that a judgement was asked for, to which overrides are added.
+// Starts from the policy of the judgement; overrides are added to it.
 void sinkproof_cause_begin(sinkproof_cause *cause, const sinkproof_judgement *judgement);
-// False: there is no room for it.
+// Returns false if `policy` or `meaning` has no room left.
 bool sinkproof_cause_add(sinkproof_cause *cause, const char *override, const char *meaning);
 
-// Would everything that fails in the judgement be within under the cause's policy? It is judged.
+// Judges the trace under the cause's policy: is every failing point then within?
 bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trace *trace,
                               const sinkproof_judge_options *options,
                               const sinkproof_judgement *judgement, const sinkproof_cause *cause);
 
-// Looks for one known override under which everything that fails would be within, or for another
-// policy, of those that auto tries. False: nothing fails, or there is none.
+// Looks for one known override that explains every failing point, or else for another policy among
+// those that auto tries. Returns false if nothing fails or nothing explains it.
 bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_judge_options *options,
                            const sinkproof_judgement *judgement, sinkproof_cause *cause);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the worst element of a point was computed from, as hex floats out of the trace.
+// Prints the inputs of a point's worst element, as hex floats from the trace.
 #include "audit/judge/judge_internal.h"
 #include "ref/stages.h"
 
@@ -17,7 +17,7 @@ static double traced(const sinkproof_judge_pass *pass, sinkproof_trace_point poi
                : NAN;
 }
 
-// "0x1.8p+1", or that the trace does not hold it.
+// A number such as "0x1.8p+1", or a note that the trace does not hold it.
 typedef struct hex_text {
     char text[32];
 } hex_text;
@@ -31,8 +31,8 @@ static hex_text shown(double x) {
     return h;
 }
 
-// What joined the scores of row i of head h, over the reals: NAN where it follows from a query that
-// the trace lacks. False: no memory.
+// The sink's logit of row i of head h, over the reals: NAN where it follows from a query that the
+// trace lacks. Returns false if memory runs out.
 static bool sink_logit(const sinkproof_judge_pass *pass, size_t l, size_t h, size_t i, double *b) {
     const sinkproof_config *c = pass->config;
     const sinkproof_block row = {.rows = 1, .head_dim = c->head_dim};
@@ -52,7 +52,7 @@ static bool sink_logit(const sinkproof_judge_pass *pass, size_t l, size_t h, siz
     return fine;
 }
 
-// A9, A10: which column it is, and the logit behind it.
+// A9, A10: the column, and the logit that its weight comes from.
 static bool describe_weight(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
                             char *out, size_t size) {
     size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
@@ -98,10 +98,10 @@ static void describe_pair(const sinkproof_judge_pass *pass, const sinkproof_poin
              (int)sinkproof_trace_positions(pass->trace)[row / r->shape[1]]);
 }
 
-// A13, M12: the residual stream, and what a sublayer adds to it.
+// A13, M12: the residual stream and the sublayer's output that is added to it.
 static void describe_sum(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
                          const char *added, char *out, size_t size) {
-    sinkproof_input in[SINKPROOF_MAX_INPUTS]; // what is added, then the residual stream
+    sinkproof_input in[SINKPROOF_MAX_INPUTS]; // the addend, then the residual stream
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     snprintf(out, size, "residual %s, %s %s",
              shown(traced(pass, in[1].point, in[1].layer, r->worst_at)).text, added,
@@ -138,7 +138,7 @@ bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point
     case SINKPROOF_TRACE_M12:
         describe_sum(pass, r, "mixture", out, size);
         return true;
-    default: // a sum of many products: the set says all
+    default: // a sum of many products: its set is description enough
         out[0] = '\0';
         return true;
     }

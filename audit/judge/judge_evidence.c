@@ -27,17 +27,18 @@ void sinkproof_policy_settle(sinkproof_policy *policy, bool rounded) {
         if (rounded) policy->unrounded[p] = false;
     }
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++)
-        policy->forms[s] &= -policy->forms[s]; // the first that it admits
+        policy->forms[s] &= -policy->forms[s]; // keeps the first admitted form
 }
 
 // ---- what each element says
 
-enum { OUTSIDE = 1, BOUNDED = 2, SEEN = 4, MOVED = 8 }; // SEEN, MOVED: << 2 of the second emulation
+// flags; SEEN and MOVED are shifted by 2 for the second emulation
+enum { OUTSIDE = 1, BOUNDED = 2, SEEN = 4, MOVED = 8 };
 
-// Of one point the declared sets, and flags.
+// The declared sets of one point, and the flags of its elements.
 typedef struct point_evidence {
     size_t elements;
-    bool zeros; // what is not shown is 0: weights of masked keys
+    bool zeros; // elements that were not passed are 0: weights of masked keys
     double (*ends)[2];
     uint8_t *flags;
 } point_evidence;
@@ -132,7 +133,7 @@ bool sinkproof_evidence_add(const sinkproof_evidence_question *q, sinkproof_evid
 }
 
 bool sinkproof_evidence_tells(const sinkproof_evidence *e) {
-    if (e->outside == 0) return true; // indices, and what has no bounds, are not asked
+    if (e->outside == 0) return true; // indices and unbounded sets are not asked
     return e->moved_outside > 0 && e->moved_outside >= e->moved_inside &&
            2 * e->moved_outside >= e->outside;
 }

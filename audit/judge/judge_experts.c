@@ -3,8 +3,8 @@
 //
 // The judge's pass through one layer's mixture of experts, M1 to M12.
 //
-// Tokens whose experts are known meet each expert together. Of a token with a few possible choices
-// each is followed, and what it may hold is the hull over them. Of the others nothing is known.
+// Tokens with known experts are computed expert by expert. A token with a few possible choices gets
+// the hull over them. Nothing is known of the other tokens.
 #include "audit/judge/judge_internal.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct mixture {
 
 // ---- one expert
 
-// Compares a row of an expert's map at slot q; of no known slot, it is as good as untraced.
+// Compares a row of an expert's map at slot q; without a slot it counts as untraced.
 static void compare_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
                          sinkproof_trace_point point, sinkproof_honest *y) {
     size_t q = rows->q != NULL ? rows->q[r] : 0, width = rows->rows;
@@ -76,7 +76,7 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
     return !part->failed;
 }
 
-// M8 of `count` rows.
+// Computes and compares M8 of `count` rows.
 static void activate(sinkproof_part *part, size_t count, const size_t *q,
                      const sinkproof_honest *up, sinkproof_honest *z) {
     const sinkproof_config *c = part->pass->config;
@@ -89,7 +89,7 @@ static void activate(sinkproof_part *part, size_t count, const size_t *q,
     }
 }
 
-// Rows of slots as a stretch of the model finds them: the trace's, or nothing that anybody needs.
+// Rows that need not be computed: the trace's values, or zeros that nothing reads.
 static void take_slots(const sinkproof_part *part, sinkproof_trace_point point, size_t count,
                        const size_t *q, size_t width, sinkproof_honest *y) {
     const sinkproof_judge_pass *pass = part->pass;
@@ -133,7 +133,7 @@ static bool project_down(sinkproof_part *part, const sinkproof_layer *layer, siz
     return fine;
 }
 
-// M5 to M10 of expert e on x[count, hidden]: d[count, hidden]. q as above.
+// Computes M5 to M10 of expert e: x [count, hidden] to d [count, hidden]. q as in compare_slot.
 static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
                          const size_t *q, const sinkproof_honest *x, sinkproof_honest *d) {
     const sinkproof_config *c = part->pass->config;
@@ -152,7 +152,7 @@ static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, siz
     return fine;
 }
 
-// All tokens that are known to have chosen expert `e`.
+// Applies expert `e` to all tokens that are known to have chosen it.
 static void known_expert(sinkproof_part *part, size_t e, void *of) {
     const mixture *m = of;
     const sinkproof_judge_pass *pass = part->pass;
@@ -194,7 +194,7 @@ static void compare_weights(sinkproof_part *part, size_t i, double common, sinkp
     sinkproof_compare(part, &piece, w_k);
 }
 
-// The experts of a token that are known.
+// The experts of a token whose choice is known.
 static sinkproof_choice known_choice(const sinkproof_part *part, size_t i) {
     const sinkproof_judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
@@ -271,7 +271,7 @@ static void compare_unknown(sinkproof_part *part, size_t i, sinkproof_trace_poin
     free(x);
 }
 
-// M5 to M9 of a token of which no slot's expert is known.
+// Compares M5 to M9 of a token whose experts are unknown in every slot.
 static void compare_unknown_slots(sinkproof_part *part, size_t i) {
     const sinkproof_config *c = part->pass->config;
     compare_unknown(part, i, SINKPROOF_TRACE_M5, c->n_chosen * 2 * c->inter);
@@ -286,14 +286,15 @@ static void join(size_t count, bool first, const sinkproof_honest *y, sinkproof_
     for (size_t i = 0; i < count; i++) x[i] = first ? y[i] : sinkproof_either(x[i], y[i]);
 }
 
-// Was expert e met at `slot` in an earlier choice?
+// Whether an earlier choice has expert e in `slot`.
 static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
     for (size_t o = 0; o < choice; o++)
         if (r->choice[o].expert[slot] == r->choice[choice].expert[slot]) return true;
     return false;
 }
 
-// d_kh: each slot's outputs, the hull over its experts, compared where traced; M5 to M9 undecided.
+// d_kh: each slot's output, the hull over its experts, compared where traced. M5 to M9 are
+// undecided.
 static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
@@ -332,7 +333,7 @@ static void few_weights(sinkproof_part *part, size_t i, const mixture *m) {
     compare_weights(part, i, 0, &m->w_nk[i * k]);
 }
 
-// The outputs of every expert that a choice names, each once: d_eh, at_e their places.
+// Computes each expert of any choice once: d_eh, with the experts' places at_e.
 static bool each_output(sinkproof_part *part, size_t i, const mixture *m, size_t *at_e,
                         sinkproof_honest *d_eh) {
     const sinkproof_judge_pass *pass = part->pass;
@@ -351,7 +352,7 @@ static bool each_output(sinkproof_part *part, size_t i, const mixture *m, size_t
     return true;
 }
 
-// Nothing is traced of the slots: M11 is the hull over the choices, each followed by itself.
+// The trace lacks the slots: M11 is the hull over the choices, each computed separately.
 static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
@@ -380,7 +381,7 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
     free(d_kh);
 }
 
-// Something is traced of the slots, and several choices explain it.
+// The trace holds something of the slots, and several choices explain it.
 static void few_slots(sinkproof_part *part, size_t i, const mixture *m) {
     const sinkproof_judge_pass *pass = part->pass;
     const sinkproof_routing *r = &m->routing_n[i];
@@ -441,13 +442,13 @@ static void mix_token(sinkproof_part *part, size_t i, void *of) {
     sinkproof_compare(part, &piece, &m->m_nd[i * hidden]);
 }
 
-// The experts themselves need not be computed.
+// Whether the experts' outputs are given, so that the experts need not be computed.
 static bool given_outputs(const sinkproof_judge_pass *pass, size_t l, sinkproof_honest *d_qh) {
     return !sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M5, SINKPROOF_TRACE_M10) &&
            sinkproof_need_not(pass, SINKPROOF_TRACE_M10, l, d_qh);
 }
 
-// M4 to M11.
+// Judges M4 to M11.
 static bool mix(sinkproof_judge_pass *pass, size_t l, mixture *m) {
     size_t n = pass->n, k = pass->config->n_chosen, hidden = pass->config->hidden;
     m->w_nk = malloc(n * k * sizeof *m->w_nk);
@@ -462,7 +463,7 @@ static bool mix(sinkproof_judge_pass *pass, size_t l, mixture *m) {
     return fine;
 }
 
-// M3 to M12 of what the router's logits are g_ne.
+// Judges M3 to M12 from the router's logits g_ne.
 static bool judge_chosen(sinkproof_judge_pass *pass, size_t l, mixture *m,
                          sinkproof_routing *routing_n, sinkproof_honest *x_nd) {
     bool beyond = sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M3, SINKPROOF_TRACE_M11);

@@ -30,7 +30,8 @@ static int say_first(const sinkproof_point_report *r, const char *what, size_t c
                     sinkproof_trace_index_text(r->rank, r->shape, at).text);
 }
 
-// Where the policy's numbers end at the point: what it rounds to, or computes in.
+// Names the range of the policy's numbers at the point: that of its rounding, or of the inner
+// format.
 static int say_largest(const sinkproof_judgement *j, const sinkproof_point_report *r, char *text,
                        size_t size) {
     sinkproof_point at;

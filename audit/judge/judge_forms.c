@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which forms an engine may have computed: the trace judged again with one stage fixed to one form.
-// A form that fits is not proved, one that does not is refuted.
+// Finds the forms that an engine may have computed: the trace is judged again with one stage fixed
+// to one form. A form that does not fit is refuted; a form that fits is not proved.
 #include "audit/judge/judge.h"
 
-// Whether a point's values come from the stage; flash kernels show A11 alone of the attention.
+// Whether a point's values come from the stage. Flash kernels show only A11 of the attention.
 static bool is_of(sinkproof_formed stage, sinkproof_trace_point point) {
     switch (stage) {
     case SINKPROOF_FORM_OF_A4_FREQ:
@@ -21,7 +21,8 @@ static bool is_of(sinkproof_formed stage, sinkproof_trace_point point) {
     }
 }
 
-// Several forms are admitted, and a point that tells between them is traced and decided.
+// Whether the policy admits several forms of the stage, and a point that can distinguish them is
+// traced and decided.
 static bool can_tell(const sinkproof_judgement *j, sinkproof_formed stage) {
     unsigned admitted = j->policy.forms[stage];
     bool told = false;
@@ -31,7 +32,7 @@ static bool can_tell(const sinkproof_judgement *j, sinkproof_formed stage) {
     return told && (admitted & (admitted - 1)) != 0;
 }
 
-// What is asked of every form, and how many judgements of how many are done.
+// The arguments of every form's judgement, and the number of judgements done and due.
 typedef struct questions {
     const sinkproof_model *model;
     const sinkproof_trace *trace;

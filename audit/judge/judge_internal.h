@@ -1,54 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the files of the judge share: its pass through the layers, the parts of it, and how a point
-// is compared.
+// Shared by the files of the judge: its pass through the layers, the parts of that pass, and the
+// comparison of a point.
 #ifndef SINKPROOF_JUDGE_INTERNAL_H
 #define SINKPROOF_JUDGE_INTERNAL_H
 
 #include "audit/judge/judge.h"
 
 typedef struct sinkproof_judge_pass {
-    const sinkproof_model *model; // its weights as the policy keeps them
-    sinkproof_model *kept;        // the same, to be closed
+    const sinkproof_model *model; // with its weights as the policy stores them
+    sinkproof_model *kept;        // the same model, which the pass closes
     const sinkproof_config *config;
     const sinkproof_trace *trace;
     const sinkproof_policy *policy;
-    sinkproof_policy before; // the same without the roundings that a next operation may come before
+    sinkproof_policy before; // without the roundings before which the next operation may read
     const sinkproof_judge_options *options;
     const sinkproof_meaning *meaning;
     size_t n; // tokens
     sinkproof_judgement *judgement;
-    sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not compared yet
-    int32_t *chosen;                    // [layers][n][k]: the judgement's
-    sinkproof_honest *turns_ip[4];      // rotation tables [n, head_dim / 2]; NULL: another form
-    sinkproof_honest *key_turns_ip[4];  // the same for keys, where they are meant to turn otherwise
-    double done, all;                   // work, for progress
+    sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not yet compared
+    int32_t *chosen;                    // [layers][n][k]: the judgement's choices
+    sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
+    sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
+    double done, all;                  // work, for the progress display
 } sinkproof_judge_pass;
 
-// ---- parts: what one thread does by itself. Its reports are its own; they are merged in the order
-// of the parts, which the problem fixes and not the number of threads.
+// ---- parts: what one thread does alone, with reports of its own. Reports are merged in the order
+// of the parts, which depends on the problem and not on the number of threads.
 
 typedef struct sinkproof_part {
     const sinkproof_judge_pass *pass;
     size_t layer;
-    sinkproof_point_report *reports[SINKPROOF_TRACE_POINTS]; // made when first needed
-    bool failed;                                             // no memory
+    sinkproof_point_report *reports[SINKPROOF_TRACE_POINTS]; // allocated on first use
+    bool failed;                                             // out of memory
 } sinkproof_part;
 
 typedef void sinkproof_part_work(sinkproof_part *part, size_t index, void *of);
 
-// Does the parts 0 .. count - 1 on all processors. False: no memory.
+// Runs the parts 0 .. count - 1 on all processors. Returns false if memory runs out.
 bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
                         sinkproof_part_work *work, void *of);
 
-// The same token by token, `each` of them a part: work gets the token's index.
+// The same token by token: a part has `each` tokens, and `work` gets the token's index.
 bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,
                           sinkproof_part_work *work, void *of);
 
-// What a part's report holds, and itself. NULL: nothing.
+// Frees a report and all that it owns. NULL is allowed.
 void sinkproof_report_free(sinkproof_point_report *report);
-// count zeroed elements, or NULL, and then the part has failed.
+// Returns `count` zeroed elements; on failure NULL, and the part is marked as failed.
 void *sinkproof_part_allocate(sinkproof_part *part, size_t count, size_t size);
 
 // ---- comparing
@@ -57,28 +57,30 @@ void *sinkproof_part_allocate(sinkproof_part *part, size_t count, size_t size);
 typedef struct sinkproof_piece {
     sinkproof_trace_point point;
     size_t offset, count, token;
-    size_t apart;          // where the last one lies when it is not behind the others, else 0
+    size_t apart;          // index of the last element if it does not follow the others, else 0
     double common;         // relative variance that these elements share
-    const double *skipped; // what they would be without the operation; NULL: zeros
+    const double *skipped; // the values without the operation; NULL: zeros
 } sinkproof_piece;
 
-// Compares x[count] with the trace and replaces it by the engine's values. False when the trace
-// lacks the point: x goes on as it is. Where the next operation may read the point before it is
-// rounded, x comes as it was then, and what goes on has that in it (judge_unrounded.c).
+// Compares x[count] with the trace and replaces it by the engine's values. Returns false and keeps
+// x when the trace lacks the point. Where the next operation may read the point before its
+// rounding, x holds the unrounded sets, and the replacement covers both the stored and the
+// unrounded values (judge_unrounded.c).
 bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x);
 
-// The same for elements that are 0 in every honest engine: weights of masked keys.
+// Compares elements that are 0 in every honest engine: weights of masked keys.
 void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
                              size_t count);
 
-// Are all of the engine's values in their sets? Nothing is reported. True when the trace lacks the
-// point.
+// Whether all of the engine's values are in their sets; reports nothing. True when the trace lacks
+// the point.
 bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
                     const sinkproof_honest *x);
 
-// Roundings that a next operation may come before: the policy without them; whether this point has
-// one; x rounded; and what the next operation reads: from the engine's v, from the trace
-// alone, or of x without it.
+// Roundings before which the next operation may read (bound.unrounded). In this order: the policy
+// without them; whether the point has one; x rounded; and the sets that the next operation may
+// read, from the engine's values v, from the trace alone, or from x where the trace lacks the
+// point.
 sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy);
 bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point);
 sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
@@ -93,7 +95,7 @@ void sinkproof_read_untraced(const sinkproof_judge_pass *pass, sinkproof_trace_p
 
 bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
 
-// Whether the pass has met what ends it: nothing more is computed.
+// Whether the pass has met the element that ends it: nothing more is computed.
 bool sinkproof_refused(const sinkproof_judge_pass *pass);
 
 // The rotation tables of token i, for queries or for keys.
@@ -106,24 +108,25 @@ sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_t
 // Whether one of the points [first, last] of a layer is judged.
 bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
                           sinkproof_trace_point first, sinkproof_trace_point last);
-// The same in whatever layer.
+// The same over all layers.
 bool sinkproof_any_judged_at_all(const sinkproof_judge_pass *pass, sinkproof_trace_point first,
                                  sinkproof_trace_point last);
 bool sinkproof_part_leaves_out(const sinkproof_part *part, sinkproof_trace_point point);
-// True: the point need not be computed, and where it is given x holds the trace's values.
+// Whether the point need not be computed. If it is given, x receives the trace's values.
 bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
                         sinkproof_honest *x);
 
 // ---- operations as they are meant (judge_meaning.c)
 
-// The norm's epsilon for the row x_d of d numbers, which may be changed.
+// The norm's epsilon for the row x_d of d numbers; changes x_d if the norm is meant to subtract the
+// mean.
 double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s, size_t d,
                             sinkproof_honest *x_d);
-// scaled: the concentration is in the table.
+// scaled: the table includes the concentration.
 void sinkproof_meant_table(const sinkproof_judge_pass *pass, const sinkproof_turning *turning,
                            bool scaled, double position, sinkproof_honest *c_p,
                            sinkproof_honest *s_p);
-// work_d has room for 4 head_dim.
+// work_d has room for 4 head_dim elements.
 void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                           const sinkproof_turning *turning, const sinkproof_turns *turns,
                           const sinkproof_honest *x_d, sinkproof_honest *work_d,
@@ -131,32 +134,33 @@ void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_sett
 size_t sinkproof_meant_group(const sinkproof_judge_pass *pass, size_t h);
 sinkproof_honest sinkproof_meant_score(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                                        sinkproof_honest product);
-// The weights of keys [first_key, first_key + n) and of the sink, as sinkproof_honest_softmax.
+// The weights of the keys [first_key, first_key + n) and of the sink; see sinkproof_honest_softmax.
 bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                              size_t first_key, size_t n, const sinkproof_honest *z_j,
                              sinkproof_honest b, sinkproof_honest *a_j, double *common);
 bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                             const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
                             sinkproof_honest *w_k, double *common);
-// Activations of a row of 2 inter.
+// The activations M8 of a row of 2 inter values.
 void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                                  const sinkproof_honest *up, sinkproof_honest *z_f);
 
-// The setting for a tensor of so many elements.
+// The setting for a tensor of `elements` elements.
 sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements);
 
 // ---- sets
 
-sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y); // of two choices
+sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y); // hull of two sets
 
 // ---- the model
 
-// The first key that row i of layer l may see (mask.causal, mask.window); the last is i.
+// The first key that row i of the layer sees (mask.causal, mask.window); the last is i.
 size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t i);
 
-double *sinkproof_decoded(const sinkproof_matrix *matrix); // a whole vector [1, cols], or NULL
+// a whole vector [1, cols], which the caller frees, or NULL
+double *sinkproof_decoded(const sinkproof_matrix *matrix);
 
-// The weights of the norm A1, M1 or F1; the shift is of models whose norms subtract the mean.
+// The weights of the norm A1, M1 or F1; only models whose norms subtract the mean have a shift.
 void sinkproof_norm_weights(const sinkproof_judge_pass *pass, size_t layer,
                             sinkproof_trace_point point, sinkproof_matrix *scale,
                             sinkproof_matrix *shift);
@@ -167,11 +171,11 @@ bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_tr
 // M1 to M12 of a model without a router.
 bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 
-// y_nr = round(W x_n + b), compared. y_nr may be NULL: then nothing is left behind.
+// y_nr = round(W x_n + b), compared. With y_nr NULL the result is not kept.
 typedef struct sinkproof_projection {
     sinkproof_point at;
     sinkproof_trace_point point;
-    const sinkproof_matrix *w, *b; // b: or NULL
+    const sinkproof_matrix *w, *b; // b may be NULL
     const sinkproof_honest *x_nc;
     sinkproof_honest *y_nr;
 } sinkproof_projection;
@@ -183,7 +187,7 @@ bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproo
                               sinkproof_trace_point point, const sinkproof_honest *t_nd,
                               sinkproof_honest *x_nd);
 
-// One layer: x_nd is the residual stream, in and out. False: no memory.
+// One layer: x_nd is the residual stream, input and output. Returns false if memory runs out.
 bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 
@@ -194,13 +198,13 @@ typedef struct sinkproof_choice {
     int32_t expert[SINKPROOF_MAX_CHOSEN];
 } sinkproof_choice;
 
-// What is known of one token's experts.
+// The knowledge of one token's experts.
 typedef struct sinkproof_routing {
-    size_t choices; // 1: known, pass->chosen has it; 0: too many to follow
+    size_t choices; // 1: known, and stored in pass->chosen; 0: too many to follow
     sinkproof_choice *choice;
 } sinkproof_routing;
 
-// routing_n[n], to be freed by the function behind. t_nd: the normed input of the experts.
+// routing_n[n] is freed by the function below. t_nd: the normed input of the experts.
 bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
                              const sinkproof_honest *logits_ne, const sinkproof_honest *t_nd,
                              sinkproof_routing *routing_n);
@@ -212,32 +216,36 @@ void sinkproof_routing_free(sinkproof_routing *routing_n, size_t n);
 typedef struct sinkproof_expert_rows {
     size_t expert, first, rows;
     bool up;
-    const size_t *q; // token * n_chosen + slot of each row of x: compared there. NULL: not compared
+    // token * n_chosen + slot of each row of x, where it is compared. NULL: not compared
+    const size_t *q;
 } sinkproof_expert_rows;
 
-// y[x.rows, rows] = round(round(W x) + b) (M5 and M6, or M9 and M10). False: no memory.
+// y[x.rows, rows] = round(round(W x) + b) (M5 and M6, or M9 and M10). Returns false if memory runs
+// out.
 bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
                           const sinkproof_expert_rows *rows, const sinkproof_planes *x,
                           sinkproof_honest *y, size_t stride);
 
-// w_k: the weights of the chosen experts of one token (M4), from its logits. False: no memory.
+// w_k: the weights of the chosen experts of one token (M4), from its logits. Returns false if
+// memory runs out.
 bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
                               const sinkproof_choice *choice, sinkproof_honest *w_k,
                               double *common);
 
-// ---- the layers of a point together (judge_layers.c): once each has a verdict. False: no memory.
+// ---- the layers of a point together (judge_layers.c), once each has a verdict. Returns false if
+// memory runs out.
 bool sinkproof_judge_layers_together(sinkproof_judgement *judgement);
 
 // ---- end to end (judge_truth.c), and words (judge_describe.c)
 
-// Fills the errors of the judgement's reports: the real model from the tokens, and each operation
-// unrounded on the engine's own inputs, the engine's routing replayed.
+// Fills the errors of the judgement's reports: runs the real model from the tokens, and each
+// unrounded operation on the engine's own inputs, with the engine's routing.
 bool sinkproof_judge_truth(sinkproof_judge_pass *pass);
 
-// Fills worst_inputs of a report from the trace. False: no memory.
+// Fills worst_inputs of a report from the trace. Returns false if memory runs out.
 bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *report);
 
-// Adds to the work done and shows it.
+// Adds to the work done and reports the progress.
 void sinkproof_judge_progress(sinkproof_judge_pass *pass, double work);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The layers of a point together (stat.drift-pooled): a lean that each layer alone leaves to chance
-// is none in all of them. Asked of the layers that nothing is held against by themselves, so that
-// one broken layer accuses no other; what it finds is held against those that lean its way.
+// Drift of a point over its layers together (stat.drift-pooled): a lean that is plausible in each
+// single layer may be implausible in all of them. Only layers without a finding of their own are
+// pooled, so that one broken layer accuses no other; a finding is charged to the layers that lean
+// the same way.
 #include "audit/judge/judge_internal.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@ static bool is_asked(const sinkproof_point_report *r, sinkproof_trace_point poin
     return r->point == point && r->verdict < SINKPROOF_VERDICT_SUSPICIOUS && r->drift.bin >= 0;
 }
 
-// layers has room for all reports.
+// `layers` has room for all reports.
 static bool pool(sinkproof_judgement *j, sinkproof_trace_point point,
                  const sinkproof_drift **layers) {
     sinkproof_drift_result together;

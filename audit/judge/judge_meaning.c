@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The operations as they are meant: the definition's honest sets, or those of an engine that is
-// supposed to compute something else. What differs is made of the same sets, so that the answer is
-// as strict: every element of such an engine is inside.
+// The honest sets of the operations as they are meant: those of the definition, or of an engine
+// that is supposed to compute something else. Both are made of the same primitives, so the answer
+// is as strict: every element of such an engine is inside.
 #include "audit/judge/judge_internal.h"
 #include "ref/stages.h"
 
@@ -25,7 +25,7 @@ const sinkproof_meaning sinkproof_meant = {.query = TURNING,
                                            .mixture_times = 1,
                                            .after_experts = {1, 1}};
 
-// The same policy, which rounds nothing at `point`.
+// A copy of the setting whose policy does not round at `point`.
 typedef struct open_setting {
     sinkproof_policy policy;
     sinkproof_setting s;
@@ -38,7 +38,7 @@ static void leave_open(open_setting *open, const sinkproof_setting *s, sinkproof
     open->s.policy = &open->policy;
 }
 
-// 1 / x of a positive set.
+// 1 / x of a set of positive numbers.
 static sinkproof_honest inverse(sinkproof_honest x) {
     double mid = 1 / x.mid;
     return (sinkproof_honest){.lo = 1 / x.hi * (1 - 0x1p-52),
@@ -96,7 +96,8 @@ void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_sett
                           const sinkproof_honest *x_d, sinkproof_honest *work_d,
                           sinkproof_honest *y_d) {
     size_t d = pass->config->head_dim, half = d / 2;
-    sinkproof_honest *apart_d = work_d + 2 * d, *turned_d = work_d + 3 * d; // neighbours as halves
+    // neighbours rearranged as halves
+    sinkproof_honest *apart_d = work_d + 2 * d, *turned_d = work_d + 3 * d;
     for (size_t i = 0; !turning->turned && i < d; i++)
         y_d[i] = sinkproof_honest_at(s, SINKPROOF_AT_A4, x_d[i]);
     if (!turning->turned) return;
@@ -128,7 +129,7 @@ sinkproof_honest sinkproof_meant_score(const sinkproof_judge_pass *pass, const s
     return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
 }
 
-// How often the sink's exponential is in the sum of the keys [first_key, first_key + n).
+// How often the sink's exponential counts in the sum over the keys [first_key, first_key + n).
 static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key, size_t n,
                                    const sinkproof_honest *z_j, const sinkproof_honest *b) {
     if (m->sink_share == SINKPROOF_SINK_PER_PART)
@@ -141,7 +142,7 @@ static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key,
         top.likely_hi = fmax(top.likely_hi, z_j[j].likely_hi);
         top.mid = fmax(top.mid, z_j[j].mid);
     }
-    const double libm = 0x1p-50; // of exp here
+    const double libm = 0x1p-50; // error of this machine's exp
     return (sinkproof_honest){.lo = exp(top.lo) * (1 - libm),
                               .hi = exp(top.hi) * (1 + libm),
                               .likely_lo = exp(top.likely_lo) * (1 - libm),
@@ -149,8 +150,8 @@ static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key,
                               .mid = exp(top.mid)};
 }
 
-// No sink in the sum; the maximum that is subtracted may still be its logit, which adds as much to
-// an exponent's error as it is above the scores.
+// The weights without a sink in the sum. The subtracted maximum may still be the sink's logit; the
+// amount by which it exceeds the scores adds to the error of each exponent.
 static bool weights_alone(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
                           sinkproof_honest b, bool own, sinkproof_honest *a_j, double *common) {
     sinkproof_honest sink = sinkproof_known(0);
@@ -171,7 +172,8 @@ static bool weights_alone(const sinkproof_setting *s, size_t n, const sinkproof_
     return true;
 }
 
-// alpha / (1 + (count - 1) alpha_sink): what the weights are when the sink counts so often.
+// alpha / (1 + (count - 1) alpha_sink): the weights when the sink's exponential counts `count`
+// times.
 bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
                              size_t first_key, size_t n, const sinkproof_honest *z_j,
                              sinkproof_honest b, sinkproof_honest *a_j, double *common) {
@@ -264,7 +266,7 @@ bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_se
     return true;
 }
 
-// Where gate (0) and up (1) of coordinate f stand.
+// The index of gate (0) or up (1) of coordinate f in the row.
 static size_t place_in_row(sinkproof_pairing pairing, size_t inter, size_t f, size_t which) {
     bool swapped = pairing == SINKPROOF_PAIR_SWAPPED || pairing == SINKPROOF_PAIR_HALVES_SWAPPED;
     bool halves = pairing == SINKPROOF_PAIR_HALVES || pairing == SINKPROOF_PAIR_HALVES_SWAPPED;

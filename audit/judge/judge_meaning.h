@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the operations mean to the judge. Everything that an engine is known to get wrong, and that
-// is neither in the configuration nor in a weight nor in the policy, is a member here: the judge
-// asks for it where it computes the honest set, and a diagnosis supposes another value.
+// The meaning of each operation to the judge. Each known mistake of engines that is neither in the
+// configuration nor in a weight nor in the policy is a member here: the judge reads it where it
+// computes the honest set, and a diagnosis supposes another value.
 #ifndef SINKPROOF_JUDGE_MEANING_H
 #define SINKPROOF_JUDGE_MEANING_H
 
@@ -13,26 +13,26 @@
 // How the sink's exponential enters the denominator of a row's weights.
 typedef enum sinkproof_sink_share {
     SINKPROOF_SINK_ONCE,          // as defined
-    SINKPROOF_SINK_LEFT_OUT,      // in the maximum alone: the weights of the keys sum to 1
-    SINKPROOF_SINK_RENORMALISED,  // the same, the sink's own weight as defined
-    SINKPROOF_SINK_PER_PART,      // once for every part of `sink_tile` keys
-    SINKPROOF_SINK_UNSHIFTED,     // e^b beside e^(s - m), m the maximum of scores and sink
-    SINKPROOF_SINK_UNSHIFTED_KEYS // the same, m the maximum of the scores
+    SINKPROOF_SINK_LEFT_OUT,      // only in the maximum: the weights of the keys sum to 1
+    SINKPROOF_SINK_RENORMALISED,  // the same, but the sink's own weight is as defined
+    SINKPROOF_SINK_PER_PART,      // once for each part of `sink_tile` keys
+    SINKPROOF_SINK_UNSHIFTED,     // e^b beside e^(s - m), where m is the maximum of scores and sink
+    SINKPROOF_SINK_UNSHIFTED_KEYS // the same, where m is the maximum of the scores
 } sinkproof_sink_share;
 
-// How the weights of the chosen experts come from the router's logits.
+// How the weights of the chosen experts follow from the router's logits.
 typedef enum sinkproof_expert_share {
     SINKPROOF_SHARE_AFTER,    // softmax over the chosen, as defined
     SINKPROOF_SHARE_BEFORE,   // softmax over all experts, not renormalised
     SINKPROOF_SHARE_SIGMOID,  // sigmoid of each logit
-    SINKPROOF_SHARE_SIGMOIDS, // the same over their sum
+    SINKPROOF_SHARE_SIGMOIDS, // the same, divided by their sum
     SINKPROOF_SHARE_EVEN,     // 1 / k
     SINKPROOF_SHARE_ONE,      // 1
     SINKPROOF_SHARE_LOGIT,    // the logit itself
     SINKPROOF_SHARE_BACKWARDS // as defined, the slots in reverse
 } sinkproof_expert_share;
 
-// What the sum over the chosen experts takes for their weights.
+// The weights that the sum over the chosen experts uses.
 typedef enum sinkproof_mixing {
     SINKPROOF_MIXED_BY_WEIGHTS, // as defined
     SINKPROOF_MIXED_EVENLY,     // 1 / k
@@ -40,16 +40,16 @@ typedef enum sinkproof_mixing {
     SINKPROOF_MIXED_BACKWARDS // the slots' weights in reverse
 } sinkproof_mixing;
 
-// Which experts are chosen, from the logits in descending order.
+// Which experts are chosen from the logits in descending order.
 typedef enum sinkproof_selection {
     SINKPROOF_SELECT_LARGEST,   // as defined
     SINKPROOF_SELECT_SMALLEST,  // the last k
-    SINKPROOF_SELECT_SHIFTED,   // the second to the one behind the k-th
-    SINKPROOF_SELECT_RUNNER_UP, // the k-th stands back for the one behind it
+    SINKPROOF_SELECT_SHIFTED,   // ranks 2 to k + 1
+    SINKPROOF_SELECT_RUNNER_UP, // ranks 1 to k - 1 and k + 1
     SINKPROOF_SELECT_ABSOLUTE   // the largest absolute values
 } sinkproof_selection;
 
-// Where gate and up of coordinate f stand in a row of the up-projection.
+// The places of gate and up of coordinate f in a row of the up-projection.
 typedef enum sinkproof_pairing {
     SINKPROOF_PAIR_NEIGHBOURS, // 2 f and 2 f + 1, as defined
     SINKPROOF_PAIR_SWAPPED,    // 2 f + 1 and 2 f
@@ -57,38 +57,40 @@ typedef enum sinkproof_pairing {
     SINKPROOF_PAIR_HALVES_SWAPPED
 } sinkproof_pairing;
 
-// A rotation of queries or of keys.
+// The rotation of queries or of keys. A comment below begins with the definition's values.
 typedef struct sinkproof_turning {
-    bool turned, neighbours, backwards; // true; pairs 2 p and 2 p + 1; by the negative angle
-    double position_by, position_times; // 0, 1: what stands for the position
-    double concentration;               // 1: times the definition's
-    int without_concentration;          // 0; 1: divided by it, -1: times it once more
+    // true, false, false: pairs 2 p and 2 p + 1; by the negative angle
+    bool turned, neighbours, backwards;
+    double position_by, position_times; // 0, 1: the angle is that of position * times + by
+    double concentration;               // 1: a further factor
+    // 0; 1: divided by the definition's concentration, -1: multiplied by it once more
+    int without_concentration;
 } sinkproof_turning;
 
-// x + t of a residual.
+// The sum x + t of a residual.
 typedef struct sinkproof_joining {
     double kept, added; // 1, 1: kept x + added t
 } sinkproof_joining;
 
 typedef struct sinkproof_meaning {
-    bool eps_outside, centred;       // of a norm: x / (rms + eps); the mean is subtracted
+    bool eps_outside, centred;       // norms: x / (rms + eps); the mean is subtracted
     sinkproof_turning query, key;    // A4
-    bool heads_by_modulus;           // head h has the keys of h mod groups
-    double score_times;              // 1: of the scaled score
-    bool sees_all;                   // nothing is masked that comes later
+    bool heads_by_modulus;           // head h reads the keys of group h mod groups
+    double score_times;              // 1: a factor of the scaled score
+    bool sees_all;                   // later keys are not masked
     sinkproof_sink_share sink_share; // A9
     size_t sink_tile;
-    bool sink_has_value;             // its weight goes to the value of key 0
+    bool sink_has_value;             // the sink's weight multiplies the value of key 0
     sinkproof_joining after_values;  // A13
     sinkproof_selection selection;   // M3
     sinkproof_expert_share share;    // M4
     sinkproof_pairing pairing;       // M8
-    double gate_low, gate_high;      // -1, 1: the clamps, in limits; infinite: none
+    double gate_low, gate_high;      // -infinity, 1: the clamps, in limits; infinite: none
     double up_low, up_high;          // -1, 1
     double up_plus;                  // 1
     sinkproof_mixing mixed;          // M11
     double mixture_times;            // 1: M11
-    size_t slots_left_out;           // 0: the last ones are not summed
+    size_t slots_left_out;           // 0: the last slots are left out of the sum
     sinkproof_joining after_experts; // M12
 } sinkproof_meaning;
 

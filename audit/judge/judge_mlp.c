@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge's pass through one layer's perceptron, where no router chooses experts: M1 to M12.
+// The judge's pass through one layer's perceptron in a model without a router: M1 to M12.
 #include "audit/judge/judge_internal.h"
 
 #include <stdlib.h>
 
-enum { TOKENS = 16 }; // of a part
+enum { TOKENS = 16 }; // tokens of a part
 
 typedef struct activation_work {
     const sinkproof_honest *u_nr; // M6: pairs of gate and up, or one number to each activation

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS = 16 }; // of a part
+enum { TOKENS = 16 }; // tokens of a part
 
 typedef struct norm_work {
     sinkproof_trace_point point;
-    size_t d;                        // numbers of a row
-    const double *scale_d, *shift_d; // no shift: RMSNorm
+    size_t d;                        // row length
+    const double *scale_d, *shift_d; // shift_d NULL: RMSNorm
     const sinkproof_honest *x_nd;
     sinkproof_honest *y_nd;
 } norm_work;
@@ -42,7 +42,7 @@ static void norm_token(sinkproof_part *part, size_t i, void *of) {
     sinkproof_compare(part, &piece, y_d);
 }
 
-// The weights of a norm; those of the final one are no layer's.
+// The weights of each norm; the final norm belongs to no layer.
 static const struct norm_slots {
     sinkproof_trace_point point;
     sinkproof_slot scale, shift;

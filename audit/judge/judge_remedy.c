@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a trace could not decide, and which points would decide it.
+// Tells which points a trace could not decide, and which points to add to it.
 #include "audit/judge/judge_finite.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
@@ -19,7 +19,7 @@ typedef struct place {
 typedef struct remedy {
     place add[WANTED];
     size_t n;
-    bool behind; // infinities or NaN: more points decide nothing there
+    bool behind; // computed from infinities or NaN: adding points decides nothing
 } remedy;
 
 const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *j,
@@ -44,7 +44,8 @@ static void want(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point 
     if (!known) r->add[r->n++] = (place){point, layer};
 }
 
-// The operation's own inputs; what not every engine has, as what that is computed from.
+// Asks for the operation's own inputs; for an input that not every engine has, for the inputs of
+// that one.
 static void want_inputs(const sinkproof_config *config, const sinkproof_judgement *j, remedy *r,
                         sinkproof_trace_point point, size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -58,8 +59,9 @@ static void want_inputs(const sinkproof_config *config, const sinkproof_judgemen
     }
 }
 
-// The residual stream before the sublayer decides its norm and projections, and with the selection
-// the experts. Attention and what follows it need more: too much is open in between.
+// The residual stream before the sublayer decides its norm and projections, and together with the
+// selection its experts. Attention and the operations after it need more: too much is open in
+// between.
 static remedy remedy_for(const sinkproof_config *config, const sinkproof_judgement *j,
                          sinkproof_trace_point point, size_t layer) {
     remedy r = {.n = 0};
@@ -95,7 +97,7 @@ static void print_layers(FILE *out, const bool *layers, size_t n) {
     }
 }
 
-// Points by name and layer: at[point][layer]; what lies outside the layers stands behind them.
+// Points by name and layer, at[point][layer]; the last layer holds the points outside the layers.
 typedef struct grid {
     size_t layers;
     bool at[SINKPROOF_TRACE_POINTS][SINKPROOF_MAX_LAYERS + 1];
@@ -111,7 +113,7 @@ static bool any_layer(const grid *g, sinkproof_trace_point point) {
     return any;
 }
 
-// "F1, F2" or "M3, M12 of layers 2-3": points that share their layers stand together.
+// Prints "F1, F2" or "M3, M12 of layers 2-3": points of the same layers are listed together.
 static void print_grid(FILE *out, const grid *g) {
     bool said[SINKPROOF_TRACE_POINTS] = {false}, first = true;
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
@@ -141,7 +143,7 @@ static bool same_kind(const remedy *a, const remedy *b) {
     return same;
 }
 
-// ": layers 2-3 are not traced", when the trace holds nothing of the layers right before the
+// Prints ": layers 2-3 are not traced" when the trace holds nothing of the layers just before the
 // group's points.
 static void print_untraced(FILE *out, const sinkproof_judgement *j, const grid *undecided) {
     size_t n = undecided->layers, count = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The report of a judgement. Every number says what it is: sets are enclosed, shares of a set
-// are exact quotients, medians and errors against the truth are estimated.
+// Prints the report of a judgement. Every number says what it is: sets are enclosed, shares of a
+// set are exact quotients, medians and errors against the truth are estimated.
 #include "audit/judge/judge_report.h"
 
 #include "audit/judge/judge_finite.h"
@@ -19,7 +19,7 @@ typedef struct line {
     sinkproof_verdict verdict;
     bool bridged;
     size_t elements, several, outside, unlikely;
-    double share_worst, gain, limit, smallest, single; // of the layer that is nearest to failing
+    double share_worst, gain, limit, smallest, single; // of the layer nearest to failing
     double noise; // of the layer with the least power; infinite: none would be seen; 0: not asked
 } line;
 
@@ -28,7 +28,7 @@ static void take_drift(line *out, const sinkproof_drift_result *r) {
         out->gain = r->gain, out->limit = r->limit;
 }
 
-// together: the drift of its layers as one, too.
+// together: also take the drift of its layers together.
 static void take(line *out, const sinkproof_point_report *r, bool together) {
     out->verdict = r->verdict > out->verdict ? r->verdict : out->verdict;
     out->bridged = out->bridged || r->bridged;
@@ -47,7 +47,7 @@ static void print_line(FILE *out, const line *l) {
     sinkproof_share_text share = {"-"}, drift = {"-"},
                          single = sinkproof_share_percent(
                              sinkproof_count_share(l->elements - l->several, l->elements), 2);
-    char gain[16] = "-", noise[16] = "-", width[16] = "1"; // known sets: one step is seen
+    char gain[16] = "-", noise[16] = "-", width[16] = "1"; // a set of one value: one step is seen
     if (l->several > 0) share = sinkproof_share_digits(l->share_worst, 2);
     if (l->limit > 0 && isfinite(l->limit)) drift = sinkproof_share(fabs(l->gain) / l->limit, 2);
     if (l->smallest > 0) snprintf(gain, sizeof gain, "%.1e", l->smallest);
@@ -109,7 +109,7 @@ static void print_index(FILE *out, const sinkproof_point_report *r) {
     fprintf(out, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
-// The worst element is no number: how many there are that are outside their sets, and where it is.
+// The worst element is NaN: prints how many bounded elements are NaN, and where the worst is.
 static void print_nan(FILE *out, const sinkproof_point_report *r) {
     fprintf(out, "%zu NaN; the set is bounded at ", r->nans - r->open_nans);
     print_index(out, r);
@@ -150,7 +150,7 @@ static void print_bug(FILE *out, const sinkproof_judgement *j) {
     }
 }
 
-// "Errors lean one way (common factor): -2.96e-08;", and what chance may do.
+// Prints "Errors lean one way (common factor): -2.96e-08;" and the limit of chance.
 static void print_lean(FILE *out, const char *what, const sinkproof_drift_result *r, double rate) {
     int digits = sinkproof_digits_apart(fabs(r->gain), r->limit, 3);
     fprintf(out,
@@ -195,7 +195,7 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
     }
 }
 
-// ", base-2" for each admitted form whose fitting is `fitting`; the first without its comma.
+// Prints ", base-2" for each admitted form whose fit equals `fitting`; the first without its comma.
 static void print_forms(FILE *out, const sinkproof_judgement *j, sinkproof_formed stage,
                         bool fitting) {
     const char *comma = "";
@@ -234,7 +234,8 @@ double sinkproof_relative(double square, const sinkproof_point_report *r) {
     return r->errors.truth > 0 ? sqrt(square / r->errors.truth) : NAN;
 }
 
-// The last traced point against the truth, and the operation that adds most.
+// Prints the error of the last traced point against the truth, and the operation that adds most to
+// it.
 static void print_inherited(FILE *out, const sinkproof_judgement *j) {
     const sinkproof_point_report *last = NULL, *most = NULL;
     for (size_t i = 0; i < j->n_reports; i++) {
@@ -281,7 +282,8 @@ static json_t *number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-// {"A9.form": "base-2"}: null where not exactly one form fits; without a stage that was not asked.
+// {"A9.form": "base-2"}: null where not exactly one form fits; stages that were not asked are
+// absent.
 static json_t *forms_json(const sinkproof_judgement *j) {
     json_t *o = json_object();
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
@@ -337,7 +339,7 @@ static void add_drift(json_t *o, const sinkproof_drift_result *r) {
     json_object_set_new(o, "spread_part", json_string(sinkproof_spread_part_name(r->spread.part)));
 }
 
-// The layers of the point together; null where they were not asked.
+// The drift of the point's layers together; null if it was not asked.
 static json_t *together_json(const sinkproof_point_report *r) {
     if (r->layers_together == 0) return json_null();
     return json_pack("{s:I, s:o, s:o, s:s, s:o, s:b}", "layers", (json_int_t)r->layers_together,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A judgement as a table that fits 100 columns, a paragraph on the first divergence, and JSON.
+// Prints a judgement as a table of at most 100 columns with a paragraph on the first divergence,
+// and as JSON.
 #ifndef SINKPROOF_JUDGE_REPORT_H
 #define SINKPROOF_JUDGE_REPORT_H
 
@@ -14,16 +15,16 @@
 void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
                                const sinkproof_judgement *judgement, bool all);
 
-// What the trace could not decide, and what to add to it (judge_remedy.c): a line for each group
-// of points, such as "F1, F2 undecided: layers 2-3 are not traced; add M12 of layer 3". Every
-// point is decided in a trace that holds what is named beside it.
+// Prints what the trace could not decide, and the points to add to it (judge_remedy.c): a line for
+// each group of points, such as "F1, F2 undecided: layers 2-3 are not traced; add M12 of layer 3".
+// A trace that holds the named points decides every point of the line.
 void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
                                    const sinkproof_judgement *judgement);
-// The points to add, "02.M3", as an array of strings.
+// The points to add, such as "02.M3", as an array of strings.
 json_t *sinkproof_judgement_remedies(const sinkproof_config *config,
                                      const sinkproof_judgement *judgement);
 
-// The report of a point, its layer counting where it has one; NULL: it is not in the trace.
+// The report of a point; `layer` is ignored for points outside the layers. NULL: not in the trace.
 const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *judgement,
                                                   sinkproof_trace_point point, size_t layer);
 

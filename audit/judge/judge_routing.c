@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which experts did the engine choose? Where the trace says so (M3) the choice is checked and
-// replayed. Where it does not, the choice is a set: every one that the logits' sets admit and that
-// what is traced of the slots (M4 to M8) does not refute. One is left: it is known. A few are left:
-// what follows is the hull over them. More: nothing is known of the token until its residual is
-// traced again. Never a guess.
+// Which experts did the engine choose? Where the trace has the selection (M3), it is checked and
+// replayed. Where it has not, the judge keeps the set of choices that the logits' sets admit and
+// that the traced values of the slots (M4 to M8) do not refute. If one choice is left, it is known.
+// If a few are left, the values after it are the hull over them. If more are left, nothing is known
+// of the token until its residual stream is traced again. The judge never guesses.
 #include "audit/judge/judge_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHOICES = 16, SPOT = 32 }; // followed; rows of the up-projection that refute an expert
+// choices that are followed; rows of the up-projection that can refute an expert
+enum { CHOICES = 16, SPOT = 32 };
 
 typedef struct router {
     const sinkproof_honest *g_ne, *t_nd;
@@ -20,12 +21,12 @@ typedef struct router {
     double *margin_n;
 } router;
 
-// One token's search.
+// The search for one token's choices.
 typedef struct search {
     const sinkproof_judge_pass *pass;
     size_t experts, k;
     const sinkproof_honest *g_e;
-    bool *may_e, *must_e; // may be among the chosen; is among them whatever the logits are
+    bool *may_e, *must_e; // may be among the chosen; is among them for all logits of the sets
     bool *fits_se;        // [k, experts]: slot s may hold expert e
     sinkproof_choice at;  // under construction
     sinkproof_choice found[CHOICES];
@@ -38,7 +39,8 @@ static bool is_among(const int32_t *expert_k, size_t k, size_t e) {
     return among;
 }
 
-// Expert e is among the k largest for some logits of the sets, and for all of them.
+// Finds the experts that are among the k largest for some logits of the sets, and those that are
+// for all.
 static void admit(search *s) {
     size_t musts = 0;
     for (size_t e = 0; e < s->experts; e++) {
@@ -51,7 +53,7 @@ static void admit(search *s) {
         s->must_e[e] = rivals < s->k;
         musts += s->must_e[e];
     }
-    if (musts > s->k) memset(s->must_e, 0, s->experts * sizeof *s->must_e); // not numbers
+    if (musts > s->k) memset(s->must_e, 0, s->experts * sizeof *s->must_e); // some logits are NaN
 }
 
 static size_t admitted(const search *s) {
@@ -67,8 +69,9 @@ static void keep_choice(search *s) {
     s->n_found++;
 }
 
-// Every choice of distinct experts, slot by slot. Ordered: a slot is a place in the trace. Else the
-// slots' order says nothing, and each set of experts is met once, in ascending order.
+// Lists every choice of distinct experts, slot by slot. With `ordered` the trace shows which slot
+// holds which expert. Otherwise the order of the slots says nothing, and each set of experts is
+// listed once, in ascending order.
 static void choose_from(search *s, bool ordered, size_t slot) {
     if (slot == s->k) {
         keep_choice(s);
@@ -84,8 +87,8 @@ static void choose_from(search *s, bool ordered, size_t slot) {
 
 // ---- what the slots' values refute
 
-// The first rows of expert e's up-projection of one token, as far as the trace shows them: M5, M6
-// or, two of them together, M8.
+// Whether the first rows of expert e's up-projection of one token fit the traced values: M5, M6 or
+// M8, which combines two rows.
 static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const sinkproof_planes *t,
                       size_t q, size_t e) {
     const sinkproof_judge_pass *pass = part->pass;
@@ -140,7 +143,8 @@ static void refute_by_weights(sinkproof_part *part, search *s, size_t token) {
                                &w[a]);
 }
 
-// No choice explains the slots: one that the logits admit stands for all, and is convicted.
+// No choice explains the slots: the judge takes one that the logits admit, and its slots are then
+// called a bug.
 static void take_likeliest(search *s) {
     for (size_t slot = 0; slot < s->k; slot++) {
         size_t best = s->experts;
@@ -179,7 +183,7 @@ static void find_choices(sinkproof_part *part, search *s, const sinkproof_layer 
 
 // ---- a selection that the trace holds
 
-// How many experts come before e, by the emulation: largest logit first, or as it is meant.
+// The rank of expert e by the emulation: largest logit first, or the order that is meant.
 static size_t rank_of(const search *s, size_t e) {
     sinkproof_selection selection = s->pass->meaning->selection;
     size_t rank = 0;
@@ -192,7 +196,7 @@ static size_t rank_of(const search *s, size_t e) {
     return rank;
 }
 
-// Whether an engine that is meant to select otherwise would choose expert e.
+// Whether an engine with the meant selection would choose expert e.
 static bool is_meant(const search *s, size_t e) {
     size_t rank = rank_of(s, e), k = s->k;
     if (s->pass->meaning->selection == SINKPROOF_SELECT_SHIFTED) return rank >= 1 && rank <= k;
@@ -200,8 +204,8 @@ static bool is_meant(const search *s, size_t e) {
     return rank < k;
 }
 
-// It is honest when no rejected expert certainly beats a chosen one. When every expert may be among
-// the largest, nothing could be refused.
+// A selection is honest when no rejected expert certainly beats a chosen one. When every expert may
+// be among the largest, the check is undecided.
 static void check_selection(sinkproof_part *part, const search *s, size_t token,
                             const int32_t *chosen_k) {
     bool open = admitted(s) == s->experts && s->experts > s->k;
@@ -209,7 +213,8 @@ static void check_selection(sinkproof_part *part, const search *s, size_t token,
         double best_other = -INFINITY;
         for (size_t e = 0; e < s->experts; e++)
             if (!is_among(chosen_k, s->k, e)) best_other = fmax(best_other, s->g_e[e].lo);
-        // As a set: the chosen expert itself, or no expert where a better one was passed over.
+        // The honest set: the chosen expert itself, or no expert where a better one was passed
+        // over.
         sinkproof_honest set = sinkproof_known(chosen_k[slot]);
         bool defined = s->pass->meaning->selection == SINKPROOF_SELECT_LARGEST;
         bool allowed =

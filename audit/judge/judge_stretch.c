@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A stretch of the model: some points judged alone. Each is computed from what the trace holds of
-// its inputs, and where it lacks one from that one's inputs; all else is left out of the pass. An
-// input that may have been read before it was rounded is computed too, and not compared, where the
-// trace holds all of its inputs: what it holds of that one alone leaves more open.
+// A stretch of the model: some points judged alone. Each is computed from the traced values of its
+// inputs; an input that the trace lacks is computed from its own inputs, and everything else is
+// left out of the pass. An input that the next operation may have read before its rounding is
+// computed too, but not compared, if the trace holds all of its inputs: its stored value alone
+// leaves more open.
 #include "audit/judge/judge_internal.h"
 
 static uint8_t *doing_at(sinkproof_stretch *stretch, const sinkproof_config *config,
@@ -20,8 +21,8 @@ typedef struct reaching {
     const sinkproof_trace *trace;
 } reaching;
 
-// What is held before a bias is no value where the policy does not round it: the bias is one more
-// term of the sum.
+// A product before its bias is not a value of its own where the policy does not round it: the bias
+// is then one more term of the sum.
 static bool is_traced(const reaching *to, sinkproof_trace_point point, size_t layer) {
     sinkproof_point at;
     bool passed = to->policy != NULL && sinkproof_trace_point_held(point) == SINKPROOF_UNBIASED &&
@@ -30,7 +31,7 @@ static bool is_traced(const reaching *to, sinkproof_trace_point point, size_t la
     return !passed && sinkproof_trace_find(to->trace, point, layer) != NULL;
 }
 
-// The embedding needs no more than the tokens.
+// The embedding needs only the tokens.
 static bool is_at_hand(const reaching *to, sinkproof_trace_point point, size_t layer) {
     return point == SINKPROOF_TRACE_T0 || is_traced(to, point, layer);
 }
@@ -48,7 +49,7 @@ static bool is_read_unrounded(const reaching *to, sinkproof_trace_point point, s
 static void reach(const reaching *to, sinkproof_trace_point point, size_t layer,
                   sinkproof_doing doing);
 
-// What an input of a computed point needs.
+// Marks an input of a computed point, and the inputs that it needs.
 static void need(const reaching *to, sinkproof_trace_point point, size_t layer) {
     uint8_t *doing = doing_at(to->stretch, to->config, point, layer);
     if (*doing != SINKPROOF_LEFT_OUT) return;
@@ -67,8 +68,8 @@ static void reach(const reaching *to, sinkproof_trace_point point, size_t layer,
     *doing_at(to->stretch, config, point, layer) = (uint8_t)doing;
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) need(to, inputs[i].point, inputs[i].layer);
-    // What the slots hold tells which experts they are, where the selection is not traced; and that
-    // is asked for wherever an expert's own numbers come in.
+    // Where the selection is not traced, the values of the slots tell which experts they are; every
+    // operation on an expert's own numbers asks for them.
     if (point == SINKPROOF_TRACE_M3) need(to, SINKPROOF_TRACE_M1, layer);
     bool of_expert =
         point == SINKPROOF_TRACE_M6 || point == SINKPROOF_TRACE_M8 || point == SINKPROOF_TRACE_M10;

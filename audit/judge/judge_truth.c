@@ -2,11 +2,11 @@
 // Copyright 2026 the sinkproof authors
 //
 // How far is the engine from the truth, and how much of that did each operation add? The real model
-// in binary64, along two tracks at once: from the tokens (the truth), and with every traced value
-// replaced by the engine's own before the next operation (local). Over the reals
+// is run in binary64 on two tracks at once: from the tokens (the truth), and with every traced
+// value replaced by the engine's own before the next operation (local). Over the reals
 //   engine - truth = (engine - operation(engine's inputs)) + (operation(engine's inputs) - truth),
 // so error = local + inherited, element by element. The engine's routing is replayed; where it is
-// not known each track chooses by its own logits.
+// unknown, each track chooses by its own logits.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
 #include "model/slots.h"
@@ -36,7 +36,7 @@ static void add(sinkproof_errors *sum, const sinkproof_errors *more) {
     sum->local += more->local, sum->inherited += more->inherited;
 }
 
-// One run of elements: what the engine has there takes the local track's place.
+// Measures one run of elements and replaces the local track's values by the engine's.
 static sinkproof_errors measure(const sinkproof_tensor *tensor, size_t offset, size_t count,
                                 const double *truth, double *local) {
     sinkproof_errors e = {0};
@@ -59,7 +59,7 @@ static sinkproof_errors *errors_of(const tracks *t, sinkproof_trace_point point,
     return NULL;
 }
 
-// A whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.
+// Compares a whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.
 static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
                     const bool *skip_n, double *x) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(t->pass->trace, point, layer);
@@ -71,23 +71,23 @@ static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, 
     for (size_t i = 0; i < t->n; i++)
         if (skip_n == NULL || !skip_n[i])
             row_n[i] = measure(tensor, i * width, width, &x[i * width], &x[(t->n + i) * width]);
-    for (size_t i = 0; i < t->n; i++) add(sum, &row_n[i]); // in order: the same for any threads
+    for (size_t i = 0; i < t->n; i++) add(sum, &row_n[i]); // in order, for any threads
     free(row_n);
     return true;
 }
 
 // ---- linear maps
 
-enum { ROWS = 256 }; // of a weight, decoded at a time
+enum { ROWS = 256 }; // rows of a weight that are decoded at a time
 
-// Some rows of a stored weight, decoded, and their biases or NULL.
+// Some decoded rows of a stored weight, and their biases or NULL.
 typedef struct weights {
     size_t rows, cols;
     double *w_rc;
     const double *b_r;
 } weights;
 
-// Rows from r0 on, ROWS at most; b_r is the whole bias. w_rc stays NULL without memory.
+// At most ROWS rows from r0 on; b_r is the whole bias. w_rc stays NULL if memory runs out.
 static weights decoded_rows(const sinkproof_matrix *w, size_t r0, const double *b_r) {
     size_t rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
     weights some = {rows, w->cols, array(rows * w->cols), b_r != NULL ? b_r + r0 : NULL};
@@ -96,7 +96,7 @@ static weights decoded_rows(const sinkproof_matrix *w, size_t r0, const double *
     return some;
 }
 
-// y[m, rows] = x[m, cols] w[rows, cols]^T + b. False: w was not decoded.
+// y[m, rows] = x[m, cols] w[rows, cols]^T + b. Returns false if w was not decoded.
 static bool multiply(size_t m, const weights *w, const double *x, double *y, size_t stride) {
     if (w->w_rc == NULL) return false;
     sinkproof_times(m, w->rows, w->cols, x, w->w_rc, y, stride);
@@ -188,7 +188,7 @@ static void sum_row(const tracks *t, const head *x, const query *r, const double
     }
 }
 
-// A9 and A10 of row i of the head.
+// Measures A9 and A10 of row i of the head.
 static void measure_weights(const tracks *t, const head *x, const query *r, const double *truth,
                             double *local, sinkproof_errors sums[3]) {
     const sinkproof_trace *trace = t->pass->trace;
@@ -203,7 +203,7 @@ static void measure_weights(const tracks *t, const head *x, const query *r, cons
     if (a10 != NULL) sums[2] = measure(a10, row * n + r->first, seen, truth, local);
 }
 
-// Scores, weights and values of row i on both tracks; s and a are [2][n + 1].
+// Computes scores, weights and values of row i on both tracks; s and a are [2][n + 1].
 static void attend_row(const tracks *t, const head *x, size_t i, double *s, double *a,
                        sinkproof_errors sums[3]) {
     const sinkproof_config *c = t->pass->config;
@@ -227,7 +227,7 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
     size_t pair = 2 * (t->n + 1); // scores, then weights, of both tracks
     sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
     bool fine = sums != NULL;
-    size_t count = fine ? rows : 0; // in the loop each thread has a `fine` of its own
+    size_t count = fine ? rows : 0; // inside the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 16) reduction(&& : fine)
     for (size_t r = 0; r < count; r++) {
         head x = {.layer = l,
@@ -314,10 +314,10 @@ static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
 typedef struct choice {
     int32_t *chosen; // [2][n][k]
     double *weight;  // [2][n][k]
-    bool *open_n;    // the engine's choice is not known
+    bool *open_n;    // the engine's choice is unknown
 } choice;
 
-// M3 and M4 of both tracks.
+// Computes M3 and M4 of both tracks.
 static void choose(const tracks *t, size_t l, const double *logits, const choice *x) {
     const sinkproof_config *c = t->pass->config;
     size_t n = t->n, k = c->n_chosen;
@@ -334,7 +334,7 @@ static void choose(const tracks *t, size_t l, const double *logits, const choice
     }
 }
 
-// y[q] = W_e x[row of q] + b_e for every slot q of both tracks; x has a row for each `share` slots.
+// y[q] = W_e x[row of q] + b_e for each slot q of both tracks; `share` slots share a row of x.
 static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matrix *w,
                         const sinkproof_matrix *b, size_t share, const double *x, double *y) {
     size_t slots = 2 * t->n * t->pass->config->n_chosen, experts = t->pass->config->n_experts;
@@ -360,7 +360,7 @@ static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matr
     return fine;
 }
 
-// M5 to M11: out[2][n][hidden].
+// Computes M5 to M11: out[2][n][hidden].
 static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, const choice *x,
                     const double *normed, double *out) {
     const sinkproof_config *c = t->pass->config;
@@ -429,7 +429,7 @@ static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
 
 // ---- the pass
 
-// F2 in pieces of the vocabulary, so that the full-size head stays bounded.
+// Computes F2 in pieces of the vocabulary, so that the full-size head needs bounded memory.
 static bool logits(const tracks *t, const double *normed) {
     const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_F2, 0);
     sinkproof_errors *sum = errors_of(t, SINKPROOF_TRACE_F2, 0);
@@ -438,7 +438,7 @@ static bool logits(const tracks *t, const double *normed) {
     if (f2 == NULL || sum == NULL) return true;
     sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
     bool fine = block_b != NULL;
-    size_t count = fine ? blocks : 0; // in the loop each thread has a `fine` of its own
+    size_t count = fine ? blocks : 0; // inside the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t b = 0; b < count; b++) {
         weights some = decoded_rows(&w, b * ROWS, NULL);

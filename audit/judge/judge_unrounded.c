@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Values that a next operation may read before they are rounded (bound.unrounded). A compiler that
-// fuses two operations stores the rounded value and hands on what it still holds. So the sets of
-// such a point are computed without its last rounding; the trace is compared with them rounded; and
-// what goes on is the hull of the stored value and of all that rounds to it and is in the set.
+// Values that the next operation may read before they are rounded (bound.unrounded): a compiler
+// that fuses two operations stores the rounded value and passes on the unrounded one. The sets of
+// such a point are therefore computed without its last rounding, and compared with the trace after
+// rounding. The next operation reads the hull of the stored value and of every value in the set
+// that rounds to it.
 #include "audit/judge/judge_internal.h"
 
 sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy) {
@@ -34,7 +35,7 @@ sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_t
     return sinkproof_honest_read(pass->policy->at[at].format, v, unrounded);
 }
 
-// Zeros where there is no tensor: nobody needs them.
+// Writes zeros where the trace has no tensor: nothing reads them.
 void sinkproof_read_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                           const sinkproof_tensor *tensor, size_t from, size_t count,
                           sinkproof_honest *x) {
@@ -45,7 +46,7 @@ void sinkproof_read_given(const sinkproof_judge_pass *pass, sinkproof_trace_poin
     }
 }
 
-// The hull of x and of x rounded: which of the two is a choice that an engine makes once.
+// The hull of x and of x rounded: an engine reads one of the two throughout.
 void sinkproof_read_untraced(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                              size_t count, sinkproof_honest *x) {
     if (!sinkproof_may_be_unrounded(pass, point)) return;

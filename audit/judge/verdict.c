@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Comparing a point: the engine's values against their honest sets, then in their place. And the
-// parts in which that is done: each with its own reports, merged in the order of the parts.
+// Compares a point: the engine's values are checked against their honest sets and then take their
+// place. Also runs the parts of the pass, each with its own reports, and merges them in the order
+// of the parts.
 #include "audit/judge/judge_internal.h"
 #include "audit/trace/trace_points.h"
 #include "model/bf16.h"
@@ -31,14 +32,14 @@ bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point po
 
 sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
     x = sinkproof_honest_hull(x, y);
-    // Which of the two it is is no random error, and what it is rounded to leans with it.
+    // Which of the two sets applies is no random error, and the rounding leans accordingly.
     x.var = x.spread = x.order = 0, x.bias = INFINITY;
     return x;
 }
 
 // ---- histograms
 
-// Bins of a quarter of an octave: the exponent and the two bits behind it, from 2^-32 on.
+// Bins of a quarter of an octave: the exponent and the two bits after it, from 2^-32 on.
 enum { FIRST_BIN = (1023 - 32) * 4 };
 
 static void add_to(sinkproof_histogram *histogram, double x) {
@@ -67,7 +68,7 @@ void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histog
 
 // ---- one element, one piece
 
-// How far v is outside x, in ulp; beyond every number where it is none.
+// The distance of v to x in ulp; larger than every number if v is NaN.
 static double gap_in_ulp(const sinkproof_honest *x, double v, double ulp) {
     double gap = (v > x->hi ? v - x->hi : x->lo - v) / ulp;
     return gap < INFINITY ? gap : INFINITY;
@@ -80,8 +81,8 @@ static double gap_in_bounds(const sinkproof_honest *x, double v, sinkproof_forma
     return bounds < INFINITY ? bounds : INFINITY;
 }
 
-// A set without bounds is where sums may overflow, or behind an input that is no number: an honest
-// engine may hold NaN there, and so may a faulty one.
+// A set is unbounded where sums may overflow or an input is not finite: an honest engine may hold
+// NaN there, and so may a faulty one.
 static bool is_open_nan(double v, const sinkproof_honest *x) {
     return isnan(v) && sinkproof_is_unknown(x);
 }
@@ -133,9 +134,9 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     }
 }
 
-// How many elements are undecided: those whose sets have no bound, and the others where their sets
-// are as wide as what the operation adds; without it the engine might pass as well. An infinity
-// that is a set of its own is decided.
+// Counts the undecided elements: those with unbounded sets, and all the others if their sets are
+// together as wide as the operation's effect, so that an engine without the operation might pass as
+// well. A set that holds only an infinity is decided.
 static size_t count_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
     double width = 0, size = 0;
     size_t without_bound = 0, bounded = 0;
@@ -150,9 +151,9 @@ static size_t count_undecided(const sinkproof_piece *piece, const sinkproof_hone
     return without_bound + (width != 0 && !(width < size) ? bounded : 0);
 }
 
-// Do the elements of a point have errors of their own, as drift assumes? Not when an input that
-// many of them share is known as a set alone; nor where exponentials are rounded before they are
-// divided: those of equal tokens all go the same way.
+// Whether the errors of a point's elements are independent, as drift assumes. They are not when
+// many elements share an input that is known only as a set, nor when exponentials are rounded
+// before the division: those of equal tokens all err the same way.
 static bool errors_are_independent(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
                                    size_t layer) {
     if (point == SINKPROOF_TRACE_A9 &&
@@ -208,7 +209,7 @@ bool sinkproof_refused(const sinkproof_judge_pass *pass) {
     return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
 }
 
-// What a piece ended at.
+// Records the element at which the pass ends.
 static void refuse(const sinkproof_judge_pass *pass, const sinkproof_piece *piece,
                    const sinkproof_point_report *report) {
     sinkproof_refusal *r = pass->options->refusal;
@@ -216,7 +217,8 @@ static void refuse(const sinkproof_judge_pass *pass, const sinkproof_piece *piec
     if (report->farthest >= r->beyond) __atomic_store_n(&r->refused, true, __ATOMIC_RELAXED);
 }
 
-// A piece of v whose sets are x, which are stored in the trace's format first.
+// Compares the values v of a piece with their sets x, which are first rounded to the trace's
+// format.
 static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
                           const sinkproof_tensor *tensor, const double *v, sinkproof_honest *x,
                           sinkproof_point_report *report) {
@@ -229,7 +231,7 @@ static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
     refuse(pass, piece, report);
     if (sinkproof_refused(pass)) return;
     report->undecided += count_undecided(piece, x);
-    // In binary64 the emulation is no sharper than the engine: drift has nothing to say.
+    // In binary64 the emulation is no more accurate than the engine: drift says nothing.
     if (pass->policy->inside == SINKPROOF_F32 &&
         errors_are_independent(pass, piece->point, part->layer))
         sinkproof_drift_row(&report->drift_sums, piece->count, v, x, piece->common,
@@ -371,7 +373,7 @@ static bool part_merge(sinkproof_judge_pass *pass, sinkproof_part *part) {
 
 bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
                         sinkproof_part_work *work, void *of) {
-    enum { AT_ONCE = 128 }; // bounds the memory of their reports
+    enum { AT_ONCE = 128 }; // bounds the memory of the reports
     sinkproof_part *parts = calloc(AT_ONCE, sizeof *parts);
     bool fine = parts != NULL;
     for (size_t first = 0; fine && first < count; first += AT_ONCE) {
