@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Several explanations of the same points: an engine rarely has a mistake in one layer alone.
+// Chooses among several explanations of the same points: an engine rarely has a mistake in one
+// layer alone.
 #include "audit/diagnose/trial.h"
 
 #include <string.h>
 
-// Would the mistakes put a point outside, in a layer that is not f's, that is inside?
+// Whether the mistakes would put a point outside its set that is inside, in a layer other than f's.
 static bool breaks_others(sinkproof_trials *s, const sinkproof_finding_of *f,
                           const sinkproof_explanation *what, bool *breaks) {
-    enum { LAYERS = 8 }; // that are asked
+    enum { LAYERS = 8 }; // layers that are asked
     size_t asked = 0;
     *breaks = false;
     for (size_t l = 0; l < s->config->n_layers && asked < LAYERS && !*breaks; l++) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The search. A place is a layer with points outside. Every mistake that reaches one of them is
-// supposed by itself, those that cost most where no other explains it; what is left is searched in
-// pairs. A later layer is first held against what explained an earlier one.
+// The search. A place is a layer with points outside their sets. Every mistake that reaches one of
+// those points is tried alone, the costliest only where no other explains the points; the points
+// that are left are searched in pairs. A later layer is first tried with the explanations of
+// earlier layers.
 #include "audit/diagnose/trial.h"
 #include "audit/trace/trace_points.h"
 #include "proofs/bounds/worst.h"
@@ -12,18 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A mistake of the catalogue at the place at hand.
+// A mistake of the catalogue, tried at the current place.
 typedef struct candidate {
     sinkproof_explanation what;
-    unsigned reached; // failing points
-    bool tried, fits; // by itself; no element is outside under it
-    bool alone;       // in no pair, and never the next best
+    unsigned reached; // failing points that it reaches
+    bool tried, fits; // tried alone; no element is outside under it
+    bool alone;       // tried alone only: in no pair, and never as the next best
 } candidate;
 
 typedef struct search {
     sinkproof_trials trials;
     sinkproof_diagnosis *out;
-    candidate *of; // of the place at hand
+    candidate *of; // the candidates of the current place
     sinkproof_trial *fitting;
     size_t n_candidates, n_fitting;
 } search;
@@ -57,7 +58,7 @@ static sinkproof_finding_of *add_finding(search *s, size_t place, unsigned point
     return f;
 }
 
-// Points that were not searched in full: what is said of them is said of all such layers at once.
+// Points that were not searched in full; one finding covers all such layers.
 static sinkproof_finding_of *add_limited(search *s, size_t place, unsigned points,
                                          sinkproof_limit limit) {
     for (size_t i = 0; i < s->out->n; i++) {
@@ -78,7 +79,7 @@ static void tell(sinkproof_finding_of *f, const sinkproof_explanation *what) {
         f->more_alike++;
 }
 
-// The farthest of the points of f under a supposition that does not explain them.
+// Keeps a supposition that does not explain f as the next best if its farthest element is nearer.
 static void consider_next(sinkproof_finding_of *f, const sinkproof_trial *t) {
     double worst = 0;
     if (t->refused || (t->reached & f->points) == 0) return;
@@ -89,14 +90,15 @@ static void consider_next(sinkproof_finding_of *f, const sinkproof_trial *t) {
     f->next_bounds = worst;
 }
 
-// All that the mistakes reach is inside under them, and the points are among it.
+// Whether the mistakes put every point that they reach inside, and `points` are among those.
 static bool explains(const sinkproof_trial *t, unsigned points) {
     return !t->refused && !t->breaks && ((points | t->reached) & ~t->inside) == 0;
 }
 
 // ---- single mistakes
 
-// Can it explain all that it reaches? A NaN or an infinity not, unless it may overflow.
+// Whether it can explain all that it reaches. Only a mistake that may overflow explains NaN or
+// infinity.
 static bool is_worth_trying(const search *s, size_t place, const candidate *c) {
     if (c->reached & sinkproof_failing_unbounded(&s->trials, place)) return false;
     return (c->reached & sinkproof_failing_not_finite(&s->trials, place)) == 0 ||
@@ -115,7 +117,7 @@ static bool try_single(search *s, size_t place, candidate *c) {
     return true;
 }
 
-// Those that reach a failing point.
+// Lists the mistakes that reach a failing point.
 static void list_candidates(search *s, size_t place) {
     s->n_candidates = s->n_fitting = 0;
     for (size_t m = 0; m < sinkproof_mistakes(); m++) {
@@ -139,7 +141,7 @@ static bool try_singles(search *s, size_t place, bool alone) {
     return fine;
 }
 
-// The nearest of the single mistakes that do not explain f.
+// Finds the nearest of the single mistakes that do not explain f.
 static bool find_next(search *s, size_t place, sinkproof_finding_of *f) {
     bool fine = true, possible;
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
@@ -153,7 +155,7 @@ static bool find_next(search *s, size_t place, sinkproof_finding_of *f) {
     return fine;
 }
 
-// The points of `left` that one mistake explains, as many as one can.
+// The largest set of the points in `left` that one mistake explains.
 static unsigned most_explained(const search *s, unsigned left) {
     unsigned best = 0;
     for (size_t i = 0; i < s->n_fitting; i++) {
@@ -177,7 +179,7 @@ static bool explain_by_singles(search *s, size_t place, unsigned *left) {
     return true;
 }
 
-// ---- single mistakes of some rows: of a kernel for prompts, or for single tokens
+// ---- single mistakes in some rows: a kernel for prompts, or for single tokens
 
 static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, sinkproof_rows rows,
                          unsigned *left) {
@@ -213,7 +215,7 @@ static bool explain_by_rows(search *s, size_t place, unsigned *left) {
     return fine;
 }
 
-// Are the points inside but for those rows?
+// Whether the points are inside except in those rows.
 static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_rows rows,
                          bool *within) {
     *within = true;
@@ -227,7 +229,7 @@ static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_row
     return true;
 }
 
-// ---- elements that have nothing in common, where no single mistake explains them
+// ---- isolated elements, where no single mistake explains them
 
 static bool set_apart(search *s, size_t place, unsigned *left) {
     for (int p = 0; p < SINKPROOF_TRACE_POINTS && !is_spent(s); p++) {
@@ -260,7 +262,7 @@ static int by_outside(const void *a, const void *b) {
     return x->c < y->c ? -1 : x->c > y->c;
 }
 
-// Those that reach f's point, the ones that leave fewest elements outside first.
+// Ranks the mistakes that reach f's point; those that leave the fewest elements outside come first.
 static bool rank(search *s, size_t place, sinkproof_finding_of *f, ranked *r, size_t *n) {
     bool fine = true, possible;
     *n = 0;
@@ -289,7 +291,7 @@ static bool try_pair(search *s, size_t place, const ranked *a, const ranked *b,
     if (!possible || t.refused || (f->points & ~t.inside) != 0) return true;
     if (!sinkproof_try_all(&s->trials, place, false, &t, &possible)) return false;
     if (!possible || !explains(&t, f->points)) return true;
-    if (f->n_alike == 0) f->points = t.inside & left; // the first takes all that it can
+    if (f->n_alike == 0) f->points = t.inside & left; // takes all points that it can
     tell(f, &t.what);
     return true;
 }
@@ -298,7 +300,8 @@ static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, sinkpr
                       unsigned left) {
     bool fine = true;
     size_t tried = 0;
-    for (size_t sum = 1; fine && n > 1 && sum <= 2 * n - 3; sum++) // by the sum of the ranks
+    // pairs in the order of the sum of their ranks
+    for (size_t sum = 1; fine && n > 1 && sum <= 2 * n - 3; sum++)
         for (size_t a = sum >= n ? sum - n + 1 : 0; fine && 2 * a < sum; a++) {
             if (is_spent(s)) f->limit = SINKPROOF_LIMIT_BUDGET;
             if (tried == s->trials.options->pairs) f->limit = SINKPROOF_LIMIT_PAIRS;
@@ -310,7 +313,7 @@ static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, sinkpr
     return fine;
 }
 
-// Of the suppositions that reach a point the number, and of single mistakes those that were tried.
+// Counts the suppositions that reach a point, and the single mistakes that were tried.
 static void count(const search *s, sinkproof_finding_of *f, sinkproof_trace_point point) {
     size_t all = 0, pairing = 0;
     for (size_t i = 0; i < s->n_candidates; i++) {
@@ -321,7 +324,7 @@ static void count(const search *s, sinkproof_finding_of *f, sinkproof_trace_poin
     f->suppositions += all + pairing * (pairing - 1) / 2;
 }
 
-// Pairs for the first of the points that are left; the others that the pair explains go with it.
+// Tries pairs for the first point of `left`; the other points that the pair explains leave with it.
 static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
     unsigned point = *left & -*left;
     bool finite = (point & sinkproof_failing_not_finite(&s->trials, place)) == 0;
@@ -355,7 +358,7 @@ static bool describe(search *s, sinkproof_finding_of *f) {
 
 // ---- places
 
-// What explained the same points elsewhere, here.
+// Tries the explanations of the same points in other layers.
 static bool explain_as_before(search *s, size_t place, unsigned *left) {
     for (size_t i = 0; i < s->out->n; i++) {
         sinkproof_finding_of *f = &s->out->findings[i];
@@ -372,7 +375,7 @@ static bool explain_as_before(search *s, size_t place, unsigned *left) {
             if (possible && explains(&t, f->points)) still[kept++] = f->alike[a];
         }
         if (kept == 0) continue;
-        memcpy(f->alike, still, kept * sizeof *still); // what explains all these layers
+        memcpy(f->alike, still, kept * sizeof *still); // explain all these layers
         f->n_alike = kept;
         f->layers[place] = true;
         *left &= ~f->points;
@@ -380,8 +383,8 @@ static bool explain_as_before(search *s, size_t place, unsigned *left) {
     return true;
 }
 
-// Points that nothing explains elsewhere, though pairs were tried; all points, when that was so too
-// often.
+// The points that no pair explained in another layer; every point once that happened `patience`
+// times.
 static unsigned in_vain_before(const search *s) {
     unsigned points = 0;
     size_t often = 0;
@@ -421,7 +424,7 @@ static bool leave(search *s, size_t place, unsigned points, sinkproof_limit limi
     return points == 0 || add_limited(s, place, points, limit) != NULL;
 }
 
-// searched: of layers, those that were searched in full.
+// searched: the number of layers that were searched in full.
 static bool look_at(search *s, size_t place, size_t *searched) {
     unsigned unbounded = sinkproof_failing_unbounded(&s->trials, place);
     unsigned failing = sinkproof_failing(&s->trials, place) & ~unbounded, left = failing;
@@ -429,7 +432,7 @@ static bool look_at(search *s, size_t place, size_t *searched) {
     if (!sinkproof_failing_alone(&s->trials, place, &left)) return false;
     failing &= ~left;
     if (!explain_as_before(s, place, &left)) return false;
-    bool isolated; // these are not searched: they count for no layer that is
+    bool isolated; // not searched: the layer does not count
     if (!sinkproof_all_isolated(&s->trials, place, left, &isolated)) return false;
     bool anew = left != 0 && (isolated || *searched < s->trials.options->places);
     *searched += anew && !isolated;
@@ -446,7 +449,7 @@ static bool look_at(search *s, size_t place, size_t *searched) {
     return true;
 }
 
-// T0 first, then the layers, then F1 and F2, of which the place is the same.
+// T0 first, then the layers, then F1 and F2, which share a place with T0.
 static bool look_everywhere(search *s) {
     size_t layers = s->trials.config->n_layers, searched = 0, ends_searched = 0;
     unsigned ends = sinkproof_failing(&s->trials, layers);

@@ -2,8 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // The diagnosis of a trace with points outside their honest sets: which known mistake, or which two
-// together, put every element of those points inside. Local, as the judge is: each point from the
-// trace's own inputs, so that two mistakes at different points are found one by one.
+// together, put every element of those points inside. It is local, like the judge: each point is
+// computed from the trace's own inputs, so that two mistakes at different points are found one by
+// one.
 #ifndef SINKPROOF_DIAGNOSE_H
 #define SINKPROOF_DIAGNOSE_H
 
@@ -11,8 +12,8 @@
 #include "audit/judge/judge.h"
 
 enum {
-    SINKPROOF_TOGETHER = 2, // mistakes at one point
-    SINKPROOF_ALIKE = 12,   // explanations that are told
+    SINKPROOF_TOGETHER = 2, // most mistakes at one point
+    SINKPROOF_ALIKE = 12,   // most explanations that are listed
     SINKPROOF_PATTERN = 640
 };
 
@@ -22,54 +23,56 @@ typedef struct sinkproof_explanation {
     const sinkproof_mistake *mistakes[SINKPROOF_TOGETHER];
 } sinkproof_explanation;
 
-// Why not every supposition was tried.
+// Why some suppositions were not tried.
 typedef enum sinkproof_limit {
-    SINKPROOF_LIMIT_NONE,     // every one was: each mistake, and every two
-    SINKPROOF_LIMIT_PAIRS,    // as many pairs as the options say
-    SINKPROOF_LIMIT_BEFORE,   // no pair: none was found for the same points of an earlier layer, or
-                              // for `patience` others
-    SINKPROOF_LIMIT_OVERFLOW, // what reaches a NaN or an infinity: no more than what may overflow
+    SINKPROOF_LIMIT_NONE,  // all were tried: each mistake, and every pair
+    SINKPROOF_LIMIT_PAIRS, // only as many pairs as the options allow
+    // no pair: none was found for the same points of an earlier layer, or for `patience` others
+    SINKPROOF_LIMIT_BEFORE,
+    SINKPROOF_LIMIT_OVERFLOW, // where NaN or infinity is reached: only mistakes that may overflow
     SINKPROOF_LIMIT_BUDGET,   // the options' budget was spent
-    SINKPROOF_LIMIT_PLACES,   // no more than what explains an earlier layer
-    SINKPROOF_LIMIT_SET,      // none at all: the worst element's set is not finite
-    SINKPROOF_LIMIT_ALONE,    // none at all: judged by themselves they have wider sets
-    SINKPROOF_LIMIT_FOLLOWS   // no pair: they are outside where an isolated element is read
+    SINKPROOF_LIMIT_PLACES,   // only the explanations of earlier layers
+    SINKPROOF_LIMIT_SET,      // none: the worst element's set is not finite
+    SINKPROOF_LIMIT_ALONE,    // none: judged alone, the points have wider sets
+    SINKPROOF_LIMIT_FOLLOWS   // no pair: the points are outside where an isolated element is read
 } sinkproof_limit;
 
-// What an isolated element may be. An operation that is wrong makes more than one element differ,
+// The possible causes of an isolated element. A wrong operation makes more than one element differ,
 // with exceptions.
 typedef enum sinkproof_isolation {
-    SINKPROOF_ISOLATED,         // none of them
-    SINKPROOF_ISOLATED_STEP,    // no farther outside than a step of the format it is rounded to
-    SINKPROOF_ISOLATED_EXTREME, // it, or what it is made of, is the largest or the smallest of all
-    SINKPROOF_ISOLATED_NAN,     // it is no finite number
+    SINKPROOF_ISOLATED,         // no exception applies
+    SINKPROOF_ISOLATED_STEP,    // outside by at most one step of the format it is rounded to
+    SINKPROOF_ISOLATED_EXTREME, // it, or one of its operands, is the largest or the smallest of all
+    SINKPROOF_ISOLATED_NAN,     // it is NaN or infinite
 } sinkproof_isolation;
 
-// What is known of points that are outside, in one layer or in several alike.
+// The finding about points that are outside, in one layer or in several layers alike.
 typedef struct sinkproof_finding_of {
     sinkproof_trace_point point; // the first of them
-    size_t layer;                // the first; of T0, F1 and F2 the number of layers
+    size_t layer;                // the first layer; for T0, F1 and F2 the number of layers
     unsigned points;             // bits
     bool layers[SINKPROOF_MAX_LAYERS + 1];
-    // Everything that explains them: no element of these points, nor of those that the mistakes
-    // reach too, is outside. None, and no limit: unknown; none, and a limit: undecided.
-    size_t n_alike, more_alike; // told, and further ones
-    sinkproof_rows rows; // tokens at which they act: at the others it is right. end 0: at all
+    // All explanations: with them no element of these points, nor of the other points that the
+    // mistakes reach, is outside. None, and no limit: unknown; none, and a limit: undecided.
+    size_t n_alike, more_alike; // listed, and further ones
+    // tokens at which the mistakes act; the others are right. end 0: all tokens
+    sinkproof_rows rows;
     sinkproof_explanation alike[SINKPROOF_ALIKE];
-    // The nearest of those that do not, and how far its farthest element is outside: in half-widths
-    // of its set, each at least half a unit in the last place of the traced format. n 0: there is
-    // none.
+    // The nearest supposition that does not explain the points, and the distance of its farthest
+    // element to the set, in half-widths of the set, each taken as at least half an ulp of the
+    // traced format. n 0: none.
     sinkproof_explanation next;
     double next_bounds;
-    // Of points that nothing explains: the suppositions that reach them, of these those that were
-    // tried, and why not all.
+    // For points that nothing explains: the number of suppositions that reach them, the number of
+    // those that were tried, and why not all were.
     size_t suppositions, searched;
     sinkproof_limit limit;
-    // Elements outside that have nothing in common, of so many, where no single mistake explains
-    // the point (isolated.c): pairs are not tried. 0: there are more, or they have.
+    // The number of isolated elements outside, of `elements`, where no single mistake explains the
+    // point (isolated.c); then no pairs are tried. 0: they are not isolated.
     size_t isolated, elements;
     sinkproof_isolation isolation;
-    char pattern[SINKPROOF_PATTERN]; // of points that nothing explains, where they are; "" else
+    // for unexplained points: where the outside elements are; else ""
+    char pattern[SINKPROOF_PATTERN];
 } sinkproof_finding_of;
 
 typedef struct sinkproof_diagnosis {
@@ -80,31 +83,34 @@ typedef struct sinkproof_diagnosis {
 } sinkproof_diagnosis;
 
 typedef struct sinkproof_diagnose_options {
-    double rate;   // of the judgement
-    size_t places; // layers that are searched in full: others are held against what was found. 0: 3
-    size_t pairs;  // tried at one point; 0: 400
-    size_t patience; // points for which pairs are tried in vain before no more are; 0: 4
-    size_t budget;   // judgements of a stretch, of whatever size; 0: 2000
+    double rate;     // of false alarms, as in the judgement
+    size_t places;   // layers searched in full; the others only try what was found. 0: 3
+    size_t pairs;    // pairs tried at one point; 0: 400
+    size_t patience; // points whose pairs are tried in vain before no more are; 0: 4
+    size_t budget;   // judgements of a stretch of any size; 0: 2000
     // Called with the share of the work that is done. May be NULL.
     void (*progress)(void *context, double share);
     void *context;
 } sinkproof_diagnose_options;
 
-// `judgement` is what sinkproof_judge said of the trace. Nothing outside: no findings.
+// `judgement` is the result of sinkproof_judge on the trace. If nothing is outside, there are no
+// findings.
 bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *trace,
                         const sinkproof_judgement *judgement,
                         const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
                         sinkproof_error *error);
 void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis);
 
-// Whether there are findings, and each is of isolated elements: no arithmetic explains the trace.
+// Whether there are findings and all of them are isolated elements: then no arithmetic explains the
+// trace.
 bool sinkproof_diagnosis_isolates(const sinkproof_diagnosis *diagnosis);
 
-// isolated.c: whether the marked elements are few and have nothing in common: no two of them have
-// an index in common, nor lie on a diagonal of two dimensions.
+// isolated.c: whether the marked elements are few and have nothing in common: no two of them share
+// an index or lie on a diagonal of two dimensions.
 bool sinkproof_marks_are_isolated(const sinkproof_point_report *report, const uint8_t *marks);
 
-// pattern.c: where the marked elements of a point are, in words. False: no memory.
+// pattern.c: describes in words where the marked elements of a point are. Returns false if memory
+// runs out.
 bool sinkproof_describe_pattern(const sinkproof_point_report *report, const uint8_t *marks,
                                 char *text, size_t size);
 

@@ -2,9 +2,9 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/diagnosed_cause.h"
 
-enum { MOST = 64 }; // overrides
+enum { MOST = 64 }; // most overrides
 
-// Mistakes whose overrides are stated already.
+// The mistakes whose overrides are already part of the policy.
 typedef struct stated {
     const sinkproof_mistake *all[MOST];
     size_t n;
@@ -29,7 +29,7 @@ static bool is_of_overrides(const sinkproof_explanation *what) {
     return all;
 }
 
-// Of its explanations that overrides state the one of that number, or the last.
+// Adds explanation `number` of those that overrides state, or the last one.
 static bool state_finding(stated *s, const sinkproof_finding_of *f, size_t number,
                           sinkproof_cause *cause) {
     const sinkproof_explanation *what = NULL;

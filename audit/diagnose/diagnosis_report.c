@@ -35,7 +35,7 @@ static void print_points(FILE *out, const sinkproof_config *config, const sinkpr
     }
 }
 
-// Words after what stands in the line already, in lines of 100 columns.
+// Prints words after the text that the line already has, folded at 100 columns.
 static void print_words(FILE *out, size_t column, const char *words) {
     enum { COLUMNS = 100, INDENT = 6 };
     while (*words != '\0') {
@@ -52,7 +52,7 @@ static void print_words(FILE *out, size_t column, const char *words) {
     fprintf(out, "\n");
 }
 
-// "    by the sink is left out [sink-dropped]", a line for each mistake.
+// Prints "    by the sink is left out [sink-dropped]", a line for each mistake.
 static void print_what(FILE *out, const char *by, const sinkproof_explanation *what) {
     char words[320];
     for (size_t i = 0; i < what->n; i++) {
@@ -85,7 +85,7 @@ static void print_explained_head(FILE *out, size_t tokens, const sinkproof_findi
     fputs(", every element is inside", out);
 }
 
-// "one of 15360 elements, which no operation makes: ..."
+// Prints "one of 15360 elements, which no operation makes: ..."
 static void print_isolated_head(FILE *out, const sinkproof_finding_of *f) {
     if (f->isolated == 1)
         fprintf(out, "one of %s", sinkproof_counted(f->elements, "element").text);
@@ -105,13 +105,13 @@ static void print_isolated_head(FILE *out, const sinkproof_finding_of *f) {
     fputs(what[f->isolation], out);
 }
 
-// "  M8 of layers 0-3: explained, every element is inside"
+// Prints "  M8 of layers 0-3: explained, every element is inside"
 static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
                        const sinkproof_finding_of *f) {
     char *text = NULL;
     size_t length;
     FILE *line = open_memstream(&text, &length);
-    FILE *to = line != NULL ? line : out; // without memory the line is not folded
+    FILE *to = line != NULL ? line : out; // if memory runs out, the line is not folded
     print_points(to, config, f);
     fputs(": ", to);
     if (f->n_alike > 0)
@@ -151,7 +151,7 @@ static void print_explained(FILE *out, const sinkproof_finding_of *f) {
     if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
 }
 
-// Why the suppositions that were not tried were not.
+// Prints why some suppositions were not tried.
 static void print_limit(FILE *out, const sinkproof_diagnosis *d, const sinkproof_finding_of *f) {
     char budget[80];
     snprintf(budget, sizeof budget, "(the budget of %.40s is spent)",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A diagnosis in words, and as JSON.
+// Prints a diagnosis in words, and as JSON.
 #ifndef SINKPROOF_DIAGNOSIS_REPORT_H
 #define SINKPROOF_DIAGNOSIS_REPORT_H
 
@@ -12,7 +12,7 @@
 
 void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
                                const sinkproof_diagnosis *diagnosis);
-// An array, one object for each finding. NULL: no memory.
+// An array with one object for each finding. NULL if memory runs out.
 json_t *sinkproof_diagnosis_json(const sinkproof_config *config,
                                  const sinkproof_diagnosis *diagnosis);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Whether a trace shows what mistakes make different (audit/judge/judge_evidence.h): against an
-// engine without them, and of two mistakes each against an engine with the other alone.
+// Tests whether a trace shows the difference that mistakes make (audit/judge/judge_evidence.h): one
+// mistake is compared with an engine without it, and each of two mistakes with an engine that has
+// only the other.
 #include "audit/diagnose/trial.h"
 
 typedef struct supposed {

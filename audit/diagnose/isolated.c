@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Elements outside that have nothing in common. An operation that is wrong makes every element of
-// its point, or of some rows, columns, heads or distances; one number alone among many that are
-// right is what a write into the wrong place leaves, a race, or memory that failed. With two
-// exceptions. An operation may be wrong by less than its sets are wide, and a rounding behind it
-// may show that once: the element is one step of that rounding outside. And it may be wrong at an
-// end of its range, a limit or an overflow, which one element alone reaches: then no other, that is
-// inside, is as large or as small, nor made of numbers as large or as small.
+// Isolated elements: elements outside that have nothing in common. A wrong operation makes every
+// element of its point differ, or all of some rows, columns, heads or distances. A single wrong
+// number among many right ones is what a stray write, a race or failed memory leaves. There are two
+// exceptions. An operation may err by less than the width of its sets, and a rounding after it may
+// show the error once: the element is then outside by one step of that rounding. Or an operation
+// may err only at an end of its range, a limit or an overflow that one element alone reaches: then
+// no element inside is as large or as small, nor computed from numbers as large or as small.
 #include "audit/diagnose/trial.h"
 
 #include "audit/trace/trace_points.h"
@@ -48,7 +48,7 @@ bool sinkproof_marks_are_isolated(const sinkproof_point_report *r, const uint8_t
     return n > 0 && n < elements;
 }
 
-// Each row has one more that is inside; of indices a wrong choice touches one alone.
+// Each row must have one more element, which is inside; of indices a wrong choice changes only one.
 static bool may_be_isolated(const sinkproof_point_report *r) {
     size_t least = SIZE_MAX, elements = 1;
     for (size_t d = 0; d < r->rank; d++) {
@@ -72,7 +72,8 @@ static bool is_a_step(const sinkproof_trials *s, const sinkproof_point_report *r
     return fmax(r->worst_set.lo - v, v - r->worst_set.hi) <= step_of(s, r);
 }
 
-// Elements of a tensor from `first` on, in steps: does none lie beyond x on one of its sides?
+// Whether x is extreme among elements `first`, first + step, ... of a tensor: none is larger, or
+// none is smaller.
 static bool is_at_an_end(const sinkproof_tensor *t, size_t first, size_t step, size_t at, double x,
                          bool sizes) {
     bool above = false, below = false;
@@ -85,7 +86,7 @@ static bool is_at_an_end(const sinkproof_tensor *t, size_t first, size_t step, s
     return !(above && below);
 }
 
-// Gate and up of an activation are limited: they lie side by side in M6.
+// Whether an activation's gate or up is extreme; both are clamped, and they are neighbours in M6.
 static bool is_made_of_ends(const sinkproof_trials *s, const sinkproof_point_report *r, size_t at) {
     const sinkproof_tensor *up =
         sinkproof_trace_find(s->suspect.trace, SINKPROOF_TRACE_M6, r->layer);
@@ -135,7 +136,7 @@ bool sinkproof_all_isolated(const sinkproof_trials *s, size_t place, unsigned po
     return true;
 }
 
-// The one isolated element of a point, as it was found; NULL: there is none.
+// The isolated element of a point among the findings; NULL: there is none.
 static const sinkproof_point_report *found_isolated(const sinkproof_trials *s,
                                                     const sinkproof_diagnosis *d,
                                                     const sinkproof_input *input) {
@@ -148,7 +149,8 @@ static const sinkproof_point_report *found_isolated(const sinkproof_trials *s,
     return NULL;
 }
 
-// A key or a value is read by the queries behind it, any other number at its own position.
+// Whether later positions read the point: keys and values are read by later queries, any other
+// number only at its own position.
 static bool is_read_later(sinkproof_trace_point point) {
     return point == SINKPROOF_TRACE_A2_K || point == SINKPROOF_TRACE_A2_V ||
            point == SINKPROOF_TRACE_A4_K;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The catalogue of mistakes: a line each, and the handful of changes that they are made of. Those
-// of roundings follow the others (roundings.c).
+// The catalogue of mistakes: an entry each, and the few changes that they are made of. The mistakes
+// of rounding follow the others (roundings.c).
 #include "audit/diagnose/mistakes.h"
 
 #include "audit/diagnose/places.h"
@@ -33,7 +33,7 @@ static bool window_times(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return any_sliding(&s->config, true) && window >= 1;
 }
 
-// by 0: no layer slides; 1: every layer does; -1: the others do.
+// by 0: no layer slides; 1: every layer slides; -1: the layers that slide are exchanged.
 static bool layers_slide(sinkproof_supposition *s, const sinkproof_mistake *m) {
     sinkproof_config *c = &s->config;
     for (size_t l = 0; l < c->n_layers; l++) c->sliding[l] = m->by < 0 ? !c->sliding[l] : m->by > 0;
@@ -65,7 +65,7 @@ static bool factor_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return true;
 }
 
-// Frequencies as trained, all of them interpolated: positions over the factor.
+// Trained frequencies that are all interpolated: positions are divided by the factor.
 static bool interpolated(sinkproof_supposition *s, const sinkproof_mistake *m) {
     (void)m;
     s->meaning.query.position_times = s->meaning.key.position_times = 1 / s->config.rotation.factor;
@@ -73,7 +73,7 @@ static bool interpolated(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return true;
 }
 
-// Frequencies as trained, the concentration as defined.
+// Trained frequencies with the concentration of the definition.
 static bool concentrated_alone(sinkproof_supposition *s, const sinkproof_mistake *m) {
     double concentration =
         s->config.rotation.factor > 1 ? 0.1 * log(s->config.rotation.factor) + 1 : 1;
@@ -133,7 +133,7 @@ static bool heads_by_modulus(sinkproof_supposition *s, const sinkproof_mistake *
     return s->config.n_kv_heads > 1 && s->config.n_kv_heads < s->config.n_heads;
 }
 
-// Which of the two rotations: bits of `slots`.
+// Bits of `slots`: which of the two rotations.
 enum { QUERIES = 1, KEYS = 2, BOTH = 3 };
 typedef void turning_change(sinkproof_turning *turning, double by);
 
@@ -190,7 +190,7 @@ static bool centred(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return true;
 }
 
-// The residual's sum: what becomes of x (by) or of t (slots).
+// The sum of a residual: `by` multiplies x, `slots` changes t.
 static bool residual(sinkproof_supposition *s, const sinkproof_mistake *m) {
     bool attention = (m->points & 1u << SINKPROOF_TRACE_A13) != 0;
     sinkproof_joining *how = attention ? &s->meaning.after_values : &s->meaning.after_experts;
@@ -322,7 +322,7 @@ static bool has_sink_logits(const sinkproof_config *c) {
     return sinkproof_sinks_stored(c) == SINKPROOF_SINK_NUMBER;
 }
 
-// Rows of a matrix, elements of a vector, read from elsewhere.
+// Reads the rows of a matrix, or the elements of a vector, from other places.
 static bool moved(sinkproof_supposition *s, unsigned slots, sinkproof_read_from *from, size_t by) {
     for (int slot = 0; slot < SINKPROOF_SLOTS; slot++) {
         if ((slots >> slot & 1) == 0) continue;
@@ -365,7 +365,7 @@ static bool sinks_reversed(sinkproof_supposition *s, const sinkproof_mistake *m)
     return has_sink_logits(&s->config) && moved(s, m->slots, sinkproof_from_reversed, 0);
 }
 
-// Coordinates of every head: neighbours where halves are meant, or halves where neighbours.
+// The coordinates of every head: neighbours in place of halves, or halves in place of neighbours.
 static bool head_halves(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return moved(s, m->slots, m->by > 0 ? sinkproof_from_halves : sinkproof_from_neighbours,
                  s->config.head_dim);
@@ -391,7 +391,7 @@ static bool columns(sinkproof_supposition *s, unsigned slots, sinkproof_read_fro
     if (e != NULL) e->reading.column = from, e->reading.column_by = by;
     return e != NULL;
 }
-// The output projection's columns: coordinate by coordinate, not head by head.
+// The output projection's columns in the order coordinate by coordinate, not head by head.
 static bool outputs_transposed(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return columns(s, m->slots, sinkproof_from_transposed, s->config.n_heads);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Where the elements are that are outside: which positions, heads, coordinates, keys. Counted, not
-// guessed: each word is true of all of them.
+// Describes where the elements outside are: which positions, heads, coordinates, keys. The words
+// are counted, not guessed: each is true of all of them.
 #include "audit/diagnose/diagnose.h"
 
 #include "base/words.h"
@@ -26,7 +26,7 @@ static void SINKPROOF_PRINTF(2, 3) append(text *t, const char *format, ...) {
     if (t->length >= t->size) t->length = t->size - 1;
 }
 
-// What the indices of a dimension are called.
+// The name of the indices of a dimension.
 static const char *name_of(const sinkproof_point_report *r, size_t d) {
     bool by_head = sinkproof_trace_point_is_by_head(r->point);
     if (by_head) return d == 0 ? "head" : d == 1 ? "position" : "key";
@@ -41,7 +41,7 @@ static const char *name_of(const sinkproof_point_report *r, size_t d) {
     return "coordinate";
 }
 
-// Indices of one dimension that have an element outside.
+// The indices of one dimension that have an element outside.
 typedef struct indices {
     size_t size, count, first, last, step;
     const uint8_t *has;
@@ -52,7 +52,7 @@ static indices indices_of(size_t size, const uint8_t *has) {
     for (size_t i = 0; i < size; i++) {
         if (!has[i]) continue;
         if (x.count == 1) x.step = i - x.first;
-        if (x.count > 1 && i - x.last != x.step) x.step = 0; // no one step
+        if (x.count > 1 && i - x.last != x.step) x.step = 0; // not equally spaced
         if (x.count == 0) x.first = i;
         x.last = i, x.count++;
     }
@@ -78,7 +78,7 @@ static void say_indices(text *t, const char *name, const indices *x) {
     }
 }
 
-// Of scores and weights: how far the keys are behind their queries.
+// For scores and weights: the distances from the queries back to their keys.
 static void say_distances(text *t, const sinkproof_point_report *r, const uint8_t *marks) {
     size_t rows = r->shape[0] * r->shape[1], keys = r->shape[2], nearest = SIZE_MAX, farthest = 0;
     size_t later = 0, sinks = 0, others = 0;

@@ -14,7 +14,7 @@ bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
     return memcmp(&before, &s->policy, sizeof before) != 0;
 }
 
-// By a line of the catalogue.
+// Whether the written catalogue already has the override.
 static bool is_written(const char *override) {
     const sinkproof_mistake *m;
     bool written = false;
@@ -23,7 +23,7 @@ static bool is_written(const char *override) {
     return written;
 }
 
-// Each product of a sum: rounded, they leave a set so wide that it explains whatever is small.
+// A rounding of each product of a sum has such wide sets that it explains every small error.
 static bool is_vague(sinkproof_point point) {
     const char *dot = strchr(sinkproof_point_name(point), '.');
     return dot != NULL && strcmp(dot, ".term") == 0;
@@ -40,15 +40,15 @@ static bool rounds_operand(sinkproof_supposition *s, const sinkproof_mistake *m)
     return sinkproof_point_is_operand((sinkproof_point)m->by) && rounds(s, m);
 }
 
-// Where the policy rounds to something narrower, or computes in binary64: elsewhere it changes
-// nothing.
+// Applies where the policy rounds to a narrower format, or computes in binary64; elsewhere nothing
+// changes.
 static bool keeps(sinkproof_supposition *s, const sinkproof_mistake *m) {
     bool narrower = s->policy.at[(sinkproof_point)m->by].format > SINKPROOF_F32;
     return (narrower || s->policy.inside == SINKPROOF_F64) && rounds(s, m);
 }
 
-// Where a rounding shows first: at the result of its stage. Points are in the order of the pass. A
-// product before its bias is no result of its own where the policy does not round it.
+// The point where a rounding shows first: the result of its stage. Points are in the order of the
+// pass. A product before its bias is not a result where the policy does not round it.
 #define UP_TO(point, last, shows) (point) <= SINKPROOF_AT_##last ? (shows)
 // clang-format off
 #define SHOWS(point) \

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A supposition judged: a view of the model with other numbers in its configuration and other
-// readings of its weights, another meaning, another policy.
+// Judges a supposition: a view of the model with another configuration and other readings of its
+// weights, another meaning, and another policy.
 #include "audit/diagnose/supposition.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// What a view owns: readings, and vectors made anew.
+// The memory of a view: readings, and vectors that were copied.
 typedef struct owned {
     struct owned *next;
     sinkproof_reading reading;
@@ -37,7 +37,7 @@ static void release(editing *e) {
     }
 }
 
-// The vectors of a stack, each element from where the reading says.
+// Copies the vectors of a stack, with each element from the place that the reading gives.
 static void remake(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
     size_t count = vector->count, cols = vector->cols;
     owned *made = own(e, (count + 1) * cols);
@@ -103,7 +103,7 @@ static bool judge_supposed(const sinkproof_suspect *suspect, const sinkproof_sup
     return fine;
 }
 
-// An engine without a mistake.
+// An engine without mistakes.
 static sinkproof_supposition none(const sinkproof_suspect *suspect) {
     return (sinkproof_supposition){.model = suspect->model,
                                    .config = *sinkproof_model_config(suspect->model),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Most suppositions are wrong, and one element says so: a trial ends as soon as what it was asked
-// is known.
+// Tries suppositions. Most are wrong, and one element shows it: a trial ends as soon as its
+// question is answered.
 #include "audit/diagnose/trial.h"
 
 #include "audit/trace/trace_points.h"
@@ -103,7 +103,8 @@ uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_rep
     return NULL;
 }
 
-// Where an input may be read before it is rounded, a stretch may leave more open than the pass.
+// Where an operation may read an input before its rounding, a stretch may leave more open than the
+// whole pass.
 static bool may_differ_alone(const sinkproof_trials *s) {
     bool any = false;
     for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) any = any || s->suspect.policy->unrounded[p];
@@ -144,7 +145,7 @@ bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_t
 
 // ---- what a mistake reaches
 
-// Does what is computed at one of `from` come to a point with nothing traced in between?
+// Whether values at one of `from` reach `point` without passing another traced point.
 static bool reaches(const sinkproof_trials *s, unsigned from, sinkproof_trace_point point,
                     size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -179,7 +180,7 @@ unsigned sinkproof_reached(const sinkproof_trials *s, size_t place,
 
 // ---- a trial
 
-// The stretch of those points of the place that the mistakes reach; false: none.
+// The stretch of the place's points that the mistakes reach; false: there are none.
 static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sinkproof_trial *t) {
     bool fresh = true;
     for (size_t i = 0; i < s->j->n_reports; i++) {
@@ -193,7 +194,7 @@ static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sink
     return !fresh;
 }
 
-// Where a supposition reaches nothing, it changes nothing.
+// A supposition that reaches nothing changes nothing.
 static void read_unchanged(const sinkproof_trials *s, size_t place, sinkproof_trial *t) {
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
@@ -238,7 +239,7 @@ static bool try(sinkproof_trials *s, size_t place, unsigned points, sinkproof_re
     return true;
 }
 
-// What would explain all that it reaches is asked for its evidence, and without it explains
+// A supposition that explains all that it reaches must have evidence; without it, it explains
 // nothing.
 static bool ask_evidence(sinkproof_trials *s, size_t place, sinkproof_trial *t) {
     bool tells = true;
