@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading a trace that a stranger wrote: every name, shape, dtype and index is checked before
-// anyone computes with it. Values are not: a NaN is the judge's business.
+// Reads a trace from an untrusted file: every name, shape, dtype and index is checked before it is
+// used. Values are not: the judge decides about NaN.
 #include "audit/trace/trace.h"
 
 #include "audit/trace/trace_model.h"
@@ -15,7 +15,7 @@
 
 struct sinkproof_trace {
     char *path;
-    char *owned; // the file, when it is no mapped one
+    char *owned; // the file's bytes, if it is not mapped
     sinkproof_safetensors *file;
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
@@ -59,7 +59,7 @@ static bool check_dtype(const char *file, const sinkproof_tensor *tensor, bool i
                           sinkproof_dtype_name(tensor->dtype));
 }
 
-// Element i of a tensor of indices, I32 or I64.
+// Element i of a tensor of integers, I32 or I64.
 static int64_t index_at(const sinkproof_tensor *tensor, size_t i) {
     int64_t wide;
     int32_t narrow;
@@ -71,7 +71,7 @@ static int64_t index_at(const sinkproof_tensor *tensor, size_t i) {
     return narrow;
 }
 
-// Integers of [0, limit), checked one by one.
+// Checks that every integer is in [0, limit).
 static bool check_range(const char *file, const sinkproof_tensor *tensor, size_t limit,
                         sinkproof_error *error) {
     for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++) {
@@ -84,7 +84,7 @@ static bool check_range(const char *file, const sinkproof_tensor *tensor, size_t
     return true;
 }
 
-// The tokens decide n: their shape cannot be told before.
+// The number of tokens sets n, so that their shape cannot be stated before.
 static bool refuse_rank(const char *file, const sinkproof_tensor *tensor, sinkproof_error *error) {
     char found[192];
     print_shape(tensor->rank, tensor->shape, found, sizeof found);
@@ -92,7 +92,7 @@ static bool refuse_rank(const char *file, const sinkproof_tensor *tensor, sinkpr
                           tensor->name, found, tensor->rank == 2 ? SINKPROOF_OF_A_BATCH : "");
 }
 
-// `tokens` or `positions` as [n]; n is taken from the first one read (*n == 0).
+// Reads `tokens` or `positions` as [n]; the first one read sets n (*n == 0).
 static bool read_indices(const char *file, sinkproof_trace *trace, const char *name, size_t limit,
                          int32_t **out_n, sinkproof_error *error) {
     const sinkproof_tensor *tensor = sinkproof_safetensors_find(trace->file, name);
@@ -126,7 +126,7 @@ static bool read_sequence(const char *file, const sinkproof_config *config, sink
     return true;
 }
 
-// A token's chosen experts are distinct experts.
+// Checks that a token's chosen experts are distinct.
 static bool check_chosen(const char *file, const sinkproof_config *config,
                          const sinkproof_tensor *tensor, sinkproof_error *error) {
     size_t k = config->n_chosen;
@@ -181,7 +181,8 @@ static bool check_format(const char *file, const sinkproof_trace *trace, sinkpro
                   : "");
 }
 
-// Takes the opened file over, also on failure. `model`: that it has to be of, or NULL.
+// Takes ownership of the opened file, also on failure. `model`: the model that the trace must be
+// of, or NULL.
 static bool read_trace(const char *name, sinkproof_safetensors *file,
                        const sinkproof_config *config, const sinkproof_model *model,
                        sinkproof_trace **result, sinkproof_error *error) {
@@ -208,7 +209,7 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
     return good;
 }
 
-// What is no file at all: a MODEL in the place of a TRACE.
+// Refuses a directory: the user gave a MODEL in place of a TRACE.
 static bool open_file(const char *path, sinkproof_safetensors **file, sinkproof_error *error) {
     struct stat status;
     *file = NULL;

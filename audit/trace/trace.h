@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Traces: one safetensors file with the named points of a run, in the dtype that the
-// engine holds (the public format "sinkproof-trace-1" of this project).
+// Reads traces: one safetensors file with the named points of a run, in the dtypes that the engine
+// holds (the public format "sinkproof-trace-1" of this project).
 #ifndef SINKPROOF_TRACE_H
 #define SINKPROOF_TRACE_H
 
@@ -12,25 +12,26 @@
 
 typedef struct sinkproof_trace sinkproof_trace;
 
-// Opens and checks a trace against the model: every known point's shape and dtype, tokens
-// inside the vocabulary, positions strictly ascending from 0 (one whole sequence). Unknown
-// names are an error that lists the nearest known one.
+// Opens a trace and checks it against the model: every known point's shape and dtype, tokens inside
+// the vocabulary, positions strictly ascending from 0 (one whole sequence). An unknown name is an
+// error that names the nearest known one.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
                            const sinkproof_config *config, sinkproof_trace **trace,
                            sinkproof_error *error); // for tests and fuzzing
-// The same from malloc'ed bytes, which it takes over, also on failure.
+// The same from malloc'ed bytes, of which it takes ownership, also on failure.
 bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,
                            const sinkproof_config *config, sinkproof_trace **trace,
                            sinkproof_error *error);
-// The same beside the model itself: metadata that name another one are told before any tensor is
-// looked at, and refuse the trace unless any model will do (trace_model.h).
+// The same, checked against the model itself: metadata that name another model are an error before
+// any tensor is read, unless any_model is set (trace_model.h).
 bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
                              sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
 const sinkproof_safetensors *sinkproof_trace_file(const sinkproof_trace *trace);
-const char *sinkproof_trace_path(const sinkproof_trace *trace); // or the name that it was given
+// or the name given to sinkproof_trace_adopt
+const char *sinkproof_trace_path(const sinkproof_trace *trace);
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);            // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]

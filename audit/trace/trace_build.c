@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A trace of somebody's arrays, in memory: each is checked when it comes, and all of them again, as
-// those of a stranger's file, when the trace is made.
+// Builds a trace in memory from the caller's arrays: each is checked when it is added, and all are
+// checked again, like an untrusted file, when the trace is finished.
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One tensor that has come; `data` is NULL where none has.
+// One tensor that was added; `data` is NULL if it was not.
 typedef struct added {
     sinkproof_dtype dtype;
     uint8_t *data;
@@ -22,7 +22,7 @@ typedef struct added {
 struct sinkproof_trace_builder {
     const sinkproof_model *model;
     char engine[256], policy[SINKPROOF_POLICY_NAME],
-        of[256]; // `of`: "" is this model's fingerprint
+        of[256]; // `of`: "" stands for this model's fingerprint
     size_t n, n_layers;
     int32_t *tokens_n;
     added *at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
@@ -107,7 +107,7 @@ static bool parse_dtype(const char *name, const char *text, bool integer, sinkpr
                           text != NULL ? text : "NULL");
 }
 
-// The place of a name; its shape here.
+// Finds the point of a name, its layer and its shape in this trace.
 static bool find_place(const sinkproof_trace_builder *b, const char *name,
                        sinkproof_trace_point *point, size_t *layer, sinkproof_error *error) {
     if (sinkproof_trace_name_parse(name, point, layer) &&
@@ -119,7 +119,7 @@ static bool find_place(const sinkproof_trace_builder *b, const char *name,
                           nearest);
 }
 
-// The bytes of an array of the point's shape.
+// Counts the bytes of an array of the point's shape.
 static bool count_bytes(const char *name, size_t rank, const size_t *shape, size_t expected_rank,
                         const size_t *expected, size_t size, size_t *bytes,
                         sinkproof_error *error) {
@@ -187,7 +187,7 @@ static bool declare(const sinkproof_trace_builder *b, sinkproof_safetensors_writ
     return true;
 }
 
-// tokens, positions, then the points in the order of their declaration.
+// Writes tokens, positions, then the points in the order of their declaration.
 static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
                         sinkproof_error *error) {
     bool good =

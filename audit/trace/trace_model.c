@@ -14,8 +14,8 @@ bool sinkproof_is_fingerprint(const char *text) {
            strspn(text, "0123456789abcdefABCDEF") == DIGITS;
 }
 
-// *other: the fingerprint that the metadata name, where it is not MODEL's, which is in `own`; else
-// NULL.
+// *other: the fingerprint in the metadata if it differs from MODEL's, which is written to `own`;
+// else NULL.
 static bool find_other(const sinkproof_safetensors *file, const sinkproof_model *model,
                        const char **other, char own[DIGITS + 1], sinkproof_error *error) {
     uint64_t known, before;
@@ -59,7 +59,7 @@ bool sinkproof_trace_model_note(const sinkproof_trace *trace, const sinkproof_mo
     return true;
 }
 
-// All but the names.
+// Whether two policies are equal except for their names.
 static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
     bool same = a->inside == b->inside && a->exp_growth == b->exp_growth &&
                 a->weights == b->weights && a->ftz == b->ftz &&

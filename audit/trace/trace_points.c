@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Names of the points of a trace ("sinkproof-trace-1").
+// The names of a trace's points ("sinkproof-trace-1").
 #include "audit/trace/trace_points.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ bool sinkproof_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
 
 void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest) {
     char start[SINKPROOF_TRACE_NAME], candidate[SINKPROOF_TRACE_NAME];
-    snprintf(start, sizeof start, "%s", name); // the beginning of an endless name is enough
+    snprintf(start, sizeof start, "%s", name); // cut: the start of a long name is enough
     size_t digits = strspn(start, "0123456789"), best = SIZE_MAX;
     size_t layer = digits > 0 && digits < 9 ? (size_t)strtoul(start, NULL, 10) : 0;
     if (layer >= n_layers) layer = n_layers - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A trace as its tensors, and as a file: what the public face shows of it.
+// The public functions that view a trace's tensors and write a trace to a file.
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "model/bytes.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Assembling a trace. Every tensor has its place in a spool file from the start, since all shapes
-// are known from the configuration and n; a piece goes to its rows as it is computed.
+// Assembles a trace. Every tensor has a fixed place in a spool file, since all shapes follow from
+// the configuration and n; each piece is written to its rows as it is computed.
 #include "audit/trace/trace_write.h"
 
 #include "audit/trace/trace_points.h"
@@ -22,7 +22,7 @@ typedef struct slot {
     sinkproof_dtype dtype;
     size_t rank, shape[SINKPROOF_MAX_RANK];
     size_t offset, bytes; // in the spool
-    size_t rows;          // tokens that have arrived
+    size_t rows;          // tokens written so far
 } slot;
 
 struct sinkproof_trace_writer {
@@ -31,11 +31,11 @@ struct sinkproof_trace_writer {
     size_t n, n_layers;
     slot *slots_lp; // [n_layers, SINKPROOF_TRACE_POINTS]; unlayered points in layer 0
     FILE *spool;
-    uint8_t *memory; // in place of the spool, when the trace is made in memory
-    uint8_t *bytes;  // of the piece at hand
+    uint8_t *memory; // replaces the spool when the trace is made in memory
+    uint8_t *bytes;  // of the current piece
     size_t room;
     sinkproof_observer observer;
-    sinkproof_error problem; // the first one; text empty when there is none
+    sinkproof_error problem; // the first error; an empty text if there is none
 };
 
 static sinkproof_dtype stored_dtype(const sinkproof_policy *policy, sinkproof_trace_point point) {
@@ -53,7 +53,7 @@ static sinkproof_dtype stored_dtype(const sinkproof_policy *policy, sinkproof_tr
     }
 }
 
-// The bits of a double that is a binary16 number (anything else was rounded before).
+// The bits of a double that is a binary16 number (others were rounded before).
 static uint16_t f16_bits(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -115,7 +115,7 @@ static void spool_write(sinkproof_trace_writer *w, const uint8_t *bytes, size_t 
     }
 }
 
-// `count` values as bytes of the slot's dtype, in w->bytes.
+// Encodes `count` values in the slot's dtype, to w->bytes.
 static bool encode_piece(sinkproof_trace_writer *w, const slot *s, size_t count,
                          const double *values) {
     size_t size = sinkproof_dtype_size(s->dtype);
@@ -129,13 +129,13 @@ static bool encode_piece(sinkproof_trace_writer *w, const slot *s, size_t count,
     return true;
 }
 
-// [m, ...] of a chunk goes behind the tokens that have arrived.
+// Writes [m, ...] of a chunk after the tokens written so far.
 static void place_rows(sinkproof_trace_writer *w, const slot *s, size_t count) {
     size_t size = sinkproof_dtype_size(s->dtype), row = s->bytes / w->n;
     spool_write(w, w->bytes, count * size, s->offset + s->rows * row);
 }
 
-// [heads, m, keys (+ 1)] of a chunk: row by row, and the sink (A9) into the last column.
+// Writes [heads, m, keys (+ 1)] of a chunk row by row, with the sink (A9) in the last column.
 static void place_keys(sinkproof_trace_writer *w, const slot *s, const size_t *shape, bool sink) {
     size_t size = sinkproof_dtype_size(s->dtype), m = shape[1], columns = shape[2];
     size_t keys = sink ? columns - 1 : columns;
@@ -174,7 +174,7 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     s->rows += m;
 }
 
-// Of a word with a layer the nearest has one too.
+// The nearest name of a word with a layer has a layer too.
 static bool no_point(const char *word, size_t length, size_t n_layers, sinkproof_error *error) {
     char given[64], nearest[SINKPROOF_TRACE_NAME];
     snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : sizeof given),
@@ -189,7 +189,7 @@ static bool no_point(const char *word, size_t length, size_t n_layers, sinkproof
                           given, sinkproof_counted(n_layers, "layer").text, nearest);
 }
 
-// Marks what the list asks for; every word must name something.
+// Marks the points in the list; an unknown word is an error.
 static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof_error *error) {
     const char *word = points;
     while (points != NULL) {
@@ -209,7 +209,7 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
     return true;
 }
 
-// Shapes, dtypes and places of the wanted tensors; unlayered points exist once.
+// Sets shapes, dtypes and places of the wanted tensors; points outside the layers exist once.
 static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
                     sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(w->model);
@@ -242,7 +242,7 @@ static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
     return true;
 }
 
-// A file without a name in the directory of `path`: it vanishes with the process.
+// Opens an unnamed file in the directory of `path`: it vanishes with the process.
 static FILE *open_spool(const char *path, sinkproof_error *error) {
     char *name = NULL;
     if (asprintf(&name, "%s.spool-XXXXXX", path) < 0) {
@@ -333,7 +333,7 @@ static bool declare(const sinkproof_trace_writer *w, sinkproof_safetensors_write
     return true;
 }
 
-// tokens, then positions 0 ... n - 1.
+// Writes the tokens, then the positions 0 ... n - 1.
 static bool write_indices(const sinkproof_trace_writer *w, const int32_t *tokens_n,
                           sinkproof_safetensors_writer *out, sinkproof_error *error) {
     for (int pass = 0; pass < 2; pass++)
