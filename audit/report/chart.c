@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Pictures as SVG. Colours are the page's; every mark has its number as a title.
+// Draws pictures as SVG. Colours come from the page's style; every mark has its number as a title.
 #include "audit/report/chart.h"
 
 #include "audit/report/page.h"
@@ -13,7 +13,7 @@
 
 enum { LEFT = 52, RIGHT = 850, TOP = 14, BOTTOM = 250 };
 
-// The corner of the drawing in the data's terms: places, and decades of the values.
+// The range of the drawing in the data's units: places, and decades of the values.
 typedef struct frame {
     double from, to;
     int low, high;
@@ -99,7 +99,7 @@ bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_L
 
 // ---- scatter ---------------------------------------------------------------------------------
 
-// Where the horizontal axis begins and ends: a little beyond the outer places.
+// The range of the horizontal axis: a little wider than that of the places.
 static bool scatter_frame(frame *f, size_t n, const sinkproof_chart_place *places) {
     double least[2] = {INFINITY, INFINITY}, most[2] = {0, 0};
     size_t drawn = 0;
@@ -133,11 +133,11 @@ bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
         fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", LEFT - 6, y + 4,
                 d);
     }
-    double taken[SINKPROOF_CHART_DOTS][2]; // where names begin
+    double taken[SINKPROOF_CHART_DOTS][2]; // where labels begin
     for (size_t i = 0; i < n && i < SINKPROOF_CHART_DOTS; i++) {
         if (!is_drawn(places[i].at) || !is_drawn(places[i].value[0])) continue;
         double x = x_of(&f, log10(places[i].at)), y = y_of(&f, places[i].value[0]), name_y = y - 5;
-        for (size_t k = 0; k < i; k++) // beneath each other where dots are close
+        for (size_t k = 0; k < i; k++) // labels of close dots go below each other
             if (fabs(taken[k][0] - x) < 150 && fabs(taken[k][1] - name_y) < 13)
                 name_y = taken[k][1] + 13;
         taken[i][0] = x, taken[i][1] = name_y;
@@ -199,8 +199,8 @@ void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_his
 
 enum { LEVELS = 12, GAP = 2, UNKNOWN = LEVELS };
 
-// Weights fall over decades: level L is 2^-(LEVELS - 1 - L) and up to twice that; -1: less;
-// UNKNOWN: no number.
+// Weights are shown by octaves: level L is 2^-(LEVELS - 1 - L) and up to twice that; -1: less;
+// UNKNOWN: NaN.
 static int level_of(double weight) {
     if (isnan(weight)) return UNKNOWN;
     if (!(weight > 0)) return -1;
@@ -208,7 +208,7 @@ static int level_of(double weight) {
     return level >= LEVELS ? LEVELS - 1 : level;
 }
 
-// Where the keys begin: behind the sink's column, where there is one.
+// The column of the first key: after the sink's column, if there is one.
 static size_t indent_of(const sinkproof_chart_heat *m) {
     return m->sink != NULL ? 1 + GAP : 0;
 }
@@ -294,7 +294,7 @@ static void draw_cell(FILE *page, const sinkproof_chart_grid *g, size_t row, siz
     fputs("</title></rect>", page);
 }
 
-// From nothing to the full colour, and what that is.
+// Draws the scale of colours with its largest value and its caption.
 static void draw_scale(FILE *page, double most, const char *what, size_t y) {
     for (int k = 0; k < 10; k++)
         fprintf(page,

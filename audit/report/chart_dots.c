@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Numbers as dots over a linear axis; what is not a number lies beneath the axis, as unknown.
+// Draws numbers as dots over a linear axis; NaN is drawn below the axis as unknown.
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
 
@@ -18,7 +18,7 @@ double sinkproof_chart_rounded_up(double x) {
     return decade * (x <= decade ? 1 : x <= 2 * decade ? 2 : x <= 5 * decade ? 5 : 10);
 }
 
-// From the numbers and the line; false: none is known.
+// The range of the numbers and the line; false: every number is NaN.
 static bool range_of(const sinkproof_chart_dots *d, range *r) {
     double least = isfinite(d->line) ? d->line : INFINITY;
     double most = isfinite(d->line) ? d->line : -INFINITY;
@@ -52,7 +52,7 @@ static void draw_scales(FILE *page, const sinkproof_chart_dots *d, const range *
     size_t lines = (size_t)lround((r->high - r->low) / r->step);
     for (size_t k = 0; k <= lines; k++) {
         double value = r->low + r->step * (double)k, y = y_of(r, value);
-        if (fabs(value) < r->step / 2) value = 0; // and not what rounding left of it
+        if (fabs(value) < r->step / 2) value = 0; // removes the rounding error of the sum
         fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
         fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>", LEFT - 6, y + 4,
                 value);

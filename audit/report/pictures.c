@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Each picture is drawn in memory as for a page, then given a name space and the page's style.
+// Writes pictures as files: each is drawn in memory as for a page, then given a name space and the
+// page's style.
 #include "audit/report/pictures.h"
 
 #include "audit/report/page.h"
@@ -16,9 +17,9 @@
 
 struct sinkproof_pictures {
     const char *path;
-    bool made; // by us
+    bool made; // this run created the directory
     size_t n, room;
-    sinkproof_output *file_n; // written, not yet named
+    sinkproof_output *file_n; // written, but not yet renamed
 };
 
 bool sinkproof_pictures_open(const char *path, sinkproof_pictures **out, sinkproof_error *error) {
@@ -55,7 +56,7 @@ static sinkproof_output *new_file(sinkproof_pictures *p, const char *name, sinkp
     return sinkproof_output_open(&p->file_n[p->n], path, error) ? &p->file_n[p->n++] : NULL;
 }
 
-// `drawn` begins with "<svg"; style and words go behind that element's first ">".
+// `drawn` begins with "<svg"; style and description follow that element's first ">".
 static bool write_alone(sinkproof_pictures *p, const char *name, const char *drawn,
                         const sinkproof_picture *picture, sinkproof_error *error) {
     const char *inside = strchr(drawn, '>');
@@ -87,7 +88,7 @@ bool sinkproof_pictures_add(sinkproof_pictures *p, const char *name,
     return good;
 }
 
-// To the disk, while none has its name.
+// Writes all files to disk before any is renamed.
 static bool flush(const sinkproof_pictures *p, sinkproof_error *error) {
     for (size_t i = 0; i < p->n; i++)
         if (fflush(p->file_n[i].stream) != 0 || ferror(p->file_n[i].stream))

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-// What every part of the page is written from.
+// The data of every part of the page.
 typedef struct part {
     FILE *page;
     const sinkproof_model *model;
@@ -148,7 +148,7 @@ static const sinkproof_point_report *report_at(const sinkproof_judgement *j, int
     return NULL;
 }
 
-// The layers of a point that were asked together: one of them, or NULL.
+// A layer of a point whose layers were judged together; NULL: they were not.
 static const sinkproof_point_report *one_of(const sinkproof_judgement *j, int point) {
     for (size_t i = 0; i < j->n_reports; i++)
         if ((int)j->reports[i].point == point && j->reports[i].layers_together > 0)
@@ -263,7 +263,7 @@ static bool write_elements(const part *p) {
 
 // ---- growth ----------------------------------------------------------------------------------
 
-// Where the residual stream is traced, and the ends.
+// The place of a point of the residual stream, or of the ends, on the axis.
 static bool place_of(const sinkproof_point_report *r, size_t layers, double *at) {
     switch (r->point) {
     case SINKPROOF_TRACE_T0:
@@ -357,7 +357,7 @@ static double sink_of(const void *context, size_t query) {
     return 1 - sum;
 }
 
-// The layer of the first failing point, where its weights are traced; else the first that has them.
+// The layer of the first failing point, if its weights are traced; else the first traced one.
 static const sinkproof_tensor *weights_to_show(const part *p, size_t *layer, bool *with_sink) {
     const sinkproof_point_report *r = p->j->first != NULL ? p->j->first : p->j->first_suspicious;
     size_t from = r != NULL && sinkproof_trace_point_is_layered(r->point) ? r->layer : 0;
@@ -411,7 +411,7 @@ static void write_attention(const part *p) {
 
 // ---- provenance ------------------------------------------------------------------------------
 
-// FNV-1a: recognises a file, and protects against nobody.
+// FNV-1a: identifies a file, but is no protection against tampering.
 static uint64_t fingerprint_of(const uint8_t *bytes, size_t n) {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 0x100000001b3;
