@@ -24,7 +24,7 @@ static int exit_of(const sinkproof_design_judgement *j) {
     return decided > 0 ? 0 : 4;
 }
 
-// `declared`: what the file says, or NULL.
+// `declared`: the policy in the file, or NULL.
 static bool write_down(sinkproof_design_ruling *r, const sinkproof_design_judgement *j,
                        const char *declared, const sinkproof_policy *policy) {
     sinkproof_note note = sinkproof_declared_note(declared, policy);
@@ -40,7 +40,7 @@ static bool write_down(sinkproof_design_ruling *r, const sinkproof_design_judgem
     return written && r->json != NULL;
 }
 
-// Of an opened trace, which it closes.
+// Judges an opened trace and closes it.
 static bool judge(sinkproof_design_trace *trace, const char *policy,
                   sinkproof_design_ruling **ruling, sinkproof_error *error) {
     sinkproof_policy parsed;

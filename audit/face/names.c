@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Names and numbers of the public face: points, policies, the configuration, weights.
+// Names and numbers of the public interface: points, policies, the configuration, weights.
 #include "audit/engine/runner.h"
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
@@ -36,7 +36,7 @@ bool sinkproof_policy_check(const char *text, sinkproof_error *error) {
     return sinkproof_policy_parse(text, &policy, error);
 }
 
-// "A9", or "03.A9" with its layer.
+// Finds "A9", or "03.A9" with its layer.
 static bool find_point(const char *name, sinkproof_trace_point *point, size_t *layer) {
     if (sinkproof_trace_name_parse(name, point, layer)) return true;
     *layer = 0;
@@ -104,7 +104,7 @@ static bool find_weight(const sinkproof_model *model, const char *name, size_t l
     for (int i = 0; i < SINKPROOF_SLOTS; i++) {
         sinkproof_slot slot = (sinkproof_slot)i;
         *matrix = sinkproof_model_slot(model, layer, slot);
-        if (matrix->count == 0) continue; // another architecture's
+        if (matrix->count == 0) continue; // belongs to another architecture
         if (strcmp(name, sinkproof_slot_name(slot)) == 0) return true;
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",

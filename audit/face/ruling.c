@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One trace, judged and reported. The report is written into memory as the judgement goes.
+// Judges one trace and reports it. The report is written into memory during the judgement.
 #include "audit/face/ruling.h"
 
 #include "audit/diagnose/diagnosed_cause.h"
@@ -20,9 +20,9 @@
 struct sinkproof_ruling {
     sinkproof_judgement judgement;
     sinkproof_cause cause;
-    bool explained, asked; // by the cause; for one, everywhere
+    bool explained, asked; // by the cause; a cause was searched for everywhere
     sinkproof_diagnosis diagnosis;
-    sinkproof_note model, declared; // what the metadata say that is not what was given
+    sinkproof_note model, declared; // where the metadata differ from the arguments
     int exit;
     char *text, *json;
     json_t *results;
@@ -30,12 +30,12 @@ struct sinkproof_ruling {
 
 // ---- judging ---------------------------------------------------------------------------------
 
-// What is judged, how, and where the report goes.
+// The arguments of a trial, and the output of its report.
 typedef struct trial {
     const sinkproof_model *model;
     const sinkproof_trace *trace;
     sinkproof_trial_options o;
-    const char *tried; // the policy of the judgement at hand
+    const char *tried; // the policy of the current judgement
     FILE *out;
 } trial;
 
@@ -70,8 +70,8 @@ static const char *first_of(const sinkproof_judgement *j) {
                                          : "";
 }
 
-// One policy of auto's: `best` becomes its judgement where that is nearer; only when it fits, if
-// `at_last`. False on an error.
+// Judges under one policy of auto; its judgement replaces `best` if it is nearer, and with
+// `at_last` only if it fits. Returns false on an error.
 static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool *honest,
                        sinkproof_judgement *best, sinkproof_error *error) {
     sinkproof_judgement j;
@@ -91,7 +91,7 @@ static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool
     return true;
 }
 
-// Judges under the known policies until one fits; else keeps the nearest of the generic ones.
+// Judges under the known policies until one fits; otherwise keeps the nearest of the generic ones.
 static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *error) {
     const char *narrower;
     const sinkproof_config *config = sinkproof_model_config(t->model);
@@ -108,7 +108,8 @@ static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *err
     return fine;
 }
 
-// Under the policy that was stated, or that `auto` finds; end to end unless that is left out.
+// Judges under the stated policy, or under the one that `auto` finds; end to end unless that is
+// skipped.
 static bool judge_stated(trial *t, sinkproof_judgement *j, sinkproof_error *error) {
     if (strcmp(t->o.policy, "auto") != 0) return judge_under(t, t->o.policy, !t->o.local, j, error);
     if (!judge_auto(t, j, error)) return false;
@@ -212,7 +213,7 @@ static bool report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
 
 // ---- the face --------------------------------------------------------------------------------
 
-// The caller's options over the defaults, as far as his struct goes.
+// Copies the caller's options over the defaults, up to the size of the caller's struct.
 static bool read_options(trial *t, const sinkproof_trial_options *options, sinkproof_error *error) {
     size_t size = sizeof t->o;
     if (options != NULL && options->size < offsetof(sinkproof_trial_options, forms))
@@ -227,7 +228,7 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
     return true;
 }
 
-// Which known mistakes explain what is outside.
+// Finds the known mistakes that explain the failing points.
 static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     const sinkproof_diagnose_options how = {
         .rate = t->o.rate, .progress = t->o.progress != NULL ? pass_progress : NULL, .context = t};
@@ -236,7 +237,8 @@ static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
            sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error);
 }
 
-// A known override; the one that the diagnosis found; another policy; all that the diagnosis found.
+// Tries in this order: a known override; the one that the diagnosis found; another policy; all that
+// the diagnosis found.
 static void find_cause(trial *t, sinkproof_ruling *r) {
     sinkproof_judge_options how = options_of(t, false, "a cause");
     sinkproof_cause other;
@@ -258,7 +260,7 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     if (r->model.text[0] != '\0') fprintf(t->out, "%s\n", r->model.text);
     print_head(t);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
-        r->judgement = (sinkproof_judgement){.n_reports = 0}; // what failed has freed it
+        r->judgement = (sinkproof_judgement){.n_reports = 0}; // freed by the function that failed
         return false;
     }
     r->exit = exit_code_of(&r->judgement, t->o.strict);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// An engine with functions of the caller's in the places of its stages. The engine shows each
-// point; what a replaced one is made of is kept until it is needed, the caller's function is
-// called, and the engine goes on from what it leaves.
+// An engine in which functions of the caller compute some stages. The engine shows each point;
+// inputs of a replaced point are kept until they are needed; then the caller's function runs, and
+// the engine continues from its result.
 #include "audit/engine/runner.h"
 #include "audit/face/stages.h"
 #include "audit/trace/trace_points.h"
@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A point as the pass showed it, or the cache of one.
+// A point as the pass showed it, or the cache of a point.
 typedef struct kept {
     double *values;
     size_t count, room;
 } kept;
 
-// What a stage may ask for.
+// The inputs that a stage may ask for.
 typedef struct sinkproof_seen {
     const kept *held_p; // [SINKPROOF_INPUTS] of this pass
     const kept *keys, *values;
@@ -30,20 +30,20 @@ typedef struct sinkproof_seen {
 
 struct sinkproof_run {
     const sinkproof_model *model;
-    sinkproof_model *view; // of the weights as the policy keeps them, or NULL: `model`
+    sinkproof_model *view; // with its weights as the policy stores them; NULL: use `model`
     const sinkproof_config *config;
     char engine[16];
     sinkproof_policy policy;
     sinkproof_runner *runner;
     size_t chunk;
     sinkproof_replaced *replaced_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
-    sinkproof_point_set *needed_l;   // what the stages of a layer are made of
-    kept held_p[SINKPROOF_INPUTS];   // of the pass and layer at hand
-    kept *keys_l, *values_l;         // A4.k and A2.v of all tokens, where they are needed
-    size_t n, first;                 // the pass at hand
+    sinkproof_point_set *needed_l;   // inputs of the stages of a layer
+    kept held_p[SINKPROOF_INPUTS];   // of the current pass and layer
+    kept *keys_l, *values_l;         // A4.k and A2.v of all tokens, if a stage needs them
+    size_t n, first;                 // of the current pass
     const int32_t *tokens_n;
     const sinkproof_observer *onward; // the trace's writer, or NULL
-    sinkproof_error problem;          // the first one; text empty when there is none
+    sinkproof_error problem;          // the first error; an empty text if there is none
 };
 
 static bool is_replaced(const sinkproof_run *r) {
@@ -76,7 +76,7 @@ static bool needs(const sinkproof_run *r, size_t layer, int point) {
     return (r->needed_l[layer] >> point & 1) != 0;
 }
 
-// Does a later sublayer's stage need the residual stream that this point leaves?
+// Whether a stage of a later sublayer needs the residual stream at this point.
 static bool leaves_residual(sinkproof_trace_point point) {
     return point == SINKPROOF_TRACE_T0 || point == SINKPROOF_TRACE_M12;
 }
@@ -120,7 +120,7 @@ const double *sinkproof_call_input(const sinkproof_call *call, const char *name)
 
 // ---- a stage of the caller's -----------------------------------------------------------------
 
-// Experts: whole numbers below n_experts, a token's all different.
+// Checks that experts are whole numbers below n_experts, and different for each token.
 static bool check_chosen(sinkproof_run *r, const char *name, size_t count, const double *values) {
     size_t k = r->config->n_chosen, experts = r->config->n_experts;
     for (size_t i = 0; i < count; i++) {
@@ -134,7 +134,8 @@ static bool check_chosen(sinkproof_run *r, const char *name, size_t count, const
     return true;
 }
 
-// Numbers of the format that the policy rounds to there: the trace holds no others.
+// Checks that the numbers have the format to which the policy rounds the point: a trace holds no
+// others.
 static bool check_made(sinkproof_run *r, const char *name, sinkproof_trace_point point,
                        size_t count, const double *values) {
     sinkproof_point rounding;
@@ -264,7 +265,7 @@ void sinkproof_run_reset(sinkproof_run *run) {
 
 // ---- replacing -------------------------------------------------------------------------------
 
-// "T0, A1, ...": the points that may be replaced.
+// The error that lists the points that may be replaced, "T0, A1, ...".
 static bool refuse_point(const sinkproof_run *r, const char *point, sinkproof_error *error) {
     char list[256] = "";
     for (int p = 0, used = 0; p < SINKPROOF_TRACE_POINTS; p++) {
@@ -279,7 +280,7 @@ static bool refuse_point(const sinkproof_run *r, const char *point, sinkproof_er
                           point, r->engine, r->policy.name, list);
 }
 
-// The points that the engine holds, of those that a stage wants.
+// Checks that the engine shows the points that a stage wants.
 static bool check_shown(const sinkproof_run *r, sinkproof_point_set from, sinkproof_error *error) {
     for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
         const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
@@ -296,7 +297,7 @@ static void refresh_needed(sinkproof_run *r) {
     }
 }
 
-// "A11": every layer; "03.A11": one. Of T0, F1 and F2 there is one, in layer 0.
+// Parses "A11": every layer; "03.A11": one. T0, F1 and F2 exist once, in layer 0.
 static bool parse_target(const sinkproof_run *r, const char *name, sinkproof_trace_point *point,
                          size_t *first, size_t *last) {
     *first = 0;
@@ -330,7 +331,7 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
         return false;
     for (size_t l = first; l < last; l++) *replaced_at(run, l, target) = own;
     refresh_needed(run);
-    sinkproof_run_reset(run); // what it holds of earlier tokens may not be what the stage needs
+    sinkproof_run_reset(run); // its earlier tokens may lack the inputs of the stage
     return true;
 }
 
@@ -368,7 +369,8 @@ bool sinkproof_run_forward(sinkproof_run *run, size_t n, const int32_t *tokens_n
 
 // ---- a trace of a run ------------------------------------------------------------------------
 
-// Is the point asked for? All that the engine shows, or what a word of the list names.
+// Whether the point is requested: by a word of the list, or, without a list, because the engine
+// shows it.
 static bool is_listed(const char *points, sinkproof_trace_point point, size_t layer) {
     for (const char *word = points; word != NULL && *word != '\0';) {
         size_t length = strcspn(word, ",");
@@ -388,7 +390,7 @@ static bool is_left_out(const sinkproof_run *r, sinkproof_trace_point point, siz
     return false;
 }
 
-// The list for the writer: every point by its whole name. To be freed.
+// The list for the writer: every point with its layer. The caller frees it.
 static char *list_points(const sinkproof_run *r, const char *points, sinkproof_error *error) {
     sinkproof_runner_list whole;
     const char *shown = points != NULL ? points : sinkproof_runner_points(r->engine, &whole), *by;
@@ -415,7 +417,7 @@ static char *list_points(const sinkproof_run *r, const char *points, sinkproof_e
     return list;
 }
 
-// "sinkproof ref with A11 replaced".
+// Writes a name such as "sinkproof ref with A11 replaced".
 static void name_engine(const sinkproof_run *r, const char *engine, char *name, size_t size) {
     int used = snprintf(name, size, "%s%s", engine != NULL ? "" : "sinkproof ",
                         engine != NULL ? engine : r->engine);

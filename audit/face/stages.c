@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The walk from a replaced point back to what it is made of, over the table of points.
+// Walks the table of points from a replaced point back to its inputs.
 #include "audit/face/stages.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ bool sinkproof_point_set_parse(const char *text, sinkproof_point_set *set, sinkp
     return true;
 }
 
-// An input as its bit: a point of the same sublayer's layer, or the residual stream.
+// An input as its bit: a point of the same layer, or the residual stream.
 static int input_of(sinkproof_trace_point point, size_t layer, const sinkproof_input *in) {
     bool before = sinkproof_trace_point_is_layered(in->point)
                       ? in->layer != layer || !sinkproof_trace_point_is_layered(point)
@@ -37,15 +37,15 @@ static int input_of(sinkproof_trace_point point, size_t layer, const sinkproof_i
     return before ? SINKPROOF_RESIDUAL : (int)in->point;
 }
 
-// The points of a walk back.
+// The points that the walk visits.
 typedef struct walk {
     const sinkproof_config *config;
     size_t layer;
     sinkproof_point_set from, used, between;
 } walk;
 
-// Goes from a point to its inputs, and on from those that are not in `from`. Returns the first
-// input of `point` itself that cannot be had, or -1.
+// Visits the inputs of a point, and in turn the inputs of those that are not in `from`. Returns the
+// first input of `point` itself that is unavailable, or -1.
 static int walk_back(walk *w, sinkproof_trace_point point) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(w->config, point, w->layer, inputs);
@@ -67,9 +67,9 @@ static const char *name_of(int point) {
                                        : sinkproof_trace_point_name((sinkproof_trace_point)point);
 }
 
-// Adds what an element of a left-out point can be read off from: A10 repeats A9.
+// Adds points that repeat elements of a left-out point: A10 repeats A9.
 static void add_repeating(walk *w, sinkproof_trace_point point) {
-    sinkproof_point_set after = bit((int)point); // the point and what is computed from it
+    sinkproof_point_set after = bit((int)point); // the point and all that is computed from it
     for (int p = (int)point + 1; p < SINKPROOF_TRACE_POINTS; p++) {
         sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
         size_t n = sinkproof_trace_inputs(w->config, (sinkproof_trace_point)p, w->layer, inputs);
