@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof: is what an engine computes what GPT-OSS is, up to honest rounding?
+// sinkproof: does an engine compute GPT-OSS, up to honest rounding?
 //
-// The public face of libsinkproof, for C11 and C++11. It needs nothing but libc. An engine
-// developer takes one of two ways to a verdict:
+// The public interface of libsinkproof, for C11 and C++11. It needs only libc. A program reaches a
+// verdict in three steps:
 //
-//   sinkproof_model_open         a checkpoint, or a synthetic model that needs no disk
+//   sinkproof_model_open         opens a checkpoint, or a synthetic model that needs no disk
 //
-//   sinkproof_run_new            one engine of ours under a policy, in which
-//   sinkproof_run_replace        your function takes the place of a stage, and
-//   sinkproof_run_trace          a forward pass leaves a trace of every point
+//   sinkproof_run_new            runs one of this project's engines under a policy, in which
+//   sinkproof_run_replace        your function computes a stage, and
+//   sinkproof_run_trace          a forward pass makes a trace of every point
 //     or
-//   sinkproof_trace_builder_new  the arrays that your own engine left behind,
+//   sinkproof_trace_builder_new  makes a trace from the arrays of your own engine,
 //   sinkproof_trace_builder_add  point by point
 //     or
-//   sinkproof_trace_open         a file that it wrote
+//   sinkproof_trace_open         reads a trace that your engine wrote to a file
 //     or
-//   sinkproof_plugin             stages in a shared object, for `sinkproof judge --plugin`
+//   sinkproof_plugin             declares stages in a shared object, for `sinkproof judge --plugin`
 //
-//   sinkproof_judge_trace        is every point what an honest engine may compute from the same
-//                                inputs?
-//   sinkproof_ruling_text        what `sinkproof judge` prints
+//   sinkproof_judge_trace        asks whether an honest engine may compute every point from the
+//                                same inputs
+//   sinkproof_ruling_text        returns the report that `sinkproof judge` prints
 //
-// Rules that hold for all of it:
-//   Errors are values. A function that can fail returns false and leaves a sentence in *error:
-//     what was expected and what was found. `error` may be NULL. What it would have made is not
-//     made, and its place is NULL. Lack of memory is such an error. Nothing here exits, aborts,
+// Rules that hold for every function:
+//   Errors are values. A function that can fail returns false and writes a sentence to *error:
+//     what was expected and what was found. `error` may be NULL. The object that the function
+//     would have made is then NULL. Lack of memory is such an error. No function exits, aborts,
 //     prints or keeps state between calls.
-//   Threads. Any thread may use its own objects, and a model may be shared: it does not change.
-//     A run and a builder belong to one thread at a time. Judging and engine fast use OpenMP
+//   Threads. Any thread may use its own objects. Threads may share a model, which never changes.
+//     A run and a builder belong to one thread at a time. The judge and engine fast use OpenMP
 //     inside; OMP_NUM_THREADS limits it. The results do not depend on the number of threads.
-//   Lifetimes. A model outlives its runs, traces, builders and rulings. Text that a function
-//     returns lives as long as the object that it was asked of.
-//   _close and _free take NULL; a function that asks an object, and cannot fail, does not.
-//   Text that is given is UTF-8, ends with 0, and is copied.
-//   Shapes are row-major, the last dimension dense: [n, heads, head_dim]. n is tokens.
-//   A struct with a member `size` is filled or read up to that many bytes: set it to its sizeof.
-//   A struct that starts as all zeros but for its size asks for the defaults.
-//   Points are the tensors of a trace: "T0", "03.A11" (layer 3, two digits or more), "F2".
+//   Lifetimes. A model outlives its runs, traces, builders and rulings. A text that a function
+//     returns lives as long as the object that was passed to the function.
+//   _close and _free accept NULL; functions that only query an object do not.
+//   Text arguments are UTF-8, end with 0, and are copied.
+//   Shapes are row-major, the last dimension dense: [n, heads, head_dim]. n is the number of
+//   tokens. A struct with a member `size` is filled or read up to that many bytes: set it to its
+//   sizeof. Options of which all members but `size` are zero ask for the defaults. Points are the
+//   tensors of a trace: "T0", "03.A11" (layer 3, two digits or more), "F2".
 #ifndef SINKPROOF_PUBLIC_H
 #define SINKPROOF_PUBLIC_H
 
@@ -52,7 +52,7 @@ extern "C" {
 
 #define SINKPROOF_VERSION "0.1.0"
 
-// The version of the library that runs, "0.1.0": of the header it is SINKPROOF_VERSION.
+// The version of the loaded library, "0.1.0"; SINKPROOF_VERSION is that of this header.
 const char *sinkproof_version(void);
 
 #ifndef SINKPROOF_ERROR_DEFINED
@@ -63,7 +63,7 @@ typedef struct sinkproof_error {
 } sinkproof_error;
 #endif
 
-enum { SINKPROOF_RANK = 8 }; // dimensions that a tensor may have
+enum { SINKPROOF_RANK = 8 }; // most dimensions of a tensor
 
 // ---- model -----------------------------------------------------------------------------------
 
@@ -71,17 +71,18 @@ typedef struct sinkproof_model sinkproof_model;
 typedef struct sinkproof_config sinkproof_config;
 
 // Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
-// "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]", NAME one of tiny, gpt-oss-20b, gpt-oss-120b,
-// tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of a config.json. Checks every tensor's
-// presence, shape and dtype, and that every weight is a finite number (sinks may be -infinity).
+// "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]", where NAME is one of tiny, gpt-oss-20b,
+// gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null, or the path of a config.json. Checks
+// every tensor's presence, shape and dtype, and that every weight is a finite number (sinks may be
+// -infinity).
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 void sinkproof_model_close(sinkproof_model *model);
-const char *sinkproof_model_spec(const sinkproof_model *model);   // as it was opened
+const char *sinkproof_model_spec(const sinkproof_model *model); // as given to sinkproof_model_open
 const char *sinkproof_model_layout(const sinkproof_model *model); // "synthetic", "hf-mxfp4", ...
-// Of configuration and weights as numbers: the same in every container and format.
+// A hash of configuration and weights as numbers: the same in every container and format.
 bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
                                  sinkproof_error *error);
-// Lives with the model.
+// The configuration, owned by the model.
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
 
 // One number of the configuration: n_layers, n_experts, n_chosen (experts per token), vocab,
@@ -93,12 +94,12 @@ bool sinkproof_config_number(const sinkproof_config *config, const char *name, d
 // Whether layer `layer` sees only the last `window` keys.
 bool sinkproof_config_slides(const sinkproof_config *config, size_t layer);
 
-// One weight as binary64 numbers, exactly as stored: values [rows, cols], or NULL to learn the
-// shape alone. Names: attn_norm, w_q, w_k, w_v, b_q, b_k, b_v, sinks, w_o, b_o, mlp_norm, w_router,
-// b_router; of one expert w_up, b_up, w_down, b_down (gate rows even, up rows odd); embedding,
+// One weight as binary64 numbers, exactly as stored: values [rows, cols], or NULL to get only the
+// shape. Names: attn_norm, w_q, w_k, w_v, b_q, b_k, b_v, sinks, w_o, b_o, mlp_norm, w_router,
+// b_router; for each expert w_up, b_up, w_down, b_down (gate rows even, up rows odd); embedding,
 // final_norm, unembedding (layer 0). GPT-2 has one w_up and one w_down without gates, no router,
-// and besides attn_norm_b, mlp_norm_b, final_norm_b and positions. A vector has one row. `expert`
-// is 0 where there is one matrix.
+// and also attn_norm_b, mlp_norm_b, final_norm_b and positions. A vector has one row. `expert` is 0
+// for weights that are not an expert's.
 bool sinkproof_model_weight(const sinkproof_model *model, const char *name, size_t layer,
                             size_t expert, size_t shape[2], double *values, sinkproof_error *error);
 
@@ -108,13 +109,14 @@ const char *const *sinkproof_policy_names(void); // NULL-terminated, narrowest f
 const char *const *sinkproof_engine_names(void); // "ref", "lanes", "fast", NULL
 // The points of a trace without their layers, in the order of the forward pass; NULL-terminated.
 const char *const *sinkproof_point_names(void);
-// What a point is, "attention weights" of "A9" or "03.A9"; NULL of a name that is no point's.
+// The meaning of a point, such as "attention weights" for "A9" or "03.A9"; NULL if no point has the
+// name.
 const char *sinkproof_point_meaning(const char *name);
 
-// Whether a text states a policy: "f32", "bf16,A8=f32", "f32,exp=4ulp", "@FILE" (not "auto").
+// Whether a text is a valid policy: "f32", "bf16,A8=f32", "f32,exp=4ulp", "@FILE" (not "auto").
 bool sinkproof_policy_check(const char *text, sinkproof_error *error);
 
-// The shape that the point has in a trace of n tokens; `name` with or without a layer.
+// The shape of the point in a trace of n tokens; `name` is given with or without a layer.
 bool sinkproof_point_shape(const sinkproof_config *config, const char *name, size_t n, size_t *rank,
                            size_t shape[SINKPROOF_RANK], sinkproof_error *error);
 
@@ -126,22 +128,21 @@ typedef struct sinkproof_trace sinkproof_trace;
 // shapes, dtypes, tokens inside the vocabulary, positions 0, 1, 2 ...
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
-// The same, and beside the model itself: where the metadata name the fingerprint of another model,
-// that is the error, before any tensor is looked at; with `any_model` it is none.
+// The same, checked against the model itself: metadata with the fingerprint of another model are an
+// error before any tensor is read, unless `any_model` is set.
 bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
                              sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
 
-// Writes a trace as such a file: under a temporary name beside `path`, and renamed when it is
-// whole.
+// Writes a trace as such a file: first under a temporary name beside `path`, renamed when complete.
 bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkproof_error *error);
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);         // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace); // [n]
-// A value of the metadata: "engine", "policy", "version", "model"; NULL when absent.
+// A value of the metadata: "engine", "policy", "version", "model"; NULL if absent.
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
 
-// One tensor of a trace as it is stored, little-endian, at any alignment.
+// One tensor of a trace in its stored form, little-endian, at any alignment.
 typedef struct sinkproof_view {
     size_t size;       // of this struct, set by the caller
     const char *name;  // "03.A11"
@@ -150,124 +151,125 @@ typedef struct sinkproof_view {
     const void *data;
     size_t bytes;
 } sinkproof_view;
-size_t sinkproof_trace_count(const sinkproof_trace *trace); // tensors, tokens and positions too
+// all tensors, including tokens and positions
+size_t sinkproof_trace_count(const sinkproof_trace *trace);
 bool sinkproof_trace_at(const sinkproof_trace *trace, size_t i, sinkproof_view *view); // i < count
 bool sinkproof_trace_named(const sinkproof_trace *trace, const char *name, sinkproof_view *view);
 
-// A trace of your own arrays, in memory.
+// Builds a trace in memory from your own arrays.
 typedef struct sinkproof_trace_builder sinkproof_trace_builder;
 
-// Of n tokens at positions 0 .. n - 1. `engine` names yours in the report. `policy` is what it
-// declares, for the metadata; it may be NULL.
+// A builder for n tokens at positions 0 .. n - 1. `engine` is your engine's name in the report.
+// `policy` is its declared policy, for the metadata; it may be NULL.
 bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engine,
                                  const char *policy, size_t n, const int32_t *tokens_n,
                                  sinkproof_trace_builder **builder, sinkproof_error *error);
-// Adds the point `name` ("03.A11") in the dtype that your engine holds: "BF16", "F16", "F32" or
-// "F64"; M3 in "I32" or "I64". `data` is copied. An unknown name, another shape than
-// sinkproof_point_shape says, a point that is already there: an error.
+// Adds the point `name` ("03.A11") in the dtype of your engine: "BF16", "F16", "F32" or "F64"; M3
+// in "I32" or "I64". `data` is copied. Errors: an unknown name, a shape other than that of
+// sinkproof_point_shape, a point that was already added.
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *name,
                                  const char *dtype, size_t rank, const size_t *shape,
                                  const void *data, sinkproof_error *error);
-// What the metadata say under `model`, in place of the fingerprint of the model at hand: of arrays
-// that come from a file which says so.
+// Sets `model` in the metadata, in place of the fingerprint of the builder's model: for arrays from
+// a file that states its own.
 bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fingerprint,
                                 sinkproof_error *error);
-// The trace of what was added: any subset of the points is one. The builder is then empty of
-// points.
+// Makes the trace of the added points: any subset of the points is valid. The builder is then
+// empty.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,
                                     sinkproof_error *error);
 void sinkproof_trace_builder_free(sinkproof_trace_builder *builder);
 
 // ---- runs ------------------------------------------------------------------------------------
 
-// One engine on a model under a policy, with one sequence.
+// One engine that runs a model under a policy, with one sequence.
 typedef struct sinkproof_run sinkproof_run;
 
 typedef struct sinkproof_run_options {
     size_t size;
-    int threads;  // of engine fast; 0: as many as processors, or as OMP_NUM_THREADS says
-    size_t chunk; // tokens per pass in sinkproof_run_trace; 0: all at once; 1: as in decoding
+    int threads;  // engine fast: 0, as many as processors or as OMP_NUM_THREADS says
+    size_t chunk; // tokens per pass in sinkproof_run_trace; 0: all; 1: as in decoding
 } sinkproof_run_options;
 
-// `engine` is one of sinkproof_engine_names. `policy` as in sinkproof_policy_check, or NULL for the
-// engine's own: real-f64 of ref, f32 of lanes and fast. `options` may be NULL. An engine that
-// cannot follow the policy refuses it and says what it can.
+// `engine` is one of sinkproof_engine_names. `policy` is as in sinkproof_policy_check, or NULL for
+// the engine's default: real-f64 for ref, f32 for lanes and fast. `options` may be NULL. If the
+// engine cannot follow the policy, the error says which policies it can follow.
 bool sinkproof_run_new(const sinkproof_model *model, const char *engine, const char *policy,
                        const sinkproof_run_options *options, sinkproof_run **run,
                        sinkproof_error *error);
 void sinkproof_run_free(sinkproof_run *run);
 
-// What a stage is called with. The library makes it; members are only ever added at the end.
+// The arguments of a stage, made by the library. Later versions add members only at the end.
 typedef struct sinkproof_call {
-    const char *name;             // the point to make, "03.A11"
+    const char *name;             // the point to compute, "03.A11"
     size_t layer;                 // 3; 0 for T0, F1 and F2
-    size_t n;                     // tokens of this pass
-    size_t first;                 // position of the first one
+    size_t n;                     // tokens in this pass
+    size_t first;                 // position of the first token
     size_t keys;                  // first + n: keys in the cache
     size_t window;                // keys that a query sees in this layer, itself included; 0: all
-    size_t rank;                  // of the point in this pass: [n, ...]
+    size_t rank;                  // of the point's shape in this pass, [n, ...]
     const size_t *shape;          // [rank]
     const int32_t *tokens;        // [n]
-    const sinkproof_model *model; // its weights as the policy keeps them
+    const sinkproof_model *model; // with its weights as the policy stores them
     const struct sinkproof_seen *seen; // for sinkproof_call_input
 } sinkproof_call;
 
-// A stage of yours. `values` [shape] comes with what the engine computed and leaves with what yours
-// computed: numbers of the format that the policy rounds to at the point. False refuses: the run
-// then fails, with the sentence in *error (which is not NULL here).
+// Your function for a stage. On entry `values` [shape] holds the engine's result, on return yours:
+// numbers of the format to which the policy rounds the point. If it returns false, the run fails
+// with the sentence in *error (which is not NULL here).
 typedef bool sinkproof_stage_function(void *context, const sinkproof_call *call, double *values,
                                       sinkproof_error *error);
 
-// An input of the stage at hand by its point ("A4.q", one of `from` below; in the layer at hand),
-// as binary64 holding numbers of the policy's format: of the tokens of this pass, [n, ...], but
-// A2.v and A4.k of all keys, [keys, kv_heads, head_dim]; "RESIDUAL" is the residual stream as the
-// sublayer finds it, [n, hidden]. Lives until the stage returns. NULL: not one of them.
+// An input of the current stage by the name of its point ("A4.q", one of `from` below, in the same
+// layer), as binary64 numbers of the policy's format. It has the tokens of this pass, [n, ...];
+// only A2.v and A4.k have all keys, [keys, kv_heads, head_dim]. "RESIDUAL" is the residual stream
+// before the sublayer, [n, hidden]. It is valid until the stage returns. NULL: not an input.
 const double *sinkproof_call_input(const sinkproof_call *call, const char *name);
 
-// From now on `stage` makes the point `point` ("A11": in every layer; "03.A11": in one) from the
-// points `from`, separated by commas ("A4.q,A4.k,A2.v"). The run goes on from what it returns, and
-// the points in between (here A6, A9 and A10), which the engine still computes in its own way, are
-// left out of traces: what is left is the trace of one engine, your stage in it.
+// Lets `stage` compute the point `point` ("A11": in every layer; "03.A11": in one) from the points
+// `from`, separated by commas ("A4.q,A4.k,A2.v"). The run continues from the stage's result. The
+// points in between (here A6, A9 and A10), which the engine still computes in its own way, are left
+// out of traces, so that the trace is that of one engine with your stage.
 //
-// A point can be replaced when the engine shows it before it uses it: T0, A1, A2.q, A2.k, A2.v,
-// A4.q, A4.k, A11, A12, A13, M1, M2, M3, M4, M10, M11, M12, F1, F2 of engines ref and lanes; fewer
-// of fast. M2 takes M3 and M4 with it, and M3 takes M4: a run refuses to start with one alone.
-// Anything else, and a list from which the point cannot be computed, is an error that says what
-// can. NULL for `stage` gives the engine's own back. What was said last of a point holds. The run
-// is reset.
+// A point can be replaced if the engine shows it before it uses it: T0, A1, A2.q, A2.k, A2.v, A4.q,
+// A4.k, A11, A12, A13, M1, M2, M3, M4, M10, M11, M12, F1, F2 in engines ref and lanes; fewer in
+// fast. Replacing M2 requires M3 and M4 too, and M3 requires M4: otherwise the run does not start.
+// For any other point, or a list from which the point cannot be computed, the error says what is
+// possible. NULL for `stage` restores the engine's own stage. A later call for a point replaces an
+// earlier one. The run is reset.
 bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *from,
                            sinkproof_stage_function *stage, void *context, sinkproof_error *error);
 
-// n further tokens; logits_v [vocab] after the last one, or NULL. After a failure the run holds no
-// tokens: it starts again.
+// Runs n further tokens; logits_v [vocab] receives the logits after the last one, or is NULL. After
+// a failure the run is empty.
 bool sinkproof_run_forward(sinkproof_run *run, size_t n, const int32_t *tokens_n, double *logits_v,
                            sinkproof_error *error);
-size_t sinkproof_run_length(const sinkproof_run *run); // tokens that went through
-void sinkproof_run_reset(sinkproof_run *run);          // to none
+size_t sinkproof_run_length(const sinkproof_run *run); // tokens processed
+void sinkproof_run_reset(sinkproof_run *run);          // back to no tokens
 
-// A forward pass over n tokens from the start (the run is reset), and its trace in memory. `points`
-// restricts it: names separated by commas, "A9" for every layer, "03.A9" for one, "A4" for A4.q and
-// A4.k; NULL: all that the engine shows. `engine` names the whole in the trace; NULL: "sinkproof
-// ref", and with a stage replaced "sinkproof ref with A11 replaced".
+// Resets the run, runs a forward pass over n tokens and returns its trace in memory. `points`
+// restricts the trace: names separated by commas, "A9" for every layer, "03.A9" for one, "A4" for
+// A4.q and A4.k; NULL: all points that the engine shows. `engine` is the engine's name in the
+// trace; NULL: "sinkproof ref", and with a replaced stage "sinkproof ref with A11 replaced".
 bool sinkproof_run_trace(sinkproof_run *run, size_t n, const int32_t *tokens_n, const char *points,
                          const char *engine, sinkproof_trace **trace, sinkproof_error *error);
 
 // ---- plug-ins --------------------------------------------------------------------------------
 
-// Stages of your engine in a shared object, judged by `sinkproof judge --plugin ENGINE.so`: it
-// needs this header, and links nothing. It defines one function, sinkproof_plugin_get, which gives
-// the list of its stages; each is called with arrays in float32 and fills others. The command runs
-// it in a process of its own.
+// Stages of your engine in a shared object, judged by `sinkproof judge --plugin ENGINE.so`: the
+// plug-in needs this header, and links nothing. It defines one function, sinkproof_plugin_get,
+// which returns the list of its stages; each stage reads arrays in float32 and fills others. The
+// command runs the plug-in in a process of its own.
 
 // One array of a call, row-major and dense. Experts (M3) are whole numbers.
 typedef struct sinkproof_array {
-    const char *name; // of the point or the weight: "A4.q", "sinks"
+    const char *name; // of a point or a weight: "A4.q", "sinks"
     size_t rank, shape[SINKPROOF_RANK];
-    float *values; // an input must not be written
+    float *values; // inputs are read-only
 } sinkproof_array;
 
-// What a stage is called with; members are only ever added at the end. Keys and values are those of
-// the whole cache, first + n; all else is of the n tokens at hand.
+// The arguments of a stage; later versions add members only at the end. Keys and values are those
+// of the whole cache, first + n; all other arrays are those of the n tokens of this call.
 //   stage         in                                           out
 //   rmsnorm       T0 attn_norm                                 A1
 //   qkv           A1 w_q b_q w_k b_k w_v b_v                   A2.q A2.k A2.v
@@ -282,27 +284,28 @@ typedef struct sinkproof_array {
 //   swiglu        M6                                           M8
 //   mixture       M10 M3 M4                                    M11
 //   unembed       F1 unembedding                               F2
-// Shapes are those of sinkproof_point_shape, and of sinkproof_model_weight with the experts in
-// front. A6 is [heads, n, keys], A9 has the sink's column behind the keys: what the mask hides is 0
-// in A9, and anything in A6. w_up has the gate in even rows, and so has M6.
+// Shapes are those of sinkproof_point_shape and sinkproof_model_weight; weights of experts have the
+// expert as an additional first dimension. A6 is [heads, n, keys], and A9 has the sink's column
+// after the keys. Masked entries are 0 in A9, and arbitrary in A6. The gate is in the even rows of
+// w_up and the even columns of M6.
 typedef struct sinkproof_drill {
     size_t size; // of this struct
     const char *stage;
     size_t n_inputs, n_outputs;
-    const sinkproof_array *inputs;  // in the order above
-    const sinkproof_array *outputs; // to be filled
+    const sinkproof_array *inputs;  // in the order of the table
+    const sinkproof_array *outputs; // to fill
     size_t n;                       // tokens
-    size_t first;                   // position of the first one
-    size_t window;                  // keys that a query sees, itself included; 0: all before it
+    size_t first;                   // position of the first token
+    size_t window;                  // keys that a query sees, itself included; 0: all up to itself
     size_t heads, kv_heads, head_dim, hidden, inter, experts, chosen;
     double rms_eps, swiglu_alpha, swiglu_limit;
     double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
     size_t yarn_original_context;
-    bool yarn_truncate; // the ends of the ramp are whole numbers
+    bool yarn_truncate; // the ends of the ramp are rounded to whole numbers
 } sinkproof_drill;
 
-// Fills the outputs and returns 0; 1: these shapes are not served, which is no mistake; anything
-// else: it failed.
+// Fills the outputs and returns 0; 1: the stage does not support these shapes, which is no mistake;
+// any other value: it failed.
 typedef int sinkproof_plugin_stage(void *context, const sinkproof_drill *drill);
 
 typedef struct sinkproof_plugin_entry {
@@ -311,15 +314,15 @@ typedef struct sinkproof_plugin_entry {
 } sinkproof_plugin_entry;
 
 typedef struct sinkproof_plugin {
-    size_t size;      // of this struct in the header that it was built with
-    const char *name; // in the report: "my kernels 1.2"
+    size_t size;      // of this struct in the plug-in's header
+    const char *name; // shown in the report: "my kernels 1.2"
     size_t n_stages;
     const sinkproof_plugin_entry *stages;
-    const char *policy; // what it declares, as in sinkproof_policy_check; NULL: f32
-    void *context;      // for its stages
+    const char *policy; // declared policy, as in sinkproof_policy_check; NULL: f32
+    void *context;      // passed to its stages
 } sinkproof_plugin;
 
-// The one symbol of a plug-in. NULL: it cannot run here.
+// The one symbol of a plug-in. It returns NULL if the plug-in cannot run on this machine.
 typedef const sinkproof_plugin *sinkproof_plugin_getter(void);
 extern sinkproof_plugin_getter sinkproof_plugin_get;
 
@@ -328,96 +331,99 @@ extern sinkproof_plugin_getter sinkproof_plugin_get;
 typedef enum sinkproof_verdict {
     SINKPROOF_VERDICT_ABSENT,     // not in the trace: bridged
     SINKPROOF_VERDICT_EXACT,      // every set is a single value, and the engine has it
-    SINKPROOF_VERDICT_WITHIN,     // inside what honest rounding can do
-    SINKPROOF_VERDICT_UNDECIDED,  // an engine that left the operation out might pass
-    SINKPROOF_VERDICT_SUSPICIOUS, // possible, but not likely
+    SINKPROOF_VERDICT_WITHIN,     // inside the honest set: rounding explains it
+    SINKPROOF_VERDICT_UNDECIDED,  // an engine without the operation might pass too
+    SINKPROOF_VERDICT_SUSPICIOUS, // possible, but unlikely
     SINKPROOF_VERDICT_BUG,        // outside the honest set: no order of summation explains it
 } sinkproof_verdict;
 
-// "bug"; "unknown" of a number that is no verdict.
+// Such as "bug"; "unknown" for any other number.
 const char *sinkproof_verdict_name(sinkproof_verdict verdict);
 
-// The options of `sinkproof judge`, and its defaults where they are zero.
+// The options of `sinkproof judge`; a member that is zero has that command's default.
 typedef struct sinkproof_trial_options {
     size_t size;
-    const char *policy; // what the engine declares; NULL or "auto": the narrowest known that fits
-    const char *name;   // of the trace in the report; NULL: its path, or "(memory)"
-    // False alarms per tensor of the likely set, of drift and of spread each, and of the drift of a
-    // point's layers together; 0: 1e-9.
+    const char *policy; // the engine's policy; NULL or "auto": the narrowest known one that fits
+    const char *name;   // the trace's name in the report; NULL: its path, or "(memory)"
+    // Rate of false alarms per tensor, separately for the likely set, for drift, for spread, and
+    // for the drift of a point's layers together; 0: 1e-9.
     double rate;
-    bool strict;  // a suspicious trace exits 1, not 4; one with points undecided 4, not 0
-    bool all;     // a line of the report per layer and point, not per point
-    bool local;   // without the comparison with the truth end to end
-    bool no_hint; // without a look for a policy that would explain a bug
-    bool forms;   // name the form of each stage that the trace fits: some more judgements
-    // Called with the share of the judgement at hand that is done, 1 at its end; `what` is the
-    // policy that is tried, "forms", "a cause" or "diagnosis".
+    bool strict;  // exit code 1 for a suspicious trace, not 4; 4 if a point is undecided, not 0
+    bool all;     // the report has a line per layer and point, not per point
+    bool local;   // skip the end-to-end comparison with the truth
+    bool no_hint; // skip the search for a policy that explains a bug
+    bool forms;   // name the form of each stage that the trace fits; judges a few times more
+    // Called with the finished share of the current judgement, 1 at its end; `what` is the policy
+    // under trial, "forms", "a cause" or "diagnosis".
     void (*progress)(void *context, const char *what, double share);
     void *context;
-    bool no_diagnosis; // without a look for the known mistakes that explain a bug
-    // Not 0: judge a trace whose metadata name another model too; the report then says so. (As wide
-    // as a word: an older caller's struct ends before it.)
+    bool no_diagnosis; // skip the search for known mistakes that explain a bug
+    // Not 0: judge a trace even if its metadata name another model, and say so in the report. (As
+    // wide as a word: an older caller's struct ends before it.)
     size_t any_model;
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;
 
-// Judges every point of the trace from the trace's own inputs to it. True whatever the verdict:
-// false is an error (the policy, metadata that name the fingerprint of another model, memory).
-// `options` may be NULL.
+// Judges every point of the trace from the trace's own inputs to it. Returns true whatever the
+// verdict, and false on an error (the policy, metadata with the fingerprint of another model,
+// memory). `options` may be NULL.
 bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *trace,
                            const sinkproof_trial_options *options, sinkproof_ruling **ruling,
                            sinkproof_error *error);
 void sinkproof_ruling_free(sinkproof_ruling *ruling);
 
-// The worst of the points that were decided; UNDECIDED when none was, or when none is worse and an
-// element is NaN where nothing bounds what an honest engine has.
+// The worst verdict among the decided points; UNDECIDED if no point is decided, or if no point is
+// worse and an element is NaN where the honest set is unbounded.
 sinkproof_verdict sinkproof_ruling_verdict(const sinkproof_ruling *ruling);
-// The exit code of `sinkproof judge`: 0 within, 1 a bug, 4 suspicious, nothing decided, or
-// NaN that nothing bounds.
+// The exit code of `sinkproof judge`: 0 within; 1 a bug; 4 suspicious, nothing decided, or NaN
+// where the honest set is unbounded.
 int sinkproof_ruling_exit(const sinkproof_ruling *ruling);
-const char *sinkproof_ruling_policy(const sinkproof_ruling *ruling); // judged under this one
-// The overrides ("A1=f32,A11=f32"), or other policy, that would explain all that fails: it was
-// tried. NULL: none, or not asked.
+// the policy under which it was judged
+const char *sinkproof_ruling_policy(const sinkproof_ruling *ruling);
+// The overrides ("A1=f32,A11=f32") or another policy, under which every failing point passes. NULL:
+// none was found, or the search was skipped.
 const char *sinkproof_ruling_explained_by(const sinkproof_ruling *ruling);
-// The first divergence in the order of the forward pass ("03.A11"): the first bug; NULL without
-// one.
+// The first divergence in the order of the forward pass: the first point with a bug ("03.A11");
+// NULL if there is none.
 const char *sinkproof_ruling_first(const sinkproof_ruling *ruling);
-// Points that this trace cannot decide.
+// The number of points that this trace cannot decide.
 size_t sinkproof_ruling_undecided(const sinkproof_ruling *ruling);
 
-// The report, letter for letter what `sinkproof judge` prints.
+// The report, exactly as `sinkproof judge` prints it.
 const char *sinkproof_ruling_text(const sinkproof_ruling *ruling);
-// What `sinkproof judge --json` writes as "results", a JSON array: the judgement, then its points.
+// A JSON array, as `sinkproof judge --json` writes it under "results": the judgement, then its
+// points.
 const char *sinkproof_ruling_json(const sinkproof_ruling *ruling);
 
-// What was found of one point. Sets are intervals of what an honest engine may have; those of the
-// worst element are given: the one furthest outside, or else the one that uses most of its set.
+// The finding about one point. A set is the interval of values that an honest engine may have. The
+// worst element is the one furthest outside its set; if none is outside, the one that uses most of
+// its set.
 typedef struct sinkproof_finding {
     size_t size;      // of this struct, set by the caller
     const char *name; // "03.A11"
     size_t layer;     // 0 for T0, F1, F2
     sinkproof_verdict verdict;
-    bool bridged;     // an input of the operation is not in the trace: its set is wider
+    bool bridged;     // an input of the operation is not in the trace: the set is wider
     size_t elements;  // of the tensor
-    size_t several;   // whose set has more than one value
-    size_t outside;   // of their set: proved wrong under the policy
-    size_t unlikely;  // outside the likely set
-    size_t undecided; // in rows whose sets are as wide as what they hold
-    size_t nans;      // where the engine has NaN
+    size_t several;   // elements whose set has more than one value
+    size_t outside;   // elements outside their set: proved wrong under the policy
+    size_t unlikely;  // elements outside the likely set
+    size_t undecided; // elements in rows whose sets are as wide as the values
+    size_t nans;      // elements where the engine has NaN
     size_t rank, shape[SINKPROOF_RANK];
-    size_t worst_index[SINKPROOF_RANK];            // [rank] of the worst element
+    size_t worst_index[SINKPROOF_RANK];            // [rank] indices of the worst element
     double worst_value;                            // the engine's
-    double worst_low, worst_emulation, worst_high; // its set, and the middle: the policy emulated
-    const char *worst_inputs; // what it was computed from, in hex floats; may be ""
-    double excess_ulp;        // distance of the worst element outside its set, in ulp of the dtype
+    double worst_low, worst_emulation, worst_high; // its set, and the emulated policy's value
+    const char *worst_inputs;                      // its inputs in hex floats; may be ""
+    double excess_ulp; // distance of the worst element outside its set, in ulp of the dtype
     double share_worst, share_median; // |engine - emulation| over the half-width of the set
-    double drift, drift_limit;        // signed errors: how far they lean, and how far chance leans
-    double spread, spread_limit;      // squares of errors over the variance of rounding to nearest
-    // Against the truth end to end, relative in the 2-norm; NaN when it was not asked for.
+    double drift, drift_limit;        // signed errors: their lean, and the limit of chance
+    double spread, spread_limit;      // squared errors over the variance of rounding to nearest
+    // Against the truth end to end, relative in the 2-norm; NaN if the comparison was skipped.
     double error, local, inherited;
-    size_t infinities; // where the engine has an infinity
-    // Drift of as many layers of the point together, this one among them; 0: not asked.
+    size_t infinities; // elements where the engine has an infinity
+    // Drift over several layers of the point together, this layer among them; 0: not asked.
     size_t layers_together;
     double drift_together, drift_together_limit;
 } sinkproof_finding;
@@ -428,22 +434,23 @@ bool sinkproof_ruling_named(const sinkproof_ruling *ruling, const char *name,
 
 // ---- any design of attention -----------------------------------------------------------------
 
-// What an engine of any design of attention computed, as a safetensors file "sinkproof-design-1"
-// (chapter 24 of the book), judged step by step. True whatever the verdict: false is an error (the
-// file, the policy, memory). policy NULL: what the file says, or the generic one of its format.
+// Judges step by step the attention of an engine of any design, from a safetensors file in the
+// format "sinkproof-design-1" (chapter 24 of the book). Returns true whatever the verdict, and
+// false on an error (the file, the policy, memory). policy NULL: the file's own, or the generic one
+// of its format.
 typedef struct sinkproof_design_ruling sinkproof_design_ruling;
 bool sinkproof_judge_design(const char *path, const char *policy, sinkproof_design_ruling **ruling,
                             sinkproof_error *error);
-// The same of a file in memory; `name` for errors, or NULL.
+// The same for a file in memory; `name` is used in errors, or NULL.
 bool sinkproof_judge_design_bytes(const void *bytes, size_t length, const char *name,
                                   const char *policy, sinkproof_design_ruling **ruling,
                                   sinkproof_error *error);
 void sinkproof_design_ruling_free(sinkproof_design_ruling *ruling);
 
-// The exit code of `sinkproof sinks --judge`: 0 within, 1 a bug, 4 nothing was decided.
+// The exit code of `sinkproof sinks --judge`: 0 within; 1 a bug; 4 nothing was decided.
 int sinkproof_design_ruling_exit(const sinkproof_design_ruling *ruling);
 const char *sinkproof_design_ruling_policy(const sinkproof_design_ruling *ruling);
-// What it prints, and what its --json writes as "results", a JSON array.
+// The output of that command, and the JSON array that its --json writes under "results".
 const char *sinkproof_design_ruling_text(const sinkproof_design_ruling *ruling);
 const char *sinkproof_design_ruling_json(const sinkproof_design_ruling *ruling);
 
