@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The kernels of fast/ as a plug-in, "builtin:fast": they come in by the same door as anybody's.
-// Weights are packed and caches filled for each call, on one thread; that is no measure of speed.
+// The kernels of fast/ as a plug-in, "builtin:fast", which is called like any other plug-in. Each
+// call packs the weights and fills the caches on one thread, so that its time says nothing about
+// the engine's speed.
 #include "audit/plugin/drill.h"
 #include "fast/kernels/isa.h"
 #include "ref/stages.h"
@@ -17,7 +18,7 @@ static size_t up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-// Zeroed; room for a whole number of vectors.
+// Allocates zeroed memory for a whole number of vectors.
 static void *room(size_t count, size_t size) {
     size_t bytes = up(count * size + ALIGNED, ALIGNED);
     void *p = aligned_alloc(ALIGNED, bytes);
@@ -27,10 +28,10 @@ static void *room(size_t count, size_t size) {
 
 // ---- products --------------------------------------------------------------------------------
 
-// One weight and its bias, and rows that it is applied to.
+// One weight and its bias, and the rows to which they are applied.
 typedef struct product {
     size_t rows, cols, n;
-    const float *w_rc, *b_r; // b_r: or NULL
+    const float *w_rc, *b_r; // b_r may be NULL
     const float *x_nc;
     float *y_nr;
 } product;
@@ -76,7 +77,7 @@ static bool apply(const sinkproof_kernels *with, const product *p) {
     return fine;
 }
 
-// x [n, ...] against the weight at inputs[at] and the bias behind it, into y.
+// Applies the weight inputs[at], and the bias after it if `biased`, to x [n, ...], into y.
 static bool map(const sinkproof_kernels *with, const sinkproof_drill *d, size_t at, bool biased,
                 const sinkproof_array *x, const sinkproof_array *y) {
     const sinkproof_array *w = &d->inputs[at];
@@ -105,7 +106,7 @@ static int unembed(void *context, const sinkproof_drill *d) {
     return map(with, d, 1, false, &d->inputs[0], &d->outputs[0]) ? 0 : -1;
 }
 
-// The choice and its weights are scalar code in the engine too: the same as the lanes'.
+// In the engine too, the choice and its weights are scalar code, equal to that of the lanes.
 static int router(void *context, const sinkproof_drill *d) {
     double logits_e[1024];
     int32_t chosen_k[64];
@@ -187,7 +188,7 @@ static int mixture(void *context, const sinkproof_drill *d) {
     return fine ? 0 : -1;
 }
 
-// One expert of one token: up, activation, down.
+// One expert for one token: up, activation, down.
 static bool one_expert(const sinkproof_kernels *with, const sinkproof_drill *d, size_t e,
                        const float *x_c, float *y_c) {
     size_t hidden = d->hidden, inter = d->inter, wide = up(inter, BLOCK);
@@ -236,7 +237,7 @@ static sinkproof_config config_of(const sinkproof_drill *d) {
                               .rotation.truncate = d->yarn_truncate};
 }
 
-// The angles are the reference's own table in the engine too.
+// In the engine too, the angles come from the reference's table.
 static int rope(void *context, const sinkproof_drill *d) {
     sinkproof_config config = config_of(d);
     sinkproof_policy policy;
@@ -271,12 +272,13 @@ static int rope(void *context, const sinkproof_drill *d) {
     return fine ? 0 : -1;
 }
 
-// Number (row, column) of a panel's block of columns, in float32.
+// Writes x in float32 at (row, column) of a panel's block of columns.
 static void put(uint8_t *block, size_t row, size_t column, float x) {
     memcpy(block + (column * LANES + row) * sizeof x, &x, sizeof x);
 }
 
-// The cache of one key/value head, every block of positions in its place. NULL: no memory.
+// The cache of one key/value head, with every block of positions in its place. NULL if memory runs
+// out.
 static uint8_t *fill_cache(const sinkproof_drill *d, size_t g, sinkproof_cache_view *view) {
     size_t dim = d->head_dim, wide = up(dim, BLOCK) / BLOCK, keys = d->first + d->n;
     size_t bytes = sinkproof_panel_block_bytes(SINKPROOF_PANEL_F32), of_keys = 2 * wide * bytes;
@@ -340,6 +342,6 @@ const sinkproof_plugin *sinkproof_plugin_builtin(const char *name) {
                                     .stages = entries,
                                     .policy = "f32"};
     const sinkproof_kernels *chosen = sinkproof_isa_choose(NULL, NULL);
-    fast.context = (void *)chosen; // every stage's `with`
+    fast.context = (void *)chosen; // `with` of every stage
     return strcmp(name, "fast") == 0 && chosen != NULL ? &fast : NULL;
 }

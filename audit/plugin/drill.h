@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the files of audit/plugin/ share: the table of stages, a call in words and in arrays, the
-// process that makes it, and what is found of it.
+// Shared by the files of audit/plugin/: the table of stages, a call in words and in arrays, the
+// process that makes it, and the findings about it.
 #ifndef SINKPROOF_DRILL_H
 #define SINKPROOF_DRILL_H
 
@@ -14,7 +14,7 @@
 
 // ---- the table of stages (stages.c)
 
-// The sizes and freedoms of a call that a stage knows. LENGTH is every stage's.
+// The sizes and options of a call that a stage uses. Every stage uses LENGTH.
 enum {
     SINKPROOF_OF_HEADS = 1 << 0, // heads, kv, dim
     SINKPROOF_OF_KEYS = 1 << 1,  // window, chunk
@@ -25,24 +25,24 @@ enum {
     SINKPROOF_OF_VOCAB = 1 << 6,
 };
 
-// How the numbers are chosen.
+// How the inputs are chosen.
 typedef enum sinkproof_recipe {
     SINKPROOF_RANDOM,    // normal numbers
-    SINKPROOF_EXACT,     // small whole numbers: no order of summation rounds
-    SINKPROOF_RISING,    // every key outweighs those before it: the mask's near edge
-    SINKPROOF_FALLING,   // every key outweighs those behind it: the window's far edge
+    SINKPROOF_EXACT,     // small whole numbers: exact in every order of summation
+    SINKPROOF_RISING,    // each key outweighs all earlier ones: tests the mask's near edge
+    SINKPROOF_FALLING,   // each key outweighs all later ones: tests the window's far edge
     SINKPROOF_LIMITS,    // at the clamp and one step beside it, zeros of both signs, overflow
     SINKPROOF_TIES,      // equal logits
     SINKPROOF_ZEROS,     // of both signs
     SINKPROOF_SUBNORMAL, // below the smallest normal number of float32
-    SINKPROOF_HUGE,      // an exponential would overflow, a square nearly does
+    SINKPROOF_HUGE,      // the exponential would overflow without a shift, a square nearly does
     SINKPROOF_EQUAL,     // equal rows
     SINKPROOF_RECIPES
 } sinkproof_recipe;
 
-// Where the sinks lie.
+// The size of the sinks.
 typedef enum sinkproof_sink_place {
-    SINKPROOF_SINK_AROUND, // the scores
+    SINKPROOF_SINK_AROUND, // about that of the scores
     SINKPROOF_SINK_NONE,   // -infinity
     SINKPROOF_SINK_FAR_BELOW,
     SINKPROOF_SINK_BELOW,
@@ -55,8 +55,8 @@ enum { SINKPROOF_STAGE_ARRAYS = 8 };
 typedef struct sinkproof_stage_row {
     const char *name;
     unsigned knows;   // SINKPROOF_OF_...
-    unsigned recipes; // bits
-    unsigned exact;   // bits of `to`: with EXACT inputs no order rounds there
+    unsigned recipes; // as bits
+    unsigned exact;   // bits of `to`: outputs that are exact in every order for EXACT inputs
     size_t n_from;
     sinkproof_trace_point from[3];
     size_t n_weights;
@@ -65,16 +65,16 @@ typedef struct sinkproof_stage_row {
     sinkproof_trace_point to[3];
 } sinkproof_stage_row;
 
-const sinkproof_stage_row *sinkproof_stage_at(size_t i); // NULL beyond the last
+const sinkproof_stage_row *sinkproof_stage_at(size_t i); // NULL: i is too large
 const sinkproof_stage_row *sinkproof_stage_named(const char *name, size_t length); // or NULL
-// The error of a name that is none: the nearest one, and all.
+// The error for an unknown name: the nearest one, and all names.
 bool sinkproof_no_stage(const char *word, size_t length, sinkproof_error *error);
 
 // ---- a call in words (stages.c)
 
 typedef struct sinkproof_case {
     const sinkproof_stage_row *stage;
-    size_t n, chunk; // tokens, and those of a pass; chunk 0: all at once
+    size_t n, chunk; // all tokens, and tokens in a pass; chunk 0: all at once
     size_t window, heads, kv, dim, hidden, inter, experts, chosen, vocab;
     sinkproof_recipe recipe;
     sinkproof_sink_place sinks;
@@ -82,14 +82,14 @@ typedef struct sinkproof_case {
 } sinkproof_case;
 
 enum { SINKPROOF_CASE_TEXT = 256 };
-// "attention:n=17,heads=4,kv=2,dim=64,...": what the stage knows, and no more.
+// Writes "attention:n=17,heads=4,kv=2,dim=64,...", with only the sizes that the stage uses.
 void sinkproof_case_print(const sinkproof_case *c, char text[SINKPROOF_CASE_TEXT]);
-// Sizes that are left out are those of `base`.
+// Sizes that are left out are taken from `base`.
 bool sinkproof_case_parse(const char *text, const sinkproof_case *base, sinkproof_case *c,
                           sinkproof_error *error);
-// What the stage does not know is as small as it can be.
+// Sets the sizes that the stage does not use to their minimum.
 void sinkproof_case_settle(sinkproof_case *c);
-// The configuration of one layer with the case's sizes; constants are those of `base`.
+// The configuration of one layer with the case's sizes; the constants come from `base`.
 sinkproof_config sinkproof_case_config(const sinkproof_case *c, const sinkproof_config *base);
 
 // ---- a call in arrays (inputs.c)
@@ -97,15 +97,15 @@ sinkproof_config sinkproof_case_config(const sinkproof_case *c, const sinkproof_
 typedef struct sinkproof_arrays {
     sinkproof_config config;
     size_t n;
-    float *point[SINKPROOF_TRACE_POINTS]; // what goes in, and what came out; NULL: neither
+    float *point[SINKPROOF_TRACE_POINTS]; // inputs and outputs; NULL: neither
     float *weight[SINKPROOF_SLOTS];
 } sinkproof_arrays;
 
-// The most that the arrays of a case may take: more is not served.
+// The limit for the arrays of a case; larger cases are not served.
 enum { SINKPROOF_CALL_BYTES = 1 << 29 };
 size_t sinkproof_case_bytes(const sinkproof_case *c, const sinkproof_config *base);
 
-// What goes in, numbers of the policy's formats; what comes out is NaN. To be freed.
+// Makes the inputs, in the policy's formats, and outputs filled with NaN. The caller frees them.
 bool sinkproof_arrays_make(const sinkproof_case *c, const sinkproof_config *base,
                            const sinkproof_policy *policy, sinkproof_arrays *a,
                            sinkproof_error *error);
@@ -120,14 +120,14 @@ size_t sinkproof_weight_shape(const sinkproof_config *config, sinkproof_slot slo
 typedef enum sinkproof_call_end {
     SINKPROOF_CALL_DONE,
     SINKPROOF_CALL_NOT_SERVED,
-    SINKPROOF_CALL_FAILED, // of the plug-in: the sentence says how
-    SINKPROOF_CALL_HUNG,   // the same: it did not come back
-    SINKPROOF_CALL_ERROR   // ours
+    SINKPROOF_CALL_FAILED, // the plug-in failed: the error says how
+    SINKPROOF_CALL_HUNG,   // the plug-in failed: it did not return in time
+    SINKPROOF_CALL_ERROR   // this program failed
 } sinkproof_call_end;
 
 typedef struct sinkproof_worker sinkproof_worker;
-// Loads the plug-in in a process of its own. The error says why it cannot be: missing, no symbol,
-// a struct too small, a stage that there is not.
+// Loads the plug-in in a process of its own. On failure the error says why: missing file, no
+// symbol, a struct that is too small, an unknown stage.
 bool sinkproof_worker_new(const char *path, double seconds, sinkproof_worker **worker,
                           sinkproof_error *error);
 void sinkproof_worker_free(sinkproof_worker *worker);
@@ -135,27 +135,27 @@ const char *sinkproof_worker_name(const sinkproof_worker *worker);
 const char *sinkproof_worker_policy(const sinkproof_worker *worker);
 bool sinkproof_worker_has(const sinkproof_worker *worker, const sinkproof_stage_row *stage);
 
-// One call: inputs are copied to it, outputs from it. A crash, a call that takes too long, one that
-// writes where it must not: SINKPROOF_CALL_FAILED, and the next call finds a new process.
+// Makes one call: inputs are copied to the worker, outputs from it. A crash, a timeout or a write
+// outside the outputs is SINKPROOF_CALL_FAILED, and the next call starts a new process.
 sinkproof_call_end sinkproof_worker_call(sinkproof_worker *worker, const sinkproof_drill *drill,
                                          sinkproof_error *error);
 
-// Whether nobody wrote there: outputs are painted before a call.
+// Whether x was never written: outputs are painted before a call.
 bool sinkproof_is_unwritten(float x);
 
-// All passes of a case (passes.c): fills a->point of what comes out.
+// Runs all passes of a case (passes.c) and fills the outputs in a->point.
 sinkproof_call_end sinkproof_case_call(sinkproof_worker *worker, const sinkproof_case *c,
                                        sinkproof_arrays *a, sinkproof_error *error);
 
-// ---- what is found (finding.c)
+// ---- findings (finding.c)
 
 typedef struct sinkproof_outcome {
-    bool served, broken, hung; // broken: it failed in another way than by its numbers
-    sinkproof_verdict verdict; // of the worst of its points
-    char why[640];             // a sentence, of a bug or what is suspicious
+    bool served, broken, hung; // broken: it failed in another way than by wrong numbers
+    sinkproof_verdict verdict; // the worst of its points
+    char why[640];             // a sentence about a bug or a suspicious result
 } sinkproof_outcome;
 
-// Judges what a case gave. False: no memory.
+// Judges the outputs of a case. Returns false if memory runs out.
 bool sinkproof_case_judge(const sinkproof_case *c, const sinkproof_arrays *a,
                           const sinkproof_policy *policy, double rate, sinkproof_outcome *outcome,
                           sinkproof_error *error);
@@ -166,27 +166,27 @@ typedef struct sinkproof_plan {
     size_t count, room;
     sinkproof_case *cases;
 } sinkproof_plan;
-// Every case of base->stage. Fixed: of base's sizes, else of many. Whole: none in passes. The cases
-// of several stages follow each other in a plan.
+// Adds every case of base->stage. fixed: only with base's sizes, else with many. whole: no case in
+// passes. The cases of several stages follow each other in a plan.
 bool sinkproof_plan_add(const sinkproof_case *base, bool fixed, bool whole, sinkproof_plan *plan,
                         sinkproof_error *error);
 
-// The smaller cases that may show the same, the boldest first; returns how many.
+// Lists the smaller cases that may show the same failure, the smallest first; returns their number.
 enum { SINKPROOF_SMALLER = 24 };
 size_t sinkproof_case_smaller(const sinkproof_case *c, sinkproof_case smaller[SINKPROOF_SMALLER]);
 
 // ---- out of process (files.c)
 
-// inputs of every case of the plan, and a manifest, into a new or empty directory.
+// Writes the inputs of every case of the plan, and a manifest, into a new or empty directory.
 bool sinkproof_cases_emit(const char *directory, const sinkproof_plan *plan,
                           const sinkproof_config *base, const sinkproof_policy *policy,
                           const char *model, sinkproof_error *error);
 
-// The manifest of such a directory: its cases, its policy, the model or "".
+// Reads the manifest of such a directory: its cases, its policy, and the model or "".
 bool sinkproof_cases_collect(const char *directory, const sinkproof_case *base,
                              sinkproof_plan *plan, char policy[SINKPROOF_POLICY_NAME],
                              char model[1024], sinkproof_error *error);
-// The outputs of the i-th case; *there: whether there are any.
+// Reads the outputs of case i; *there: whether it has any.
 bool sinkproof_case_read(const char *directory, size_t i, const sinkproof_case *c,
                          sinkproof_arrays *a, bool *there, sinkproof_error *error);
 

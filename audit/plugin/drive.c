@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A plug-in, stage by stage: its calls, what they showed, and the smallest call that fails.
+// Drives a plug-in stage by stage: makes the calls, judges them, and finds the smallest call that
+// fails.
 #include "audit/plugin/drive.h"
 
 #include "base/words.h"
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A call that was made, and waits for its judge.
+// A call that was made and is not yet judged.
 typedef struct made {
     sinkproof_arrays a;
     sinkproof_outcome out;
-    bool judged, failed; // failed: ours, not the plug-in's
+    bool judged, failed; // failed: this program, not the plug-in
     sinkproof_error error;
 } made;
 
@@ -21,7 +22,8 @@ static bool call_case(const sinkproof_driver *d, const sinkproof_case *c, made *
                       sinkproof_error *error) {
     sinkproof_error said = {{0}};
     *m = (made){.judged = true};
-    if (sinkproof_case_bytes(c, &d->config) > SINKPROOF_CALL_BYTES) return true; // not served
+    // too large: not served
+    if (sinkproof_case_bytes(c, &d->config) > SINKPROOF_CALL_BYTES) return true;
     if (!sinkproof_arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
     sinkproof_call_end end = sinkproof_case_call(d->worker, c, &m->a, &said);
     m->out.served = end != SINKPROOF_CALL_NOT_SERVED;
@@ -35,8 +37,8 @@ static bool call_case(const sinkproof_driver *d, const sinkproof_case *c, made *
     return end != SINKPROOF_CALL_ERROR || sinkproof_fail(error, "%s", said.text);
 }
 
-// Some cases: called one after the other, until one breaks, then judged side by side. *done of
-// them.
+// Makes some calls in order until one breaks, then judges them in parallel. *done: the number of
+// calls made.
 enum { SIDE_BY_SIDE = 16 };
 static bool case_outcomes(const sinkproof_driver *d, size_t n, const sinkproof_case *cases,
                           sinkproof_outcome *out_n, size_t *done, sinkproof_error *error) {
@@ -137,7 +139,7 @@ static void count_traits(sinkproof_stage_result *r, const sinkproof_case *c, boo
 
 // ---- a stage ---------------------------------------------------------------------------------
 
-// Is a less to look at than b?
+// Whether case a is simpler to examine than b.
 static bool is_smaller(const sinkproof_case *a, const sinkproof_case *b) {
     const size_t of_a[] = {a->chunk > 0, a->n, a->heads, a->dim, a->hidden, a->inter, a->experts};
     const size_t of_b[] = {b->chunk > 0, b->n, b->heads, b->dim, b->hidden, b->inter, b->experts};
@@ -164,7 +166,7 @@ void sinkproof_result_count(sinkproof_stage_result *r, const sinkproof_case *c,
     r->at = *c;
 }
 
-// Leads a failing call back to smaller ones, as long as one of them fails too.
+// Reduces a failing call to smaller ones, as long as one of them fails too.
 static bool shrink(const sinkproof_driver *d, sinkproof_stage_result *r, sinkproof_error *error) {
     enum { ROUNDS = 24 };
     bool found = true;
@@ -188,7 +190,7 @@ static bool shrink(const sinkproof_driver *d, sinkproof_stage_result *r, sinkpro
 
 bool sinkproof_drive_stage(const sinkproof_driver *d, const sinkproof_plan *plan,
                            sinkproof_stage_result *r, sinkproof_error *error) {
-    enum { PATIENCE = 4 }; // calls that crash or hang, before the others are left out
+    enum { PATIENCE = 4 }; // calls that crash or hang before the rest is skipped
     size_t broken = 0, next = 0, n;
     *r = (sinkproof_stage_result){.stage = plan->cases[0].stage};
     while (next < plan->count && broken < PATIENCE && !(d->first && r->failing > 0)) {
@@ -204,6 +206,7 @@ bool sinkproof_drive_stage(const sinkproof_driver *d, const sinkproof_plan *plan
             d->progress(d->context, r->stage->name, (double)next / (double)plan->count);
     }
     r->left_out = next < plan->count;
-    bool led_back = r->failing > 0 && plan->count > 1 && !r->worst.hung; // each try would be a wait
+    // each try would wait for the timeout
+    bool led_back = r->failing > 0 && plan->count > 1 && !r->worst.hung;
     return !led_back || shrink(d, r, error);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Calls out of process: what goes in as one safetensors file for each call, with a manifest of all,
-// and what came out read back from files beside them. A stranger wrote the latter: every name,
-// dtype and shape is checked.
+// Calls through files: the inputs of each call are written as a safetensors file, with a manifest
+// of all calls, and the outputs are read back from files beside them. Those are untrusted: every
+// name, dtype and shape is checked.
 #include "audit/plugin/drill.h"
 #include "audit/version.h"
 #include "model/safetensors.h"
@@ -155,7 +155,7 @@ bool sinkproof_cases_emit(const char *directory, const sinkproof_plan *plan,
     }
     good = good && write_manifest(directory, cases, policy, model, error);
     json_decref(cases);
-    for (size_t i = 0; !good && i < done; i++) { // nothing half-written
+    for (size_t i = 0; !good && i < done; i++) { // leave nothing half-written
         path_of(directory, i, "", path);
         unlink(path);
     }

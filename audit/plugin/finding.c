@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a case gave, as a trace of one layer, judged. What went in is traced too, so that the set of
-// each output is that of the operation on these numbers; that no engine made what went in is of no
-// concern, and what the judge says of it is not asked.
+// Judges the outputs of a case, as a trace of one layer. The inputs are in the trace too, so that
+// the set of each output is that of the operation on exactly these numbers; the judge's verdicts on
+// the inputs are ignored, since no engine computed them.
 #include "audit/plugin/drill.h"
 #include "model/held.h"
 #include "base/words.h"
@@ -19,7 +19,7 @@ static const float *weight_held(void *context, size_t l, sinkproof_slot slot) {
     return a->weight[slot];
 }
 
-// Whole numbers as I32; what is none stays what a reader refuses.
+// Converts whole numbers to I32; any other number becomes a value that the trace's reader refuses.
 static int32_t *indices_of(const float *values, size_t count) {
     int32_t *whole = malloc(count * sizeof *whole);
     for (size_t i = 0; whole != NULL && i < count; i++) {
@@ -54,7 +54,7 @@ static bool add_points(sinkproof_trace_builder *b, const sinkproof_case *c,
     return true;
 }
 
-// The trace, or NULL; the sentence may be the plug-in's fault (an expert that there is not).
+// The trace, or NULL; the error may be the plug-in's fault (an expert that does not exist).
 static sinkproof_trace *trace_of(const sinkproof_model *model, const sinkproof_case *c,
                                  const sinkproof_arrays *a, sinkproof_error *error) {
     sinkproof_trace_builder *b = NULL;
@@ -104,7 +104,7 @@ static void say_suspicious(const sinkproof_point_report *r, char *why, size_t si
 
 // ---- the verdict
 
-// Drift and what is likely assume errors that chance made: only RANDOM inputs are asked for that.
+// Drift and the likely set assume random errors: they are asked only for RANDOM inputs.
 static sinkproof_verdict verdict_of(const sinkproof_case *c, const sinkproof_point_report *r) {
     if (r->verdict != SINKPROOF_VERDICT_SUSPICIOUS || c->recipe == SINKPROOF_RANDOM)
         return r->verdict;
@@ -125,7 +125,7 @@ static void weigh_point(const sinkproof_case *c, const sinkproof_point_report *r
                  " (small whole numbers: no order of summation rounds here)");
 }
 
-// Judges the outputs of the mask under a policy: those of the stage, and nothing else of the model.
+// Judges the stage's outputs under a policy, and nothing else of the model.
 static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
                         const sinkproof_case *c, const sinkproof_policy *policy, double rate,
                         unsigned outputs, bool exactly, sinkproof_outcome *out,
@@ -147,7 +147,7 @@ static bool judge_under(const sinkproof_model *model, const sinkproof_trace *tra
     return true;
 }
 
-// 1 / sqrt(dim) is a power of two, or does not enter.
+// Whether 1 / sqrt(dim) is a power of two, or is not used.
 static bool is_exact(const sinkproof_case *c) {
     size_t d = c->dim;
     bool scaled = c->stage->to[0] == SINKPROOF_TRACE_A6;

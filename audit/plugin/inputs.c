@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The numbers that a case puts in, by its recipe: each is a number of float32 and of the format
-// that the policy rounds to at its point; weights are numbers of bfloat16.
+// Makes the inputs of a case by its recipe: each is a number of float32 and of the format to which
+// the policy rounds its point; weights are bfloat16 numbers.
 #include "audit/plugin/drill.h"
 #include "base/splitmix.h"
 #include "model/round.h"
@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What makes the arrays of one case.
+// The arguments for the arrays of one case.
 typedef struct maker {
     const sinkproof_case *c;
     const sinkproof_policy *policy;
     sinkproof_arrays *a;
     uint64_t state;
-    double largest; // number of every format that the policy rounds to
+    double largest; // the largest number that is in every format of the policy
 } maker;
 
 // ---- numbers
 
-// Near to a normal number: a sum of four uniform ones, of variance 1. Its square is at most 12.
+// Approximately normal: a sum of four uniform numbers with variance 1. Its square is at most 12.
 static double normal(uint64_t *state) {
     double sum = 0;
     for (int i = 0; i < 4; i++) sum += (double)(sinkproof_draw(state) >> 11) * 0x1p-53;
@@ -34,7 +34,7 @@ static double sign(uint64_t *state) {
     return sinkproof_draw(state) >> 63 != 0 ? -1 : 1;
 }
 
-// Of float32 and of the format; what is beyond its largest number is that.
+// Rounds x to float32 and to the format; larger numbers become the format's largest.
 static float stored(sinkproof_format format, double x) {
     double narrow = sinkproof_round(SINKPROOF_F32, x);
     double y = format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow);
@@ -46,7 +46,7 @@ static sinkproof_format format_of(const maker *m, sinkproof_trace_point point) {
     return sinkproof_trace_rounding(point, &at) ? m->policy->at[at].format : SINKPROOF_REAL;
 }
 
-// The scales of q8_0 are numbers of float16.
+// The scales of q8_0 are float16 numbers.
 static double largest_of(const sinkproof_policy *policy) {
     double largest = sinkproof_largest(SINKPROOF_F32);
     for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
@@ -57,13 +57,13 @@ static double largest_of(const sinkproof_policy *policy) {
     return largest;
 }
 
-// So much, or less where a format ends at less than `room` times as much: what an honest engine
-// computes from it is finite.
+// `much`, or less where `room` times as much would overflow a format: so that honest results are
+// finite.
 static double within_reach(const maker *m, double much, double room) {
     return fmin(much, m->largest / room);
 }
 
-// One number of a point that has no order of its own.
+// A number of a point without a special structure.
 static double plain(maker *m, double scale) {
     uint64_t *state = &m->state;
     switch (m->c->recipe) {
@@ -72,7 +72,7 @@ static double plain(maker *m, double scale) {
         return (double)(sinkproof_draw(state) % 3) - 1;
     case SINKPROOF_ZEROS:
         return copysign(0, sign(state));
-    case SINKPROOF_SUBNORMAL: // 2^-149 is the smallest there is
+    case SINKPROOF_SUBNORMAL: // 2^-149 is the smallest positive float32
         return sign(state) * ldexp((double)(sinkproof_draw(state) % 64), -149);
     case SINKPROOF_HUGE:
         return normal(state) * within_reach(m, 0x1p40, 16);
@@ -83,8 +83,8 @@ static double plain(maker *m, double scale) {
 
 // ---- points
 
-// EXACT and TIES: at most TERMS of a sum's `terms` are not 0, so that no partial sum, with weights
-// up to 2 and a bias, is above 66: exact in every format, in every order.
+// EXACT and TIES: at most TERMS of a sum's `terms` are not 0, so that with weights up to 2 and a
+// bias no partial sum is above 66: exact in every format and in every order.
 enum { TERMS = 32 };
 static bool is_left_out(const maker *m, size_t i, size_t terms) {
     size_t each = (terms + TERMS - 1) / TERMS;
@@ -103,7 +103,7 @@ static void fill_rows(maker *m, sinkproof_trace_point point, double scale, size_
     }
 }
 
-// Queries and keys whose scores rise or fall by one from key to key, are huge, or all equal.
+// Queries and keys whose scores rise or fall by one per key, are huge, or are all equal.
 static void fill_keys(maker *m, sinkproof_trace_point point) {
     size_t count = sinkproof_point_elements(m->a, point), d = m->c->dim, row = count / m->a->n;
     sinkproof_format format = format_of(m, point);
@@ -123,7 +123,7 @@ static void fill_keys(maker *m, sinkproof_trace_point point) {
     }
 }
 
-// Values are never all zero: whose weight they have must show.
+// Values are never all zero, so that their weights show.
 static void fill_values(maker *m) {
     sinkproof_format format = format_of(m, SINKPROOF_TRACE_A2_V);
     size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A2_V);
@@ -132,11 +132,11 @@ static void fill_values(maker *m) {
         m->a->point[SINKPROOF_TRACE_A2_V][i] = stored(format, normal(&m->state));
 }
 
-// Scores [heads, n, keys]. Those that the mask hides are as large as the others.
+// Scores [heads, n, keys]. Masked scores are as large as the others.
 static void fill_scores(maker *m) {
     size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A6), n = m->a->n;
     sinkproof_format format = format_of(m, SINKPROOF_TRACE_A6);
-    double most = within_reach(m, 1e4, 16); // two differ by less than 16 times that
+    double most = within_reach(m, 1e4, 16); // two scores differ by less than 16 times that
     for (size_t i = 0; i < count; i++) {
         double j = (double)(i % n), x = normal(&m->state) * 2;
         if (m->c->recipe == SINKPROOF_RISING) x = j;
@@ -172,7 +172,7 @@ static void fill_weights(maker *m) {
     }
 }
 
-// A token's experts, each once, in no order.
+// A token's experts: distinct, in random order.
 static void fill_chosen(maker *m) {
     size_t k = m->c->chosen, experts = m->c->experts;
     for (size_t i = 0; i < m->a->n; i++)
@@ -187,7 +187,7 @@ static void fill_chosen(maker *m) {
         }
 }
 
-// Weights of the chosen, which sum to 1.
+// Weights of the chosen experts, which sum to 1.
 static void fill_shares(maker *m) {
     size_t k = m->c->chosen;
     sinkproof_format format = format_of(m, SINKPROOF_TRACE_M4);
@@ -200,8 +200,8 @@ static void fill_shares(maker *m) {
     }
 }
 
-// Gate and up at the clamp, one step beside it, at zeros of both signs and where an exponential of
-// alpha times gate leaves its range: every pair of these, one after the other.
+// Gate and up at the clamp, one step beside it, at zeros of both signs, and where exp(alpha gate)
+// leaves its range: every pair of these in turn.
 static void fill_limits(maker *m) {
     double limit = m->a->config.swiglu.limit;
     sinkproof_format format = format_of(m, SINKPROOF_TRACE_M6);
@@ -273,7 +273,7 @@ static double sink_of(maker *m, size_t h) {
     }
 }
 
-// Normal numbers; small whole ones when EXACT. TIES: every second expert repeats the one before.
+// Normal numbers; small whole ones for EXACT. TIES: every second expert repeats the one before it.
 static double weight_of(maker *m, const size_t *shape, size_t rank) {
     size_t cols = shape[rank - 1];
     if (m->c->recipe == SINKPROOF_EXACT || m->c->recipe == SINKPROOF_TIES)
@@ -286,7 +286,7 @@ static void fill_weight(maker *m, sinkproof_slot slot) {
     size_t rank = sinkproof_weight_shape(&m->a->config, slot, shape);
     float *w = m->a->weight[slot];
     for (size_t d = 0; d < rank; d++) count *= shape[d];
-    size_t row = rank == 1 ? 1 : shape[rank - 1]; // of one expert, in a router
+    size_t row = rank == 1 ? 1 : shape[rank - 1]; // of one expert in a router
     bool router = slot == SINKPROOF_W_ROUTER || slot == SINKPROOF_B_ROUTER;
     for (size_t i = 0; i < count; i++) {
         double x = slot == SINKPROOF_SINKS       ? sink_of(m, i)

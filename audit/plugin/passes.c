@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A case as calls: all tokens at once, or some after the others over a growing cache.
+// Runs a case as calls: all tokens at once, or pass by pass over a growing cache.
 #include "audit/plugin/drill.h"
 
 #include <stdlib.h>
@@ -13,13 +13,13 @@ typedef struct pass {
     size_t first, n;
 } pass;
 
-// Keys and values stay in the cache: a pass sees all of them.
+// Keys and values stay in the cache: a pass sees those of all tokens so far.
 static bool is_cached(const sinkproof_stage_row *s, sinkproof_trace_point point) {
     return (s->knows & SINKPROOF_OF_KEYS) != 0 &&
            (point == SINKPROOF_TRACE_A4_K || point == SINKPROOF_TRACE_A2_V);
 }
 
-// The shape of a point in a pass; `whole` is that of all tokens.
+// The shape of a point in a pass; `whole` is its shape over all tokens.
 static size_t shape_of(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
                        size_t *shape, size_t *whole) {
     size_t keys = p->first + p->n;
@@ -27,15 +27,15 @@ static size_t shape_of(const pass *p, const sinkproof_stage_row *s, sinkproof_tr
     memcpy(shape, whole, rank * sizeof *shape);
     if (sinkproof_trace_point_is_by_head(point)) {
         shape[1] = p->n;
-        shape[2] = keys + (whole[2] - p->a->n); // the sink's column too
+        shape[2] = keys + (whole[2] - p->a->n); // and the sink's column, if any
     } else {
         shape[0] = is_cached(s, point) ? keys : p->n;
     }
     return rank;
 }
 
-// Copies what the pass sees of a point into `part`, or back. Of [heads, n, keys + 1] the last
-// column is the sink's.
+// Copies the pass's part of a point into `part`, or back. In [heads, n, keys + 1] the last column
+// is the sink's.
 static void copy_part(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
                       float *part, bool back) {
     size_t shape[SINKPROOF_RANK], whole[SINKPROOF_RANK], keys = p->first + p->n, row = 1;
@@ -51,7 +51,8 @@ static void copy_part(const pass *p, const sinkproof_stage_row *s, sinkproof_tra
         float *to = part + r * shape[2];
         float *from = all + (r / p->n * p->a->n + p->first + r % p->n) * whole[2];
         memcpy(back ? from : to, back ? to : from, keys * sizeof *to);
-        for (size_t j = keys; back && j < whole[2]; j++) from[j] = 0; // keys that are not there yet
+        // later keys are not in the cache yet
+        for (size_t j = keys; back && j < whole[2]; j++) from[j] = 0;
         if (shape[2] == keys) continue;
         if (back)
             from[whole[2] - 1] = to[keys];
@@ -127,7 +128,7 @@ static sinkproof_call_end call_pass(sinkproof_worker *worker, const sinkproof_ca
     return end;
 }
 
-// Outputs that nobody wrote, but for what the mask hides.
+// Refuses outputs that were never written, except masked ones.
 static sinkproof_call_end check_written(const sinkproof_case *c, const sinkproof_arrays *a,
                                         sinkproof_error *error) {
     for (size_t t = 0; t < c->stage->n_to; t++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which cases a stage is asked: every length and width around the edges of tiles and windows, each
-// recipe, each place of a sink, heads in every ratio, one pass and many; then sizes drawn at
-// random. And the smaller cases that a failing one is led back to.
+// Chooses the cases of a stage: every length and width around the edges of tiles and windows, each
+// recipe, each size of a sink, heads in every ratio, one pass and several; then random sizes. Also
+// lists the smaller cases to which a failing one is reduced.
 #include "audit/plugin/drill.h"
 #include "base/splitmix.h"
 
@@ -24,7 +24,7 @@ static const size_t routes[][2] = {{1, 1}, {2, 1}, {3, 2}, {5, 4}, {8, 4}, {32, 
 static const size_t chunks[] = {1, 7, 16, 17};
 enum { DRAWS = 32 };
 
-// A plan as it grows.
+// A plan under construction.
 typedef struct planner {
     sinkproof_plan *plan;
     const sinkproof_case *base;
@@ -37,7 +37,7 @@ static void put(planner *p, sinkproof_case c) {
     const sinkproof_case *base = p->base;
     if ((c.stage->recipes >> c.recipe & 1) == 0 || p->failed) return;
     if (p->whole) c.chunk = 0;
-    if (p->fixed) { // of a model: its sizes
+    if (p->fixed) { // the sizes of a given model
         c.heads = base->heads, c.kv = base->kv, c.dim = base->dim, c.hidden = base->hidden;
         c.inter = base->inter, c.experts = base->experts, c.chosen = base->chosen;
         c.vocab = base->vocab;
@@ -63,7 +63,7 @@ static void each_recipe(planner *p, sinkproof_case c) {
     }
 }
 
-// Lengths beside the window's, and keys at its edges that outweigh all others.
+// Lengths around the window's, with keys at its edges that outweigh all others.
 static void around_windows(planner *p) {
     for (size_t w = 0; w < (p->fixed ? 1 : COUNT(windows)); w++) {
         sinkproof_case c = *p->base;
@@ -141,7 +141,7 @@ static void over_widths(planner *p) {
             c.recipe = SINKPROOF_EXACT, put(p, c);
             c.recipe = SINKPROOF_LIMITS, put(p, c);
         }
-    for (size_t i = 0; i < COUNT(widths); i++) { // one wide, the others not
+    for (size_t i = 0; i < COUNT(widths); i++) { // one size wide, the others narrow
         sinkproof_case c = *p->base;
         c.hidden = widths[i], put(p, c);
         c = *p->base;
@@ -205,7 +205,7 @@ bool sinkproof_plan_add(const sinkproof_case *base, bool fixed, bool whole, sink
 
 // ---- smaller ones ----------------------------------------------------------------------------
 
-// c with one size set to less, where that is less and can be.
+// Adds c with one size set to `value`, if that is smaller and valid.
 static void less(const sinkproof_case *c, size_t sinkproof_case_member, size_t value,
                  sinkproof_case *smaller, size_t *count) {
     sinkproof_case s = *c;

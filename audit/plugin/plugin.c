@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The way from the options to a report: a plug-in that is driven, inputs that are written, outputs
-// that are collected.
+// From the options to a report: drives a plug-in, writes inputs to files, or collects outputs from
+// files.
 #include "audit/plugin/drive.h"
 
 #include "base/words.h"
@@ -13,19 +13,19 @@
 
 enum { MOST_STAGES = 32 };
 
-// What a command line comes to.
+// The parsed command line.
 typedef struct trial {
     const sinkproof_plugin_options *o;
     sinkproof_driver driver;
-    sinkproof_case base; // the sizes that are not varied
-    sinkproof_plan plan; // of the stage at hand, or of all
+    sinkproof_case base; // sizes that are not varied
+    sinkproof_plan plan; // of the current stage, or of all
     sinkproof_stage_result results[MOST_STAGES];
     size_t n_results;
 } trial;
 
 // ---- words -----------------------------------------------------------------------------------
 
-// Does the list name the stage? NULL names all.
+// Whether the list names the stage; NULL names all.
 static bool is_asked(const char *list, const sinkproof_stage_row *stage) {
     for (const char *word = list; word != NULL && *word != '\0';) {
         size_t length = strcspn(word, ",");
@@ -143,8 +143,8 @@ static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) 
     return good;
 }
 
-// The inputs are made again from a model's sizes and constants: from another one's, honest outputs
-// would be convicted.
+// Refuses another model than the one the inputs were made for: they are made again from the model's
+// sizes and constants, and honest outputs would then be called a bug.
 static bool check_made_for(const trial *t, const char *model, sinkproof_error *error) {
     if (t->o->model == NULL || t->o->any_model || strcmp(t->o->model, model) == 0) return true;
     return sinkproof_fail(error,
@@ -172,7 +172,7 @@ static bool collect(trial *t, sinkproof_error *error) {
 
 // ---- the report ------------------------------------------------------------------------------
 
-// A word of a command line as a shell reads it.
+// Quotes a word of a command line for a shell.
 static void quote(const char *word, char *text, size_t size) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:,=+@?";
@@ -188,7 +188,7 @@ static void quote(const char *word, char *text, size_t size) {
     snprintf(text + used, size - used, "'");
 }
 
-// "sinkproof judge --plugin ./mine.so --policy f32 MODEL".
+// Writes a command such as "sinkproof judge --plugin ./mine.so --policy f32 MODEL".
 static void command_of(const trial *t, char *text, size_t size) {
     char word[5000];
     quote(t->o->path, word, sizeof word);
@@ -220,7 +220,7 @@ static bool run(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *erro
     const char *policy = o->policy != NULL ? o->policy : "f32";
     if (o->collect != NULL)
         return take_model(t, NULL, error) && collect(t, error) && tell(t, ruling, error);
-    if (o->emit == NULL) { // before anything here has threads
+    if (o->emit == NULL) { // forks before any thread starts
         if (!sinkproof_worker_new(o->path, o->seconds, &t->driver.worker, error)) return false;
         if (o->policy == NULL) policy = sinkproof_worker_policy(t->driver.worker);
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof judge --plugin`: an engine's stages, called with inputs that are made for them, and
-// each call judged by the honest set of its operation. What the plug-in is called with and what it
-// gives is a trace of one layer, in a model whose weights are held in memory, so that the judge of
-// everybody's traces judges here too.
+// `sinkproof judge --plugin`: calls an engine's stages with generated inputs and judges each call
+// by the honest set of its operation. The inputs and outputs of a call become a trace of one layer,
+// in a model whose weights are in memory, so that the ordinary judge of traces judges them.
 #ifndef SINKPROOF_AUDIT_PLUGIN_H
 #define SINKPROOF_AUDIT_PLUGIN_H
 
@@ -13,19 +12,19 @@
 #include <jansson.h>
 
 typedef struct sinkproof_plugin_options {
-    const char *path;    // of the shared object, or "builtin:fast"; NULL: with `collect`
-    const char *stages;  // separated by commas; NULL: all that there are
-    const char *only;    // one call, as it is printed ("attention:n=17,..."); NULL: all
-    const char *policy;  // NULL: what the plug-in declares
-    const char *model;   // whose sizes and constants are taken; NULL: small ones
-    const char *emit;    // write the inputs into this directory, and judge nothing
-    const char *collect; // judge the outputs that lie in this directory
-    double rate;         // false alarms per tensor of the likely set and of drift
-    double seconds;      // that one call may take
+    const char *path;    // of the shared object, or "builtin:fast"; NULL with `collect`
+    const char *stages;  // separated by commas; NULL: all
+    const char *only;    // one call, as the report prints it ("attention:n=17,..."); NULL: all
+    const char *policy;  // NULL: the plug-in's own
+    const char *model;   // source of sizes and constants; NULL: small ones
+    const char *emit;    // write the inputs to this directory, and judge nothing
+    const char *collect; // judge the outputs in this directory
+    double rate;         // of false alarms, per tensor, of the likely set and of drift
+    double seconds;      // time limit of one call
     uint64_t seed;       // of the inputs
-    bool strict;         // suspicious exits 1, undecided 4
-    bool any_model;      // `collect` with another model than its inputs were made for
-    bool first;          // leave a stage at the first calls that fail
+    bool strict;         // exit code 1 for suspicious, 4 for undecided
+    bool any_model;      // `collect` even with another model than the inputs were made for
+    bool first;          // stop a stage at its first failing calls
     void (*progress)(void *context, const char *stage, double share); // or NULL
     void *context;
 } sinkproof_plugin_options;
@@ -33,18 +32,18 @@ typedef struct sinkproof_plugin_options {
 typedef struct sinkproof_plugin_ruling {
     int exit;        // 0, 1 or 4
     char *text;      // the report
-    json_t *results; // the same, a result for each stage
+    json_t *results; // the same as JSON, a result for each stage
 } sinkproof_plugin_ruling;
 
-// False: the plug-in cannot be loaded, the words of the options name nothing, no memory. The
-// ruling's parts are the caller's.
+// Returns false if the plug-in cannot be loaded, an option is invalid, or memory runs out. The
+// caller frees the members of the ruling.
 bool sinkproof_judge_plugin(const sinkproof_plugin_options *options,
                             sinkproof_plugin_ruling *ruling, sinkproof_error *error);
 
-// Whether the words of the options mean something: stages, the one call, the policy.
+// Checks the stages, the one call and the policy in the options.
 bool sinkproof_plugin_check(const sinkproof_plugin_options *options, sinkproof_error *error);
 
-// The stages that a plug-in may have: "rmsnorm, qkv, ...".
+// The stages that a plug-in may define: "rmsnorm, qkv, ...".
 void sinkproof_plugin_stage_names(char *text, size_t size);
 
 #endif

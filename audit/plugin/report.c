@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The report on a plug-in: a line for each stage, and of each that fails the smallest call, what is
-// wrong there, how to see it again, and what the failing calls have that the others have not.
+// The report on a plug-in: a line for each stage, and for each failing stage its smallest failing
+// call, the error, the command that repeats it, and traits that only failing calls have.
 #include "audit/plugin/drive.h"
 
 #include "base/words.h"
@@ -29,7 +29,8 @@ int sinkproof_results_exit(const sinkproof_stage_result *results, size_t n, bool
     return suspicious || !decided || (open && strict) ? 4 : 0;
 }
 
-// What all failing calls have, and of the others the fewest: unless half of these have it too.
+// Prints the traits that all failing calls have and that the fewest other calls have, if less than
+// half of these do.
 static void tell_traits(FILE *out, const sinkproof_stage_result *r) {
     size_t passing = r->calls - r->failing, best = SINKPROOF_TRAITS;
     for (size_t t = 0; t < SINKPROOF_TRAITS; t++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The stages that a plug-in may have, and a call of one in words.
+// The stages that a plug-in may define, and the text form of a call.
 #include "audit/plugin/drill.h"
 
 #include "base/words.h"
@@ -24,7 +24,7 @@ enum {
     VOCAB = SINKPROOF_OF_VOCAB,
 };
 
-// How many, and they.
+// A count and an array.
 #define P(...)                                                                                     \
     sizeof(int[]){__VA_ARGS__} / sizeof(int), {                                                    \
         __VA_ARGS__                                                                                \
@@ -37,7 +37,7 @@ enum {
 #define AT(id)   SINKPROOF_TRACE_##id
 #define SLOT(id) SINKPROOF_##id
 
-// Name, what it knows, recipes, which outputs are exact, points, weights, points that it makes.
+// Name, sizes that it uses, recipes, exact outputs, inputs, weights, outputs.
 // clang-format off
 static const sinkproof_stage_row stages[] = {
     {"rmsnorm", HIDDEN, ROWS, 0, P(AT(T0)), W(SLOT(ATTN_NORM)), P(AT(A1))},
@@ -89,7 +89,7 @@ static const char *const sink_places[SINKPROOF_SINK_PLACES] = {"around", "none",
 
 // ---- a call in words -------------------------------------------------------------------------
 
-// A number of a case: its word, where it stands, and who knows it.
+// A number of a case: its key, its member, and the stages that use it.
 typedef struct number {
     const char *word;
     size_t offset;
@@ -130,14 +130,14 @@ void sinkproof_case_print(const sinkproof_case *c, char text[SINKPROOF_CASE_TEXT
              (unsigned long long)c->seed);
 }
 
-// A word of a list as its place in it, or -1.
+// The index of a word in a list, or -1.
 static int place_of(const char *const *list, int count, const char *word, size_t length) {
     for (int i = 0; i < count; i++)
         if (strlen(list[i]) == length && strncmp(list[i], word, length) == 0) return i;
     return -1;
 }
 
-// "key=value", `length` characters of it after the sign.
+// Sets a member from "key=value", whose value has `length` characters.
 static bool set_word(sinkproof_case *c, const char *word, size_t key, size_t length) {
     const char *value = word + key + 1;
     int found;
@@ -214,7 +214,7 @@ sinkproof_config sinkproof_case_config(const sinkproof_case *c, const sinkproof_
     config.n_experts = c->experts;
     config.n_chosen = c->chosen;
     config.vocab = c->vocab;
-    config.sink = 0; // a number for each head
+    config.sink = 0; // one number for each head
     if (config.max_context < c->n) config.max_context = c->n;
     return config;
 }

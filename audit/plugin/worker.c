@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The process that a plug-in runs in. Its memory and ours meet in one shared region: the words of a
-// call, its inputs, its outputs, and a guard of paint behind each. A keeper, forked before anything
-// else, forks the worker and tells how it ended, as often as it has to.
+// The process in which a plug-in runs. It shares one memory region with this program: the
+// description of a call, its inputs, its outputs, and a painted guard after each. A keeper process,
+// forked before anything else, forks the worker as often as needed and reports how it ended.
 #include "audit/plugin/drill.h"
 
 #include <dlfcn.h>
@@ -21,18 +21,19 @@
 #include <unistd.h>
 
 enum { ARRAYS = 12, GUARD = 256, STAGES = 64, NAMED = 64 };
-static const size_t region_bytes = 2 * (size_t)SINKPROOF_CALL_BYTES; // as it is written, not before
+// pages are allocated only when written
+static const size_t region_bytes = 2 * (size_t)SINKPROOF_CALL_BYTES;
 
-// An array of a call, and where its numbers lie in the region.
+// An array of a call, and its offset in the region.
 typedef struct wire_array {
     char name[24];
     size_t rank, shape[SINKPROOF_RANK], offset, count;
 } wire_array;
 
-// What stands at the beginning of the region.
+// The header of the region.
 typedef struct wire {
     pid_t worker;
-    char refusal[512], name[128]; // why it cannot be loaded, or what it is
+    char refusal[512], name[128]; // the error of loading, or the plug-in's name
     char policy[SINKPROOF_POLICY_NAME];
     size_t n_stages;
     char stages[STAGES][NAMED];
@@ -45,7 +46,7 @@ typedef struct wire {
 struct sinkproof_worker {
     char *path;
     double seconds;
-    bool hung; // the last one had to be ended
+    bool hung; // the last worker was killed
     wire *region;
     pid_t keeper;
     int ask, answer, fate, again; // to the worker, from it; from the keeper, to it
@@ -68,7 +69,7 @@ static const sinkproof_plugin *load(wire *w, const char *path) {
     snprintf(file, sizeof file, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) return refuse(w, path, dlerror());
-    union { // how POSIX has a function out of dlsym
+    union { // the POSIX idiom for a function from dlsym
         void *object;
         sinkproof_plugin_getter *function;
     } symbol = {dlsym(object, "sinkproof_plugin_get")};
@@ -78,7 +79,7 @@ static const sinkproof_plugin *load(wire *w, const char *path) {
     return plugin != NULL ? plugin : refuse(w, path, "the plug-in says that it cannot run here");
 }
 
-// As far as its struct goes.
+// Reads the plug-in's struct up to its size.
 static bool introduce(wire *w, const char *path, const sinkproof_plugin *given,
                       sinkproof_plugin *plugin) {
     size_t size = given->size;
@@ -128,12 +129,12 @@ static void run_call(wire *w, const sinkproof_plugin *plugin) {
             w->result = plugin->stages[i].run(plugin->context, &drill);
 }
 
-// Says that it is ready, and answers calls until nobody asks.
+// Reports that it is ready, and answers calls until the pipe is closed.
 static void work(wire *w, const char *path, int ask, int answer) {
     sinkproof_plugin plugin;
     char byte = 'r';
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(STDERR_FILENO, STDOUT_FILENO); // what a plug-in prints is no part of the report
+    dup2(STDERR_FILENO, STDOUT_FILENO); // keeps a plug-in's output out of the report
     w->worker = getpid();
     const sinkproof_plugin *given = load(w, path);
     bool good = given != NULL && introduce(w, path, given, &plugin);
@@ -173,7 +174,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Waits for an answer. False: the worker has ended, or was ended; how is in *error.
+// Waits for an answer. Returns false if the worker has ended or was killed; *error says how.
 static bool wait_for_answer(sinkproof_worker *k, sinkproof_error *error) {
     struct pollfd two[2] = {{k->answer, POLLIN, 0}, {k->fate, POLLIN, 0}};
     double until = now() + k->seconds;
@@ -184,7 +185,7 @@ static bool wait_for_answer(sinkproof_worker *k, sinkproof_error *error) {
         double left = until - now();
         int ready = poll(two, 2, left > 0 ? (int)(1000 * left) + 1 : 0);
         if (ready > 0 && (two[0].revents & POLLIN) != 0) return read(k->answer, &byte, 1) == 1;
-        if (ready > 0) break; // the keeper tells
+        if (ready > 0) break; // the keeper reports
         if (ready < 0 && errno == EINTR) continue;
         if (!k->hung) kill(k->region->worker, SIGKILL);
         k->hung = true;
@@ -205,7 +206,7 @@ static void drain(int descriptor) {
         if (read(descriptor, &byte, 1) != 1) return;
 }
 
-// A new process in the place of one that has ended.
+// Starts a new process in place of one that has ended.
 static bool revive(sinkproof_worker *k, sinkproof_error *error) {
     char byte = 'a';
     drain(k->answer);
@@ -224,7 +225,7 @@ static bool start(sinkproof_worker *k, sinkproof_error *error) {
         for (size_t i = 0; i < 4; i++) close(ours[i]);
         keep(k->region, k->path, ask[0], answer[1], fate[1], again[0]);
     }
-    // The keeper holds the other ends of ask and answer, so that writing to a dead worker is no
+    // The keeper holds the other ends of ask and answer, so that writing to a dead worker raises no
     // signal.
     const int theirs[] = {ask[0], answer[1], fate[1], again[0]};
     for (size_t i = 0; i < 4; i++) close(theirs[i]);
@@ -265,7 +266,7 @@ void sinkproof_worker_free(sinkproof_worker *k) {
     for (size_t i = 0; i < 4; i++)
         if (ends[i] >= 0) close(ends[i]);
     if (k->keeper > 0) {
-        kill(k->keeper, SIGKILL); // its worker goes with it
+        kill(k->keeper, SIGKILL); // its worker dies with it
         waitpid(k->keeper, NULL, 0);
     }
     if (k->region != NULL) munmap(k->region, region_bytes);
@@ -289,7 +290,7 @@ bool sinkproof_worker_has(const sinkproof_worker *worker, const sinkproof_stage_
 
 // ---- a call ----------------------------------------------------------------------------------
 
-// Paint: NaNs of a period that divides no tile.
+// Paint: NaNs with a period that divides no tile.
 enum { PAINT = 0x7fc5a000, PERIOD = 251 };
 static uint32_t paint_at(size_t i) {
     return PAINT + (uint32_t)(i % PERIOD);
@@ -306,14 +307,15 @@ static void paint(wire *w, size_t offset, size_t count) {
     for (size_t i = 0; i < count; i++) at[i] = paint_at(i);
 }
 
-static bool is_painted(const wire *w, size_t offset, size_t from, size_t count) { // a guard
+// a guard is intact
+static bool is_painted(const wire *w, size_t offset, size_t from, size_t count) {
     const uint32_t *at = (const uint32_t *)(const void *)((const char *)w + offset);
     for (size_t i = from; i < from + count; i++)
         if (at[i] != paint_at(i)) return false;
     return true;
 }
 
-// The words of a call and its arrays into the region, a guard behind each.
+// Writes the description of a call and its arrays to the region, with a guard after each.
 static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *error) {
     size_t end = (sizeof *w + GUARD) / 64 * 64 + 64;
     w->drill = *drill;
@@ -340,7 +342,8 @@ static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *
     return true;
 }
 
-// A crash while the result was already there is one too: it is found at the next call.
+// Checks the guards and outputs. A crash after the result was written counts too: the next call
+// finds it.
 static sinkproof_call_end check_arrays(const wire *w, const sinkproof_drill *drill,
                                        sinkproof_error *error) {
     for (size_t i = 0; i < drill->n_inputs + drill->n_outputs; i++) {
