@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The choices of a design by name.
+// Parses the choices of a design by name.
 #include "audit/designs/choices.h"
 
 #include "base/words.h"
@@ -13,8 +13,8 @@
 
 enum number { BY = SINKPROOF_CHOICES, TIMES, DIMS, WINDOW, PREFIX, VALUE_BIAS, UNSCALED, KEYS };
 
-// Of a choice its kinds, in the words of the table (ref/variants/designs.c); of a number what it
-// is.
+// For a choice its kinds, in the words of the table (ref/variants/designs.c); for a number its
+// description.
 static const struct {
     const char *key, *what;
 } keys[KEYS] = {
@@ -35,7 +35,7 @@ static const struct {
     [UNSCALED] = {"unscaled", "0 or 1"},
 };
 
-// The place of a word in a list of words; -1: it is none of them.
+// The index of a word in a list of words; -1: not in the list.
 static int place_of(const char *names, const char *word, size_t length) {
     int place = 0;
     for (const char *at = names; *at != '\0'; place++) {
@@ -77,7 +77,7 @@ static void set_named(sinkproof_variant *v, sinkproof_choice key, int value) {
     }
 }
 
-// False: the number is none of this key's.
+// Returns false if the number is not valid for this key.
 static bool set_number(sinkproof_variant *v, int key, double x) {
     bool whole = x >= 0 && x <= 0x1p31 && x == floor(x);
     switch (key) {
@@ -136,7 +136,7 @@ static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
                           (int)fmin((double)(length - from), 100), value);
 }
 
-// What a choice needs of another.
+// Checks and completes choices that depend on each other.
 static bool settle(sinkproof_variant *v, sinkproof_error *error) {
     bool windowed = v->seen == SINKPROOF_SEEN_WINDOW || v->seen == SINKPROOF_SEEN_FIRST_RECENT;
     bool divides = v->divisor == SINKPROOF_DIVISOR_SCALED || v->divisor == SINKPROOF_DIVISOR_POWER;

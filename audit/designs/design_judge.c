@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One head after the other, one row after the other, step by step:
+// Judges a design head by head, row by row, step by step:
 //   f.q, f.k   from q, k                   bias    from slope or buckets
 //   s          from f.q, f.k or q, k       alpha   from s, or from the sets of s
 //   o          from alpha and v            gate    from g        gated   from o and gate
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One head of a layer: its numbers as binary64, NULL where the file has none.
+// One head of a layer: its numbers as binary64, NULL where the file lacks them.
 typedef struct court {
     const sinkproof_design_layer *l;
     sinkproof_setting s;
     sinkproof_variant_head head, of_values; // the widths of keys and of values
     size_t h, columns;                      // columns: rows + 1
-    bool star_known;                        // the file has what the star's score is made of
+    bool star_known;                        // the file has the inputs of the star's score
     double *at[SINKPROOF_DESIGN_TENSORS];
-    double *meets_q, *meets_k; // features where the design has some; not allocated
+    double *meets_q, *meets_k; // features, if the design has some; not owned
     double *alpha_j;           // [columns]
     bool *seen_j;              // [columns]
     sinkproof_honest *s_j, *set;
@@ -80,7 +80,7 @@ static void compare(court *c, sinkproof_design_tensor t, size_t row, size_t colu
 
 // ---- the steps of one row --------------------------------------------------------------------
 
-// The tables of row i. They are those of all heads: the first head's turn is enough.
+// Computes the tables of row i, which all heads share: once, for the first head.
 static bool tables(court *c, size_t i) {
     size_t pairs = c->l->pairs;
     double base = has(c->l, AT(BASE)) ? *c->at[AT(BASE)] : 0;
@@ -109,7 +109,7 @@ static bool tables(court *c, size_t i) {
     return true;
 }
 
-// The first 2 pairs coordinates are turned, the others stay.
+// Turns the first 2 pairs coordinates; the others stay.
 static bool turns(court *c, size_t i) {
     static const sinkproof_design_tensor of[2][2] = {{AT(UNTURNED_Q), AT(Q)},
                                                      {AT(UNTURNED_K), AT(K)}};
@@ -169,7 +169,7 @@ static void bias(court *c, size_t i) {
     }
 }
 
-// The sets of the row's scores from its query and keys; the star's too where that is known.
+// The sets of the row's scores from its query and keys, and of the star's score where it is known.
 static bool score_sets(court *c, size_t i) {
     const sinkproof_design_layer *l = c->l;
     sinkproof_variant v = l->variant;
@@ -177,7 +177,7 @@ static bool score_sets(court *c, size_t i) {
     const double *bias_j = bias_of(c, i);
     bool star = c->seen_j[n];
     if (bias_j != NULL) v.places = SINKPROOF_PLACES_NONE;
-    c->seen_j[n] = false; // the star's score is asked for by itself
+    c->seen_j[n] = false; // the star's score is computed separately
     bool fine = sinkproof_honest_variant_scores(&c->s, &v, &c->head, i, n, c->seen_j,
                                                 c->meets_q + i * l->dim, c->meets_k, c->s_j);
     c->seen_j[n] = star;
@@ -193,7 +193,7 @@ static bool star_set(court *c, size_t i) {
            sinkproof_honest_variant_star(&c->s, &c->l->variant, &c->head, q_d, &c->s_j[c->l->rows]);
 }
 
-// Whether the row's query and the keys that it sees are numbers, and what joins them.
+// Whether the row's query, the keys that it sees, and the logit beside them are all finite.
 static bool scores_have_numbers(const court *c, size_t i) {
     size_t n = c->l->rows, dim = c->l->dim;
     const double *bias_j = bias_of(c, i);
@@ -204,7 +204,7 @@ static bool scores_have_numbers(const court *c, size_t i) {
     return good;
 }
 
-// Fills s_j with what the weights are made of. *good: they are numbers.
+// Fills s_j with the scores for the weights. *good: all are finite.
 static bool scores(court *c, size_t i, bool *good) {
     const sinkproof_design_layer *l = c->l;
     bool judged = asked(c, AT(S)), found = has(l, AT(S)), weighed = asked(c, AT(ALPHA));
@@ -250,7 +250,7 @@ static bool values(court *c, size_t i) {
     const sinkproof_design_layer *l = c->l;
     size_t n = l->rows, dim = l->value_dim, width = has_star_column(l, AT(ALPHA)) ? n + 1 : n;
     if (!asked(c, AT(O))) return true;
-    c->alpha_j[n] = 0; // its value is 0 where the file does not have it
+    c->alpha_j[n] = 0; // the star's value is 0 where the file lacks it
     memcpy(c->alpha_j, c->at[AT(ALPHA)] + i * width, width * sizeof *c->alpha_j);
     if (!are_numbers(c->alpha_j, c->columns) || !are_numbers(c->at[AT(V)], n * dim)) {
         c->verdicts[AT(O)].unbounded += dim;
@@ -283,8 +283,8 @@ static void gate(court *c, size_t i) {
     }
 }
 
-// What row i sees, the star's column last. A star that is a token sees itself alone, and all see
-// it.
+// Marks the keys that row i sees, the star's column last. A star that is a token sees only itself,
+// and every row sees it.
 static void see(court *c, size_t i) {
     const sinkproof_variant *v = &c->l->variant;
     size_t token = v->star == SINKPROOF_STAR_TOKEN;
@@ -309,8 +309,8 @@ static bool row(court *c, size_t i) {
 
 // ---- one head ------------------------------------------------------------------------------
 
-// The numbers of head h of a tensor that has a place for each head, or one for all. NULL: no
-// memory.
+// The numbers of head h in a tensor that has one entry for each head, or one for all. NULL if
+// memory runs out.
 static double *of_head(const sinkproof_tensor *tensor, bool rows_first, size_t h) {
     size_t heads = tensor->shape[rows_first ? 1 : 0], all = sinkproof_tensor_elements(tensor);
     size_t each = all / heads, width = rows_first ? tensor->shape[2] : each;
@@ -342,7 +342,8 @@ static bool load(court *c) {
         if (c->at[t] == NULL) return false;
     }
     bool token = l->variant.star == SINKPROOF_STAR_TOKEN;
-    const int *documents = l->document_n != NULL ? l->document_n + token : NULL; // the text's
+    // documents of the text's tokens
+    const int *documents = l->document_n != NULL ? l->document_n + token : NULL;
     c->head = (sinkproof_variant_head){.n = l->rows - token,
                                        .dim = l->dim,
                                        .key_d = c->at[AT(STAR_KEY)],
@@ -393,7 +394,7 @@ static bool judge_head(const sinkproof_policy *policy, const sinkproof_design_la
 
 // ---- all layers ----------------------------------------------------------------------------
 
-// Where a policy rounds and the sets of the designs do not follow it.
+// Whether the sets of the designs follow every rounding of the policy.
 static bool follows(const sinkproof_policy *policy, sinkproof_error *error) {
     static const sinkproof_point beyond[] = {
         SINKPROOF_AT_A5_Q,   SINKPROOF_AT_A5_K,      SINKPROOF_AT_A5_TERM,

@@ -7,7 +7,7 @@
 
 typedef struct needs {
     const sinkproof_design_layer *l;
-    char *text; // the names of what is missing
+    char *text; // the names of the missing inputs
     size_t size;
 } needs;
 
@@ -54,7 +54,7 @@ static void need_values(needs *n) {
         say(n, "the star's column of alpha");
 }
 
-// What the step that leaves `t` behind lacks.
+// Lists the missing inputs of the step that computes `t`.
 static void need_of_step(needs *n, sinkproof_design_tensor t) {
     const sinkproof_variant *v = &n->l->variant;
     switch (t) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the step that leaves a tensor behind is made of, and what of it a file lacks.
+// The inputs of the step that computes a tensor, and those of them that a file lacks.
 #ifndef SINKPROOF_DESIGN_NEEDS_H
 #define SINKPROOF_DESIGN_NEEDS_H
 
@@ -21,14 +21,14 @@ static inline bool featured(const sinkproof_design_layer *l) {
     return l->variant.feature != SINKPROOF_FEATURE_SELF;
 }
 
-// A bias of one row for all queries counts from the first key: slope j, where slope (j - i) is
-// another by a number of the row alone, which no softmax sees.
+// A bias with one row for all queries counts from the first key: slope j. It differs from slope (j
+// - i) by a constant of the row, which no softmax sees.
 static inline bool one_for_all_rows(const sinkproof_design_layer *l) {
     return l->at[AT(BIAS)]->shape[1] == 1 && l->rows > 1;
 }
 
-// Whether a step of the file left `t` behind. A query of which the file does not say what it was
-// before its rotation is only what the next step reads.
+// Whether a step of the file computed `t`. A query whose value before its rotation is not in the
+// file is only an input of the next step.
 static inline bool is_step(const sinkproof_design_layer *l, sinkproof_design_tensor t) {
     if (t == AT(Q)) return has(l, t) && has(l, AT(UNTURNED_Q));
     if (t == AT(K)) return has(l, t) && has(l, AT(UNTURNED_K));
@@ -36,7 +36,8 @@ static inline bool is_step(const sinkproof_design_layer *l, sinkproof_design_ten
     return has(l, t);
 }
 
-// Writes "q, star.key": without which nothing is known of `t`, or of the star's score; or "".
+// Writes the inputs, such as "q, star.key", without which nothing is known of `t`, or of the star's
+// score; or "".
 void sinkproof_design_missing(const sinkproof_design_layer *l, sinkproof_design_tensor t,
                               char *text, size_t size);
 void sinkproof_design_missing_star(const sinkproof_design_layer *l, char *text, size_t size);

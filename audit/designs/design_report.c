@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// Exact: every set is a single value. The middle of a wider set is a sum that a library made in an
-// order of its own: an engine that has it is no more than within.
+// "exact" only if every set is a single value. The middle of a wider set is a sum in some library's
+// order of summation: an engine that equals it is only within.
 static const char *verdict_of(const sinkproof_design_verdict *v) {
     if (v->outside > 0) return "bug";
     if (v->elements == 0) return "undecided";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What `sinkproof sinks --judge` says.
+// Prints the output of `sinkproof sinks --judge`.
 #ifndef SINKPROOF_DESIGN_REPORT_H
 #define SINKPROOF_DESIGN_REPORT_H
 
@@ -13,7 +13,7 @@
 void sinkproof_design_print(FILE *out, const sinkproof_design_judgement *judgement,
                             const char *policy);
 
-// An array, a step each. NULL: no memory.
+// An array with one object for each step. NULL if memory runs out.
 json_t *sinkproof_design_json(const sinkproof_design_judgement *judgement, const char *policy);
 
 #endif

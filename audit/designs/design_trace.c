@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading what a stranger's engine computed. Shapes are patterns of letters: those that a tensor
-// must bring are learned from it, and are the same in every tensor of the layer.
+// Reads an engine's attention from an untrusted file. Shapes are patterns of letters: a size is
+// learned from the first tensors that have it, and must be the same in every tensor of the layer.
 #include "audit/designs/design_trace.h"
 
 #include "audit/designs/choices.h"
@@ -84,7 +84,7 @@ static bool take_tensors(sinkproof_design_trace *trace, sinkproof_error *error) 
     return true;
 }
 
-// The size that a letter stands for, to be learned; NULL of the others.
+// The size that a letter stands for, if it is to be learned; NULL for other letters.
 static size_t *size_of(sinkproof_design_layer *l, char letter) {
     switch (letter) {
     case 'n':
@@ -104,7 +104,7 @@ static size_t *size_of(sinkproof_design_layer *l, char letter) {
     }
 }
 
-// What a dimension may be beside `one`; 0: no tensor says.
+// The size that a dimension may have, or *one as an alternative; 0: no tensor tells.
 static size_t allowed(sinkproof_design_layer *l, char letter, size_t *one) {
     *one = 0;
     switch (letter) {
@@ -167,7 +167,7 @@ static bool check_dtype(const sinkproof_design_trace *trace, const sinkproof_ten
                           sinkproof_dtype_name(d));
 }
 
-// learn: sizes that are not known yet are taken; letters that stand for others are passed over.
+// learn: sets the sizes that are still unknown; letters that stand for several sizes are skipped.
 static bool check_tensor(const sinkproof_design_trace *trace, sinkproof_design_layer *l, int t,
                          bool learn, sinkproof_error *error) {
     const sinkproof_tensor *tensor = l->at[t];
@@ -203,7 +203,7 @@ static bool take_documents(const sinkproof_design_trace *trace, sinkproof_design
     return true;
 }
 
-// A tensor of a step that the design does not have.
+// Refuses a tensor of a step that the design does not have.
 static bool check_steps(const sinkproof_design_trace *trace, const sinkproof_design_layer *l,
                         sinkproof_error *error) {
     const sinkproof_variant *v = &l->variant;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What an engine computed in the attention of any design: one safetensors file,
-// "sinkproof-design-1" (doc/24-variants.md). Tensor LL.NAME belongs to layer LL (two digits or
-// more); any subset may be present. Letters: n rows, which are keys too; h heads, v heads of keys
-// and values (h is a multiple of v); d, e widths of a key and of a value; c columns: n, or n + 1
-// with the star's last.
+// The attention of an engine of any design: one safetensors file in the format "sinkproof-design-1"
+// (doc/24-variants.md). Tensor LL.NAME belongs to layer LL (two digits or more); any subset may be
+// present. Letters: n rows, which are also the keys; h heads, v heads of keys and values (h is a
+// multiple of v); d, e widths of a key and of a value; c columns: n, or n + 1 with the star last.
 //
-//   q, k         [n, h, d] [n, v, d]  as they meet: normed and rotated
+//   q, k         [n, h, d] [n, v, d]  as used in the scores: normed and rotated
 //   v            [n, v, e]
-//   f.q, f.k     [n, h, d] [n, v, d]  their features, of a design that has some: these meet
-//   bias         [h, 1 or n, n]       what is added to the scaled products
+//   f.q, f.k     [n, h, d] [n, v, d]  their features, if the design has some: the scores use these
+//   bias         [h, 1 or n, n]       added to the scaled products
 //   s, alpha     [h, n, c]            scores and weights; scores of keys not seen are not read
 //   o            [n, h, e]            weighted values, before the gate
 //   g, gate      [n, h, 1 or e]       a gate before and after its sigmoid
@@ -20,7 +19,7 @@
 //   documents    [n], whole numbers
 //   unturned.q, unturned.k               as q, k before their rotation
 //   cos, sin     [n, p]                  of the pairs (d, d + p) of the first 2 p coordinates
-//   rotary.base  [1]                     of which these are
+//   rotary.base  [1]                     the base of these angles
 //
 // Metadata: format; design, or LL.design of one layer (audit/designs/choices.h); policy.
 #ifndef SINKPROOF_DESIGN_TRACE_H
@@ -66,9 +65,9 @@ bool sinkproof_design_rows_first(sinkproof_design_tensor t);
 
 typedef struct sinkproof_design_layer {
     size_t layer;
-    const char *design; // in words
+    const char *design; // as text
     sinkproof_variant variant;
-    size_t rows, heads, kv_heads, dim, value_dim, pairs;  // 0: no tensor says
+    size_t rows, heads, kv_heads, dim, value_dim, pairs;  // 0: no tensor tells
     const sinkproof_tensor *at[SINKPROOF_DESIGN_TENSORS]; // NULL where absent
     int *document_n;                                      // [rows], or NULL
 } sinkproof_design_layer;
@@ -76,15 +75,15 @@ typedef struct sinkproof_design_layer {
 typedef struct sinkproof_design_trace {
     char *path;
     sinkproof_safetensors *file;
-    const char *policy; // of the metadata; NULL: it says none
+    const char *policy; // from the metadata; NULL: not stated
     size_t count;
     sinkproof_design_layer *layers; // [count], ascending
 } sinkproof_design_trace;
 
-// Every name, shape and dtype is checked before anybody computes; values are the judge's business.
+// Opens a file and checks every name, shape and dtype; values are left to the judge.
 bool sinkproof_design_trace_open(const char *path, sinkproof_design_trace *trace,
                                  sinkproof_error *error);
-// The same from memory that outlives the trace; `name` for errors.
+// The same from memory, which must outlive the trace; `name` is used in errors.
 bool sinkproof_design_trace_parse(const uint8_t *bytes, size_t length, const char *name,
                                   sinkproof_design_trace *trace, sinkproof_error *error);
 void sinkproof_design_trace_close(sinkproof_design_trace *trace);
