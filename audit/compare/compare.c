@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Two traces, point by point.
+// Compares two traces, point by point.
 #include "audit/compare/compare.h"
 
 #include "audit/trace/trace_points.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-// One of the two: a file of tensors under the names of the trace format.
+// One of the two traces: a file of tensors with the names of the trace format.
 typedef struct side {
     const char *path;
     sinkproof_safetensors *file;
@@ -61,7 +61,7 @@ static bool same_shape(const sinkproof_tensor *x, const sinkproof_tensor *y) {
     return x->rank == y->rank && memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) == 0;
 }
 
-// differs_n[i]: the experts of token i in this layer, in their order.
+// Marks the tokens whose experts differ in this layer, order included, and returns their number.
 static size_t reroute(const side *a, const side *b, size_t layer, bool *differs_n) {
     const sinkproof_tensor *x = find(a, SINKPROOF_TRACE_M3, layer);
     const sinkproof_tensor *y = find(b, SINKPROOF_TRACE_M3, layer);
@@ -78,7 +78,7 @@ static size_t reroute(const side *a, const side *b, size_t layer, bool *differs_
     return count;
 }
 
-// Points whose rows belong to the chosen experts.
+// Whether a point's rows belong to the chosen experts.
 static bool is_of_chosen(sinkproof_trace_point point) {
     return point >= SINKPROOF_TRACE_M4 && point <= SINKPROOF_TRACE_M10;
 }
@@ -89,7 +89,7 @@ static bool equal(double x, double y) {
     return x == y || (isnan(x) && isnan(y));
 }
 
-// The coarser of two formats: the enumeration goes from the finest to the coarsest.
+// The coarser of the two formats, which the enumeration lists from the finest to the coarsest.
 static sinkproof_format coarser(const sinkproof_tensor *x, const sinkproof_tensor *y) {
     sinkproof_format p = sinkproof_trace_format(x->dtype), q = sinkproof_trace_format(y->dtype);
     return p > q ? p : q;
@@ -177,7 +177,7 @@ static sinkproof_note models_note(const side *a, const side *b) {
     return note;
 }
 
-// T0, the layers one after the other, then F1 and F2.
+// T0, the layers in order, then F1 and F2.
 static bool take_all(const side *a, const side *b, size_t n_layers, bool *differs_n,
                      sinkproof_comparison *c, sinkproof_error *error) {
     memset(differs_n, 0, a->n * sizeof *differs_n);
@@ -196,7 +196,7 @@ static bool take_all(const side *a, const side *b, size_t n_layers, bool *differ
 static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,
                           sinkproof_error *error) {
     size_t n_layers = a->n_layers > b->n_layers ? a->n_layers : b->n_layers;
-    size_t most = sinkproof_safetensors_count(a->file); // tensors that both can hold
+    size_t most = sinkproof_safetensors_count(a->file); // an upper bound of the common tensors
     bool *differs_n = malloc(a->n * sizeof *differs_n);
     c->points = malloc(most * sizeof *c->points);
     bool good = differs_n != NULL && c->points != NULL
@@ -221,7 +221,7 @@ bool sinkproof_compare_traces(const char *a, const char *b, sinkproof_comparison
 
 static bool take_truth(const sinkproof_model *model, const sinkproof_trace *trace, bool is_a,
                        sinkproof_comparison *c, sinkproof_error *error) {
-    sinkproof_policy policy; // the errors are against the reals: any policy has the same
+    sinkproof_policy policy; // errors are against the reals, so that any policy gives the same
     sinkproof_policy_known("f32", &policy);
     sinkproof_judge_options how = {.rate = 1e-9, .end_to_end = true};
     sinkproof_judgement j;
