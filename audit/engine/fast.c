@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The engine fast: the optimized path with one sequence.
+// The engine fast: the optimized path, with one sequence.
 #include "audit/engine/kinds.h"
 #include "fast/engine/engine.h"
 #include "fast/kernels/choose.h"
@@ -68,8 +68,9 @@ static void reset(void *of) {
     sinkproof_sequence_reset(((state *)of)->sequence);
 }
 
-// Operands in bfloat16 are packed as they are made, before they are shown; a residual is added, and
-// an expert's output mixed, by the thread that made it; each thread has its own experts.
+// Some points cannot be replaced: bfloat16 operands are packed before they are shown; the thread
+// that computes a residual or an expert's output also adds or mixes it; and each thread has its own
+// experts.
 static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
     switch (point) {
     case SINKPROOF_TRACE_T0:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The list of engines, and the one face over them.
+// The list of engines, and their common interface.
 #include "audit/engine/runner.h"
 
 #include "audit/engine/kinds.h"
@@ -49,7 +49,7 @@ bool sinkproof_runner_known(const char *engine) {
     return false;
 }
 
-// Of a known name.
+// The row of a known name.
 static const sinkproof_engine_kind *kind_of(const char *engine) {
     size_t i = 0;
     while (strcmp(names[i], engine) != 0) i++;
@@ -92,7 +92,8 @@ bool sinkproof_runner_tuned(const char *engine) {
     return kind_of(engine)->tuned;
 }
 
-// "A9" of "03.A9,M8" is the point of the first word: its length, and where it begins.
+// Finds the point in the first word of a list, such as "A9" in "03.A9,M8": its start and its
+// length.
 static size_t point_of(const char *word, const char **point) {
     size_t length = strcspn(word, ","), layer = strspn(word, "0123456789");
     if (layer > 0 && word[layer] == '.') layer++;

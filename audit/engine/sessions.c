@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The engines ref and lanes, the scalar emulation of the fast path's arithmetic: sessions of the
-// reference's loop over layers that differ in their table of stages.
+// The engines ref and lanes (the scalar emulation of the fast path's arithmetic): sessions of the
+// reference's loop over layers with different tables of stages.
 #include "audit/engine/kinds.h"
 #include "fast/lanes/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAIL = 16 }; // rows of logits that a session makes in one pass, when one would do
+enum { TAIL = 16 }; // rows of logits that a session computes in one pass, although one is needed
 
 typedef struct state {
     size_t vocab;
@@ -44,8 +44,8 @@ static void close_session(void *of) {
     free(s);
 }
 
-// A session gives logits for all tokens of a call or for none: the last few are a call of their
-// own. Under an observer every token has logits anyway.
+// A session computes logits for all tokens of a call or for none: the last few tokens are a call of
+// their own. Under an observer every token has logits anyway.
 static bool forward(void *of, size_t n, const int32_t *tokens_n, double *logits_v,
                     const sinkproof_observer *observer, sinkproof_error *error) {
     state *s = of;
@@ -68,7 +68,7 @@ static void reset(void *of) {
     sinkproof_session_reset(((state *)of)->session);
 }
 
-// What a stage makes on its way to something else is shown when that is there too.
+// A stage's intermediate results are shown only together with its result, too late to be replaced.
 static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
     (void)policy;
     return sinkproof_trace_point_held(point) < SINKPROOF_INSIDE;
@@ -94,7 +94,7 @@ const sinkproof_engine_kind sinkproof_kind_ref = {
 const sinkproof_engine_kind sinkproof_kind_lanes = {
     .about = "fast's arithmetic in scalar code, the same bits",
     .policy = "f32",
-    .left = SINKPROOF_UNBIASED, // as of the fast path, whose whole trace it repeats
+    .left = SINKPROOF_UNBIASED, // as the fast path, whose whole trace it reproduces
     .unseen = SINKPROOF_PASSING,
     .serves = sinkproof_lanes_serves,
     .open = open_lanes,
