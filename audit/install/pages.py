@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Writes the manual pages and the shells' completions from what the command and the header say themselves.
+"""Writes the manual pages and the shells' completions from the text of --help and of the header.
 
     python3 audit/install/pages.py PROGRAM VERSION OUT
 
 OUT/man1 gets sinkproof.1 and a page of each command, from their --help; OUT/man3 sinkproof.3, from
-audit/sinkproof.h; OUT/completions the files for bash, zsh and fish. What is in --help is in all of them.
+audit/sinkproof.h; OUT/completions the files for bash, zsh and fish. All of them contain what --help says.
 """
 import os
 import pathlib
@@ -21,7 +21,7 @@ Help = namedtuple("Help", "name summary usage before options after")
 
 OPTION = re.compile(r"^ {2,6}(?:-(\S), )? *--([a-z-]+)(?:=(\S+))?(?: +(.*))?$")
 COMMAND = re.compile(r"^  ([a-z0-9]+) +(.*)$")
-# Words that an option takes, where its --help names them.
+# The words that an option takes, if its --help names them.
 WORDS = {
     "policy": "auto real-f64 f32 bf16-operands openai-bf16 hf-bf16 llama-cpp llama-cpp-flash mlx "
               "vllm-bf16 onnxruntime bf16 f16".split(),
@@ -32,13 +32,13 @@ FILES = {"FILE", "TRACE", "OUT", "OUT.safetensors", "FILE|-"}  # arguments that 
 
 
 def say_help(program, *words):
-    # One line for each option and paragraph, however long.
+    # Every option and paragraph on one line, however long.
     wide = dict(os.environ, ARGP_HELP_FMT="rmargin=4000", LC_ALL="C")
     return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True, env=wide).stdout
 
 
 def read_help(program, name, summary):
-    """The --help of one command in its parts."""
+    """Parses the --help of one command."""
     usage, before, options, after, group = [], [], [], [], ""
     for line in say_help(program, name).splitlines():
         match = OPTION.match(line)
@@ -56,7 +56,7 @@ def read_help(program, name, summary):
 
 
 def read_program(program):
-    """The top page, and that of each command that it lists."""
+    """Parses the top page, and the page of each command that it lists."""
     top = say_help(program).splitlines()
     commands = [m.groups() for m in map(COMMAND.match, top) if m]
     start = next(i for i, line in enumerate(top) if line.startswith("Commands"))
@@ -66,7 +66,7 @@ def read_program(program):
 
 
 def words_of(option):
-    """The words that an option takes, or none; of --points those of the table of points."""
+    """The words that an option takes, or none; for --points those of the table of points."""
     words = [w for w in WORDS.get(option.name, []) if re.search(rf"(?<![\w-]){re.escape(w)}(?![\w-])",
                                                                 f"{option.argument} {option.text}")]
     if option.name == "points":
@@ -124,7 +124,7 @@ def top_page(whole, pages, version):
 
 
 def library_page(header, version):
-    """The header as a page: its comments as text, its declarations as they stand."""
+    """The header as a manual page: its comments become text, its declarations are copied."""
     body = header.split("#define SINKPROOF_PUBLIC_H", 1)[1].split('extern "C" {', 1)[1]
     body = re.sub(r"^#(?:if|endif|define SINKPROOF_ERROR).*\n", "", body, flags=re.MULTILINE).split("\n}\n", 1)[0]
     opening = header.split("//\n", 1)[1].split("#ifndef", 1)[0]
