@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How a case is measured: in turn with its alternatives and right behind its limits, so that a
-// drift meets all of them; what other work disturbed is repeated; medians, and the least and the
-// largest beside them.
+// Measures a case: in turn with its alternatives and just after its limits, so that a drift of the
+// machine's speed affects all of them. Disturbed runs are repeated; the result is the median, with
+// the smallest and the largest time.
 #include "audit/bench/bench.h"
 
 #include "fast/kernels/isa.h"
@@ -16,7 +16,7 @@
 
 static const struct {
     const char *name, *unit;
-    double scale; // of the unit
+    double scale; // factor of the unit
 } resources[SINKPROOF_BENCH_RESOURCES] = {
     [SINKPROOF_BENCH_MEMORY] = {"memory", "GB/s", 1e9},
     [SINKPROOF_BENCH_CACHE] = {"cache", "GB/s", 1e9},
@@ -74,7 +74,7 @@ void sinkproof_bench_share(int threads, size_t pieces,
 // ---- the roof -----------------------------------------------------------------------------------
 
 typedef struct roof {
-    double seconds; // the least that a call takes
+    double seconds; // shortest possible time of a call
     sinkproof_bench_resource of;
 } roof;
 
@@ -152,7 +152,7 @@ json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *
 
 // ---- measuring ----------------------------------------------------------------------------------
 
-// Seconds of a call, and what the run of all of them was like.
+// Seconds per call, and whether the run was disturbed.
 static double run_calls(const sinkproof_bench_case *c, size_t calls, bool *disturbed) {
     sinkproof_bench_gauge begin = sinkproof_bench_begin(c->threads);
     for (size_t i = 0; i < calls; i++) c->run(c->of);
@@ -161,14 +161,14 @@ static double run_calls(const sinkproof_bench_case *c, size_t calls, bool *distu
     return run.seconds / (double)calls;
 }
 
-// Another library's threads spin for a while after their work.
+// Waits until another library's threads stop spinning after their work.
 static void let_threads_sleep(void) {
     struct timespec pause = {0, 20000000};
     nanosleep(&pause, NULL);
 }
 
-// How often a case is called for one time, and how many times are taken: a time is at least as long
-// as the clock needs to be trusted, and the whole stays inside a budget.
+// How many calls make one timing, and how many timings are taken: a timing is long enough for the
+// clock's resolution, and all of them stay inside a budget.
 typedef struct plan {
     size_t calls[SINKPROOF_BENCH_TOGETHER], repeats;
 } plan;
@@ -179,7 +179,7 @@ static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_benc
     double once = 0;
     for (size_t i = 0; i < n; i++) {
         bool any;
-        double first = run_calls(&cases[i], 1, &any); // also fetches code and pages
+        double first = run_calls(&cases[i], 1, &any); // also loads code and pages
         p.calls[i] = first < least ? (size_t)ceil(least / fmax(first, 1e-8)) : 1;
         once += first * (double)p.calls[i];
     }
@@ -189,7 +189,7 @@ static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_benc
     return p;
 }
 
-// The cases that were asked for; what the others carry is dropped.
+// Selects the cases that were requested; the rows' extra members of the others are freed.
 static size_t select_cases(const sinkproof_bench *bench, size_t n, const sinkproof_bench_case *all,
                            sinkproof_bench_case *cases) {
     size_t kept = 0;
@@ -202,9 +202,9 @@ static size_t select_cases(const sinkproof_bench *bench, size_t n, const sinkpro
     return kept;
 }
 
-// Rounds over all cases, each right behind the limits that it needs: a drift of the machine's speed
-// meets them alike. Rounds go on until as many as were planned left every case undisturbed, or
-// there were three times as many.
+// Takes rounds over all cases, each just after the limits that it needs, so that a drift of the
+// machine's speed affects them alike. Stops when every case has the planned number of undisturbed
+// times, or after three times as many rounds.
 static void take_times(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases,
                        sinkproof_bench_seen *seen, sinkproof_bench_times *times) {
     plan p = plan_of(bench, n, cases);
@@ -212,7 +212,7 @@ static void take_times(sinkproof_bench *bench, size_t n, const sinkproof_bench_c
     for (size_t round = 0; quiet < p.repeats && round < sinkproof_bench_rounds(p.repeats);
          round++) {
         bool any = false;
-        for (size_t k = 0; k < n; k++) { // each is the first in its turn
+        for (size_t k = 0; k < n; k++) { // each case comes first in its turn
             size_t i = (k + round) % n;
             bool disturbed;
             sinkproof_bench_see_limits(bench, cases[i].need, cases[i].threads, &seen[i]);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Attention of one layer of the 20b model: 64 query heads on 8 key/value heads of 64. The caches
-// come from memory: as many are gone through in turn as no cache of the processor holds, as the
-// layers of the model are. With sinks and without them, in turn: what the sink costs is the ratio.
+// Measures attention of one layer of the 20b model: 64 query heads on 8 key/value heads of 64. The
+// caches are read from memory: as many copies are used in turn as exceed the processor's caches,
+// like the layers of a model. Runs with and without sinks alternate: their ratio is the cost of the
+// sink.
 #include "audit/bench/bench.h"
 
 #include <math.h>
@@ -22,9 +23,9 @@ enum {
 
 typedef struct attention {
     sinkproof_bench *bench;
-    size_t n, keys, window; // the last query sees `keys` keys, or the last `window` of them
+    size_t n, keys, window; // the last query sees `keys` keys, or only the last `window`
     sinkproof_panel_format format;
-    size_t place, ring, bytes; // bytes of one head's 32 positions, places, bytes of the cache
+    size_t place, ring, bytes; // bytes of one head's 32 positions; places; bytes of the cache
     size_t copies, next;
     sinkproof_sizes *sizes; // [ring], the same for all heads
     float sink_h[GROUP];
@@ -36,7 +37,7 @@ typedef struct attention {
 
 // The work of key/value head g: queries i .. i + n - 1.
 static sinkproof_attention part_of(const attention *a, size_t g, size_t i, size_t n) {
-    // As the engine's cache has it: of a span each head's blocks, keys and values, side by side.
+    // As in the engine's cache: each head's blocks of a span, keys and values, are adjacent.
     const size_t span = SINKPROOF_SPAN_BLOCKS * a->place;
     const uint8_t *k = a->bench->arena + (a->next % a->copies) * a->bytes + g * span;
     return (sinkproof_attention){
@@ -86,7 +87,7 @@ static void run_attention(void *of) {
         sinkproof_bench_share(a->bench->threads, GROUPS * ((a->n + TILE - 1) / TILE), run_tile, a);
         return;
     }
-    if (a->spans < 2 * (size_t)a->bench->threads) { // as little work as this is not cut up
+    if (a->spans < 2 * (size_t)a->bench->threads) { // too little work to split
         sinkproof_bench_share(a->bench->threads, GROUPS, run_tile, a);
         return;
     }
@@ -133,15 +134,15 @@ static void make_attention(attention *a, sinkproof_bench *bench, size_t n, size_
     if (a->copies == 0 || a->sizes == NULL || a->q == NULL || a->o == NULL || a->state == NULL ||
         a->part == NULL)
         abort();
-    // Every number that sinkproof_bench_fill draws is of [0.5, 1).
+    // Every number from sinkproof_bench_fill is in [0.5, 1).
     for (size_t b = 0; b < a->ring; b++) a->sizes[b] = (sinkproof_sizes){126, 126, 126};
     sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)a->q, n * ROW * sizeof *a->q);
-    // As the engine's queries are where the cache is bf16.
+    // Like the engine's queries if the cache is bf16.
     if (format == SINKPROOF_PANEL_BF16) bench->table->round_bf16(n * ROW, a->q, NULL);
     for (size_t h = 0; h < GROUP; h++) a->sink_h[h] = 0.5f * (float)h;
 }
 
-// The keys that the n queries see, in all.
+// The number of keys that the n queries see, summed.
 static double count_visible_keys(const attention *a) {
     double sum = 0;
     for (size_t i = 0; i < a->n; i++) {
@@ -168,7 +169,7 @@ static sinkproof_bench_case describe(attention *a, bool sinks) {
     return c;
 }
 
-// The arena is filled once for a format: every part of it is numbers of that format.
+// Fills the arena once per format: every part of it is then valid in that format.
 static void fill_arena(sinkproof_bench *bench, sinkproof_panel_format format) {
     size_t bytes = bench->last_level * 5, most = 131072 / 32 * GROUPS * place_bytes(format);
     if (bytes < most) bytes = most;
@@ -185,7 +186,7 @@ static bool has(const json_t *row, const char *disturbance) {
     return false;
 }
 
-// What the sinks cost: the ratio of the last two rows; 1 would be nothing.
+// The cost of the sinks: the ratio of the last two rows; 1 means none.
 static void add_cost(sinkproof_bench *bench, const char *id) {
     size_t rows = json_array_size(bench->rows);
     const json_t *with = json_array_get(bench->rows, rows - 2);
@@ -205,7 +206,8 @@ static void add_cost(sinkproof_bench *bench, const char *id) {
     json_array_append_new(bench->rows, row);
 }
 
-// With sinks and without, in turn; returns whether the caches are filled. The ratio needs both.
+// Measures with and without sinks in turn; returns whether the caches are filled. The ratio needs
+// both.
 static bool measure(attention *with, attention *without, bool filled) {
     sinkproof_bench *bench = with->bench;
     sinkproof_bench_case cases[2] = {describe(with, true), describe(without, false)};
@@ -218,7 +220,7 @@ static bool measure(attention *with, attention *without, bool filled) {
     size_t repeat = bench->repeat;
     if (both) {
         bench->only = NULL;
-        // A ratio near 1 takes more times than a figure does.
+        // A ratio near 1 needs more runs than a figure.
         bench->repeat = 5 * repeat < SINKPROOF_BENCH_REPEATS ? 5 * repeat : SINKPROOF_BENCH_REPEATS;
     }
     sinkproof_bench_measure(bench, 2, cases);

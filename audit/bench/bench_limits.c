@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The machine's limits. Reading from DRAM in several ways, of which the best counts: a processor
-// reads faster from several places at once, and prefetching ahead may help or hinder.
+// Measures the machine's limits. Memory is read in several ways, of which the fastest counts: a
+// processor reads faster from several places at once, and prefetching may help or hinder.
 #include "audit/bench/bench.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ typedef uint64_t line __attribute__((vector_size(64)));
 
 enum { UNROLL = 4, AHEAD = 16 }; // lines; 1 KiB ahead
 
-// ORs `lines` lines, as `streams` equal parts side by side. Inlined, with constants, into functions
-// for each instruction set: wider loads leave the processor more of them in flight.
+// ORs `lines` lines, read as `streams` equal parts side by side. It is inlined with constants into
+// functions for each instruction set, since wider loads keep more data in flight.
 static inline __attribute__((always_inline)) uint64_t read_streams(const line *p, size_t lines,
                                                                    int streams, int ahead) {
     line sum = {0};
@@ -74,7 +74,7 @@ __attribute__((target("avx512f"))) static uint64_t read_avx512(const void *p, si
 }
 #endif
 
-// The widest loads that the chosen set has: what a kernel of that set could reach.
+// The widest loads of the chosen set, which its kernels could use.
 static reader *reader_of(const sinkproof_kernels *table) {
 #if defined(__x86_64__)
     if (strncmp(table->isa, "avx512", 6) == 0 || strcmp(table->isa, "amx") == 0) return read_avx512;
@@ -163,7 +163,7 @@ static void add_limit(sinkproof_bench *bench, const char *name, const char *unit
     sinkproof_bench_case c = {.threads = threads, .amount = 1, .unit = unit};
     snprintf(c.id, sizeof c.id, "limit.%s.%d", name, threads);
     const sinkproof_bench_seen none = {.disturbed = rates->disturbed};
-    // Per 1e9 of the resource.
+    // Seconds per 1e9 units of the resource.
     sinkproof_bench_times seconds = {.n = rates->n, .taken = rates->taken};
     for (size_t i = 0; i < rates->n; i++) seconds.t[i] = 1e9 / rates->t[rates->n - 1 - i];
     c.more = json_pack("{ss}", "how", how);
@@ -174,7 +174,7 @@ static void add_limit(sinkproof_bench *bench, const char *name, const char *unit
 static double measure(sinkproof_bench *bench, sinkproof_bench_resource resource, int threads,
                       sinkproof_bench_times *rates) {
     size_t repeats = bench->quick ? 3 : bench->repeat;
-    sinkproof_bench_probe(bench, resource, threads); // warm
+    sinkproof_bench_probe(bench, resource, threads); // warm-up
     rates->n = 0;
     while (sinkproof_bench_quiet(rates) < repeats && rates->n < sinkproof_bench_rounds(repeats))
         sinkproof_bench_see_limit(bench, resource, threads, rates);
@@ -182,8 +182,8 @@ static double measure(sinkproof_bench *bench, sinkproof_bench_resource resource,
     return sinkproof_bench_median(rates);
 }
 
-// The way of reading for `threads` that once was the fastest; it stays chosen. Its rate is the
-// median.
+// Finds the fastest way of reading for `threads` and keeps it. The result is the median of its
+// rates.
 static double measure_memory(sinkproof_bench *bench, int threads) {
     sinkproof_bench_times rates, best_rates = {0};
     double fastest = 0, best = 0;

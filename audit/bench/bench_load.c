@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Whether a measured time is the machine's or its other work's. A run's threads are either at work
-// or wait for each other, and of both only work takes processor time: where the system took the
-// processor away (an involuntary switch) and the threads had less of it than the clock says, others
-// ran in between. What a hypervisor takes, and neighbours' traffic to memory, leaves no such trace:
-// against those the limits are measured beside the case.
+// Decides whether a measured time was disturbed by other work on the machine. The threads of a run
+// either work or wait for each other, and only work takes processor time. If the system took a
+// processor away (an involuntary context switch) and the threads had less processor time than the
+// wall clock, other work ran in between. Time taken by a hypervisor and memory traffic of
+// neighbours leave no such trace; that is why the limits are measured together with the case.
 #include "audit/bench/bench.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static long switches(void) {
     return usage.ru_nivcsw;
 }
 
-// One thread is the calling one; several are all that the process has.
+// One thread: the calling one; several: all threads of the process.
 static clockid_t clock_of(int threads) {
     return threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
 }
@@ -91,7 +91,7 @@ void sinkproof_bench_see_limit(sinkproof_bench *bench, sinkproof_bench_resource 
     sinkproof_bench_add(rates, rate, sinkproof_bench_is_disturbed(&run));
 }
 
-// With --quick the limits of the beginning stand, where there are any.
+// With --quick the limits of the beginning are kept, if they exist.
 void sinkproof_bench_see_limits(sinkproof_bench *bench, const double *need, int threads,
                                 sinkproof_bench_seen *seen) {
     bool known = threads == bench->threads || threads == 1;
@@ -109,7 +109,8 @@ double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
 
 void sinkproof_bench_settle_limits(const sinkproof_bench *bench, const double *need, int threads,
                                    sinkproof_bench_seen *seen) {
-    // The limits of the beginning are those of one thread and of all: not of a number between.
+    // The limits of the beginning are for one thread and for all threads, not for a number in
+    // between.
     int all = threads == bench->threads;
     bool known = all || threads == 1;
     seen->disturbed = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The whole model: tokens per second of decoding at each depth, of prefill at each length, of
-// batches. Tokens are drawn from a counter, so that different experts are chosen from token to
-// token. Roofs: the bytes that a pass must read (the weights that its tokens use and their keys and
-// values) and the operations that it must do. Where several tokens share a pass, the experts that
-// they use together are estimated as if each token chose evenly among all.
+// Measures the whole model: tokens per second of decoding at each depth, of prefill at each length,
+// and of batches. Tokens come from a counter, so that the experts differ from token to token.
+// Roofs: the bytes that a pass must read (the weights that its tokens use, their keys and values)
+// and the operations that it must do. Where several tokens share a pass, the number of experts that
+// they use together is estimated as if each token chose evenly among all.
 #include "audit/bench/bench_model.h"
 
 #include "fast/kernels/panels.h"
@@ -20,19 +20,19 @@
 
 enum { CHUNK = 512 };
 
-// ---- what a token needs -------------------------------------------------------------------------
+// ---- the needs of a token -----------------------------------------------------------------------
 
 static double packed(const sinkproof_matrix *matrix, size_t rows, size_t cols) {
     return (double)sinkproof_panels_bytes(sinkproof_panels_format(matrix), rows, cols);
 }
 
-// Bytes of one expert in every layer, and the parameters that a token meets.
+// Bytes of one expert in every layer, and the parameters that a token uses.
 static void count_work(sinkproof_bench_engine *e) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double hidden = (double)c->hidden, wide = (double)(c->n_heads * c->head_dim);
     double narrow = (double)(c->n_kv_heads * c->head_dim), layers = (double)c->n_layers;
     sinkproof_layer layer = sinkproof_model_layer(e->model, 0);
-    size_t up = layer.w_up.rows; // gates and ups, or what is activated alone
+    size_t up = layer.w_up.rows; // gates and ups, or only what is activated
     e->expert_bytes =
         layers * (packed(&layer.w_up, up, c->hidden) + packed(&layer.w_down, c->hidden, c->inter));
     e->layer_products = layers * hidden *
@@ -42,7 +42,7 @@ static void count_work(sinkproof_bench_engine *e) {
     for (size_t l = 0; l < c->n_layers; l++) e->sliding += c->sliding[l] ? 1 : 0;
 }
 
-// Keys that queries at positions first .. first + n - 1 see, over all layers.
+// Keys seen by the queries at positions first .. first + n - 1, summed over all layers.
 static double count_visible_keys(const sinkproof_bench_engine *e, size_t first, size_t n) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double full = (double)n * ((double)first + 0.5 * ((double)n + 1)), window = 0;
@@ -51,7 +51,7 @@ static double count_visible_keys(const sinkproof_bench_engine *e, size_t first, 
     return full * (double)(c->n_layers - e->sliding) + window * (double)e->sliding;
 }
 
-// need[SINKPROOF_BENCH_RESOURCES] of n tokens at positions first .. for each of `sequences`.
+// need[SINKPROOF_BENCH_RESOURCES] of n tokens from position first on, for each of `sequences`.
 static void count_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
                        size_t sequences, size_t first, size_t n, double *need) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
@@ -62,8 +62,7 @@ static void count_need(const sinkproof_bench *bench, const sinkproof_bench_engin
     double dense = (double)sinkproof_engine_token_bytes(e->engine) - chosen * e->expert_bytes;
     double position_bytes = 2 * (double)(c->n_kv_heads * c->head_dim) *
                             (double)sinkproof_panel_block_bytes(e->cache_format) / 512;
-    // A query's keys come from memory once per pass: those before it, but not again for its
-    // neighbours.
+    // A pass reads each key from memory once, for all of its queries.
     double keys = count_visible_keys(e, first + n - 1, 1) * logits;
     double scores = count_visible_keys(e, first, n) * (double)sequences * (double)c->n_heads;
     bool as_pairs = bench->table->pairs && e->bf16_operands;
@@ -143,7 +142,8 @@ void sinkproof_bench_group_close(sinkproof_bench_group *group) {
     free(group->logits);
 }
 
-// A pass of n tokens, at most a chunk, for each sequence, each at its own place in the counter.
+// A pass of n tokens, at most a chunk, for each sequence; each sequence has its own place in the
+// counter.
 static bool run_pass(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t n,
                      bool with_logits, double *seconds, sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(e->model)->vocab;
@@ -171,7 +171,8 @@ static void say_rate(const char *id, size_t done, size_t total, double rate) {
     sinkproof_bench_say(text);
 }
 
-// Every sequence up to `depth` tokens, a chunk at a time; logits of the last token when asked for.
+// Extends every sequence to `depth` tokens, a chunk at a time; optionally with the last token's
+// logits.
 static bool fill_to_depth(const sinkproof_bench_engine *e, sinkproof_bench_group *group,
                           size_t depth, bool with_logits, const char *id, double *spent,
                           sinkproof_error *error) {
@@ -202,7 +203,7 @@ static void add_model_row(sinkproof_bench *bench, sinkproof_bench_case *c,
     sinkproof_bench_say(NULL);
 }
 
-// What a row of the model holds beyond the others: per token, and its place in a figure.
+// The further members of a model's row: needs per token, and its place in a figure.
 static json_t *more_of(const double *need, double tokens, const sinkproof_bench_group *group,
                        const sinkproof_bench_label *label) {
     size_t cache = 0;
@@ -230,7 +231,7 @@ bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine
         return sinkproof_fail(error,
                               "%s: the model's context ends at %zu: expected another --depth",
                               label->id, most);
-    if (depth + room > most) depth = most > room ? most - room : 0; // the last steps of the context
+    if (depth + room > most) depth = most > room ? most - room : 0; // at the end of the context
     double seconds, tokens = (double)group->count;
     sinkproof_bench_times times = {0};
     sinkproof_bench_case c = {
@@ -242,7 +243,7 @@ bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine
         return sinkproof_fail(error, "no memory for the times of %s",
                               sinkproof_counted(steps, "step").text);
     sinkproof_bench_say(label->id);
-    // One step that is not counted brings code and pages in.
+    // One step that is not counted loads code and pages.
     bool good = fill_to_depth(e, group, depth, false, label->id, &seconds, error) &&
                 run_pass(e, group, 1, true, &seconds, error);
     while (good && times.n < steps) {
@@ -296,7 +297,7 @@ bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engin
 
 // ---- the command's part -------------------------------------------------------------------------
 
-// The time to pack, and the most memory that the process has held.
+// The time to pack, and the peak memory of the process.
 static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e) {
     if (!sinkproof_bench_wants(bench, "model.pack")) return;
     struct rusage usage;
@@ -307,7 +308,7 @@ static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e)
     sinkproof_bench_case c = {
         .threads = e->threads, .isa = e->isa, .amount = (double)bytes / 1e9, .unit = "GB/s"};
     snprintf(c.id, sizeof c.id, "model.pack");
-    c.need[SINKPROOF_BENCH_MEMORY] = (double)bytes; // packed bytes are written at least
+    c.need[SINKPROOF_BENCH_MEMORY] = (double)bytes; // a lower bound: the packed bytes are written
     seen.rate[SINKPROOF_BENCH_MEMORY] = bench->rate[1][SINKPROOF_BENCH_MEMORY];
     c.more = json_pack("{sI sI sI}", "weight_bytes", (json_int_t)bytes, "token_bytes",
                        (json_int_t)sinkproof_engine_token_bytes(e->engine), "peak_memory_bytes",
@@ -317,7 +318,7 @@ static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e)
     json_decref(c.more);
 }
 
-// A group of its own for one measurement.
+// Decodes with a group that exists for one measurement.
 bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
                                   size_t count, size_t depth, const sinkproof_bench_label *label,
                                   sinkproof_error *error) {

@@ -17,7 +17,7 @@ typedef struct sinkproof_bench_engine {
     double seconds_to_pack;
     bool bf16_operands; // the policy rounds the operands of products to bf16
     sinkproof_panel_format cache_format;
-    size_t sliding;                       // window layers
+    size_t sliding;                       // layers with a window
     double expert_bytes;                  // of one expert in every layer
     double layer_products, head_products; // products per token; per row of logits
 } sinkproof_bench_engine;
@@ -26,7 +26,7 @@ bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec,
                                  sinkproof_bench_engine *e, sinkproof_error *error);
 void sinkproof_bench_engine_close(sinkproof_bench_engine *e);
 
-// Sequences that are run together, and room for a pass of theirs.
+// Sequences that run together, and the buffers of their passes.
 typedef struct sinkproof_bench_group {
     size_t count;
     sinkproof_sequence **sequences;
@@ -39,26 +39,26 @@ bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, s
                                 sinkproof_bench_group *group, sinkproof_error *error);
 void sinkproof_bench_group_close(sinkproof_bench_group *group);
 
-// Tokens beyond the depth that measuring a decoding takes.
+// Tokens beyond the depth that a measurement of decoding needs.
 size_t sinkproof_bench_steps_room(const sinkproof_bench *bench);
 
-// What a row is called; with a series it belongs to a line of a figure, at `at`.
+// The name of a row; with a series it is a point of a line in a figure, at `at`.
 typedef struct sinkproof_bench_label {
     char id[96];
     const char *series;
     size_t at;
 } sinkproof_bench_label;
 
-// Decodes --decode tokens of each sequence after `depth` of them (what is not there yet is filled
-// in; the last places of the context where there is no room after).
+// Decodes --decode tokens of each sequence after its first `depth`, and fills in what is missing
+// before; near the end of the context it uses the last places.
 bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
                             sinkproof_bench_group *group, size_t depth,
                             const sinkproof_bench_label *label, sinkproof_error *error);
-// The same with `count` sequences made for it.
+// The same with `count` new sequences.
 bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
                                   size_t count, size_t depth, const sinkproof_bench_label *label,
                                   sinkproof_error *error);
-// A prompt of n tokens from nothing, and the logits of the last.
+// Measures a prompt of n tokens in an empty sequence, with the logits of the last.
 bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e, size_t n,
                              const sinkproof_bench_label *label, sinkproof_error *error);
 

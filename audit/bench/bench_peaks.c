@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The most that a unit of arithmetic can do: loops of one instruction on independent accumulators,
-// all in registers. A product and a sum take about four cycles and start two a cycle, so eight
-// chains are the least and sixteen are taken. Nothing here is read or written but registers.
+// Measures the peak rate of arithmetic units: loops of one instruction on independent accumulators,
+// all in registers. A multiply-add takes about four cycles and two start per cycle, so that eight
+// chains are the minimum; sixteen are used. No memory is read or written.
 #include "audit/bench/bench.h"
 
 #include <math.h>
 #include <string.h>
 
-// In plain C, as the portable lanes have it: fmaf is whatever the library makes of it.
+// In plain C, like the portable lanes: fmaf is the library's.
 static void fma_portable(size_t turns) {
     float a[16], b[16], sum[16] = {0};
     for (int l = 0; l < 16; l++) a[l] = 1.0f, b[l] = 0.5f;
-    __asm__ volatile("" : : "r"(a), "r"(b) : "memory"); // not known to the compiler
+    __asm__ volatile("" : : "r"(a), "r"(b) : "memory"); // hides the values from the compiler
     for (size_t i = 0; i < turns; i++)
 #pragma GCC unroll 16
         for (int l = 0; l < 16; l++) sum[l] = fmaf(a[l], b[l], sum[l]);
@@ -67,9 +67,9 @@ __attribute__((target("avx512f,avx512bf16"))) static void pairs_avx512(size_t tu
 }
 static const sinkproof_bench_peak peak_pairs = {"vdpbf16ps zmm", 16 * 64, pairs_avx512};
 
-// Tiles of 16 rows of 64 bytes: 16 x 16 sums of 32 products each. Six sums at a time; the other two
-// tiles are the operands, numbers as a model's are: products of zeros take less power, and a
-// processor that is short of it makes more of them in a second. The whole configuration is an
+// Tiles of 16 rows of 64 bytes: 16 x 16 sums of 32 products each. Six tiles hold sums; the other
+// two hold operands with numbers like a model's, since products of zeros take less power, and a
+// processor at its power limit computes more of them per second. The whole configuration is an
 // operand of the assembly.
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];

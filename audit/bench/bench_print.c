@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The rows of a run for people, and the columns that gnuplot draws. It reads the rows of the JSON,
-// so that both say the same.
+// Prints the rows of a run as a table, and as columns for gnuplot. It reads the rows of the JSON,
+// so that both agree.
 #include "audit/bench/bench.h"
 
 #include "fast/kernels/isa.h"
@@ -41,7 +41,7 @@ static long long count(const json_t *row, const char *key) {
     return (long long)json_integer_value(json_object_get(row, key));
 }
 
-// "  DISTURBED: limit, share": what a row's figures stand under.
+// Prints "  DISTURBED: limit, share", the disturbances of a row's figures.
 static void print_disturbances(const json_t *row) {
     const json_t *found;
     size_t i;
@@ -119,7 +119,7 @@ static void print_column(const json_t *row) {
            number(row, "median") * number(row, "share") / tokens);
 }
 
-// Row `to` and those behind it that belong to `series`; NULL when none does.
+// The first row of `series` from `to` on; NULL if there is none.
 static const json_t *next_of(const sinkproof_bench *bench, const char *series, size_t *to) {
     for (; *to < json_array_size(bench->rows); ++*to) {
         const json_t *row = json_array_get(bench->rows, *to);
@@ -128,8 +128,8 @@ static const json_t *next_of(const sinkproof_bench *bench, const char *series, s
     return NULL;
 }
 
-// "# series" and lines of "at seconds least most roof", seconds per token; two empty lines between.
-// The series come in the order of their first rows.
+// Prints "# series" and lines of "at seconds least most roof", in seconds per token, with two empty
+// lines between series, which come in the order of their first rows.
 static void print_columns(const sinkproof_bench *bench) {
     printf("# sinkproof bench --scaling %s: seconds per token, measured: median, least, most, and "
            "the roof\n",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Matrix products at the model's shapes, in every format of weights, for one token up to a prompt.
-// With few tokens the weights come from memory: as many copies are gone through in turn as no cache
-// holds. OpenBLAS multiplies the same shapes in float32 as a peer, in turn with ours.
+// Measures matrix products at the model's shapes, in every format of weights, for one token up to a
+// prompt. With few tokens the weights are read from memory: as many copies are used in turn as
+// exceed the caches. OpenBLAS multiplies the same shapes in float32 for comparison, in turn with
+// these kernels.
 #include "audit/bench/bench.h"
 #include "fast/kernels/blas.h"
 #include "base/splitmix.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COPIES = 64, MOST_TOKENS = 512, PIECES = 8 }; // PIECES: of panels, per thread
+enum { COPIES = 64, MOST_TOKENS = 512, PIECES = 8 }; // PIECES: pieces of panels per thread
 
 typedef struct shape {
     const char *name;
@@ -45,7 +46,7 @@ typedef struct product {
 
 void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
     enum { PART = 1 << 20 };
-    // Sign and fraction are random; the exponent is that of [0.5, 1).
+    // Random sign and fraction; the exponent of [0.5, 1).
     const uint64_t keep = format == SINKPROOF_PANEL_F32    ? 0x807fffff807fffffu
                           : format == SINKPROOF_PANEL_BF16 ? 0x807f807f807f807fu
                                                            : ~UINT64_C(0);
@@ -63,8 +64,8 @@ void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t b
     }
 }
 
-// Scales of 1 (MXFP4) or 2^-7 (Q8_0); the exponent of bf16 numbers from 1/2 up to 1, by which pairs
-// of them are multiplied as pairs.
+// Scales of 1 (MXFP4) or 2^-7 (Q8_0); bf16 numbers from 1/2 up to 1 get the common exponent that
+// pairs are multiplied with.
 static void fill_scales(const sinkproof_panels *w) {
     enum { HALF = 126 };
     if (w->format == SINKPROOF_PANEL_BF16) memset((uint8_t *)w->least_p, HALF, w->panels);
@@ -101,7 +102,7 @@ static void run_peer(void *of) {
     sinkproof_blas_product(p->threads, p->n, p->rows, p->cols, p->x_nc, p->w_rc, p->y_nr);
 }
 
-// As many copies as the arena holds and the largest cache does not, filled.
+// Makes as many filled copies as exceed the largest cache, if the arena has room for them.
 static void make_copies(product *p, sinkproof_panel_format format, size_t rows, size_t cols) {
     sinkproof_bench *bench = p->bench;
     size_t bytes = sinkproof_panels_bytes(format, rows, cols);
@@ -120,7 +121,7 @@ static void make_copies(product *p, sinkproof_panel_format format, size_t rows, 
     p->pieces = (panels + p->piece_panels - 1) / p->piece_panels;
 }
 
-// Numbers with eight significant bits, so that they are the same in bf16.
+// Numbers with eight significant bits, which bf16 holds exactly.
 static bool make_tokens(product *p, size_t rows, size_t cols) {
     size_t x_room = (cols + 31) / 32 * 32, y_room = (rows + 15) / 16 * 16;
     size_t n = rows > 100000 ? 32 : MOST_TOKENS;
@@ -170,7 +171,7 @@ static sinkproof_bench_case describe_peer(foreign *q, const char *name) {
     return c;
 }
 
-// Both kinds of operands, and the library's product where there is a peer, in turn.
+// Measures both kinds of operands, and the library's product if it is a peer, in turn.
 static void measure_tokens(product *p, const shape *s, size_t n) {
     sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
     const sinkproof_panels *w = &p->copy[0];
@@ -187,7 +188,7 @@ static void measure_tokens(product *p, const shape *s, size_t n) {
     sinkproof_bench_measure(p->bench, count, cases);
 }
 
-// Whether --only lets any case of this shape and format through: filling the weights takes time.
+// Whether --only selects any case of this shape and format: filling the weights takes time.
 static bool wants_any_case(const sinkproof_bench *bench, const shape *s, sinkproof_panel_format f,
                            bool peer) {
     char id[96];

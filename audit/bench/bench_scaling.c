@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the figures of cost are drawn from: seconds per token against context, batch and threads. A
-// row's `series` is a line of the figure and `at` its place on the horizontal axis.
+// The data of the cost figures: seconds per token against context, batch and threads. A row's
+// `series` is a line of the figure and `at` its place on the horizontal axis.
 #include "audit/bench/bench_model.h"
 
 #include "base/words.h"
@@ -22,7 +22,7 @@ static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
     if (bench->model == NULL) return true;
     sinkproof_bench_engine e;
     if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
-    // One sequence grows from depth to depth.
+    // One sequence is extended from depth to depth.
     size_t most = 0, context = sinkproof_model_config(e.model)->max_context;
     for (size_t i = 0; i < bench->depth.n; i++)
         if (bench->depth.at[i] > most) most = bench->depth.at[i];

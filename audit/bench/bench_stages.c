@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The steps between the products, one row of the 20b model at a time on one thread, in cache: their
-// roof is the first-level cache or the arithmetic, whichever is the lower.
+// Measures the steps between the products, one row of the 20b model at a time on one thread, in
+// cache: their roof is the first-level cache or the arithmetic, whichever is lower.
 #include "audit/bench/bench.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void run_exp(void *of) {
     s->table->exp(N_EXP, s->from, s->to);
 }
 
-// Random numbers of size at most 1; the exponentials' arguments from 0 down to -20.
+// Random numbers of size at most 1; the arguments of the exponentials are from 0 down to -20.
 static stages *make_operands(const sinkproof_bench *bench) {
     stages *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
     if (s == NULL) abort();
@@ -62,8 +62,8 @@ static stages *make_operands(const sinkproof_bench *bench) {
 }
 
 void sinkproof_bench_stages(sinkproof_bench *bench) {
-    // What one call does: fused operations, others (a product or a sum alone takes the same unit as
-    // long), exponentials; bytes read plus bytes written. exp: see fast/lanes/exp.h.
+    // The work of one call: fused operations; other operations (a product or a sum alone takes the
+    // unit as long); exponentials; bytes read plus bytes written. For exp see fast/lanes/exp.h.
     const struct {
         const char *id;
         void (*run)(void *of);
@@ -75,7 +75,7 @@ void sinkproof_bench_stages(sinkproof_bench *bench) {
         {"stage.mixture", run_mixture, CHOSEN * HIDDEN, 0, 0, 4 * (CHOSEN + 1) * HIDDEN},
         {"stage.exp", run_exp, 9 * N_EXP, N_EXP, 0, 8 * N_EXP},
     };
-    // In portable C only the fused ones are slow: a call of fmaf each.
+    // In portable C only fused operations are slow: each is a call of fmaf.
     double others = strcmp(bench->table->isa, "portable") == 0 ? 0 : 1;
     stages *s = make_operands(bench);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
