@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A command run on prompts of more and of fewer tokens, until n of them fail and n - 1 do not. It
-// fails when it exits 1, or when the trace that it wrote to {out} has a bug. Both lengths of the
-// answer were run: no more is said of the others.
+// Runs a command on longer and shorter prompts until one of n tokens fails and one of n - 1 passes.
+// A prompt fails when the command exits with 1, or when the trace that it wrote to {out} has a bug.
+// Both lengths of the answer were run; the other lengths were not all tried.
 #include "audit/command/bisect.h"
 
 #include "audit/command/command.h"
@@ -18,7 +18,7 @@
 
 typedef struct bisecting {
     const sinkproof_bisection *b;
-    char trace[4096]; // where {out} is
+    char trace[4096]; // the file for {out}
     bool judges;      // the command writes a trace
     sinkproof_error error;
 } bisecting;
@@ -27,7 +27,7 @@ static void put_tokens(FILE *out, const sinkproof_bisection *b, size_t n) {
     for (size_t i = 0; i < n; i++) fprintf(out, i == 0 ? "%d" : ",%d", b->tokens_n[i]);
 }
 
-// The command with its words filled in, malloc'ed; NULL: no memory.
+// The command with its placeholders filled in, malloc'ed; NULL if memory runs out.
 static char *filled(const bisecting *s, size_t n) {
     char *text = NULL;
     size_t length;
@@ -46,7 +46,7 @@ static char *filled(const bisecting *s, size_t n) {
     return fclose(out) == 0 ? text : NULL;
 }
 
-// Runs the command; its output is not ours. *status: what it exits with. False: an error.
+// Runs the command without showing its output. *status: its exit code. Returns false on an error.
 static bool run(bisecting *s, size_t n, int *status) {
     char *text = filled(s, n);
     if (text == NULL) return sinkproof_fail(&s->error, "no memory for a command");
@@ -67,7 +67,7 @@ static bool run(bisecting *s, size_t n, int *status) {
     return fine;
 }
 
-// The trace that the command wrote: as short as can be, or with everything that can be said.
+// Judges the trace that the command wrote: quickly, or in full.
 static bool judge(bisecting *s, size_t n, bool in_full, bool *fails) {
     sinkproof_trace *trace;
     sinkproof_ruling *ruling;
@@ -103,7 +103,7 @@ static bool try_length(bisecting *s, size_t n, bool *fails) {
     return true;
 }
 
-// low passes (or is 0), high fails.
+// Bisects between `low`, which passes (or is 0), and `high`, which fails.
 static bool narrow(bisecting *s, size_t low, size_t high, size_t *shortest) {
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -142,7 +142,7 @@ static bool conclude(bisecting *s, size_t n) {
     return true;
 }
 
-// A file of nobody else's, in TMPDIR: its name cannot be foreseen.
+// Creates a file with an unpredictable name in TMPDIR.
 static bool place_for_trace(bisecting *s) {
     const char *folder = getenv("TMPDIR");
     int length = snprintf(s->trace, sizeof s->trace, "%s/sinkproof-bisect-XXXXXX.safetensors",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof judge MODEL --bisect CMD`: the shortest prompt at which an engine's mistake shows.
+// `sinkproof judge MODEL --bisect CMD`: finds the shortest prompt that shows an engine's mistake.
 #ifndef SINKPROOF_BISECT_H
 #define SINKPROOF_BISECT_H
 
@@ -14,10 +14,10 @@ typedef struct sinkproof_bisection {
     size_t n; // of the whole prompt
     const int32_t *tokens_n;
     double rate;
-    bool any_model; // the trace may name another one
+    bool any_model; // accept a trace that names another model
 } sinkproof_bisection;
 
-// Prints what was found and returns the exit code: 1, a prompt fails; 0, none of those tried does.
+// Prints the result and returns the exit code: 1 if a prompt fails, 0 if none of those tried does.
 int sinkproof_bisect(const sinkproof_bisection *b);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof audit MODEL --policy P[,P...]`: what a choice of precision costs, before anyone writes
-// the kernel.
+// `sinkproof audit MODEL --policy P[,P...]`: the cost of a choice of precision, before the kernel
+// is written.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
 #include "audit/studies/precision/precision_print.h"
@@ -78,7 +78,7 @@ static const struct argp parser = {
     sinkproof_help_policies,
     NULL};
 
-// The words of "f32,openai-bf16,M8.alpha=bf16" into policies: a word without "=" begins the next.
+// Splits "f32,openai-bf16,M8.alpha=bf16" into policies: a word without "=" starts the next policy.
 static bool parse_policies(char *text, sinkproof_policy *policies, size_t *n,
                            sinkproof_error *error) {
     *n = 0;

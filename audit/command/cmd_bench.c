@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof bench`: how fast, against what this machine can do. Limits, kernels and the whole
-// model, measured in one run. There is no verdict on time: the exit code says whether it ran.
+// `sinkproof bench`: the speed of limits, kernels and the whole model, measured in one run and
+// compared with the machine's limits. There is no verdict on time: the exit code tells whether it
+// ran.
 #include "audit/bench/bench.h"
 #include "audit/command/command.h"
 #include "audit/command/fastest.h"
@@ -127,7 +128,7 @@ static void check_scaling(struct argp_state *state, const char *axis) {
         argp_error(state, "--scaling %s: expected context, batch or threads", axis);
 }
 
-// Where the text of an option is kept as it was given, or NULL.
+// The place of a text option in the arguments, or NULL.
 static const char **text_option(arguments *in, int key) {
     switch (key) {
     case KEY_MODEL:
@@ -190,7 +191,7 @@ static void set_list(sinkproof_bench_list *list, size_t n, const size_t *at) {
     memcpy(list->at, at, n * sizeof *at);
 }
 
-// What the command line left open.
+// Fills in the defaults.
 static void fill_defaults(arguments *in) {
     static const size_t prompt[] = {32, 128, 512}, depth[] = {0, 4096}, batch[] = {4, 16};
     static const size_t quick_prompt[] = {8, 32}, quick_depth[] = {0, 16}, quick_batch[] = {2};
@@ -211,7 +212,7 @@ static int refuse_usage(const sinkproof_error *error) {
     return SINKPROOF_USAGE;
 }
 
-// The largest cache, as the system states it; 32 MiB where it does not.
+// The size of the largest cache as the system reports it; 32 MiB if it does not.
 static size_t last_level_bytes(void) {
     long bytes = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -220,7 +221,7 @@ static size_t last_level_bytes(void) {
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 
-// Room for weights larger than the caches, or only for the bandwidth when a model alone is
+// Allocates room for weights larger than the caches, or only for the bandwidth when just a model is
 // measured.
 static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
                       sinkproof_error *error) {
@@ -230,7 +231,7 @@ static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
         return false;
     b->arena = pages->data;
     b->arena_bytes = bytes;
-    memset(b->arena, 1, bytes); // a page that was never written is the system's one page of zeros
+    memset(b->arena, 1, bytes); // a page never written is the system's one page of zeros
     b->scratch_t = calloc((size_t)b->threads, sizeof(uint8_t *));
     if (b->scratch_t == NULL)
         return sinkproof_fail(error, "no memory for %s",
@@ -247,7 +248,7 @@ static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
 
 static bool run(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
     sinkproof_model *model;
-    if (b->model != NULL) { // what is wrong with it is said before anything is measured
+    if (b->model != NULL) { // its errors are reported before anything is measured
         if (!sinkproof_model_open(b->model, &model, error)) return false;
         sinkproof_model_close(model);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof compare A B`: two traces of the same tokens; where they differ, who is nearer
-// the truth, and whether they are further apart than they were.
+// `sinkproof compare A B`: where two traces of the same tokens differ, which is nearer the truth,
+// and whether they are further apart than in a baseline.
 #include "audit/command/command.h"
 #include "audit/compare/compare.h"
 #include "audit/trace/trace_model.h"
@@ -190,7 +190,7 @@ static const json_t *before(const json_t *baseline, const char *name) {
     return NULL;
 }
 
-// Further apart than then: a larger relative distance; one without a number is beyond every number.
+// Further apart than in the baseline: a larger relative distance; a NaN counts as infinite.
 static bool is_worse(const sinkproof_difference *d, const json_t *then) {
     const json_t *relative = json_object_get(then, "relative");
     double was = then == NULL               ? 0
@@ -237,7 +237,7 @@ static int finish(const options *o, const sinkproof_comparison *c, const json_t 
     return code;
 }
 
-// Which of the traces name another model.
+// Prints which of the traces name another model.
 static bool tell_notes(const options *o, const sinkproof_model *model, const sinkproof_trace *a,
                        const sinkproof_trace *b, sinkproof_error *error) {
     const sinkproof_trace *both[2] = {a, b};
@@ -251,7 +251,7 @@ static bool tell_notes(const options *o, const sinkproof_model *model, const sin
     return true;
 }
 
-// Each trace against the real model, once more and as the judge reads it.
+// Compares each trace with the real model, after opening it again as the judge does.
 static bool ask_truth(const options *o, sinkproof_comparison *c, sinkproof_error *error) {
     sinkproof_model *model;
     sinkproof_trace *a = NULL, *b = NULL;

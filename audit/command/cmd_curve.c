@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof curve ID`: an equation as numbers to plot. The reference computes the points and the
-// truth encloses them (*enclosed*, with a radius); errors are measured against exact sums. The
-// figures of the book are drawn from this output and from nothing else.
+// `sinkproof curve ID`: prints an equation as numbers to plot. The reference computes the points
+// and the truth encloses them (*enclosed*, with a radius); errors are measured against exact sums.
+// The figures of the book are drawn from this output alone.
 #include "audit/command/command.h"
 #include "base/words.h"
 #include "proofs/bounds/honest.h"
@@ -24,7 +24,7 @@ enum { BITS = 128, MOST_KEYS = 4096 };
 typedef struct curve {
     const char *id;
     json_t *series; // what is written
-    json_t *rows;   // of the series that is open
+    json_t *rows;   // of the open series
     size_t n_columns;
 } curve;
 
@@ -44,7 +44,7 @@ static void begin_series(curve *to, const char *name, const char *columns) {
     json_array_append_new(to->series, series);
 }
 
-// What is not finite is null, and NaN in the table.
+// Values that are not finite become null in JSON, and NaN in the table.
 static void add_row(curve *to, const double *cells) {
     json_t *row = json_array();
     for (size_t c = 0; c < to->n_columns; c++)
@@ -73,7 +73,6 @@ static void print_table(const curve *from, const char *what) {
 }
 
 // ---- one row of attention, by the reference and by the truth
-// --------------------------------------
 
 typedef struct attention {
     sinkproof_policy policy; // real-f64: nothing is rounded between the formulas
@@ -99,7 +98,7 @@ static void attention_free(attention *a) {
     free(a);
 }
 
-// The last query of n keys: it sees all of them.
+// The last query of n keys, which sees all of them.
 static void attend(attention *a, size_t n, const double *s_j, double b) {
     sinkproof_block block = {.rows = 1, .keys = n, .first = n - 1};
     sinkproof_softmax_sink(&a->policy, &block, &b, s_j, a->alpha_j);
@@ -222,7 +221,6 @@ static void curve_value_bias(curve *to) {
 }
 
 // ---- a float32 sum of products against its bound
-// --------------------------------------------------
 
 static float ascending(size_t n, const double *a_k, const double *b_k) {
     float sum = 0;
@@ -251,7 +249,7 @@ static double error_in_u(float y, size_t n, const double *a_k, const double *b_k
     return away == 0 ? 0 : sinkproof_up(away / least);
 }
 
-// 1, then terms of a little more than u: every addition but the first rounds up by almost u.
+// 1, then terms slightly above u: every addition but the first rounds up by almost u.
 static void draw_all_rounding_up(size_t n, double *a_k, double *b_k) {
     for (size_t k = 0; k < n; k++) {
         a_k[k] = k == 0 ? 1 : 0x1.000002p-24;
@@ -294,7 +292,7 @@ static void curve_dot(curve *to) {
 
 // ---- YaRN ---------------------------------------------------------------------------------------
 
-// The frequency of each pair over its frequency as trained, as published and with whole ends.
+// Each pair's frequency over its trained frequency, as published and with whole ends.
 static void curve_yarn(curve *to) {
     sinkproof_config config, plain;
     sinkproof_policy policy;
@@ -325,7 +323,6 @@ static void curve_yarn(curve *to) {
 }
 
 // ---- the command
-// ----------------------------------------------------------------------------------
 
 static const struct {
     const char *id, *what;

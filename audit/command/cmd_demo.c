@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof demo`: the tour on the embedded model. Every step runs the real thing: the identity
-// of the sink, the reference against the enclosed truth, honest traces acquitted, planted
-// bugs convicted. Exit 0 only when each step came out as announced.
+// `sinkproof demo`: the tour on the embedded model. Every step runs the real program: the identity
+// of the sink, the reference against the enclosed truth, honest traces acquitted, planted bugs
+// convicted. It exits with 0 only if each step has the announced result.
 #include "audit/command/command.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_write.h"
@@ -30,7 +30,7 @@ static const struct argp parser = {
 typedef struct tour {
     const sinkproof_model *model;
     int32_t tokens_n[TOKENS];
-    bool good; // every step so far came out as announced
+    bool good; // every step so far had the announced result
     char path[1024];
 } tour;
 
@@ -41,9 +41,9 @@ static void tell_step(tour *t, bool good, const char *what) {
 
 // ---- 1: the sink's mass
 
-// sum_j alpha_j + alpha_sink over the rows of every head and layer: the worst distance from 1.
+// sum_j alpha_j + alpha_sink over the rows of every head and layer: the largest distance from 1.
 typedef struct mass {
-    double worst, least, most; // least and most sink weight seen
+    double worst, least, most; // least, most: the extreme sink weights
     size_t rows, keys;
 } mass;
 
@@ -129,7 +129,7 @@ static bool show_truth(tour *t, sinkproof_error *error) {
 
 // ---- 3 and 4: engines judged
 
-// Runs `stages` under one policy, judges the trace under another.
+// Runs `stages` under one policy and judges the trace under another.
 static bool judge_run(tour *t, const sinkproof_stages *stages, const char *runs,
                       const char *declared, sinkproof_judgement *j, sinkproof_error *error) {
     sinkproof_policy policy, other;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof gpt2`: the mechanism of GPT-2's sink, measured on a run of the reference, and what
-// interventions make of it.
+// `sinkproof gpt2`: measures the mechanism of GPT-2's sink on a run of the reference, and the
+// effect of interventions on it.
 #include "audit/command/engine_options.h"
 #include "audit/command/gpt2_paper.h"
 #include "audit/command/intervention_options.h"
@@ -58,7 +58,7 @@ static const sinkproof_text_option texts[] = {{KEY_TEXT, offsetof(arguments, wor
                                               {KEY_JSON, offsetof(arguments, json)},
                                               {0, 0}};
 
-// Which of the paper's sentences, where no tokens are given; --list needs no model.
+// Selects the paper's sentences if no tokens are given; --list needs no model.
 static void check(arguments *in, struct argp_state *state) {
     sinkproof_gpt2_shown *shown = &in->shown;
     bool tokens = in->words.text != NULL || in->words.tokens != NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof info MODEL: what a checkpoint says of itself and what is in it. Every weight is
-// looked at: the exponents of its values, zeros, infinities and NaN; of MXFP4 experts the
-// scale bytes, with their histogram. What is odd without being an error is listed.
+// `sinkproof info MODEL`: describes a checkpoint and its contents. It reads every weight: the
+// exponents of the values, zeros, infinities and NaN, and for MXFP4 experts a histogram of the
+// scale bytes. Anything unusual that is not an error is listed.
 #include "audit/command/command.h"
 #include "audit/command/cpu.h"
 #include "base/share.h"
@@ -25,7 +25,7 @@
 
 enum { CHUNK = 4096 };
 
-// Of one part (a slot in all layers): 2^low <= |x| < 2^(high + 1) for every finite x but 0.
+// One part (a slot in all layers): 2^low <= |x| < 2^(high + 1) for every finite x except 0.
 typedef struct census {
     uint64_t elements, zeros, not_finite, no_sinks; // no_sinks: sinks of -infinity
     int low, high;
@@ -73,7 +73,7 @@ static void count(census *part, const double *x_n, size_t n) {
     part->elements += n;
 }
 
-// The scale bytes of one row or of many: a histogram does not ask for the order.
+// The scale bytes of one or many rows; the order does not matter for a histogram.
 static void count_scales(survey *in, const uint8_t *scales, size_t n) {
     for (size_t i = 0; i < n; i++) in->scales[scales[i]]++;
     in->blocks += n;
@@ -90,7 +90,7 @@ static void look_at_mxfp4(survey *in, const sinkproof_matrix *stack, uint8_t *ro
     }
 }
 
-// Stored elements are contiguous, whatever their strides, but for blocks and for gate and up apart.
+// Stored elements are contiguous, whatever their strides, except blocks and separate gate and up.
 static void look_at_plain(census *part, const sinkproof_matrix *stack, double *room) {
     size_t size = sinkproof_dtype_size(stack->dtype), n = stack->count * stack->rows * stack->cols;
     bool contiguous = stack->data != NULL && stack->odd == NULL && size > 0;
@@ -172,7 +172,7 @@ static void find_odd(survey *in) {
             add_odd(in, "layer %zu breaks the pattern of alternating layers", l);
             break;
         }
-    for (int s = 0; s < SINKPROOF_SLOTS; s++) // a mistake there would not show
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) // weights for which a mistake would not show
         if (in->parts[s].elements > 0 && in->parts[s].zeros == in->parts[s].elements)
             add_odd(in, "every value of %s is zero", sinkproof_slot_name((sinkproof_slot)s));
     uint64_t tiny = in->scales[0] + in->scales[1], huge = in->scales[253] + in->scales[254];
@@ -192,13 +192,13 @@ static void find_odd(survey *in) {
                     sinkproof_slot_name((sinkproof_slot)s));
 }
 
-// A norm is called what it is.
+// The name of a norm depends on its kind.
 static const char *said_of(const sinkproof_field *field, const sinkproof_config *c) {
     bool eps = field == sinkproof_field_of(offsetof(sinkproof_config, rms_eps));
     return eps && c->norm == SINKPROOF_LAYERNORM ? "LayerNorm epsilon" : field->said;
 }
 
-// The numbers of a line that are told by name, behind what it begins with.
+// Prints the numbers of a line that have a name, after the start of the line.
 static void print_fields(const sinkproof_config *c, const char *line) {
     const sinkproof_field *field;
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++)
@@ -267,7 +267,7 @@ static void print_parts(const survey *in) {
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         const census *part = &in->parts[s];
         char shape[80], exponents[32] = "see below", zeros[32] = "-";
-        if (part->elements == 0) continue;                            // this model has none
+        if (part->elements == 0) continue;                            // not in this model
         if (s == SINKPROOF_UNEMBEDDING && in->config->tied) continue; // the embedding again
         shape_of(in, (sinkproof_slot)s, shape, sizeof shape);
         if (part->dtype != SINKPROOF_DTYPE_MXFP4) {
@@ -334,7 +334,7 @@ static json_t *results(const survey *in, const char *spec) {
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         const census *part = &in->parts[s];
         size_t n, rows, cols;
-        if (part->elements == 0) continue;                            // this model has none
+        if (part->elements == 0) continue;                            // not in this model
         if (s == SINKPROOF_UNEMBEDDING && in->config->tied) continue; // the embedding again
         sinkproof_slot_shape((sinkproof_slot)s, in->config, &n, &rows, &cols);
         json_t *result =
@@ -382,7 +382,7 @@ static const struct argp_option options[] = {
      0},
     {0}};
 
-// "M8.form    = sigmoid|tanh"
+// Prints "M8.form    = sigmoid|tanh"
 static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) {
     const char *name, *between = " = ";
     printf("%-10s", sinkproof_formed_name(stage));
@@ -405,7 +405,7 @@ static void print_unrounded(const sinkproof_policy *policy) {
     printf(" # read by a next operation before it is rounded\n");
 }
 
-// Every point, function, form and choice of a policy: the text that sinkproof_policy_parse reads.
+// Prints every point, function, form and choice of a policy, as text for sinkproof_policy_parse.
 static int print_policy(const char *text) {
     sinkproof_policy policy;
     sinkproof_error error;

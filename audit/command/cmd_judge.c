@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof judge MODEL TRACE...`: the verdict on an engine's trace.
+// `sinkproof judge MODEL TRACE...`: prints the verdict on an engine's trace.
 #include "audit/command/bisect.h"
 #include "audit/command/command.h"
 #include "audit/command/text.h"
@@ -23,7 +23,7 @@ typedef struct options {
     size_t n_traces;
     double rate;
     bool strict, all, local_only, no_hint, forms, no_diagnosis, any_model;
-    sinkproof_plugin_options plugin; // of stages in a shared object, in place of traces
+    sinkproof_plugin_options plugin; // stages in a shared object, instead of traces
 } options;
 
 enum {
@@ -93,7 +93,7 @@ static const struct argp_option argp_options[] = {
     {"collect", COLLECT, "DIR", 0, "judge the outputs that it wrote beside them", 1},
     {0}};
 
-// The flag that an option raises, or NULL.
+// The flag that an option sets, or NULL.
 static bool *flag_of(options *o, int key) {
     switch (key) {
     case STRICT:
@@ -209,7 +209,7 @@ static const struct argp argp = {
 
 // ---- judging
 
-// One judgement after the other, each with a line of its own.
+// Shows judgements one after the other, each on a line of its own.
 static void show_progress(void *context, const char *what, double share) {
     sinkproof_stopwatch *watch = context;
     if (watch->what == NULL) *watch = (sinkproof_stopwatch){.command = "judge", .what = what};
@@ -217,15 +217,15 @@ static void show_progress(void *context, const char *what, double share) {
     if (share >= 1) watch->what = NULL;
 }
 
-// Every trace of the command line, judged: what the page and the JSON are made from.
+// Every judged trace of the command line: the data of the page and the JSON.
 typedef struct judged {
-    sinkproof_page_trial *trials; // [n_traces], those that are judged first
+    sinkproof_page_trial *trials; // [n_traces]; the judged ones come first
     size_t n;
     json_t *results;
 } judged;
 
-// One trace: prints its report unless `silent`, and returns its exit code. A refused trace prints
-// nothing.
+// Judges one trace, prints its report unless `silent`, and returns its exit code. A refused trace
+// has no report.
 static int judge_one(const sinkproof_model *model, const char *path, const options *o, bool silent,
                      judged *all) {
     sinkproof_error error;
@@ -277,10 +277,11 @@ static int judge_traces(const options *o, const sinkproof_model *model, judged *
     for (size_t t = 0; t < o->n_traces; t++) {
         int code = judge_one(model, o->traces[t], o, silent, all);
         if (!silent && code != SINKPROOF_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
-        static const int weight[] = {0, 2, 4, 3, 1}; // 0 holds < 4 suspicious < 1 bug < 3 bad input
+        // order: 0 holds < 4 suspicious < 1 bug < 3 bad input
+        static const int weight[] = {0, 2, 4, 3, 1};
         if (weight[code] > weight[worst]) worst = code;
     }
-    // refused: nothing is written
+    // after a refused trace nothing is written
     return worst == SINKPROOF_BAD_INPUT ? worst : write_files(o, model, all, worst);
 }
 
@@ -302,7 +303,7 @@ static int bisect(const options *o, const sinkproof_model *model) {
     return code;
 }
 
-// The worst of the exit codes of every trace on the command line.
+// Judges every trace on the command line and returns the worst exit code.
 static int judge_all(const options *o) {
     sinkproof_error error;
     sinkproof_policy policy;
@@ -359,8 +360,8 @@ static int judge_plugin(const options *o) {
     return ruling.exit;
 }
 
-// The judge takes and gives back the same large pieces for each part of each layer: kept by the
-// process, they need not be cleared by the system every time.
+// The judge allocates and frees the same large pieces for each part of each layer: if the process
+// keeps them, the system need not clear them every time.
 static void keep_memory(void) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof run: tokens to logits, by the reference, by the scalar emulation of the fast path, or
-// by the fast path. Standard output holds the result and nothing else; time and memory go to
-// standard error; a failed run leaves no trace behind.
+// `sinkproof run`: tokens to logits, by the reference, by the scalar emulation of the fast path, or
+// by the fast path. Standard output holds only the result; time and memory go to standard error. A
+// failed run leaves no trace behind.
 #include "audit/command/command.h"
 #include "audit/command/engine_options.h"
 #include "audit/command/text.h"
@@ -84,7 +84,7 @@ static double parse_temperature(struct argp_state *state, const char *text) {
     return t;
 }
 
-// What only makes sense with something else.
+// Refuses options that need another option.
 static void check_options(const options *o, struct argp_state *state) {
     const sinkproof_words *w = &o->words;
     if (o->model == NULL) argp_error(state, "expected a MODEL");
@@ -140,18 +140,18 @@ static const struct argp parser = {
            "a head.",
 };
 
-// Everything that a run holds.
+// The state of a run.
 typedef struct run {
     const options *o;
     sinkproof_model *model;
     sinkproof_policy policy;
     sinkproof_runner *runner;
     sinkproof_trace_writer *writer; // NULL without --trace
-    sinkproof_tokenizer *tokenizer; // NULL where there is none
+    sinkproof_tokenizer *tokenizer; // NULL if there is none
     int32_t *tokens_n;              // [n_prompt + generate]
     size_t n_prompt, n;             // n: tokens so far
-    double *logits_v;               // after the last token that went through
-    float *narrow_v;                // the same, for drawing
+    double *logits_v;               // after the last processed token
+    float *narrow_v;                // the same in float32, for sampling
     double prompt_seconds, decode_seconds;
 } run;
 
@@ -170,7 +170,7 @@ static void show_progress(const char *what, size_t done, size_t total, double se
     fflush(stderr);
 }
 
-// The ids are shown as text too where there is a tokenizer; that there is none is no failure.
+// Opens the tokenizer to show ids as text too; a missing tokenizer is no failure.
 static void open_for_output(run *r) {
     sinkproof_error ignored;
     const char *path = r->o->words.tokenizer;
@@ -187,7 +187,7 @@ static bool open_run(run *r, sinkproof_error *error) {
     if (o->generate > 0) open_for_output(r);
     size_t context = sinkproof_model_config(r->model)->max_context;
     size_t total = r->n_prompt + o->generate;
-    // The last generated token is printed, not fed back: it has no activations.
+    // The last generated token is printed but not fed back: it has no activations.
     size_t fed = o->generate > 0 ? total - 1 : total;
     if (fed > context)
         return sinkproof_fail(error, "%s exceed the model's context of %zu",
@@ -222,8 +222,8 @@ static const sinkproof_observer *observer_of(const run *r) {
     return r->writer != NULL ? sinkproof_trace_writer_observer(r->writer) : NULL;
 }
 
-// Tokens to feed at a time: as asked; a traced prompt and a session's whole; otherwise so that
-// progress can be seen.
+// The number of tokens to feed at a time: as requested; all of a traced prompt or a session's;
+// otherwise few enough to show progress.
 static size_t piece_of(const run *r) {
     if (r->o->chunk > 0) return r->o->chunk;
     return sinkproof_runner_tuned(r->o->how.engine) && r->writer == NULL && !r->o->how.streamed
@@ -247,7 +247,7 @@ static bool run_prompt(run *r, sinkproof_error *error) {
     return true;
 }
 
-// The largest logit's id below the one at `rank`; ties in ascending id.
+// The next largest logit's id after those already taken; ties go to the lower id.
 static size_t next_best(size_t vocab, const double *logits_v, const size_t *taken, size_t count) {
     size_t best = vocab;
     for (size_t v = 0; v < vocab; v++) {
@@ -286,13 +286,13 @@ static json_t *generated_json(const run *r) {
     return ids;
 }
 
-// JSON has no NaN: what is not a number is null there.
+// JSON has no NaN: null stands for it.
 static json_t *number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-// What was generated, as a JSON string with its quotes, to be freed; NULL where there is no
-// tokenizer, or where an id is none of its tokens (a model's vocabulary may be padded).
+// The generated text as a quoted JSON string, which the caller frees; NULL without a tokenizer, or
+// if an id is not a token (a model's vocabulary may be padded).
 static char *generated_text(const run *r) {
     sinkproof_error ignored;
     return r->tokenizer == NULL ? NULL
@@ -312,7 +312,7 @@ static void print_generated(const run *r) {
     free(text);
 }
 
-// What ran, and with what.
+// Describes the engine and its settings.
 static void describe(const run *r, json_t *result) {
     json_object_set_new(result, "policy", json_string(r->policy.name));
     json_object_set_new(result, "engine", json_string(r->o->how.engine));
@@ -331,7 +331,7 @@ static void describe(const run *r, json_t *result) {
     json_object_set_new(result, "seed", json_integer((json_int_t)r->o->seed));
 }
 
-// The largest logits after the last token that was fed, as text and as JSON.
+// The largest logits after the last token fed, as text and as JSON.
 static json_t *report(const run *r, bool text) {
     size_t vocab = vocab_of(r), taken[TOP], top = vocab < TOP ? vocab : TOP;
     json_t *ids = json_array(), *values = json_array();
@@ -354,8 +354,8 @@ static json_t *report(const run *r, bool text) {
     return result;
 }
 
-// Wall-clock time, speed, and the process's largest resident set. The first generated token costs
-// no pass of its own.
+// Prints wall-clock time, speed, and the largest resident set. The first generated token needs no
+// pass of its own.
 static void report_cost(const run *r, double seconds, json_t *result) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof sinks`: sinks measured on a model's run or on a trace (cmd_sinks_model.c); the designs
-// of attention that the book compares, and which of them is which other one, checked as it is
-// printed.
+// `sinkproof sinks`: measures sinks on a model's run or on a trace (cmd_sinks_model.c); lists the
+// designs of attention that the book compares, and checks which of them are equivalent while
+// printing.
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/sinks_judge.h"
 #include "proofs/truth/lattice.h"
@@ -38,7 +38,7 @@ static void list_designs(bool print, json_t *results) {
     }
 }
 
-// The entry by which the two sides are told apart, as the book counts: from 1.
+// The entry that distinguishes the two sides, counted from 1 as in the book.
 static json_t *instance_json(const sinkproof_edge_outcome *o) {
     return json_pack("{s:s, s:I, s:I, s:f, s:f}", "of", o->is_weight ? "weight" : "result", "row",
                      (json_int_t)o->row + 1, "column", (json_int_t)o->column + 1, "from", o->from,
@@ -55,7 +55,7 @@ static json_t *edge_json(const sinkproof_edge *edge, const sinkproof_edge_outcom
     return said;
 }
 
-// False: no memory. *broken counts edges that are not what the table says.
+// Returns false if memory runs out. *broken counts the edges that contradict the table.
 static bool check_edges(bool print, uint64_t seed, json_t *results, size_t *broken) {
     size_t holding = 0, all = 0;
     for (; sinkproof_edge_at(all) != NULL; all++) {

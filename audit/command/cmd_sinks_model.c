@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // `sinkproof sinks MODEL --tokens IDS` and `sinkproof sinks MODEL TRACE`: runs the model on each
-// input, or reads the trace, and lets every part that was asked for look at it. The parts are the
-// list below; what a part is says audit/studies/sinks/part.h.
+// input, or reads the trace, and passes it to every requested part. The list of parts is below;
+// audit/studies/sinks/part.h defines a part.
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/text.h"
 #include "audit/studies/sinks/sinks_page.h"
@@ -44,7 +44,7 @@ static void take_word(sinkproof_sinks_options *o, struct argp_state *state, cons
     *(o->model == NULL ? &o->model : &o->trace) = text;
 }
 
-// Maps are shown on a page or as files; these show some in any case.
+// Maps go to a page or to files; some requests imply them.
 static void check_maps(sinkproof_sinks_options *o, struct argp_state *state) {
     bool shown = o->html != NULL || o->svg != NULL;
     for (size_t p = 0; p < PARTS; p++) {
@@ -54,7 +54,7 @@ static void check_maps(sinkproof_sinks_options *o, struct argp_state *state) {
     }
 }
 
-// Without a MODEL none of these options has a meaning; the designs say what is missing.
+// Without a MODEL these options mean nothing; the error names what is missing.
 static void check(sinkproof_sinks_options *o, struct argp_state *state) {
     const sinkproof_engine_choice *how = &o->how;
     bool chosen = how->threads > 0 || how->streamed || how->packed != NULL ||
@@ -127,7 +127,7 @@ static const struct argp_option base[] = {
     {"svg", KEY_SVG, "DIR", 0, "write each figure as a file of its own", 0}};
 enum { BASE = sizeof base / sizeof *base };
 
-// The options of this file, and one of each part but the census.
+// The options of this file, and one for each part but the census.
 const struct argp *sinkproof_sinks_parser(void) {
     static struct argp_option options[BASE + PARTS + 1];
     static const struct argp_child children[] = {{&sinkproof_engine_parser, 0, NULL, 0}, {0}};
@@ -149,13 +149,13 @@ typedef struct work {
     sinkproof_sinks_job job;
     sinkproof_model *model;
     sinkproof_trace *trace;
-    sinkproof_note note; // what is to be said of it
+    sinkproof_note note; // a note about it
     sinkproof_policy policy;
     sinkproof_engine_choice how;
     sinkproof_sinks_input inputs[SINKPROOF_SINKS_INPUTS];
     void *states[PARTS];
     sinkproof_stopwatch watch;
-    size_t done; // inputs that are measured
+    size_t done; // inputs measured so far
 } work;
 
 static void show_share(void *context, double share) {
@@ -336,7 +336,7 @@ static void close_work(work *w) {
 int sinkproof_sinks_of_model(const sinkproof_sinks_options *o, const char *json) {
     sinkproof_error error = {{0}};
     work w = {.o = o, .how = o->how};
-    sinkproof_engine_choice said = o->how; // a policy that is none is a mistake of the line
+    sinkproof_engine_choice said = o->how; // an invalid policy is a usage error
     if (o->trace == NULL && !sinkproof_engine_settle(&said, &w.policy, &error)) {
         fprintf(stderr, "sinkproof sinks: %s\n", error.text);
         return SINKPROOF_USAGE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof synth MODEL --out PATH --layout NAME: writes a model, synthetic or not, as a checkpoint
-// that other engines load. The containers know how; this knows their list.
+// `sinkproof synth MODEL --out PATH --layout NAME`: writes a model, synthetic or not, as a
+// checkpoint that other engines load. The containers do the writing; this file has their list.
 #include "audit/command/command.h"
 #include "model/container.h"
 #include "base/words.h"
@@ -12,7 +12,7 @@
 
 typedef struct arguments {
     const char *model, *out, *layout, *dense;
-    sinkproof_dtype type; // where dense is not NULL
+    sinkproof_dtype type; // if `dense` is not NULL
     const sinkproof_container *container;
     bool dequantize;
 } arguments;
@@ -27,7 +27,7 @@ static bool converts(const sinkproof_container *container) {
     return container->converts;
 }
 
-// The types that dense weights can be written in.
+// The types for dense weights.
 static const struct {
     const char *name;
     sinkproof_dtype dtype;
@@ -40,7 +40,7 @@ typedef struct text {
     char text[400];
 } text;
 
-// The names of some containers: "hf or openai".
+// The names of some containers, such as "hf or openai".
 static text names(bool (*of)(const sinkproof_container *container), const char *between) {
     text out = {""};
     size_t used = 0;
@@ -52,7 +52,7 @@ static text names(bool (*of)(const sinkproof_container *container), const char *
     return out;
 }
 
-// What --layout chooses from; the first that is written is the default.
+// The values of --layout; the first writable one is the default.
 static text describe_layouts(void) {
     text out = {""};
     size_t used = 0, size = sizeof out.text;

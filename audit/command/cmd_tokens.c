@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof tokens`: text to token ids and back, by the tokenizer at a path.
+// `sinkproof tokens`: converts text to token ids and back, with the tokenizer at a path.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
 #include "audit/studies/text/split.h"
@@ -98,7 +98,7 @@ static bool print_pieces(const sinkproof_tokenizer *t, const sinkproof_ids *ids,
     return true;
 }
 
-// {"ids": [...], "text": what they are decoded to, "pieces": each of them}.
+// {"ids": [...], "text": the decoded ids, "pieces": each token's text}.
 static json_t *ids_json(const sinkproof_tokenizer *t, const sinkproof_ids *ids, bool pieces,
                         sinkproof_error *error) {
     json_t *result = json_object(), *array = json_array(), *texts_n = json_array();
@@ -135,7 +135,7 @@ static bool show(const arguments *in, const sinkproof_tokenizer *t, const sinkpr
     return true;
 }
 
-// ---- what is asked
+// ---- the requests
 
 static bool encode(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
                    sinkproof_error *error) {

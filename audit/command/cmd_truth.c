@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // `sinkproof truth`: certified enclosures of every point of a run, end to end from the tokens or
-// operation by operation from an engine's trace. It passes no verdict on an engine: the distance
-// to the truth is reported, what honest rounding may cost is `sinkproof judge`'s business.
+// operation by operation from an engine's trace. It gives no verdict on an engine: it reports the
+// distance to the truth; `sinkproof judge` decides what honest rounding may cost.
 #include "audit/command/command.h"
 #include "audit/command/text.h"
 #include "audit/trace/trace_model.h"
@@ -208,8 +208,8 @@ static json_t *point_results(const truth_study *study) {
     return results;
 }
 
-// What is said of the working precision before the run. Layers: of the model, or the longest row of
-// them over which no traced value is replayed.
+// The note on the working precision before the run. layers: those of the model, or the longest run
+// of layers in which no traced value is replayed.
 typedef struct precision {
     size_t layers;
     double lost;
@@ -260,7 +260,7 @@ static void say_precision(FILE *out, const options *o, const sinkproof_config *c
             TRUTH_BITS_LEFT);
 }
 
-// What the run comes to: the last token's argmax and the account of the routing.
+// The result of the run: the last token's argmax and the account of the routing.
 typedef struct outcome {
     bool certified, argmax_certified;
     size_t argmax;
@@ -281,7 +281,7 @@ static outcome conclude(const truth_study *study, const sinkproof_truth_result *
     return o;
 }
 
-// After a run that lost everything on the way.
+// Explains a run in which all precision was lost.
 static void say_unknown(FILE *out, const options *o, const truth_study *study) {
     size_t layer = sinkproof_study_unknown_layer(study);
     if (layer == study->config->n_layers) return;
@@ -352,7 +352,7 @@ static bool write_json(const options *o, const precision *p, const truth_study *
     return sinkproof_write_json(o->json, "truth", code, results, error);
 }
 
-// Tokens from the command line or from the trace that is followed.
+// Takes the tokens from the command line or from the trace.
 static bool find_tokens(const options *o, const sinkproof_config *config,
                         const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
@@ -371,8 +371,8 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
     return true;
 }
 
-// A layer holds its scores, its weights and these without the sink at once, [heads, n, n] each:
-// a sequence that no machine of this size can hold is refused before it is begun.
+// A layer holds its scores, its weights and the weights without the sink at once, [heads, n, n]
+// each: a sequence too long for this machine's memory is refused before the run.
 static bool fits_in_memory(const sinkproof_config *config, size_t n, long bits,
                            sinkproof_error *error) {
     double ball = (double)sizeof(arb_struct) + (bits > 128 ? (double)bits / 8 : 0), gib = 1 << 30;
@@ -403,7 +403,7 @@ static bool study_model(options *o, const sinkproof_model *model, const sinkproo
         return false;
     }
     truth_study study;
-    bool quiet = o->json != NULL && strcmp(o->json, "-") == 0; // stdout is the result's
+    bool quiet = o->json != NULL && strcmp(o->json, "-") == 0; // stdout is for the JSON
     if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : stdout, o, config, &p);
     fflush(stdout);
     sinkproof_study_init(&study, config, trace, n, o->local != NULL, o->trace != NULL);
@@ -437,7 +437,7 @@ static __attribute__((noreturn)) void out_of_memory(void) {
 
 int sinkproof_cmd_truth(int argc, char **argv) {
     flint_set_abort(out_of_memory);
-    options o = {.bits = 0}; // what the depth asks for
+    options o = {.bits = 0}; // 0: depends on the depth
     sinkproof_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {""};
     sinkproof_model *model = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof verify`: the table of all statements and what supports each of them today.
+// `sinkproof verify`: prints the table of all statements and the present evidence for each of them.
 #include "audit/command/command.h"
 #include "audit/trace/trace_points.h"
 #include "audit/verify/verify.h"
@@ -19,7 +19,7 @@ typedef struct options {
     verify_options how;
     const char *json;
     bool list;
-    char **ids; // as they stand on the command line
+    char **ids; // from the command line
     size_t n_ids;
 } options;
 
@@ -155,7 +155,7 @@ static void measure_cell(char cell[48], const verify_result *r) {
     if (m->floor > 0) snprintf(cell + n, 48 - (size_t)n, ", floor %.1f", m->floor);
 }
 
-// A statement for which nothing is checked here is recorded or only defined; the tests check it.
+// A statement that is not checked here is recorded or only defined; the tests check it.
 static const char *status(const verify_result *r) {
     verify_proof_state proof = r->statement->proof.state;
     bool checked = r->exact_forms + r->identities + r->measure.values + r->experiment.values > 0;
@@ -185,7 +185,7 @@ static void print_head(void) {
     printf(ROW, "", "statement", "", "exact", "radius share", "worst   bound", "proof");
 }
 
-// A line folded at WIDTH columns, what follows the first indented.
+// Prints a line folded at WIDTH columns, with all but the first part indented.
 static void print_folded(const char *line, int indent) {
     size_t length = strlen(line), room = (size_t)(WIDTH - indent);
     printf("%*s", indent, "");
@@ -247,7 +247,7 @@ static void print_statement(const verify_statement *s) {
     print_folded(line, 2);
 }
 
-// What is known of the formal proof, and from where.
+// Prints the state of the formal proof and where it was checked.
 static void print_proof(const verify_statement *s) {
     static const char *const how[] = {
         [VERIFY_PROOF_PROVED] = "proved on this machine",
@@ -270,7 +270,7 @@ static void print_proof(const verify_statement *s) {
     print_folded(line, 4);
 }
 
-// What the truth of the measured errors is; NULL where they are not errors.
+// The kind of truth of the measured errors; NULL if they are not errors.
 static const char *truth_label(const verify_measure *m) {
     return m->enclosed > 0 ? "enclosed" : m->exact > 0 ? "exact" : NULL;
 }
@@ -306,7 +306,7 @@ static const char *evidence_of(char letter) {
     }
 }
 
-// A bound that nothing comes near: it may be wider than honest engines need.
+// Reports a bound that no measurement comes near: it may be wider than honest engines need.
 static void print_not_reached(const verify_result *r, const verify_measure *m) {
     char line[256];
     if (sinkproof_verify_reaches(m)) return;
@@ -316,7 +316,7 @@ static void print_not_reached(const verify_result *r, const verify_measure *m) {
     print_folded(line, 2);
 }
 
-// One line for each letter of the heading that is not delivered.
+// Prints one line for each letter of the heading that lacks evidence.
 static void print_missing(const verify_result *r) {
     const verify_proof *p = &r->statement->proof;
     for (const char *letter = r->missing; *letter != '\0'; letter++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What every command shares: errors, token lists, progress, the JSON envelope.
+// Shared by all commands: errors, token lists, progress, the JSON envelope.
 #include "audit/command/command.h"
 
 #include "model/bytes.h"
@@ -56,7 +56,7 @@ static bool append(token_list *list, int32_t id, sinkproof_error *error) {
     return true;
 }
 
-// Ids separated by commas; in a file also by white space. `source` stands in error sentences.
+// Parses ids separated by commas, in a file also by white space. Errors name `source`.
 static bool parse_ids(const char *text, const char *source, bool spaces, size_t vocab,
                       token_list *list, sinkproof_error *error) {
     const char *at = text;
@@ -103,7 +103,7 @@ static bool parse_file(const char *path, size_t vocab, token_list *list, sinkpro
     return good;
 }
 
-// "N" or "N,seed=S" after "random:" or "repeat:".
+// Parses "N" or "N,seed=S" after "random:" or "repeat:".
 static bool parse_drawn(const char *kind, const char *text, size_t vocab, token_list *list,
                         sinkproof_error *error) {
     unsigned long long n = 0, seed = 0;
@@ -152,7 +152,7 @@ bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, 
 void sinkproof_progress(const char *command, const char *what, size_t done, size_t total) {
     if (!isatty(STDERR_FILENO)) return;
     if (done >= total)
-        fprintf(stderr, "\r\033[K"); // the line goes when the work is done
+        fprintf(stderr, "\r\033[K"); // clears the line when the work is done
     else
         fprintf(stderr, "\r\033[K%s: %s %zu of %zu", command, what, done + 1, total);
     fflush(stderr);
@@ -164,7 +164,7 @@ double sinkproof_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// "1 h 5 min", "2 min 5 s", "40 s".
+// Writes a duration: "1 h 5 min", "2 min 5 s", "40 s".
 static void spell_seconds(double seconds, char out[32]) {
     long s = (long)(seconds + 0.5);
     if (s >= 3600)

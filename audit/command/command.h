@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What every command of `sinkproof` shares: exit codes, errors on stderr, token lists,
-// progress, and the JSON envelope. A command is one file, audit/command/cmd_NAME.c, one function.
+// Shared by all commands of `sinkproof`: exit codes, errors on stderr, token lists, progress, and
+// the JSON envelope. A command is one file, audit/command/cmd_NAME.c, with one function.
 #ifndef SINKPROOF_COMMAND_H
 #define SINKPROOF_COMMAND_H
 
@@ -43,49 +43,48 @@ int sinkproof_cmd_gpt2(int argc, char **argv);
 int sinkproof_cmd_bench(int argc, char **argv);
 int sinkproof_cmd_tokens(int argc, char **argv);
 
-// The command line into `options`, by its parser; a wrong one ends the program with
-// SINKPROOF_USAGE.
+// Parses the command line into `options`; an invalid one ends the program with SINKPROOF_USAGE.
 struct argp;
 void sinkproof_parse_line(const struct argp *parser, int argc, char **argv, void *options);
 
-// An option whose argument is kept as it stands: its key, and where it is kept in the options. A
-// list ends with key 0.
+// An option whose argument is stored unchanged: its key, and its place in the options. A list ends
+// with key 0.
 typedef struct sinkproof_text_option {
     int key;
     size_t offset; // of a const char *
 } sinkproof_text_option;
-// Whether the key is in the list; the argument is kept then.
+// Stores the argument if the key is in the list, and returns whether it is.
 bool sinkproof_keep_text(const sinkproof_text_option *list, void *options, int key,
                          const char *argument);
 
 // Prints "sinkproof COMMAND: SENTENCE" on stderr and returns SINKPROOF_BAD_INPUT.
 int sinkproof_bad_input(const char *command, const sinkproof_error *error);
 
-// "--tokens" takes ids separated by commas, "@FILE" with ids separated by commas or white
-// space, "random:N[,seed=S]", or "repeat:N[,seed=S]": the first token of random:N,seed=S, N times.
-// Fills a malloc'ed array. Ids must be below vocab.
+// Parses "--tokens": ids separated by commas, "@FILE" with ids separated by commas or white space,
+// "random:N[,seed=S]", or "repeat:N[,seed=S]", which is the first token of random:N,seed=S, N
+// times. Fills a malloc'ed array. Ids must be below vocab.
 bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
                             sinkproof_error *error);
 
-// Progress on stderr, only when it is a terminal: "judge: layer 3 of 24". done == total ends it.
+// Shows progress on stderr if it is a terminal: "judge: layer 3 of 24". done == total ends it.
 void sinkproof_progress(const char *command, const char *what, size_t done, size_t total);
 
 double sinkproof_seconds(void); // of the monotonic clock
 
-// A long piece of work: how much is done and how much time is left, on standard error, only when it
-// is a terminal: one line that rewrites itself, "judge: layers 34 %, 1 min 20 s left". All zero but
-// the names at the start; share 1 ends it.
+// The progress of a long piece of work on standard error, if it is a terminal: one line that
+// rewrites itself, "judge: layers 34 %, 1 min 20 s left". All members but the names start as zero;
+// share 1 ends it.
 typedef struct sinkproof_stopwatch {
     const char *command, *what;
-    double began; // seconds of the monotonic clock; 0: not yet
+    double began; // seconds of the monotonic clock; 0: not started
 } sinkproof_stopwatch;
 void sinkproof_progress_share(sinkproof_stopwatch *watch, double share);
 
-// One sentence on what was given, before the result: on standard output where `print`, and in any
-// case under "notes" of the JSON that is written later. "" is none.
+// A sentence about the input, before the result: printed on standard output if `print`, and always
+// stored under "notes" of the JSON that is written later. "" is ignored.
 void sinkproof_tell_note(const char *sentence, bool print);
 
-// What --any-model does, as an option of argp's with this key.
+// The option --any-model for argp, with this key.
 #define SINKPROOF_ANY_MODEL(key)                                                                   \
     {                                                                                              \
         "any-model", key, 0, 0,                                                                    \
@@ -95,15 +94,15 @@ void sinkproof_tell_note(const char *sentence, bool print);
             0                                                                                      \
     }
 
-// What a MODEL is, for --help.
+// The description of a MODEL for --help.
 #define SINKPROOF_MODEL_IS                                                                         \
     "MODEL is a directory (Hugging Face or OpenAI layout), a .gguf file or "                       \
     "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]"
-// For a parser of argp's, as its help_filter: the names of all policies in the place of POLICIES.
+// A help_filter for argp: puts the names of all policies in place of POLICIES.
 char *sinkproof_help_policies(int key, const char *text, void *input);
 
-// The envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results": [...],
-// "machine": {...}} written to PATH ("-" is stdout); `results` is stolen.
+// Writes the envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results":
+// [...], "machine": {...}} to PATH ("-" is stdout); takes ownership of `results`.
 bool sinkproof_write_json(const char *path, const char *command, int exit_code, json_t *results,
                           sinkproof_error *error);
 

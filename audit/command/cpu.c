@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// sinkproof info --cpu: the processor as fast/kernels/isa.c sees it, what the choice of an
-// instruction set was made from, and what the system says of its memory.
+// `sinkproof info --cpu`: the processor as fast/kernels/isa.c detects it, the data behind the
+// choice of an instruction set, and the system's memory.
 #include "audit/command/cpu.h"
 
 #include "audit/command/fastest.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Processors that this process may run on.
+// The number of processors that this process may use.
 static int count_threads(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
@@ -21,9 +21,9 @@ static int count_threads(void) {
 }
 
 typedef struct memory {
-    long page, huge_page;       // bytes; 0: not known
+    long page, huge_page;       // bytes; 0: unknown
     char huge_pages[16];        // "always", "madvise", "never", or "unknown"
-    long l1_data, l2, l3, line; // bytes; 0: not known
+    long l1_data, l2, l3, line; // bytes; 0: unknown
 } memory;
 
 static bool read_line(const char *path, char *text, int size) {
@@ -41,7 +41,7 @@ static long system_value(int name) {
 static memory measure_memory(void) {
     memory m = {.page = system_value(_SC_PAGESIZE), .huge_pages = "unknown"};
     char text[128];
-    // "always [madvise] never": the one in force stands in brackets.
+    // "always [madvise] never": the active value is in brackets.
     if (read_line("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text)) {
         char *open = strchr(text, '['), *close = strchr(text, ']');
         if (open != NULL && close > open && close - open <= (long)sizeof m.huge_pages) {
@@ -68,7 +68,7 @@ static json_t *seconds_json(double seconds) {
     return seconds > 0 ? json_real(seconds) : json_null();
 }
 
-// What was measured, and where it is kept; no times where a set was asked for.
+// The measured times and the file that keeps them; no times if a set was requested.
 static json_t *choice_json(const sinkproof_fastest *f) {
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
     json_t *times = json_array();
@@ -126,7 +126,7 @@ static void print_time(double seconds) {
         printf("%15s", "not asked");
 }
 
-// What the choice was made from, in sentences.
+// Prints the data behind the choice, in sentences.
 static void print_choice(const sinkproof_fastest *f) {
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
     char names[SINKPROOF_ISA_NAMES];

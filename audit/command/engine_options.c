@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// --engine, --policy, --threads, --isa, --streamed, --packed.
+// The options --engine, --policy, --threads, --isa, --streamed, --packed.
 #include "audit/command/engine_options.h"
 
 #include "proofs/exact/parameters.h"
@@ -72,7 +72,7 @@ static char *complete_help(int key, const char *text, void *input) {
     return strdup(list); // argp frees it
 }
 
-// What only makes sense with something else.
+// Refuses options that need another option.
 static void check(sinkproof_engine_choice *o, struct argp_state *state) {
     const char *needing = o->threads > 0   ? "threads"
                           : o->isa != NULL ? "isa"
@@ -118,7 +118,7 @@ const struct argp sinkproof_engine_parser = {
     .options = options, .parser = parse, .help_filter = complete_help};
 
 void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *config, size_t n) {
-    const double products = 0x1p35; // of a weight and a token: some 20 s of the reference
+    const double products = 0x1p35; // weights times tokens: some 20 s of the reference
     sinkproof_engine_choice fast = {.engine = "fast", .policy = o->policy, .streamed = true};
     sinkproof_policy policy;
     sinkproof_error error;
@@ -133,14 +133,15 @@ void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *c
 bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
                              sinkproof_error *error) {
     if (o->policy == NULL) o->policy = sinkproof_runner_policy(o->engine);
-    if (o->isa != NULL) setenv("SINKPROOF_ISA", o->isa, 1); // whatever asks for a set in here
+    // for every later choice of a set in this process
+    if (o->isa != NULL) setenv("SINKPROOF_ISA", o->isa, 1);
     return sinkproof_policy_parse(o->policy, policy, error) &&
            sinkproof_runner_serves(o->engine, policy, error) &&
            (!sinkproof_runner_tuned(o->engine) ||
             sinkproof_fastest_choose(NULL, &o->fastest, error));
 }
 
-static const char *loading; // the command that waits: one at a time
+static const char *loading; // the waiting command: one at a time
 
 static void show_loading(void *context, const char *what, size_t done, size_t total) {
     (void)context;

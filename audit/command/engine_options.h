@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The options of a command that runs one of this project's engines: which, under which policy, and
-// how its weights are kept. A child of the command's own parser.
+// The options of a command that runs one of this project's engines: the engine, its policy, and the
+// storage of its weights. It is a child of the command's own parser.
 #ifndef SINKPROOF_ENGINE_OPTIONS_H
 #define SINKPROOF_ENGINE_OPTIONS_H
 
@@ -16,33 +16,35 @@ typedef struct sinkproof_engine_choice {
     const char *engine, *policy, *packed, *isa; // engine NULL: the first of the list
     size_t threads;                             // 0: not given
     bool streamed;
-    bool unnamed;              // nobody named an engine
-    sinkproof_fastest fastest; // a tuned engine's instruction sets, once it is settled
+    bool unnamed;              // no engine was named
+    sinkproof_fastest fastest; // a tuned engine's instruction sets, after sinkproof_engine_settle
 } sinkproof_engine_choice;
 
-// Its input is a sinkproof_engine_choice; after the line an engine is named, and known.
+// Its input is a sinkproof_engine_choice; after parsing, the engine is set and known.
 extern const struct argp sinkproof_engine_parser;
 
-// An engine that nobody named, for n tokens without their logits: where the reference would take
-// minutes and the fast path takes the model and the policy, that, one layer's weights at a time.
+// Chooses an engine that the user did not name, for n tokens without logits: the fast path, one
+// layer's weights at a time, where the reference would take minutes and the fast path supports the
+// model and the policy.
 void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *config, size_t n);
 
-// The policy, by default the engine's, which must serve it; a tuned engine's instruction sets,
-// which are measured where nobody names one.
+// Sets the policy, by default the engine's, which must support it; and a tuned engine's instruction
+// sets, which are measured if none is named.
 bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
                              sinkproof_error *error);
 
-// The engine over a model, ready for max_tokens; what runs goes to standard error.
+// Opens the engine over a model, ready for max_tokens; prints the engine's settings on standard
+// error.
 bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *o,
                             const sinkproof_model *model, const sinkproof_policy *policy,
                             size_t max_tokens, sinkproof_runner **runner, sinkproof_error *error);
-// How sinkproof_engine_start would have it run.
+// The options that sinkproof_engine_start passes to the engine.
 sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, size_t max_tokens);
 
-// A whole number from 1 to `most`, or a usage error.
+// Parses a whole number from 1 to `most`, or ends with a usage error.
 size_t sinkproof_parse_count(struct argp_state *state, const char *name, const char *text,
                              unsigned long long most);
-// The threshold of a sink, from 0 to less than 1, or a usage error.
+// Parses the threshold of a sink, 0 <= epsilon < 1, or ends with a usage error.
 double sinkproof_parse_epsilon(struct argp_state *state, const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The choice of instruction sets by measurement, and the file that keeps it. Whatever the file
-// says, only sets that run here in the mode asked for are ever chosen: the bits are the same.
+// Chooses instruction sets by measurement, and keeps the measurements in a file. Whatever the file
+// says, only sets that run here in the requested mode are chosen: the bits are the same.
 #include "audit/command/fastest.h"
 
 #include "audit/command/command.h"
@@ -19,15 +19,16 @@
 #include <unistd.h>
 
 enum {
-    VERSION = 2,        // of the kernels: it goes up when their speed changes
+    VERSION = 2,        // of the kernels: raise it when their speed changes
     MOST_BYTES = 4096,  // of the file
-    MOST_SECONDS = 1000 // that a product is believed to take
+    MOST_SECONDS = 1000 // longest plausible time of a product
 };
 
 static const char head[] =
     "sinkproof: seconds of products, from which an instruction set is chosen; safe to delete\n";
 
-// ---- where --------------------------------------------------------------------------------------
+// ---- the path of the file
+// ------------------------------------------------------------------------
 
 // What distinguishes this processor and these kernels from others.
 static const char *key_of(char *text, size_t size) {
@@ -36,7 +37,7 @@ static const char *key_of(char *text, size_t size) {
     return text;
 }
 
-// The path's number among those of other keys: FNV-1a.
+// A hash of the key for the file's name: FNV-1a.
 static uint64_t number_of(const char *key) {
     uint64_t number = UINT64_C(0xcbf29ce484222325);
     for (; *key != '\0'; key++) number = (number ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
@@ -60,7 +61,7 @@ bool sinkproof_fastest_file(const char *key, char *path, size_t size) {
 
 // ---- the file -----------------------------------------------------------------------------------
 
-// A regular file's whole text; false for anything else, or for more than it can be.
+// Reads a regular file as text; returns false for any other file, or for one that is too long.
 static bool read_text(const char *path, char *text) {
     struct stat is;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -72,13 +73,13 @@ static bool read_text(const char *path, char *text) {
     return strlen(text) == (size_t)got;
 }
 
-// What stands at `text` must be `expected`: the place behind it, or NULL.
+// Returns the place after `expected` at `text`, or NULL if the text differs.
 static const char *behind(const char *text, const char *expected) {
     size_t length = strlen(expected);
     return text != NULL && strncmp(text, expected, length) == 0 ? text + length : NULL;
 }
 
-// " 1.5e-05": a number of seconds, 0 where nothing was measured.
+// Parses " 1.5e-05", a number of seconds; 0: not measured.
 static const char *read_seconds(const char *text, double *seconds) {
     char *end;
     text = behind(text, " ");
@@ -106,8 +107,8 @@ bool sinkproof_fastest_read(const char *path, const char *key,
     return true;
 }
 
-// The directory of the file and the one above it, if they are not there; other users have no part
-// in them.
+// Creates the directory of the file and its parent if they do not exist, without access for other
+// users.
 static void make_directories(const char *path) {
     char part[SINKPROOF_FASTEST_PATH];
     snprintf(part, sizeof part, "%s", path);
@@ -140,7 +141,7 @@ bool sinkproof_fastest_write(const char *path, const char *key,
 
 // ---- the choice ---------------------------------------------------------------------------------
 
-// What is kept is believed when it decides; otherwise it is measured, and kept from now on.
+// Uses the stored times if they decide; otherwise measures, and stores the result.
 static bool find_times(const char *mode, sinkproof_fastest *f, sinkproof_error *error) {
     char key[512];
     const sinkproof_kernels *const *tables = sinkproof_isa_all();

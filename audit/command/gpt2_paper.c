@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sentences as inputs, and what is told of each beside its measurement.
+// The paper's sentences as inputs, and the published values that are printed with each measurement.
 #include "audit/command/gpt2_paper.h"
 
 #include "audit/command/command.h"
@@ -124,7 +124,7 @@ static void pass_on(void *context, double share) {
     if (s->progress != NULL) s->progress(s->running, share);
 }
 
-// How the study runs the model; `what` names it in the progress.
+// The options with which the study runs the model; `what` names the run in the progress.
 static sinkproof_mechanism_options options_of(sinkproof_gpt2_study *s, const char *what) {
     s->running = what;
     return (sinkproof_mechanism_options){.normed = s->job.about.normed,
@@ -144,7 +144,7 @@ static bool run(const sinkproof_gpt2_study *s, tokens t, const sinkproof_mechani
                                    out, error);
 }
 
-// The other reading of EPE measured too. The tables do not depend on an input, and are compared
+// Measures the other reading of EPE too. The tables do not depend on the input and are compared
 // once.
 static bool compare(sinkproof_gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
                     sinkproof_error *error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// --zero-bq to --zero-wk-random.
+// The options --zero-bq to --zero-wk-random.
 #include "audit/command/intervention_options.h"
 
 #include <errno.h>

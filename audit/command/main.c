@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The command `sinkproof`: finds the command that was named and runs it. Nothing else.
+// The command `sinkproof`: finds the named command and runs it.
 #include "audit/command/command.h"
 
 #include "base/words.h"
@@ -49,7 +49,7 @@ static void print_help(FILE *stream) {
         "nothing decided, or NaN that nothing bounds.\n");
 }
 
-// `sinkproof run --help` shows as its name "sinkproof run".
+// Sets the program's name to "sinkproof run", which `sinkproof run --help` shows.
 static int run_command(const sinkproof_command *command, int argc, char **argv) {
     char name[64];
     snprintf(name, sizeof name, "sinkproof %s", command->name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Where text comes from, and which tokenizer it meets.
+// Reads the text of a command line and finds its tokenizer.
 #include "audit/command/text.h"
 
 #include "audit/command/command.h"
@@ -39,10 +39,10 @@ bool sinkproof_words_read(const char *path, uint8_t **bytes, size_t *length,
                                   : sinkproof_read_file(path, bytes, length, error);
 }
 
-// Where the text's tokenizer is elsewhere, or another one is meant.
+// The advice when the tokenizer is elsewhere, or another one is meant.
 #define REMEDY "\"sinkproof tokens PATH\" gives the ids by another, \"run\" takes --tokenizer PATH"
 
-// A checkpoint's file stands for the directory that it lies in.
+// A checkpoint's file stands for its directory.
 static bool open_beside(const char *model, sinkproof_tokenizer **tokenizer,
                         sinkproof_error *error) {
     struct stat about;
@@ -74,7 +74,7 @@ static bool encode_prompt(const sinkproof_tokenizer *t, const char *prompt, sink
     return sinkproof_harmony_render(t, 1, &user, ids, error);
 }
 
-// Words of the command line, or standard input, which may hold no zero byte for a prompt.
+// Encodes words of the command line, or standard input, which may contain no zero byte in a prompt.
 static bool encode_words(const sinkproof_words *w, const sinkproof_tokenizer *t, const char *words,
                          sinkproof_ids *ids, sinkproof_error *error) {
     uint8_t *bytes = NULL;
@@ -107,7 +107,7 @@ bool sinkproof_words_encode(const sinkproof_words *w, const sinkproof_tokenizer 
     return good;
 }
 
-// text:TEXT, prompt:TEXT and chat:FILE as the options of these names.
+// Turns text:TEXT, prompt:TEXT and chat:FILE into the options of these names.
 static sinkproof_words without_prefix(const sinkproof_words *words) {
     sinkproof_words w = *words;
     const char *tokens = w.tokens;
@@ -118,7 +118,7 @@ static sinkproof_words without_prefix(const sinkproof_words *words) {
     return w;
 }
 
-// The ids have to be the model's.
+// Checks that the ids are inside the model's vocabulary.
 static bool check_ids(const sinkproof_ids *ids, const sinkproof_tokenizer *t, size_t vocab,
                       sinkproof_error *error) {
     const char *path = sinkproof_tokenizer_about(t).path;

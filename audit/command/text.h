@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Text where a command takes tokens: by the tokenizer that lies beside the model, or that is named.
+// Text in place of tokens: uses the tokenizer beside the model, or the one that the user names.
 #ifndef SINKPROOF_COMMAND_TEXT_H
 #define SINKPROOF_COMMAND_TEXT_H
 
 #include "audit/studies/text/tokenizer.h"
 
-// What a command line says of the tokens: one of the first four. `tokens` may also say
+// The tokens of a command line: one of the first four members is set. `tokens` may also be
 // text:TEXT, prompt:TEXT or chat:FILE. "-" in place of TEXT or FILE is standard input.
 typedef struct sinkproof_words {
-    const char *tokens;    // ids, as sinkproof_parse_tokens knows them
-    const char *text;      // as it stands; a special token's spelling is that token
+    const char *tokens;    // ids, as for sinkproof_parse_tokens
+    const char *text;      // raw text; a special token's spelling is that token
     const char *prompt;    // a user's message, in the harmony format
     const char *chat;      // a file of messages, in the harmony format
     const char *tokenizer; // its path; NULL: beside the model
 } sinkproof_words;
 
-// Fills a malloc'ed array; ids are below vocab. *tokenizer is opened where there is text (else
-// NULL).
+// Fills a malloc'ed array of ids below vocab. *tokenizer is opened if there is text, and otherwise
+// NULL.
 bool sinkproof_words_tokens(const sinkproof_words *words, const char *model, size_t vocab,
                             sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
                             sinkproof_error *error);
 
-// The same of a word after --tokens alone, with the tokenizer beside the model.
+// The same for the argument of --tokens alone, with the tokenizer beside the model.
 bool sinkproof_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
                            size_t *n, sinkproof_error *error);
 
-// The tokenizer of a model: the one at `path`, or, where that is NULL, beside it.
+// Opens the tokenizer at `path`, or, if that is NULL, the one beside the model.
 bool sinkproof_words_open(const char *path, const char *model, sinkproof_tokenizer **tokenizer,
                           sinkproof_error *error);
 
@@ -35,11 +35,11 @@ bool sinkproof_words_open(const char *path, const char *model, sinkproof_tokeniz
 bool sinkproof_words_encode(const sinkproof_words *words, const sinkproof_tokenizer *tokenizer,
                             sinkproof_ids *ids, sinkproof_error *error);
 
-// Standard input or a file, whole, to be freed.
+// Reads standard input or a file completely; the caller frees it.
 bool sinkproof_words_read(const char *path, uint8_t **bytes, size_t *length,
                           sinkproof_error *error);
 
-// The text of the ids as a JSON string, quotes and all, to be freed: one line, whatever is in it.
+// The text of the ids as a quoted JSON string on one line, which the caller frees.
 char *sinkproof_words_quoted(const sinkproof_tokenizer *tokenizer, size_t n, const int32_t *id_n,
                              sinkproof_error *error);
 
