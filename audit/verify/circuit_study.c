@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A run over the reals changes its states in balls, a run of the reference as `sinkproof gpt2`
-// does.
+// Runs the planted circuit under interventions: over the reals the states are changed in balls, in
+// a run of the reference as `sinkproof gpt2` does.
 #include "audit/verify/circuit_study.h"
 #include "audit/verify/truth_bits.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One run: the model, what is done to it, and what the observers gather.
+// One run: the model, its interventions, and the data that the observers gather.
 typedef struct study {
     const sinkproof_model *model;
     const sinkproof_config *config;
@@ -25,13 +25,13 @@ typedef struct study {
     sinkproof_intervened *intervened;       // of the run
     size_t n;
     const int32_t *tokens_n;
-    bool *counts_h; // has a query bias, or none has
+    bool *counts_h; // heads with a query bias; all heads if none has one
     arb_ptr epe_ic, joins_nc;
     const sinkproof_circuit *derived;
     sinkproof_circuit_study *out;
 } study;
 
-// What joins the first layer's output: -EPE_a + EPE_b for each exchange, or all of EPE.
+// The terms added to the first layer's output: -EPE_a + EPE_b for each exchange, or all of EPE.
 static void join(arb_ptr joins_nc, arb_srcptr epe_ic, const sinkproof_interventions *changes,
                  size_t n, size_t hidden) {
     _arb_vec_zero(joins_nc, (slong)(n * hidden));
@@ -99,9 +99,9 @@ bool sinkproof_circuit_study_derive(const sinkproof_model *model,
     return good;
 }
 
-// ---- what is compared
+// ---- the compared heads
 
-// The last layer speaks for all.
+// The last layer represents all layers.
 static void find_biased(study *s) {
     size_t heads = s->config->n_heads, dim = s->config->head_dim;
     sinkproof_layer layer = sinkproof_model_layer(s->model, s->config->n_layers - 1);
@@ -197,7 +197,7 @@ static void see_balls(void *context, const sinkproof_truth_place *place, arb_src
             }
 }
 
-// T0 of row i less its embedding, or less its position.
+// T0 of row i minus its embedding, or minus its position.
 static void take(const study *s, arb_ptr x_c, size_t i, bool position) {
     size_t hidden = s->config->hidden;
     sinkproof_matrix matrix = position ? sinkproof_model_slot(s->model, 0, SINKPROOF_POSITIONS)

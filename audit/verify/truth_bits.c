@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a walk in balls loses. Through a product with a matrix of K drawn columns values grow by
-// sqrt(K) times a weight's size, radii by K times its mean: by sqrt(2K/pi) more. A layer has four
-// in a row (queries, keys and values; the output; the perceptron's two), and a score has another,
-// of d' terms. What the norms, the exponentials, the activation and the sums of attention add, and
-// the first and the last step, are two constants: no shape that was measured lost more
-// (tests/audit/test_truth_bits.py).
+// Estimates the bits that a run in balls loses. Through a product with a matrix of K random
+// columns, values grow by sqrt(K) times a weight's size, radii by K times its mean: by sqrt(2K/pi)
+// more. A layer has four products in a row (queries, keys and values; the output; the perceptron's
+// two), and a score is another, of d' terms. Two constants stand for the losses of norms,
+// exponentials, activation and the sums of attention, and of the first and the last step: no
+// measured shape lost more (tests/audit/test_truth_bits.py).
 #include "audit/verify/truth_bits.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How many bits a run over the reals loses from the tokens to the logits, before it is run. With
-// p bits of working precision the largest radius of a logit is about 2^(lost - p). The number is
-// estimated from the shape: doc/12-truth.md has it beside what was measured.
+// Estimates, before the run, how many bits a run over the reals loses from the tokens to the
+// logits. With p bits of working precision the largest radius of a logit is about 2^(lost - p). The
+// estimate follows from the shape: doc/12-truth.md compares it with measurements.
 #ifndef SINKPROOF_TRUTH_BITS_H
 #define SINKPROOF_TRUTH_BITS_H
 
@@ -14,10 +14,11 @@ enum { TRUTH_BITS_LEAST = 256, TRUTH_BITS_LEFT = 64 };
 // Of so many layers with the unembedding behind them.
 double sinkproof_truth_loss(const sinkproof_config *config, size_t layers);
 
-// A multiple of 64 that leaves TRUTH_BITS_LEFT bits of a logit, TRUTH_BITS_LEAST at least.
+// The precision, a multiple of 64 and at least TRUTH_BITS_LEAST, that leaves TRUTH_BITS_LEFT bits
+// of a logit.
 long sinkproof_truth_bits_for(double lost);
 
-// The first of `layers` layers at whose end that many bits are lost; `layers` where none is.
+// The first of `layers` layers at whose end `bits` bits are lost; `layers` if there is none.
 size_t sinkproof_truth_last_layer(const sinkproof_config *config, size_t layers, double bits);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Gathering what the walk over the reals shows, and writing it as a trace.
+// Collects what the walk over the reals computes, and writes it as a trace.
 #include "audit/verify/truth_study.h"
 
 #include "audit/trace/trace_points.h"
@@ -47,7 +47,7 @@ static size_t point_of(const sinkproof_truth_place *place) {
     return SINKPROOF_TRACE_POINTS;
 }
 
-// A key that the mask hides from its query, before the mask: engines may hold anything there.
+// Whether it is the score of a masked key, before the mask: engines may hold anything there.
 static bool hidden(const truth_study *study, size_t point, size_t layer, size_t at) {
     if (!sinkproof_trace_point_is_before_mask((sinkproof_trace_point)point)) return false;
     size_t j = at % study->n, i = at / study->n % study->n;
@@ -99,8 +99,7 @@ long sinkproof_study_bits_wanted(const truth_study *study, long bits) {
     return sinkproof_truth_bits_for(lost);
 }
 
-// The engine's values against the truth of the operation. A value that is no number is
-// infinitely far away.
+// Compares the engine's values with the truth of the operation. NaN is infinitely far away.
 static void compare(const truth_study *study, truth_summary *s, size_t point,
                     const sinkproof_truth_place *place, arb_srcptr values, size_t elements,
                     const sinkproof_tensor *tensor) {
@@ -153,8 +152,9 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
         compare(study, &study->points[point], point, place, values, elements, tensor);
 }
 
-// The engine's own values, exact, feed whatever follows. Masked weights are never read. Nothing
-// follows the logits: they stay the truth of the engine's last hidden state.
+// Replaces the values by the engine's own, exactly, as inputs of the next operations. Masked
+// weights are never read. Nothing follows the logits: they stay the truth of the engine's last
+// hidden state.
 static void replay(void *context, const sinkproof_truth_place *place, arb_ptr values) {
     const truth_study *study = context;
     size_t point = point_of(place), elements = elements_of(place);
@@ -172,7 +172,7 @@ static bool choose(void *context, size_t layer, size_t *chosen_nk) {
     if (tensor == NULL || sinkproof_tensor_elements(tensor) != slots) return false;
     for (size_t s = 0; s < slots; s++) {
         double id = sinkproof_tensor_value(tensor, s);
-        chosen_nk[s] = id >= 0 ? (size_t)id : SIZE_MAX; // the walk refuses what is no expert
+        chosen_nk[s] = id >= 0 ? (size_t)id : SIZE_MAX; // the walk refuses an unknown expert
     }
     return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What `sinkproof truth` gathers while the walk over the reals passes each point: the worst
-// radii, the distances of an engine's trace, and what goes into a trace of its own.
+// The data that `sinkproof truth` collects as the walk over the reals passes each point: the
+// largest radii, the distances of an engine's trace, and the contents of a trace of its own.
 #ifndef SINKPROOF_TRUTH_STUDY_H
 #define SINKPROOF_TRUTH_STUDY_H
 
@@ -11,26 +11,26 @@
 #include "model/round.h"
 
 // One point of the trace format over all layers. Logarithms are of upper bounds: -INFINITY is
-// exact, INFINITY is unbounded. Positions `at` are flat indices in the point's tensor.
+// exact, INFINITY is unbounded. Positions `at` are flat indices into the point's tensor.
 typedef struct truth_summary {
     size_t elements, infinite;
     double radius_log2, relative_log2;
     size_t relative_layer, relative_at;
-    size_t compared;         // elements that the trace holds; hidden scores (A6) are left out
+    size_t compared;         // elements of the trace; hidden scores (A6) are left out
     sinkproof_format format; // of the trace's tensor
-    double distance, ulp;    // upper bounds of |engine - truth|; ulp: of the truth, in `format`
+    double distance, ulp;    // upper bounds of |engine - truth|; ulp: ulps of the truth in `format`
     size_t ulp_layer, ulp_at;
     size_t rank, shape[3]; // [n, ...] or [heads, n, keys]
 } truth_summary;
 
-// What is left at the end of a layer (M12): how many of its elements are known to their sign, that
-// is, their ball is finite and holds no 0, or is exact; and the largest radius.
+// The state at the end of a layer (M12): how many of its elements have a known sign, which means
+// that their ball is finite and excludes 0, or is exact; and the largest radius.
 typedef struct truth_depth {
     size_t elements, known;
     double radius_log2;
 } truth_depth;
 
-// A point kept for the trace that is written.
+// A point that is kept for the output trace.
 typedef struct truth_kept {
     char name[64];
     size_t rank, shape[3], elements;
@@ -41,7 +41,7 @@ typedef struct truth_study {
     const sinkproof_config *config;
     const sinkproof_trace *trace; // NULL: none
     size_t n;
-    bool local, keep; // local: replay the trace at every point; else its experts alone
+    bool local, keep; // local: replay the trace at every point; else only its experts
     void (*progress)(size_t done, size_t total); // layers; or NULL
     truth_summary points[SINKPROOF_TRACE_POINTS];
     truth_depth *layers; // [n_layers]
@@ -54,10 +54,10 @@ void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
 void sinkproof_study_clear(truth_study *study);
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study);
 
-// The first layer at whose end no sign is known; the number of layers when every layer has one.
+// The first layer at whose end no sign is known; the number of layers if every layer has one.
 size_t sinkproof_study_unknown_layer(const truth_study *study);
-// Of a walk with `bits` bits, how many would leave TRUTH_BITS_LEFT of a logit: what the estimate
-// says, or what the layers before that one lost, carried on to the last (estimated).
+// The number of bits that would leave TRUTH_BITS_LEFT of a logit, after a walk with `bits` bits:
+// the estimate, or the loss of the layers before that one, extrapolated to the last (estimated).
 long sinkproof_study_bits_wanted(const truth_study *study, long bits);
 
 // "03.A4.q[7, 2, 15]"
@@ -65,8 +65,8 @@ enum { TRUTH_PLACE = SINKPROOF_TRACE_NAME + sizeof(sinkproof_index_text) + 2 };
 void sinkproof_study_where(const truth_study *study, size_t point, size_t layer, size_t at,
                            char text[TRUTH_PLACE]);
 
-// Midpoints rounded to F64 under the names of the trace format, and NAME.radius: an upper bound of
-// |truth - written midpoint|. Nothing is left under `path` when it fails.
+// Writes midpoints rounded to F64 under the names of the trace format, and NAME.radius: an upper
+// bound of |truth - written midpoint|. After a failure nothing is left at `path`.
 bool sinkproof_study_write(const truth_study *study, const char *path, const int32_t *tokens_n,
                            const sinkproof_model *model, long bits, sinkproof_error *error);
 

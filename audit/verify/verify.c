@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The evidence of one statement, gathered from every room, against the letters of its heading.
+// Collects the evidence for one statement from all rooms and compares it with the letters of its
+// heading.
 #include "audit/verify/verify.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ static void try_identity(verify_result *r, const sinkproof_identity *identity,
     r->identities++;
 }
 
-// The grid serves two statements: it is computed once for both.
+// The grid serves two statements and is computed once for both.
 static sinkproof_grid_outcome grid_of(const verify_options *options) {
     static verify_options last;
     static sinkproof_grid_outcome grid;
@@ -89,8 +90,8 @@ static void gather_balls(verify_result *r, const verify_options *options,
     r->ball.share = sinkproof_worst(r->ball.share, share);
 }
 
-// Is this kind of evidence here? A definition is code that was built; a proof counts when it was
-// checked under the present hashes, on this machine or elsewhere.
+// Whether this kind of evidence is present. A definition is code that was built; a proof counts if
+// it was checked under the present hashes, on this machine or elsewhere.
 static bool has_evidence(const verify_result *r, char letter) {
     switch (letter) {
     case 'C':

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What `sinkproof verify` checks: the statements of the book, and the evidence of each: exact
+// The checks of `sinkproof verify`: the statements of the book and the evidence for each: exact
 // instances, enclosures, the error of ref/ against its bound, experiments, formal proofs.
 #ifndef SINKPROOF_VERIFY_H
 #define SINKPROOF_VERIFY_H
@@ -11,52 +11,53 @@
 #include "proofs/exact/exact.h"
 #include "proofs/truth/identities.h"
 
-// What is known of a formal proof, as tests/gates/inventory.py found it when the program was built.
+// The state of a formal proof, as tests/gates/inventory.py found it when the program was built.
 typedef enum verify_proof_state {
     VERIFY_PROOF_NONE,     // proofs/formal has no region of it
-    VERIFY_PROOF_DEFINED,  // its region defines and proves nothing
-    VERIFY_PROOF_OUTDATED, // never checked as it stands: `why`
+    VERIFY_PROOF_DEFINED,  // its region has definitions but no theorem
+    VERIFY_PROOF_OUTDATED, // never checked in its present form: see `why`
     VERIFY_PROOF_RECORDED, // checked elsewhere: the committed record has the present hashes
     VERIFY_PROOF_PROVED,   // checked on this machine (make formal), under the present hashes
 } verify_proof_state;
 
 typedef struct verify_proof {
     verify_proof_state state;
-    const char *file, *hash;       // in proofs/formal; of the theorems' statements
-    const char *theorems, *axioms; // that the prover accepted, and that they rest on
-    const char *why;               // outdated: since when
+    const char *file, *hash;       // file in proofs/formal; hash of the theorems' statements
+    const char *theorems, *axioms; // theorems that the prover accepted, and their axioms
+    const char *why;               // since when it is outdated
 } verify_proof;
 
-// One statement of the book. letters: what discharges it: C formal proof, Q exact, B enclosure or
-// bound, D definition, E experiment. The table is generated from the headings of doc/*.md.
+// One statement of the book. letters: the kinds of evidence that it asks for: C formal proof, Q
+// exact, B enclosure or bound, D definition, E experiment. The table is generated from the headings
+// of doc/*.md.
 typedef struct verify_statement {
     const char *id, *letters, *title;
-    const char *chapter, *section, *formula; // formula: its lines in TeX
+    const char *chapter, *section, *formula; // formula: TeX lines
     const char *defined;                     // the files of ref/ and proofs/ that compute it
     verify_proof proof;
 } verify_statement;
 
-extern const verify_statement sinkproof_verify_inventory[]; // ended by one without an id
+extern const verify_statement sinkproof_verify_inventory[]; // ends with an entry without an id
 size_t sinkproof_verify_count(void);
-const verify_statement *sinkproof_verify_statement_at(size_t k); // NULL after the last
+const verify_statement *sinkproof_verify_statement_at(size_t k); // NULL: k is too large
 
-// What was measured: an error against its bound.
+// A measurement: errors against their bound.
 typedef struct verify_measure {
     const char *bound;      // the id of the bound; NULL: nothing is measured for this statement
-    size_t values, wrong;   // how many were compared; how many were not within their bound
+    size_t values, wrong;   // compared values, and those that exceed their bound
     double worst;           // the largest error / bound
-    size_t exact, enclosed; // how many of their errors are of an exact truth, of an enclosed one
-    double floor;           // what operands built for the bound must reach of it; 0: none are
-    double reached;         // what they reach; of several kinds, the one that reaches least beside
-                            // its floor
+    size_t exact, enclosed; // errors against an exact truth, and against an enclosed one
+    double floor;           // share of the bound that operands built for it must reach; 0: none
+    // the share that they reach; of several kinds, the one that is least above its floor
+    double reached;
 } verify_measure;
 
-// Whether a bound is held from below: what is built for it comes as near as stated. NaN does not.
+// Whether operands built for a bound reach its floor. NaN does not.
 bool sinkproof_verify_reaches(const verify_measure *measure);
 
-// What measures a statement, and for which of its letters: B, the error of an implementation
-// against a bound; E, an experiment. An id may have several; their results add up. floor: what the
-// largest error / bound of this one has to be at least.
+// The measurements of a statement, and the letter that each supports: B, the error of an
+// implementation against a bound; E, an experiment. An id may have several; their results are added
+// up. floor: the smallest acceptable value of this one's largest error / bound.
 typedef struct verify_check {
     const char *id;
     char letter;
@@ -65,7 +66,7 @@ typedef struct verify_check {
     double floor;
 } verify_check;
 
-const verify_check *sinkproof_verify_check_at(size_t k); // NULL after the last
+const verify_check *sinkproof_verify_check_at(size_t k); // NULL: k is too large
 verify_measure sinkproof_verify_measure(const char *id, char letter, uint64_t seed);
 
 // The stages of ref/, in groups that share a run (verify_ref.c); single operations
@@ -101,7 +102,8 @@ void sinkproof_verify_unnormalised(verify_measure *result, uint64_t seed);
 void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed);
 void sinkproof_verify_exp_growing(verify_measure *result, uint64_t seed);
 void sinkproof_verify_running_angle(verify_measure *result, uint64_t seed);
-// Designs of attention by name (verify_variants.c), all of them, and the edges between them.
+// Designs of attention by name (verify_variants.c), all designs together, and the edges between
+// them.
 void sinkproof_verify_plain(verify_measure *result, uint64_t seed);
 void sinkproof_verify_sigmoid(verify_measure *result, uint64_t seed);
 void sinkproof_verify_sigmoid_norm(verify_measure *result, uint64_t seed);
@@ -115,7 +117,7 @@ void sinkproof_verify_mlp(verify_measure *result, uint64_t seed);
 void sinkproof_verify_mlp_max(verify_measure *result, uint64_t seed);
 void sinkproof_verify_similarities(verify_measure *result, uint64_t seed);
 void sinkproof_verify_edges(verify_measure *result, uint64_t seed);
-// One token of the embedded model changed (verify_mixing.c).
+// The embedded model with one token changed (verify_mixing.c).
 void sinkproof_verify_perturbed(verify_measure *result, uint64_t seed);
 void sinkproof_verify_sinks_learned(verify_measure *result, uint64_t seed); // verify_training.c
 void sinkproof_verify_star_learned(verify_measure *result, uint64_t seed);
@@ -157,13 +159,13 @@ void sinkproof_verify_wk_random_run(verify_measure *result, uint64_t seed);
 void sinkproof_verify_null_enclosed(verify_measure *result, uint64_t seed);
 void sinkproof_verify_null_run(verify_measure *result, uint64_t seed);
 
-// Adds one comparison: an error that is no number, or not within a bound, is wrong.
+// Adds one comparison: an error that is NaN or exceeds its bound is wrong.
 void sinkproof_verify_put(verify_measure *result, double error, double bound);
-// The same of an error whose truth is an exact number, or a ball.
+// The same for an error against an exact truth, or against an enclosed one.
 void sinkproof_verify_put_exact(verify_measure *result, double error, double bound);
 void sinkproof_verify_put_enclosed(verify_measure *result, double error, double bound);
-// Adds values beside their honest sets and the enclosed truth, which every set holds: the error is
-// compared with the room on the value's own side of the truth, and what is outside its set is
+// Adds values with their honest sets and the enclosed truth, which every set contains: the error is
+// compared with the room of the set on the value's side of the truth; a value outside its set is
 // wrong.
 void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
                               const double *value, size_t n);
@@ -177,9 +179,9 @@ typedef struct verify_result {
     size_t identities;
     sinkproof_grid_outcome grid; // cases > 0 for the statements that have it
     verify_measure measure, experiment;
-    char missing[8];      // letters of the heading without evidence here
+    char missing[8];      // letters of the heading that lack evidence here
     bool held_from_below; // no floor is missed
-    bool holds;           // nothing that was tried speaks against it
+    bool holds;           // no check failed
 } verify_result;
 
 typedef struct verify_options {
@@ -188,7 +190,7 @@ typedef struct verify_options {
     size_t instances;
 } verify_options;
 
-// For tests: a statement to check in place of those of the registry (NULL: the registry's).
+// For tests: a statement to check in place of the registry's (NULL: the registry's own).
 typedef struct verify_plant {
     const sinkproof_exact_statement *exact; // replaces the forms of its id
     const sinkproof_identity *identity;     // replaces the identities of its id
@@ -196,7 +198,7 @@ typedef struct verify_plant {
 verify_result sinkproof_verify(const verify_statement *statement, const verify_options *options,
                                const verify_plant *plant);
 
-// The command itself; sinkproof_cmd_verify plants nothing.
+// Runs the command; sinkproof_cmd_verify plants nothing.
 int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant);
 
 #endif

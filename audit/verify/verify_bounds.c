@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Bounds of single operations, measured: sums in many orders, exp, and 1 - alpha_s formed in three
+// Measures bounds of single operations: sums in many orders, exp, and 1 - alpha_s computed in three
 // ways.
 #include "audit/verify/verify_draw.h"
 
@@ -48,8 +48,8 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
     arb_clear(ball);
 }
 
-// bound.dot-likely: float32 sums ascending, against the likely set of the judge: exceeded with
-// probability below 1e-9 for all of them if roundings are independent and centred.
+// bound.dot-likely: float32 sums ascending, against the judge's likely set, which all of them
+// together leave with probability below 1e-9 if roundings are independent and centred.
 void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
     enum { N = 2048, SUMS = 40 };
     sinkproof_policy policy = policy_named("f32");
@@ -83,7 +83,8 @@ void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
     arb_clear(ball);
 }
 
-// bound.dot-exact: what the certificate calls exact is, to the last bit, ascending and descending.
+// bound.dot-exact: sums that the certificate calls exact are exact to the last bit, ascending and
+// descending.
 void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arf_init(exact);
@@ -108,7 +109,7 @@ void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
     arf_clear(exact);
 }
 
-// bound.exp: the exp that ref/ calls, in units of the last place, against what real-f64 declares.
+// bound.exp: the exp that ref/ calls, in ulps, against the error that real-f64 declares.
 void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("real-f64");
     arb_t y;
@@ -129,8 +130,8 @@ static double compound(double a, double b) {
 }
 
 // bound.one-minus: n equal scores 0 and a sink logit b in float32, shifted by m = b. Every e^-b
-// errs by eta, what f32 declares; their sum and the denominator by p; the sink's weight by e; LSE -
-// b, by the logarithm's declared error and one rounding.
+// errs by eta, the error that f32 declares; their sum and the denominator by p; the sink's weight
+// by e; LSE - b by the logarithm's declared error and one rounding.
 void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
     const double u = 0x1p-24;
     sinkproof_policy policy = policy_named("f32");
@@ -151,7 +152,7 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
         double kept = arf_get_d(arb_midref(mass), ARF_RND_DOWN);
         double odds = sinkproof_up(arf_get_d(arb_midref(e_b), ARF_RND_UP));
         double p = compound(eta, sinkproof_gamma((double)n, u));
-        double off = compound(u, sinkproof_up(p / (1 - p))); // of 1 / D, a quotient
+        double off = compound(u, sinkproof_up(p / (1 - p))); // error of the quotient 1 / D
         double delta = policy.ulp[SINKPROOF_LOG] * sinkproof_ulp(SINKPROOF_F32, (double)log_n) +
                        0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
         const struct {
@@ -169,8 +170,8 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
     arb_clear(e_b);
 }
 
-// swiglu.gelu-fit: the activation of ref/ at u = 0 against GELU. It errs by the fit's own largest
-// difference and by its distance from x sigmoid(1.702 x).
+// swiglu.gelu-fit: the activation of ref/ at u = 0 against GELU. It errs by the fit's largest
+// difference and by its own distance from x sigmoid(1.702 x).
 void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("real-f64");
     arb_ptr gate_up = _arb_vec_init(2);

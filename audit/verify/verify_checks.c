@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which measurement is evidence for which statement, and for which letter of its heading. Exact
+// Lists which measurement supports which statement, and which letter of its heading. Exact
 // instances and identities name their statement themselves (proofs/exact, proofs/truth).
 #include "audit/verify/verify.h"
 #include "audit/verify/verify_near.h"
@@ -164,7 +164,8 @@ bool sinkproof_verify_reaches(const verify_measure *measure) {
     return measure->reached >= measure->floor;
 }
 
-// Keeps, of a statement's checks, the floor that is reached least in proportion, and its share.
+// Keeps the floor that is reached least in proportion among a statement's checks, and the share
+// reached.
 static void lower_floor(verify_measure *result, const verify_measure *one, double floor) {
     if (!(floor > 0)) return;
     bool first = !(result->floor > 0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The planted circuit of chapter 32 under each intervention: the weights of a drawn run are within
-// what the weights of the model imply. B: run over the reals; E: the reference in binary64.
+// Checks the planted circuit of chapter 32 under each intervention: the weights of a random run are
+// within the ranges that the weights of the model imply. B: a run over the reals; E: the reference
+// in binary64.
 #include "audit/verify/circuit_study.h"
 #include "audit/verify/verify.h"
 #include "base/splitmix.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Drawn inputs for `sinkproof verify`: the same from the same seed on every machine.
+// Random inputs for `sinkproof verify`: the same from the same seed on every machine.
 #ifndef SINKPROOF_VERIFY_DRAW_H
 #define SINKPROOF_VERIFY_DRAW_H
 
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { VERIFY_BITS = 256 }; // of the enclosed truth that measurements are made against
+enum { VERIFY_BITS = 256 }; // precision of the enclosed truth for measurements
 
 static inline double between(uint64_t *state, double low, double high) {
     return low + (high - low) * ((double)(sinkproof_draw(state) >> 11) * 0x1p-53);
@@ -23,7 +23,7 @@ static inline sinkproof_policy policy_named(const char *name) {
     return policy;
 }
 
-static inline void must(bool done) { // there is memory
+static inline void must(bool done) { // exits if memory ran out
     if (!done) abort();
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The forms in which kernels evaluate weights and activations (bound.form-*), processors that read
-// subnormal numbers as zero (bound.ftz) and sums up to the largest (bound.overflow): float32
-// arithmetic as it is shipped, against the enclosed real value, within the set that the form
-// derives.
+// Checks the forms in which kernels evaluate weights and activations (bound.form-*), processors
+// that read subnormal numbers as zero (bound.ftz) and sums close to overflow (bound.overflow):
+// float32 arithmetic as engines ship it, against the enclosed real value, within the set derived
+// for the form.
 #include "audit/verify/verify_near.h"
 
 #include "proofs/bounds/bounds.h"
@@ -20,7 +20,7 @@ static const float LOG2_E = 0x1.715476p0f;
 
 // ---- the attention weights ----------------------------------------------------------------------
 
-// n scores and the sink, z[n]; a form fills alpha[n + 1].
+// Fills alpha[n + 1] from n scores and the sink, z[n].
 typedef void (*form)(size_t n, const float *z, float *alpha);
 
 static float top_of(size_t n, const float *z) {
@@ -68,7 +68,7 @@ static void base_2(size_t n, const float *z, float *alpha) {
     for (size_t j = 0; j <= n; j++) alpha[j] /= sum;
 }
 
-// Blocks of 32 keys, everything rescaled at a new maximum; the sink comes last.
+// Blocks of 32 keys; all sums are rescaled at a new maximum; the sink comes last.
 static void running_max(size_t n, const float *z, float *alpha) {
     float m = -INFINITY, sum = 0;
     for (size_t first = 0, end; first <= n; first = end) {
@@ -134,7 +134,7 @@ void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_set
     free(index_k);
 }
 
-// A softmax over all experts, the chosen ones divided by their own sum.
+// A softmax over all experts; the chosen weights are divided by their own sum.
 void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
     enum { EXPERTS = 16, CHOSEN = 4 };
     sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
@@ -154,7 +154,7 @@ void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
     }
 }
 
-// An activation that was computed from gate and up, against the truth and its set.
+// Compares an activation computed from gate and up with the truth and its set.
 static void compare_activation(verify_measure *result, const sinkproof_setting *s,
                                const sinkproof_config *config, double gate, double up,
                                double value) {
@@ -182,7 +182,7 @@ void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
     }
 }
 
-// Made of e^|t|, which is rounded to bfloat16 or not.
+// Computed from e^|t|, which is rounded to bfloat16 or not.
 void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M8.form=sigmoid,M8.exp=bf16?");
     sinkproof_config config;
@@ -204,7 +204,7 @@ static float flushed(float x) {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
 
-// Products of weights that the sink has made small: sum_k w_k v_k, n <= MOST_KEYS.
+// Products with weights that the sink has made small: sum_k w_k v_k, n <= MOST_KEYS.
 void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
@@ -234,8 +234,9 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
     }
 }
 
-// Sums of numbers whose sizes add up to about the largest float: where the set has bounds, the
-// largest result on the way is below it; where it has none, an infinite result is inside.
+// Sums of numbers whose sizes add up to about the largest float: where the set is bounded, every
+// intermediate result is below the largest float; where it is unbounded, an infinite result is
+// inside.
 void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Roundings in other places and functions that err otherwise (bound.norm-rounded,
+// Checks roundings in other places and functions with other errors (bound.norm-rounded,
 // bound.unnormalised, bound.unrounded, bound.exp-growing, bound.form-running-angle,
-// bound.form-scaled-first): float32 arithmetic as engines have it, against the enclosed real value,
-// within the set of a policy that admits it. A rounding is optional there, so that the real value
-// is inside.
+// bound.form-scaled-first): float32 arithmetic as in engines, against the enclosed real value,
+// within the set of a policy that admits it. The policies make the rounding optional, so that the
+// real value is inside.
 #include "audit/verify/verify_near.h"
 
 #include "proofs/bounds/bounds.h"
@@ -62,7 +62,7 @@ void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed) {
 
 // ---- weights ---------------------------------------------------------------------------------
 
-// Exponentials of n scores and the sink's, at the row's maximum.
+// The exponentials of n scores and of the sink, shifted by the row's maximum.
 typedef float (*exponential)(float x);
 
 static float growing(float x) { // 2^(x log2 e), the product rounded
@@ -105,7 +105,8 @@ void sinkproof_verify_exp_growing(verify_measure *result, uint64_t seed) {
 
 // ---- a value read before it is rounded -------------------------------------------------------
 
-// What is at hand is enclosed; what is stored is one rounding away, and may be read as well.
+// The value before rounding is enclosed; the stored value is one rounding away, and may be read
+// too.
 static void unrounded(verify_measure *result, uint64_t seed, bool as_stored) {
     static const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16, SINKPROOF_F32};
     for (int round = 0; round < 10 * ROUNDS; round++) {
@@ -127,7 +128,7 @@ static void unrounded(verify_measure *result, uint64_t seed, bool as_stored) {
 void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed) {
     unrounded(result, seed, true);
 }
-// As it is at hand, at the end of what is known of it that is away from what is stored.
+// The unrounded value at the end of its interval that is farther from the stored value.
 void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed) {
     unrounded(result, seed, false);
 }
@@ -144,7 +145,7 @@ sinkproof_config sinkproof_verify_turned_config(void) {
                               .rotation.truncate = true}; // its ends are whole numbers
 }
 
-// n, n s, (n s) s, ...: the angle of each pair, interpolated by the ramp.
+// n, n s, (n s) s, ...: the angle of each pair by repeated products, interpolated by the ramp.
 static void running_angles(const sinkproof_config *config, int32_t position, float angle[HALF]) {
     double low, high;
     sinkproof_yarn_range(config, true, &low, &high);
@@ -156,7 +157,7 @@ static void running_angles(const sinkproof_config *config, int32_t position, flo
     }
 }
 
-// Float32 tables of one position from its angles, with a factor; x turned by them.
+// Float32 tables of one position from its angles, times a factor; x is turned by them.
 static void turn(const float angle[HALF], float factor, const double *x, float before,
                  double y[DIM]) {
     for (size_t i = 0; i < HALF; i++) {
@@ -205,7 +206,7 @@ static void rotate(verify_measure *result, uint64_t *seed, const char *name, int
 
 static const int32_t positions[] = {0, 1, 2, 127, 1000, 4095};
 
-// Beside the powers: their angle is near the real one, which the product drifts away from.
+// The same next to powers: their angle is near the real one, from which the product drifts away.
 void sinkproof_verify_running_angle(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         rotate(result, &seed, "f32,A4.freq.form=powers|running-product", positions[p], true, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// mix.perturb as an experiment: one token of the embedded model changed, with its sinks and
+// mix.perturb as an experiment: one token of the embedded model is changed, with its sinks and
 // without.
 #include "audit/verify/verify.h"
 #include "proofs/bounds/mixing.h"
@@ -14,7 +14,7 @@
 
 enum { TOKENS = 7 };
 
-// The states of a run: T0 and every M12, one behind the other.
+// The states of a run: T0 and every M12 in order.
 typedef struct states {
     size_t count, width;
     double *x_lnc;
@@ -44,8 +44,8 @@ static bool run(const sinkproof_model *model, const int32_t *tokens_n, states *s
     return good;
 }
 
-// Before any layer nothing but the token at p has moved, and earlier tokens never do; it and those
-// after it have in the end.
+// Before the first layer only the token at p differs, and earlier tokens never do; at the end it
+// and the later ones do.
 static void put_pair(verify_measure *result, const states *x, const states *y, size_t p) {
     for (size_t l = 0; l < x->count; l++)
         for (size_t i = 0; i < TOKENS; i++) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What holds the bounds from below: honest engines on operands that are built so that roundings go
-// one way by nearly half a step each, and functions that err by all that a policy declares of them.
-// The share of a bound that they reach has a floor (verify_checks.c): a bound that became wider
-// than honest engines need falls under it, one that became narrower is left by them.
+// Checks that bounds are not wider than needed: honest engines on operands that make all roundings
+// go one way by nearly half a step each, and functions that err by all that a policy declares. The
+// share of a bound that they reach has a floor (verify_checks.c). If a bound becomes wider than
+// honest engines need, the share falls below the floor; if it becomes narrower, the engines exceed
+// it.
 #ifndef SINKPROOF_VERIFY_NEAR_H
 #define SINKPROOF_VERIFY_NEAR_H
 
@@ -13,9 +14,9 @@
 
 #include <math.h>
 
-// The binary32 number farthest from y, to one side (1 above, -1 below), that a function may return
-// which errs by `ulps` units in y's last place. y is a binary64 result, off by far less than what
-// is left of the last unit.
+// The binary32 number farthest from y on one side (1 above, -1 below) that a function with an error
+// of `ulps` ulps of y may return. y is a binary64 result whose error is far less than the rest of
+// the last ulp.
 static inline float at_limit(double y, double ulps, int side) {
     double end = y + side * ulps * sinkproof_ulp(SINKPROOF_F32, y) * (1 - 0x1p-20);
     float reached = (float)end;
@@ -24,11 +25,11 @@ static inline float at_limit(double y, double ulps, int side) {
     return reached;
 }
 
-// What the policies declare that say nothing, in units in the last place.
+// The default declared error of policies, in ulps.
 static const double DECLARED = 2;
 
-// verify_near_sums.c: sums in which one large term comes first and each later one is half a step
-// of it or a little less, so that none of them is seen.
+// verify_near_sums.c: sums whose first term is large and whose later terms are half a step of it or
+// a little less, so that all of them are lost.
 void sinkproof_verify_near_dot(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed);
@@ -39,7 +40,7 @@ void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_norm_rounded(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_layernorm(verify_measure *result, uint64_t seed);
-// verify_operands.c: the same of operands that are ties when they are read.
+// verify_operands.c: the same with operands that are ties of the format in which they are read.
 void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed);
@@ -61,7 +62,7 @@ void sinkproof_verify_near_subtracted_mass(verify_measure *result, uint64_t seed
 void sinkproof_verify_near_mass_quotient(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed);
-// verify_near_elements.c: activations, rotations, rows that change (eviction, few bits).
+// verify_near_elements.c: activations, rotations, rows that change (eviction, quantized caches).
 void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_swiglu_declared(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_sigmoid_exp(verify_measure *result, uint64_t seed);
@@ -74,7 +75,7 @@ void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed);
 void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed); // verify_freedoms.c
-// verify_whole.c: products just above a power of two, whose roundings are as large as they come.
+// verify_whole.c: products just above a power of two, whose roundings are relatively largest.
 void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed);
 
 // The weights of the chosen experts, value_k, that an engine left of router logits g_e.
@@ -82,10 +83,10 @@ void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_set
                                      size_t experts, const double *g_e, size_t chosen,
                                      const int32_t *chosen_k, const double *value_k);
 
-// x_d [VERIFY_TURNED] turned by float32 angles at a position, the concentration in the tables, or
-// multiplied into the vector first.
+// x_d [VERIFY_TURNED] turned by float32 angles at a position; the concentration is in the tables,
+// or multiplied into the vector first.
 enum { VERIFY_TURNED = 64 };
-sinkproof_config sinkproof_verify_turned_config(void); // the published YaRN, its ends whole numbers
+sinkproof_config sinkproof_verify_turned_config(void); // the published YaRN with whole ends
 void sinkproof_verify_compare_turned(verify_measure *result, const sinkproof_policy *policy,
                                      const sinkproof_config *config, int32_t position, bool first,
                                      const float *angle_i, const double *x_d);

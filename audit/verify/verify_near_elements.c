@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Activations, rotations and rows that change near their bounds (verify_near.h): each function off
-// by all that is declared of it, to either side, over many operands, of which some are rounded to
-// the same side all the way; rows built so that the two terms of a bound have one sign.
+// Activations, rotations and changing rows near their bounds (verify_near.h): each function errs by
+// all that is declared, to either side, over many operands, some of which round to the same side
+// throughout; rows are built so that the two terms of a bound have the same sign.
 #include "audit/verify/verify_near.h"
 
 #include "proofs/bounds/mixing.h"
@@ -22,13 +22,13 @@ static float exp_at_limit(float x, double ulps, int side) {
 
 // ---- activations --------------------------------------------------------------------------------
 
-// Of t, by a function that errs by so many ulp to one side.
+// sigmoid(t) by a function that errs by `ulps` to one side.
 typedef float (*sigmoid_form)(float t, double ulps, int side);
 
 static float by_exponential(float t, double ulps, int side) {
     return 1 / (1 + exp_at_limit(-t, ulps, -side));
 }
-static float by_size(float t, double ulps, int side) { // made of e^|t|
+static float by_size(float t, double ulps, int side) { // computed from e^|t|
     float part = 1 / (1 + exp_at_limit(fabsf(t), ulps, t < 0 ? -side : side));
     return t < 0 ? part : 1 - part;
 }
@@ -71,8 +71,8 @@ void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed) {
     activations(result, seed, "f32,M8.form=tanh,tanh=64ulp", 64, -0.75, -0.6, by_tanh);
 }
 
-// Numbers for which 1 + tanh is about 1/2, and a coarse tanh: at 2 ulp it is no more than the
-// roundings.
+// Numbers for which 1 + tanh is about 1/2, and a coarse tanh, since at 2 ulp its error would only
+// equal the roundings.
 void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,tanh=64ulp");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
@@ -92,7 +92,7 @@ void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
 
 // ---- rotations ----------------------------------------------------------------------------------
 
-// The share of pair i that stays as trained.
+// The share of pair i that keeps its trained frequency.
 static float kept_of(const sinkproof_config *config, size_t i) {
     double low, high;
     sinkproof_yarn_range(config, true, &low, &high);
@@ -100,7 +100,7 @@ static float kept_of(const sinkproof_config *config, size_t i) {
     return 1 - fminf(fmaxf(ramp, 0), 1);
 }
 
-// Angles from powers of theta that err by what is declared of pow.
+// Angles from powers of theta that err by the declared error of pow.
 static void angles_of_powers(const sinkproof_config *c, float position, int side, float *angle_i) {
     for (size_t i = 0; i < HALF; i++) {
         double exponent = (double)(float)(2 * (double)i / DIM);
@@ -111,7 +111,7 @@ static void angles_of_powers(const sinkproof_config *c, float position, int side
     }
 }
 
-// Angles from each other by a ratio that errs so.
+// Angles by repeated products with a ratio that errs by the same.
 static void angles_of_products(const sinkproof_config *c, float position, int side,
                                float *angle_i) {
     float ratio = at_limit(pow(c->rotation.theta, -2.0 / DIM), DECLARED, side), angle = position;
@@ -123,9 +123,9 @@ static void angles_of_products(const sinkproof_config *c, float position, int si
 
 typedef void (*angles)(const sinkproof_config *c, float position, int side, float *angle_i);
 
-// A vector of drawn numbers turned at far positions, where what a frequency is off by counts most;
-// the concentration in the tables, or multiplied into the vector first. Where the policy fixes the
-// frequencies' roundings the real rotation need not be in the set: they are optional here.
+// Turns random vectors at far positions, where a frequency's error counts most; the concentration
+// is in the tables, or multiplied into the vector first. Where the policy fixes the roundings of
+// the frequencies, the real rotation need not be in the set: here they are optional.
 static void turned(verify_measure *result, uint64_t seed, const char *name, bool first,
                    angles angles_of) {
     sinkproof_policy policy = policy_named(name);
@@ -153,7 +153,7 @@ void sinkproof_verify_near_scaled_first(verify_measure *result, uint64_t seed) {
 
 // ---- rows that change ---------------------------------------------------------------------------
 
-// bound.evict: the identity of the row where the bound is reached, as one number over the other.
+// bound.evict: the identity of a row for which the bound is reached, as one number over the other.
 void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
     enum { ROWS = 20 };
     const sinkproof_identity *identity;
@@ -166,7 +166,7 @@ void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
                 sinkproof_ball_draw((sinkproof_ball_ranges){0, 0, 4, NAN}, seed, number);
             identity->left(side, &m, VERIFY_BITS);
             identity->right(right, &m, VERIFY_BITS);
-            for (size_t d = 0; d < m.dim; d++) // equal but for 2^-250: the same binary64 number
+            for (size_t d = 0; d < m.dim; d++) // equal except for 2^-250: the same binary64 number
                 sinkproof_verify_put_enclosed(result, arf_get_d(arb_midref(side + d), ARF_RND_NEAR),
                                               arf_get_d(arb_midref(right + d), ARF_RND_NEAR));
             sinkproof_ball_clear(&m);
@@ -183,8 +183,8 @@ static void share_of(arb_t out, double score) {
     arb_inv(out, out, VERIFY_BITS);
 }
 
-// bound.quantized-cache: two keys without a sink, values of 1 and -1; the second key's score is off
-// by delta and its value by eps, and both move the row's output from alpha_1 - alpha_0 upward.
+// bound.quantized-cache: two keys without a sink, with values 1 and -1; the second key's score errs
+// by delta and its value by eps, and both move the row's output up from alpha_1 - alpha_0.
 void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed) {
     arb_t after, before, moved, value;
     arb_init(after);
@@ -210,7 +210,7 @@ void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed
     arb_clear(value);
 }
 
-// Numbers half way between two that are kept.
+// Numbers half way between two quantized ones.
 void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed) {
     static const int widths[] = {4, 8};
     for (int k = 0; k < 40; k++) {

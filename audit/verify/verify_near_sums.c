@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sums near their bounds (verify_near.h). The large term comes first; each later one is half a unit
-// in its last place, a tie that goes to the even neighbour, or a little less. The sum stays where
-// it is, and n terms of u are lost: of gamma_n all but the second order.
+// Sums near their bounds (verify_near.h). The large term comes first; each later one is half an ulp
+// of it, a tie that goes to the even neighbour, or a little less. The sum does not move, and n
+// terms of size u are lost: gamma_n except its second order.
 #include "audit/verify/verify_near.h"
 
 #include "proofs/truth/exact_dot.h"
@@ -14,7 +14,7 @@
 enum { TERMS = 1000, DRAWS = 6 };
 static const double RATE = 1e-9;
 
-// A sign and a power of two: what is exact stays exact.
+// A sign and a power of two: exact sums stay exact.
 static double drawn_scale(uint64_t *seed) {
     double power = ldexp(1, (int)sinkproof_draw_from_to(seed, 0, 40) - 20);
     return sinkproof_draw_from_to(seed, 0, 1) ? power : -power;
@@ -43,7 +43,7 @@ void sinkproof_verify_near_dot(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t k = 0; k < TERMS; k++) {
             a[k] = k == 0 ? scale : scale * 0x1p-12, b[k] = k == 0 ? 1 : 0x1p-12;
-            size += fabs(a[k] * b[k]); // exact: of 10 bits above 2^-24
+            size += fabs(a[k] * b[k]); // exact: 10 bits above 2^-24
             sum = round % 2 ? fmaf((float)a[k], (float)b[k], sum) : sum + (float)a[k] * (float)b[k];
         }
         sinkproof_exact_dot(exact, TERMS, a, b);
@@ -65,7 +65,7 @@ static sinkproof_honest set_of_products(const sinkproof_setting *s, size_t n,
     return set;
 }
 
-// The value of a sum beside its set and the sum of what is in the middle of its operands.
+// Compares a sum with its set and with the sum over the middles of its operands.
 static void compare_products(verify_measure *result, const sinkproof_honest *set, size_t n,
                              const sinkproof_honest *a_k, const sinkproof_honest *b_k,
                              double value) {
@@ -78,11 +78,11 @@ static void compare_products(verify_measure *result, const sinkproof_honest *set
     _arb_vec_clear(truth, 1);
 }
 
-// bound.dot-likely: a little more than 1 at a drawn place among terms of drawn signs, each a little
-// less than half a step of it. After it every addition errs by nearly u, either way with equal
-// odds, before it by nothing: the squares that are rounded add up, on the mean over its place, to
-// what the set has for the mean over all orders. Of 400 such errors the largest is 1.5 standard
-// deviations or more, a fifth of the likely set, but for odds below 1e-20.
+// bound.dot-likely: a term a little above 1 at a random place among terms of random sign, each a
+// little less than half a step of it. After it every addition errs by nearly u, either way with
+// equal odds; before it additions are exact. Averaged over its place, the squared errors add up to
+// the set's average over all orders. Of 400 such errors the largest is at least 1.5 standard
+// deviations, a fifth of the likely set, except with odds below 1e-20.
 void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
     enum { N = 64, SUMS = 400 };
     sinkproof_policy policy = policy_named("f32");
@@ -104,9 +104,9 @@ void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
     }
 }
 
-// bound.dot-exact: two products of 52 bits each, whose sum is all but 2^-25 of what the certificate
-// allows. It has to give it, and it is right. With a third product the sum is an odd number of 54
-// bits, and a certificate would be false.
+// bound.dot-exact: two products of 52 bits each, whose sum is within 2^-25 of the certificate's
+// limit. The certificate must hold, and the sum is exact. With a third product the sum is an odd
+// number of 54 bits, and a certificate would be wrong.
 void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arf_init(exact);
@@ -116,9 +116,9 @@ void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
         bool given = sinkproof_dot_certified(2, a, b, &value);
         sinkproof_exact_dot_gmp(exact, 2, a, b);
         bool right = given && arf_cmp_d(exact, value) == 0;
-        double units = 2 * b[0] * b[0]; // of the last bit of a product
+        double units = 2 * b[0] * b[0]; // in units of the last bit of a product
         sinkproof_verify_put_exact(result, !given ? 0 : right ? units : INFINITY, 0x1p53);
-        b[2] = 0x1.8p25 + 1; // odd, as all are
+        b[2] = 0x1.8p25 + 1; // odd, like the others
         given = sinkproof_dot_certified(3, a, b, &value);
         sinkproof_exact_dot_gmp(exact, 3, a, b);
         sinkproof_verify_put_exact(result, given && arf_cmp_d(exact, value) != 0 ? INFINITY : 0,
@@ -127,7 +127,7 @@ void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
     arf_clear(exact);
 }
 
-// bound.linear: the bias is 1, each product a tie beside it.
+// bound.linear: the bias is 1, and each product is a tie with respect to it.
 void sinkproof_verify_near_linear(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
@@ -153,7 +153,7 @@ void sinkproof_verify_near_linear(verify_measure *result, uint64_t seed) {
     }
 }
 
-// A number that is known to 2^-18 of itself, and what an engine at the lower end holds.
+// A number known to 2^-18 of itself, of which an engine holds the lower end.
 static sinkproof_honest blurred(double mid) {
     double radius = fabs(mid) * 0x1p-18;
     return sinkproof_around(mid, radius, radius, 0, 0);
@@ -162,8 +162,8 @@ static float lower_end(double mid) {
     return (float)(mid - mid * 0x1p-18);
 }
 
-// bound.value: every weight and every value at the lower end of what is known of it, and the terms
-// after the first less than half a step of the sum.
+// bound.value: every weight and every value is at the lower end of its set, and the terms after the
+// first are less than half a step of the sum.
 void sinkproof_verify_near_value(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
@@ -181,7 +181,7 @@ void sinkproof_verify_near_value(verify_measure *result, uint64_t seed) {
     }
 }
 
-// bound.ftz: weights just below the smallest normal number, read as zero; large values.
+// bound.ftz: weights just below the smallest normal number, which are read as zero; large values.
 void sinkproof_verify_near_ftz(verify_measure *result, uint64_t seed) {
     enum { N = 100 };
     sinkproof_policy policy = policy_named("f32");
@@ -194,12 +194,12 @@ void sinkproof_verify_near_ftz(verify_measure *result, uint64_t seed) {
             v_k[k] = sinkproof_known(0x1p40 * scale);
         }
         sinkproof_honest set = set_of_products(&s, N, w_k, v_k);
-        compare_products(result, &set, N, w_k, v_k, 0); // 0 times a number, added up
+        compare_products(result, &set, N, w_k, v_k, 0); // a sum of products with 0
     }
 }
 
-// bound.overflow: sizes that add up to the largest number but for 2^-10 of it. The set has bounds,
-// and the sum comes as near to that number as that.
+// bound.overflow: sizes that add up to 1 - 2^-10 times the largest number. The set is bounded, and
+// the sum comes that near to the largest number.
 void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
@@ -223,12 +223,12 @@ void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed) {
     }
 }
 
-// 1 / sqrt(x) that errs by all that is declared, upward.
+// 1 / sqrt(x) with its whole declared error, upward.
 static float root_at_limit(float x) {
     return at_limit(1 / sqrt((double)x), DECLARED, 1);
 }
 
-// Squares that are ties beside the first one; the weight multiplies last.
+// Squares that are ties with respect to the first; the weight multiplies last.
 static void norm(verify_measure *result, uint64_t seed, const char *name) {
     sinkproof_policy policy = policy_named(name);
     sinkproof_setting s = sinkproof_setting_for(&policy, TERMS, RATE);
@@ -262,8 +262,8 @@ void sinkproof_verify_near_norm_rounded(verify_measure *result, uint64_t seed) {
     norm(result, seed, "f32,A1.norm=f32?");
 }
 
-// bound.layernorm: 1, ties, and last a number that is the mean as it was summed: its deviation is
-// 0 there, and over the reals what the mean has lost.
+// bound.layernorm: 1, ties, and last a number equal to the mean as it was summed: its deviation is
+// 0 in the engine, and over the reals it equals the loss of the mean.
 void sinkproof_verify_near_layernorm(verify_measure *result, uint64_t seed) {
     enum { D = 2048 };
     sinkproof_policy policy = policy_named("f32");

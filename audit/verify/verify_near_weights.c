@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Rows of weights near their bounds (verify_near.h): exponentials, logarithms and their sums in
-// float32, each function off by all that is declared of it, to the side that adds up.
+// float32, each function with its whole declared error, on the side that adds up.
 #include "audit/verify/verify_near.h"
 
 #include "fast/lanes/exp.h"
@@ -41,13 +41,13 @@ static float exp_at_limit(float x, double ulps, int side) {
     return at_limit(exp((double)x), ulps, side);
 }
 
-// 2^(z log2 e - m log2 e), one product fused, the other rounded.
+// 2^(z log2 e - m log2 e): one product is fused, the other rounded.
 static float exp2_at_limit(float z, float m, int side) {
     return at_limit(exp2((double)fmaf(z, LOG2_E, -(m * LOG2_E))), DECLARED, side);
 }
 
-// One key far below its sink: the weight is the one exponential over the other, but for roundings,
-// and errs by what both do, to opposite sides, and by what the argument is rounded.
+// One key far below its sink: the weight is a quotient of two exponentials, up to roundings. It
+// errs by the errors of both, to opposite sides, and by the rounding of the argument.
 static void one_key(verify_measure *result, uint64_t *seed, const char *policy, double near,
                     double far, double ulps, double growth) {
     for (int round = 0; round < DRAWS; round++) {
@@ -65,11 +65,11 @@ static void one_key(verify_measure *result, uint64_t *seed, const char *policy, 
 void sinkproof_verify_near_exp(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition", 32, 34, DECLARED, 0);
 }
-// A coarse exponential, just above 1/16: all roundings are little beside what is declared of it.
+// A coarse exponential, just above 1/16: the roundings are small compared with its declared error.
 void sinkproof_verify_near_exp_declared(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,exp=64ulp", 2.7, 2.772, 64, 0);
 }
-// The same of exponentials that are rounded before they meet the values.
+// The same for exponentials that are rounded before they are multiplied by the values.
 void sinkproof_verify_near_unnormalised(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,A9.unnorm=f32?,exp=64ulp", 2.7, 2.772, 64, 0);
 }
@@ -77,8 +77,8 @@ void sinkproof_verify_near_exp_growing(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", 60, 62, 3, 0.62);
 }
 
-// The exponential of the optimized path at the argument where it errs most, which a search over all
-// of them found (make exhaustive), and around it.
+// The exponential of the optimized path at and around the argument of its largest error, which a
+// search over all arguments found (make exhaustive).
 void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
     (void)seed;
     arb_t e;
@@ -97,22 +97,23 @@ void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
 
 // ---- rows whose sum is lost ---------------------------------------------------------------------
 
-// e^(z - m) as an engine has it, off by all that is declared to one side.
+// e^(z - m) in an engine, with its whole declared error to one side.
 typedef float (*exponential)(float z, float m, int side);
 
 static float natural(float z, float m, int side) {
     return exp_at_limit(z - m, DECLARED, side);
 }
 
-// The largest score whose exponential beside the score 0 an engine may take for `most` or less.
+// The largest score whose exponential, next to the score 0, an engine may compute as `most` or
+// less.
 static float lost_below(exponential e_to, float most) {
     float z = logf(most) - 0x1p-16f;
     while (e_to(nextafterf(z, 0), 0, -1) <= most) z = nextafterf(z, 0);
     return z;
 }
 
-// The sink and one key of score 0, and keys whose exponentials are half a step of their sum, 2, or
-// less: none of them is seen.
+// The sink and one key of score 0, and keys whose exponentials are at most half a step of the sum,
+// 2: all of them are lost.
 static void lost_sum(verify_measure *result, uint64_t *seed, const char *policy, exponential e_to) {
     float low = lost_below(e_to, 0x1p-23f);
     for (int round = 0; round < 4; round++) {
@@ -138,8 +139,8 @@ void sinkproof_verify_near_base2_sum(verify_measure *result, uint64_t seed) {
 
 // ---- forms --------------------------------------------------------------------------------------
 
-// Base 2 at large scores, whose products with log2(e) round to coarse steps: a key and its sink
-// apart by little, one exponent rounded up and the other down.
+// Base 2 at large scores, whose products with log2(e) round to coarse steps: a key and its sink are
+// close, one exponent is rounded up and the other down.
 void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 2 * DRAWS; round++) {
         float z = (float)between(&seed, 88.75, 92), b = (float)((double)z + between(&seed, 4, 6));
@@ -152,10 +153,10 @@ void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed) {
     }
 }
 
-// Every key is a new maximum, which halves what was summed by an exponential off by all that is
-// declared: the first key's numerator has met n of them. The set allows as many, to the other side,
-// for the sum, of which most is young. Scores are multiples of 2^-16, a little less than ln 2
-// apart. A coarse exponential: what a policy declares that says nothing is no more than the
+// Every key is a new maximum, which halves the sum by an exponential with its whole declared error:
+// the first key's numerator is multiplied by n of them. The set allows as many, to the other side,
+// for the sum, most of which is recent. Scores are multiples of 2^-16, a little less than ln 2
+// apart. The exponential is coarse, since the default declared error would only equal the
 // roundings.
 void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed) {
     enum { KEYS = 100, ULPS = 64 };
@@ -175,7 +176,7 @@ void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed) {
     }
 }
 
-// exp(z - LSE) where LSE is just above 128, whose steps are coarse.
+// exp(z - LSE) with LSE just above 128, where steps are coarse.
 void sinkproof_verify_near_lse_subtracted(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 2 * DRAWS; round++) {
         int side = round % 2 ? 1 : -1;
@@ -189,7 +190,7 @@ void sinkproof_verify_near_lse_subtracted(verify_measure *result, uint64_t seed)
     }
 }
 
-// The gate of one key and a sink that has nearly all of the weight, LSE just above 128.
+// The gate of one key and a sink with nearly all of the weight, LSE just above 128.
 void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
     enum { KEYS = 3 };
     for (int round = 0; round < 2 * DRAWS; round++) {
@@ -209,8 +210,8 @@ void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
     }
 }
 
-// A softmax over all experts, then the chosen over their sum: one exponential errs upward, all
-// others downward.
+// A softmax over all experts, then the chosen ones divided by their sum: one exponential errs
+// upward, all others downward.
 void sinkproof_verify_near_router(verify_measure *result, uint64_t seed) {
     enum { EXPERTS = 16, CHOSEN = 4 };
     sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
@@ -242,12 +243,12 @@ static double compound(double a, double b) {
     return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
 }
 
-// p: of a sum of n exponentials, each off by what is declared.
+// p: the relative error of a sum of n exponentials with their declared errors.
 static double sum_error(size_t n) {
     return compound(DECLARED * 2 * U, sinkproof_gamma((double)n, U));
 }
 
-// 1 - alpha_s of keys z_j [n] and a sink b, and its odds, alpha_s over that.
+// 1 - alpha_s for keys z_j [n] and a sink b, and its odds: alpha_s over that.
 typedef struct kept {
     arb_t mass;
     double low, odds;
@@ -270,7 +271,8 @@ static void kept_init(kept *k, size_t n, const float *z_j, float b) {
     arb_clear(e);
 }
 
-// Ties beside the sink's exponential, 1: the denominator is 1, and nothing is left of the mass.
+// Ties with respect to the sink's exponential, 1: the denominator is 1, and nothing is left of the
+// mass.
 void sinkproof_verify_near_subtracted_mass(verify_measure *result, uint64_t seed) {
     float z_j[MOST], low = lost_below(natural, 0x1p-24f);
     size_t n = sinkproof_draw_from_to(&seed, MOST - 50, MOST);
@@ -285,8 +287,8 @@ void sinkproof_verify_near_subtracted_mass(verify_measure *result, uint64_t seed
     arb_clear(k.mass);
 }
 
-// A sum that is lost beside its first term, under a sink that is far larger: the denominator errs
-// by nothing, so that no more than half of the bound is reached.
+// A sum that is lost beside its first term, under a much larger sink: the denominator is exact, so
+// that at most half of the bound is reached.
 void sinkproof_verify_near_mass_quotient(verify_measure *result, uint64_t seed) {
     float z_j[MOST], sum = 0;
     size_t n = sinkproof_draw_from_to(&seed, MOST - 50, MOST);
@@ -305,7 +307,7 @@ void sinkproof_verify_near_mass_quotient(verify_measure *result, uint64_t seed) 
     arb_clear(k.mass);
 }
 
-// sigmoid(log n - b): logarithm and exponential err to one side, and so does their difference.
+// sigmoid(log n - b): logarithm, exponential and their difference err to the same side.
 void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 100; round++) {
         static const float zero[MOST];
@@ -326,7 +328,7 @@ void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
 
 // ---- designs ------------------------------------------------------------------------------------
 
-// Sigmoids over their sum: two of score 0, 1/2 each, and others that are lost beside them.
+// Sigmoids over their sum: two of score 0, 1/2 each, and others that are lost in the sum.
 void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed) {
     const sinkproof_variant *variant = sinkproof_variant_find("sigmoid-norm");
     sinkproof_policy policy = policy_named("f32");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Operands rounded when they are read (bound.operands), activations in blocks of whole numbers
-// (bound.q8), sums in a narrow format (bound.accumulator): float32 kernels against their sets,
-// beside the enclosed sum of what they read.
+// Checks operands rounded when they are read (bound.operands), activations in blocks of whole
+// numbers (bound.q8), and sums in a narrow format (bound.accumulator): float32 kernels against
+// their sets, with the enclosed sum of the operands as read.
 #include "audit/verify/verify_near.h"
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
@@ -14,7 +14,7 @@
 enum { ROUNDS = 100, MOST = 512, SCALED = 32 };
 static const double RATE = 1e-9;
 
-// A weight of one row in blocks with a scale: codes are whole halves.
+// A weight of one row in blocks with a scale each; codes are multiples of one half.
 typedef struct scaled_row {
     size_t n;
     uint8_t codes[MOST / 2], scales[MOST / SCALED];
@@ -39,7 +39,7 @@ static void draw_scaled(uint64_t *seed, size_t n, scaled_row *w) {
     sinkproof_matrix_row(&w->matrix, 0, w->w);
 }
 
-// The set of a sum over what `policy` reads of x, and the truth of the same: sum_k read_k w_k.
+// The set of a sum over x as `policy` reads it, and its truth: sum_k read_k w_k.
 static sinkproof_honest set_of(const sinkproof_policy *policy, const scaled_row *w, const double *x,
                                double *read, arb_ptr truth) {
     sinkproof_setting s = sinkproof_setting_for(policy, 1, RATE);
@@ -63,7 +63,7 @@ static sinkproof_honest set_of(const sinkproof_policy *policy, const scaled_row 
     return set;
 }
 
-// y = sum of `part` neighbours exactly, then in `acc`, on operands as they are read.
+// y = the sum of `part` neighbours exactly, then in `acc`, with operands as they are read.
 typedef struct kernel {
     const char *policy;
     size_t part;
@@ -94,7 +94,7 @@ static void measure(verify_measure *result, uint64_t seed, const kernel *kernels
         double y = run(k, &w, read);
         bool known = policy.at[SINKPROOF_AT_M5_ACC].format != SINKPROOF_REAL &&
                      !policy.at[SINKPROOF_AT_M5_ACC].optional;
-        if (known) // the set of one order: the truth need not be in it
+        if (known) // the set of one order: it need not contain the truth
             sinkproof_verify_put(result, y >= set.lo && y <= set.hi ? 0 : INFINITY, 1);
         else
             sinkproof_verify_compare(result, truth, &set, &y, 1);
@@ -122,13 +122,12 @@ void sinkproof_verify_accumulator(verify_measure *result, uint64_t seed) {
 }
 
 // ---- near the bounds (verify_near.h)
-// -------------------------------------------------------------
 
-// A weight of ones, its first block 2^`first` times, all others 2^`rest` times as large.
+// A weight of ones; its first block is scaled by 2^`first`, all others by 2^`rest`.
 static void ones_scaled(size_t n, int first, int rest, scaled_row *w) {
     uint64_t seed = 0;
     draw_scaled(&seed, n, w);
-    memset(w->codes, 0x22, n / 2); // 1 twice, in four bits each
+    memset(w->codes, 0x22, n / 2); // 1 twice, four bits each
     for (size_t k = 0; k < n / SCALED; k++) w->scales[k] = (uint8_t)(127 + (k == 0 ? first : rest));
     sinkproof_matrix_row(&w->matrix, 0, w->w);
 }
@@ -144,8 +143,8 @@ static void measure_near(verify_measure *result, const kernel *k, const scaled_r
     _arb_vec_clear(truth, 1);
 }
 
-// bound.operands: 1, and in the blocks after the first, ties of the format that operands are read
-// in, to the even neighbour, which is a power of two and half a step of the sum.
+// bound.operands: 1, and in the later blocks ties of the format in which operands are read; their
+// even neighbour is a power of two and half a step of the sum.
 void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.in=bf16", 1, SINKPROOF_F32},
                                      {"f32,M5.in=f16", 1, SINKPROOF_F32}};
@@ -160,8 +159,8 @@ void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed) {
     }
 }
 
-// bound.q8: the whole numbers 127 and 1 in each four that are added up exactly, 2^7 steps of the
-// scale; four after four a tie of the sum.
+// bound.q8: the whole numbers 127 and 1 in each four that are added exactly, 2^7 steps of the
+// scale; each four is a tie of the sum.
 void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed) {
     static const kernel k = {"f32,M5.in=q8_0", 4, SINKPROOF_F32};
     for (int round = 0; round < 4; round++) {
@@ -174,8 +173,8 @@ void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed) {
     }
 }
 
-// A number half way between two whole ones of its block, read as the other one than the reference
-// reads.
+// A number half way between two whole numbers of its block, read as the one that the reference does
+// not read.
 void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M5.in=q8_0");
     for (int round = 0; round < 8; round++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The stages of ref/ in binary64 (the policy real-f64: no rounding points) on drawn inputs,
+// Checks the stages of ref/ in binary64 (the policy real-f64: no rounding points) on random inputs,
 // against the enclosed real value, within the derived bound: the honest set of binary64.
 #include "audit/verify/verify_draw.h"
 
@@ -75,7 +75,7 @@ void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const si
     for (size_t k = 0; k < n; k++) {
         bool inside =
             set[k].lo <= value[k] && value[k] <= set[k].hi && set_reaches(&set[k], truth + k);
-        int above = arf_cmp_d(arb_midref(truth + k), value[k]); // the truth, of the value
+        int above = arf_cmp_d(arb_midref(truth + k), value[k]); // the truth relative to the value
         double error = sinkproof_truth_distance(truth + k, value[k]);
         double room = sinkproof_truth_distance(truth + k, above > 0 ? set[k].lo : set[k].hi);
         if (arb_is_exact(truth + k) && above == 0) error = 0;
@@ -161,7 +161,8 @@ void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
     }
 }
 
-// One row of weights with its sink: ref's, enclosed, and the honest set; [keys + 1] each.
+// One row of weights with its sink: those of ref, the enclosure, and the honest set; [keys + 1]
+// each.
 typedef struct weights {
     size_t keys;
     double *s_j, *alpha_j, sink;
@@ -211,14 +212,14 @@ void sinkproof_verify_softmax(verify_measure *result, uint64_t seed) {
     }
 }
 
-// sink.mass: ref's weights and its sink's add up to 1 but for the bounds of all of them.
+// sink.mass: the weights of ref and its sink's weight add up to 1 within the bounds of all of them.
 void sinkproof_verify_mass(verify_measure *result, uint64_t seed) {
     arb_t sum, t;
     arb_init(sum);
     arb_init(t);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         weights w = weights_of(&seed, round);
-        double below = 0, above = 0; // how far the sum of honest weights may be from 1
+        double below = 0, above = 0; // the range of the sum of honest weights around 1
         arb_zero(sum);
         for (size_t j = 0; j <= w.keys; j++) {
             arb_set_d(t, w.alpha_j[j]);
@@ -352,14 +353,15 @@ static sinkproof_config rope_config(bool truncate) {
 }
 static const int32_t positions[] = {0, 1, 2, 127, 4095, 4096, 131071};
 
-// One position: x rotated (unit vectors e_p give cos and sin), as ref does, enclosed, honest.
+// Rotates x at one position (unit vectors e_p give cos and sin): by ref, enclosed, and the honest
+// set.
 static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, int32_t position,
                         bool table) {
     enum { DIM = 64, HALF = 32 };
     sinkproof_policy policy = binary64();
     sinkproof_config config = rope_config(truncate);
     double freq[HALF], cosine[HALF], sine[HALF], *x = drawn(seed, DIM, 4), y[DIM];
-    if (table) // (1, 0) in every pair turns into (c cos, c sin)
+    if (table) // (1, 0) in every pair becomes (c cos, c sin)
         for (size_t d = 0; d < DIM; d++) x[d] = d < HALF;
     memcpy(y, x, sizeof y);
     sinkproof_yarn_frequencies(&policy, &config, freq);

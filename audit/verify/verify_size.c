@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Evidence about a model as a whole that is counted: its biases, its parameters, and the tokens
-// that the hours of its training are worth.
+// Evidence by counting about a whole model: its biases, its parameters, and the number of tokens
+// that corresponds to its hours of training.
 #include "audit/verify/verify_draw.h"
 #include "proofs/exact/parameters.h"
 #include "proofs/truth/truth.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-// model.biases: each linear layer of a block has one number for each of its outputs beside it.
+// model.biases: each linear layer of a block has one bias for each of its outputs.
 void sinkproof_verify_biases(verify_measure *result, uint64_t seed) {
     (void)seed;
     sinkproof_error error = {""};
@@ -31,7 +31,7 @@ void sinkproof_verify_biases(verify_measure *result, uint64_t seed) {
     sinkproof_model_close(model);
 }
 
-// model.parameters: the table of weights against the sizes of every layer written out.
+// model.parameters: the table of weights against the written-out sizes of every layer.
 void sinkproof_verify_parameters(verify_measure *result, uint64_t seed) {
     (void)seed;
     static const char *const names[] = {"gpt-oss-20b", "gpt-oss-120b"};
@@ -51,8 +51,9 @@ void sinkproof_verify_parameters(verify_measure *result, uint64_t seed) {
     }
 }
 
-// train.tokens: 2.1 million hours at 989.5 Tflop/s, both as wide as their rounding; any hours and
-// any peak in there give tokens in the ball. A drawn pair's own tokens err by six roundings.
+// train.tokens: 2.1 million hours at 989.5 Tflop/s, both known to their rounding: any hours and
+// peak in these ranges give a number of tokens in the ball. The tokens of a random pair err by six
+// roundings.
 void sinkproof_verify_tokens(verify_measure *result, uint64_t seed) {
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-120b", &config)) return; // nothing is measured

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// train.* as an experiment on record: the small models that `make training-study` trained, three
-// seeds each. What is asked here is whether the recorded runs show what the chapter states.
+// train.* as a recorded experiment: the small models that `make training-study` trained, three
+// seeds each. This file checks whether the recorded runs show what the chapter states.
 #include "audit/verify/verify.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct shares {
     double first, star; // at the end of a run
 } shares;
 
-// NaN for a run that is not on record: nothing holds of it.
+// NaN for a run that is not recorded: every check of it fails.
 static shares end_of(const char *name, size_t seed) {
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
         if (strcmp(runs[k].name, name) == 0)
@@ -40,7 +40,7 @@ void sinkproof_verify_sinks_learned(verify_measure *result, uint64_t seed) {
         for (size_t s = 0; s < SEEDS; s++) ask(result, runs[k].first_before[s] < 1);
     for (size_t s = 0; s < SEEDS; s++) {
         ask(result, end_of("softmax", s).first > 30);
-        ask(result, end_of("1500 steps", s).first < 10); // it has gone again
+        ask(result, end_of("1500 steps", s).first < 10); // the sink is gone
     }
 }
 

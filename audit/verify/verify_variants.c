@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The designs of attention: the weights and results of ref/variants/ in binary64 against the truth
-// of the same step and its honest set, and both sides of every edge of the lattice.
+// Checks the designs of attention: the weights and results of ref/variants/ in binary64 against the
+// truth of the same step and its honest set, and both sides of every edge of the lattice.
 #include "audit/verify/verify.h"
 #include "audit/verify/verify_draw.h"
 #include "proofs/bounds/variants.h"
@@ -84,8 +84,8 @@ void sinkproof_verify_similarities(verify_measure *result, uint64_t seed) {
         measure(result, sinkproof_variant_at(k)->name, seed + k);
 }
 
-// Two balls that are disjoint where the edge holds are infinitely off; one that is false has to
-// have some.
+// Where an edge holds, disjoint balls count as infinitely wrong; where it is false, there must be
+// some.
 void sinkproof_verify_edges(verify_measure *result, uint64_t seed) {
     sinkproof_edge_outcome o;
     for (size_t k = 0; sinkproof_edge_at(k) != NULL; k++) {

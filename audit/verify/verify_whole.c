@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Evidence that needs many values: the whole model, judged point by point; and the statistics of a
-// tensor's errors (stat.*): honest float32 sums stay within their limits, and planted mistakes, an
-// accumulator that truncates and low bits drawn at random, do not.
+// tensor's errors (stat.*): honest float32 sums stay within their limits, and planted mistakes (an
+// accumulator that truncates, random low bits) do not.
 #include "audit/judge/judge.h"
 #include "audit/trace/trace_write.h"
 #include "audit/verify/verify_near.h"
@@ -13,13 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double RATE = 1e-9; // of false alarms, for each tensor
+static const double RATE = 1e-9; // rate of false alarms per tensor
 
 // ---- model.forward, gpt2.forward
-// ------------------------------------------------------------------------------
 
-// ref/ in binary64 on the embedded model, written as a trace and judged: every point from what it
-// was given itself.
+// Runs ref/ in binary64 on the embedded model, writes a trace and judges it: every point from its
+// own inputs.
 static bool judge_reference(sinkproof_model *model, const char *path, const int32_t *tokens,
                             size_t n, sinkproof_judgement *judgement, sinkproof_error *error) {
     sinkproof_policy policy = policy_named("real-f64");
@@ -52,7 +51,7 @@ static void verify_model(const char *spec, verify_measure *result, uint64_t seed
     int file = mkstemp(path);
     if (file < 0 || !sinkproof_model_open(spec, &model, &error)) {
         if (file >= 0) close(file), unlink(path);
-        return; // nothing measured: the statement lacks its evidence
+        return; // nothing measured: the statement lacks evidence
     }
     close(file);
     size_t vocab = sinkproof_model_config(model)->vocab;
@@ -104,7 +103,8 @@ static float with_low_bits(float x, unsigned bits, uint32_t drawn) {
     return x;
 }
 
-// A tensor x W^T of ROWS rows, of which `kinds` differ, as the engine leaves it; to be freed.
+// The drift of a tensor x W^T of ROWS rows, `kinds` of them distinct, as the engine computes it;
+// the caller frees it.
 static sinkproof_drift drift_of_products(uint64_t *seed, size_t kinds, engine e) {
     static float x[ROWS * K], w[COLS * K];
     static sinkproof_honest x_k[ROWS * K], w_k[COLS * K], y[ROWS * COLS];
@@ -136,7 +136,7 @@ static sinkproof_drift drift_of_products(uint64_t *seed, size_t kinds, engine e)
     return drift;
 }
 
-// The same judged.
+// The judged drift of such a tensor.
 static sinkproof_drift_result judge_products(uint64_t *seed, size_t kinds, engine e) {
     sinkproof_drift drift = drift_of_products(seed, kinds, e);
     sinkproof_drift_result result;
@@ -158,7 +158,7 @@ void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed) {
     }
 }
 
-// As many tensors as layers, judged together; and into `alone` each by itself, where it is given.
+// As many tensors as layers, judged together; `alone`, if given, gets the result of each.
 static sinkproof_drift_result judge_layers(uint64_t *seed, engine e, verify_measure *alone) {
     enum { LAYERS = 8 };
     sinkproof_drift drift[LAYERS];
@@ -178,7 +178,8 @@ void sinkproof_verify_drift_pooled(verify_measure *result, uint64_t seed) {
     sinkproof_drift_result r = judge_layers(&seed, HONEST, NULL);
     sinkproof_verify_put(result, fabs(r.gain), r.limit);
 }
-// The last bit cut off three elements of four: within in each layer alone, and not in all of them.
+// The last bit is cleared in three elements of four: plausible in each single layer, but not in all
+// together.
 void sinkproof_verify_drift_pooled_found(verify_measure *result, uint64_t seed) {
     sinkproof_drift_result r = judge_layers(&seed, CUTS, result);
     sinkproof_verify_put(result, r.limit, fabs(r.gain));
@@ -191,7 +192,7 @@ void sinkproof_verify_spread(verify_measure *result, uint64_t seed) {
     }
 }
 // Products just above 1, whose rounding errs by up to u of them, either way: the mean of the
-// squares is nearly all of the variance that is allowed for, u^2 / 3.
+// squares is nearly the whole allowed variance, u^2 / 3.
 void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE);
@@ -221,8 +222,8 @@ void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed) {
     }
 }
 
-// The variance of a sum of rows, of which those of one class share the part rho of their errors,
-// over that of rows each by itself; against what is allowed for: the classes, then the largest.
+// The variance of a sum of rows, where rows of one class share the part rho of their errors, over
+// that of independent rows; against what is allowed: the classes, then the largest.
 void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
     enum { CLASSES = 5 };
     for (int t = 0; t < 40; t++) {
@@ -242,7 +243,7 @@ void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
         sinkproof_verify_put(result, alike.model, alike.largest);
     }
 }
-// Two rows again and again are no drift.
+// Two rows that repeat show no drift.
 void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, 2, HONEST);
