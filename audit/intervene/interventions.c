@@ -22,7 +22,7 @@ bool sinkproof_interventions_any(const sinkproof_interventions *changes) {
 
 // ---- in words
 
-// A part of a sentence, behind ": " or "; " or ", ".
+// Appends a part of a sentence after ": ", "; " or ", ".
 static void say(sinkproof_intervention_name *name, const char *between, const char *format, ...)
     SINKPROOF_PRINTF(3, 4);
 static void say(sinkproof_intervention_name *name, const char *between, const char *format, ...) {
@@ -91,20 +91,20 @@ const sinkproof_intervention_panel *sinkproof_intervention_panel_at(size_t i) {
     return i < sizeof panels / sizeof *panels ? &panels[i] : NULL;
 }
 
-// ---- what is changed
+// ---- the changes
 
 struct sinkproof_intervened {
     sinkproof_interventions changes;
     sinkproof_policy policy;
     sinkproof_model *view;
     size_t n, hidden;
-    sinkproof_reading nothing;    // a weight that is 0
+    sinkproof_reading nothing;    // reads a weight as 0
     sinkproof_reading *reading_l; // of W_k, by layer
     bool *gone_c;                 // coordinates whose row of W_k is 0
-    size_t *row_n, n_rows;        // the same, listed
-    double *position_c;           // T0 of the first position without its token
-    double *added_ic;             // [n, hidden] what comes after the first layer
-    bool *gets_i;                 // where something does
+    size_t *row_n, n_rows;        // the same as a list
+    double *position_c;           // T0 of the first position, without its token
+    double *added_ic;             // [n, hidden] terms added after the first layer
+    bool *gets_i;                 // positions that get such a term
 };
 
 void sinkproof_intervened_free(sinkproof_intervened *intervened) {
@@ -128,7 +128,7 @@ const size_t *sinkproof_intervened_rows(const sinkproof_intervened *intervened, 
     return intervened->row_n;
 }
 
-// What the caller hands over, and where it goes.
+// The caller's arguments, and the result.
 typedef struct making {
     sinkproof_intervened *made;
     const sinkproof_model *model;
@@ -143,7 +143,7 @@ static bool no_memory(const making *m) {
                           sinkproof_counted(m->made->n, "token").text);
 }
 
-// Which of the n EPE each position has: its own, or another's.
+// Finds for each position the position whose EPE it gets: its own or another.
 static bool exchanged(const making *m, size_t *from_i, bool *gets_i) {
     const sinkproof_interventions *c = &m->made->changes;
     for (size_t i = 0; i < m->made->n; i++) from_i[i] = i;
@@ -162,7 +162,7 @@ static bool exchanged(const making *m, size_t *from_i, bool *gets_i) {
     return true;
 }
 
-// EPE_from - EPE_i where they are exchanged, EPE_from where they are added late.
+// Adds EPE_from - EPE_i where positions are exchanged, EPE_from where positions are added late.
 static void add_epe(const making *m, const size_t *from_i) {
     const sinkproof_intervened *made = m->made;
     for (size_t i = 0; i < made->n; i++) {
@@ -205,8 +205,8 @@ static bool make_states(const making *m) {
     return good;
 }
 
-// Marks `wanted` of the coordinates that are free, those not marked: the i-th of them is changed
-// places with one from the i-th on that SplitMix64 draws, and taken.
+// Marks `wanted` of the free, that is unmarked, coordinates at random: a partial Fisher-Yates
+// shuffle with SplitMix64.
 static void draw_rows(sinkproof_intervened *made, size_t wanted, size_t n_free, size_t *free_n) {
     uint64_t state = made->changes.seed;
     for (size_t i = 0; i < wanted; i++) {
@@ -216,7 +216,8 @@ static void draw_rows(sinkproof_intervened *made, size_t wanted, size_t n_free, 
     }
 }
 
-// The control, beside what is marked already; row_n has room for every coordinate.
+// Marks the control's rows in addition to those already marked; row_n has room for every
+// coordinate.
 static bool mark_drawn(const making *m) {
     sinkproof_intervened *made = m->made;
     size_t wanted = made->changes.n_random, n_free = 0;

@@ -10,7 +10,7 @@
 enum { LARGEST = INT32_MAX };
 static const char auto_word[] = "auto";
 
-// The digits at *text as a number up to `most`; *text stands behind them then.
+// Parses the digits at *text as a number up to `most`, and moves *text behind them.
 static bool take_number(const char **text, uint64_t most, uint64_t *number) {
     const char *at = *text;
     uint64_t n = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sixteen readings of two tables, two of the effective position.
+// Compares measurements with the paper's numbers: sixteen readings of two tables, two of the
+// effective position.
 #include "audit/studies/mechanism/comparison.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static bool is_massive(size_t c) {
     return false;
 }
 
-// Mean and spread of a layer's gamma, by two passes.
+// Mean and spread of a layer's gamma, in two passes.
 static void baseline(sinkproof_table_reading r, size_t hidden, const double *gamma_c, double *mean,
                      double *spread) {
     double sum = 0, squares = 0, n = 0;
@@ -48,7 +49,7 @@ static void baseline(sinkproof_table_reading r, size_t hidden, const double *gam
     *spread = (r.single ? 1 : 2) * sqrt(squares / (r.sample ? n - 1 : n));
 }
 
-// Rounded to the printed one's last digit it is the printed one.
+// `rounds` if the measured number, rounded to the printed one's last digit, equals it.
 static sinkproof_compared compared(double measured, double printed, double unit) {
     return (sinkproof_compared){measured, measured - printed,
                                 nearbyint(measured / unit) == nearbyint(printed / unit)};
@@ -92,14 +93,14 @@ static void compare_tables(const sinkproof_mechanism *m, sinkproof_comparison *o
 
 // ---- the numbers in the text -------------------------------------------------------------------
 
-// NAN where there is no other.
+// The mean over all but the first; NAN if there is no other.
 static double mean_of_others(size_t n, const double *x_j) {
     double sum = 0;
     for (size_t j = 1; j < n; j++) sum += x_j[j];
     return n > 1 ? sum / (double)(n - 1) : NAN;
 }
 
-// A NAN among them is the result.
+// The smallest or the largest number; NAN if one is NAN.
 static double extreme(size_t n, const double *x_i, bool most) {
     double best = x_i[0];
     for (size_t i = 1; i < n && !isnan(best); i++)
@@ -107,7 +108,7 @@ static double extreme(size_t n, const double *x_i, bool most) {
     return best;
 }
 
-// How far the least of the massive coordinates is from the mean of |EPE_1|, in deviations.
+// The distance of the smallest massive coordinate from the mean of |EPE_1|, in deviations.
 static double least_massive(const sinkproof_mechanism *m) {
     double least = NAN;
     for (size_t k = 0; k < m->rule.n; k++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The comparison as text, as JSON and as HTML tables.
+// Prints the comparison as text, as JSON and as HTML tables.
 #include "audit/studies/mechanism/comparison.h"
 #include "audit/report/page.h"
 #include "audit/studies/sinks/part_shared.h"
@@ -16,7 +16,7 @@ typedef struct cell {
     char text[64];
 } cell;
 
-// "=" where it rounds to what is printed, else how far off it is; "-": not measured.
+// "=" if it rounds to the printed number, else the difference; "-": not measured.
 static cell off_of(const sinkproof_compared *c) {
     cell off = {"="};
     if (isnan(c->off))
@@ -30,7 +30,7 @@ static part_cell number_of(double x) {
     return part_text("%.6g", x);
 }
 
-// "138, 378, 447", or "none".
+// Coordinates such as "138, 378, 447", or "none".
 static cell massive_of(const sinkproof_epe_compared *e) {
     enum { ROOM = sizeof e->massive_n / sizeof *e->massive_n };
     cell list = {"none"};
@@ -44,7 +44,7 @@ static cell massive_of(const sinkproof_epe_compared *e) {
 
 // ---- text --------------------------------------------------------------------------------------
 
-// A text in lines of at most 100 characters, those after the first indented.
+// Prints text in lines of at most 100 characters, with all but the first indented.
 static void print_wrapped(FILE *out, const char *text, size_t indent) {
     size_t at = indent;
     for (const char *word = text; *word != '\0';) {
@@ -177,7 +177,7 @@ json_t *sinkproof_comparison_json(const sinkproof_comparison *c) {
 
 // ---- HTML --------------------------------------------------------------------------------------
 
-// Printed, measured and how far off, in one cell.
+// Writes the printed number, the measured one and the difference into one cell.
 static void write_cell(FILE *page, const char *printed, const sinkproof_compared *c) {
     fprintf(page, "<td class=\"%s\">", isnan(c->off) ? "undecided" : c->rounds ? "exact" : "");
     sinkproof_page_say(page, "%s", printed);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Dots for numbers by position, layer and coordinate; maps of attention for panels and layers.
+// Draws numbers by position, layer and coordinate as dots, and attention of panels and layers as
+// maps.
 #include "audit/studies/mechanism/figures.h"
 
 #include "audit/report/chart.h"
@@ -37,7 +38,7 @@ static const double *checks(const sinkproof_mechanism *m, size_t l) {
 typedef struct series {
     const sinkproof_mechanism *m;
     numbers of;
-    size_t l; // of one layer
+    size_t l; // for one layer
 } series;
 
 static double by_position(const void *context, size_t place, size_t dot) {
@@ -69,7 +70,7 @@ static bool draw_positions(FILE *out, const view *v, numbers of, const char *lab
     return sinkproof_chart_dots_svg(out, &dots);
 }
 
-// Each layer's positions one above the other.
+// The positions of each layer are drawn in one column.
 static double by_layer(const void *context, size_t place, size_t dot) {
     const series *s = context;
     return s->of(s->m, place)[dot];
@@ -98,7 +99,7 @@ static bool draw_layers(FILE *out, const view *v, numbers of, const char *label)
     return sinkproof_chart_dots_svg(out, &dots);
 }
 
-// "-140.2 to -120, -131 on the mean"; what is unknown makes it so.
+// Prints a range such as "-140.2 to -120, -131 on the mean"; one NaN makes all of it NaN.
 static void say_range(FILE *out, size_t n, const double *x_j) {
     double least = x_j[0], most = x_j[0], sum = 0;
     for (size_t j = 0; j < n; j++) {
@@ -167,7 +168,7 @@ static void say_check(FILE *out, const view *v, const figure *f) {
 
 // ---- figures 6, 7 ------------------------------------------------------------------------------
 
-// In how many layers position 1 is above all others.
+// The number of layers in which position 1 is above all others.
 static size_t layers_above(const sinkproof_mechanism *m, numbers of) {
     size_t above = 0;
     for (size_t l = 0; l < m->config->n_layers; l++) {
@@ -256,7 +257,7 @@ static void say_massive(FILE *out, const view *v, const figure *f) {
 
 // ---- maps --------------------------------------------------------------------------------------
 
-// One map of a picture: of a run, a layer, a head or all.
+// One map of a picture: a run, a layer, and a head or all heads.
 typedef struct one_map {
     const sinkproof_attended *attention;
     size_t layer;
@@ -289,7 +290,7 @@ static void say_maps(FILE *out, const view *v) {
                            sinkproof_counted(cell, "key").text);
 }
 
-// Figure 3: a map for each of the seven runs, those that were run.
+// Figure 3: a map for each of the seven runs that was made.
 static bool draw_panels(FILE *out, const view *v, const figure *f) {
     one_map map_p[SINKPROOF_PANELS];
     sinkproof_chart_heat heat_p[SINKPROOF_PANELS];
@@ -324,7 +325,7 @@ static void say_panels(FILE *out, const view *v, const figure *f) {
     say_maps(out, v);
 }
 
-// A map for each layer of one run.
+// Draws a map for each layer of one run.
 static bool draw_run(FILE *out, const sinkproof_attended *a, int head, const char *label) {
     one_map map_l[SINKPROOF_MAX_LAYERS];
     sinkproof_chart_heat heat_l[SINKPROOF_MAX_LAYERS];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The paper's figures of one measured input, each one SVG with a title, a sentence that says what
-// it shows, and the statement that defines it. Numbers are those of the JSON; layers, heads and
-// positions count from 1, as in the paper.
+// The paper's figures for one measured input, each an SVG with a title, a sentence on its content,
+// and the statement that defines it. The numbers are those of the JSON; layers, heads and positions
+// count from 1, as in the paper.
 #ifndef SINKPROOF_MECHANISM_FIGURES_H
 #define SINKPROOF_MECHANISM_FIGURES_H
 
@@ -11,31 +11,31 @@
 
 typedef struct sinkproof_mechanism_view {
     const sinkproof_mechanism *mechanism;
-    const sinkproof_attended *attention;  // its maps
-    const sinkproof_paper_panels *panels; // or NULL: the run alone
-    size_t sentence;                      // which of the paper's; SINKPROOF_SENTENCES: none
-    int head;                             // of the maps: from 0, or SINKPROOF_ALL_HEADS
+    const sinkproof_attended *attention;  // source of the maps
+    const sinkproof_paper_panels *panels; // NULL: only the run
+    size_t sentence;                      // the paper's sentence; SINKPROOF_SENTENCES: none
+    int head;                             // for the maps: from 0, or SINKPROOF_ALL_HEADS
 } sinkproof_mechanism_view;
 
 typedef struct sinkproof_mechanism_figure {
-    const char *name;  // of its file: "figure-1"
-    size_t number;     // the paper's; 0: it is none of them
-    const char *id;    // the statement that defines what is drawn
+    const char *name;  // of the file: "figure-1"
+    size_t number;     // the paper's number; 0: not in the paper
+    const char *id;    // the statement that defines the numbers
     const char *title; // "Delta of each position"
-    size_t panel;      // of maps: which of the seven
-    bool panels;       // it needs view.panels; or, of the map of a run alone, that there are none
-    // False: what it is made of is not known, and nothing was drawn.
+    size_t panel;      // for maps: which of the seven
+    bool panels;       // needs view.panels; for the map of a single run: needs its absence
+    // Returns false and draws nothing if its data are unknown.
     bool (*draw)(FILE *out, const sinkproof_mechanism_view *view,
                  const struct sinkproof_mechanism_figure *figure);
     void (*say)(FILE *out, const sinkproof_mechanism_view *view,
                 const struct sinkproof_mechanism_figure *figure);
 } sinkproof_mechanism_figure;
 
-// Those that this view has, in order; NULL after the last.
+// The figures that this view has, in order; NULL after the last.
 const sinkproof_mechanism_figure *
 sinkproof_mechanism_figure_at(const sinkproof_mechanism_view *view, size_t i);
 
-// "Figure 16 (as figure 1): Delta of each position", as text.
+// Prints a title such as "Figure 16 (as figure 1): Delta of each position".
 void sinkproof_mechanism_figure_title(FILE *out, const sinkproof_mechanism_view *view,
                                       const sinkproof_mechanism_figure *figure);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The mechanism of GPT-2's sink on one run: the reference under an observer, which measures each
-// layer as its points pass by. What the weights alone say (gamma, alignment) comes from the model
-// as it runs; EPE from the model as it was given.
+// Measures the mechanism of GPT-2's sink on one run: an observer of the reference measures each
+// layer as its points pass. Gamma and alignment follow from the weights of the running model; EPE
+// follows from the original model.
 #include "audit/studies/mechanism/mechanism.h"
 
 #include "audit/trace/trace_points.h"
@@ -19,15 +19,16 @@
 
 static const double DEVIATIONS = 3; // gpt2.massive
 
-// One run and what waits of the layer at hand.
+// One run, and the buffers of the current layer.
 typedef struct measuring {
-    const sinkproof_model *model;          // as it runs: changed, and kept as the policy says
+    // the running model: changed, with weights as the policy stores them
+    const sinkproof_model *model;
     sinkproof_intervened *intervened;      // or NULL
-    const sinkproof_policy *policy, *real; // of the run; and one that rounds nothing
+    const sinkproof_policy *policy, *real; // of the run; and one without roundings
     const sinkproof_mechanism_options *options;
     sinkproof_mechanism *out;
     double *q_r, *k_r;   // b_Q and b_K of the layer
-    double *a_nr, *c_nr; // W_q x_t and W_k x_j, of all heads
+    double *a_nr, *c_nr; // W_q x_t and W_k x_j, for all heads
     double *q_nr;        // A2.q
     double *row_c, *work;
     bool good;
@@ -87,9 +88,9 @@ void sinkproof_mechanism_free(sinkproof_mechanism *mechanism) {
     *mechanism = (sinkproof_mechanism){0};
 }
 
-// ---- what a position brings --------------------------------------------------------------------
+// ---- the contribution of a position -------------------------------------------------------------
 
-// p_ic = the positions' rows, e_ic = the tokens'.
+// Reads the positions' rows into p_ic and the tokens' rows into e_ic.
 static void read_rows(const sinkproof_model *model, size_t n, const int32_t *tokens_n, double *p_ic,
                       double *e_ic) {
     sinkproof_matrix positions = sinkproof_model_slot(model, 0, SINKPROOF_POSITIONS);
@@ -115,7 +116,8 @@ static bool epe_is_finite(const sinkproof_mechanism *out, sinkproof_error *error
     return true;
 }
 
-// EPE_i, R_i and O_i, their cosines, and what is massive in EPE_1. `model`: without changes.
+// EPE_i, R_i and O_i, their cosines, and the massive coordinates of EPE_1. `model`: without
+// changes.
 static bool measure_epe(const sinkproof_model *model, const sinkproof_policy *policy, bool normed,
                         const int32_t *tokens_n, sinkproof_mechanism *out, sinkproof_error *error) {
     const sinkproof_config *config = out->config;
@@ -128,7 +130,7 @@ static bool measure_epe(const sinkproof_model *model, const sinkproof_policy *po
     double *e_ic = p_ic + count, *x_ic = e_ic + count, *o_ic = x_ic + count, *r_ic = o_ic + count;
     double *work = r_ic + count;
     read_rows(model, n, tokens_n, p_ic, e_ic);
-    memcpy(x_ic, e_ic, count * sizeof *x_ic); // x_i^(0) = e_i + p_i, as T0 is rounded
+    memcpy(x_ic, e_ic, count * sizeof *x_ic); // x_i^(0) = e_i + p_i, rounded like T0
     sinkproof_residual(policy, SINKPROOF_AT_T0, count, p_ic, x_ic);
     sinkproof_mechanism_epe(model, policy, normed, n, p_ic, out->epe_ic, work);
     sinkproof_mechanism_epe(model, policy, normed, n, x_ic, r_ic, work);
@@ -141,9 +143,10 @@ static bool measure_epe(const sinkproof_model *model, const sinkproof_policy *po
     return epe_is_finite(out, error);
 }
 
-// ---- a layer as it passes by -------------------------------------------------------------------
+// ---- a layer during the pass --------------------------------------------------------------------
 
-// gamma and the cosines of b_Q with EPE_j W_k: of each head and of all. c_nr is scratch here.
+// gamma and the cosines of b_Q with EPE_j W_k, for each head and for all together. c_nr is used as
+// scratch.
 static void measure_weights(measuring *m, sinkproof_mechanism_layer *to,
                             const sinkproof_layer *layer) {
     const sinkproof_config *config = m->out->config;
@@ -182,14 +185,14 @@ static void measure_states(measuring *m, size_t l, const double *x_nc) {
     }
 }
 
-// How far the four terms' sum is from the score q k^T that the run has, of one pair.
+// The distance of the sum of the four terms from the run's score q k^T, for one pair.
 static double apart_of(const double terms[SINKPROOF_TERMS], double score) {
     double sum = 0, size = 0;
     for (size_t k = 0; k < SINKPROOF_TERMS; k++) sum += terms[k], size += fabs(terms[k]);
     return size == 0 && score == 0 ? 0 : fabs(score - sum) / size;
 }
 
-// A2.k, after A2.q: the four terms of a head over all pairs.
+// At A2.k, which follows A2.q: the four terms of a head over all pairs.
 static void measure_terms(measuring *m, sinkproof_mechanism_layer *to, size_t h,
                           const double *k_nr) {
     const sinkproof_config *config = m->out->config;
@@ -208,11 +211,11 @@ static void measure_terms(measuring *m, sinkproof_mechanism_layer *to, size_t h,
         for (size_t k = 0; t > 0 && k < SINKPROOF_TERMS; k++)
             lead_k[k] += scale * (first[k] - others[k] / (double)t);
     }
-    for (size_t k = 0; k < SINKPROOF_TERMS; k++) lead_k[k] /= (double)(n - 1); // of one token: NaN
+    for (size_t k = 0; k < SINKPROOF_TERMS; k++) lead_k[k] /= (double)(n - 1); // for one token: NaN
     to->apart_h[h] = worst;
 }
 
-// A10.
+// At A10: the maps of attention.
 static void measure_maps(measuring *m, sinkproof_mechanism_layer *to, const double *weight_hij) {
     size_t n = m->out->n, heads = m->out->config->n_heads;
     for (size_t h = 0; h < heads; h++) {
@@ -276,7 +279,7 @@ static bool observe(measuring *m, const int32_t *tokens_n) {
     return good && m->good;
 }
 
-// Room for a layer, then the run.
+// Allocates room for a layer, then runs the model.
 static bool measure_run(measuring *m, const int32_t *tokens_n) {
     const sinkproof_config *config = m->out->config;
     size_t n = m->out->n, width = config->n_heads * config->head_dim, hidden = config->hidden;
@@ -296,7 +299,7 @@ static bool measure_run(measuring *m, const int32_t *tokens_n) {
     return good;
 }
 
-// The model must be one whose positions are rows that a perceptron without a router takes.
+// Checks that the model has position rows, and a perceptron without a router.
 static bool check(const sinkproof_model *model, size_t n, const int32_t *tokens_n,
                   sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
@@ -323,7 +326,7 @@ static bool check(const sinkproof_model *model, size_t n, const int32_t *tokens_
     return true;
 }
 
-// `kept`: the model as the policy keeps its weights, without changes.
+// `kept`: the unchanged model with its weights as the policy stores them.
 static bool measure_kept(const sinkproof_model *kept, const sinkproof_policy *policy,
                          const int32_t *tokens_n, const sinkproof_mechanism_options *options,
                          sinkproof_mechanism *out, sinkproof_error *error) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A measured mechanism as JSON: of each layer the form before the heads are split, and each head's.
-// Positions, layers and heads count from 0. What is no number is null.
+// Writes a measured mechanism as JSON: for each layer the form before the split into heads, and
+// each head's. Positions, layers and heads count from 0. NaN is null.
 #include "audit/studies/mechanism/mechanism_show.h"
 #include "audit/studies/sinks/part_shared.h"
 #include "ref/metrics.h"
@@ -61,7 +61,7 @@ static json_t *epe_json(const sinkproof_mechanism *m) {
     return o;
 }
 
-// Mean and deviation of all |gamma|, and gamma where EPE_1 is massive.
+// Mean and deviation of all |gamma|, and gamma at the massive coordinates of EPE_1.
 static json_t *gamma_json(const sinkproof_mechanism *m, const double *gamma_c) {
     sinkproof_massive_rule all = sinkproof_mechanism_spread(m->config->hidden, gamma_c);
     json_t *o = json_object(), *massive = json_array();
@@ -118,7 +118,7 @@ static json_t *layer_json(const sinkproof_mechanism *m, size_t l, double epsilon
 json_t *sinkproof_mechanism_json(const sinkproof_mechanism *m,
                                  const sinkproof_mechanism_about *about) {
     json_t *o = json_object(), *rows = json_array(), *layers = json_array();
-    json_t *input = json_string(about->input); // NULL of what is no UTF-8
+    json_t *input = json_string(about->input); // NULL if it is not UTF-8
     json_object_set_new(o, "input", input != NULL ? input : json_string("(no UTF-8)"));
     json_object_set_new(o, "label", json_string("estimated"));
     json_object_set_new(o, "interventions",

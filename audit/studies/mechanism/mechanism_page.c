@@ -23,7 +23,7 @@ sinkproof_mechanism_about sinkproof_mechanism_about_input(const sinkproof_mechan
     return about;
 }
 
-// A sentence of the paper is shown as the paper's figures only where the model is as it is.
+// Figures are numbered like the paper's only for its sentences on an unchanged model.
 static sinkproof_mechanism_view view_of(const sinkproof_mechanism_job *job, size_t input) {
     const sinkproof_mechanism_input *in = &job->inputs[input];
     return (sinkproof_mechanism_view){.mechanism = shown(in),
@@ -67,7 +67,7 @@ static void write_figure(FILE *page, const sinkproof_mechanism_view *view,
     fprintf(page, " Defined by <code>%s</code>.</figcaption></figure>\n", figure->id);
 }
 
-// Before and after, as the command prints it.
+// Writes the table of before and after, as the command prints it.
 static bool write_changed(FILE *page, const sinkproof_mechanism_job *job, size_t input,
                           sinkproof_error *error) {
     const sinkproof_mechanism_input *in = &job->inputs[input];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A measured mechanism as text of 100 columns. Layers, heads, positions and keys count from 1 here,
-// coordinates from 0, as in the paper. A dash: there is no such number.
+// Prints a measured mechanism as text of 100 columns. Layers, heads, positions and keys count from
+// 1 here, coordinates from 0, as in the paper. A dash stands for an unknown number.
 #include "audit/studies/mechanism/mechanism_show.h"
 #include "audit/studies/sinks/part_shared.h"
 #include "ref/metrics.h"
@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-enum { SHOWN = 60, COORDINATES = 6 }; // of an input's text; of the massive ones in a table
+// characters of an input's text; massive coordinates in a table
+enum { SHOWN = 60, COORDINATES = 6 };
 
-// Three decimals, and no sign before a zero.
+// Three decimals; a zero has no sign.
 static part_cell fixed(double x) {
     return part_text("%.3f", fabs(x) < 0.0005 ? 0 : x);
 }
@@ -45,8 +46,8 @@ static void print_run(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
         fprintf(out, "With %s.\n", sinkproof_interventions_named(&m->did).text);
 }
 
-// The i-th largest |EPE_1| of the massive coordinates: its place in massive_at; the first of equal
-// ones.
+// The massive coordinate with the i-th largest |EPE_1|, as an index into massive_at; the first of
+// several equal ones.
 static size_t massive_by_size(const sinkproof_mechanism *m, size_t i) {
     for (size_t a = 0; a < m->rule.n; a++) {
         size_t before = 0;
@@ -82,8 +83,8 @@ static void print_epe(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
 
 // ---- layers ------------------------------------------------------------------------------------
 
-// Delta before the split and in scores, cosines: of a layer, or of one of its heads. heads: how
-// many share this Delta.
+// Prints Delta before the split and in scores, and cosines, for a layer or one of its heads. heads:
+// the number of heads that share this Delta.
 static void print_delta_row(const sinkproof_mechanism *m, const char *name, const double *delta_j,
                             const double *align_j, size_t heads, double lead, FILE *out) {
     double unit = scale_of(m) / (double)heads;
@@ -241,7 +242,7 @@ static void print_key(const sinkproof_mechanism *before, const sinkproof_mechani
             all_sinks(after, j, epsilon));
 }
 
-// Whether an EPE came to position j, or left it.
+// Whether an EPE was moved to or from position j.
 static bool is_moved(const sinkproof_interventions *did, size_t j) {
     bool is = false;
     for (size_t k = 0; k < did->n_moves; k++)

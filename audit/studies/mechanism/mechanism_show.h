@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A measured mechanism as text of 100 columns and as JSON, and two of them side by side: the model
-// as it is, and with interventions.
+// A measured mechanism as text of 100 columns and as JSON, and two side by side: the unchanged
+// model, and the model with interventions.
 #ifndef SINKPROOF_MECHANISM_SHOW_H
 #define SINKPROOF_MECHANISM_SHOW_H
 
@@ -11,7 +11,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-// What was run, as it was given.
+// The run, as the user stated it.
 typedef struct sinkproof_mechanism_about {
     const char *model_name, *input; // input: "random:24", or the text
     const sinkproof_model *model;
@@ -21,21 +21,22 @@ typedef struct sinkproof_mechanism_about {
     bool every_head;
 } sinkproof_mechanism_about;
 
-// What was run, and EPE; then the layers: Delta, alignment, gamma, the terms' leads, the sink.
+// Prints the run and EPE; then the layers: Delta, alignment, gamma, the terms' leads, the sink.
 void sinkproof_mechanism_print(const sinkproof_mechanism *m, const sinkproof_mechanism_about *about,
                                FILE *out);
-// Layer by layer the sink of key 1, and of the keys that an EPE was moved to, before and after.
+// Prints, layer by layer, the sink of key 1 and of the keys to which an EPE was moved, before and
+// after.
 void sinkproof_mechanism_print_changed(const sinkproof_mechanism *before,
                                        const sinkproof_mechanism *after,
                                        const sinkproof_mechanism_about *about, FILE *out);
 json_t *sinkproof_mechanism_json(const sinkproof_mechanism *m,
                                  const sinkproof_mechanism_about *about);
 
-// Of a layer: the mean over the heads of alpha_j, and how many heads have a sink at key j.
+// For a layer: the mean over the heads of alpha_j, and the number of heads with a sink at key j.
 double sinkproof_mechanism_alpha(const sinkproof_mechanism *m, size_t layer, size_t j);
 size_t sinkproof_mechanism_sinks(const sinkproof_mechanism *m, size_t layer, size_t j,
                                  double epsilon);
-// Of a term: the mean over the heads of its lead.
+// For a term: the mean of its lead over the heads.
 double sinkproof_mechanism_lead(const sinkproof_mechanism *m, size_t layer, sinkproof_term term);
 
 #endif

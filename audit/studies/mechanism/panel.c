@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One run after the other; of each only its attention is kept.
+// Runs the panels one after the other and keeps only the attention of each.
 #include "audit/studies/mechanism/panel.h"
 
 #include "audit/report/page.h"
@@ -77,7 +77,7 @@ double sinkproof_attended_cell(const sinkproof_attended *a, size_t layer, int he
 
 // ---- the seven ---------------------------------------------------------------------------------
 
-// Why a panel has nothing to do with this input, or NULL.
+// The reason why a panel does not apply to this input, or NULL.
 static const char *missing(const sinkproof_interventions *changes, const sinkproof_mechanism *m) {
     if (changes->n_moves > 0 && m->n < 2) return "there is one position";
     bool massive = changes->massive_rows || changes->n_random == SINKPROOF_AS_MASSIVE;
@@ -130,17 +130,18 @@ void sinkproof_paper_panels_free(sinkproof_paper_panels *panels) {
     }
 }
 
-// ---- told --------------------------------------------------------------------------------------
+// ---- print
+// ---------------------------------------------------------------------------------------
 
 static const sinkproof_attended *first_of(const sinkproof_paper_panels *panels) {
-    return &panels->panel_p[0].attention; // no intervention: always there
+    return &panels->panel_p[0].attention; // without interventions: always present
 }
 
 static size_t keys_of(const sinkproof_paper_panels *panels) {
     return first_of(panels)->n < 2 ? 1 : 2;
 }
 
-// "zero-wk-rows: rows 138, 378, 447 of W_k are 0."
+// Prints a line such as "zero-wk-rows: rows 138, 378, 447 of W_k are 0."
 static void say_rows(FILE *out, const sinkproof_paper_panel *panel) {
     fprintf(out, "%s: row%s ", panel->name, panel->n_rows == 1 ? "" : "s");
     for (size_t r = 0; r < panel->n_rows; r++)

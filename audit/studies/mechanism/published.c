@@ -51,8 +51,8 @@ const sinkproof_sentence *sinkproof_sentence_at(size_t i) {
     return i < SINKPROOF_SENTENCES ? &sentences[i] : NULL;
 }
 
-// Figures 15 to 29 are three for each sentence of appendix C, first the panels of figure 3; 30 to
-// 34 show what figure 4 shows.
+// Figures 15 to 29 are three for each sentence of appendix C, beginning with the panels of figure
+// 3; 30 to 34 correspond to figure 4.
 size_t sinkproof_published_figure(size_t sentence, size_t figure) {
     if (sentence == 0) return figure;
     if (sentence >= SINKPROOF_SENTENCES || figure < 1 || figure > 4) return 0;

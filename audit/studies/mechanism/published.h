@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the paper on GPT-2's sink prints (doc/32-no-universal-mechanism.md, `Published against
-// measured`): its six sentences, its tables 1 and 2, the numbers in its text, and where it leaves
-// open what was measured. Numbers are kept as they are printed; layers count from 1, coordinates
-// from 0, as there.
+// The printed contents of the paper on GPT-2's sink (doc/32-no-universal-mechanism.md, `Published
+// against measured`): its six sentences, its tables 1 and 2, the numbers in its text, and the
+// places where it leaves open what was measured. Numbers are kept as printed; layers count from 1
+// and coordinates from 0, as in the paper.
 #ifndef SINKPROOF_PUBLISHED_H
 #define SINKPROOF_PUBLISHED_H
 
@@ -12,8 +12,8 @@
 
 enum {
     SINKPROOF_SENTENCES = 6,
-    SINKPROOF_SENTENCE_TOKENS = 24,  // of the longest
-    SINKPROOF_PUBLISHED_ROWS = 12,   // tables 1 and 2 together, by layer
+    SINKPROOF_SENTENCE_TOKENS = 24,  // length of the longest
+    SINKPROOF_PUBLISHED_ROWS = 12,   // rows of tables 1 and 2 together, by layer
     SINKPROOF_PUBLISHED_COLUMNS = 4, // mean, spread, |gamma[138]|, |gamma[447]|
     SINKPROOF_PUBLISHED_MASSIVE = 3, // 138, 378, 447
     SINKPROOF_PUBLISHED_LAYER = 10   // of its figures 1 and 2
@@ -25,13 +25,13 @@ typedef struct sinkproof_sentence {
     size_t n;
     int32_t token_n[SINKPROOF_SENTENCE_TOKENS];
 } sinkproof_sentence;
-const sinkproof_sentence *sinkproof_sentence_at(size_t i); // NULL after the last
+const sinkproof_sentence *sinkproof_sentence_at(size_t i); // NULL: i is too large
 
-// The number of the paper's figure that shows for this sentence what figure 1, 2, 3 or 4 shows for
-// the first; 0: it has none.
+// The number of the paper's figure that corresponds, for this sentence, to figure 1, 2, 3 or 4 for
+// the first sentence; 0: none.
 size_t sinkproof_published_figure(size_t sentence, size_t figure);
 
-// A printed number: its text, its value, and how much its last digit counts: 0.001 of "12.453".
+// A printed number: its text, its value, and the unit of its last digit: 0.001 for "12.453".
 typedef struct sinkproof_printed {
     const char *text;
     double value, unit;
@@ -46,15 +46,17 @@ typedef struct sinkproof_published_row {
 extern const sinkproof_published_row sinkproof_published_rows[SINKPROOF_PUBLISHED_ROWS];
 extern const size_t sinkproof_published_massive[SINKPROOF_PUBLISHED_MASSIVE];
 
-// A number in the paper's text or under a figure, of the first sentence where it needs an input.
+// A number in the paper's text or under a figure; those that need an input are for the first
+// sentence.
 typedef enum sinkproof_published_what {
     SINKPROOF_DELTA_FIRST,  // Delta_1 of layer 10
-    SINKPROOF_DELTA_OTHERS, // Delta_j of the others
+    SINKPROOF_DELTA_OTHERS, // Delta_j of the other positions
     SINKPROOF_ALIGN_FIRST,  // cos(b_Q, EPE_1 W_k) of layer 10
-    SINKPROOF_ALIGN_OTHERS, // cos(b_Q, EPE_j W_k) of the others
-    SINKPROOF_CHECK_LEAST,  // of cos(EPE_i, R_i - O_i)
+    SINKPROOF_ALIGN_OTHERS, // cos(b_Q, EPE_j W_k) of the other positions
+    SINKPROOF_CHECK_LEAST,  // smallest cos(EPE_i, R_i - O_i)
     SINKPROOF_CHECK_MOST,
-    SINKPROOF_MASSIVE_LEAST, // standard deviations of the least massive coordinate: a lower bound
+    // standard deviations of the smallest massive coordinate: a lower bound
+    SINKPROOF_MASSIVE_LEAST,
     SINKPROOF_PUBLISHED_VALUES
 } sinkproof_published_what;
 typedef struct sinkproof_published_value {
@@ -65,13 +67,14 @@ typedef struct sinkproof_published_value {
 } sinkproof_published_value;
 extern const sinkproof_published_value sinkproof_published_values[SINKPROOF_PUBLISHED_VALUES];
 
-// Whether a model has the released one's shape; else what it lacks is the error.
+// Whether a model has the released one's shape; if not, the error names the difference.
 bool sinkproof_published_shape(const sinkproof_config *config, sinkproof_error *error);
 
-// What the paper says in two ways, or leaves open, and what was taken here; each a sentence or two.
+// A place where the paper contradicts itself or leaves something open, and the reading taken here;
+// a sentence or two.
 typedef struct sinkproof_published_note {
     const char *name, *text;
 } sinkproof_published_note;
-const sinkproof_published_note *sinkproof_published_note_at(size_t i); // NULL after the last
+const sinkproof_published_note *sinkproof_published_note_at(size_t i); // NULL: i is too large
 
 #endif
