@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The runs of a study: one over the reals whose values are kept, then one for each policy and one
-// for each of its roundings alone, all side by side.
+// Runs a study: one run over the reals whose values are kept, then one run for each policy and one
+// for each of its roundings alone, in parallel.
 #include "audit/studies/precision/precision.h"
 
 #include "audit/trace/trace_points.h"
@@ -16,7 +16,8 @@
 
 // ---- the real run ----------------------------------------------------------------------------
 
-// Every point of the real run: values[layer][point], layer n_layers for those of no layer.
+// Every point of the real run: values[layer][point]; layer n_layers holds the points outside the
+// layers.
 typedef struct kept {
     const sinkproof_config *config;
     size_t n;
@@ -58,17 +59,18 @@ static void forget(kept *k) {
     free(k->counts);
 }
 
-// ---- a run beside it -------------------------------------------------------------------------
+// ---- a run compared with it ---------------------------------------------------------------------
 
 typedef struct beside {
     const kept *real;
     const sinkproof_policy *policy;
-    sinkproof_precision_point *points; // [slots]; those with truth and error 0 were not seen
+    // [slots]; truth and error are 0 for points that were not seen
+    sinkproof_precision_point *points;
     size_t flips;
-    double *final_nc;  // F1 less the real one
-    double perturbed;  // of T0, or 0
-    double *router_ne; // M2 of the layer at hand
-    bool replayed;     // another selection than its own stands in M3
+    double *final_nc;  // F1 minus the real F1
+    double perturbed;  // size of the perturbation of T0, or 0
+    double *router_ne; // M2 of the current layer
+    bool replayed;     // M3 holds another selection than the run's own
 } beside;
 
 static bool holds(size_t k, const double *set, double expert) {
@@ -77,7 +79,7 @@ static bool holds(size_t k, const double *set, double expert) {
     return false;
 }
 
-// The real model's experts in place of the run's own.
+// Replaces the run's experts by the real model's.
 static void replay(beside *b, size_t layer, double *chosen_nk) {
     size_t k = b->real->config->n_chosen;
     const double *real_nk = b->real->values[slot_of(b->real, SINKPROOF_TRACE_M3, layer)];
@@ -91,7 +93,7 @@ static void replay(beside *b, size_t layer, double *chosen_nk) {
     memcpy(chosen_nk, real_nk, b->real->n * k * sizeof(double));
 }
 
-// The weights of the replayed experts: the softmax over the run's own logits of them.
+// The weights of the replayed experts: the softmax over the run's own logits of these experts.
 static void reweigh(const beside *b, size_t layer, double *weights_nk) {
     size_t k = b->real->config->n_chosen, experts = b->real->config->n_experts;
     const double *chosen_nk = b->real->values[slot_of(b->real, SINKPROOF_TRACE_M3, layer)];
@@ -163,7 +165,7 @@ static void beside_free(beside *b) {
     free(b->router_ne);
 }
 
-// The model under a policy, its weights as the policy keeps them.
+// Runs the model under a policy, with its weights as the policy stores them.
 static bool run(const sinkproof_model *model, const sinkproof_policy *policy, size_t n,
                 const int32_t *tokens_n, const sinkproof_observer *observer,
                 sinkproof_error *error) {
@@ -183,19 +185,19 @@ static double relative(const beside *b, sinkproof_trace_point point) {
 
 // ---- all runs --------------------------------------------------------------------------------
 
-// One run of the study: a policy, or one of its roundings alone, or the perturbed one.
+// One run of the study: a policy, one of its roundings alone, or the perturbed run.
 typedef struct job {
     sinkproof_policy policy;
-    size_t of;  // which of the study's policies; SIZE_MAX: the perturbed run
-    bool whole; // no part
+    size_t of;  // the index of the policy; SIZE_MAX: the perturbed run
+    bool whole; // the whole policy, not a part
     sinkproof_precision_part part;
     beside b;
     bool good;
     sinkproof_error error;
 } job;
 
-// The policy with that one rounding; point SINKPROOF_POINT_COUNT: what the reference does of a
-// policy beside its rounding points. What comes after F1 is no part of its error.
+// Makes the policy with one rounding alone; point SINKPROOF_POINT_COUNT stands for what the policy
+// changes apart from its rounding points. Roundings after F1 do not affect its error.
 static bool alone(const sinkproof_policy *whole, int point, sinkproof_policy *out) {
     sinkproof_policy real;
     sinkproof_policy_known("real-f64", &real);
@@ -241,14 +243,14 @@ static void do_job(const sinkproof_model *model, const kept *real, const int32_t
     j->good = run(model, &j->policy, real->n, tokens_n, &observer, &j->error);
 }
 
-// ---- what they say ---------------------------------------------------------------------------
+// ---- the results -------------------------------------------------------------------------------
 
 static int by_error(const void *a, const void *b) {
     const sinkproof_precision_part *x = a, *y = b;
     return x->error > y->error ? -1 : x->error < y->error;
 }
 
-// The parts of policy p, and how their error vectors add up beside the whole one's.
+// Collects the parts of policy p, and compares the sum of their error vectors with the whole error.
 static bool take_parts(sinkproof_precision *out, const job *whole, size_t n_jobs, const job *jobs,
                        size_t of, size_t count) {
     double *sum_nc = calloc(count, sizeof(double)), squares = 0, linear = 0, square = 0, both = 0;
@@ -288,8 +290,8 @@ static double bits_of(sinkproof_format format) {
                                                                : 16;
 }
 
-// What the traced points of a token take as they are stored; scores and weights are left out: a
-// kernel that streams over the keys holds none of them.
+// The size of a token's traced points as stored; scores and weights are left out, since a kernel
+// that streams over the keys stores none of them.
 static double kib_of(const sinkproof_policy *policy, const beside *b) {
     double bits = 0;
     size_t slots = (b->real->config->n_layers + 1) * SINKPROOF_TRACE_POINTS;
@@ -304,7 +306,7 @@ static double kib_of(const sinkproof_policy *policy, const beside *b) {
     return bits / 8 / 1024 / (double)b->real->n;
 }
 
-// The points stand layer by layer, what lies outside the layers behind them.
+// Points are in the order of the layers; those outside the layers come last.
 static const sinkproof_precision_point *first_overflow(const sinkproof_precision *of) {
     const sinkproof_precision_point *first = NULL;
     for (size_t i = 0; i < of->n_points; i++) {
@@ -346,7 +348,7 @@ static bool take_masses(sinkproof_precision_layer *out, const kept *real, size_t
     double *mass = malloc(rows * sizeof *mass);
     if (mass == NULL) return false;
     for (size_t r = 0; r < rows; r++) {
-        mass[r] = 0; // of the keys' weights: exact enough where the sink takes nearly all
+        mass[r] = 0; // of the keys' weights: accurate even where the sink takes nearly all
         for (size_t j = 0; j + 1 < columns; j++) mass[r] += weights[r * columns + j];
     }
     qsort(mass, rows, sizeof *mass, ascending);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A study as a page: the policies side by side, what each rounding costs, where error grows.
+// A study as a page: the policies side by side, the cost of each rounding, and the growth of the
+// error.
 #include "audit/studies/precision/precision_print.h"
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
@@ -69,7 +70,7 @@ static const sinkproof_precision_point *point_at(const sinkproof_precision *r, i
     return NULL;
 }
 
-// A decade of error is a shade: from 1e-9 on.
+// Each decade of error from 1e-9 on has a shade.
 static void write_cell(FILE *page, const sinkproof_precision *r,
                        const sinkproof_precision_point *p) {
     double error = p != NULL ? sinkproof_precision_error(p) : NAN;
@@ -122,7 +123,7 @@ static void write_budget(FILE *page, const sinkproof_precision *r) {
           "class=\"wide\"><table><thead><tr><th>point</th><th>error</th><th></th><th>share</th>"
           "<th>what is rounded</th></tr></thead>\n<tbody>",
           page);
-    size_t beyond = r->n_parts - r->n_finite; // they stand first
+    size_t beyond = r->n_parts - r->n_finite; // infinite ones come first
     double most = beyond < r->n_parts ? r->parts[beyond].error : 0;
     for (size_t i = 0; i < r->n_parts; i++) {
         const sinkproof_precision_part *part = &r->parts[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a point of a study says.
+// The numbers of a single point of a study.
 #include "audit/studies/precision/precision.h"
 
 #include "audit/trace/trace_points.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A study as text and as JSON. Every number in it is estimated: both runs are in binary64.
+// Prints a study as text and as JSON. Every number is estimated: both runs are in binary64.
 #include "audit/studies/precision/precision_print.h"
 #include "base/share.h"
 
@@ -12,7 +12,7 @@
 
 // ---- text ------------------------------------------------------------------------------------
 
-// A number in a column, or that there is none.
+// A number in a column, or a placeholder.
 typedef struct shown {
     char text[16];
 } shown;
@@ -39,7 +39,8 @@ static void print_policies(FILE *out, const sinkproof_precision_study *study) {
     }
 }
 
-// A point over all layers: the error at the first and the last, the largest, the least headroom.
+// Prints a point over all layers: the error in the first and the last layer, the largest error, the
+// least headroom.
 static void print_points(FILE *out, const sinkproof_precision *r) {
     fprintf(out, "\n%s: error by point\n%-8s %12s %12s %12s %8s %16s\n", r->policy.name, "point",
             "first layer", "last layer", "largest", "in layer", "headroom, bits");
@@ -50,7 +51,7 @@ static void print_points(FILE *out, const sinkproof_precision *r) {
             const sinkproof_precision_point *p = &r->points[i];
             if ((int)p->point != point || sinkproof_trace_point_is_index(p->point)) continue;
             if (first == NULL) first = p;
-            // The first that overflows stands for all: nothing is larger.
+            // The first layer that overflows counts as the largest.
             if (most == NULL || !(isinf(sinkproof_precision_error(most)) ||
                                   sinkproof_precision_error(p) <= sinkproof_precision_error(most)))
                 most = p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A study of precision as text that fits 100 columns, as JSON, and as a page.
+// A study of precision as text of at most 100 columns, as JSON, and as a page.
 #ifndef SINKPROOF_PRECISION_PRINT_H
 #define SINKPROOF_PRECISION_PRINT_H
 
@@ -12,11 +12,12 @@
 
 void sinkproof_precision_print(FILE *out, const sinkproof_precision_study *study);
 
-// Appends to `results`: {"id": "model", ...}, then one object per policy with its points and its
-// budget.
+// Appends to `results`: {"id": "model", ...}, then one object for each policy with its points and
+// its budget.
 void sinkproof_precision_json(json_t *results, const sinkproof_precision_study *study);
 
-// One HTML file without a script (audit/report/page.h). model_name and tokens: as they were given.
+// Writes one HTML file without a script (audit/report/page.h). model_name and tokens: as the user
+// gave them.
 bool sinkproof_precision_page(const char *path, const sinkproof_precision_study *study,
                               const char *model_name, const char *tokens, sinkproof_error *error);
 
