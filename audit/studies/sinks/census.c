@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A census: the points of a run or of a trace as they pass, each measured when what it needs is
-// there. Of a layer its rotated queries and keys and the heads' outputs wait until the layer ends;
-// nothing else is kept.
+// Runs a census: the points of a run or a trace pass in order, and each quantity is measured when
+// its inputs have passed. Only a layer's rotated queries and keys and the heads' outputs are kept,
+// until the layer ends.
 #include "audit/studies/sinks/census.h"
 
 #include "audit/studies/sinks/census_internal.h"
@@ -91,7 +91,7 @@ size_t sinkproof_census_known(const sinkproof_census *census) {
     return known;
 }
 
-// What is compared with epsilon.
+// The number that is compared with epsilon.
 static double mean_weight(const sinkproof_census *census, const sinkproof_census_layer *layer,
                           size_t h, size_t k) {
     const sinkproof_census_head *head = &layer->heads[h];
@@ -122,8 +122,7 @@ size_t sinkproof_census_passing(const sinkproof_census *census, size_t k) {
 
 // ---- collecting --------------------------------------------------------------------------------
 
-// What a census looks at, and where it waits. Shown scores and norms' outputs are looked at in
-// passing.
+// The points that a census keeps. It measures scores and norm outputs as they pass.
 static const sinkproof_trace_point wanted[] = {
     SINKPROOF_TRACE_T0,   SINKPROOF_TRACE_A1,  SINKPROOF_TRACE_A2_V, SINKPROOF_TRACE_A4_Q,
     SINKPROOF_TRACE_A4_K, SINKPROOF_TRACE_A9,  SINKPROOF_TRACE_A11,  SINKPROOF_TRACE_A13,
@@ -136,7 +135,7 @@ static bool is_wanted(sinkproof_trace_point point) {
     return w < WANTED;
 }
 
-// By the census, or in passing.
+// Whether the census or the caller takes the point.
 static bool is_taken(const sinkproof_collector *c, sinkproof_trace_point point) {
     return is_wanted(point) || c->options->also[point];
 }
@@ -175,7 +174,7 @@ static void give_up(sinkproof_collector *c, const char *what) {
     c->good = false;
 }
 
-// Whether an element is of a key that the mask hides, where an engine may hold anything.
+// Whether an element belongs to a masked key, where an engine may hold anything.
 static bool is_hidden(const sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
                       size_t at) {
     size_t n = c->census->n, query = at / n % n, key = at % n;
@@ -183,7 +182,7 @@ static bool is_hidden(const sinkproof_collector *c, sinkproof_trace_point point,
            (key > query || key < sinkproof_mask_first(c->census->layers[layer].window, query));
 }
 
-// A number that is not finite has no place in a mean.
+// Refuses a number that is not finite: it would spoil a mean.
 static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
                          size_t head, size_t rank, const size_t *shape, const double *values) {
     size_t count = 1;
@@ -192,7 +191,7 @@ static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, si
     size_t at = 0, whole[SINKPROOF_MAX_RANK];
     while (at < count && (isfinite(values[at]) || is_hidden(c, point, layer, at))) at++;
     if (at == count) return true;
-    if (head != SIZE_MAX) at += head * count; // as it stands in the whole tensor
+    if (head != SIZE_MAX) at += head * count; // its index in the whole tensor
     memcpy(whole, shape, rank * sizeof *whole);
     if (head != SIZE_MAX) whole[0] = c->config->n_heads;
     sinkproof_trace_name(point, layer, name);
@@ -212,7 +211,8 @@ static void group_norms(sinkproof_collector *c, const double *x_ngd, bool keys) 
     }
 }
 
-// A state of the stream, which the norm-th norm of the pass takes: two in a layer, and the last.
+// Measures a state of the residual stream that is the input of norm number `norm` in the pass: two
+// in each layer, and the last.
 static void measure_state(sinkproof_collector *c, size_t norm, const double *x_nc,
                           sinkproof_massive *out) {
     size_t width = c->config->hidden;
@@ -228,12 +228,12 @@ static void measure_state(sinkproof_collector *c, size_t norm, const double *x_n
 static void measure_norm(sinkproof_collector *c, size_t norm, const double *y_nc,
                          sinkproof_census_norm *out) {
     size_t width = c->config->hidden;
-    if (c->spikes.n == 0 || c->spike_norm != norm) return; // nobody showed its state
+    if (c->spikes.n == 0 || c->spike_norm != norm) return; // its state was not shown
     out->before = c->spikes.share;
     out->after = sinkproof_metric_spike_share(&c->spikes, width, y_nc + c->spike_position * width);
 }
 
-// What waits of the layer at hand.
+// Measures what was kept of the current layer.
 static void close_layer(sinkproof_collector *c) {
     sinkproof_census_layer *layer = &c->census->layers[c->layer];
     bool directions = c->seen[SINKPROOF_TRACE_A4_Q] && c->seen[SINKPROOF_TRACE_A4_K];
@@ -250,7 +250,7 @@ static void close_layer(sinkproof_collector *c) {
                              (double)(c->layer + 1) / (double)c->config->n_layers);
 }
 
-// The layers between are those that a trace says nothing of.
+// Closes the layers up to `layer`, also those that a trace does not contain.
 static void go_to_layer(sinkproof_collector *c, size_t layer) {
     while (c->good && c->layer < layer) {
         close_layer(c);
@@ -328,7 +328,7 @@ static bool finish(sinkproof_collector *c) {
     go_to_layer(c, c->config->n_layers - 1);
     if (c->good) close_layer(c);
     for (size_t w = 0; w < WANTED; w++) {
-        // Weights are computed where they are not shown: A9 is missing only beside A4.
+        // Weights that are not shown are computed: A9 is missing only if A4 is too.
         bool computed = c->ever[SINKPROOF_TRACE_A4_Q] && c->ever[SINKPROOF_TRACE_A4_K];
         if (c->ever[wanted[w]] || (wanted[w] == SINKPROOF_TRACE_A9 && computed)) continue;
         used += (size_t)snprintf(missing + used, sizeof c->census->missing - used, "%s%s",
@@ -360,7 +360,7 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
     return good;
 }
 
-// One point of a trace, or one head of it, in the order of the forward pass.
+// Collects one point of a trace, or one head of it, in the order of the forward pass.
 static bool collect_tensor(sinkproof_collector *c, const sinkproof_trace *trace,
                            sinkproof_trace_point point, size_t layer) {
     const sinkproof_tensor *tensor =

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A census of sinks: one run of a model, or one trace of it, measured (doc/25-measuring-sinks.md).
+// A census of sinks: measures one run of a model, or one trace (doc/25-measuring-sinks.md).
 //
-// Layer by layer, as the points pass by: no map of attention is kept. Where the engine shows its
-// weights (A9) they are measured as they are; where it does not (the fast path never holds them),
-// they are computed in binary64 from its rotated queries and keys (A4) and the model's sink. What
-// the points do not say stays unknown: NAN here, null in JSON, a dash in the table.
+// It works layer by layer as the points pass, and keeps no map of attention. Where the engine shows
+// its weights (A9), these are measured; where it does not (the fast path never holds them), they
+// are computed in binary64 from its rotated queries and keys (A4) and the model's sink. What cannot
+// be computed from the points is unknown: NAN here, null in JSON, a dash in the table.
 //
 // Every number is estimated: sums, roots and exponentials are those of binary64.
 #ifndef SINKPROOF_CENSUS_H
@@ -18,13 +18,14 @@
 
 // A query head.
 typedef struct sinkproof_census_head {
-    size_t group;                // whose keys and values it reads
-    sinkproof_span sink;         // alpha_s over the rows
-    sinkproof_span mass;         // the sum of the keys' weights over the rows
-    double star, star_published; // alpha_*: sink.mean; with the published code's row of the sink
-    double first;      // alpha_1 over all rows; a row that a window keeps from key 1 counts as 0
+    size_t group;        // its key/value head
+    sinkproof_span sink; // alpha_s over the rows
+    sinkproof_span mass; // the sum of the keys' weights over the rows
+    // alpha_*: sink.mean; with the published code's additional row for the sink
+    double star, star_published;
+    double first;      // alpha_1 over all rows; rows whose window excludes key 1 count as 0
     double first_seen; // the same over the rows that see key 1
-    double bias;       // |b^V W^O|, of the head's part of W^O
+    double bias;       // |b^V W^O| with the head's part of W^O
     double intensity;  // (1 - alpha_s) |b^V W^O|, mean over the rows
     double output;     // |o W^O|, mean over the rows
     double share;      // intensity over output, row by row, then the mean; may exceed 1
@@ -33,15 +34,15 @@ typedef struct sinkproof_census_head {
 
 // A key/value head.
 typedef struct sinkproof_census_group {
-    sinkproof_drain values, keys; // keys as they are cached: rotated
+    sinkproof_drain values, keys; // keys as cached: rotated
 } sinkproof_census_group;
 
-// A state before a norm and after it, at the token of the largest activation.
+// A state before and after a norm, at the token with the largest activation.
 typedef struct sinkproof_census_norm {
-    double before, after; // the share of that state's SINKPROOF_SPIKES spikes in the squared norm
+    double before, after; // share of that state's SINKPROOF_SPIKES spikes in the squared norm
 } sinkproof_census_norm;
 
-// Where a layer's weights come from.
+// The source of a layer's weights.
 typedef enum sinkproof_census_source {
     SINKPROOF_WEIGHTS_UNKNOWN, // neither A9 nor A4
     SINKPROOF_WEIGHTS_SHOWN,   // A9
@@ -49,12 +50,12 @@ typedef enum sinkproof_census_source {
 } sinkproof_census_source;
 
 typedef struct sinkproof_census_layer {
-    size_t window; // 0: every key up to the query
+    size_t window; // 0: a query sees all keys up to itself
     sinkproof_census_source source;
     sinkproof_census_head *heads;             // [n_heads]
     sinkproof_census_group *groups;           // [n_kv_heads]
-    double *alpha_hk;                         // [n_heads, n] alpha_k of every key k
-    double *sink_hi, *mass_hi;                // [n_heads, n] of every row
+    double *alpha_hk;                         // [n_heads, n] alpha_k of every key
+    double *sink_hi, *mass_hi;                // [n_heads, n] for every row
     double *intensity_i, *share_i;            // [n] means over the heads
     sinkproof_massive middle, end;            // A13, M12
     sinkproof_census_norm attention, experts; // A1, M1
@@ -67,12 +68,13 @@ typedef struct sinkproof_census {
     sinkproof_massive embedding;    // T0
     sinkproof_census_norm last;     // F1
     sinkproof_census_layer *layers; // [config->n_layers]
-    char missing[256]; // points that a measure asks for and no layer had: "A11, F1"; or ""
+    char missing[256]; // points that a measure needs and that no layer had: "A11, F1"; or ""
 } sinkproof_census;
 
-// Rows of one head's map as they pass by: alpha_ij [rows, stride], keys `from` to from + keys - 1
-// of queries `first` on, the sink's weights sink_i apart. A row's keys end at its own query; heads
-// may come in any order and at once, a head's rows ascend.
+// Rows of one head's map as they pass: alpha_ij [rows, stride] of the keys `from` to from + keys -
+// 1 and the queries from `first` on, with the sink's weights separately in sink_i. A row's keys end
+// at its own query. Heads may come in any order and concurrently; a head's rows come in ascending
+// order.
 typedef struct sinkproof_map_rows {
     size_t layer, head, first, rows, from, keys, stride;
     const double *alpha_ij, *sink_i;
@@ -82,9 +84,9 @@ typedef struct sinkproof_census_options {
     double epsilon;
     void (*map)(void *context, const sinkproof_map_rows *rows); // or NULL
     void *map_context;
-    // Points that another takes in passing, in the order of the forward pass, those of a layer
-    // before its end: whole, or one head of a point of heads by queries (head SIZE_MAX: all of
-    // them). False, with a sentence in *error, ends the census. Or NULL.
+    // Points that the caller also receives as they pass, in the order of the forward pass, those of
+    // a layer before its end: whole, or one head of a point of heads by queries (head SIZE_MAX: all
+    // heads). Returning false, with a sentence in *error, ends the census. May be NULL.
     bool also[SINKPROOF_TRACE_POINTS];
     bool (*point)(void *context, sinkproof_trace_point point, size_t layer, size_t head,
                   const double *values, sinkproof_error *error);
@@ -94,20 +96,20 @@ typedef struct sinkproof_census_options {
     void *progress_context;
 } sinkproof_census_options;
 
-// A run of n tokens on an engine without any, whose model this is. A number that is not finite is
-// an error that names its point.
+// Runs n tokens on an engine with an empty sequence, which must run `model`. A number that is not
+// finite is an error that names its point.
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
                           const int32_t *tokens_n, const sinkproof_census_options *options,
                           sinkproof_census *census, sinkproof_error *error);
-// A trace, of any engine and any points.
+// Measures a trace of any engine and with any points.
 bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace *trace,
                             const sinkproof_census_options *options, sinkproof_census *census,
                             sinkproof_error *error);
 void sinkproof_census_free(sinkproof_census *census);
 
-// Over all layers and heads: how many pass at key k, of the heads whose weights are known. k is
-// SINKPROOF_STAR for the sink's column, SINKPROOF_STAR_PUBLISHED for it with a row of its own,
-// SINKPROOF_FIRST_SEEN for key 1 over the rows that see it.
+// Counts over all layers and heads those that pass at key k, among the heads with known weights. k
+// is SINKPROOF_STAR for the sink's column, SINKPROOF_STAR_PUBLISHED for the sink with a row of its
+// own, SINKPROOF_FIRST_SEEN for key 1 over the rows that see it.
 #define SINKPROOF_STAR           ((size_t)-1)
 #define SINKPROOF_STAR_PUBLISHED ((size_t)-2)
 #define SINKPROOF_FIRST_SEEN     ((size_t)-3)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The census as JSON: an object for each input with its layers and their heads, and one for each
-// kind of input that came more than once. What is not known is null.
+// Writes the census as JSON: an object for each input with its layers and their heads, and one for
+// each kind of input with several inputs. Unknown numbers are null.
 #include "audit/studies/sinks/census_json.h"
 #include "audit/studies/sinks/part_shared.h"
 
@@ -28,7 +28,7 @@ static json_t *share(size_t part, size_t whole) {
 const size_t sinkproof_census_shares[SINKPROOF_SHARES] = {0, SINKPROOF_FIRST_SEEN, SINKPROOF_STAR,
                                                           SINKPROOF_STAR_PUBLISHED};
 
-// All but the first, which an input has among its first keys.
+// All shares but the first, which an input lists with its first keys.
 static void put_shares(json_t *o, const size_t *passing, size_t known) {
     json_object_set_new(o, "sink_1_seen", share(passing[1], known));
     json_object_set_new(o, "sink_star", share(passing[2], known));
@@ -131,7 +131,7 @@ static json_t *head_json(const sinkproof_census *c, const sinkproof_census_layer
     return o;
 }
 
-// Means over the heads of what every row has.
+// The means over the heads, for each row.
 static json_t *by_position(const sinkproof_census *c, const double *x_hi) {
     json_t *list = json_array();
     for (size_t i = 0; i < c->n; i++) {

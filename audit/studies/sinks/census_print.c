@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The census as text of 100 columns: a line for each input, then for each input its layers, the
-// heads summarised or one by one. A dash: the points do not say it.
+// Prints the census as text of 100 columns: a line for each input, then for each input its layers,
+// with the heads summarised or one by one. A dash stands for an unknown number.
 #include "audit/studies/sinks/census_json.h"
 #include "audit/studies/sinks/figures.h"
 #include "audit/studies/sinks/part_shared.h"
@@ -14,7 +14,7 @@
 
 enum { SHOWN = 60 }; // characters of an input's text
 
-// A share of two integers in percent, or a dash.
+// A quotient of two integers in percent, or a dash.
 static part_cell percent(size_t part, size_t whole) {
     part_cell c = {"-"};
     if (whole > 0)
@@ -70,7 +70,7 @@ static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
     fprintf(out, "\n");
 }
 
-// What every share needs to be read: epsilon and T.
+// The context that every share needs: epsilon and T.
 static void print_trap(FILE *out, const sinkproof_sinks_job *job) {
     size_t least = job->inputs[0].n, most = least;
     for (size_t i = 1; i < job->n_inputs; i++) {
@@ -94,7 +94,7 @@ static void print_trap(FILE *out, const sinkproof_sinks_job *job) {
 
 // ---- layers ------------------------------------------------------------------------------------
 
-// A head's number, by its place in the struct; of a layer the mean over the heads.
+// The mean over a layer's heads of the member at `offset`.
 static double over_heads(const sinkproof_census *c, const sinkproof_census_layer *layer,
                          size_t offset) {
     double sum = 0;
@@ -104,7 +104,7 @@ static double over_heads(const sinkproof_census *c, const sinkproof_census_layer
 }
 #define OVER(c, layer, member) over_heads(c, layer, offsetof(sinkproof_census_head, member))
 
-// The least (sign -1) or the largest (1) of the heads' numbers; NaN where one is.
+// The smallest (sign -1) or the largest (1) of the heads' numbers; NaN if one is NaN.
 static double end_of_heads(const sinkproof_census *c, const sinkproof_census_layer *layer,
                            double sign, size_t offset) {
     double end = -INFINITY;

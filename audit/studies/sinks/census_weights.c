@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a census measures of a layer's heads: their weights, as shown or computed a block of rows at
-// a time; what the value bias leaves of them behind W^O; directions of queries and keys. Heads are
-// independent, so that threads change no bit.
+// The census of a layer's heads: their weights, shown or computed a block of rows at a time; the
+// effect of the value bias after W^O; directions of queries and keys. Heads are independent, so the
+// number of threads changes no bit.
 #include "audit/studies/sinks/census_internal.h"
 #include "ref/stages.h"
 
@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 64 }; // of a map at a time
+enum { ROWS = 64 }; // rows of a map at a time
 
 // ---- weights -----------------------------------------------------------------------------------
 
-// Sums over a head's rows that are through.
+// Sums over the processed rows of a head.
 typedef struct head_sums {
     double *sum_k;           // [n] of each column
-    double seen;             // of column 0, over the rows that see it
-    size_t rows_seen;        // which are so many
-    double *sink_i, *mass_i; // [n] into the census
+    double seen;             // sum of column 0 over the rows that see it
+    size_t rows_seen;        // number of those rows
+    double *sink_i, *mass_i; // [n] in the census
 } head_sums;
 
 static sinkproof_census_layer *layer_of(const sinkproof_collector *c) {
@@ -47,13 +47,13 @@ static void add_rows(const sinkproof_collector *c, head_sums *sums,
         sums->mass_i[i] = mass;
         sums->sink_i[i] = block->sink_i[r];
         if (sinkproof_mask_first(window, i) > 0) continue;
-        sums->seen += alpha_j[0]; // a row that sees key 0: `from` is 0
+        sums->seen += alpha_j[0]; // the row sees key 0: `from` is 0
         sums->rows_seen++;
     }
     if (c->options->map != NULL) c->options->map(c->options->map_context, block);
 }
 
-// All rows of head h are through.
+// Call it after all rows of head h.
 static void close_head(const sinkproof_collector *c, size_t h, const head_sums *sums) {
     size_t n = c->census->n;
     sinkproof_census_head *head = &layer_of(c)->heads[h];
@@ -87,7 +87,8 @@ void sinkproof_collect_shown(sinkproof_collector *c, size_t h, const double *alp
     layer_of(c)->source = SINKPROOF_WEIGHTS_SHOWN;
 }
 
-// Rows from i on: keys from the first that the first of them sees, to the last one's own.
+// Computes the rows from i on, with the keys from the first that any of them sees to the last row's
+// own.
 static void compute_rows(const sinkproof_collector *c, const sinkproof_policy *policy, size_t h,
                          const sinkproof_normaliser *normaliser, size_t i, double *work,
                          head_sums *sums) {
@@ -145,9 +146,9 @@ bool sinkproof_collect_computed(sinkproof_collector *c) {
     return good;
 }
 
-// ---- what is left behind W^O -------------------------------------------------------------------
+// ---- the output of W^O --------------------------------------------------------------------------
 
-// g_dd += w_d^T w_d over some rows of a head's part of W^O, `stride` apart.
+// g_dd += w_d^T w_d over some rows, `stride` apart, of a head's part of W^O.
 static void add_products(size_t rows, size_t d, size_t stride, const double *w_rd, double *g_dd) {
     for (size_t r = 0; r < rows; r++)
         for (size_t a = 0; a < d; a++)
@@ -155,8 +156,8 @@ static void add_products(size_t rows, size_t d, size_t stride, const double *w_r
                 g_dd[a * d + b] += w_rd[r * stride + a] * w_rd[r * stride + b];
 }
 
-// G_h = W_h W_h^T of every head's part of W^O [hidden, heads d]: |x W_h|^2 = x G_h x. NULL: no
-// memory.
+// G_h = W_h W_h^T for every head's part of W^O [hidden, heads d]: |x W_h|^2 = x G_h x. NULL if
+// memory runs out.
 static double *gram_of(const sinkproof_config *config, const sinkproof_matrix *w_o) {
     size_t heads = config->n_heads, d = config->head_dim, width = heads * d;
     double *g_hdd = calloc(heads * d * d, sizeof *g_hdd);
@@ -176,7 +177,7 @@ static double *gram_of(const sinkproof_config *config, const sinkproof_matrix *w
     return g_hdd;
 }
 
-// Of one head over all rows; adds what the rows have to the layer's means over the heads.
+// Measures one head over all rows, and adds each row's numbers to the layer's means over the heads.
 static void weigh_bias(sinkproof_collector *c, size_t h, const double *g_dd, const double *b_gd) {
     const sinkproof_config *config = c->config;
     sinkproof_census_layer *layer = layer_of(c);

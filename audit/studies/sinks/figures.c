@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The figures of a census. Means over heads are those of the JSON; what is not known is drawn as
-// unknown or left out, never as a number.
+// Draws the figures of a census. Means over heads are those of the JSON; an unknown number is drawn
+// as unknown or left out.
 #include "audit/studies/sinks/figures.h"
 
 #include "audit/report/chart.h"
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { KEYS = 10, PLACES = 128 }; // bars; positions in which a curve is drawn
+enum { KEYS = 10, PLACES = 128 }; // bars; positions of a curve's points
 
 static const sinkproof_census_head *head_at(const sinkproof_census *c, size_t l, size_t h) {
     return &c->layers[l].heads[h];
@@ -28,7 +28,7 @@ static double first_at(const void *census, size_t l, size_t h) {
 static double intensity_at(const void *census, size_t l, size_t h) {
     return head_at(census, l, h)->intensity;
 }
-// Where a number is least and most, of those that are known; false: none is.
+// The smallest and the largest known number with their places; false: none is known.
 typedef struct extremes {
     double least, most;
     size_t least_at[2], most_at[2];
@@ -125,14 +125,14 @@ typedef struct by_place {
     size_t places;
 } by_place;
 
-// Mean over the heads at one position, summed as the JSON sums.
+// The mean over the heads at one position, summed in the same order as in the JSON.
 static double mass_of(const sinkproof_census *c, size_t l, size_t i) {
     double sum = 0;
     for (size_t h = 0; h < c->config->n_heads; h++) sum += c->layers[l].mass_hi[h * c->n + i];
     return sum / (double)c->config->n_heads;
 }
 
-// Mean over the positions that fall to a place.
+// The mean over the positions that belong to a place.
 static double mass_at(const void *context, size_t l, size_t place) {
     const by_place *by = context;
     size_t from = place * by->census->n / by->places, to = (place + 1) * by->census->n / by->places;
@@ -141,7 +141,7 @@ static double mass_at(const void *context, size_t l, size_t place) {
     return sum / (double)(to - from);
 }
 
-// Layers with a window in one colour, the others in the other one; the deeper the fuller.
+// Layers with a window have one colour, the others another; deeper layers are drawn stronger.
 static sinkproof_chart_curve layer_curve(const sinkproof_census *c, size_t l) {
     sinkproof_chart_curve curve = {.class = c->layers[l].window > 0 ? "one" : "two"};
     curve.opacity = 0.3 + 0.7 * (double)(l + 1) / (double)c->config->n_layers;
@@ -327,8 +327,7 @@ static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
     drains all = {c, of};
     double most = 0;
     for (size_t l = 0; l < c->config->n_layers; l++)
-        for (size_t k = 0; k < 3; k++)
-            most = fmax(most, drain_at(&all, k, l)); // a NaN is passed by
+        for (size_t k = 0; k < 3; k++) most = fmax(most, drain_at(&all, k, l)); // a NaN is skipped
     sinkproof_chart_curves chart = {.n = 3,
                                     .places = c->config->n_layers,
                                     .to = (double)c->config->n_layers - 1,

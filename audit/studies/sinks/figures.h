@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The figures of a census, each an SVG with a sentence that says what it shows and the statement of
-// the book that defines it. Numbers are those of the JSON.
+// The figures of a census, each an SVG with a sentence on its content and the statement of the book
+// that defines it. The numbers are those of the JSON.
 #ifndef SINKPROOF_SINKS_FIGURES_H
 #define SINKPROOF_SINKS_FIGURES_H
 
 #include "audit/studies/sinks/part.h"
 
 typedef struct sinkproof_sinks_figure {
-    const char *name;  // of its file: "sink-weight"
-    const char *id;    // the statement that defines what is drawn
+    const char *name;  // of the file: "sink-weight"
+    const char *id;    // the statement that defines the numbers
     const char *title; // its heading
-    // False: the points for it are not known, and nothing was drawn.
+    // Returns false and draws nothing if the points for it are unknown.
     bool (*draw)(FILE *out, const sinkproof_census *census);
     void (*say)(FILE *out, const sinkproof_census *census); // the sentence, as text
 } sinkproof_sinks_figure;
 
-const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i); // NULL after the last
+const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i); // NULL: i is too large
 
-// A number of every layer and head, NAN: not known. `most` gets the full colour; NAN: the largest.
+// A number for every layer and head; NAN: unknown. `most` has the full colour; NAN: the largest
+// number.
 typedef struct sinkproof_sinks_grid {
     const sinkproof_config *config;
     double (*value)(const void *context, size_t layer, size_t head);
@@ -27,14 +28,14 @@ typedef struct sinkproof_sinks_grid {
     double most;
     const char *what;
 } sinkproof_sinks_grid;
-// False: none is known, and nothing was drawn.
+// Returns false and draws nothing if no number is known.
 bool sinkproof_sinks_grid_draw(FILE *out, const sinkproof_sinks_grid *grid);
-// A sentence: the least and the largest number, and where.
+// Prints a sentence: the smallest and the largest number, and their places.
 void sinkproof_sinks_grid_say(FILE *out, const sinkproof_sinks_grid *grid);
 
-// All of them, of every input: the census's part of a page.
+// Writes all figures of every input: the census's part of a page.
 void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page);
-// Of one input, as files: sinkproof_sinks_part.draw.
+// Writes the figures of one input as files: sinkproof_sinks_part.draw.
 bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
                            const char *number, sinkproof_pictures *pictures,
                            sinkproof_error *error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The heads of a layer, as an observer sees them, and attention from them in binary64.
+// The heads of a layer as an observer sees them, and attention computed from them in binary64.
 #include "audit/studies/sinks/heads.h"
 
 #include "audit/trace/trace_points.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- what the observer holds -------------------------------------------------------------------
+// ---- the observer's data ------------------------------------------------------------------------
 
 static size_t count_of(size_t rank, const size_t *shape) {
     size_t count = 1;
@@ -58,7 +58,7 @@ static void attended(sinkproof_watcher *w, size_t layer, double *o_nhd) {
     at->held_q = at->held_k = at->held_v = false;
 }
 
-// Engines call this before `see`, with values that may be changed.
+// Engines call this before `see`, with values that the observer may change.
 static void replace(void *context, const char *name, size_t rank, const size_t *shape,
                     double *values) {
     sinkproof_watcher *w = context;
@@ -116,7 +116,7 @@ void sinkproof_watcher_free(sinkproof_watcher *w) {
 
 // ---- attention ---------------------------------------------------------------------------------
 
-// A coordinate at a time, so that the sums of all keys run side by side.
+// One coordinate at a time, so that the sums of all keys vectorise.
 void sinkproof_heads_scores(const sinkproof_heads *heads, const double *k_gdn, size_t h, size_t i,
                             double *s_j) {
     const sinkproof_config *c = heads->config;
@@ -132,7 +132,7 @@ void sinkproof_heads_scores(const sinkproof_heads *heads, const double *k_gdn, s
     for (size_t j = first; j <= i; j++) s_j[j] /= root;
 }
 
-// Shifted by the larger of the sink and the largest score: neither overflows.
+// Shifted by the larger of the sink and the largest score, so that neither overflows.
 double sinkproof_row_each(const sinkproof_row_sums *sums, double b, double *sink) {
     bool above = b > sums->top;
     double key = above ? exp(sums->top - b) : 1, own = above ? 1 : exp(b - sums->top);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sums of the weights of each cell; a row of a head goes to that head's cells alone, so that heads
-// may come at once.
+// Sums the weights of each cell. A row of a head changes only that head's cells, so that heads may
+// come concurrently.
 #include "audit/studies/sinks/maps.h"
 
 #include "base/words.h"
@@ -15,13 +15,13 @@ typedef struct place {
 } place;
 
 struct sinkproof_sinks_maps {
-    size_t n, side, cell, n_heads, kept; // kept: heads whose cells are here
+    size_t n, side, cell, n_heads, kept; // kept: heads with cells
     place *chosen;                       // [kept], or NULL: all
     double *sum, *sink;                  // [kept, side, side], [kept, side]
-    size_t *rows;                        // [kept, side] that came by
+    size_t *rows;                        // [kept, side] rows so far
 };
 
-// "L.H" from *text on, up to a comma or the end.
+// Parses "L.H" from *text on, up to a comma or the end.
 static bool read_place(const char **text, const sinkproof_config *config, place *out,
                        sinkproof_error *error) {
     char *end = NULL;
@@ -116,7 +116,7 @@ sinkproof_sinks_map sinkproof_sinks_maps_of(const sinkproof_sinks_maps *m, size_
     return (sinkproof_sinks_map){m, layer, head, layer * m->n_heads + head};
 }
 
-// Queries of a row of cells; fewer in the last one.
+// The number of queries in a row of cells; the last row has fewer.
 static size_t queries_of(const sinkproof_sinks_maps *m, size_t row) {
     size_t left = m->n - row * m->cell;
     return left < m->cell ? left : m->cell;
@@ -126,7 +126,7 @@ double sinkproof_sinks_map_weight(const void *map, size_t row, size_t column) {
     const sinkproof_sinks_map *one = map;
     const sinkproof_sinks_maps *m = one->maps;
     size_t at = one->at * m->side + row, queries = queries_of(m, row);
-    if (column > row) return 0; // drawn as nothing: no pair is there
+    if (column > row) return 0; // above the diagonal there are no pairs
     if (m->rows[at] != queries) return NAN;
     double pairs = column < row ? (double)(queries * m->cell)
                                 : (double)(queries * (queries + 1)) / 2; // a triangle

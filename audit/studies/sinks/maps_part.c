@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The part of `sinkproof sinks` that shows maps of attention: those of the heads that were chosen,
-// or of the heads that give their sinks most and least.
+// The part of `sinkproof sinks` that shows maps of attention: those of the chosen heads, or of the
+// heads whose sinks have the most and the least weight.
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
 #include "audit/studies/sinks/maps.h"
@@ -40,7 +40,7 @@ static void release(void *state) {
     free(s);
 }
 
-// The head whose sink has the most weight on the mean, or the least; false: none is known.
+// The head whose sink has the largest or the smallest mean weight; false: none is known.
 static bool extreme(const sinkproof_census *c, bool most, size_t *layer, size_t *head) {
     double best = most ? -INFINITY : INFINITY;
     for (size_t l = 0; l < c->config->n_layers; l++)
@@ -54,7 +54,7 @@ static bool extreme(const sinkproof_census *c, bool most, size_t *layer, size_t 
     return isfinite(best);
 }
 
-// The i-th map that is shown of an input; false after the last.
+// The i-th map to show for an input; false after the last.
 static bool pick(const void *state, const sinkproof_sinks_job *job, size_t input, size_t i,
                  sinkproof_sinks_map *out) {
     const struct sinkproof_maps_state *s = state;
@@ -128,7 +128,7 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
     }
 }
 
-// Its words are its name.
+// Its title is its name.
 static void title_map(FILE *out, const void *context) {
     const sinkproof_sinks_map *map = context;
     sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", map->layer, map->head);

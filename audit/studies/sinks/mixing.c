@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Two runs that differ in one token, and the path sums of the first one's attention.
+// Compares two runs that differ in one token, and computes the path sums of the first one's
+// attention.
 #include "audit/studies/sinks/mixing.h"
 
 #include "audit/studies/sinks/heads.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- what is asked -----------------------------------------------------------------------------
+// ---- the request --------------------------------------------------------------------------------
 
 static bool number(const char *text, char **end, size_t below, size_t *out) {
     unsigned long long value = strtoull(text, end, 10);
@@ -84,7 +85,7 @@ bool sinkproof_mix_parse(const char *text, size_t n, const int32_t *tokens_n, si
         good = parse_word(word, n, vocab, &seed, &drawn, plan, error);
     free(words);
     if (!good) return false;
-    if (drawn) { // another token than the one that stands there
+    if (drawn) { // a token other than the present one
         plan->position = sinkproof_draw(&seed) % shortest(plan);
         plan->token = tokens_n[plan->position];
         while (vocab > 1 && plan->token == tokens_n[plan->position])
@@ -114,12 +115,12 @@ typedef struct pair {
     const sinkproof_mix_plan *plan;
     size_t hidden;
     double *state_lnc;        // of the first run
-    double *alpha_j, *a_ij;   // a row of a head; the mean over the heads
-    double *paths_n, *from_n; // so far
+    double *alpha_j, *a_ij;   // a head's row; the mean over the heads
+    double *paths_n, *from_n; // up to the current layer
     bool second;
 } pair;
 
-// The mean of the heads' maps, and one more layer of paths.
+// Adds one more layer of paths, by the mean of the heads' maps.
 static void add_paths(pair *p, const sinkproof_heads *heads, double change) {
     size_t n = heads->n, n_heads = heads->config->n_heads;
     memset(p->a_ij, 0, n * n * sizeof(double));
@@ -248,7 +249,7 @@ bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
     return good;
 }
 
-// ---- what it says ------------------------------------------------------------------------------
+// ---- the results --------------------------------------------------------------------------------
 
 static double relative(const sinkproof_mixing *mix, size_t l, size_t i) {
     double off = mix->off_ln[l * mix->n + i], size = mix->size_ln[l * mix->n + i];

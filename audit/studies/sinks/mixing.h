@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How far a change of one token reaches (mix.perturb, mix.paths): two runs that differ in one
-// token, row by row and layer by layer, with the model's sinks, without them, and with raised ones;
-// beside them, of what attention carries, the share of the paths that begin at that token.
+// How far the change of one token reaches (mix.perturb, mix.paths): two runs that differ in one
+// token, compared row by row and layer by layer, with the model's sinks, without them, and with
+// raised ones; and the share of attention's paths that begin at that token.
 #ifndef SINKPROOF_MIXING_H
 #define SINKPROOF_MIXING_H
 
@@ -11,16 +11,16 @@
 
 enum { SINKPROOF_MIX_LENGTHS = 16 };
 
-// Which token becomes which one, in contexts of which lengths.
+// The token to change, its replacement, and the context lengths.
 typedef struct sinkproof_mix_plan {
     size_t position;
     int32_t token;
     size_t n_lengths, lengths[SINKPROOF_MIX_LENGTHS];
-    double raised; // of the third mode; 0: two modes
+    double raised; // raise of the sinks in the third mode; 0: only two modes
 } sinkproof_mix_plan;
 
-// Words separated by commas: "POS:ID" or "drawn"; "lengths=16+32+64" (the whole input without it);
-// "raise=X"; "seed=S" of what is drawn (1).
+// Parses words separated by commas: "POS:ID" or "drawn"; "lengths=16+32+64" (the whole input
+// without it); "raise=X"; "seed=S" for random choices (1).
 bool sinkproof_mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab,
                          sinkproof_mix_plan *plan, sinkproof_error *error);
 
@@ -32,17 +32,17 @@ typedef enum sinkproof_mix_mode {
 } sinkproof_mix_mode;
 const char *sinkproof_mix_mode_name(sinkproof_mix_mode mode);
 
-// One mode at one length. Row l of the arrays: the states before layer l, so that the last row is
-// what the model ends with.
+// One mode at one length. Row l of the arrays holds the states before layer l; the last row holds
+// the final states.
 typedef struct sinkproof_mixing {
     sinkproof_mix_mode mode;
     size_t n, rows;             // tokens; layers + 1
     double *off_ln, *size_ln;   // |x' - x| and |x| of every token's state
     double *paths_ln, *from_ln; // path sums from the changed token, and from all tokens
-    size_t earlier;             // states before the changed token that changed: 0 where causal
+    size_t earlier;             // states before the changed token that changed: 0 in a causal model
 } sinkproof_mixing;
 
-// mixes [plan->n_lengths x modes], lengths outside; to be freed one by one.
+// mixes [plan->n_lengths x modes], ordered by length; free them one by one.
 size_t sinkproof_mix_modes(const sinkproof_mix_plan *plan);
 bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
                        const sinkproof_mix_plan *plan, const int32_t *tokens_n,
@@ -50,8 +50,8 @@ bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
                        sinkproof_mixing *mixes, sinkproof_error *error);
 void sinkproof_mix_free(sinkproof_mixing *mix);
 
-// Of row l: |x' - x| / |x| at the changed token, its mean over the later ones (NAN: none is later),
-// and at the last one; the last one's share of the paths.
+// For row l: |x' - x| / |x| at the changed token, its mean over the later tokens (NAN if there is
+// none), and at the last token; and the share of the last token's paths.
 typedef struct sinkproof_mix_reach {
     double at, later, last, share;
 } sinkproof_mix_reach;

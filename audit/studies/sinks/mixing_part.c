@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof sinks MODEL --perturb`: one token changed, against the length of the context, as a
-// table and as JSON.
+// `sinkproof sinks MODEL --perturb`: the effect of one changed token against the length of the
+// context, as a table and as JSON.
 #include "audit/studies/sinks/mixing.h"
 #include "audit/studies/sinks/part.h"
 #include "audit/studies/sinks/part_shared.h"
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-typedef struct perturbed { // of one input
+typedef struct perturbed { // one input
     sinkproof_mix_plan plan;
     size_t count;
     sinkproof_mixing *mixes; // [lengths][modes]

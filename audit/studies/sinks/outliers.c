@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Outliers, eight bits, and the handover from the first token to the sink.
+// Measures outliers, the error of eight bits, and the handover from the first token to the sink.
 #include "audit/studies/sinks/outliers.h"
 
 #include "audit/studies/sinks/heads.h"
@@ -174,7 +174,7 @@ bool sinkproof_handover_run(const sinkproof_model *model, sinkproof_runner *runn
     return good;
 }
 
-// NAN counts for nothing: no row is beyond the window.
+// NAN does not count: no row is beyond the window.
 sinkproof_handover_answer sinkproof_handover_says(size_t n_layers,
                                                   const sinkproof_handover *layers) {
     sinkproof_handover_answer out = {0};

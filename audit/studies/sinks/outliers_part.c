@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof sinks MODEL --quantise` and `--window`: outliers and eight bits, with sinks and
-// without; what the window leaves behind and what the sink holds. As tables and as JSON.
+// `sinkproof sinks MODEL --quantise` and `--window`: outliers and eight bits, with and without
+// sinks; the weight that the window excludes and the weight of the sink. As tables and as JSON.
 #include "audit/studies/sinks/outliers.h"
 #include "audit/studies/sinks/part.h"
 #include "audit/studies/sinks/part_shared.h"
@@ -15,7 +15,7 @@ static bool is_synthetic(const sinkproof_sinks_job *job) {
     return strcmp(sinkproof_model_layout(job->model), "synthetic") == 0;
 }
 
-// What numbers of drawn weights cannot show.
+// A warning about what random weights cannot show.
 static void print_synthetic(const sinkproof_sinks_job *job, FILE *out) {
     if (is_synthetic(job))
         fprintf(out, "These weights are drawn, not trained: what training makes of a sink, they "
@@ -49,7 +49,7 @@ static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void
     return true;
 }
 
-// Of a point over its layers, or at its one place: the largest of each number.
+// The maximum of each number over a point's layers.
 static sinkproof_outliers worst_of(const sinkproof_outlier_study *s, size_t point, bool sinks) {
     sinkproof_outliers out = {0};
     for (size_t l = 0; l < s->n_layers; l++) {
@@ -145,7 +145,7 @@ static const char *cell(double x, char text[16]) {
     return text;
 }
 
-// true only if every layer says so, false if none does.
+// "true" only if every layer agrees, "false" if none does.
 static const char *verdict(size_t says, size_t layers) {
     if (layers == 0) return "undecided";
     return says == layers ? "true" : says == 0 ? "false" : "undecided";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the parts share: numbers in their JSON, of which what is no number is null, and in their
-// tables, where it is a dash; and the progress of an input among the others. Private to
-// audit/studies/sinks/ and audit/studies/mechanism/.
+// Shared by the parts: numbers in JSON (null for NaN) and in tables (a dash for NaN), and the
+// progress of one input among several. Private to audit/studies/sinks/ and
+// audit/studies/mechanism/.
 #ifndef SINKPROOF_PART_NUMBERS_H
 #define SINKPROOF_PART_NUMBERS_H
 
@@ -28,7 +28,7 @@ static inline json_t *part_ratios(size_t n, const double *over_i, const double *
     return list;
 }
 
-// A number of a table, or a dash.
+// A number in a table, or a dash.
 typedef struct part_cell {
     char text[24];
 } part_cell;

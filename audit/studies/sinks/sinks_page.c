@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The frame of the page and of the files, and the census's part of them.
+// Writes the frame of the page and of the files, and the census's part of them.
 #include "audit/studies/sinks/sinks_page.h"
 
 #include "audit/report/page.h"
@@ -115,7 +115,7 @@ static void write_head(FILE *page, const sinkproof_sinks_job *job) {
     fputs("</p>\n", page);
 }
 
-// A part that draws nothing shows its table.
+// A part without figures shows its table.
 static bool write_table(const sinkproof_sinks_part *part, const void *state,
                         const sinkproof_sinks_job *job, FILE *page, sinkproof_error *error) {
     char *text = NULL;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rows of attention from shorter caches, beside the full row and their bounds.
+// Computes rows of attention from shorter caches, and compares them with the full row and their
+// bounds.
 //
 // Rounding. All rows are computed in binary64 from the same numbers. A shifted argument is at most
-// 745 where e^x is not 0, so that a weight is off by at most (745 + n + 8) 2^-53 of itself, and an
-// output by n 2^-53 of the largest value more; a score by (d + 2) 2^-53 of S = |q|_1 max |k| /
-// sqrt(d), which moves weights by twice that: (2 n + 800 + 2 (d + 2) S) 2^-53 of the largest value
-// in all. Two outputs are compared, so that twice that joins each bound.
+// 745 where e^x is not 0, so a weight has a relative error of at most (745 + n + 8) 2^-53, and an
+// output an additional error of n 2^-53 of the largest value; a score has an error of (d + 2) 2^-53
+// S, S = |q|_1 max |k| / sqrt(d), which changes weights by twice that: (2 n + 800 + 2 (d + 2) S)
+// 2^-53 of the largest value in all. Two outputs are compared, so twice that is added to each
+// bound.
 #include "audit/studies/sinks/strategies.h"
 
 #include "audit/studies/sinks/heads.h"
@@ -28,7 +30,7 @@ const sinkproof_strategy sinkproof_strategies[SINKPROOF_STRATEGIES] = {
     {"int4-first", "4 bits, the first tokens as they are", 4, false, true},
     {"int4", "4 bits, all tokens", 4, false, false},
 };
-enum { FORMATS = 3 }; // of a cache: as the run has it, 8 bits, 4 bits
+enum { FORMATS = 3 }; // formats of a cache: the run's own, 8 bits, 4 bits
 static const int bits_of[FORMATS] = {0, 8, 4};
 
 bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
@@ -46,11 +48,11 @@ bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
 
 // ---- the caches of a layer ---------------------------------------------------------------------
 
-// Keys and values of a layer in one format. A scale belongs to a token's key (or value) of one
-// key/value head: head_dim numbers.
+// Keys and values of a layer in one format. Each token's key (or value) of one key/value head,
+// head_dim numbers, has a scale.
 typedef struct cache {
     double *k_gdn, *v_ngd;
-    double *key_off_gn, *value_off_gn; // most that a coordinate is off
+    double *key_off_gn, *value_off_gn; // largest error of a coordinate
 } cache;
 
 typedef struct work {
@@ -60,16 +62,16 @@ typedef struct work {
     double *most_key_gn, *most_value_gn; // largest |coordinate| of a token
     double *row_d, *kept_d;              // [head_dim]
     double *s_fj;                        // [FORMATS, n] scores
-    double *e_j, *full_e_j;              // [n] of a strategy's row, and of the full one
+    double *e_j, *full_e_j;              // [n] for a strategy's row, and for the full one
     double *delta_j, *eps_j, *alpha_j;   // [n]
     double *full_d, *out_d;              // [head_dim] not normalised
-    double *memory;                      // of all these
-    size_t strategy;                     // of a whole run; SINKPROOF_STRATEGIES: the full cache
+    double *memory;                      // holds all of these
+    size_t strategy;                     // in a whole run; SINKPROOF_STRATEGIES: the full cache
     bool sinks;
     double *state_nc; // F1 of a whole run, or NULL
     void (*progress)(void *context, double share);
     void *progress_context;
-    double share_of; // of the errors layer by layer in the progress
+    double share_of; // share of the layer-by-layer errors in the progress
 } work;
 
 static double largest(size_t n, const double *x) {
@@ -78,7 +80,7 @@ static double largest(size_t n, const double *x) {
     return most;
 }
 
-// One token's key or value of a group into the cache of a format; returns what it may be off.
+// Stores one token's key or value of a group in the format; returns the largest error.
 static double keep(int bits, size_t d, const double *x_d, double *kept_d) {
     if (bits > 0) return sinkproof_quantise_most(bits, sinkproof_quantise(bits, d, x_d, kept_d));
     memcpy(kept_d, x_d, d * sizeof(double));
@@ -113,9 +115,9 @@ static size_t format_of(int bits) {
 
 typedef struct place {
     const sinkproof_heads *heads;
-    size_t h, g, i, first;       // head, its key/value head, row, the first key that it sees
+    size_t h, g, i, first;       // head, its key/value head, row, the first visible key
     double query;                // |q|_1 / sqrt(d)
-    double most_key, most_value; // largest |coordinate| of the keys, values that it sees
+    double most_key, most_value; // largest |coordinate| of the visible keys and values
 } place;
 
 static bool holds(const work *s, const sinkproof_strategy *strategy, size_t i, size_t j) {
@@ -124,12 +126,12 @@ static bool holds(const work *s, const sinkproof_strategy *strategy, size_t i, s
     return j + s->plan->recent + s->plan->first > i;
 }
 
-// Whether key and value j are those of the run.
+// Whether key and value j are the run's own.
 static bool is_whole(const work *s, const sinkproof_strategy *strategy, size_t j) {
     return strategy == NULL || strategy->bits == 0 || (strategy->first && j < s->plan->first);
 }
 
-// e^(s_j - top) of the keys that a strategy keeps (NULL: all), 0 of the others, and their sum;
+// e^(s_j - top) for the keys that a strategy keeps (NULL: all) and 0 for the others, and their sum;
 // out_d: the sum of their values, not normalised.
 static sinkproof_row_sums sum_row(work *s, const place *p, const sinkproof_strategy *strategy,
                                   double *e_j, double *out_d) {
@@ -157,7 +159,7 @@ static sinkproof_row_sums sum_row(work *s, const place *p, const sinkproof_strat
     return sums;
 }
 
-// bound.evict: the mass that the full row gave to what is gone.
+// bound.evict: the mass of the evicted keys in the full row.
 static double evict_bound(const work *s, const place *p, const sinkproof_strategy *strategy,
                           double each_full, double sink_kept) {
     double mass = 0;
@@ -166,7 +168,7 @@ static double evict_bound(const work *s, const place *p, const sinkproof_strateg
     return mass * (2 - sink_kept) * p->most_value;
 }
 
-// bound.quantized-cache: what keys and values may be off by, and the weights as they run.
+// bound.quantized-cache: from the errors of keys and values, and the computed weights.
 static double few_bits_bound(work *s, const place *p, const sinkproof_strategy *strategy,
                              double each, double sink_full) {
     size_t n = p->heads->n, count = p->i + 1 - p->first;
@@ -257,7 +259,7 @@ static void compare_layer(void *context, const sinkproof_heads *heads) {
 
 // ---- a whole run -------------------------------------------------------------------------------
 
-// The strategy's attention in the place of the engine's.
+// Replaces the engine's attention by the strategy's.
 static void attend(void *context, const sinkproof_heads *heads) {
     work *s = context;
     const sinkproof_config *c = heads->config;
@@ -309,7 +311,7 @@ static size_t top_of(size_t count, const double *x) {
     return top;
 }
 
-// All strategies with the model's sinks, then without.
+// Runs all strategies with the model's sinks, then without.
 static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *runner, size_t n,
                       const int32_t *tokens_n, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
@@ -340,7 +342,7 @@ static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *r
     return good;
 }
 
-// ---- memory, and what it says ------------------------------------------------------------------
+// ---- memory, and the results --------------------------------------------------------------------
 
 static bool study_new(work *s, const sinkproof_config *c, size_t n, sinkproof_error *error) {
     size_t d = c->head_dim, kept = n * c->n_kv_heads * d, tokens = n * c->n_kv_heads;

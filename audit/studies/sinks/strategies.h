@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a shorter cache costs a long context: keys evicted, with the first ones kept or not; keys
-// and values of 8 or 4 bits, with those of the first tokens kept as they are or not. Each strategy
-// computes every row from the same queries, keys and values as the full row: the error is its own,
-// and the bound (bound.evict, bound.quantized-cache) stands beside it. With the model's sink
-// logits, and without them.
+// The cost of a shorter cache in a long context: keys are evicted, with the first ones kept or not;
+// or keys and values have 8 or 4 bits, with those of the first tokens left unchanged or not. Each
+// strategy computes every row from the same queries, keys and values as the full row: the error is
+// its own, and is compared with its bound (bound.evict, bound.quantized-cache). With the model's
+// sink logits, and without them.
 #ifndef SINKPROOF_STRATEGIES_H
 #define SINKPROOF_STRATEGIES_H
 
@@ -13,38 +13,38 @@
 
 typedef struct sinkproof_strategy {
     const char *name, *what;
-    int bits;    // of keys and values; 0: as the run has them
-    bool evicts; // only the last ones are there,
-    bool first;  // and the first ones; or, of few bits, all but the first ones
+    int bits;    // of keys and values; 0: the run's own format
+    bool evicts; // keeps only the last keys,
+    bool first;  // and the first ones; with few bits: leaves the first ones unchanged
 } sinkproof_strategy;
 enum { SINKPROOF_STRATEGIES = 6 };
 extern const sinkproof_strategy sinkproof_strategies[SINKPROOF_STRATEGIES];
 
-// `first` tokens are kept as they are; a row that evicts keeps `recent` more, itself among them.
-// Without the first ones it keeps first + recent of the last: as many.
+// `first` tokens are kept unchanged; an evicting row keeps `recent` more, its own included. Without
+// the first ones it keeps the last first + recent: the same number.
 typedef struct sinkproof_strategy_plan {
     size_t first, recent;
 } sinkproof_strategy_plan;
-// "FIRST,RECENT", RECENT at least 1.
+// Parses "FIRST,RECENT", with RECENT at least 1.
 bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
                               sinkproof_error *error);
 
-// Sums over a layer's rows, heads and coordinates, of one strategy, with sinks or without.
+// Sums over a layer's rows, heads and coordinates, for one strategy, with or without sinks.
 typedef struct sinkproof_strategy_error {
-    double error, truth, bound; // squares: of o' - o, of o, of the bound
+    double error, truth, bound; // sums of squares: of o' - o, of o, of the bound
     double worst;               // the largest |o' - o| over its bound; at most 1
     double largest;             // the largest |o' - o|
-    size_t rows, vacuous; // rows of heads; those whose bound two averages of values never exceed
+    size_t rows, vacuous; // rows of heads; those whose bound any two averages of values satisfy
 } sinkproof_strategy_error;
 double sinkproof_strategy_relative(const sinkproof_strategy_error *e); // root of error / truth
 double sinkproof_strategy_bounded(const sinkproof_strategy_error *e);  // root of bound / truth
-double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e);  // share of the rows
+double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e);  // share of vacuous rows
 
-// A whole run whose attention is the strategy's from layer to layer, against the run over the full
+// A whole run with the strategy's attention in every layer, compared with the run over the full
 // cache: the final normed state, and the last token's logits.
 typedef struct sinkproof_strategy_end {
-    double state, logits; // relative, root of sums of squares
-    bool same_token;      // the largest logit of the last token
+    double state, logits; // relative, roots of sums of squares
+    bool same_token;      // the last token's largest logit is the same
 } sinkproof_strategy_end;
 
 typedef struct sinkproof_strategy_study {
@@ -52,7 +52,7 @@ typedef struct sinkproof_strategy_study {
     size_t n_layers, n;
     // [layers][strategies][2]: [0] with the model's sinks, [1] without.
     sinkproof_strategy_error *errors;
-    bool whole; // `end` is measured: the engine goes on from A11
+    bool whole; // `end` is valid: the engine continues from A11
     sinkproof_strategy_end end[SINKPROOF_STRATEGIES][2];
 } sinkproof_strategy_study;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof sinks MODEL --strategies`: what shorter caches cost, as a table and as JSON.
+// `sinkproof sinks MODEL --strategies`: the cost of shorter caches, as a table and as JSON.
 #include "audit/studies/sinks/part.h"
 #include "audit/studies/sinks/part_shared.h"
 #include "audit/studies/sinks/strategies.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every head's four terms, row by row. Heads are independent, so that threads change no bit.
+// Computes every head's four terms, row by row. Heads are independent, so the number of threads
+// changes no bit.
 #include "audit/studies/sinks/terms.h"
 
 #include "base/words.h"
@@ -17,7 +18,7 @@ const sinkproof_trace_point sinkproof_terms_points[SINKPROOF_TERMS_POINTS] = {
     SINKPROOF_TRACE_A2_Q, SINKPROOF_TRACE_A2_K, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K,
     SINKPROOF_TRACE_A6};
 
-// ---- what is held ------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 static bool make_tables(sinkproof_terms *t, const sinkproof_policy *policy) {
     const sinkproof_config *config = t->config;
@@ -60,7 +61,7 @@ bool sinkproof_terms_new(const sinkproof_model *model, const sinkproof_policy *p
                                   sinkproof_counted(n, "token").text);
 }
 
-// What waits of a layer, from the first point on to the last layer's end.
+// Allocates the buffers of a layer, at the first point.
 static bool hold(sinkproof_terms *t) {
     const sinkproof_config *config = t->config;
     size_t queries = t->n * config->n_heads * config->head_dim;
@@ -100,20 +101,20 @@ size_t sinkproof_terms_known(const sinkproof_terms *t) {
 
 // ---- one head ----------------------------------------------------------------------------------
 
-// How many rows there are: all, with two keys or more, that see key 1, both.
+// Numbers of rows: all; with at least two keys; that see key 1; both.
 typedef struct rows_seen {
     size_t all, paired, first, ahead;
 } rows_seen;
 
-// A head at work. Its arrays are of all n tokens, but those of a row at hand.
+// The work on one head. Its arrays cover all n tokens, except those of the current row.
 typedef struct desk {
     const sinkproof_terms *t;
     sinkproof_policy real;
     sinkproof_normaliser normaliser;
     const double *score_ij;                     // A6 of the head, or NULL
-    const double *q_nd, *k_nd;                  // rotated, rows of all heads apart; or NULL
+    const double *q_nd, *k_nd;                  // rotated rows, all heads separate; or NULL
     double *a_nd, *b_q_nd, *c_nd, *b_k_nd;      // terms.split, rotated
-    double *u_mj, *s_j, *alpha_j, *other_j, *d; // of a row; d: a query
+    double *u_mj, *s_j, *alpha_j, *other_j, *d; // of a row; d: a query's width
     sinkproof_terms_head sum;
     rows_seen rows;
 } desk;
@@ -124,7 +125,7 @@ static size_t desk_doubles(const sinkproof_terms *t) {
            sinkproof_normaliser_work(t->config) + t->config->n_heads * d;
 }
 
-// A head's part of a bias of [1, heads d]. work: all of it.
+// A head's part of a bias [1, heads d]. work: receives the whole bias.
 static const double *bias_of(const sinkproof_matrix *bias, size_t head, size_t d, double *work) {
     sinkproof_matrix_row(bias, 0, work);
     return work + head * d;
@@ -153,7 +154,7 @@ static void open_desk(desk *k, size_t layer, size_t h, const double *score_ij, d
                           t->cos_nd, t->sin_nd, k->c_nd, k->b_k_nd);
     bool rotated = t->held[SINKPROOF_TRACE_A4_Q] && t->held[SINKPROOF_TRACE_A4_K];
     k->score_ij = score_ij;
-    if (t->cos_nd == NULL || rotated) { // where nothing rotates A2 is what the scores meet
+    if (t->cos_nd == NULL || rotated) { // without a rotation the scores use A2
         k->q_nd = (t->cos_nd == NULL ? t->q_nhd : t->rotated_q_nhd) + h * d;
         k->k_nd = (t->cos_nd == NULL ? t->k_ngd : t->rotated_k_ngd) + g * d;
     }
@@ -161,7 +162,7 @@ static void open_desk(desk *k, size_t layer, size_t h, const double *score_ij, d
     k->sum.score = k->sum.apart;
 }
 
-// The sum of row i's terms beside its scores, over the keys from `first` on.
+// Compares the sum of row i's terms with its scores, over the keys from `first` on.
 static void compare(desk *k, size_t i, size_t first, size_t keys) {
     const sinkproof_config *config = k->t->config;
     size_t d = config->head_dim;
@@ -189,7 +190,7 @@ static void weigh(desk *k, size_t keys, double b, double *alpha_j) {
     sinkproof_softmax_sink(&k->real, &row, &b, k->s_j, alpha_j);
 }
 
-// Term m of the row at hand, whose weights with all terms are alpha_j.
+// Measures term m in the current row, whose weights with all terms are alpha_j.
 static void add_term(desk *k, size_t m, size_t keys, double b, bool sees_first) {
     sinkproof_term_measure *sum = &k->sum.term[m];
     const double *u_j = k->u_mj + m * keys;
@@ -224,7 +225,7 @@ static void add_row(desk *k, size_t i, size_t window) {
     k->rows.ahead += keys > 1 && first == 0;
 }
 
-// 0 / 0 is the NAN of a mean over nothing.
+// 0 / 0 is NAN, the mean of nothing.
 static sinkproof_terms_head mean_of(const desk *k) {
     sinkproof_terms_head head = k->sum;
     const rows_seen *rows = &k->rows;
@@ -249,9 +250,9 @@ static void measure(const sinkproof_terms *t, size_t layer, size_t h, const doub
     t->layers[layer].heads[h] = mean_of(&k);
 }
 
-// ---- points as they pass -----------------------------------------------------------------------
+// ---- points in the pass -------------------------------------------------------------------------
 
-// Heads from `head` on, so many; score_hij: A6 of these, or NULL.
+// Measures `heads` heads from `head` on; score_hij: their A6, or NULL.
 static bool measure_heads(sinkproof_terms *t, size_t layer, size_t head, size_t heads,
                           const double *score_hij, sinkproof_error *error) {
     bool good = true;

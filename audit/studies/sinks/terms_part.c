@@ -76,7 +76,7 @@ static void free_state(void *state) {
 
 // ---- the table ---------------------------------------------------------------------------------
 
-// Of a layer the means over its heads.
+// The means over a layer's heads.
 static sinkproof_terms_head over_heads(const sinkproof_terms *t, const sinkproof_terms_layer *at) {
     sinkproof_terms_head mean = {0};
     double heads = (double)t->config->n_heads;
@@ -109,7 +109,7 @@ static void print_head(FILE *out, const char *name, const char *keys,
         fprintf(out, "%-7s %6s  %-8s %9.3g\n", "", "", "the sink", head->logit);
 }
 
-// The largest variation of a layer's heads, and where; NaN where one is.
+// The largest variation among a layer's heads, and its head; NaN if one is NaN.
 static words most_of(const sinkproof_terms *t, const sinkproof_terms_layer *at, size_t m) {
     words said;
     size_t most = 0;
@@ -142,7 +142,7 @@ static void print_layer(FILE *out, const sinkproof_terms *t, size_t l, bool ever
     }
 }
 
-// How far the sum of the terms is from scores of that source.
+// The distance of the sum of the terms from the scores of that source.
 static void print_apart(FILE *out, const sinkproof_terms *t, sinkproof_terms_source source) {
     size_t layers = 0, worst = 0;
     for (size_t l = 0; l < t->config->n_layers; l++) {
