@@ -22,7 +22,7 @@ bool sinkproof_alphabet_bytes(const char *text, size_t length, uint8_t *out, siz
     *n = 0;
     for (size_t at = 0; at < length;) {
         uint8_t first = (uint8_t)text[at];
-        // All of the alphabet is one byte of UTF-8, or two.
+        // Every character of the alphabet is one or two bytes of UTF-8.
         bool two = (first & 0xe0) == 0xc0 && at + 1 < length;
         if (first >= 0x80 && !two) return false;
         unsigned character = two ? (first & 0x1fu) << 6 | ((uint8_t)text[at + 1] & 0x3fu) : first;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Merging with a heap of the pairs that could merge. A pair is known by where it begins and where
-// it ends: a part only ever grows, so a pair of other parts has other ends, and an entry of the
-// heap whose ends are no longer those of two neighbours is out of date.
+// Merges with a heap of candidate pairs. A pair is identified by its first byte and its end: parts
+// only grow, so a pair of other parts has another end, and a heap entry whose ends no longer match
+// two neighbours is stale.
 #include "audit/studies/text/bpe.h"
 
 #include "base/splitmix.h"
@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Two neighbours: bytes [at, end) of the piece.
+// Two neighbouring parts: bytes [at, end) of the piece.
 typedef struct pair {
     uint32_t rank, at, end;
-    int32_t whole; // the token that they become
+    int32_t whole; // the token of the merged pair
 } pair;
 
-// The parts of a piece, by where they begin.
+// The parts of a piece, indexed by their first byte.
 typedef struct part {
-    uint32_t end;    // where the next one begins
-    uint32_t before; // where the one before begins
+    uint32_t end;    // first byte of the next part
+    uint32_t before; // first byte of the previous part
     int32_t id;      // -1: no part begins here
 } part;
 
@@ -76,7 +76,7 @@ static bool grow_slots(sinkproof_bpe *bpe, sinkproof_error *error) {
     return true;
 }
 
-// The token whose bytes are those of the two.
+// Finds the token whose bytes are those of the two.
 static bool join(const sinkproof_bpe *bpe, int32_t left, int32_t right, const char *name,
                  int32_t *whole, sinkproof_error *error) {
     const sinkproof_vocabulary *v = &bpe->vocabulary;
@@ -125,7 +125,7 @@ bool sinkproof_bpe_finish(sinkproof_bpe *bpe, const char *name, sinkproof_error 
 
 // ---- a piece
 
-// What two neighbours become, and the rank of that; false where they are no pair.
+// Finds the token and the rank of two neighbours; false: they are not a pair.
 static bool look_up(const sinkproof_bpe *bpe, const uint8_t *piece, const part *part_b, pair *p) {
     const part *left = &part_b[p->at], *right = &part_b[left->end];
     p->end = right->end;
@@ -141,7 +141,7 @@ static bool look_up(const sinkproof_bpe *bpe, const uint8_t *piece, const part *
     return merge->rank != 0;
 }
 
-// The lower rank first, the leftmost of one rank.
+// Lower ranks come first; of equal ranks the leftmost.
 static bool comes_before(const pair *a, const pair *b) {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
@@ -171,7 +171,7 @@ static pair pop(sinkproof_bpe_room *room) {
     return first;
 }
 
-// The pair that begins at `at`, if it is one.
+// Adds the pair that begins at `at`, if it is listed.
 static bool consider(const sinkproof_bpe *bpe, const uint8_t *piece, size_t length, uint32_t at,
                      sinkproof_bpe_room *room, sinkproof_error *error) {
     pair p = {.at = at};
@@ -184,7 +184,7 @@ static bool is_current(const sinkproof_bpe_room *room, size_t length, const pair
     return left->id >= 0 && left->end < length && room->part_b[left->end].end == p->end;
 }
 
-// The two parts become one; its pairs with both neighbours are new.
+// Joins the two parts; the pairs with both neighbours are new.
 static bool merge(const sinkproof_bpe *bpe, const uint8_t *piece, size_t length, const pair *p,
                   sinkproof_bpe_room *room, sinkproof_error *error) {
     part *left = &room->part_b[p->at];

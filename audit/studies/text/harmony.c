@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Messages one after the other; the words of the usual system message are the published ones.
+// Renders messages one after the other; the text of the default system message is the published
+// one.
 #include "audit/studies/text/harmony.h"
 
 #include "base/words.h"
@@ -36,7 +37,7 @@ static bool is_one_of(const char *word, const char *const *list) {
     return false;
 }
 
-// ---- the content of a message, to be freed
+// ---- the content of a message, which the caller frees
 
 static char *usual_system(const sinkproof_message *m) {
     char *content = NULL;
@@ -107,8 +108,8 @@ static bool in_channel(const sinkproof_message *m, const char *channel) {
     return m->channel != NULL && strcmp(m->channel, channel) == 0;
 }
 
-// Where analysis begins to be kept: at the first final message, if the assistant's last one is
-// final; else at once.
+// The first message whose analysis is kept: the first final message, if the assistant's last
+// message is final; else the first message.
 static size_t first_kept(size_t n, const sinkproof_message *message_n) {
     size_t last = n, first = 0;
     while (last > 0 &&
@@ -135,7 +136,7 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
 
 // ---- from JSON
 
-// Every member has to be known, and a string.
+// Every member must be known and a string.
 static bool read_message(const json_t *object, const char *name, sinkproof_message *m,
                          sinkproof_error *error) {
     const struct {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The pattern is read once before PCRE2 sees it: what engines of regular expressions disagree about
-// is refused, and \s is written out, since PCRE2's own has U+180E, which left White_Space with
-// Unicode 6.3.
+// The pattern is checked before it is passed to PCRE2: syntax on which engines of regular
+// expressions disagree is refused, and \s is written out, since PCRE2's own contains U+180E, which
+// is not in White_Space since Unicode 6.3.
 #include "audit/studies/text/split.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ const char sinkproof_split_o200k[] =
 static const char white_space[] = "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}"
                                   "\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 
-// Steps of one match, kibibytes that it may hold, bytes of a pattern and of PCRE2's stack.
+// Limits: steps of one match, its memory in KiB, bytes of a pattern, and of PCRE2's stack.
 enum { STEPS = 10000000, KIBIBYTES = 1 << 18, MAX_PATTERN = 4096, STACK = 1 << 26 };
 
 struct sinkproof_splitter {
@@ -58,7 +58,7 @@ static void copy(reading *r, const char *text, size_t length) {
     r->used += length;
 }
 
-// \s and \S, written out.
+// Writes out \s and \S.
 static bool read_space(reading *r) {
     bool not = r->at[1] == 'S';
     if (not &&r->in_class) return refuse(r, "\\S in a class");
@@ -69,7 +69,7 @@ static bool read_space(reading *r) {
     return true;
 }
 
-// \p{L}, \p{Lu}, \P{N}, \pL: a general category.
+// A general category: \p{L}, \p{Lu}, \P{N}, \pL.
 static bool read_category(reading *r) {
     const char *name = r->at + 2;
     size_t length = name[0] == '{' ? strcspn(name, "}") + 1 : 1;
@@ -104,7 +104,7 @@ static bool read_in_class(reading *r) {
     return true;
 }
 
-// "[" or "[^"; a "]" that follows at once would be a member to some and the end to others.
+// "[" or "[^"; a "]" directly after it is a member for some engines and the end for others.
 static bool read_class(reading *r) {
     size_t length = r->at[1] == '^' ? 2 : 1;
     if (r->at[length] == ']') return refuse(r, "an empty class");
@@ -114,7 +114,7 @@ static bool read_class(reading *r) {
     return true;
 }
 
-// Letters of either case stand alone: what \p{Lu} means under (?i) is not agreed.
+// (?i) groups contain only letters of both cases: engines disagree on \p{Lu} under (?i).
 static bool read_group(reading *r) {
     static const char *const known[] = {"(?:", "(?i:", "(?=", "(?!", "(?>"};
     if (r->at[1] == '*') return refuse(r, "a verb");
@@ -129,7 +129,7 @@ static bool read_group(reading *r) {
     return true;
 }
 
-// One more element of the pattern.
+// Reads one element of the pattern.
 static bool read_element(reading *r) {
     char c = r->at[0];
     if (c == '\\') return read_escape(r);
@@ -142,7 +142,7 @@ static bool read_element(reading *r) {
     return true;
 }
 
-// The pattern as PCRE2 gets it, to be freed.
+// The pattern for PCRE2; the caller frees it.
 static char *translate(const char *pattern, const char *name, sinkproof_error *error) {
     size_t length = strlen(pattern);
     if (length == 0 || length > MAX_PATTERN) {
@@ -189,7 +189,7 @@ static bool compile(sinkproof_splitter *s, const char *pattern, sinkproof_error 
     return true;
 }
 
-// Machine code where PCRE2 has a compiler for this processor; the same matches without.
+// Compiles to machine code if PCRE2 supports this processor; the matches are the same without.
 static bool prepare(sinkproof_splitter *s, sinkproof_error *error) {
     s->limits = pcre2_match_context_create(NULL);
     s->found = pcre2_match_data_create(1, NULL);
@@ -253,9 +253,9 @@ void sinkproof_split_unicode(char version[24]) {
 
 // ---- UTF-8
 
-// Bytes of the character at text[0]; where there is none, *whole is false, and it is the bytes that
-// began as one. The second byte's range depends on the first: there overlong forms, surrogates and
-// what lies past U+10FFFF are seen.
+// The length of the character at text[0]. If it is invalid, *whole is false and the result is the
+// length of its valid beginning. The range of the second byte depends on the first, which excludes
+// overlong forms, surrogates and values beyond U+10FFFF.
 static size_t character(const uint8_t *text, size_t length, bool *whole) {
     uint8_t c = text[0];
     size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Encoding: special tokens are cut out, what lies between them is split by the pattern, and each
-// piece is merged. Decoding: the bytes of the ids, one after the other.
+// Encoding: special tokens are cut out, the text between them is split by the pattern, and each
+// piece is merged. Decoding: the bytes of the ids are concatenated.
 #include "audit/studies/text/parts.h"
 
 #include "base/words.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- making one
+// ---- building
 
 sinkproof_tokenizer *sinkproof_tokenizer_new(const char *name, const char *format,
                                              sinkproof_error *error) {
@@ -36,8 +36,8 @@ void sinkproof_tokenizer_free(sinkproof_tokenizer *t) {
     free(t);
 }
 
-// A spelling that names an id of the vocabulary has to be that token's; an id may have two
-// spellings among the special tokens, and is decoded as the first.
+// A spelling with an id of the vocabulary must be that token's; an id may have two spellings among
+// the special tokens, and is decoded as the first.
 static bool check_id(sinkproof_tokenizer *t, const char *spelling, size_t length, int64_t id,
                      sinkproof_error *error) {
     const sinkproof_vocabulary *v = &t->bpe.vocabulary;
@@ -91,8 +91,8 @@ bool sinkproof_tokenizer_finish(sinkproof_tokenizer *t, const char *pattern,
 
 // ---- special tokens in a text
 
-// The first of the special tokens [from, to), which agree in their first `depth` bytes, whose next
-// byte is at least c.
+// The first special token in [from, to), all of which agree in their first `depth` bytes, whose
+// next byte is at least c.
 static size_t first_with(const sinkproof_tokenizer *t, size_t from, size_t to, size_t depth,
                          int c) {
     while (from < to) {
@@ -107,7 +107,7 @@ static size_t first_with(const sinkproof_tokenizer *t, size_t from, size_t to, s
     return from;
 }
 
-// The longest special token that begins the text, of the late ones or of the others; NULL: none.
+// The longest special token, late or not, at the start of the text; NULL: none.
 static const sinkproof_special *special_at(const sinkproof_tokenizer *t, const uint8_t *text,
                                            size_t length, bool late) {
     const sinkproof_special *longest = NULL;
@@ -121,7 +121,7 @@ static const sinkproof_special *special_at(const sinkproof_tokenizer *t, const u
     return longest;
 }
 
-// What encoding a text carries along.
+// The arguments of encoding a text.
 typedef struct encoding {
     const sinkproof_tokenizer *t;
     sinkproof_bpe_room *room;
@@ -137,7 +137,7 @@ static bool encode_plain(const encoding *e, const uint8_t *text, size_t length) 
     return true;
 }
 
-// First the special tokens that are not late, then, between them, the late ones.
+// Encodes around the special tokens that are not late, then, between them, around the late ones.
 static bool encode_around(const encoding *e, const uint8_t *text, size_t length, bool late) {
     size_t plain = 0;
     for (size_t at = 0; at <= length; at++) {
@@ -171,7 +171,7 @@ bool sinkproof_text_encode(const sinkproof_tokenizer *t, const char *text, size_
     return good;
 }
 
-// ---- back to text
+// ---- decoding
 
 bool sinkproof_text_decode(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n, char **text,
                            size_t *length, sinkproof_error *error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which files a path means.
+// Finds the files that a path means.
 #include "audit/studies/text/parts.h"
 
 #include "model/bytes.h"
@@ -14,7 +14,7 @@
 
 enum { PATH = 4096 };
 
-// A vocabulary and its merges, as transformers and OpenAI name them.
+// Names of a vocabulary and its merges in transformers and at OpenAI.
 static const char *const pairs[][2] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
 static bool is_file(const char *path) {
@@ -33,7 +33,7 @@ static bool inside(const char *directory, const char *name, char out[PATH]) {
     return snprintf(out, PATH, "%s/%s", directory, name) < PATH && is_file(out);
 }
 
-// The one file of a directory that ends in .tiktoken.
+// The only file in a directory that ends in .tiktoken.
 static bool ranks_inside(const char *directory, char out[PATH]) {
     size_t found = 0;
     DIR *folder = opendir(directory);
@@ -47,8 +47,8 @@ static bool ranks_inside(const char *directory, char out[PATH]) {
     return found == 1;
 }
 
-// A tokenizer.json has a model, in braces. A vocabulary numbers its tokens, of which one may be
-// "model" and another "merges".
+// Whether it is a tokenizer.json: an object with a "model" in braces. A vocabulary maps tokens, of
+// which one may be "model" and another "merges", to numbers.
 static bool has_model(const uint8_t *bytes, size_t length) {
     const uint8_t *at = bytes, *end = bytes + length;
     if (memmem(bytes, length, "\"merges\"", 8) == NULL) return false;

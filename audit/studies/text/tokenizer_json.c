@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// tokenizer.json of Hugging Face tokenizers, as far as it describes a byte-level BPE; and the older
-// pair vocab.json and merges.txt, which share its vocabulary and its merges. Every member that
-// would change an id has to say what is done here.
+// Reads tokenizer.json of Hugging Face tokenizers, as far as it describes a byte-level BPE; and the
+// older pair vocab.json and merges.txt, which shares its vocabulary and merges. Every member that
+// would change an id must have the supported value.
 #include "audit/studies/text/parts.h"
 
 #include <jansson.h>
@@ -13,11 +13,11 @@
 typedef struct reader {
     sinkproof_tokenizer *t;
     sinkproof_error *error;
-    uint8_t *bytes; // room for the bytes of the longest string
+    uint8_t *bytes; // as long as the longest string's bytes
     size_t room;
 } reader;
 
-// The sentence "FILE: expected WHERE to be EXPECTED, found ...".
+// The error "FILE: expected WHERE to be EXPECTED, found ...".
 static bool refuse(const reader *r, const char *where, const char *expected, const json_t *found) {
     char *text = found == NULL ? NULL : json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
     sinkproof_fail(r->error, "%.300s: expected \"%s\" to be %s, found %.120s", r->t->name, where,
@@ -45,7 +45,7 @@ static bool is_type(const json_t *object, const char *type) {
 
 // ---- vocabulary and merges
 
-// Room for as many bytes as a string has.
+// Makes room for as many bytes as the string has.
 static bool make_room(reader *r, size_t length) {
     void *bytes = r->bytes;
     bool good = sinkproof_make_room(&bytes, &r->room, length, 1, r->error);
@@ -53,7 +53,8 @@ static bool make_room(reader *r, size_t length) {
     return good;
 }
 
-// A token with a character that no byte has is never met by merging; it can be decoded.
+// A token with a character that stands for no byte is never produced by merging, but can be
+// decoded.
 static bool add_token(reader *r, const char *spelling, size_t length, const json_t *id) {
     size_t n;
     if (!json_is_integer(id)) return refuse(r, spelling, "a token's id, a whole number", id);
@@ -73,7 +74,7 @@ static bool read_vocabulary(reader *r, json_t *vocab) {
     return true;
 }
 
-// The token of one side of a merge.
+// Finds the token of one side of a merge.
 static bool find_side(reader *r, const char *spelling, size_t length, int32_t *id) {
     size_t n;
     if (!make_room(r, length)) return false;
@@ -94,7 +95,7 @@ static bool add_merge(reader *r, const char *left, size_t left_length, const cha
            sinkproof_bpe_add_merge(&r->t->bpe, left_id, right_id, r->t->name, r->error);
 }
 
-// "LEFT RIGHT", with one space.
+// Parses "LEFT RIGHT", with one space.
 static bool add_merge_line(reader *r, const char *line, size_t length) {
     const char *space = memchr(line, ' ', length);
     size_t left = space != NULL ? (size_t)(space - line) : 0, right = length - left - 1;
@@ -140,7 +141,7 @@ static bool read_model(reader *r, const json_t *model) {
            read_merges(r, json_object_get(model, "merges"));
 }
 
-// What would take more of the text than its spelling, or less, is not known here.
+// Refuses a token that matches more or less of the text than its spelling.
 static bool read_special(reader *r, const json_t *token) {
     static const char *const unused[] = {"single_word", "lstrip", "rstrip"};
     const json_t *content = json_object_get(token, "content"), *id = json_object_get(token, "id");
@@ -166,14 +167,14 @@ static bool read_specials(reader *r, const json_t *tokens) {
     return true;
 }
 
-// ByteLevel, whose own pattern, when it is used, is GPT-2's.
+// Whether it is a ByteLevel step; its own pattern, if used, is GPT-2's.
 static bool is_byte_level(const json_t *step, bool own_pattern) {
     const json_t *uses = json_object_get(step, "use_regex");
     return is_type(step, "ByteLevel") && !json_is_true(json_object_get(step, "add_prefix_space")) &&
            own_pattern == !json_is_false(uses);
 }
 
-// [Split by a pattern, ByteLevel without one]: the pattern, or NULL.
+// For the steps [Split by a pattern, ByteLevel without one]: the pattern, or NULL.
 static const char *pattern_of(const json_t *steps) {
     const json_t *split = json_array_get(steps, 0);
     const json_t *pattern = json_object_get(json_object_get(split, "pattern"), "Regex");
@@ -196,7 +197,7 @@ static bool read_pattern(reader *r, const json_t *pre, const char **pattern) {
                pre);
 }
 
-// No step before or after the ones that are read may change an id.
+// No other step may change an id.
 static bool check_others(reader *r, const json_t *root) {
     static const char *const nothing[] = {"normalizer", "truncation", "padding"};
     const json_t *post = json_object_get(root, "post_processor");
@@ -219,7 +220,7 @@ static bool read_root(reader *r, json_t *root) {
            sinkproof_tokenizer_finish(r->t, pattern, r->error);
 }
 
-// ---- both forms
+// ---- both formats
 
 static json_t *load(const uint8_t *bytes, size_t length, const char *name, sinkproof_error *error) {
     json_error_t found;
@@ -231,7 +232,7 @@ static json_t *load(const uint8_t *bytes, size_t length, const char *name, sinkp
     return NULL;
 }
 
-// A merge a line; lines that begin with #version are none.
+// One merge per line; lines that begin with #version are skipped.
 static bool read_merge_lines(reader *r, const char *text, size_t length) {
     static const char version[] = "#version";
     for (size_t at = 0; at < length;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A tiktoken file: a line for each token, its bytes in base64 and its rank, which is its id. The
-// file has no special tokens: those of the two encodings known here stand after the ranks.
+// Reads a tiktoken file: a line for each token, with its bytes in base64 and its rank, which is its
+// id. The file has no special tokens: those of the two supported encodings follow the ranks.
 #include "audit/studies/text/parts.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { GPT2_RANKS = 50256, O200K_RANKS = 199998, HARMONY_SPECIALS = 1090 };
 
-// The value of a digit of base64, or -1.
+// The value of a base64 digit, or -1.
 static int digit(uint8_t c) {
     if (c >= 'A' && c <= 'Z') return c - 'A';
     if (c >= 'a' && c <= 'z') return c - 'a' + 26;
@@ -19,7 +19,7 @@ static int digit(uint8_t c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-// Base64 with its padding into `out`; false where it is none.
+// Decodes padded base64 to `out`; false: it is invalid.
 static bool decode(const uint8_t *text, size_t length, uint8_t *out, size_t *n) {
     *n = 0;
     if (length == 0 || length % 4 != 0) return false;
@@ -38,7 +38,7 @@ static bool decode(const uint8_t *text, size_t length, uint8_t *out, size_t *n) 
     return true;
 }
 
-// One line, without its end: "IQ== 0".
+// Parses one line without its end: "IQ== 0".
 static bool read_line(sinkproof_tokenizer *t, const uint8_t *line, size_t length, size_t number,
                       uint8_t *out, sinkproof_error *error) {
     const uint8_t *space = memchr(line, ' ', length);
@@ -81,8 +81,8 @@ static bool add(sinkproof_tokenizer *t, const char *spelling, size_t id, sinkpro
                                            error);
 }
 
-// Of o200k_harmony, by their distance from the last rank; every other one is reserved, and is spelt
-// with its id in o200k_harmony. 200018 has two spellings.
+// The special tokens of o200k_harmony by their distance from the last rank; all others are reserved
+// and spelt with their ids. 200018 has two spellings.
 static bool add_harmony(sinkproof_tokenizer *t, size_t ranks, sinkproof_error *error) {
     static const char *const named[21] = {
         [0] = "<|startoftext|>", [1] = "<|endoftext|>",   [4] = "<|return|>", [5] = "<|constrain|>",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Tokens found by their bytes (a hash table with open addresses) and by their ids (an array).
+// Finds tokens by their bytes (a hash table with open addressing) and by their ids (an array).
 #include "audit/studies/text/vocabulary.h"
 
 #include "base/splitmix.h"
@@ -35,7 +35,7 @@ bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size,
     return true;
 }
 
-// The slot of these bytes, or the free one where they belong.
+// The slot of these bytes, or the empty one where they belong.
 static size_t slot_of(const sinkproof_vocabulary *v, const uint8_t *bytes, size_t length) {
     size_t mask = v->n_slots - 1, s = (size_t)hash_of(bytes, length) & mask;
     for (; v->slots[s] != 0; s = (s + 1) & mask) {
@@ -62,7 +62,7 @@ static bool grow_slots(sinkproof_vocabulary *v, sinkproof_error *error) {
     return true;
 }
 
-// Room for the id, with no token under the ids that are new.
+// Makes room for the id; new ids have no token.
 static bool grow_ids(sinkproof_vocabulary *v, size_t id, sinkproof_error *error) {
     if (id < v->n_ids) return true;
     void *ids = v->by_id;

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Tokens as strings of bytes, found by their bytes and by their ids. Two tokens never share an id,
-// and two that can be found by their bytes never share those.
+// and two that can be found by their bytes never share those bytes.
 #ifndef SINKPROOF_TEXT_VOCABULARY_H
 #define SINKPROOF_TEXT_VOCABULARY_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SINKPROOF_MAX_ID = 1 << 22 }; // ids are below it: twenty times the largest vocabulary known
+enum { SINKPROOF_MAX_ID = 1 << 22 }; // limit of the ids: twenty times the largest known vocabulary
 
 typedef struct sinkproof_token {
     size_t at; // its bytes, in `bytes` of the vocabulary
@@ -24,14 +24,14 @@ typedef struct sinkproof_vocabulary {
     size_t bytes_used, bytes_room;
     sinkproof_token *token_n;
     size_t n, room;
-    uint32_t *slots; // 1 + index of a token, 0: free; by hash, then the next free one
+    uint32_t *slots; // 1 + index of a token, 0: empty; hash with linear probing
     size_t n_slots;  // a power of two, more than twice the tokens
-    uint32_t *by_id; // [n_ids] 1 + index of a token, 0: no such id
+    uint32_t *by_id; // [n_ids] 1 + index of a token, 0: unused id
     size_t n_ids, ids_room;
     size_t longest; // bytes of the longest token that can be found
 } sinkproof_vocabulary;
 
-// `name` is the file's, for sentences. `found`: by its bytes too, not only by its id.
+// `name` is the file's, for errors. `found`: it can be found by its bytes too, not only by its id.
 bool sinkproof_vocabulary_add(sinkproof_vocabulary *v, const uint8_t *bytes, size_t length,
                               int64_t id, bool found, const char *name, sinkproof_error *error);
 // The id of these bytes, or -1.
