@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Puts libsinkproof into the wheel, where there is one: what $SINKPROOF_LIBRARY names, or else the
-build of the checkout (`make library`). Such a wheel is of this platform; without a library it is
-of any, and finds the one that is installed there."""
+"""Puts libsinkproof into the wheel if it exists: the file that $SINKPROOF_LIBRARY names, or else the build of the
+checkout (`make library`). Such a wheel is for this platform; a wheel without a library is for any, and finds the
+installed library there.
+"""
 import os
 import pathlib
 import platform

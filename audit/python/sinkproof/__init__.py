@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Is what an engine computes what GPT-OSS is, up to honest rounding?
+"""Does an engine compute GPT-OSS, up to honest rounding?
 
     import sinkproof
 
@@ -14,8 +14,8 @@
 
     sinkproof.run("synthetic:tiny", tokens, policy="f32", replace={"A11": my_attention})
 
-Over libsinkproof, which needs no compiler here: `sinkproof._library` says where it is looked for.
-torch is needed where a torch module is traced, and nowhere else. What is refused is an Error.
+The package calls libsinkproof and needs no compiler: `sinkproof._library` says where it looks for the
+library. torch is needed only to trace a torch module. A refused call raises an Error.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def policies() -> tuple[str, ...]:
 
 
 def engines() -> tuple[str, ...]:
-    """Our engines: "ref", "lanes", "fast"."""
+    """The engines of this project: "ref", "lanes", "fast"."""
     return names("engine_names")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""A trace judged: is every point what an honest engine may compute from the same inputs?"""
+"""Judges a trace: may an honest engine compute every point from the same inputs?"""
 from __future__ import annotations
 
 import ctypes
@@ -20,13 +20,13 @@ from sinkproof._trace import Trace, built_trace, open_trace
 
 
 class Verdict(str, enum.Enum):
-    """What was found; each is its own name as text."""
+    """The verdicts; each one's text is its name."""
 
     ABSENT = "absent"          # not in the trace: bridged
     EXACT = "exact"            # every set is a single value, and the engine has it
-    WITHIN = "within"          # inside what honest rounding can do
-    UNDECIDED = "undecided"    # an engine that left the operation out might pass
-    SUSPICIOUS = "suspicious"  # possible, but not likely
+    WITHIN = "within"          # inside the honest set: rounding explains it
+    UNDECIDED = "undecided"    # an engine without the operation might pass too
+    SUSPICIOUS = "suspicious"  # possible, but unlikely
     BUG = "bug"                # outside the honest set: no order of summation explains it
 
     def __str__(self) -> str:
@@ -35,65 +35,65 @@ class Verdict(str, enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """What was found of one tensor. `worst_set` is what an honest engine may have at `worst_index`."""
+    """The finding about one tensor. `worst_set` is the set of honest values at `worst_index`."""
 
     name: str                      # "03.A11"
     layer: int                     # 0 for T0, F1, F2
     verdict: Verdict
-    bridged: bool                  # an input of the operation is not in the trace: its set is wider
+    bridged: bool                  # an input of the operation is not in the trace: the set is wider
     shape: tuple[int, ...]
     elements: int
     several: int                   # elements whose set has more than one value
-    outside: int                   # of their set: proved wrong under the policy
-    unlikely: int                  # outside the likely set
-    undecided: int                 # in rows whose sets are as wide as what they hold
-    nans: int                      # where the engine has NaN
+    outside: int                   # elements outside their set: proved wrong under the policy
+    unlikely: int                  # elements outside the likely set
+    undecided: int                 # elements in rows whose sets are as wide as the values
+    nans: int                      # elements where the engine has NaN
     worst_index: tuple[int, ...]
-    worst_value: float             # the engine's
+    worst_value: float             # the engine's value
     worst_set: tuple[float, float]
-    worst_emulation: float         # the policy emulated
-    worst_inputs: str              # what it was computed from, in hex floats; may be ""
+    worst_emulation: float         # the emulated policy's value
+    worst_inputs: str              # its inputs in hex floats; may be ""
     excess_ulp: float              # distance outside the set, in ulp of the dtype
     share_worst: float             # |engine - emulation| over the half-width of the set
     share_median: float
-    drift: float                   # how far signed errors lean
-    drift_limit: float             # how far chance leans
+    drift: float                   # lean of the signed errors
+    drift_limit: float             # limit of chance
     spread: float
     spread_limit: float
-    error: float                   # from the truth end to end, relative in the 2-norm; NaN: not asked
+    error: float                   # against the truth end to end, relative in the 2-norm; NaN: not asked
     local: float
     inherited: float
-    infinities: int                # where the engine has an infinity
-    layers_together: int           # layers of the point whose drift was asked together; 0: it was not
-    drift_together: float          # how far their signed errors lean
-    drift_together_limit: float    # how far chance leans in all of them
+    infinities: int                # elements where the engine has an infinity
+    layers_together: int           # layers of the point whose drift was judged together; 0: not asked
+    drift_together: float          # lean of their signed errors
+    drift_together_limit: float    # limit of chance for all of them
 
     @property
     def point(self) -> str:
-        """Without its layer: "A11"."""
+        """The name without its layer: "A11"."""
         return self.name.split(".", 1)[1] if self.name[0].isdigit() else self.name
 
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """What is known of points that are outside: the known mistakes under which every element is inside."""
+    """The diagnosis of points that are outside: the known mistakes that explain every element."""
 
     points: tuple[str, ...]        # "03.A11"
-    # "explained", "unknown", "undecided" or "not looked into"; "isolated": one element, or few without a pattern, that
-    # no single mistake explains; "follows": outside only where one of these is read
+    # "explained", "unknown", "undecided" or "not looked into"; "isolated": one element, or a few without a pattern,
+    # that no single mistake explains; "follows": outside only where one of these is read
     status: str
-    mistakes: tuple[str, ...]      # together: "sink-dropped"; () when none explains it
+    mistakes: tuple[str, ...]      # that explain it together: "sink-dropped"; () if none does
     because: tuple[str, ...]       # the same as sentences
-    indistinguishable: tuple[tuple[str, ...], ...]  # others that explain it, too
+    indistinguishable: tuple[tuple[str, ...], ...]  # other mistakes that explain it too
     positions: tuple[int, int] | None  # the first and the last at which they act; None: at all
-    next: tuple[str, ...]          # the nearest that does not explain it
-    next_bounds: float             # how far that is outside, in half-widths of its set
-    suppositions: int              # of what nothing explains: those that reach the points,
-    searched: int                  # and of these those that were tried
-    pattern: str                   # where its elements are, in words
+    next: tuple[str, ...]          # the nearest mistakes that do not explain it
+    next_bounds: float             # their distance to the set, in half-widths
+    suppositions: int              # for unexplained points: mistakes that reach the points,
+    searched: int                  # and those of them that were tried
+    pattern: str                   # where the outside elements are, in words
 
     def __str__(self) -> str:
-        """In one line the named cause, or why there is none and what is nearest."""
+        """One line with the named cause, or why there is none and which mistake is nearest."""
         if self.mistakes:
             said = " and ".join(f"{why} [{mistake}]" for mistake, why in zip(self.mistakes, self.because))
             others = " or ".join(" and ".join(also) for also in self.indistinguishable)
@@ -105,7 +105,7 @@ class Diagnosis:
 
     @property
     def place(self) -> str:
-        """" at positions 37 to 39", or nothing where the mistakes act at all."""
+        """A phrase such as " at positions 37 to 39"; "" if the mistakes act at all positions."""
         if self.positions is None:
             return ""
         first, last = self.positions
@@ -120,22 +120,22 @@ def bounds_away(bounds: float) -> str:
 class Judgement:
     """The verdict on a trace, and its reasons. `str()` is the report of `sinkproof judge`.
 
-    It has no truth value: a trace may be neither honest nor wrong. Ask `.ok` or `.verdict`.
+    It has no truth value, since a trace may be neither honest nor wrong: use `.ok` or `.verdict`.
     """
 
-    verdict: Verdict          # the worst of the points that were decided; UNDECIDED when none was
-    policy: str               # that it was judged under
+    verdict: Verdict          # the worst of the decided points; UNDECIDED if there are none
+    policy: str               # the policy under which it was judged
     points: tuple[Point, ...]  # in the order of the forward pass
     first: str | None         # the first bug, "03.A11"
-    explained_by: str | None  # the overrides, or other policy, that would explain all that fails
-    diagnosis: tuple[Diagnosis, ...]  # of what is outside, in the order of the forward pass
+    explained_by: str | None  # the overrides or other policy that explain all failing points
+    diagnosis: tuple[Diagnosis, ...]  # of the points outside, in the order of the forward pass
     exit_code: int            # of `sinkproof judge`
     report: str
     json: str
 
     @property
     def ok(self) -> bool:
-        """Exact or within: all that was decided is honest. Points may be undecided beside it."""
+        """Exact or within: all decided points are honest. Other points may be undecided."""
         return self.verdict in (Verdict.EXACT, Verdict.WITHIN)
 
     @property
@@ -144,7 +144,7 @@ class Judgement:
         return tuple(point for point in self.points if point.verdict is Verdict.UNDECIDED)
 
     def __getitem__(self, name: str) -> Point:
-        """What was found of "03.A11"."""
+        """The finding about "03.A11"."""
         for point in self.points:
             if point.name == name:
                 return point
@@ -157,22 +157,22 @@ class Judgement:
         return self.report
 
     def __repr__(self) -> str:
-        """Short enough that a failed `assert judgement.ok` shows it whole, with every cause."""
+        """Short enough for a failed `assert judgement.ok` to show it whole, with every cause."""
         return (f"<sinkproof.Judgement {self.verdict} under {self.policy!r}, {len(self.points)} points"
                 + (f", first {self.first}" if self.first else "")
                 + (f", explained by {self.explained_by}" if self.explained_by else "")
                 + "".join(f"; {named(each)}" for each in self.diagnosis) + ">")
 
     def diagnosis_of(self, name: str) -> Diagnosis | None:
-        """What is known of why "03.A11" is outside; None where nothing was asked or nothing is outside."""
+        """The diagnosis of "03.A11"; None if it was not asked for or the point is not outside."""
         return next((each for each in self.diagnosis if name in each.points), None)
 
     def to_json(self) -> str:
-        """What `sinkproof judge --json` writes as "results": the judgement, then its points."""
+        """A JSON array, as `sinkproof judge --json` writes it under "results": the judgement, then its points."""
         return self.json
 
     def _repr_html_(self) -> str:
-        """A table for notebooks, a row for each point that is not within, then one for the others."""
+        """A table for notebooks: a row for each point that is not within, then one row for the others."""
         shown = [point for point in self.points if point.verdict not in (Verdict.EXACT, Verdict.WITHIN)]
         rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells_of(point))}</tr>"
                        for point in shown)
@@ -186,7 +186,7 @@ class Judgement:
 
 
 def named(diagnosis: Diagnosis) -> str:
-    """A diagnosis behind its points: "00.A11, 01.A11: explained: the sink is left out [sink-dropped]"."""
+    """A diagnosis after its points: "00.A11, 01.A11: explained: the sink is left out [sink-dropped]"."""
     more = len(diagnosis.points) - 3
     return f"{', '.join(diagnosis.points[:3])}{f' and {more} more' if more > 0 else ''}: {diagnosis}"
 
@@ -209,7 +209,7 @@ def verdict_of(number: int) -> Verdict:
 
 
 def point_of(found: Finding) -> Point:
-    """A finding with its sets and indices as tuples."""
+    """A finding, with its sets and indices as tuples."""
     same = {field.name: getattr(found, field.name) for field in dataclasses.fields(Point)
             if field.name not in ("worst_set", "name", "worst_inputs", "verdict", "shape", "worst_index")}
     return Point(name=text(found.name), verdict=verdict_of(found.verdict), shape=tuple(found.shape[: found.rank]),
@@ -222,7 +222,7 @@ def said(function: str, ruling: Handle) -> str:
 
 
 def diagnosis_of(found: Mapping[str, Any]) -> Diagnosis:
-    """A finding as the library writes it, null where there is nothing to say."""
+    """A diagnosis from the library's JSON, where unknown members are null."""
     bounds = found["next_bounds"]
     return Diagnosis(points=tuple(found["points"]), status=found["status"], mistakes=tuple(found["mistakes"] or ()),
                      because=tuple(found["because"] or ()),
@@ -233,7 +233,7 @@ def diagnosis_of(found: Mapping[str, Any]) -> Diagnosis:
 
 
 def judgement_of(ruling: Handle) -> Judgement:
-    """A copy of what the library found."""
+    """A copy of the library's ruling."""
     found, points = Finding(), []
     for i in range(call("ruling_count", ruling.pointer)):
         call("ruling_at", ruling.pointer, i, ctypes.byref(found))
@@ -251,7 +251,7 @@ Progress = Callable[[str, float], object]
 
 
 def callback_of(progress: Progress | None, raised: list[BaseException]) -> Any:
-    """The library's callback; what `progress` raises first is kept, and it is not called again."""
+    """The library's callback; it stores the first exception of `progress`, which is then not called again."""
     def enter(context: Any, what: bytes, share: float) -> None:
         try:
             if progress is not None and not raised:
@@ -267,21 +267,21 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
           all_layers: bool = False, any_model: bool = False, progress: Progress | None = None) -> Judgement:
     """Judges every point of a trace from the trace's own inputs to it.
 
-    `model` is a Model, or what opens one. `trace` is a Trace, the path of a file, or arrays by
+    `model` is a Model, or the argument for one. `trace` is a Trace, the path of a file, or arrays by
     name, {"tokens": [n], "03.A11": [n, heads, head_dim], ...}: names and shapes as in chapter 11.
-    `policy` is what the engine declares ("f32", "bf16,A8=f32"); "auto" takes the narrowest known
-    one that fits, or else the nearest.
+    `policy` is the engine's ("f32", "bf16,A8=f32"); "auto" takes the narrowest known one that fits,
+    or else the nearest.
 
-    `name` is the trace's in the report. `rate` is the odds of a false alarm of the likely set,
-    drift and spread of a tensor, and of the drift of a point's layers together, 0 for 1e-9.
-    `strict` gives a suspicious trace exit code 1. `local` leaves out the comparison with the truth
-    end to end, `hint=False` the look for overrides that would explain a bug, `diagnosis=False`
-    that for known mistakes; `forms` names the form of each stage that the trace fits; `all_layers`
-    gives the report a line per layer. `any_model` takes a trace whose metadata name the fingerprint
-    of another model, too: an Error otherwise. `progress` is called with (what, share done).
+    `name` is the trace's name in the report. `rate` is the rate of false alarms per tensor, for the
+    likely set, drift and spread, and for the drift of a point's layers together; 0: 1e-9.
+    `strict` gives a suspicious trace exit code 1. `local` skips the end-to-end comparison with the
+    truth, `hint=False` the search for overrides that explain a bug, `diagnosis=False` that for known
+    mistakes; `forms` names the form of each stage that the trace fits; `all_layers` gives the report
+    a line per layer. `any_model` accepts a trace whose metadata name the fingerprint of another model,
+    which is otherwise an Error. `progress` is called with (what, share done).
 
-    Raises Error on a model, trace or policy that cannot be judged. A NaN of the engine's is not an
-    error but a finding.
+    Raises Error on a model, trace or policy that cannot be judged. A NaN in the trace is not an error
+    but a finding.
     """
     opened_model = opened(model)
     if isinstance(trace, (str, os.PathLike)):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""libsinkproof, found and declared: what audit/sinkproof.h states, in ctypes.
+"""Finds libsinkproof and declares the functions of audit/sinkproof.h in ctypes.
 
-The library is looked for in this order, and the first that is there is the one:
+The library is the first of these that exists:
 
   1. the file that $SINKPROOF_LIBRARY names;
-  2. libsinkproof.so in this package: a wheel that was built beside the library carries it;
-  3. build/release/library/ of the checkout that this package lies in;
-  4. what the system's loader finds as libsinkproof.so.0, as after `make install`.
+  2. libsinkproof.so in this package: a wheel that was built beside the library contains it;
+  3. build/release/library/ of the checkout that contains this package;
+  4. the system loader's libsinkproof.so.0, as after `make install`.
 
-It is loaded when it is first needed: `import sinkproof` succeeds without one.
+It is loaded on first use: `import sinkproof` succeeds without it.
 """
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from collections.abc import Callable, Iterator
 from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from typing import Any
 
-VERSION = "0.1.0"  # of this package, and of the library that it fits
-RANK = 8           # dimensions that a tensor may have
+VERSION = "0.1.0"  # of this package, and of the library that it needs
+RANK = 8           # most dimensions of a tensor
 FILE = "libsinkproof.so"
 SHAPE = c_size_t * RANK
 
 
 class Error(Exception):
-    """One sentence on what cannot be done: which input, what was expected, what was found."""
+    """One sentence on a refused call: the input, what was expected, what was found."""
 
 
 # ------------------------------------------------------------------------------------------
-# The structs of the header; `size` says how much of one the caller knows
+# The structs of the header; `size` tells the library how much of one the caller knows
 
 
 class Sentence(Structure):
@@ -89,7 +89,7 @@ class Finding(Sized):
 
 
 # ------------------------------------------------------------------------------------------
-# Its functions: result, then arguments. A handle is a void pointer, OUT a place for one.
+# The functions: result, then arguments. A handle is a void pointer, OUT a pointer to one.
 
 OUT, TEXTS, SIZES, TOKENS = POINTER(c_void_p), POINTER(c_char_p), POINTER(c_size_t), POINTER(c_int32)
 NUMBERS, ERROR = POINTER(c_double), POINTER(Sentence)
@@ -141,7 +141,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def places() -> Iterator[str]:
-    """Where the library may be, in order: see above."""
+    """The places where the library may be, in order: see above."""
     named = os.environ.get("SINKPROOF_LIBRARY")
     if named:
         yield named
@@ -154,7 +154,7 @@ def places() -> Iterator[str]:
 
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
-    """The library, loaded once."""
+    """The library, which is loaded once."""
     path = next(places())
     try:
         loaded = ctypes.CDLL(path)
@@ -182,7 +182,7 @@ def text(said: bytes | None) -> str:
 
 
 def encoded(given: str | os.PathLike[str]) -> bytes:
-    """Text or a path for C, which ends at its first 0."""
+    """A text or path for C, which ends at its first 0."""
     found = os.fsencode(given)
     if b"\0" in found:
         raise Error(f"expected a text without a zero character, found {given!r}")
@@ -190,12 +190,12 @@ def encoded(given: str | os.PathLike[str]) -> bytes:
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """sinkproof_NAME(arguments), of a function that cannot fail."""
+    """Calls sinkproof_NAME(arguments), a function that cannot fail."""
     return getattr(library(), f"sinkproof_{name}")(*arguments)
 
 
 def attempt(name: str, *arguments: Any) -> None:
-    """sinkproof_NAME(arguments, error); its sentence is raised."""
+    """Calls sinkproof_NAME(arguments, error) and raises its error."""
     error = Sentence()
     if not call(name, *arguments, ctypes.byref(error)):
         raise Error(text(error.text))
@@ -203,18 +203,18 @@ def attempt(name: str, *arguments: Any) -> None:
 
 @contextlib.contextmanager
 def raising(raised: list[BaseException]) -> Iterator[None]:
-    """What a callback raised within the block is raised at its end, in the place of its sentence."""
+    """Raises at the end of the block the exception that a callback raised inside it, instead of the library's error."""
     try:
         yield
     except Error:
         if not raised:
             raise
     if raised:
-        raise raised.pop(0)  # its traceback holds the callback, which must not hold it
+        raise raised.pop(0)  # its traceback holds the callback, which must not hold the exception
 
 
 def names(function: str) -> tuple[str, ...]:
-    """One of the lists that end with NULL."""
+    """The names in a list that ends with NULL."""
     found = call(function)
     listed: list[str] = []
     while found[len(listed)] is not None:
@@ -223,7 +223,7 @@ def names(function: str) -> tuple[str, ...]:
 
 
 class Handle:
-    """An object of the library, freed when nothing refers to it any more.
+    """An object of the library, freed with its last reference.
 
     It keeps the handles that it depends on: a model outlives its runs and traces, whatever is
     closed first.
@@ -235,7 +235,7 @@ class Handle:
 
 
 def made(make: Callable[[Any], None], free: str, *needs: Handle) -> Handle:
-    """The handle that make(place) leaves at `place`."""
+    """The handle that make(place) writes to `place`."""
     pointer = c_void_p()
     make(ctypes.byref(pointer))
     return Handle(free, pointer, *needs)

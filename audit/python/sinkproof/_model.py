@@ -15,7 +15,7 @@ from sinkproof._library import RANK, SHAPE, Error, Handle, attempt, call, encode
 
 
 def read_weight(model: Any, name: str, layer: int, expert: int) -> npt.NDArray[np.float64]:
-    """A weight of the model that the pointer is of, [rows, cols]."""
+    """A weight of the model at the pointer, [rows, cols]."""
     if layer < 0 or expert < 0:
         raise Error(f"{name}: expected a layer and an expert from 0 on, found {layer} and {expert}")
     shape = (ctypes.c_size_t * 2)()
@@ -27,15 +27,15 @@ def read_weight(model: Any, name: str, layer: int, expert: int) -> npt.NDArray[n
 
 
 class Model:
-    """A model that is open: `Model("synthetic:tiny")`, `Model("path/of/a/checkpoint")`.
+    """An open model: `Model("synthetic:tiny")`, `Model("path/of/a/checkpoint")`.
 
     `spec` is a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
     "synthetic:NAME[,seed=N][,layers=N]" with NAME one of tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2,
-    gpt2-circuit, gpt2-null or the path of a config.json. Raises Error on anything missing, misshapen or not finite
-    in it.
+    gpt2-circuit, gpt2-null or the path of a config.json. Raises Error if a tensor is missing, has the wrong
+    shape, or is not finite.
 
-    It does not change, and any thread may use it. `close` or a `with` block gives it back; so does
-    the end of the last reference.
+    A model never changes, and any thread may use it. `close`, the end of a `with` block or the end of the
+    last reference frees it.
     """
 
     def __init__(self, spec: str | os.PathLike[str]) -> None:
@@ -44,13 +44,13 @@ class Model:
 
     @property
     def handle(self) -> Handle:
-        """What the library knows it by; an Error once it is closed."""
+        """The library's handle; raises Error once the model is closed."""
         if self._handle is None:
             raise Error("the model is closed")
         return self._handle
 
     def close(self) -> None:
-        """Gives it back, at once or after the judgement or run that still needs it."""
+        """Frees it, at once or after the last judgement or run that needs it."""
         self._handle = None
 
     def __enter__(self) -> Model:
@@ -64,7 +64,7 @@ class Model:
 
     @property
     def spec(self) -> str:
-        """As it was opened."""
+        """The argument with which it was opened."""
         return text(call("model_spec", self.handle.pointer))
 
     @property
@@ -74,20 +74,20 @@ class Model:
 
     @property
     def fingerprint(self) -> int:
-        """Of configuration and weights, 64 bits: the same in every container."""
+        """A 64-bit hash of configuration and weights: the same in every container."""
         found = ctypes.c_uint64()
         attempt("model_fingerprint", self.handle.pointer, ctypes.byref(found))
         return found.value
 
     @property
     def config(self) -> Any:
-        """The pointer of its configuration, which lives with it."""
+        """The pointer to its configuration, which the model owns."""
         return call("model_config", self.handle.pointer)
 
     def number(self, name: str) -> float:
         """One number of the configuration: "n_heads", "head_dim", "rope_theta", ...
 
-        An unknown name is an Error that lists them all.
+        An unknown name raises an Error that lists all names.
         """
         found = ctypes.c_double()
         attempt("config_number", self.config, encoded(name), ctypes.byref(found))
@@ -101,7 +101,7 @@ class Model:
         """One weight as stored, exact in float64: [rows, cols]; a vector has one row.
 
         Names: attn_norm, w_q, w_k, w_v, b_q, b_k, b_v, sinks, w_o, b_o, mlp_norm, w_router,
-        b_router; of one expert w_up, b_up, w_down, b_down (gate rows even, up rows odd);
+        b_router; for each expert w_up, b_up, w_down, b_down (gate rows even, up rows odd);
         embedding, final_norm, unembedding.
         """
         return read_weight(self.handle.pointer, name, layer, expert)
@@ -115,8 +115,8 @@ class Model:
 
 
 def opened(model: Model | str | os.PathLike[str]) -> Model:
-    """A model of the callee's own: opened, or the open one again, which stays open when that is closed."""
+    """A model for the callee: opens it, or takes the open one, which stays open when the result is closed."""
     if not isinstance(model, Model):
         return Model(model)
-    model.handle  # an Error when it is closed
+    model.handle  # raises Error if it is closed
     return copy.copy(model)

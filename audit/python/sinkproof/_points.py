@@ -17,8 +17,8 @@ class Kind:
     """What a point's tensor is, whatever the model."""
 
     layered: bool  # its name carries a layer, "03.A9"
-    by_head: bool  # [heads, n, keys]; else its rows are tokens, [n, ...]
-    sink: bool     # beside the keys it has one more column, the last
+    by_head: bool  # [heads, n, keys]; else [n, ...] with a row per token
+    sink: bool     # one more column after the keys: the sink's
 
 
 def has_layer(model: Model, point: str) -> bool:
@@ -30,10 +30,10 @@ def has_layer(model: Model, point: str) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def kinds() -> dict[str, Kind]:
-    """Every point without its layer, in the order of the forward pass; asked of the smallest model."""
+    """Every point without its layer, in the order of the forward pass; read from the smallest model."""
     found = {}
     with Model("synthetic:tiny") as model:
-        n = 1 + max(int(model.number(name)) for name in ("n_heads", "hidden", "vocab"))  # like no other width
+        n = 1 + max(int(model.number(name)) for name in ("n_heads", "hidden", "vocab"))  # different from every width
         for point in names("point_names"):
             shape = model.shape(point, n)
             found[point] = Kind(has_layer(model, point), shape[0] != n, shape[0] != n and shape[2] == n + 1)
@@ -41,17 +41,17 @@ def kinds() -> dict[str, Kind]:
 
 
 def without_layer(name: str) -> str:
-    """"A9" of "03.A9"."""
+    """The name without its layer: "A9" for "03.A9"."""
     return re.sub(r"^[0-9]+\.", "", name)
 
 
 def names_point(word: str, name: str) -> bool:
-    """Does a word of a list of points name this one? "A9" in every layer, "03.A9" in one, "A4" for A4.q."""
+    """Whether a word of a list of points names this one: "A9" in every layer, "03.A9" in one, "A4" for A4.q."""
     return any(known == word or known.startswith(word + ".") for known in (name, without_layer(name)))
 
 
 def chosen_words(points: Iterable[str]) -> tuple[str, ...]:
-    """The words of a list of points; each must name one."""
+    """The words of a list of points; raises Error if one names no point."""
     words = tuple(points)
     for word in words:
         if not any(names_point(without_layer(word), point) for point in kinds()):

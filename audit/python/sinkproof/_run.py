@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Our engines on a model, with stages of yours in the places of theirs."""
+"""Runs this project's engines on a model, with the caller's functions in place of some stages."""
 from __future__ import annotations
 
 import ctypes
@@ -22,29 +22,29 @@ Numbers = npt.NDArray[np.float64]
 
 
 class Call:
-    """What a stage is called with: a pass of `n` tokens, the first one at position `first`.
+    """The arguments of a stage: a pass of `n` tokens, the first of them at position `first`.
 
     Its methods work until the stage returns.
     """
 
     def __init__(self, struct: Any, values: Numbers) -> None:
         call = struct.contents
-        self.name: str = text(call.name)     # the point to make, "03.A11"
+        self.name: str = text(call.name)     # the point to compute, "03.A11"
         self.layer: int = call.layer         # 0 for T0, F1 and F2
-        self.n: int = call.n                 # tokens of this pass
-        self.first: int = call.first         # position of the first one
+        self.n: int = call.n                 # tokens in this pass
+        self.first: int = call.first         # position of the first token
         self.keys: int = call.keys           # first + n
         self.window: int = call.window       # keys that a query sees, itself included; 0: all
-        self.values = values                 # what the engine computed: a copy
+        self.values = values                 # a copy of the engine's result
         self.tokens = np.ctypeslib.as_array(call.tokens, (call.n,)).copy()
         self._struct = struct
 
     def weight(self, name: str, expert: int = 0) -> Numbers:
-        """A weight of this layer as the policy keeps it, [rows, cols]; names as of Model.weight."""
+        """A weight of this layer as the policy stores it, [rows, cols]; names as in Model.weight."""
         return read_weight(self._struct.contents.model, name, self.layer, expert)
 
     def input(self, name: str, shape: tuple[int, ...]) -> Numbers:
-        """A copy of an input of the stage, [tokens, ...]; keys and values have all keys so far."""
+        """A copy of an input of the stage, [tokens, ...]; keys and values are those of all tokens so far."""
         found = call("call_input", self._struct, name.encode())
         if not found:
             raise Error(f"{self.name}: {name} is not an input of this stage")
@@ -53,7 +53,7 @@ class Call:
 
 
 def inputs_of(stage: Stage) -> tuple[list[str], bool]:
-    """The points that the parameters of a stage name, and whether it takes `call`."""
+    """The points that the parameters of a stage name, and whether it has a parameter `call`."""
     parameters = inspect.signature(stage).parameters.values()
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY) for p in parameters):
         raise Error(f"expected a stage whose parameters are named for points, as in f(A4_q, A4_k, A2_v), found "
@@ -63,7 +63,7 @@ def inputs_of(stage: Stage) -> tuple[list[str], bool]:
 
 
 class Callback:
-    """A Python function as a stage of the library. What it raises is kept in `raised`."""
+    """A Python function as a stage of the library. Its exceptions are stored in `raised`."""
 
     def __init__(self, model: Model, stage: Stage, raised: list[BaseException]) -> None:
         self.model, self.stage, self.raised = model, stage, raised
@@ -76,7 +76,7 @@ class Callback:
             place = np.ctypeslib.as_array(values, shape)
             place[...] = self.result(Call(struct, place.copy()), shape)
             return True
-        except BaseException as exception:  # no frame of the library may unwind: run() raises it
+        except BaseException as exception:  # may not unwind the library's frames: run() raises it
             self.raised.append(exception)
             error.contents.text = f"{type(exception).__name__}: {exception}".encode()[:900]
             return False
@@ -94,7 +94,7 @@ class Callback:
         return array.astype(np.float64)
 
     def shape_of(self, name: str, call: Call) -> tuple[int, ...]:
-        """Of an input in this pass: keys and values of all keys, scores [heads, n, keys]."""
+        """The shape of an input in this pass: keys and values of all keys, scores [heads, n, keys]."""
         point = "A13" if name == "RESIDUAL" else name
         of_pass, of_keys = self.model.shape(point, call.n), self.model.shape(point, call.keys)
         return of_keys if name in ("A4.k", "A2.v") else of_pass[:2] + of_keys[2:]
@@ -103,25 +103,24 @@ class Callback:
 def run(model: Model | str | os.PathLike[str], tokens: Sequence[int] | npt.NDArray[Any], engine: str = "ref",
         policy: str | None = None, replace: Mapping[str, Stage] | None = None, *,
         points: Iterable[str] | None = None, name: str | None = None, chunk: int = 0, threads: int = 0) -> Trace:
-    """A forward pass over `tokens` [n] by one of our engines; the trace of it.
+    """Runs a forward pass over `tokens` [n] on one of this project's engines; returns its trace.
 
-    `engine` is one of engines(); `policy` is what it rounds to, None for the engine's own
-    (real-f64 of ref, f32 of lanes and fast). `points` restricts the trace: "A9" for every layer,
-    "03.A9" for one. `chunk` tokens go through at a time, 0 for all at once. `threads` is for fast,
-    0 for as many as processors, or as OMP_NUM_THREADS says. `name` names the engine in the trace.
+    `engine` is one of engines(); `policy` is its policy, None for the engine's default (real-f64 for
+    ref, f32 for lanes and fast). `points` restricts the trace: "A9" for every layer, "03.A9" for one.
+    `chunk` is the number of tokens per pass, 0 for all. `threads` is for fast, 0 for as many as
+    processors, or as OMP_NUM_THREADS says. `name` is the engine's name in the trace.
 
-    `replace` puts functions of yours in the places of stages: {"A11": f} in every layer,
-    {"03.A11": f} in one. The parameters of f name the points that it is computed from, with "_"
-    for ".": they arrive as float64 arrays [n, ...] that hold numbers of the policy's format, but
-    A4_k and A2_v of all keys so far, [keys, kv_heads, head_dim]; RESIDUAL is the residual stream,
-    [n, hidden]. A parameter `call` is a Call. It returns the point, in numbers of the format that
-    the policy rounds to there. The run goes on from it, and points in between are left out of the
-    trace.
+    `replace` maps points to functions that compute them: {"A11": f} in every layer, {"03.A11": f} in
+    one. The parameters of f name its inputs, with "_" for ".": they are float64 arrays [n, ...] with
+    numbers of the policy's format; only A4_k and A2_v have all keys so far, [keys, kv_heads, head_dim].
+    RESIDUAL is the residual stream, [n, hidden]. A parameter `call` is a Call. f returns the point, in
+    numbers of the format to which the policy rounds it. The run continues from the result, and points
+    in between are left out of the trace.
 
         def attention(A4_q, A4_k, A2_v, call): ...   # -> [n, heads, head_dim]
         trace = sinkproof.run("synthetic:tiny", range(40), policy="f32", replace={"A11": attention})
 
-    What f raises is raised from here, after the run has ended. Other refusals are an Error.
+    An exception in f is raised from here, after the run has ended. Other refusals are an Error.
     """
     model, tokens = opened(model), as_tokens(np.asarray(tokens))
     if chunk < 0 or threads < 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""A trace: the named points of one forward pass, as arrays in the dtype that the engine holds."""
+"""A trace: the named points of one forward pass, as arrays in the engine's dtypes."""
 from __future__ import annotations
 
 import ctypes
@@ -23,15 +23,15 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype("<f2"), "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-BESIDE = ("tokens", "positions")  # what a trace holds beside its points
+BESIDE = ("tokens", "positions")  # arrays of a trace that are not points
 
 
 class TraceError(Error):
-    """One sentence about what cannot be traced."""
+    """One sentence on why something cannot be traced."""
 
 
 def as_array(name: str, value: Any) -> Array:
-    """An array of a dtype that traces know, dense and little-endian; a torch tensor's bits are kept."""
+    """A dense little-endian array of a dtype that traces allow; a torch tensor's bits are kept."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().contiguous()
         if str(value.dtype) == "torch.bfloat16":
@@ -51,20 +51,20 @@ class Trace(Mapping[str, Array]):
     """The arrays of a trace by name: `trace["03.A11"]` is [n, heads, head_dim].
 
     Names and shapes are in chapter 11 of the book. `tokens` is int32 [n], `positions` is
-    0 .. n - 1 and may be left out. Any subset of the points is a trace. `metadata` holds texts:
-    "engine" names yours in the report.
+    0 .. n - 1 and optional. Any subset of the points is a trace. `metadata` holds texts:
+    "engine" is your engine's name in the report.
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
-    are taken too. Names and shapes are checked when it is judged, against the model.
+    are accepted too. Names and shapes are checked against the model when the trace is judged.
     """
 
     def __init__(self, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None,
                  path: str | None = None) -> None:
-        self.path = path  # of the file that it came from
+        self.path = path  # the file that it was read from
         self.fill(arrays, metadata or {})
 
     def fill(self, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
-        """Takes these in the place of what it holds."""
+        """Replaces its arrays and metadata by these."""
         self._arrays = {str(name): as_array(str(name), value) for name, value in arrays.items()}
         self.metadata: dict[str, str] = {"format": FORMAT, **metadata}
 
@@ -85,20 +85,22 @@ class Trace(Mapping[str, Array]):
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | str | os.PathLike[str], *,
              any_model: bool = False) -> Trace:
-        """A file in the format sinkproof-trace-1, checked against the model; Error when it is not one.
+        """Reads a file in the format sinkproof-trace-1 and checks it against the model; raises Error if it is
+        invalid.
 
-        A file whose metadata name the fingerprint of another model is an Error too, unless `any_model`.
+        Metadata with the fingerprint of another model are an Error too, unless `any_model` is set.
         """
         trace = open_trace(opened(model), path, any_model)
         return read_trace(trace, path=os.fspath(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as a safetensors file, whole or not at all; Error when the place refuses."""
+        """Writes a safetensors file, completely or not at all; raises Error if it cannot be written."""
         path = os.fspath(path)
         header: dict[str, Any] = {"__metadata__": self.metadata}
         tensors = {**self._arrays, "tokens": read_tokens(self)}
         tensors["positions"] = np.arange(len(tensors["tokens"]), dtype=np.int32)
-        tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].itemsize))  # each at a multiple of its size
+        # so that each starts at a multiple of its element size
+        tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].itemsize))
         end = 0
         for name, array in tensors.items():
             header[name] = {"dtype": NAMES[array.dtype], "shape": array.shape,
@@ -114,7 +116,7 @@ class Trace(Mapping[str, Array]):
 
 
 def write_whole(path: str, parts: list[bytes | memoryview]) -> None:
-    """A file under a temporary name, renamed when all of it is there."""
+    """Writes a file under a temporary name and renames it when it is complete."""
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".trace-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -136,7 +138,7 @@ def open_trace(model: Model, path: str | os.PathLike[str], any_model: bool = Fal
 
 
 def read_trace(trace: Handle, path: str | None = None) -> Trace:
-    """A copy of what the library holds."""
+    """A copy of the library's trace."""
     view, arrays = View(), {}
     for i in range(call("trace_count", trace.pointer)):
         call("trace_at", trace.pointer, i, ctypes.byref(view))
@@ -149,7 +151,7 @@ def read_trace(trace: Handle, path: str | None = None) -> Trace:
 
 
 def read_tokens(arrays: Mapping[str, Any]) -> npt.NDArray[np.int32]:
-    """`tokens`, [n], and that `positions` say what they must where they are given."""
+    """`tokens`, [n]; also checks `positions`, if they are given."""
     if "tokens" not in arrays:
         raise Error("expected an array tokens [n] in the trace, found none")
     tokens = as_tokens(arrays["tokens"])
@@ -184,14 +186,14 @@ def add_point(builder: Handle, model: Model, name: str, value: Any, n: int) -> N
 
 
 def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
-    """Arrays by name, as the library's trace; each is checked."""
+    """Makes the library's trace from arrays by name, which are checked."""
     said = arrays.metadata if isinstance(arrays, Trace) else {}
     tokens = read_tokens(arrays)
     builder = made(lambda place: attempt("trace_builder_new", model.handle.pointer,
                                          encoded(said.get("engine", "not named")), encoded(said.get("policy", "")),
                                          len(tokens), pointer_to(tokens), place),
                    "trace_builder_free", model.handle)
-    if "model" in said:  # of the file that the arrays come from
+    if "model" in said:  # the model of the arrays' file
         attempt("trace_builder_of", builder.pointer, encoded(said["model"]))
     for name, value in arrays.items():
         if name not in BESIDE:

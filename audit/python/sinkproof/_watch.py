@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""A torch module watched for the time of a `with` block: each sequence that goes through it is a trace."""
+"""Watches a torch module during a `with` block: each sequence that it processes becomes a trace."""
 from __future__ import annotations
 
 import contextlib
@@ -18,9 +18,9 @@ from sinkproof.adapters._torch import Module
 
 
 class Watched(Trace):
-    """What a block computed: `sequences`, each a Trace, in the order in which they began.
+    """The sequences of a block: `sequences`, each a Trace, in the order in which they began.
 
-    Of one sequence it is the trace itself; of several one of `sequences` must be taken.
+    With one sequence, this is its trace; with several, the caller takes one of `sequences`.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Watched(Trace):
 
 
 def engine_of(model: Module) -> Any:
-    """The adapter that knows how to watch it."""
+    """The adapter that can watch the model."""
     for adapter in (transformers, gpt2, gpt_oss):
         if adapter.watches(model):
             return adapter
@@ -60,20 +60,20 @@ def engine_of(model: Module) -> Any:
 @contextlib.contextmanager
 def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
           checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
-    """Watches a model for the time of a `with` block: transformers' GptOssForCausalLM or GPT2LMHeadModel,
-    OpenAI's Transformer.
+    """Watches a model during a `with` block: transformers' GptOssForCausalLM or GPT2LMHeadModel, OpenAI's
+    Transformer.
 
-    Any other torch module is watched by a `map`, a file that names its modules as points (chapter
-    19 of the book); `checkpoint` is then the model that it computes.
+    Any other torch module needs a `map`, a file that names its modules as points (chapter 19 of the
+    book); `checkpoint` is then the model that the module computes.
 
     Yields a trace that is empty until the block ends, and then holds every point of the calls of
-    `model` in it, any number of them: prompts at once, in pieces or a token at a time through a
-    cache, batches with padding, `generate`. `.sequences` has a trace for each sequence; of one
-    sequence what is yielded is that trace. `points` keeps these alone, {"A9", "A13"}. Shapes are
-    checked against `checkpoint` when it is given, and in any case when the trace is judged.
+    `model` in the block, any number of them: prompts at once, in pieces or a token at a time through a
+    cache, batches with padding, `generate`. `.sequences` has a trace for each sequence; with one
+    sequence, the yielded trace is that one. `points` restricts the trace, {"A9", "A13"}. Shapes are
+    checked against `checkpoint` if it is given, and always when the trace is judged.
 
-    Raises TraceError, from the model's call, on what cannot be traced. When the block raises, the
-    trace stays empty; afterwards nothing of the watcher remains in the model.
+    Raises TraceError, from the model's call, on anything that cannot be traced. If the block raises,
+    the trace stays empty; afterwards nothing of the watcher remains in the model.
     """
     held = None if checkpoint is None else opened(checkpoint)
     words = None if points is None else tuple(points)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""For pytest: the fixture `sinkproof_honest`, found wherever the package is installed.
+"""For pytest: the fixture `sinkproof_honest`, available wherever the package is installed.
 
     def test_my_engine(sinkproof_honest):
         sinkproof_honest("synthetic:tiny", my_trace(), policy="bf16", points=["A9", "A11"])
 
-It is sinkproof.testing.assert_honest; a model that is named is opened once for all tests.
+It is sinkproof.testing.assert_honest; a model given by name is opened once for all tests.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:  # imported when a test asks: pytest loads this file in every project
+if TYPE_CHECKING:  # imported on use: pytest loads this file in every project
     from sinkproof import Judgement, Model
 
 
 class Honest:
-    """assert_honest, and the models that it has opened."""
+    """assert_honest, with the models that it has opened."""
 
     def __init__(self) -> None:
         self.models: dict[str, Model] = {}

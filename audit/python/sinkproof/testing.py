@@ -17,7 +17,7 @@ from sinkproof._trace import Trace
 
 
 def subject(point: Point) -> str:
-    """"Attention weights (03.A9) are", "Residual after attention (03.A13) is"."""
+    """The subject of a sentence: "Attention weights (03.A9) are", "Residual after attention (03.A13) is"."""
     meaning = text(call("point_meaning", encoded(point.name)))
     head = re.split(" with | before | after | of ", meaning)[0]
     plural = head.endswith("s") or " and " in head
@@ -25,7 +25,7 @@ def subject(point: Point) -> str:
 
 
 def chosen(judgement: Judgement, points: Iterable[str] | None) -> list[Point]:
-    """The points that are asked about; each word names one that the trace has."""
+    """The requested points; each word must name one of the trace."""
     if points is None:
         return list(judgement.points)
     words = [points] if isinstance(points, str) else list(points)
@@ -40,7 +40,7 @@ def share(count: int, elements: int) -> str:
 
 
 def sentence_of_bug(point: Point, judgement: Judgement) -> str:
-    """What torch.testing.assert_close would say, with a set in the place of a tolerance."""
+    """A message like torch.testing.assert_close's, with a set in place of a tolerance."""
     low, high = point.worst_set
     lines = [f"{subject(point)} not honest!",
              "",
@@ -82,16 +82,16 @@ def sentence_of_undecided(points: list[Point], judgement: Judgement) -> str:
 def assert_honest(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any] | str | os.PathLike[str],
                   policy: str = "auto", points: Iterable[str] | None = None, *, allow_undecided: bool = False,
                   allow_suspicious: bool = False, **options: Any) -> Judgement:
-    """Asserts that every point is what an honest engine may compute; returns the judgement.
+    """Asserts that an honest engine may compute every point; returns the judgement.
 
-    Arguments as of sinkproof.judge, `options` too. `points` restricts what is asserted, not what
-    is judged: "A9" in every layer, "03.A9" in one; a point that the trace lacks is an Error.
+    Arguments and `options` as in sinkproof.judge. `points` restricts the assertion, not the judgement:
+    "A9" in every layer, "03.A9" in one; a point that the trace lacks is an Error.
 
-    Raises AssertionError: of the first bug in the order of the forward pass, or else of the first
-    suspicious point, or else of the points that this trace cannot decide. Of a bug the message ends
-    with its diagnosis: the named cause, or the nearest; `diagnosis=False` spares the look for it.
+    Raises AssertionError about the first bug in the order of the forward pass, or else the first
+    suspicious point, or else the points that this trace cannot decide. The message about a bug ends
+    with its diagnosis: the named cause, or the nearest; `diagnosis=False` skips it.
     """
-    __tracebackhide__ = True  # pytest shows the call, not this
+    __tracebackhide__ = True  # pytest shows the caller instead
     judgement = judge(model, trace, policy, **options)
     asked = chosen(judgement, points)
     found = {verdict: [point for point in asked if point.verdict is verdict] for verdict in Verdict}

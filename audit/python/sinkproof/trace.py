@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""`python -m sinkproof.trace`: an engine runs a model, and what it computed is written as a trace.
+"""`python -m sinkproof.trace`: an engine runs a model, and its points are written as a trace.
 
-A door alone: in a program `sinkproof.trace` is the function of that name.
+This file is only an entry point: in a program `sinkproof.trace` is the function of that name.
 """
 import sys
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Adapters: each runs one engine on a checkpoint and hands over what it computed, point by point.
+"""Adapters: each runs one engine on a checkpoint and passes on what it computed, point by point.
 
     python -m sinkproof.trace transformers MODEL --tokens 5,1,7 --out trace.safetensors
 
 A file here is an adapter: its name, with "-" for "_", is the word of the command, and it has one
-subclass of Adapter, called Engine. A file that begins with "_" is part of the frame. An adapter says
-what its engine is and passes tensors to a Record; the frame reads tokens and options, asks the
+subclass of Adapter, called Engine. A file that begins with "_" is part of the frame. An adapter
+describes its engine and passes tensors to a Record; the frame parses tokens and options, asks the
 library for names and shapes of the points, assembles the pieces of a prompt and writes the file.
 
-An adapter only looks: each operation runs once, where the engine runs it, on what the engine gives
-it. What it does not know it leaves out: a missing point is bridged by the judge, a guessed one
+An adapter only observes: each operation runs once, where the engine runs it, on the engine's own
+inputs. It leaves out what it does not know: the judge bridges a missing point, but a guessed one
 convicts an honest engine.
 """
 from __future__ import annotations
@@ -28,16 +28,16 @@ __all__ = ["Adapter", "Record", "TraceError", "adapter_named", "adapter_names"]
 
 
 class Adapter:
-    """An engine that is open on a model. Of a subclass all is class attributes and four methods."""
+    """An engine that is open on a model. A subclass consists of class attributes and four methods."""
 
     title = ""                     # in a trace's metadata and in the list: "llama.cpp, its evaluation callback"
-    install = ""                   # the line that installs what it needs: "pip install xllamacpp"
-    tried: tuple[str, ...] = ()    # the releases that its tests ran it with: "xllamacpp 2026.10.11549"
-    packages: tuple[str, ...] = ()  # distributions whose versions the metadata names, the engine's own first
-    dtypes: tuple[str, ...] = ()   # what --dtype may be, the default first; none: the checkpoint decides
-    in_pieces = True               # it keeps what was fed, so that --chunk N can feed N tokens at a time
-    wants_tokens = True            # --tokens must be given; else `tokens` may know them
-    wants_checkpoint = False       # --checkpoint must be given: MODEL is nothing that the judge opens
+    install = ""                   # the command that installs its requirements: "pip install xllamacpp"
+    tried: tuple[str, ...] = ()    # the releases with which it was tested: "xllamacpp 2026.10.11549"
+    packages: tuple[str, ...] = ()  # distributions whose versions are in the metadata, the engine's own first
+    dtypes: tuple[str, ...] = ()   # the values of --dtype, the default first; none: the checkpoint decides
+    in_pieces = True               # it has a cache, so that --chunk N can feed N tokens at a time
+    wants_tokens = True            # --tokens is required; else `tokens` may provide them
+    wants_checkpoint = False       # --checkpoint is required: the judge cannot open MODEL
 
     @classmethod
     def needs(cls) -> str:
@@ -47,36 +47,38 @@ class Adapter:
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Options of its own; the frame has --tokens, --dtype, --chunk, --points, --checkpoint, --policy, --out."""
+        """Adds its own options; the frame has --tokens, --dtype, --chunk, --points, --checkpoint, --policy, --out."""
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
-        """Opens the engine on MODEL, whatever that is to it. The engine is imported here, not above."""
+        """Opens the engine on MODEL, which the adapter interprets. Import the engine here, not at the top of the
+        file.
+        """
         self.model, self.options = model, options
 
     def feed(self, tokens: Sequence[int], record: Record) -> None:
-        """Runs the tokens, which follow those before: `record.begin(tokens)`, then each point to `record.keep`."""
+        """Runs the tokens, which follow the earlier ones: `record.begin(tokens)`, then `record.keep` for each point."""
         raise NotImplementedError
 
     def tokens(self) -> Sequence[int]:
-        """Where --tokens is not given: those that it knows by itself."""
+        """The adapter's own tokens, if --tokens is not given."""
         raise TraceError("expected --tokens")
 
     def metadata(self) -> dict[str, str]:
-        """What a trace says of the run beside engine, version, dtype, chunk: the engine's options."""
+        """Metadata besides engine, version, dtype and chunk: the engine's options."""
         return {}
 
     def close(self) -> None:
-        """Gives back what it holds."""
+        """Frees its resources."""
 
 
 def adapter_names() -> list[str]:
-    """The words that the command takes for an engine."""
+    """The words of the command for the engines."""
     return sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(__path__)
                   if not found.name.startswith("_"))
 
 
 def adapter_named(name: str) -> type[Adapter]:
-    """The class of an adapter by its word."""
+    """The adapter class for a word."""
     if name not in adapter_names():
         raise TraceError(f'no adapter "{name}": known are {", ".join(adapter_names())}')
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
@@ -85,7 +87,7 @@ def adapter_named(name: str) -> type[Adapter]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """{"version": the engine's, "torch": ...}; a package that is not installed is left out."""
+    """{"version": the engine's, "torch": ...}, without packages that are not installed."""
     said = {}
     for at, package in enumerate(packages):
         try:

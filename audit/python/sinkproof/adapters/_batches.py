@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Sequences of a batch, each a record of its own, over any number of calls of the model.
+"""The sequences of a batch, each with a record of its own, over any number of calls of the model.
 
-A slot is a column of the batch: what a cache holds and a mask speaks of. Some slots of a row are
-padding; the others are its tokens, at positions 0, 1, 2, ... A call whose arguments are all understood
-and hold no past begins new sequences, a call with a cache continues those that the cache holds.
+A slot is a column of the batch, as in a cache or a mask. Some slots of a row are padding; the others
+are its tokens, at positions 0, 1, 2, ... A call whose arguments are all understood and that has no
+past begins new sequences; a call with a cache continues the sequences of the cache.
 """
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sinkproof.adapters._torch import Tensor
 
 
 class Batch:
-    """The rows of one batch, from their start."""
+    """The rows of one batch, from their beginning."""
 
     def __init__(self, records: list[Record], cache: Any) -> None:
-        self.records, self.cache = records, cache                # None: the running call was given none
-        self.positions: list[list[int]] = [[] for _ in records]  # of each slot; -1 is padding
-        self.real: list[list[int]] = [[] for _ in records]       # columns of the running call that are tokens
-        self.n = 0                                               # columns of the running call
+        self.records, self.cache = records, cache                # None: the current call has no cache
+        self.positions: list[list[int]] = [[] for _ in records]  # of each slot; -1: padding
+        self.real: list[list[int]] = [[] for _ in records]       # columns of the current call that are tokens
+        self.n = 0                                               # columns of the current call
 
     @property
     def slots(self) -> int:
         return len(self.positions[0])
 
     def begin(self, ids_bn: Tensor, real_bn: Tensor) -> None:
-        """The running call: its tokens, and which of them are no padding."""
+        """Starts a call with its tokens; real_bn marks those that are not padding."""
         self.n = ids_bn.shape[1]
         for b, record in enumerate(self.records):
             self.real[b] = [i for i, real in enumerate(real_bn[b].tolist()) if real]
@@ -42,7 +42,7 @@ class Batch:
                 record.begin(ids_bn[b, self.real[b]].tolist())
 
     def check_positions(self, positions_bn: Tensor) -> None:
-        """What the model was told of positions must be what they are from each sequence's start."""
+        """The positions that the model was given must count from each sequence's start."""
         if positions_bn.dim() != 2 or positions_bn.shape[0] not in (1, len(self.records)) or positions_bn.shape[1] != self.n:
             raise TraceError(f"expected position_ids [{len(self.records)}, {self.n}] or [1, {self.n}], found "
                              f"{list(positions_bn.shape)}")
@@ -55,17 +55,17 @@ class Batch:
                                      "that count tokens alone)")
 
     def keep(self, point: str, values: Tensor, layer: int | None = None) -> None:
-        """Rows are tokens, [batch, n, ...]."""
+        """Keeps a point whose rows are tokens, [batch, n, ...]."""
         for b, record in enumerate(self.records):
             if self.real[b] and record.wants(point, layer):
                 record.keep(point, values[b, self.real[b]], layer)
 
     def first_slot(self, n_keys: int) -> int:
-        """Of K columns of keys as a cache gives them, the slot of the first.
+        """The slot of the first of K columns of keys that a cache returns.
 
-        A cache that has room for all keys has slot j in column j, and columns without a key behind
-        them; one that slides has the last K slots. More columns than slots where no cache was seen are
-        a past that came some other way.
+        A cache with room for all keys has slot j in column j, and empty columns after the keys; a sliding
+        cache has the last K slots. If no cache was seen and there are more columns than slots, the past
+        came in some other way.
         """
         if self.cache is None and n_keys > self.slots:
             raise TraceError(f"a trace holds one sequence from its start: expected at most {self.slots} keys where no "
@@ -73,12 +73,12 @@ class Batch:
         return max(self.slots - n_keys, 0)
 
     def new_keys(self, keys_bgkd: Tensor) -> Tensor:
-        """[batch, n, kv_heads, head_dim]: those of the running call."""
+        """The current call's keys, [batch, n, kv_heads, head_dim]."""
         end = self.slots - self.first_slot(keys_bgkd.shape[2])
         return keys_bgkd[:, :, end - self.n:end].transpose(1, 2)
 
     def keep_by_head(self, point: str, values: Tensor, layer: int, sink: bool) -> None:
-        """[batch, heads, n, K], and the sink's column beside them; K as a cache gives it."""
+        """Keeps [batch, heads, n, K], with the sink's column if there is one; the cache determines K."""
         n_keys, end = values.shape[-1] - int(sink), self.slots
         first = self.first_slot(n_keys)
         for b, record in enumerate(self.records):
@@ -93,11 +93,11 @@ class Batches:
     def __init__(self, new_record: Callable[[], Record]) -> None:
         self.new_record = new_record
         self.records: list[Record] = []
-        self.known: dict[int, Batch] = {}  # by their cache,
-        self.kept_alive: dict[int, Any] = {}  # whose number is no other's while it lives
+        self.known: dict[int, Batch] = {}  # by the id of their cache,
+        self.kept_alive: dict[int, Any] = {}  # which is unique while the cache lives
 
     def begin(self, ids_bn: Tensor, cache: Any, past: int) -> Batch:
-        """The batch that a call is of: new rows, or those that the cache holds."""
+        """The batch of a call: new rows, or those of the cache."""
         if past == 0:
             rows = [self.new_record() for _ in range(len(ids_bn))]
             self.records += rows
@@ -113,7 +113,7 @@ class Batches:
         return known
 
     def remember(self, cache: Any, batch: Batch) -> None:
-        """A cache, given or made by the model and handed back, holds the rows of this batch."""
+        """Records that a cache, passed in or returned by the model, holds the rows of this batch."""
         if cache is not None:
             self.known[id(cache)] = batch
             self.kept_alive[id(cache)] = cache

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What a call was given, bound by the called function's own signature.
+"""The arguments of a call, bound by the called function's own signature.
 
-Names and places of arguments change from one release of an engine to the next: an argument is asked for
-by what the function itself calls it, whether it was given by name or by place. What nobody here
-understands is refused in a sentence: a past that goes unnoticed would make two sequences of one.
+Names and places of arguments change between releases of an engine, so an argument is looked up by
+the function's own name for it, whether it was passed by name or by place. An argument that is not
+understood is refused: an unnoticed past would turn one sequence into two.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Its own; of what says none (compiled code), one that takes anything."""
+    """The function's signature; for compiled code without one, a signature that accepts anything."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -31,7 +31,7 @@ def names_any(signature: inspect.Signature) -> bool:
 
 
 def method_signature(thing: Any, name: str = "forward") -> inspect.Signature:
-    """A method's; of a subclass that hands *args and **kwargs on, the one of the class that names them."""
+    """A method's signature; if a subclass passes on *args and **kwargs, that of the class that names them."""
     found = signature_of(getattr(thing, name))
     if names_any(found):
         return found
@@ -45,7 +45,7 @@ def method_signature(thing: Any, name: str = "forward") -> inspect.Signature:
 
 
 class Call:
-    """The arguments of one call. `given`: by name, what was given; `places`: by place, with defaults."""
+    """The arguments of one call. `given`: the passed ones by name; `places`: by place, with defaults."""
 
     def __init__(self, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
                  what: str = "the call") -> None:
@@ -63,21 +63,21 @@ class Call:
                 self.places += value
             elif kinds[name] is not inspect.Parameter.VAR_KEYWORD:
                 self.places.append(value)
-        if not self.places and len(kwargs) == 1:  # one argument, by a name that the function hands on
+        if not self.places and len(kwargs) == 1:  # a single argument with a name that the function passes on
             self.places = list(kwargs.values())
 
     def get(self, name: str) -> Any:
-        """By name, or None."""
+        """An argument by name, or None."""
         return self.given.get(name)
 
     def first(self) -> Any:
-        """By place."""
+        """The first argument by place."""
         if not self.places:
             raise TraceError(f"{self.what}: expected an argument, found {', '.join(self.given) or 'none'}")
         return self.places[0]
 
     def refuse_others(self, known: Collection[str]) -> None:
-        """Whatever was given beside what is known, and may hold a past or change what is computed."""
+        """Refuses every argument that is not in `known`, since it may hold a past or change the result."""
         for name, value in self.given.items():
             if name not in known and value is not None and not isinstance(value, bool):
                 raise TraceError(f"{self.what}: argument {name} is not understood: expected "
@@ -85,7 +85,7 @@ class Call:
 
 
 def named(signature: inspect.Signature, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each argument under its own name; of *args "args[0]", ..., of **kwargs the names that were given."""
+    """Each argument with its own name; those of *args are "args[0]", ..., those of **kwargs keep their names."""
     for name, value in arguments.items():
         kind = signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:

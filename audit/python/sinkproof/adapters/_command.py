@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """`python -m sinkproof.trace ENGINE MODEL --tokens … --out FILE`, also installed as `sinkproof-trace`.
 
-What cannot be done is one sentence on the standard error and exit 3, with no file left behind.
+A failure is one sentence on standard error and exit code 3, with no file left behind.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def pieces(tokens: Sequence[int], chunk: int | None) -> list[Sequence[int]]:
 
 
 def metadata_of(engine: Adapter, model: Model, options: argparse.Namespace) -> dict[str, str]:
-    """Engine, versions, dtype, options and the model's fingerprint, as a trace says them."""
+    """The metadata of a trace: engine, versions, dtype, options and the model's fingerprint."""
     said = {"engine": engine.title, **versions(engine.packages), "model": f"{model.fingerprint:016x}",
             "policy": options.policy, "dtype": getattr(options, "dtype", None),
             "chunk": getattr(options, "chunk", None), **engine.metadata()}
@@ -70,7 +70,7 @@ def metadata_of(engine: Adapter, model: Model, options: argparse.Namespace) -> d
 
 
 def traced(name: str, options: argparse.Namespace) -> Trace:
-    """What the engine computes of the tokens."""
+    """The engine's trace of the tokens."""
     model = Model(options.checkpoint or options.model)
     record = Record(model, None if options.points is None else options.points.split(","))
     given = options.tokens and parse_tokens(options.tokens, int(model.number("vocab")))
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = str(error)
     except ImportError as error:
         sentence = f"a Python package is missing: {error}. {adapter_named(options.engine).needs()}"
-    except Exception as error:  # whatever the engine raises on what it was given: one line
+    except Exception as error:  # any exception of the engine becomes one line
         sentence = f"{options.model}: {' '.join(str(error).split()) or type(error).__name__}"
     print(f"sinkproof-trace: {sentence}", file=sys.stderr)
     return REFUSED

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What adapters of exported graphs share: tensors that became outputs of a graph, computed call by call.
+"""Shared by adapters of exported graphs: tensors inside a graph become outputs and are read call by call.
 
 A checkpoint is exported into a folder, which may be kept; the tensors between its operations are made
-outputs, and a runtime computes them beside the logits, with keys and values cached from call to call.
+outputs, and a runtime computes them with the logits, with keys and values cached from call to call.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Place = tuple[str, "int | None"]  # a point, and its layer
 
 
 def refuse_input(name: str, known: Sequence[str]) -> None:
-    """An input of a graph that nothing is known for: filled with anything it would be a second sequence, unseen."""
+    """Refuses an unknown input of a graph: filled with arbitrary values it could start another sequence."""
     raise TraceError(f"the graph's input {name} is not understood: expected one of {', '.join(known)}")
 
 
 class GraphAdapter(Adapter):
-    """Of a subclass: `export`, `infer`, and `keep` where a tensor is not rows of tokens."""
+    """A subclass defines `export`, `infer`, and `keep` if a tensor's rows are not tokens."""
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
@@ -39,18 +39,18 @@ class GraphAdapter(Adapter):
             return json.load(file)[key]
 
     def exported(self, kept: str | None, name: str) -> str:
-        """The path of the graph: the one that is kept in a folder, else a new one."""
+        """The path of the graph: the stored one in a folder, or a new one."""
         folder = kept or os.path.join(self.work.name, "graph")
         if not os.path.isfile(os.path.join(folder, name)):
             self.export(folder)
         return os.path.join(folder, name)
 
     def export(self, folder: str) -> None:
-        """Writes the checkpoint's graph there."""
+        """Writes the checkpoint's graph to the folder."""
         raise NotImplementedError
 
     def infer(self, given: dict[str, Any]) -> dict[Place, Any]:
-        """One call of the runtime on its inputs by name; what it computed of each place."""
+        """One call of the runtime with its inputs by name; returns its values by place."""
         raise NotImplementedError
 
     def feed(self, tokens: Sequence[int], record: Record) -> None:
@@ -64,7 +64,7 @@ class GraphAdapter(Adapter):
             self.keep(record, place, values, len(tokens))
 
     def keep(self, record: Record, place: Place, values: dict[Place, Any], n: int) -> None:
-        """The rows of n tokens."""
+        """Keeps the rows of n tokens."""
         rows = values[place].reshape(n, -1)
         record.keep(place[0], rows.astype(np.int32) if place[0] == "M3" else rows, place[1])
 

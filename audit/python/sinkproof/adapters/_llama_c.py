@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""llama.cpp's C interface through ctypes, checked before it is used.
+"""llama.cpp's C interface through ctypes, checked before use.
 
-From any shared library that exports it: the one inside PyPI's xllamacpp, or one that is named. The
-interface has no version and changes between builds. So before anything of it is used, what the
-library reports as its defaults is compared with every layout that is known here, and the layout of
-a tensor and of a batch with what the library says of some that it makes. A build that differs is
-refused in a sentence with what was expected and what was found.
+It works with any shared library that exports the interface: the one inside PyPI's xllamacpp, or one
+that the user names. The interface has no version and changes between builds. Before use, the
+library's default parameters are therefore compared with every known layout, and the layouts of a
+tensor and of a batch with objects that the library makes. A build that differs is refused with a
+sentence on what was expected and what was found.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import numpy as np
 from sinkproof._trace import Array, TraceError
 
 # ------------------------------------------------------------------------------------------
-# The binary interface: what the two structs of parameters hold, and the defaults they report
+# The binary interface: the fields of the two parameter structs, and their reported defaults
 
 INT, FLOAT, BOOL, POINTER, SIZE = ctypes.c_int32, ctypes.c_float, ctypes.c_bool, ctypes.c_void_p, ctypes.c_size_t
 Field = tuple[str, Any, Any]  # name, type, default
@@ -50,9 +50,9 @@ NUMBERS = [*many(INT, -1, "rope_scaling_type pooling_type attention_type flash_a
 FLAGS = [("embeddings", BOOL, False), *many(BOOL, True, "offload_kqv no_perf op_offload swa_full"),
          ("kv_unified", BOOL, False), ("samplers", POINTER, None), ("n_samplers", SIZE, 0)]
 OUTPUTS, CTX_TYPE, OTHER = [("n_outputs_max", INT, 0)], [("ctx_type", INT, 0)], [("ctx_other", POINTER, None)]
-AT_24 = [("at_24", INT, 1)]  # a field whose meaning is not needed is named by its place
+AT_24 = [("at_24", INT, 1)]  # a field of unknown meaning is named by its place
 
-# By the version of ggml in the builds where a layout was seen. Between two of them any may hold.
+# Layouts by the version of ggml in the builds where they were seen. A build between two of them may have either.
 LAYOUTS: dict[str, tuple[list[Field], list[Field]]] = {
     "0.12": (MODEL_HEAD + MODEL_TAIL + MMAP_FLAGS, SIZES + THREADS + CTX_TYPE + NUMBERS + FLAGS),
     "0.17": (MODEL_HEAD + MODEL_TAIL + MMAP_FLAGS, SIZES + OUTPUTS + THREADS + CTX_TYPE + NUMBERS + FLAGS + OTHER),
@@ -63,11 +63,11 @@ LAYOUTS: dict[str, tuple[list[Field], list[Field]]] = {
     "0.26": (MODEL_HEAD + [("load_mode", INT, -1), ("at_28", INT, 1)] + MODEL_TAIL + MODEL_FLAGS,
              SIZES + OUTPUTS + AT_24 + THREADS + CTX_TYPE + NUMBERS + [("at_128", POINTER, None)] + FLAGS + OTHER),
 }
-ROOM = 512  # bytes that no known struct of parameters fills
+ROOM = 512  # more bytes than any known parameter struct
 
 
 class Tensor(ctypes.Structure):
-    """struct ggml_tensor, as far as it is read here."""
+    """struct ggml_tensor, as far as this file reads it."""
     _fields_ = [("type", INT), ("buffer", POINTER), ("ne", ctypes.c_int64 * 4), ("nb", SIZE * 4), ("op", INT),
                 ("op_params", INT * 16), ("flags", INT), ("src", POINTER * 10), ("view_src", POINTER),
                 ("view_offs", SIZE), ("data", POINTER), ("name", ctypes.c_char * 64)]
@@ -112,7 +112,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "ggml_set_name": (ctypes.POINTER(Tensor), [ctypes.POINTER(Tensor), ctypes.c_char_p]),
     "ggml_get_name": (POINTER, [ctypes.POINTER(Tensor)]), "ggml_get_data": (POINTER, [ctypes.POINTER(Tensor)]),
 }
-TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "bf16": 30}  # of a cache; their names are asked of the library
+TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "bf16": 30}  # of a cache; the library provides their names
 DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i32": np.int32,
                           "i64": np.int64}
 
@@ -168,10 +168,10 @@ class Library:
                          "binary interface is not known here")
 
     def reported(self, function: str) -> tuple[bytes, int | None]:
-        """The bytes of the struct that `function` returns, and how many it wrote, where that shows.
+        """The bytes of the struct that `function` returns, and how many it wrote, if that can be seen.
 
-        On x86-64 a struct that is returned is written to where a hidden first argument points: what
-        keeps its paint is beyond the struct, or between two fields.
+        On x86-64 a returned struct is written to the address in a hidden first argument: bytes that keep
+        their paint are beyond the struct, or between two fields.
         """
         call = getattr(self.c, function)
         if platform.machine() not in ("x86_64", "AMD64"):
@@ -183,7 +183,7 @@ class Library:
         return bytes(room), len(bytes(room).rstrip(b"\xa5"))
 
     def check_params(self, function: str, which: int) -> Any:
-        """The struct whose fields, with their defaults, are what the library reports; refuses others."""
+        """The struct whose fields and defaults match the library's report; refuses others."""
         data, written = self.reported(function)
         for layouts in LAYOUTS.values():
             params = struct(layouts[which])
@@ -197,7 +197,7 @@ class Library:
                     f"{written if written is not None else 'unknown'} bytes {found}")
 
     def check_tensor(self) -> None:
-        """Fields of a tensor are where the library writes them."""
+        """Checks that the fields of a tensor are where the library writes them."""
         memory = self.c.ggml_init(InitParams(1 << 16, None, False))
         a = self.c.ggml_new_tensor_2d(memory, TYPES["f32"], 5, 3)
         self.c.ggml_set_name(a, b"a name")
@@ -219,7 +219,7 @@ class Library:
                 self.refuse(f"the number of the type {name}", number, self.c.ggml_type_name(number))
 
     def check_batch(self) -> None:
-        """Fields of a batch: pointers of its own where they are expected, nothing where nothing is."""
+        """Checks the fields of a batch: its pointers are set where expected, and nothing elsewhere."""
         batch = self.c.llama_batch_init(3, 0, 1)
         found = [batch.n_tokens, *(bool(getattr(batch, field[0])) for field in Batch._fields_[1:])]
         if found != [0, True, False, True, True, True, True] or batch.seq_id[3]:
@@ -227,7 +227,7 @@ class Library:
         self.c.llama_batch_free(batch)
 
     def array(self, tensor: Tensor) -> Array:
-        """A tensor's elements, the first dimension of ggml last: a view of its memory, strides and all."""
+        """A tensor's elements as a strided view of its memory, with ggml's first dimension last."""
         dtype = np.dtype(DTYPES[self.c.ggml_type_name(tensor.type).decode()])
         shape, strides = tuple(tensor.ne)[::-1], tuple(tensor.nb)[::-1]
         extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides))
@@ -236,7 +236,7 @@ class Library:
 
 
 class Node:
-    """A node of a graph, whose value is there."""
+    """A node of a graph whose value has been computed."""
 
     def __init__(self, library: Library, tensor: Tensor) -> None:
         self.library, self.tensor = library, tensor
@@ -257,6 +257,6 @@ class Node:
         return Node(self.library, Tensor.from_address(self.tensor.src[i]))
 
     def root(self) -> Node:
-        """What it is a view of, and itself when it is none."""
+        """The node of which it is a view; itself if it is not a view."""
         place = self.tensor.view_src
         return Node(self.library, Tensor.from_address(place)).root() if place else self

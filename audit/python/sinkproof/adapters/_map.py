@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""A map: which foreign tensor is which point, and how it is cut and turned into the point's shape.
+"""A map: which foreign tensor is which point, and how it is cut and reshaped into the point's shape.
 
     # a comment
     tokens         = .:in(input_ids)
@@ -8,11 +8,10 @@
     A13            = model.layers.{L}.mlp_norm:in
     M6             = model.layers.{L}.gate & model.layers.{L}.up | interleave
 
-A line has points, "=", a source, and steps behind "|". {L} is the layer, {LL} with two digits at
-least, {L+1} the next one; a point with its layer, "03.A9", is for that one alone, in the place of
-what another line says of it. Steps take sizes, which are numbers and words of the model: n, heads,
-kv_heads, group (heads of a key head), head_dim, hidden, inter, experts, chosen, vocab, and products
-of them.
+A line has points, "=", a source, and steps after "|". {L} is the layer, {LL} the layer with at least
+two digits, {L+1} the next layer; a point with its layer, "03.A9", applies to that layer only and
+overrides other lines. Steps take sizes, which are numbers and words of the model: n, heads, kv_heads,
+group (heads of a key head), head_dim, hidden, inter, experts, chosen, vocab, and products of them.
 """
 from __future__ import annotations
 
@@ -37,16 +36,16 @@ STEPS = "reshape SIZES, transpose AXES, split AXIS SIZES, at AXIS INDEX, interle
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """One line of a map: the points that it makes, of `layer` or of every one."""
+    """One line of a map: the points that it defines, in `layer` or in every layer."""
 
     points: tuple[str, ...]
     layer: int | None
     sources: tuple[str, ...]
     steps: tuple[str, ...]
-    where: str  # "mine.map, line 3", for sentences
+    where: str  # "mine.map, line 3", for errors
 
     def of(self, layer: int) -> Line:
-        """With the layer in the place of {L}."""
+        """The line with the layer in place of {L}."""
         def filled(text: str) -> str:
             return LAYER.sub(lambda found: f"{layer + int(found[2] or 0):0{len(found[1])}d}", text)
         return dataclasses.replace(self, layer=layer, sources=tuple(map(filled, self.sources)),
@@ -72,7 +71,7 @@ def parsed_line(text: str, where: str) -> Line:
 
 
 class Map:
-    """The lines of a map, each layer's spelled out, for one model."""
+    """The lines of a map, expanded for each layer of one model."""
 
     def __init__(self, path: str, model: Model) -> None:
         self.model = model
@@ -98,7 +97,7 @@ class Map:
                 raise TraceError(f"{path}: {point} is named twice" + ("" if layer is None else f" in layer {layer}"))
 
     def spelled_out(self, line: Line) -> Iterator[Line]:
-        """A line for each layer, or for the one that it names, or for an end of the model."""
+        """Expands a line for each layer, for the layer that it names, or for a point outside the layers."""
         layered = {kinds()[point].layered for point in line.points}
         has_layer = any(LAYER.search(text) for text in (*line.sources, *line.steps))
         if len(layered) > 1:
@@ -117,7 +116,7 @@ class Map:
     # -- from foreign tensors to points
 
     def points(self, line: Line, arrays: Sequence[Array], n: int) -> list[tuple[str, Array]]:
-        """Each point of a line, from the arrays of its sources, of a piece of n tokens."""
+        """The points of a line, from the arrays of its sources, for a piece of n tokens."""
         array = arrays[0]
         if len(arrays) > 1:
             if len({(one.shape[:-1], one.dtype) for one in arrays}) > 1:
@@ -133,7 +132,7 @@ class Map:
         return [(point, self.unbatched(point, part, n)) for point, part in zip(line.points, parts)]
 
     def unbatched(self, point: str, array: Array, n: int) -> Array:
-        """Without a leading axis of one, as of a batch."""
+        """Removes a leading axis of length one, as of a batch."""
         if point in BESIDE:
             return array.reshape(-1) if array.size == max(array.shape, default=0) else array
         by_head = kinds()[point].by_head
@@ -141,7 +140,7 @@ class Map:
         return array[0] if one and (array.ndim == 4 if by_head else n != 1) else array
 
     def stepped(self, line: Line, step: str, array: Array, n: int) -> list[Array]:
-        """What one step makes of a tensor."""
+        """Applies one step to a tensor."""
         word, *texts = step.replace(",", " ").split()
         try:
             if word == "as" and texts == ["bfloat16"] and array.dtype.itemsize == 2:
@@ -166,7 +165,7 @@ class Map:
                          f"{array.dtype} {list(array.shape)}")
 
     def size(self, text: str, n: int, line: Line) -> int:
-        """A size: a number, a word, a product."""
+        """Evaluates a size: a number, a word, or a product."""
         known = {**self.sizes, "n": n}
         for factor in text.split("*"):
             if factor not in known and not re.fullmatch("-?[0-9]{1,12}", factor):

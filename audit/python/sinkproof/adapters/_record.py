@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What an engine computed of one sequence, collected piece by piece into a trace.
+"""Collects the points of one sequence, piece by piece, into a trace.
 
-A prompt may be fed in pieces through a key/value cache, or a token at a time: rows of tokens are put
-one after the other, columns of keys at their absolute positions. Keys that a piece could not see
-(still to come, or dropped already by a cache that slides) are zero there, as their weight is.
+A prompt may be fed in pieces through a key/value cache, or a token at a time: rows of tokens are
+appended, columns of keys go to their absolute positions. Keys that a piece could not see (later ones,
+or those that a sliding cache has dropped) are zero there, as their weight is.
 """
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from sinkproof._trace import Array, Trace, TraceError, as_array, as_tokens
 
 
 class Record:
-    """The points of one sequence. `model` is what the judge will hold them against, for the shapes.
+    """The points of one sequence. `model` provides the shapes that the judge will expect.
 
-    `points` keeps these alone: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k.
+    `points` restricts the record: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k.
     """
 
     def __init__(self, model: Model | None = None, points: Iterable[str] | None = None) -> None:
         self.model = model
         self.words = None if points is None else chosen_words(points)
-        self.tokens: list[int] = []  # of all pieces, the running one included
-        self.first = 0               # position of the first token of the running piece
+        self.tokens: list[int] = []  # of all pieces, including the current one
+        self.first = 0               # position of the current piece's first token
         self.pieces: dict[str, list[tuple[int, Array]]] = {}
 
     @property
     def n(self) -> int:
-        """Tokens in the running piece."""
+        """Tokens in the current piece."""
         return len(self.tokens) - self.first
 
     def begin(self, tokens: Sequence[int]) -> None:
-        """The next piece: its tokens follow those before."""
+        """Starts the next piece with its tokens."""
         self.first = len(self.tokens)
         self.tokens += [int(token) for token in tokens]
 
     def wants(self, point: str, layer: int | None = None) -> bool:
-        """Whether the point is asked for, so that work for one that is not can be spared."""
+        """Whether the point is requested, so that the adapter can skip work for others."""
         name = point if layer is None else f"{layer:02d}.{point}"
         return self.words is None or any(names_point(word, name) for word in self.words)
 
     def keep(self, point: str, values: Any, layer: int | None = None, keys: Sequence[int] | None = None) -> None:
-        """Copies `values`, an array or a torch tensor in the engine's dtype, of the running piece.
+        """Copies `values` of the current piece, an array or a torch tensor in the engine's dtype.
 
-        Rows are its tokens, [n, ...], flat or in the point's own shape; of A6, A9 and A10 it is
-        [heads, n, K], and of A9 the sink's column comes last. The K keys are the last K positions,
-        or else those that `keys` names, -1 for a column that is no key. Logits of fewer tokens
-        than were fed, as engines that generate compute them, are left out.
+        Rows are its tokens, [n, ...], flat or in the point's own shape; A6, A9 and A10 are [heads, n, K],
+        with the sink's column of A9 last. The K keys are the last K positions, or those in `keys`, where -1
+        marks a column that is not a key. Logits of fewer tokens than were fed, as engines compute them for
+        generation, are left out.
         """
         if point not in kinds():
             raise TraceError(f'"{point}" is not a point: known are {", ".join(kinds())}')
@@ -71,7 +71,7 @@ class Record:
         pieces.append((self.first, shaped))
 
     def by_tokens(self, name: str, array: Array) -> Array:
-        """[n, ...], in the shape that the model gives it."""
+        """[n, ...] in the model's shape."""
         expected = (self.n, *self.model.shape(name, self.n)[1:]) if self.model else (self.n, *array.shape[1:])
         if array.ndim == 0 or len(array) != self.n or array.size != int(np.prod(expected)):
             raise TraceError(f"{name}: expected shape {list(expected)} of {self.n} tokens, found {list(array.shape)}")
@@ -95,7 +95,7 @@ class Record:
         return whole
 
     def whole(self, name: str) -> Array | None:
-        """A tensor of all tokens, or None when some piece did not have it."""
+        """A tensor of all tokens, or None if some piece lacks it."""
         kind = kinds()[name.split(".", 1)[1] if name[0].isdigit() else name]
         arrays = [array for _, array in self.pieces[name]]
         if sum(array.shape[1 if kind.by_head else 0] for array in arrays) != len(self.tokens):
@@ -114,7 +114,7 @@ class Record:
         return found
 
     def trace(self, metadata: Mapping[str, str]) -> Trace:
-        """All pieces as whole tensors, with tokens and positions; what a piece lacked is left out."""
+        """All pieces as whole tensors, with tokens and positions; without tensors that some piece lacks."""
         if not self.tokens:
             raise TraceError("the model was not called: there is nothing to trace")
         found = {name: array for name in self.pieces if (array := self.whole(name)) is not None}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Tokens as the command `sinkproof` takes them: 1,2,3, @FILE, random:N[,seed=S] or repeat:N[,seed=S], the same draws."""
+"""Tokens as for the command `sinkproof`, with the same random numbers: 1,2,3, @FILE, random:N[,seed=S] or
+repeat:N[,seed=S].
+"""
 from __future__ import annotations
 
 import re
@@ -19,12 +21,12 @@ def mixed(seed: int, i: int) -> int:
 
 
 def random_tokens(n: int, seed: int, vocab: int) -> list[int]:
-    """Drawn uniformly below `vocab`."""
+    """Uniform random tokens below `vocab`."""
     return [(mixed(seed, i) >> 32) * vocab >> 32 for i in range(n)]
 
 
 def parse_tokens(text: str, vocab: int) -> list[int]:
-    """The tokens that a text says, each below `vocab`."""
+    """The tokens that a text states, each below `vocab`."""
     drawn = re.fullmatch(r"(random|repeat):([0-9]+)(?:,seed=([0-9]+))?", text)
     if drawn and 0 < int(drawn[2]) <= 2**24:
         n, seed = int(drawn[2]), int(drawn[3] or 0) & MASK

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What adapters of torch modules share: hooks that leave with a block, and operations watched.
+"""Shared by adapters of torch modules: hooks that are removed after a block, and watched operations.
 
-The watcher only looks: every operation runs once, with the arguments that the engine gave, on the
-kernel that the engine chose.
+The watcher only observes: every operation runs once, with the engine's arguments, on the kernel that
+the engine chose.
 """
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 
 from sinkproof.adapters._calls import Call, method_signature
 
-# torch is not there when types are checked: its tensors and modules are Any.
+# torch is absent during type checking: its tensors and modules are Any.
 Tensor = Any
 Module = Any
 
 PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "grouped_mm", "_grouped_mm", "grouped_mm_fallback", "einsum"}
 ADDITIONS = {"add", "add_", "__add__", "__iadd__", "__radd__"}
 SCALINGS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__"}
-OPERANDS = ("input", "self", "other", "mat2")  # torch's names of them, in the order of their places
+OPERANDS = ("input", "self", "other", "mat2")  # torch's names of the operands, in the order of their places
 DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
@@ -41,24 +41,24 @@ def watch(on_call: Callable[[str, Any, Any], None]) -> Any:
 
 
 def same_storage(a: Tensor, b: Any) -> bool:
-    """True when b is a itself or a reshaped view of all of it."""
+    """Whether b is a itself or a reshaped view of all of it."""
     return bool(hasattr(b, "data_ptr") and a.data_ptr() == b.data_ptr() and a.numel() == b.numel())
 
 
 def first_of(output: Any) -> Tensor:
-    """Of a tuple that a module returns only the first element is an activation."""
+    """The activation that a module returns: the first element of a tuple."""
     return output[0] if isinstance(output, tuple) else output
 
 
-SEEING: dict[int, Callable[[Tensor], None]] = {}  # what compiled code calls, by number
+SEEING: dict[int, Callable[[Tensor], None]] = {}  # callbacks of compiled code, by number
 NUMBERS = itertools.count()
 
 
 @functools.lru_cache(maxsize=None)
 def show_operation() -> Any:
-    """An operation of its own for compiled graphs: at run time SEEING[number](values) is called.
+    """A custom operation for compiled graphs: at run time SEEING[number](values) is called.
 
-    It counts in `calls`, so that no compiler leaves it out; to the compiler it is opaque.
+    It counts in `calls`, so that no compiler removes it; to the compiler it is opaque.
     """
     import torch
 
@@ -74,7 +74,7 @@ def show_operation() -> Any:
 
 
 class Hooks:
-    """Hooks on modules for the time of a `with` block; afterwards nothing of them remains."""
+    """Hooks on modules during a `with` block; afterwards nothing of them remains."""
 
     def __init__(self) -> None:
         self.undo = contextlib.ExitStack()
@@ -83,7 +83,7 @@ class Hooks:
         self.undo.close()
 
     def seen(self, keep: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
-        """keep, callable from eager code and from code that is being compiled."""
+        """`keep` in a form that eager code and compiled code can call."""
         import torch
         number, (show, calls) = next(NUMBERS), show_operation()
         SEEING[number] = keep
@@ -98,21 +98,22 @@ class Hooks:
         return see
 
     def after(self, module: Module, keep: Callable[[Tensor], None]) -> None:
-        """keep(output) after each call."""
+        """Calls keep(output) after each call of the module."""
         see = self.seen(keep)
         handle = module.register_forward_hook(lambda module, inputs, output: see(first_of(output)))
         self.undo.callback(handle.remove)
 
     def before(self, module: Module, keep: Callable[[Tensor], None]) -> None:
-        """keep(first input) before each call."""
+        """Calls keep(first input) before each call of the module."""
         see, word = self.seen(keep), next(iter(method_signature(module).parameters), "")
         handle = module.register_forward_pre_hook(
             lambda module, args, kwargs: see(args[0] if args else kwargs[word]), with_kwargs=True)
         self.undo.callback(handle.remove)
 
     def enter(self, module: Module, see: Callable[[Call], None], named_by: Module = None) -> None:
-        """see(call) before each call, its arguments bound by the module's own signature (or by another module's,
-        where this one only wraps it), outside of what is compiled."""
+        """Calls see(call) before each call, outside of compiled code, with the arguments bound by the module's own
+        signature (or by that of `named_by`, if this module only wraps it).
+        """
         import torch
         signature = method_signature(module if named_by is None else named_by)
         what = f"the call of {type(module if named_by is None else named_by).__name__}"
@@ -121,18 +122,18 @@ class Hooks:
         self.undo.callback(handle.remove)
 
     def around(self, module: Module, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        """The module's forward becomes make(forward)."""
+        """Replaces the module's forward by make(forward)."""
         module.forward = make(module.forward)
         self.undo.callback(module.__dict__.pop, "forward")
 
     def leave(self, module: Module, see: Callable[[Any], None]) -> None:
-        """see(output) after each call, outside of what is compiled."""
+        """Calls see(output) after each call, outside of compiled code."""
         import torch
         see = torch.compiler.disable(see)
         handle = module.register_forward_hook(lambda module, inputs, output: see(output))
         self.undo.callback(handle.remove)
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
-        """An attribute, for the time of the block."""
+        """Replaces an attribute during the block."""
         self.undo.callback(setattr, owner, name, getattr(owner, name))
         setattr(owner, name, value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""The operations inside transformers' attention, router and experts, as they are seen going by."""
+"""The operations inside transformers' attention, router and experts, as a watcher sees them."""
 from __future__ import annotations
 
 from typing import Any
@@ -46,8 +46,8 @@ class RouterOps:
 class ExpertOps:
     """Watches one call of the experts. Products alternate: up, down, up, down, ...
 
-    `products` collects {input, product, biased} per matrix product; `where` and `sort` hold the
-    index tensors from which the rows of a product are tied to (token, slot).
+    `products` collects {input, product, biased} for each matrix product; `where` and `sort` hold the
+    index tensors that assign the rows of a product to (token, slot).
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class ExpertOps:
             self.order = result[1] if name == "sort" else result
 
     def slots_by_product(self, chosen_nk: Tensor, implementation: str) -> list[Tensor]:
-        """Per up-product the flat slot, token * k + slot, of each row; None: dense [E, n, .]."""
+        """For each up-product, the flat slot, token * k + slot, of each row; None: dense [E, n, .]."""
         import torch
         n, k = chosen_nk.shape
         n_pairs = len(self.products) // 2
@@ -97,7 +97,7 @@ class ExpertOps:
                 raise TraceError("the experts' bias was not seen being added")
             found = {"input": up["input"], "M5": up["product"], "M6": up["biased"],
                      "M8": down["input"], "M9": down["product"], "M10": down["biased"]}
-            if slots is None:  # every expert saw every token: pick the chosen ones
+            if slots is None:  # every expert computed every token: pick the chosen ones
                 token_nk = torch.arange(n, device=chosen_nk.device)[:, None].expand(n, k)
                 found = {point: value[chosen_nk, token_nk] for point, value in found.items()}
                 slots = torch.arange(n * k, device=chosen_nk.device)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""A dump of any engine, .npz or .safetensors with names of its own, by a map: chapter 19 of the book.
+"""A dump of any engine, .npz or .safetensors with names of its own, read with a map: chapter 19 of the book.
 
-A source is the name of an array in the file. `tokens` may be one of them, or be given.
+A source is the name of an array in the file. `tokens` may be one of them, or an argument.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sinkproof.adapters._map import Line, Map
 
 
 def read_npz(path: str) -> dict[str, Callable[[], Array]]:
-    """The arrays of a .npz, each read when it is asked for; objects are refused."""
+    """The arrays of a .npz, each read on demand; objects are refused."""
     file = np.load(path, allow_pickle=False)
     if not hasattr(file, "files"):
         raise ValueError("expected arrays by name, found a single one")
@@ -30,7 +30,7 @@ def read_npz(path: str) -> dict[str, Callable[[], Array]]:
 
 
 def read_safetensors(path: str) -> dict[str, Callable[[], Array]]:
-    """The arrays of a .safetensors; what its header says is held against the file's size."""
+    """The arrays of a .safetensors; its header is checked against the file's size."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -62,12 +62,12 @@ READERS = {".npz": read_npz, ".safetensors": read_safetensors}
 
 
 def said_of(error: Exception) -> str:
-    """One line."""
+    """The exception as one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 class Dump:
-    """A file of arrays and the map that makes points of them."""
+    """A file of arrays, and the map that turns them into points."""
 
     def __init__(self, path: str, map: Map) -> None:
         self.path, self.map = path, map
@@ -78,7 +78,7 @@ class Dump:
             self.arrays = reader(path)
         except OSError as error:
             raise TraceError(f"{path}: {error.strerror or error}") from None
-        except Exception as error:  # whatever numpy and json raise on a stranger's file
+        except Exception as error:  # any exception of numpy or json on an untrusted file
             raise TraceError(f"{path}: {said_of(error)}") from None
 
     def array(self, name: str, line: Line) -> Array:
@@ -86,7 +86,7 @@ class Dump:
             known = ", ".join(sorted(self.arrays)[:8]) + (", ..." if len(self.arrays) > 8 else "")
             raise TraceError(f"{line.where}: {self.path} has no array {name}: it has {known}")
         try:
-            return self.arrays[name]()  # as it lies there: a step may say what its bits are
+            return self.arrays[name]()  # unchanged: a step may reinterpret its bits
         except TraceError:
             raise
         except Exception as error:
@@ -101,7 +101,7 @@ class Dump:
         return tokens
 
     def check_positions(self, n: int) -> None:
-        """Where the map names them: those of one sequence from its start."""
+        """Checks the positions that the map names: those of one sequence from its start."""
         line = self.map.beside.get("positions")
         if line is None:
             return
@@ -121,10 +121,10 @@ class Dump:
 
 def from_dump(path: str | os.PathLike[str], map: str | os.PathLike[str], checkpoint: Model | str | os.PathLike[str],
               tokens: Sequence[int] | None = None, *, metadata: Mapping[str, str] | None = None) -> Trace:
-    """The trace that a .npz or .safetensors file holds under other names: chapter 19 says how a map is written.
+    """The trace in a .npz or .safetensors file with other names: chapter 19 describes the map.
 
-    `tokens` are those of the file where the map names them. `metadata` is as of a Trace. Raises
-    Error, one sentence with the line of the map, on what does not fit.
+    `tokens` are those of the file if the map names them. `metadata` is as in Trace. Raises Error, one
+    sentence with the line of the map, on anything that does not fit.
     """
     model = opened(checkpoint)
     dump, record = Dump(os.fspath(path), Map(os.fspath(map), model)), Record(model)

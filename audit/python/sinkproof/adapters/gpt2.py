@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Hugging Face transformers' GPT2LMHeadModel, watched as its GptOssForCausalLM is.
+"""Hugging Face transformers' GPT2LMHeadModel, watched in the same way as GptOssForCausalLM.
 
-  T0                                     what leaves the dropout behind the sum of both embeddings
+  T0                                     output of the dropout after the sum of both embeddings
   A1 A2.q A2.k A2.v A12 M1 M6 M8 M10     outputs of modules: c_attn's is cut into three
   M12 F1 F2
   A13                                    input of the second norm
-  A6, A10 A11                            the wrapped attention, where it is eager
+  A6, A10 A11                            the wrapped attention, if it is eager
 
 There is no A9: its last column is a sink's, and these weights have none.
 """
@@ -28,7 +28,7 @@ from sinkproof.adapters._torch import watch
 
 
 def watches(model: Module) -> bool:
-    """Whether it is a model that the Watcher below knows."""
+    """Whether the Watcher below supports the model."""
     return "GPT2LMHeadModel" in {parent.__name__ for parent in type(gpt_oss.uncompiled(model)).__mro__}
 
 
@@ -39,7 +39,7 @@ def metadata_of(model: Module) -> dict[str, str]:
 
 
 class Watcher(gpt_oss.Watcher):
-    """Hooks a loaded model for the time of a `with` block; `batches` has what it computed."""
+    """Hooks a loaded model during a `with` block; `batches` has the results."""
 
     def __enter__(self) -> Watcher:
         base = self.model.transformer
@@ -79,7 +79,7 @@ class Watcher(gpt_oss.Watcher):
 
 
 def eager_forward(eager: Callable[..., Any], see: gpt_oss.Seers) -> Callable[..., Any]:
-    """Eager attention, its scaled scores and its results seen."""
+    """Eager attention that shows its scaled scores and its results."""
     def traced(module: Module, *args: Any, **kwargs: Any) -> Any:
         ops = AttentionOps()
         with watch(ops):

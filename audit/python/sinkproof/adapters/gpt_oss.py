@@ -3,11 +3,11 @@
 """OpenAI's gpt_oss.torch, the published reference: a prompt at once, without a cache.
 
   T0 A1 A2.q A2.k A2.v A12 M1 M2 F1 F2   outputs of modules: forward hooks
-  A4.q A4.k, A13 M12                     of the rotation, of the two blocks
+  A4.q A4.k, A13 M12                     outputs of the rotation and of the two blocks
   A6 A9 A10 A11                          operations inside `sdpa`, which is wrapped: a TorchFunctionMode
-  M3 M4 M5 M6 M8 M9 M10 M11              operations inside the second block, the same way
+  M3 M4 M5 M6 M8 M9 M10 M11              operations inside the second block, in the same way
 
-Its parameters are bfloat16, and so is what it computes; `--dtype float32` widens them first.
+Its parameters are bfloat16, and so are its results; `--dtype float32` widens the parameters first.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sinkproof.adapters._torch import ADDITIONS, DTYPES, SCALINGS, Hooks, Module
 
 
 def watches(model: Module) -> bool:
-    """Whether it is a model that the Watcher below knows."""
+    """Whether the Watcher below supports the model."""
     return any(parent.__module__ == "gpt_oss.torch.model" and parent.__name__ == "Transformer"
                for parent in type(model).__mro__)
 
@@ -60,7 +60,7 @@ class ExpertOps:
         elif name == "softmax":
             self.seen["M4"] = result
         elif name == "einsum":
-            self.seen[("M5", "M9", "M11")[min(len(self.products), 2)]] = result.clone()  # a bias may come in place
+            self.seen[("M5", "M9", "M11")[min(len(self.products), 2)]] = result.clone()  # a bias may be added in place
             self.products.append(result)
         elif name in ADDITIONS and self.products and same_storage(self.products[-1], args[0]):
             self.seen.setdefault("M6" if len(self.products) == 1 else "M10", result)
@@ -73,13 +73,13 @@ class ExpertOps:
 
 
 class Watcher(Hooks):
-    """Hooks a Transformer for the time of a `with` block; each call is a sequence."""
+    """Hooks a Transformer during a `with` block; each call is a sequence."""
 
     def __init__(self, model: Module, batches: Batches) -> None:
         super().__init__()
         self.model, self.batches = model, batches
         self.batch: Batch | None = None
-        self.layer = 0  # that is running, for the functions that know no layer
+        self.layer = 0  # the running layer, for functions that do not know theirs
 
     def __enter__(self) -> Watcher:
         self.enter(self.model, self.begin)
@@ -98,7 +98,7 @@ class Watcher(Hooks):
         self.close()
 
     def begin(self, call: Call) -> None:
-        """Each call is a sequence: it is given tokens, and nothing that could hold a past."""
+        """Starts a sequence: each call has tokens, and no argument that could hold a past."""
         import torch
         ids = call.first()
         call.refuse_others(list(call.given)[:1])
@@ -108,7 +108,7 @@ class Watcher(Hooks):
         self.batch.begin(ids[None], torch.ones_like(ids[None]))
 
     def keep(self, point: str, values: Tensor, layer: int | None = None) -> None:
-        """[n, ...]: one sequence."""
+        """Keeps [n, ...] of one sequence."""
         if self.batch is not None:
             self.batch.keep(point, values[None], layer)
 

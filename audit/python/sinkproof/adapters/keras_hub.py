@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""KerasHub's GptOssCausalLM on torch, the calls of its layers watched.
+"""KerasHub's GptOssCausalLM on torch, by watching the calls of its layers.
 
     python -m sinkproof.trace keras-hub MODEL --tokens 5,1,7 --dtype float32 --out trace.safetensors
 
-  T0 A1 A2.q A2.k A2.v A12 M1 M2 M11 M12 F1 F2   what layers return
-  A4.q A4.k                                      what the rotation returns, of queries first
-  A11 A13                                        what enters the output projection, the second norm
+  T0 A1 A2.q A2.k A2.v A12 M1 M2 M11 M12 F1 F2   outputs of layers
+  A4.q A4.k                                      outputs of the rotation, queries first
+  A11 A13                                        inputs of the output projection and the second norm
   A6 A9 A10, M3 M4, M6 M8 M10                    operations inside attention, router and experts
 
-Every expert is computed for every token: M6, M8 and M10 are the rows of those that the router chose.
-With --chunk tokens go through its cache, which has --room keys from the start.
+Every expert is computed for every token: M6, M8 and M10 are the rows of the experts that the router
+chose. With --chunk, tokens go through its cache, which has --room keys from the start.
 """
 from __future__ import annotations
 
@@ -69,15 +69,17 @@ class Engine(Adapter):
     def metadata(self) -> dict[str, str]:
         return {"backend": "torch"}
 
-    # -- what is watched
+    # -- watching
 
     def keep(self, point: str, value: Any, layer: int | None = None) -> None:
-        """Of one sequence, [1, n, ...]."""
+        """Keeps a point of one sequence, [1, n, ...]."""
         if self.record is not None:
             self.record.keep(point, value[0], layer)
 
     def around(self, owner: Any, name: str, see: Callable[[Sequence[Any], Any], None], ops: Any = None) -> None:
-        """From now on `see` is shown arguments, by place, and result of each call, `ops` the operations inside."""
+        """From now on `see` gets the arguments, by place, and the result of each call; `ops` collects the operations
+        inside.
+        """
         function = getattr(owner, name)
         signature, what = signature_of(function), f"{type(owner).__name__}.{name}"
 
@@ -98,7 +100,7 @@ class Engine(Adapter):
         self.around(layer, "call", lambda args, result: self.keep(point, result, number))
 
     def both(self, layer: Any, entering: str, leaving: str, number: int) -> None:
-        """What a layer is given is one point, what it returns another."""
+        """Keeps a layer's input as one point and its output as another."""
         def see(args: Any, result: Any) -> None:
             self.keep(entering, args[0], number)
             self.keep(leaving, result, number)
@@ -116,7 +118,7 @@ class Engine(Adapter):
 
     def watch_layer(self, number: int, layer: Any) -> None:
         def ended(args: Any, result: Any) -> None:
-            self.keep("M12", result[0] if isinstance(result, tuple) else result, number)  # beside it the cache
+            self.keep("M12", result[0] if isinstance(result, tuple) else result, number)  # with the cache beside it
 
         self.out(layer.input_layernorm, "A1", number)
         self.watch_attention(number, layer.self_attention_layer)
@@ -184,6 +186,6 @@ class Engine(Adapter):
 
 
 def range_of(rows: Any) -> Any:
-    """[n, 1]: each token beside its experts."""
+    """[n, 1]: the index of each token."""
     import torch
     return torch.arange(len(rows))[:, None]

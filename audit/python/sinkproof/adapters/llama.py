@@ -2,18 +2,18 @@
 # Copyright 2026 the sinkproof authors
 """llama.cpp, through the library inside PyPI's xllamacpp or another with its C interface.
 
-A context's evaluation callback sees every node of the graph, and the graph goes on as it would
-without: the logits are the same bits. Which node is which point:
+A context's evaluation callback sees every node of the graph, and does not change the computation: the
+logits are the same bits as without it. The nodes of the points:
 
   T0 embd                 A1 attn_norm-L         A2 the sums Qcur-L, Kcur-L, Vcur-L
-  A4 Qcur-L, Kcur-L behind the rotation          A10 kq_soft_max-L, where flash attention is off
-  A11 what attn_output.weight multiplies         A12 attn_out-L        A13 ffn_inp-L
+  A4 Qcur-L, Kcur-L after the rotation           A10 kq_soft_max-L, if flash attention is off
+  A11 the operand of attn_output.weight          A12 attn_out-L        A13 ffn_inp-L
   M1 attn_post_norm-L     M2 ffn_moe_probs-L     M3 ffn_moe_topk-L     M4 ffn_moe_weights_softmax-L
   M5 ffn_moe_gate-L, ffn_moe_up-L, in turn       M6 the same, _biased  M8 ffn_moe_swiglu_oai-L
   M9 ffn_moe_down-L       M10 ffn_moe_down_biased-L                    M11 ffn_moe_out-L
   M12 l_out-L             F1 result_norm         F2 result_output
 
-A column of A10 is a cell of the cache. Which position a cell holds is read where keys are stored.
+A column of A10 is a cell of the cache; the position of a cell is read where keys are stored.
 MODEL is a GGUF file; `sinkproof synth --layout gguf` writes one of any model.
 """
 from __future__ import annotations
@@ -36,11 +36,11 @@ NAMED = {"embd": "T0", "attn_norm": "A1", "kq_soft_max": "A10", "attn_out": "A12
          "ffn_moe_up_biased": "M6.up", "ffn_moe_swiglu_oai": "M8", "ffn_moe_down": "M9", "ffn_moe_down_biased": "M10",
          "ffn_moe_out": "M11", "l_out": "M12", "result_norm": "F1", "result_output": "F2"}
 UNLAYERED = ("T0", "F1", "F2")
-Hook = Callable[[str, int, Array], None]  # of a point, its layer and its value, which it may change
+Hook = Callable[[str, int, Array], None]  # called with a point, its layer and its value, which it may change
 
 
 def point_of(node: Node) -> tuple[str, int] | None:
-    """("A4.q", 3): the point that a node is, or None. kqv_out is A11 on its way to be multiplied."""
+    """The point of a node, such as ("A4.q", 3), or None. kqv_out is A11 before its product."""
     base, _, layer = node.name.partition("-")
     if base == "kqv_out" and layer.isdigit():
         return "kqv_out", int(layer)
@@ -56,19 +56,19 @@ def point_of(node: Node) -> tuple[str, int] | None:
 
 
 class Context:
-    """A context of llama.cpp: its cache, and the graph's points on their way into a record."""
+    """A context of llama.cpp: its cache, and the points of its graph, which go to a record."""
 
     def __init__(self, library: Library, model: Any, options: argparse.Namespace, cells: int) -> None:
         self.library, self.c, self.options = library, library.c, options
         self.sequences = options.sequences
         self.hook: Hook | None = None
         self.record: Record | None = None
-        self.rows: list[tuple[int, int, int]] = []     # (sequence, position, token) of a call, not computed yet
-        self.running: list[tuple[int, int, int]] = []  # of the part that the graph is computed for
-        self.cells: dict[int, dict[int, tuple[int, int]]] = {}  # of a layer: cell -> (sequence, position)
-        self.streams: dict[int, int] = {}              # of a layer: cells that a sequence of its own has
-        self.keys: dict[int, Node] = {}                # of a layer: its cache of keys
-        self.halves: dict[str, Array] = {}             # M5 and M6: gate or up, until the other is there
+        self.rows: list[tuple[int, int, int]] = []     # (sequence, position, token) of a call, not yet computed
+        self.running: list[tuple[int, int, int]] = []  # the part that the graph is computing
+        self.cells: dict[int, dict[int, tuple[int, int]]] = {}  # by layer: cell -> (sequence, position)
+        self.streams: dict[int, int] = {}              # by layer: cells of a sequence's own cache
+        self.keys: dict[int, Node] = {}                # by layer: its cache of keys
+        self.halves: dict[str, Array] = {}             # M5 and M6: gate or up, until the other is computed
         self.failure: BaseException | None = None
         self.watcher = Watcher(self.watch)
         self.pointer = self.c.llama_init_from_model(model, self.parameters(cells))
@@ -92,7 +92,7 @@ class Context:
         return asked
 
     def check(self) -> None:
-        """What was asked for by name is what the library understood."""
+        """Checks that the library understood the options that were given by name."""
         for name, asked in (("n_threads", self.options.threads), ("n_seq_max", self.sequences),
                             ("n_threads_batch", self.options.threads)):
             found = getattr(self.c, f"llama_{name}")(self.pointer)
@@ -105,7 +105,7 @@ class Context:
     # -- calls
 
     def call(self, rows: list[tuple[int, int, int]], record: Record | None) -> None:
-        """llama_decode of (sequence, position, token), logits asked of each; the last sequence is recorded."""
+        """Calls llama_decode on (sequence, position, token) with logits for each; the last sequence is recorded."""
         batch = self.c.llama_batch_init(len(rows), 0, 1)
         batch.n_tokens = len(rows)
         for r, (sequence, position, token) in enumerate(rows):
@@ -121,7 +121,7 @@ class Context:
                              f"and {len(self.rows)} without")
 
     def forget(self, keep: int, drop: int) -> None:
-        """Takes `drop` tokens behind the first `keep` out of the cache; those behind take their places."""
+        """Removes `drop` tokens after the first `keep` from the cache; the later ones move up."""
         memory = self.c.llama_get_memory(self.pointer)
         if not self.c.llama_memory_seq_rm(memory, 0, keep, keep + drop):
             raise TraceError(f"llama.cpp does not take the tokens {keep} to {keep + drop - 1} out of its cache")
@@ -130,7 +130,7 @@ class Context:
     # -- nodes
 
     def watch(self, tensor: Any, ask: bool, data: Any) -> bool:
-        """The callback: asked first whether a node is wanted, called again when its value is there."""
+        """The callback: called first to ask whether a node is wanted, and again when its value is computed."""
         try:
             node = Node(self.library, tensor.contents)
             stores = node.operation == "SET_ROWS" and node.name.startswith("cache_k_l")
@@ -145,14 +145,14 @@ class Context:
             return False
 
     def stored(self, node: Node) -> None:
-        """Keys go to cells of the cache: which, and of which token, is what a column of A10 means."""
+        """Records which tokens' keys go to which cells of the cache: this gives the columns of A10 their meaning."""
         layer = int(node.name[len("cache_k_l"):].split(" ")[0])
         self.streams[layer], self.keys[layer] = node.root().tensor.ne[1], node.root()
         held = ((sequence, position) for sequence, position, _ in self.running)
         self.cells.setdefault(layer, {}).update(zip(node.source(1).value.reshape(-1).tolist(), held))
 
     def begin(self, node: Node) -> None:
-        """The embedding comes first: its tokens say which rows the graph is computed for."""
+        """The embedding comes first: its tokens tell which rows the graph computes."""
         tokens = node.source(1).value.reshape(-1).tolist()
         self.running = self.part(len(tokens))
         if tokens != [token for _, _, token in self.running]:
@@ -164,7 +164,7 @@ class Context:
             self.record.begin([self.running[r][2] for r in self.mine()])
 
     def part(self, n: int) -> list[tuple[int, int, int]]:
-        """The next n rows: in order, or equally many of each sequence where each has a cache of its own."""
+        """The next n rows: in order, or equally many of each sequence if each has a cache of its own."""
         if self.options.unified or self.sequences == 1:
             return self.rows[:n]
         of = [[row for row in self.rows if row[0] == sequence] for sequence in range(self.sequences)]
@@ -172,7 +172,7 @@ class Context:
         return [row for rows in left for row in rows[:n // len(left)]]
 
     def mine(self) -> list[int]:
-        """The running rows of the sequence that is recorded."""
+        """The current rows of the recorded sequence."""
         return [r for r, (sequence, _, _) in enumerate(self.running) if sequence == self.sequences - 1]
 
     def seen(self, point: str, layer: int, node: Node) -> None:
@@ -192,7 +192,7 @@ class Context:
             self.record.keep(point, value, layer)
 
     def keep_half(self, point: str, layer: int, value: Array) -> None:
-        """Gate and up become one tensor, in turn, when both are there."""
+        """Interleaves gate and up into one tensor when both are computed."""
         name, _, half = point.partition(".")
         other = self.halves.pop(name, None)
         if other is None:
@@ -202,7 +202,9 @@ class Context:
             self.record.keep(name, np.stack([gate, up], axis=-1).reshape(len(value), -1), layer)
 
     def keep_weights(self, layer: int, value: Array) -> None:
-        """[heads, rows, cells] of [streams, heads, rows, cells]: the recorded sequence's, a cell's position its key."""
+        """The recorded sequence's [heads, rows, cells] of [streams, heads, rows, cells]; a cell's position is its
+        key.
+        """
         n_streams, _, n_rows, n_cells = value.shape
         rows, owner = self.mine(), self.sequences - 1
         stream = rows[0] // n_rows if n_streams > 1 else 0
@@ -269,9 +271,9 @@ class Engine(Adapter):
         self.fed += len(tokens)
 
     def feed_shifted(self, tokens: Sequence[int], record: Record, context: Context) -> None:
-        """All but the last token, a context shift, the last. What is recorded is layer 0's way to the keys.
+        """Runs all but the last token, a context shift, then the last. Only layer 0 up to the keys is recorded.
 
-        Those of a layer above were computed from tokens that are gone. A4.k is what the cache holds.
+        Later layers were computed from tokens that are gone. A4.k is the content of the cache.
         """
         drop, n, seen = self.options.shift, len(tokens), dict[str, list[Array]]()
 
@@ -294,12 +296,12 @@ class Engine(Adapter):
         record.keep("A4.k", context.keys[0].value[0, 0][[cell_of[i] for i in kept]], 0)
 
     def cells(self) -> int:
-        """Of a cache that holds every token of a sequence: llama.cpp takes them by 256."""
+        """The size of a cache for every token of a sequence: a multiple of 256 for llama.cpp."""
         n = len(parse_tokens(self.options.tokens, 2**31 - 1))
         return -(-n // 256) * 256
 
     def calls(self, n: int) -> list[tuple[int, int]]:
-        """Of n tokens: all at once, or the first --prefill at once and the others one by one."""
+        """The calls for n tokens: all at once, or the first --prefill at once and the others one by one."""
         first = min(n, self.options.prefill or n)
         return [(0, first), *((i, i + 1) for i in range(first, n))]
 

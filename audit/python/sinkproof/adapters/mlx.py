@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""mlx-lm's gpt_oss model on MLX, its modules' calls watched.
+"""mlx-lm's gpt_oss model on MLX, by watching the calls of its modules.
 
     python -m sinkproof.trace mlx MODEL --tokens 5,1,7 --dtype bfloat16 --out trace.safetensors
 
-How the points are reached, with every operation run once and where mlx-lm runs it:
+Every operation runs once, where mlx-lm runs it. The sources of the points:
 
-  T0 A1 A2.q A2.k A2.v A12 M1 M2 M10 M11 M12 F1 F2   what modules return
-  A4.q A4.k         what the rotation returns, of queries first
-  A11               what the fused attention returns
-  A13               what enters the second norm
-  M3 M4             what the module's top k and softmax return
-  M6 M8             the two projections, put side by side, and what enters the down-projection; MLX
-                    sorts the rows by expert from 64 chosen on: its own inverse order puts them back
+  T0 A1 A2.q A2.k A2.v A12 M1 M2 M10 M11 M12 F1 F2   outputs of modules
+  A4.q A4.k         outputs of the rotation, queries first
+  A11               output of the fused attention
+  A13               input of the second norm
+  M3 M4             outputs of the module's top k and softmax
+  M6 M8             the two projections side by side, and the input of the down-projection; from 64
+                    chosen experts on MLX sorts the rows by expert, and its own inverse order undoes it
 
-A6, A9 and A10 live in the fused attention alone. mlx-lm reads Hugging Face's layout; experts stay
-in MXFP4 there, whatever --dtype says of the rest.
+A6, A9 and A10 exist only inside the fused attention. mlx-lm reads Hugging Face's layout; experts stay
+in MXFP4 there, whatever --dtype says about the rest.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def as_numpy(array: Any) -> Any:
 
 
 def watch(module: Any, see: Callable[[Sequence[Any], Any], None]) -> None:
-    """From now on `see` is shown the arguments, by place, and the result of every call of the module."""
+    """From now on `see` gets the arguments, by place, and the result of every call of the module."""
     kind, signature = type(module), signature_of(module.__call__)
 
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -54,7 +54,7 @@ def watch(module: Any, see: Callable[[Sequence[Any], Any], None]) -> None:
 
 
 class Watched:
-    """A module of Python whose named functions are watched; all else is the module's own."""
+    """A Python module with some watched functions; everything else is the module's own."""
 
     def __init__(self, module: Any, **seen: Callable[..., Any]) -> None:
         self.__module, self.__seen = module, seen
@@ -110,7 +110,7 @@ class Engine(Adapter):
     # -- the engine
 
     def dequantize(self) -> None:
-        """mlx-lm's own switch from packed experts to plain ones, as it trains them."""
+        """Converts packed experts to plain ones with mlx-lm's own function, as for training."""
         import mlx.core as mx
         from mlx_lm.models.switch_layers import SwitchLinear
         for layer in self.network.layers:
@@ -147,7 +147,7 @@ class Engine(Adapter):
             record.keep(point, as_numpy(array), layer)
 
     def check_caches(self) -> None:
-        """A model that does not take the cache that it is given begins another sequence with each piece."""
+        """Refuses a model that ignores its cache: each piece would begin another sequence."""
         held = sorted({int(cache.offset) for cache in self.caches or ()} - {self.fed})
         if held:
             raise TraceError(f"expected {self.fed} tokens in each layer's cache, found {held}: the model did not use it")
@@ -160,10 +160,10 @@ class Engine(Adapter):
         return {"cache": self.options.cache, "experts": self.options.experts, "device": str(mx.default_device()),
                 "kv_bits": str(self.options.kv_bits or "")}
 
-    # -- what is watched
+    # -- watching
 
     def keep(self, point: str, array: Any, layer: int | None) -> None:
-        """Of one sequence, [1, n, ...]: kept as it is, and computed when all is."""
+        """Keeps a point of one sequence, [1, n, ...], unevaluated until the end."""
         self.kept.append((point, layer, array[0]))
 
     def out(self, module: Any, point: str, layer: int | None = None) -> None:
@@ -213,7 +213,7 @@ class Engine(Adapter):
         self.out(layer, "M12", number)
 
     def watch_experts(self, number: int, experts: Any) -> None:
-        """M6 is the gate's and the other half's columns in turn; the gate is computed second."""
+        """Interleaves the columns of the gate and of the other half to M6; the gate is computed second."""
         import mlx.core as mx
         up: list[Any] = []
 
@@ -226,7 +226,7 @@ class Engine(Adapter):
         watch(experts.down_proj, lambda args, result: self.keep("M8", self.in_order(args[0]), number))
 
     def in_order(self, rows: Any) -> Any:
-        """[1, n, k, width] of rows that may be sorted by expert."""
+        """[1, n, k, width] from rows that may be sorted by expert."""
         if self.inverse is not None:
             rows = rows[self.inverse]
         k = self.network.args.num_experts_per_tok
@@ -236,7 +236,7 @@ class Engine(Adapter):
         self.inverse = result[2]
 
     def replace(self, module: Any, name: str, see: Callable[[tuple[Any, ...], Any], None]) -> None:
-        """A function that is looked up by name at every call: a watched one in its place, until the end."""
+        """Replaces a function that is looked up by name at every call by a watched one, until the end."""
         function = getattr(module, name)
 
         def called(*args: Any, **kwargs: Any) -> Any:

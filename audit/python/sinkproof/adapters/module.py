@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Any torch module, by a map that names its modules as points: chapter 19 of the book.
+"""Any torch module, with a map that names its modules as points: chapter 19 of the book.
 
     with sinkproof.trace(module, map="mine.map", checkpoint=directory) as trace:
         module(tokens)
 
-A source is the path of a module, "." for the whole, and what is taken of it: ":out" (also when
-nothing is said), ":out[1]", ":out[logits]", ":in", ":in[1]", ":in(positions)". `tokens` is an input,
-and begins a piece; with `positions` beside it a piece may continue the sequence before. Inputs are
-bound by the module's own signature: ":in" is its first parameter, ":in[1]" its second, ":in(positions)" the one of that
-name, however they were given. A module that several layers share is theirs in the order of its calls.
+A source is the path of a module, "." for the whole, and a selector: ":out" (the default), ":out[1]",
+":out[logits]", ":in", ":in[1]", ":in(positions)". `tokens` is an input and begins a piece; with
+`positions` beside it a piece may continue the previous sequence. Inputs are bound by the module's own
+signature: ":in" is its first parameter, ":in[1]" its second, ":in(positions)" the one of that name,
+however they were passed. A module that several layers share belongs to them in the order of its calls.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SOURCE = re.compile(r"(?P<path>[^:]+)(?::(?P<side>in|out)(?:\[(?P<index>\w+)\]|\
 
 
 class Source:
-    """A module and what is taken of it."""
+    """A module, and the selected part of its call."""
 
     def __init__(self, text: str, line: Line, root: Module) -> None:
         found = SOURCE.fullmatch(text)
@@ -47,7 +47,7 @@ class Source:
             raise TraceError(f"{line.where}: no module {found['path']}: {error}") from None
 
     def taken(self, call: Call | None, output: Any) -> Array:
-        """The tensor of one call: of its arguments, or of its output."""
+        """The selected tensor of one call: an argument, or part of the output."""
         value = output
         if call is not None:
             value = call.get(self.keyword) if self.keyword else (call.places if self.index else call.first())
@@ -61,23 +61,24 @@ class Source:
 
 
 def element(value: Any, index: str) -> Any:
-    """Of a tuple by its number, of a dict or an object by its name; None where there is no such thing."""
+    """An element of a tuple by number, of a dict or an object by name; None if it does not exist."""
     if index.isdecimal():
         return value[int(index)] if isinstance(value, (tuple, list)) and int(index) < len(value) else None
     return value.get(index) if isinstance(value, dict) else getattr(value, index, None)
 
 
 class Watcher(Hooks):
-    """Hooks the modules that a map names, for the time of a `with` block; `records` has a sequence each."""
+    """Hooks the modules that a map names during a `with` block; `records` has one record per sequence."""
 
     def __init__(self, root: Module, map: Map, new_record: Callable[[], Record]) -> None:
         super().__init__()
         self.root, self.map, self.new_record = root, map, new_record
         self.records: list[Record] = []
         self.running: Record | None = None
-        self.waiting: dict[int, list[Array | None]] = {}         # of lines with several sources
-        self.shared: dict[tuple[int, str, str], list[Line]] = {}  # lines by module, source and line of the map
-        self.calls: dict[tuple[int, str, str], int] = {}          # of those, in the running piece
+        self.waiting: dict[int, list[Array | None]] = {}         # arrays of lines with several sources
+        # lines of shared modules, by module, source and line of the map
+        self.shared: dict[tuple[int, str, str], list[Line]] = {}
+        self.calls: dict[tuple[int, str, str], int] = {}          # calls of those in the current piece
 
     def __enter__(self) -> Watcher:
         if "tokens" not in self.map.beside:
@@ -113,7 +114,7 @@ class Watcher(Hooks):
         self.enter(source.module, begin)
 
     def begin(self, tokens: Array, positions: Array) -> None:
-        """A piece: of a new sequence, or of the one before."""
+        """Begins a piece of a new sequence, or of the previous one."""
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
             raise TraceError(f"tokens: expected whole numbers [n], found {tokens.dtype} {list(tokens.shape)}")
         first = int(positions.reshape(-1)[0]) if positions.size else 0
@@ -131,7 +132,7 @@ class Watcher(Hooks):
         self.waiting.clear()
 
     def hook(self, line: Line, i: int, source: Source) -> None:
-        """One source of a line; where layers share its module, the k-th call is the k-th of them."""
+        """Hooks one source of a line; if layers share its module, the k-th call belongs to the k-th layer."""
         key = (id(source.module), f"{i}{source.is_input}{source.index}{source.keyword}", line.where)
         self.shared.setdefault(key, []).append(line)
         if len(self.shared[key]) > 1:
@@ -154,7 +155,7 @@ class Watcher(Hooks):
             self.undo.callback(handle.remove)
 
     def keep(self, line: Line, i: int, array: Array) -> None:
-        """A source of a line was seen; the last one that it waits for makes its points."""
+        """Stores a source of a line; with the last one, the line's points are made."""
         assert self.running is not None
         seen = self.waiting.setdefault(id(line), [None] * len(line.sources))
         seen[i] = array.copy() if len(line.sources) > 1 else array
@@ -176,7 +177,7 @@ class Engine(Adapter):
         parser.add_argument("--map", required=True, metavar="MAP", help="which module is which point")
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
-        """MODEL is FILE.py:NAME; NAME(checkpoint) gives the module, and a function that runs it on tokens."""
+        """MODEL is FILE.py:NAME; NAME(checkpoint) returns the module and a function that runs it on tokens."""
         super().__init__(model, options)
         path, _, name = model.rpartition(":")
         spec = importlib.util.spec_from_file_location("watched", path) if path.endswith(".py") else None

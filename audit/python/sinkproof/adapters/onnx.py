@@ -4,15 +4,15 @@
 
     python -m sinkproof.trace onnx MODEL --tokens 5,1,7 --dtype float32 --out trace.safetensors
 
-The builder writes the graph into a folder of its own, which --graph keeps; the tensors between its nodes
-become outputs of the graph, and the runtime computes them beside the logits:
+The builder writes the graph into a folder, which --graph keeps; the tensors between its nodes become
+outputs of the graph, and the runtime computes them with the logits:
 
   T0 A1 A2 A12 A13 M1 M2 M11 M12 F1 F2   always
-  A4.k      the new rows of the cached keys, where attention is one fused node; A11 its output
-  A4.q A4.k the rotation's outputs, where it is not
-  M3 M4 M6 M8 M10   where the mixture of experts is taken apart (graphs for DirectML)
+  A4.k      the new rows of the cached keys, if attention is one fused node; A11 is its output
+  A4.q A4.k the rotation's outputs, if it is not
+  M3 M4 M6 M8 M10   if the mixture of experts is not fused (graphs for DirectML)
 
-The builder wants a tokenizer beside the checkpoint; one word for each token stands in for it.
+The builder needs a tokenizer beside the checkpoint; one with a word for each token is made for it.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sinkproof.adapters._graph import GraphAdapter, Place, refuse_input
 PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int4": "int4"}
 CACHED = re.compile(r"past_key_values\.\d+\.(key|value)")
 LAYER = re.compile(r"/layers\.(\d+)/")
-# The end of a node's name, which of its outputs, and the point; the norms and the fused attention are apart.
+# The end of a node's name, the index of its output, and the point; norms and fused attention are separate.
 NODES = [(r"/q_proj/Add$", 0, "A2.q"), (r"/k_proj/Add$", 0, "A2.k"), (r"/v_proj/Add$", 0, "A2.v"),
          (r"/qkv_proj/Add$", 0, "A2"), (r"/q_rotary/RotaryEmbedding$", 0, "A4.q"),
          (r"/k_rotary/RotaryEmbedding$", 0, "A4.k"),
@@ -45,7 +45,7 @@ NODES = [(r"/q_proj/Add$", 0, "A2.q"), (r"/k_proj/Add$", 0, "A2.k"), (r"/v_proj/
 
 
 def folder_with_tokenizer(checkpoint: str, folder: str) -> None:
-    """The checkpoint's files by link, and a tokenizer of one word for each token."""
+    """A folder with links to the checkpoint's files, and a tokenizer with a word for each token."""
     with open(os.path.join(checkpoint, "config.json"), encoding="utf-8") as file:
         n_tokens = json.load(file)["vocab_size"]
     for name in os.listdir(checkpoint):
@@ -101,7 +101,7 @@ class Engine(GraphAdapter):
         self.past: dict[str, Any] = {}
 
     def export(self, folder: str) -> None:
-        """The builder's own command."""
+        """Runs the builder's own command."""
         source = os.path.join(self.work.name, "source")
         os.makedirs(source)
         folder_with_tokenizer(self.model, source)
@@ -119,7 +119,7 @@ class Engine(GraphAdapter):
     # -- the graph
 
     def tap(self, graph: Any) -> dict[str, Place]:
-        """{tensor: (point, layer)}; the tensors are outputs of the graph from now on."""
+        """{tensor: (point, layer)}; makes the tensors outputs of the graph."""
         import onnx
         found: dict[str, Place] = {"logits": ("F2", None)}
         for node in graph.node:
@@ -136,7 +136,7 @@ class Engine(GraphAdapter):
         return found
 
     def points_of(self, node: Any, layer: int | None) -> list[tuple[int, str, int | None]]:
-        """[(output, point, layer)] of a node."""
+        """The points of a node: [(output, point, layer)]."""
         last = int(self.config("num_hidden_layers"))
         if node.name == "/model/embed_tokens/Gather":
             return [(0, "T0", None)]
@@ -160,7 +160,7 @@ class Engine(GraphAdapter):
         return {place: values[name] for name, place in self.names.items()}
 
     def empty_cache(self, tensor: Any, known: list[str]) -> Any:
-        """What a layer has cached before the first token; one that slides has its room from the start."""
+        """An empty cache of a layer; a sliding one has its full size from the start."""
         if not CACHED.fullmatch(tensor.name):
             refuse_input(tensor.name, [*known, "past_key_values.L.key", "past_key_values.L.value"])
         if self.seen > 0:
@@ -175,7 +175,7 @@ class Engine(GraphAdapter):
     def keep(self, record: Record, place: Place, values: dict[Place, Any], n: int) -> None:
         (point, layer), value = place, values[place]
         if point == "present":
-            # Keys of a fused node, rotated: the new rows, where the room of a layer that slides held all until now.
+            # Rotated keys of a fused node: the new rows, as long as a sliding layer's cache holds all keys.
             if ("A4.k", layer) not in values and value.shape[2] >= self.seen:
                 record.keep("A4.k", value[0][:, self.seen - n:self.seen].transpose(1, 0, 2), layer)
         elif point == "A2":

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""OpenVINO on the model that optimum-intel exports from a checkpoint, with results added to it.
+"""OpenVINO on the model that optimum-intel exports from a checkpoint, with additional results.
 
     python -m sinkproof.trace openvino MODEL --tokens 5,1,7 --precision f32 --out trace.safetensors
 
-Every point but A6, A9 and A10, which live in the fused attention. The exported model computes every
-expert for every token: M6, M8 and M10 are the rows of those that its top k chose. Its tensors are float32
-whatever the kernels inside compute in; --precision is the runtime's hint, and what it takes unasked when
-nothing is said depends on the processor. --ir keeps the export, or takes one that is there.
+It has every point but A6, A9 and A10, which exist only inside the fused attention. The exported model
+computes every expert for every token: M6, M8 and M10 are the rows of those that its top k chose. Its
+tensors are float32 whatever the kernels compute in; --precision is a hint to the runtime, whose default
+depends on the processor. --ir keeps the export, or uses an existing one.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import numpy as np
 from sinkproof.adapters import Record, TraceError
 from sinkproof.adapters._graph import GraphAdapter, Place, refuse_input
 
-# The name of an operation without "__module.model.layers.L", and the point that it computes.
+# The name of an operation without "__module.model.layers.L", and its point.
 LAYERS = [(r"\.input_layernorm/aten::mul/Multiply_1$", "A1"),
           (r"\.self_attn\.q_proj/ov_ext::linear/Add$", "A2.q"), (r"\.self_attn\.k_proj/ov_ext::linear/Add$", "A2.k"),
           (r"\.self_attn\.v_proj/ov_ext::linear/Add$", "A2.v"),
@@ -68,7 +68,7 @@ class Engine(GraphAdapter):
         self.request = self.compiled.create_infer_request()
 
     def export(self, folder: str) -> None:
-        """As optimum-intel does it; what it and its libraries print is no part of the result."""
+        """Exports with optimum-intel; the output of its libraries is discarded."""
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
             from optimum.intel import OVModelForCausalLM, OVWeightQuantizationConfig
@@ -79,7 +79,7 @@ class Engine(GraphAdapter):
             network.save_pretrained(folder)
 
     def tap(self, network: Any) -> list[Place]:
-        """(point, layer) of each result, in the order of the results; None is not a point."""
+        """(point, layer) of each result, in the order of the results; None: not a point."""
         found: list[tuple[Any, str, int | None]] = []
         n_heads = self.config("num_attention_heads")
         for operation in network.get_ordered_ops():
@@ -100,7 +100,7 @@ class Engine(GraphAdapter):
 
     @staticmethod
     def joins_halves(operation: Any) -> bool:
-        """The end of a rotation: its two halves, a difference and a sum, side by side."""
+        """Whether it ends a rotation: joins two halves, a difference and a sum."""
         return operation.get_type_name() == "Concat" and [
             operation.input_value(at).get_node().get_type_name() for at in range(operation.get_input_size())
         ] == ["Subtract", "Add"]

@@ -6,7 +6,7 @@
         model(input_ids=tokens)
     judgement = sinkproof.judge(directory, trace)
 
-How the points are reached, without editing transformers and without computing anything twice:
+The sources of the points; transformers is not edited, and nothing is computed twice:
 
   T0 A1 A2.q A2.k A2.v A12 M1 M11 M12 F1 F2   outputs of modules: forward hooks
   A13                                         input of the second norm: forward pre-hook
@@ -15,17 +15,17 @@ How the points are reached, without editing transformers and without computing a
                                               a TorchFunctionMode; experts' rows are scattered
                                               to [n, k, width] in the router's order
 
-Any number of calls: prompts in pieces and single tokens through a dynamic or a static cache,
-batches with padding on either side, `generate`. Every row of a batch is a sequence of its own.
-Where attention is not eager there are no A6, A9 and A10.
+Any number of calls is allowed: prompts in pieces and single tokens through a dynamic or a static
+cache, batches with padding on either side, `generate`. Every row of a batch is a sequence of its own.
+Attention that is not eager has no A6, A9 and A10.
 
-Arguments are bound by the signature of the model's own forward, and a cache is noticed under any name
-and in what the model gives back.
+Arguments are bound by the signature of the model's own forward, and a cache is recognised under any
+name, and also in the model's output.
 
-It refuses to guess: a checkpoint with missing or surplus tensors, an operation that was not seen,
-an argument that it does not understand, a sequence that began before the block, a cache whose rows were
-reordered, or an expert's row that cannot be tied to its token is an error of one sentence. `Engine.tried`
-says which releases it was tried with.
+It refuses to guess. These are errors of one sentence: a checkpoint with missing or surplus tensors, an
+operation that was not seen, an argument that is not understood, a sequence that began before the block,
+a cache whose rows were reordered, an expert's row that cannot be assigned to its token. `Engine.tried`
+lists the tested releases.
 """
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ from sinkproof.adapters._calls import Call, method_signature
 from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, watch
 from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
 
-MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")  # of a cache's rows and slots
-CACHES = ("cache", "past_key_values")  # what forward calls it since 5.24, and before
+# methods that move a cache's rows or slots
+MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")
+CACHES = ("cache", "past_key_values")  # forward's name for it since 5.24, and before
 READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
-BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch")  # these change no point of what is fed
+# arguments that change no point of the fed tokens
+BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch")
 
 
 def watches(model: Module) -> bool:
-    """Whether it is a model that the Watcher below knows."""
+    """Whether the Watcher below supports the model."""
     return "GptOssForCausalLM" in {parent.__name__ for parent in type(uncompiled(model)).__mro__}
 
 
@@ -64,7 +66,7 @@ def is_compiled(model: Module) -> bool:
 
 
 def experts_implementation(model: Module) -> str:
-    """"eager", "grouped_mm", ...; "eager" for versions that know no other."""
+    """"eager", "grouped_mm", ...; "eager" for versions without a choice."""
     return getattr(model.config, "_experts_implementation", None) or "eager"
 
 
@@ -83,17 +85,17 @@ def metadata_of(model: Module) -> dict[str, str]:
 
 
 class Watcher(Hooks):
-    """Hooks a loaded model for the time of a `with` block; `batches` has what it computed."""
+    """Hooks a loaded model during a `with` block; `batches` has the results."""
 
     def __init__(self, model: Module, batches: Batches) -> None:
         super().__init__()
         self.outer, self.model, self.batches = model, uncompiled(model), batches
-        self.batch: Batch | None = None  # of the running call
-        self.chosen_nk: Tensor = None    # the router's choice, for the experts behind it
+        self.batch: Batch | None = None  # of the current call
+        self.chosen_nk: Tensor = None    # the router's choice, for the experts after it
 
     def __enter__(self) -> Watcher:
         base = self.model.model
-        if is_compiled(self.outer):  # what was compiled before knows no hooks, and after the block none may remain
+        if is_compiled(self.outer):  # code compiled earlier has no hooks, and none may remain after the block
             forget_compiled()
             self.undo.callback(forget_compiled)
         self.enter(self.outer, self.begin, self.model)
@@ -129,10 +131,10 @@ class Watcher(Hooks):
         self.around(layer.mlp.router, lambda forward: self.router_forward(index, forward))
         self.around(layer.mlp.experts, lambda forward: self.experts_forward(index, forward))
 
-    # -- the running call
+    # -- the current call
 
     def begin(self, call: Call) -> None:
-        """The model is called: which sequences it continues, and which slots are padding."""
+        """At a call of the model: finds the sequences that it continues, and the slots that are padding."""
         ids = call.get("input_ids")
         if ids is None or ids.dim() != 2:
             raise TraceError("expected input_ids [batch, n], found " + ("none" if ids is None else str(list(ids.shape))))
@@ -149,7 +151,7 @@ class Watcher(Hooks):
         self.batch = batch
 
     def end(self, output: Any) -> None:
-        """A cache that the model made itself holds the same sequences when it is handed in again."""
+        """Remembers a cache that the model itself made: it may be passed in again."""
         batch, self.batch = self.batch, None
         for value in output.values() if isinstance(output, dict) else output if isinstance(output, tuple) else ():
             if is_cache(value) and batch is not None and value is not batch.cache:
@@ -157,7 +159,7 @@ class Watcher(Hooks):
                 self.refuse_moves(value)
 
     def refuse_moves(self, cache: Any) -> None:
-        """A cache that is reordered or cut no longer holds what was seen: searching by beams does that."""
+        """Refuses a reordered or cut cache, as in beam search: it no longer holds what was seen."""
         for name in MOVES:
             if hasattr(cache, name) and name not in vars(cache):
                 setattr(cache, name, refusal(name))
@@ -168,11 +170,11 @@ class Watcher(Hooks):
             self.batch.keep(point, values, layer)
 
     def keep_logits(self, values: Tensor) -> None:
-        """Those of all tokens; generation asks for the last ones alone."""
+        """Keeps the logits if they are those of all tokens; generation computes only the last ones."""
         if self.batch is not None and values.shape[1] == self.batch.n:
             self.batch.keep("F2", values)
 
-    # -- the three wrapped functions; compiled, they show only what they are given and give back
+    # -- the three wrapped functions; compiled ones show only their arguments and results
 
     def router_forward(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
         see = {point: self.seen(functools.partial(self.keep_rows, point, index)) for point in ("M2", "M4", "M3")}
@@ -180,7 +182,7 @@ class Watcher(Hooks):
         def traced(*args: Any, **kwargs: Any) -> Any:
             if compiling():
                 output = forward(*args, **kwargs)
-                for point, values in zip(see, output):  # since 4.57 the router gives back all three
+                for point, values in zip(see, output):  # since 4.57 the router returns all three
                     see[point](values)
                 return output
             ops = RouterOps()
@@ -209,13 +211,13 @@ class Watcher(Hooks):
         return traced
 
     def keep_rows(self, point: str, layer: int, values: Tensor) -> None:
-        """Rows are the tokens of all sequences, one sequence after the other."""
+        """Keeps rows that are the tokens of all sequences, one sequence after the other."""
         if self.batch is not None:
             values = values.int() if point == "M3" else values
             self.keep(point, values.reshape(len(self.batch.records), -1, *values.shape[1:]), layer)
 
     def wrap_attention(self, modeling: Any, n_layers: int) -> None:
-        """Attention is looked up by name at every call: name a traced one instead."""
+        """Attention is looked up by name at every call: registers a traced one under a new name."""
         see = [{point: self.seen(functools.partial(self.keep_attention, point, layer))
                 for point in ("A4.q", "A4.k", "A6", "A9", "A10", "A11")} for layer in range(n_layers)]
         name = attention_implementation(self.model)
@@ -252,7 +254,7 @@ def forget_compiled() -> None:
 
 
 def eager_forward(eager: Callable[..., Any], see: Seers) -> Callable[..., Any]:
-    """Eager attention, its arguments and results seen, and its operations where they are not compiled."""
+    """Eager attention that shows its arguments and results, and its operations if they are not compiled."""
     def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
         seen = see[module.layer_idx]
         if compiling():
@@ -292,7 +294,7 @@ def is_cache(value: Any) -> bool:
 
 
 def cache_of(call: Call) -> Any:
-    """The cache among the arguments, whatever its name is; what is not understood is refused."""
+    """The cache among the arguments, under any name; refuses what is not understood."""
     caches = {name: value for name, value in call.given.items() if is_cache(value)}
     if len({id(value) for value in caches.values()}) > 1:
         raise TraceError(f"{call.what}: expected one cache, found {' and '.join(caches)}")
@@ -301,23 +303,23 @@ def cache_of(call: Call) -> Any:
 
 
 def check_slots(said: Any, past: int, ids: Tensor) -> None:
-    """The slots that a call writes, where it is told them: those behind its past."""
+    """Checks the slots that a call is told to write: they must follow its past."""
     n = ids.shape[1]
     if said is not None and said.flatten().tolist() != list(range(past, past + n)):
         raise TraceError(f"expected cache_position {past} to {past + n - 1}, found {said.flatten().tolist()[:9]}")
 
 
 def positions_of(said: Any, past: int, ids: Tensor) -> Tensor:
-    """Those that were given, or the slots."""
+    """The given positions, or else the slots."""
     import torch
     n = ids.shape[1]
     return said if said is not None else torch.arange(past, past + n, device=ids.device)[None]
 
 
 def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
-    """Which of the call's tokens are no padding, [batch, n], as its mask has it.
+    """The call's tokens that are not padding by its mask, [batch, n].
 
-    A mask is [batch, slots] with a 0 for padding; or, where it was made already, one for each kind
+    A mask is [batch, slots] with a 0 for padding; or, if it was made already, one for each kind
     of layer, [batch, 1, n, slots]: padding is a slot that no query sees.
     """
     import torch
@@ -342,7 +344,7 @@ def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
 
 
 def checkpoint_config(directory: str, kind: str) -> Any:
-    """The configuration of a directory's model, which must be of that kind."""
+    """The configuration of a directory's model, whose kind is checked."""
     if not os.path.isfile(os.path.join(directory, "config.json")):
         raise TraceError(f"{directory}: no config.json there")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -357,7 +359,7 @@ def checkpoint_config(directory: str, kind: str) -> Any:
 
 
 def complete(directory: str, model: Module, info: dict[str, Any]) -> Module:
-    """A loaded model to which no weight was missing, and that left none."""
+    """A loaded model without missing or surplus weights."""
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if info.get(what):
             first = sorted(map(str, info[what]))[0]
@@ -382,7 +384,7 @@ def load_model(directory: str, dtype: str, experts: str = "default", attention: 
 
 
 def cache_word(model: Module) -> str:
-    """What its forward calls the cache that it is given."""
+    """The name of forward's cache argument."""
     parameters = method_signature(uncompiled(model)).parameters
     for word in CACHES:
         if word in parameters:
@@ -392,14 +394,14 @@ def cache_word(model: Module) -> str:
 
 
 def new_cache(config: Any, kind: str = "dynamic", room: int = 0) -> Any:
-    """A cache of transformers, empty; a static one has room for so many slots."""
+    """An empty cache of transformers; a static one has `room` slots."""
     from transformers import DynamicCache, StaticCache
 
     if kind == "static":
         return StaticCache(config=config, max_cache_len=room)
     try:
         return DynamicCache(config=config)
-    except TypeError:  # before 4.56 the cache took no configuration and kept every key
+    except TypeError:  # before 4.56 a cache had no configuration and kept every key
         return DynamicCache()
 
 

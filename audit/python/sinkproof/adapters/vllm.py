@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""vLLM's GptOssForCausalLM in this process, its modules' calls watched.
+"""vLLM's GptOssForCausalLM in this process, by watching the calls of its modules.
 
     python -m sinkproof.trace vllm MODEL --tokens 5,1,7 --dtype bfloat16 --out trace.safetensors
 
-  T0 A1 A2.q A2.k A2.v A4.q A4.k A11 A12 A13 M1 M2 M11 M12 F1   what modules return; the fused norms return
-                                                                the residual too
-  F2            where the logits of every token are asked for at once, which --step prevents
+  T0 A1 A2.q A2.k A2.v A4.q A4.k A11 A12 A13 M1 M2 M11 M12 F1   outputs of modules; fused norms also return
+                                                                the residual
+  F2            if the logits of all tokens are computed at once, which --step prevents
 
-Modules are watched where they are called, so nothing is compiled. The scheduler feeds the prompt: --step N lets it take N tokens at a time, through its paged cache.
+Modules are watched where they are called, so nothing is compiled. The scheduler feeds the prompt;
+--step N limits it to N tokens at a time, through its paged cache.
 """
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ class Engine(Adapter):
     @staticmethod
     @contextlib.contextmanager
     def quiet() -> Any:
-        """What the engine prints on its standard output is no result of ours."""
+        """Discards the engine's standard output."""
         with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
             yield
 
@@ -74,10 +75,10 @@ class Engine(Adapter):
     def metadata(self) -> dict[str, str]:
         return {"step": str(self.options.step or ""), "compiled": "no"}
 
-    # -- what is watched
+    # -- watching
 
     def see(self, module: Any, shown: Callable[[Any, Any], None]) -> None:
-        """`shown` gets the arguments, by place, and the result of each call, while tokens are fed."""
+        """`shown` gets the arguments, by place, and the result of each call while tokens are fed."""
         signature = method_signature(module)
 
         def hook(_: Any, args: Any, kwargs: Any, result: Any) -> None:
@@ -109,7 +110,7 @@ class Engine(Adapter):
         for number, layer in enumerate(core.layers):
             self.watch_layer(number, layer)
         for rotation in {id(layer.attn.rotary_emb): layer.attn.rotary_emb for layer in core.layers}.values():
-            self.see(rotation, rotated)  # layers share it
+            self.see(rotation, rotated)  # shared by the layers
         self.see(core.norm, end)
         self.see(self.network.logits_processor, lambda args, result: self.keep("F2", result))
 
