@@ -3,15 +3,15 @@
 //
 // Sums that round to a format of their own (bound.accumulator), in one of two ways.
 //
-// Fixed, the order is known: ascending, a block that shares a scale by itself first. Each step is
-// monotone in the sum so far and in the term, so that it is applied to the ends of both, and the
-// set stays a few numbers wide for a sum of any length. What is left open is what happens inside
-// one step: FMA or a product rounded by itself, and a first rounding to the format inside.
+// Fixed: the order is known, ascending, and a block that shares a scale is summed separately first.
+// Each step is monotone in the sum so far and in the term, so it is applied to the ends of both,
+// and the set stays a few numbers wide for a sum of any length. Only the arithmetic inside one step
+// is open: FMA or a separately rounded product, and a first rounding to the inner format.
 //
-// Optional, the order is anybody's and so is the number of operations that round: the set is that
-// of a sum in the narrow format, n u wide, and where n u reaches 1 nothing is known. Its roundings
-// are not centred (what is below half a step of the running sum is lost, every time), so no odds
-// are claimed: the likely set is the worst case.
+// Optional: the order is unknown, and so is the number of operations that round. The set is that of
+// a sum in the narrow format, n u wide; where n u reaches 1 nothing is known. The roundings are not
+// centred (a term below half a step of the running sum is lost every time), so no odds are claimed:
+// the likely set is the worst case.
 #include "proofs/bounds/running.h"
 
 #include "ref/operands.h"
@@ -101,8 +101,8 @@ sinkproof_honest sinkproof_running_set(sinkproof_span sum) {
     return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
 }
 
-// What a sum meets: x_k and y_k, each within its radius (NULL: known); scale_b of the sums of its
-// blocks (NULL: the y_k have it).
+// The factors of a sum: x_k and y_k, each with its radius (NULL: known exactly); scale_b multiplies
+// the sums of the blocks (NULL: the y_k include it).
 typedef struct factors {
     const double *x, *x_off, *y, *y_off;
     const float *scale_b;
@@ -137,14 +137,14 @@ static const double *row_of(const double *plane, size_t row, size_t cols) {
     return plane != NULL ? plane + row * cols : NULL;
 }
 
-// A scale is a power of two: whether a product has it, or the block's sum is multiplied by it,
-// shows only where the format's numbers end, in float16.
+// A scale is a power of two: it matters whether a product includes it or the block's sum is
+// multiplied by it only near the end of the format's range, in float16.
 static bool scale_shows(const sinkproof_accumulator *a) {
     return sinkproof_underflow(a->acc.format) > sinkproof_underflow(SINKPROOF_F32) ||
            sinkproof_underflow(a->term.format) > sinkproof_underflow(SINKPROOF_F32);
 }
 
-// The hull of both, for the rows of x and one row of a weight.
+// The hull over both orders, for the rows of x and one row of a weight.
 static void run_row(const sinkproof_setting *s, const sinkproof_accumulator *a,
                     const sinkproof_planes *x, const float *scale_b, double *w_c,
                     sinkproof_honest *out, size_t out_stride) {
@@ -198,8 +198,8 @@ static void run_products(const sinkproof_setting *s, const sinkproof_accumulator
         }
 }
 
-// Before it is divided by its weights' sum, a sum of n weighted values may be n times the largest.
-// Beyond the accumulator's largest number nothing is known.
+// A sum of n weighted values that is not yet divided by the sum of the weights may be n times the
+// largest value. Beyond the accumulator's largest number nothing is known.
 static void keep_finite(const sinkproof_setting *own, const sinkproof_planes *y, size_t rows,
                         const double *twice_i, sinkproof_honest *out, size_t out_stride) {
     double most = 0;

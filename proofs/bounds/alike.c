@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rows that are alike (stat.equal-rows): one prompt, the same token again and again.
+// Alike rows (stat.equal-rows): one prompt may repeat the same token many times.
 //
-// Equal inputs meet equal roundings, so the errors of equal rows are one draw, not many; and rows
-// equal but for a few honest steps share most of theirs. Rows are alike when their emulations are:
-// 32 sums of up to 64 of a row's elements, with signs drawn by column, have the same signs and
-// coarse sizes. What enters is where in its octave each element lies, so that a few large channels
-// do not make all rows look the same, and rows that differ by a power of two, whose roundings are
-// the same, are alike. Rows that differ by some per cent differ here, and their roundings have
-// nothing in common.
+// Equal inputs have equal roundings, so the errors of equal rows are one random draw, not many; and
+// rows that are equal except for a few honest steps share most of their errors. Rows are alike when
+// their emulations are: 32 sums of up to 64 of a row's elements, with signs drawn by column, have
+// the same signs and coarse sizes. A sum uses each element's place in its octave, so that a few
+// large channels do not make all rows look the same, and rows that differ by a power of two, whose
+// roundings are the same, are alike. Rows that differ by a few per cent are not alike, and their
+// roundings are unrelated.
 //
-// The errors of one class are taken as one unit, however they hang together: the standard
+// The errors of one class are treated as one unit, whatever their correlation: the standard
 // deviation of a sum is at most the sum of the standard deviations.
 #include "proofs/bounds/bounds.h"
 
@@ -19,13 +19,14 @@
 
 enum { SUMS = 32, ELEMENTS = 64 };
 
-static uint64_t mixed(uint64_t x) { // every bit of x reaches every bit of the result
+static uint64_t mixed(uint64_t x) { // every bit of x affects every bit of the result
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
     return x ^ x >> 32;
 }
 
-// Where in its octave x lies: 1 at its ends and in the middle, 0 between, without a jump; x's sign.
+// The place of x in its octave: 1 at the ends and in the middle, 0 between, continuous; with x's
+// sign.
 static double phase(double x) {
     int exponent;
     return copysign(8 * fabs(fabs(frexp(x, &exponent)) - 0.75) - 1, x);
@@ -64,7 +65,7 @@ static int by_key(const void *p, const void *q) {
     return a < b ? -1 : a > b;
 }
 
-// sum over classes of (sum over its rows of a norm)^2, over the sum of the norms' squares.
+// The sum over classes of (sum over its rows of a norm)^2, over the sum of the squared norms.
 static double share(double classes, double rows) {
     return rows > 0 ? fmax(classes / rows, 1) : 1;
 }

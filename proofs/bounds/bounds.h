@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set of every stage: one file per stage, the same stems as in ref/. Inputs are
-// honest sets too, so that a point which a trace lacks is bridged: its set goes on, wider.
-// Indices: i query row, j key, h head, n tokens, k terms of a sum, L the odds of the setting.
+// The honest set of every stage: one file per stage, with the same stems as in ref/. Inputs are
+// honest sets too, so that a point that a trace lacks is bridged: its set becomes the input of the
+// next operation. Indices: i query row, j key, h head, n tokens, k terms of a sum, L the odds of
+// the setting.
 //
-// A function that returns bool is false when memory runs out; what it would have filled then says
-// nothing. None prints, ends the program or keeps anything from one call to the next, but for
-// sinkproof_times_begin.
+// A function that returns bool returns false when memory runs out; its results are then undefined.
+// No function prints, ends the program or keeps state between calls, except sinkproof_times_begin.
 #ifndef SINKPROOF_BOUNDS_H
 #define SINKPROOF_BOUNDS_H
 
@@ -17,26 +17,26 @@
 #include "proofs/bounds/honest.h"
 #include "ref/normaliser.h"
 
-// A result that says whether there was memory: it must be looked at.
+// For a result that tells whether memory ran out: the caller must check it.
 #define SINKPROOF_CHECKED __attribute__((warn_unused_result))
 
 // ---- linear.c: sums of products in any order, with or without FMA (bound.dot, bound.linear)
 
-// Rows of honest sets taken apart into planes for dgemm.
+// Rows of honest sets split into planes, one matrix for each member, for dgemm.
 typedef struct sinkproof_planes {
     size_t rows, cols;
     int bits;     // the most significant bits of any element: short products are exact
-    bool known;   // no element has any freedom: only the first plane is filled
-    size_t whole; // neighbouring products whose sum is exact, 0 or 1: none (bound.q8)
+    bool known;   // all elements are known exactly: only the first plane is filled
+    size_t whole; // number of neighbouring products whose sum is exact; 0 or 1: none (bound.q8)
     double *mid, *worst, *likely, *var, *bias; // [rows, cols]
-    sinkproof_factors f;                       // of many known rows of long sums
+    sinkproof_factors f;                       // if many known rows have long sums
 } sinkproof_planes;
 
-// Copies x[rows, cols] (row stride `stride` elements). Without memory `mid` is NULL: sums of such
-// planes fail.
+// Copies x[rows, cols] (row stride `stride` elements). If memory runs out, `mid` is NULL, and sums
+// of these planes fail.
 sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
                                      size_t stride);
-// Rows [first, first + count), still x's: not to be freed.
+// Rows [first, first + count), which x still owns: do not free them.
 sinkproof_planes sinkproof_planes_rows(const sinkproof_planes *x, size_t first, size_t count);
 void sinkproof_planes_free(sinkproof_planes *planes);
 
@@ -62,9 +62,9 @@ SINKPROOF_CHECKED bool sinkproof_honest_linear(const sinkproof_setting *s,
                                                const sinkproof_weight_rows *w,
                                                sinkproof_honest *out, size_t out_stride);
 
-// And in two steps: all sums, then the sets of one row of x after the other, so that what comes
-// after them finds them in the cache. The setting and b_r stay the caller's until the end. NULL:
-// no memory.
+// The same in two steps: first all sums, then the sets of one row of x after the other, so that the
+// next operation finds them in the cache. The setting and b_r must live until the end. NULL if
+// memory runs out.
 typedef struct sinkproof_linear_sums sinkproof_linear_sums;
 sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
                                                 const sinkproof_planes *x,
@@ -75,44 +75,45 @@ void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
 
 // ---- operands.c (bound.operands, bound.q8): rows as a matrix product reads them
 
-// The planes of x[rows, w.cols], read at the point `in` by a product with w.
+// The planes of x[rows, w.cols] as a product with w reads them at the point `in`.
 sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_point in,
                                        const sinkproof_matrix *w, const sinkproof_honest *x,
                                        size_t rows);
 
-// A bias of a sum of `terms` products. Where the rounding before it is optional, it may be a term
-// of the sum instead.
+// The bias of a sum of `terms` products. If the rounding before it is optional, the bias may be a
+// term of the sum instead.
 sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rounding before,
                                        size_t terms, double b);
 
 // ---- accumulators.c (bound.accumulator): sums that round to a format of their own
 
-// Fixed: it runs in ascending order, a block that shares a scale by itself first, and each step is
-// rounded. Optional: any order, any of its operations rounded. All zero: nothing is rounded.
+// Fixed: the sum runs in ascending order, a block that shares a scale is summed separately first,
+// and each step is rounded. Optional: any order, and any of its operations is rounded. All members
+// zero: nothing is rounded.
 typedef struct sinkproof_accumulator {
     sinkproof_rounding term, acc;
-    size_t together; // terms of a block; 0: all
+    size_t together; // terms in a block; 0: all
 } sinkproof_accumulator;
 
 sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, sinkproof_point term,
                                                sinkproof_point acc);
 bool sinkproof_is_running(const sinkproof_accumulator *a);
 
-// The setting whose format inside is the accumulator's, where that is optional and narrower;
-// *narrow is its policy, and stays the caller's. Otherwise s.
+// The setting whose inner format is the accumulator's, if that is optional and narrower; its policy
+// is *narrow, which the caller owns. Otherwise s.
 sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
                                              const sinkproof_accumulator *a,
                                              sinkproof_policy *narrow);
 
-// out[i, r]: the running sums of x's rows with rows of a stored weight, without bias.
+// out[i, r]: the running sums of x's rows with rows of a stored weight, without the bias.
 SINKPROOF_CHECKED bool sinkproof_honest_running(const sinkproof_setting *s,
                                                 const sinkproof_accumulator *a,
                                                 const sinkproof_planes *x,
                                                 const sinkproof_weight_rows *w,
                                                 sinkproof_honest *out);
 
-// sinkproof_honest_products with such sums. rescaled: the sum may be multiplied by a factor, and
-// rounded, at each term (a running maximum).
+// sinkproof_honest_products with such sums. rescaled: each term may multiply the sum by a factor,
+// with a rounding (a running maximum).
 SINKPROOF_CHECKED bool sinkproof_honest_accumulated(const sinkproof_setting *s,
                                                     const sinkproof_accumulator *a,
                                                     const sinkproof_planes *x,
@@ -121,8 +122,8 @@ SINKPROOF_CHECKED bool sinkproof_honest_accumulated(const sinkproof_setting *s,
                                                     sinkproof_honest *out, size_t out_stride);
 
 // flash.c: weighted values under a running maximum, with such a sum in a known order. n visible
-// keys of scores z_j and values v_jd [n, dim], rows v_stride apart, and the sink's logit b: o_d
-// [dim].
+// keys have the scores z_j and the values v_jd [n, dim], whose rows are v_stride apart; b is the
+// sink's logit. The result is o_d [dim].
 typedef struct sinkproof_flash {
     size_t n, dim, v_stride;
     const sinkproof_honest *z_j, *v_jd;
@@ -138,11 +139,12 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_planes *x,
                                                   const sinkproof_weight_rows *w);
 
-// c[m, r] = x[m, k] y[r, k]^T in binary64, c with row stride `stride`: the matrix product that the
-// sets are made of. Dimensions are at most INT_MAX.
+// c[m, r] = x[m, k] y[r, k]^T in binary64, where c has row stride `stride`: the matrix product
+// behind all sets. Dimensions are at most INT_MAX.
 void sinkproof_times(size_t m, size_t r, size_t k, const double *x, const double *y, double *c,
                      size_t stride);
-// Between the two, each product is made by the thread that asks for it alone (times.c).
+// Between the two calls, the thread that calls sinkproof_times computes the product alone
+// (times.c).
 void sinkproof_times_begin(void);
 void sinkproof_times_end(void);
 
@@ -177,7 +179,7 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
 
 // The table without the concentration, and the rotation in all forms that a policy admits
 // (rope_forms.c): tables of one position, NULL for a form that is not admitted. work_d has room for
-// 2 head_dim.
+// 2 head_dim elements.
 void sinkproof_honest_rope_plain(const sinkproof_setting *s, const sinkproof_config *config,
                                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p);
 typedef struct sinkproof_turns {
@@ -187,19 +189,20 @@ void sinkproof_honest_turn(const sinkproof_setting *s, const sinkproof_config *c
                            const sinkproof_turns *turns, const sinkproof_honest *x_d,
                            sinkproof_honest *work_d, sinkproof_honest *y_d);
 
-// ---- unrounded.c (bound.unrounded): what an operation may read where v is stored, rounded to
-// `format`, and the number before that rounding may still be at hand.
+// ---- unrounded.c (bound.unrounded): the values that an operation may read where v is stored,
+// rounded to `format`, and the unrounded number may still be available.
 sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
                                        sinkproof_honest unrounded);
 
 // ---- scores.c
-// As how many terms the n products of a score count: where the query may be scaled before its sum,
-// and the scale is no power of two, each meets two roundings more, the scaled number's and its own.
+// The number of terms for which the n products of a score count: if the query may be scaled before
+// its sum by a scale that is not a power of two, each has two more roundings, of the scaled number
+// and of the scale.
 double sinkproof_score_terms(const sinkproof_setting *s, size_t n, size_t head_dim);
-// A5 and A6: rounds a sum of products, scales it by 1/sqrt(head_dim), rounds again.
+// A5 and A6: rounds a sum of products, scales it by 1/sqrt(head_dim), and rounds again.
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product);
-// b_i: what joins the scores of the rows of one head whose rotated queries are `query`, after A8.
+// b_i: the sink's logit for the rows of one head with the rotated queries `query`, after A8.
 SINKPROOF_CHECKED bool sinkproof_honest_sink_logits(const sinkproof_setting *s,
                                                     const sinkproof_normaliser *normaliser,
                                                     const sinkproof_planes *query,
@@ -232,15 +235,15 @@ enum { SINKPROOF_MAX_CHOSEN = 64 };
 sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *w_e, const sinkproof_honest *d_e);
 
-// ---- alike.c (stat.equal-rows): rows that are equal but for a few honest steps share their
+// ---- alike.c (stat.equal-rows): rows that are equal except for a few honest steps share their
 // errors, and are one unit.
 typedef struct sinkproof_row {
     uint64_t key;              // equal for rows that are alike
-    float model, seen, weight; // norms of what the row adds to the bin of all elements
+    float model, seen, weight; // norms of the row's contributions to the bin of all elements
 } sinkproof_row;
 
-// The largest class, and by how much classes raise what rows on their own add up to; all are 1
-// when no two rows are alike.
+// The largest class, and the factors by which classes raise the totals of independent rows; all are
+// 1 when no two rows are alike.
 typedef struct sinkproof_alike {
     double largest, model, seen, weight;
 } sinkproof_alike;
@@ -250,27 +253,28 @@ SINKPROOF_CHECKED bool sinkproof_alike_of(size_t n, const sinkproof_row *rows,
                                           sinkproof_alike *alike);
 
 // ---- spread.c (stat.spread): are the squared errors as small as rounding to nearest makes them?
-enum { SINKPROOF_QUARTERS = 4 }; // of a tensor's rows
+enum { SINKPROOF_QUARTERS = 4 }; // quarters of a tensor's rows
 
 typedef struct sinkproof_spread {
-    double sum, mean;   // of the squared errors over their variances, and its largest mean
-    double bias, steps; // the same of what may lean, and of one unit in the last place of float32
-    double most;        // the largest that one square can be
+    double sum, mean;   // sum of the squared errors over their variances, and its largest mean
+    double bias, steps; // the same for errors that may lean, and for one float32 ulp
+    double most;        // the largest possible square
 } sinkproof_spread;
 
 typedef struct sinkproof_spread_result {
     double mean, limit; // mean squared error in variances; !(mean <= limit) is suspicious
-    int part;           // the part with the largest mean / limit: 0 the whole tensor, then its
-                        // quarters; -1 when nothing was free
-    double noise;       // standard deviation, in float32 ulp, of the least added noise that is seen
+    // the part with the largest mean / limit: 0 the whole tensor, then its quarters; -1: no freedom
+    int part;
+    double noise; // standard deviation, in float32 ulp, of the smallest detected noise
 } sinkproof_spread_result;
 
 // shares: the elements of a row share a factor.
 void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
                           const sinkproof_honest *x_i, bool shares);
-// Sums of squares in [0, most] whose means add up to mu exceed this with odds below exp(-odds).
+// Sums of squares in [0, most] whose means add up to mu exceed the result with odds below
+// exp(-odds).
 double sinkproof_spread_reach(double mu, double most, double odds);
-// spread: one for each quarter; largest: of the classes of alike rows.
+// spread: one for each quarter; largest: the size of the largest class of alike rows.
 void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, double rate,
                             sinkproof_spread_result *result);
 void sinkproof_spread_merge(sinkproof_spread *into, const sinkproof_spread *from);
@@ -294,33 +298,35 @@ typedef struct sinkproof_drift {
     sinkproof_drift_bin bins[SINKPROOF_DRIFT_BINS];
     sinkproof_spread spread[SINKPROOF_QUARTERS];
     size_t n_rows, room;
-    sinkproof_row *rows; // in the order in which they came
-    bool failed;         // no memory for one of them: nothing can be judged
+    sinkproof_row *rows; // in the order of the calls
+    bool failed;         // memory ran out for a row: nothing can be judged
 } sinkproof_drift;
 
-// What the worst bin says: the engine's values are (1 + gain) times the emulation's (or all of
-// them off by `gain`: the offset bin); an honest one stays below `limit` with the stated odds.
+// The result of the worst bin: the engine's values are (1 + gain) times the emulation's (in the
+// offset bin: all are off by `gain`); |gain| of an honest engine stays below `limit` with the
+// stated odds.
 typedef struct sinkproof_drift_result {
     double gain, limit; // !(|gain| <= limit) is suspicious
-    int bin;            // the bin with the largest |gain| / limit; -1 when nothing was free
-    double smallest;    // the smallest relative error of the whole tensor that would be seen
-    double alike;       // rows of the largest class of alike rows
+    int bin;            // the bin with the largest |gain| / limit; -1: no freedom
+    double smallest;    // the smallest detectable relative error of the whole tensor
+    double alike;       // rows in the largest class of alike rows
     sinkproof_spread_result spread;
 } sinkproof_drift_result;
 
-// One row of a tensor: values v_i against honest sets x_i; `common` as above; `place` in [0, 1)
-// is the row's place in the tensor.
+// Adds one row of a tensor: values v_i and their honest sets x_i; `common` as above; `place` in [0,
+// 1) is the row's place in the tensor.
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double place);
-// The rows of `from` follow those of `into`.
+// Appends the rows of `from` to those of `into`.
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
-// rate: false alarms per tensor, of drift and of spread each. False: no memory, now or for a row.
+// rate: false alarms per tensor, separately for drift and for spread. Returns false if memory runs
+// out, now or when a row was added.
 SINKPROOF_CHECKED bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate,
                                              sinkproof_drift_result *result);
-// The same of n layers of one point together (stat.drift-pooled).
+// The same for n layers of one point together (stat.drift-pooled).
 SINKPROOF_CHECKED bool sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers,
                                               double rate, sinkproof_drift_result *result);
-// What one of the bins says; 0 where nothing in it was free.
+// The gain in one of the bins; 0 if it has no freedom.
 double sinkproof_drift_gain(const sinkproof_drift *drift, int bin);
 bool sinkproof_drift_leans(const sinkproof_drift_result *result);   // suspicious: gain
 bool sinkproof_drift_spreads(const sinkproof_drift_result *result); // suspicious: spread

@@ -3,31 +3,31 @@
 //
 // Drift (stat.drift): small errors that all lean one way.
 //
-// Honest errors d_i = value - emulation are centred; a wrong eps, a truncating accumulator or a
-// constant rounded once too often is not. The sharpest question about a common factor 1 + g is
-// the weighted mean g = sum d c / v over sum c^2 / v, with c the emulation and v the variance
+// Honest errors d_i = value - emulation are centred; those of a wrong eps, a truncating accumulator
+// or a constant rounded once too often are not. The most powerful estimate of a common factor 1 + g
+// is the weighted mean g = sum d c / v over sum c^2 / v, with c the emulation and v the variance
 // that the open parts allow. Its variance is 1 / sum c^2 / v, plus what the row shares.
 //
-// Threshold: independent symmetric errors satisfy |sum X| <= sqrt(2 L sum X^2) but for odds
+// Threshold: independent symmetric errors satisfy |sum X| <= sqrt(2 L sum X^2) except with odds
 // 2 exp(-L), whatever their sizes and however rare a whole step of a coarse format is: given the
-// sizes, only the signs are random (the self-normalised bound). The larger of sum X^2 and of the
-// model's variance V stands in it. Errors that a row shares make the row one unit, and a few rows
-// can never outrun their own sum X^2; there V alone serves, for errors uniform within their half
-// step, as long as none is a rare step. Rows that are alike are one unit too (stat.equal-rows).
-// Declared function errors may lean one way: their whole weight is allowed for.
+// sizes, only the signs are random (the self-normalised bound). The formula uses the larger of sum
+// X^2 and the model's variance V. Errors that a row shares make the row one unit, and a few rows
+// can never exceed their own sum X^2; for these V alone is used, for errors uniform within their
+// half step, as long as none is a rare step. Alike rows are one unit too (stat.equal-rows).
+// Declared function errors may lean one way: their whole weight is added to the limit.
 //
-// Layers (stat.drift-pooled): a mistake of the operation leans alike in each, and honest errors do
-// not. The units of all layers are taken as those of one tensor, each with its own variance and its
-// own lean, so that nothing is assumed beyond what is assumed of the rows of one.
+// Layers (stat.drift-pooled): a mistake of the operation leans alike in every layer, and honest
+// errors do not. The units of all layers are treated as those of one tensor, each with its own
+// variance and its own lean, so that no more is assumed than for the rows of one tensor.
 //
-// Power: a factor 1 + g adds g W to the sum, W the weight, but also g^2 W_2 to what is seen, W_2
-// the sum of squared weights of the units; so it is caught when g^2 (W^2 - 2 L W_2) > 2 L V, and
-// with fewer than 2 L units never.
+// Power: a factor 1 + g adds g W to the sum, W the weight, but also g^2 W_2 to sum X^2, W_2 the sum
+// of the units' squared weights; so it is detected when g^2 (W^2 - 2 L W_2) > 2 L V, and never with
+// fewer than 2 L units.
 #include "proofs/bounds/bounds.h"
 
 #include <stdlib.h>
 
-enum { ALL, OFFSET, SIZES, PLACES = SIZES + 8 }; // the bins' order
+enum { ALL, OFFSET, SIZES, PLACES = SIZES + 8 }; // the order of the bins
 
 const char *sinkproof_drift_bin_name(int bin) {
     static const char *const names[SINKPROOF_DRIFT_BINS] = {
@@ -48,19 +48,19 @@ static bool make_room(sinkproof_drift *drift, size_t rows) {
     return !drift->failed;
 }
 
-// Of an element of a row whose largest has the exponent `top`.
+// The size bin of an element in a row whose largest element has the exponent `top`.
 static int size_bin(double c, int top) {
     int below = top - ilogb(c);
     return SIZES + (c > 0 ? 4 : 0) + (below < 2 ? 0 : below < 4 ? 1 : below < 7 ? 2 : 3);
 }
 
-// One element's share of a bin.
+// One element's contribution to a bin.
 typedef struct share {
     double sum, weight, bias, shared;
-    bool alone, jumps; // alone: a unit by itself, not one of its row
+    bool alone, jumps; // alone: a unit by itself, not a part of its row
 } share;
 
-// In direction g, c or 1 for an offset; scaled is g over the variance.
+// In direction g, which is c, or 1 for an offset; scaled is g over the variance.
 static share share_of(double d, double g, double scaled, const sinkproof_honest *x, bool alone,
                       bool jumps) {
     return (share){.sum = d * scaled,

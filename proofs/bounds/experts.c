@@ -5,7 +5,8 @@
 // and of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms).
 #include "proofs/bounds/bounds.h"
 
-// The running sum of the products, rounded after each addition, that to 0 too, in the order given.
+// The running sum of the products in the given order, rounded after each addition, including the
+// one to 0.
 static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
                                     const sinkproof_honest *p_e) {
     sinkproof_honest sum = sinkproof_honest_at(s, SINKPROOF_AT_M11_SUM, p_e[0]);
@@ -16,7 +17,7 @@ static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
     return sum;
 }
 
-// k - 1 additions in any order: each partial sum is at most sum |p|.
+// k - 1 additions in any order: every partial sum is at most sum |p|.
 static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sinkproof_honest *p_e) {
     sinkproof_honest sum = p_e[0];
     double total = fmax(fabs(sum.lo), fabs(sum.hi)), n = (double)k - 1;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Factors in binary32, from above: long sums of sizes and of squares are bounded with half the
-// work.
+// Upper bounds in binary32: they bound long sums of sizes and of squares with half the work.
 //
 // Each number is scaled by its row's power of two and rounded up to binary32. A product of such
-// rows errs by gamma_(k+2) at the most, and by k 2^-126 where terms underflow (linear.c).
+// rows errs by at most gamma_(k+2), and by k 2^-126 where terms underflow (linear.c).
 #include "proofs/bounds/factors.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Loops over a weight's rows, each compiled for the vectors of several processors; the one that
-// runs is chosen when the program is loaded. No sum is made in another order: the same bits.
+// Loops over a weight's rows, compiled for the vectors of several processors; the program's loader
+// chooses one. The order of every sum is the same, and so are the bits.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -20,9 +19,9 @@
 #define FOR_EACH_PROCESSOR
 #endif
 
-enum { ABREAST = 16 }; // extremes kept side by side: one would wait for itself
+enum { ABREAST = 16 }; // independent extremes, so that the loop does not wait for one of them
 
-// The largest size of a row, NaN when one is not finite, and the least that is not 0.
+// The largest size in a row, NaN if one is not finite, and the smallest that is not 0.
 FOR_EACH_PROCESSOR
 static void extremes_of(size_t k, const double *x_k, double *largest, double *least) {
     double most[ABREAST] = {0}, none[ABREAST] = {0}, few[ABREAST];
@@ -49,7 +48,7 @@ static void extremes_of(size_t k, const double *x_k, double *largest, double *le
     *largest = most[0] + none[0], *least = few[0];
 }
 
-// At least |x_k| down and its square, at most 1.000001 of them.
+// Writes at least |x_k| down and its square, at most 1.000001 times as large.
 FOR_EACH_PROCESSOR
 static void round_up(size_t k, const double *restrict x_k, double down, float *restrict size_k,
                      float *restrict square_k) {

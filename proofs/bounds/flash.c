@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Weighted values by a running maximum whose sum rounds to a format of its own, in a known order
-// (bound.accumulator, bound.form-running-max). Keys ascend. At each score above all before it the
-// sum is multiplied by e^(m - m') and rounded; then the value joins it, times e^(s - m'), and it is
-// rounded again. The sink joins the sum of the weights alone, at the end, and the one is divided by
-// the other. As in accumulators.c the ends of the set run as the sum does.
+// Values weighted under a running maximum, with a sum that rounds to a format of its own in a known
+// order (bound.accumulator, bound.form-running-max). Keys ascend. At each score above all earlier
+// ones the sum is multiplied by e^(m - m') and rounded; then the value times e^(s - m') is added,
+// and the sum is rounded again. The sink is added only to the sum of the weights, at the end, and
+// the first sum is divided by the second. As in accumulators.c, the ends of the set follow the same
+// steps as the sum.
 #include "proofs/bounds/running.h"
 
 #include <stdlib.h>
 
-// What a key does to the sum: it is multiplied by `scale` (surely, perhaps, in the emulation), and
-// its value joins times `weight`.
+// The effect of a key on the sum: it is multiplied by `scale` (certainly, possibly, in the
+// emulation), and the key's value times `weight` is added.
 typedef struct key_step {
     sinkproof_span scale, weight;
     bool rescales, may_rescale, mid_rescales;
 } key_step;
 
-// e^x for x within [lo, hi], as an engine has it: the difference is rounded, and in base 2 so are
-// the products with log2(e); the exponential errs by what the policy declares.
+// e^x in an engine, for x within [lo, hi]: the difference is rounded, and in base 2 so are the
+// products with log2(e); the exponential has the policy's declared error.
 static sinkproof_span exponential(const sinkproof_setting *s, sinkproof_span x, double size) {
     double far = fmax(fabs(x.lo), fabs(x.hi)), u = s->u, off = far * (u + 0x1p-50);
     if (sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_BASE_2))
@@ -46,14 +47,14 @@ static key_step step_of(const sinkproof_setting *s, sinkproof_span z, sinkproof_
     if (first) step.scale = (sinkproof_span){0, 0, 0};
     if (may && !first) step.scale = exponential(s, minus(*m, z), size);
     if (!above) step.weight = exponential(s, minus(z, *m), size);
-    if (may && !above) // nearly equal: one of the two factors is 1
+    if (may && !above) // nearly equal: one of the factors is 1
         step.scale.hi = fmax(step.scale.hi, 1), step.weight.hi = fmax(step.weight.hi, 1);
     if (step.mid_rescales) step.weight.mid = 1;
     *m = (sinkproof_span){fmax(m->lo, z.lo), fmax(m->hi, z.hi), fmax(m->mid, z.mid)};
     return step;
 }
 
-// The sum of the weights, in the format inside: each step rounds.
+// The sum of the weights in the inner format: each step rounds.
 static sinkproof_span add_weight(const sinkproof_setting *s, sinkproof_span z, const key_step *k) {
     double off = sinkproof_gamma(3, s->u);
     double lo = z.lo * (k->may_rescale ? fmin(k->scale.lo, k->rescales ? INFINITY : 1) : 1);
@@ -80,7 +81,7 @@ static sinkproof_span run(const sinkproof_setting *s, const sinkproof_accumulato
     return sum;
 }
 
-// What the sink makes of both sums at the end: it may be above the maximum.
+// The effect of the sink on both sums at the end: it may exceed the maximum.
 static void join_sink(const sinkproof_setting *s, sinkproof_span b, sinkproof_span m,
                       sinkproof_span *z, sinkproof_span *sum_scale) {
     *sum_scale = one;
@@ -91,7 +92,7 @@ static void join_sink(const sinkproof_setting *s, sinkproof_span b, sinkproof_sp
     if (!step.mid_rescales) sum_scale->mid = 1;
 }
 
-// sum scale / z: three roundings, where it is multiplied by the reciprocal.
+// sum scale / z, with three roundings if an engine multiplies by the reciprocal.
 static sinkproof_honest quotient(const sinkproof_setting *s, sinkproof_span sum,
                                  sinkproof_span scale, sinkproof_span z) {
     double off = sinkproof_gamma(4, s->u), least = scale.lo / z.hi, most = scale.hi / z.lo;

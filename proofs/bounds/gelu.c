@@ -2,10 +2,10 @@
 // Copyright 2026 the sinkproof authors
 //
 // The honest set of GELU by tanh (bound.gelu): x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))),
-// rounded where the policy says. The two terms of the tanh's argument have one sign, so that any
-// grouping of its products errs relatively. The constants are decimals or roots, rounded once to
-// the format inside. tanh and the sum with 1 err by about u, which for very negative x is all that
-// is left of the result.
+// rounded as the policy says. The two terms of the tanh's argument have the same sign, so that any
+// grouping of its products has a relative error. The constants are decimals or roots, rounded once
+// to the inner format. tanh and the sum with 1 err by about u, which for very negative x is the
+// size of the result.
 #include "proofs/bounds/bounds.h"
 
 static const double libm = 0x1p-50; // binary64 tanh and sqrt here: a few ulp
@@ -19,7 +19,7 @@ static sinkproof_honest constant(const sinkproof_setting *s, double c) {
     return sinkproof_honest_declared(sinkproof_known(c), s->u + libm, 0);
 }
 
-// x^3, of products or of pow with a declared error.
+// x^3 by products, or by pow with a declared error.
 static sinkproof_honest cubed(const sinkproof_setting *s, sinkproof_honest x) {
     sinkproof_honest square = sinkproof_honest_mul(x, x);
     if (square.lo < 0) square.lo = 0;
@@ -32,7 +32,7 @@ static sinkproof_honest cubed(const sinkproof_setting *s, sinkproof_honest x) {
     return at(s, SINKPROOF_AT_M8_CUBE, cube);
 }
 
-// Where tanh is flat nothing of t's freedom is left, without bounds as that may be.
+// Where tanh is flat, nothing of t's freedom is left, even if t is unbounded.
 static sinkproof_honest bent(const sinkproof_setting *s, sinkproof_honest t) {
     double mid = tanh(t.mid), slope = 1 - mid * mid;
     if (!(slope > 0)) t.var = t.bias = t.order = 0;
@@ -47,7 +47,7 @@ static sinkproof_honest bent(const sinkproof_setting *s, sinkproof_honest t) {
     double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
     double reach = fmax(fabs(y.lo), fabs(y.hi)) * declared;
     y = sinkproof_honest_declared(y, declared + libm, sinkproof_setting_underflow(s));
-    y.var += reach * reach; // it may lean: such elements weigh little in a drift
+    y.var += reach * reach; // may lean: such elements weigh little in a drift
     return y;
 }
 

@@ -49,8 +49,8 @@ static double most(double x, double y) {
     return x > y ? x : y;
 }
 
-// A set without bounds has none after a product either, whatever 0 times infinity may be. Only the
-// products that are the ends are rounded outward, and not where they are exact.
+// A product with an unbounded set is unbounded, whatever 0 times infinity may be. Only the products
+// that become the ends are rounded outward, and only if they are inexact.
 static void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
     *lo = -INFINITY, *hi = INFINITY;
     if (!(xl > -INFINITY && xh < INFINITY && yl > -INFINITY && yh < INFINITY)) return;
@@ -70,7 +70,7 @@ static void product_ends(double xl, double xh, double yl, double yh, double *lo,
     }
 }
 
-// a b b, where a may have no bound: nothing of it is left in a product with 0.
+// a b b, where a may be infinite: a product with 0 is 0.
 static double scaled_by_square(double a, double b) {
     return a == 0 || b == 0 ? 0 : a * b * b;
 }
@@ -93,8 +93,8 @@ static double clamp(double x, double lo, double hi) {
 }
 
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi) {
-    if (sinkproof_is_unknown(&x)) return x; // NaN may pass
-    bool cut = x.hi <= lo || x.lo >= hi;    // constant beyond the clamp: no freedom is left
+    if (sinkproof_is_unknown(&x)) return x; // NaN may pass the clamp
+    bool cut = x.hi <= lo || x.lo >= hi;    // beyond the clamp: constant, no freedom
     return (sinkproof_honest){
         clamp(x.lo, lo, hi),        clamp(x.hi, lo, hi),  clamp(x.likely_lo, lo, hi),
         clamp(x.likely_hi, lo, hi), clamp(x.mid, lo, hi), cut ? 0 : x.var,
@@ -116,7 +116,7 @@ sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y)
     return x;
 }
 
-// sinkproof_round; a conversion does the same for binary32, in one instruction.
+// sinkproof_round; for binary32 a conversion does the same in one instruction.
 static double rounded(sinkproof_format format, double x) {
     return format == SINKPROOF_F32 ? (double)(float)x : sinkproof_round(format, x);
 }
@@ -127,13 +127,13 @@ static void hull_ends(sinkproof_format format, double *lo, double *hi) {
     *hi = most(*hi, rounded(format, *hi));
 }
 
-// What follows changes a set where it stands: a copy of all its members costs more than the work.
+// The functions below change a set in place: copying all its members would cost more than the work.
 static void optional_rounding(sinkproof_format format, sinkproof_honest *x) {
     hull_ends(format, &x->lo, &x->hi);
     hull_ends(format, &x->likely_lo, &x->likely_hi);
 }
 
-// The least size in a set.
+// The smallest size in a set.
 static double least_of(const sinkproof_honest *x) {
     return x->lo > 0 ? x->lo : x->hi < 0 ? -x->hi : 0;
 }
@@ -206,10 +206,10 @@ static double variance_after_rounding(double var, double bias, double ulp) {
     return var == 0 ? flips : var + least(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips;
 }
 
-// A step this many variances large, squared, is seldom taken: spread.c asks nothing then.
+// A step whose square is this many variances is rare; spread.c then asks nothing.
 static const double RARE = 256;
 
-// x rounded or left alone: what is left of its variance, for orders of either kind.
+// The variance of x that is left if x is rounded or not, for both kinds of orders.
 static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
     double any = x->var + x->order;
     x->spread = variance_after_rounding(x->var, x->bias, ulp);
@@ -227,8 +227,8 @@ static void leave_open(sinkproof_format format, sinkproof_honest *x) {
     optional_rounding(format, x);
 }
 
-// Of all sets as wide as x the share whose ends round apart. The others have no freedom left, so
-// that these have all of it: so many times what a set has on the average.
+// Among sets as wide as x, the share whose ends round to different numbers. The other sets have no
+// freedom left, so that these have all of it: they get a set's average divided by the share.
 static double share_that_rounds_apart(const sinkproof_honest *x, double ulp) {
     double width = x->hi - x->lo;
     return width < ulp ? width / ulp : 1;
@@ -239,7 +239,7 @@ static void round_set(sinkproof_format format, sinkproof_honest *x) {
     double likely_lo = rounded(format, x->likely_lo), likely_hi = rounded(format, x->likely_hi);
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
-        return; // it was rounded before
+        return; // rounded before
     double ulp = sinkproof_step(format, x->mid), often = share_that_rounds_apart(x, ulp);
     scatter_after_rounding(ulp, x);
     if (!(ulp * ulp <= RARE * (x->spread + x->order))) x->order = INFINITY;
@@ -301,7 +301,7 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
 
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute) {
     double reach = sinkproof_larger(fabs(x.lo), fabs(x.hi));
-    if (!(reach < INFINITY)) return x; // without bounds before and after
+    if (!(reach < INFINITY)) return x; // unbounded before or after
     double error = sinkproof_add_up(sinkproof_mul_up(reach, relative), absolute);
     x.lo = sinkproof_add_down(x.lo, -error);
     x.hi = sinkproof_add_up(x.hi, error);
@@ -311,7 +311,7 @@ sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, 
     return x;
 }
 
-// The top spacing of a sum, 2 u 2^e with 2^e <= sum < 2^(e+1). Binary64 engines are not asked.
+// The last spacing of a sum: 2 u 2^e with 2^e <= sum < 2^(e+1). Binary64 engines are not asked.
 sinkproof_lean sinkproof_lean_of_sum(double sum, double u) {
     bool asked = sum > 0 && sum < 0x1p900 && u > 0x1p-30;
     return (sinkproof_lean){.spacing = asked ? ldexp(2 * u, ilogb(sum)) : 0};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set: everything that an implementation may hold at one element under a policy.
+// The honest set: every value that an implementation may hold at one element under a policy.
 //
-// It is emulation with sets. What the policy fixes (a rounding point) is applied to the ends
-// of an interval, which is allowed because rounding is monotone; what it leaves open (the
-// order of a sum, FMA or not, the declared error of exp) is the interval. Interval ends are
-// computed with directed rounding, so a set is never too small; an operation that is exact in
-// binary64 stays exact, so that a tie is still a tie when it is rounded.
+// It is emulation with sets. What the policy fixes (a rounding point) is applied to the ends of an
+// interval, which is allowed because rounding is monotone; what it leaves open (the order of a sum,
+// FMA or not, the declared error of exp) widens the interval. Interval ends are computed with
+// directed rounding, so a set is never too small; an operation that is exact in binary64 stays
+// exact, so that a tie is still a tie when it is rounded.
 #ifndef SINKPROOF_HONEST_H
 #define SINKPROOF_HONEST_H
 
@@ -21,20 +21,21 @@
 #include <string.h>
 
 typedef struct sinkproof_honest {
-    double lo, hi;               // worst case: outside is a bug, whatever order the engine sums in
-    double likely_lo, likely_hi; // roundings independent and centred, at the stated odds
-    double mid;    // the emulation: open parts computed exactly, fixed roundings applied
-    double var;    // variance of the open part that is still in the value, given its position
-    double spread; // the same before the last rounding told which side: what drift divides by. A
-                   // product, a sum and a rounding set it from var
-    double bias;   // the part of the open error that may be systematic (declared functions)
-    double order;  // what an order of summation that has to do with the values may add to var
+    double lo, hi;               // worst case: outside is a bug, in whatever order the engine sums
+    double likely_lo, likely_hi; // if roundings are independent and centred, with the stated odds
+    double mid; // the emulation: open parts computed exactly, fixed roundings applied
+    double var; // variance of the open part that is still in the value, given its position
+    // var before the last rounding, whose direction is then known: the divisor of drift. A product,
+    // a sum and a rounding set it from var
+    double spread;
+    double bias;  // the part of the open error that may be systematic (declared functions)
+    double order; // what an order of summation that depends on the values may add to var
 } sinkproof_honest;
 
-// The judge's arithmetic for one tensor.
+// The parameters of the judge's arithmetic for one tensor.
 typedef struct sinkproof_setting {
     const sinkproof_policy *policy;
-    double u;    // unit roundoff of the policy's inside format
+    double u;    // unit roundoff of the policy's inner format
     double odds; // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
                  // probability below rate for the whole tensor (Azuma-Hoeffding)
 } sinkproof_setting;
@@ -45,14 +46,14 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
 // gamma_n = n u / (1 - n u), rounded up (bound.dot). Infinite when n u >= 1.
 double sinkproof_gamma(double n, double u);
 
-// x as a number without any freedom.
+// x as a set of one number.
 static inline sinkproof_honest sinkproof_known(double x) {
     return (sinkproof_honest){x, x, x, x, x, 0, 0, 0, 0};
 }
 
-// `steps` doubles above x, for steps of 1, 0 and -1: the neighbour's pattern, as a whole number, is
-// one more or one less. x is a nonzero number, or steps is 0. Without a branch: which way a sum was
-// rounded cannot be foretold.
+// The double `steps` above x, for steps of 1, 0 and -1: the bit pattern, as an integer, plus or
+// minus one. x is not 0, or steps is 0. It has no branch, since the direction of a rounding is
+// unpredictable.
 static inline double sinkproof_stepped(double x, int64_t steps) {
     int64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
@@ -61,7 +62,7 @@ static inline double sinkproof_stepped(double x, int64_t steps) {
     return x;
 }
 
-// The next double above x and below it. An infinity on that side, and NaN, stay.
+// The next double above x and below it. An infinity on that side stays, and so does NaN.
 static inline double sinkproof_up(double x) {
     if (!(x < INFINITY)) return x;
     return x == 0 ? 0x1p-1074 : sinkproof_stepped(x, 1);
@@ -70,16 +71,16 @@ static inline double sinkproof_down(double x) {
     return -sinkproof_up(-x);
 }
 
-// An overflow of finite operands, seen from the other side, is the largest double. Infinities that
-// meet leave nothing known; NaN stays.
+// When finite operands overflow, the bound from the other side is the largest double. The sum of
+// opposite infinities is unknown; NaN stays.
 static inline double sinkproof_overflow(double result, double a, double b, int direction) {
     if (result != result && a == a && b == b) return direction < 0 ? -INFINITY : INFINITY;
     bool beyond = isfinite(a) && isfinite(b) && direction * result < 0;
     return beyond ? copysign(DBL_MAX, result) : result;
 }
 
-// The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is
-// itself a double (Knuth's two-sum), and its sign says which way to step. A sum of 0 has none.
+// The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is itself a
+// double (Knuth's two-sum), and its sign is the direction of the step. An exact sum needs none.
 static inline double sinkproof_sum_error(double a, double b, double s) {
     double b_part = s - a, a_part = s - b_part;
     return (a - a_part) + (b - b_part);
@@ -94,8 +95,8 @@ static inline double sinkproof_add_up(double a, double b) {
     if (!isfinite(s)) return sinkproof_overflow(s, a, b, 1);
     return sinkproof_stepped(s, (int64_t)(sinkproof_sum_error(a, b, s) > 0));
 }
-// The same for products; fma gives the error exactly unless it underflows, where one step
-// outward is always enough.
+// The same for products; fma gives the exact error unless it underflows, where one step outward is
+// always enough.
 static inline double sinkproof_mul_down(double a, double b) {
     double p = a * b;
     if (!isfinite(p)) return sinkproof_overflow(p, a, b, -1);
@@ -109,12 +110,12 @@ static inline double sinkproof_mul_up(double a, double b) {
     return sinkproof_stepped(p, (int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) > 0)));
 }
 
-// fmax, without a call.
+// fmax without a call.
 static inline double sinkproof_larger(double x, double y) {
     return x > y || y != y ? x : y;
 }
 
-// sinkproof_ulp; of binary32's normal numbers without a call.
+// sinkproof_ulp, without a call for normal numbers of binary32.
 static inline double sinkproof_step(sinkproof_format format, double x) {
     uint64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
@@ -126,7 +127,7 @@ static inline double sinkproof_step(sinkproof_format format, double x) {
     return x;
 }
 
-// How far an honest value may be from mid: in the worst case, and likely.
+// The largest distance of an honest value from mid: worst case, and likely.
 static inline double sinkproof_radius(const sinkproof_honest *x) {
     return sinkproof_larger(sinkproof_add_up(x->hi, -x->mid), sinkproof_add_up(x->mid, -x->lo));
 }
@@ -135,13 +136,13 @@ static inline double sinkproof_likely_radius(const sinkproof_honest *x) {
                             sinkproof_add_up(x->mid, -x->likely_lo));
 }
 
-// The likely distance to nearest, where no bound hangs on it.
+// The likely distance, rounded to nearest, where no bound depends on it.
 static inline double sinkproof_likely_about(const sinkproof_honest *x) {
     return sinkproof_larger(x->likely_hi - x->mid, x->mid - x->likely_lo);
 }
 
-// Any number, and NaN: where sums may overflow, and behind an input of which nothing is known. How
-// far it is from mid is no random error.
+// Any number, and NaN: where sums may overflow, and after an unknown input. Its distance from mid
+// is no random error.
 static inline sinkproof_honest sinkproof_unknown(double mid) {
     return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, INFINITY, 0};
 }
@@ -149,7 +150,8 @@ static inline bool sinkproof_is_unknown(const sinkproof_honest *x) {
     return x->lo == -INFINITY && x->hi == INFINITY;
 }
 
-// [mid - worst, mid + worst], with likely clipped to it. Of infinities that met nothing is known.
+// [mid - worst, mid + worst], with the likely set clipped to it. If infinities cancel, nothing is
+// known.
 static inline sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
                                                 double bias) {
     if (!(worst < INFINITY) || mid != mid) return sinkproof_unknown(mid);
@@ -170,63 +172,63 @@ sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi);
 
-// Either of two: the emulation is the first one's.
+// The union of two sets as an interval; the emulation is the first one's.
 sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y);
 
 // The same where an engine chooses once: the distance is the same each time, hence systematic.
 sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y);
 
-// The inside format may round here or keep more (FMA, a wider register): the hull of both.
+// The inner format may round here or not (FMA, a wider register): the hull of both.
 sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x);
 
-// Rounded to a format, once: the ends, and what is left of the freedom. A set that was rounded to
-// it before is unchanged.
+// Rounds a set to a format once: its ends, and the remaining freedom. A set that was already
+// rounded to the format is unchanged.
 sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_honest x);
 
-// The rounding point of the policy: fixed points are applied to the ends, optional ones give
-// the hull of the rounded and the unrounded.
+// The rounding point of the policy: a fixed one is applied to the ends, an optional one gives the
+// hull of the rounded and the unrounded set.
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x);
 
-// A row of n results, in place: rounded inside or not, then the rounding point of the policy.
+// A row of n results, in place: rounded to the inner format or not, then the rounding point of the
+// policy.
 void sinkproof_honest_finish(const sinkproof_setting *s, sinkproof_point point, size_t n,
                              sinkproof_honest *x_i);
-// A row of n sets, in place: rounded to the format that they are stored in.
+// A row of n sets, in place: rounded to the format in which they are stored.
 void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest *x_i);
 
-// Below this a processor may read an operand as zero and flush a result to it (bound.ftz): the
+// Below this a processor may read an operand as zero and flush a result to zero (bound.ftz): the
 // smallest normal number of float32, which bfloat16 shares, or of binary64. Subnormal numbers of
-// binary16 are normal ones of float32 and stay. 0 where the policy says ftz=none.
+// binary16 are normal numbers of float32 and stay. 0 if the policy says ftz=none.
 double sinkproof_flushed_below(const sinkproof_setting *s);
 
-// What one rounding may lose beside u |x|.
+// The largest loss of one rounding in addition to u |x|.
 double sinkproof_setting_underflow(const sinkproof_setting *s);
 
-// The largest number of the format inside. A set that may reach beyond on its way has no bounds
-// (bound.overflow).
+// The largest number of the inner format. A set with an intermediate result that may exceed it is
+// unbounded (bound.overflow).
 double sinkproof_setting_largest(const sinkproof_setting *s);
 
-// What n roundings may lose so, each grown by the roundings after it.
+// The largest such loss of n roundings, each amplified by the later ones.
 double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma);
 
-// An operand as a processor may read it, a result as it may leave it: the hull with 0 where the set
-// reaches below the smallest normal number.
+// An operand as a processor may read it, or a result as it may store it: the hull with 0 where the
+// set reaches below the smallest normal number.
 sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
 
-// n roundings of the inside format somewhere on the way to x: gamma_n in the worst case,
-// sqrt(2 L n) u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
+// n roundings of the inner format somewhere on the way to x: gamma_n in the worst case, sqrt(2 L n)
+// u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n);
 
-// What may lean one way in a sum of positive terms p_k (bound.dot-likely). Partial sums are whole
-// multiples of their spacing h, so the rounding of p_k is decided by p_k modulo h: it is centred
-// only if those residues are. Small terms are all lost (p < h / 2), equal terms all round alike,
-// squares of short numbers leave small residues (an odd square is 1 modulo 8). E(h) = sum_k (p_k
-// rounded to h) - p_k. Ties to even are counted against us: a sum that a tie made even stays even
-// where terms are even multiples, and then ties lean too. An order that has nothing to do with the
-// values meets some average of E over the spacings between the last one and those of some lanes.
-// The lean is the largest |E| beyond three standard deviations of centred roundings, h sqrt(n /
-// 12).
+// The possible lean of a sum of positive terms p_k (bound.dot-likely). Partial sums are whole
+// multiples of their spacing h, so the rounding of p_k depends on p_k modulo h: it is centred only
+// if these residues are. Small terms are all lost (p < h / 2), equal terms all round alike, squares
+// of short numbers have small residues (an odd square is 1 modulo 8). E(h) = sum_k (p_k rounded to
+// h) - p_k. Ties to even are counted as errors: a sum that a tie made even stays even where terms
+// are even multiples, and then ties lean too. An order that does not depend on the values has some
+// average of E over the spacings between the last one and those of several lanes. The lean is the
+// largest |E| beyond three standard deviations of centred roundings, h sqrt(n / 12).
 enum { SINKPROOF_SPACINGS = 10 };
 typedef struct sinkproof_lean {
     size_t terms;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set of LayerNorm (bound.layernorm), derived in doc/30-gpt2.md. Held are the ways in
+// The honest set of LayerNorm (bound.layernorm), derived in doc/30-gpt2.md. It covers the ways in
 // which engines compute the two moments, in any order of summation: the mean as a sum, as a running
 // mean (Welford), or merged from parts in pairs; the variance from deviations from that mean, as
-// Welford's running sum, merged from parts, or as the mean of the squares less the square of the
-// mean. And every way to write (x - m) r scale + shift: the mean apart, or inside a common shift.
+// Welford's running sum, merged from parts, or as the mean of the squares minus the square of the
+// mean. It also covers every way to write (x - m) r scale + shift: with the mean apart, or inside a
+// common shift.
 //
-// d numbers x of sum |x| = S, sum x^2 = Q, and sum of squared deviations M. With
-// N = d + 4 L^2 + 160, L = log2 d rounded up, an honest mean is off by gamma_N S / d at most. What
-// merges add to the root of M is at most 2 gamma_N sqrt(Q); mean square less squared mean is off by
-// gamma_N (1 + gamma_N) (Q + 3 S |m|) / d. The ten and more that N is larger than needed hold what
-// is of second order, as long as N u is below 2^-8; beyond, nothing is known.
+// For d numbers x let S = sum |x|, Q = sum x^2, and M the sum of squared deviations. With
+// N = d + 4 L^2 + 160, L = log2 d rounded up, an honest mean is off by at most gamma_N S / d.
+// Merges add at most 2 gamma_N sqrt(Q) to the root of M; mean square minus squared mean is off by
+// gamma_N (1 + gamma_N) (Q + 3 S |m|) / d. N is larger than needed by at least ten, which covers
+// the second-order terms as long as N u is below 2^-8; beyond that, nothing is known.
 //
-// No likelihood is claimed: the mean's and the root's errors may lean, and all is allowed for.
+// No likely set is claimed: the errors of mean and root may lean, and their full size is allowed.
 #include "proofs/bounds/bounds.h"
 
 //> bound.layernorm

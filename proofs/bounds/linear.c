@@ -4,17 +4,18 @@
 // The honest set of a sum of products (bound.dot, bound.dot-likely, bound.linear).
 //
 // In any order, with or without FMA, a computed sum of n products differs from the real one
-// by at most gamma_m A, A = sum |a_k b_k|, m the number of roundings that a term can meet.
+// by at most gamma_m A, A = sum |a_k b_k|, m the number of roundings that a term can pass.
 //
-// Likely, three steps. A theorem: in one order, roundings independent and centred given what came
-// before, the error stays below u sqrt(2 L P) but for odds 2 exp(-L), P the squares of what is
-// rounded, added up (Azuma). A theorem: on the mean over all n! orders the squared partial sums add
-// up to (n + 1)(S^2 / 3 + Q / 6), S the sum, Q = sum (a_k b_k)^2. A heuristic: that mean stands for
-// P in the engine's order. It does where the order has nothing to do with the values; a sum over
-// sorted products has P of the order of n A^2 and leaves the set. No odds are claimed for it.
+// Likely, three steps. A theorem: in one order, with roundings independent and centred given the
+// earlier ones, the error stays below u sqrt(2 L P) except with odds 2 exp(-L), P the sum of the
+// squares of the rounded numbers (Azuma). A theorem: averaged over all n! orders the squared
+// partial sums add up to (n + 1)(S^2 / 3 + Q / 6), S the sum, Q = sum (a_k b_k)^2. A heuristic:
+// this average replaces P of the engine's order. It holds where the order does not depend on the
+// values; a sum over sorted products has P of the order of n A^2 and leaves the set. No odds are
+// claimed for it.
 //
-// S, A and Q of all rows are three matrix products. The centre itself is a binary64 matrix
-// product: gamma_m(2^-53) A joins the radius.
+// S, A and Q of all rows are three matrix products. The centre itself is a binary64 matrix product:
+// gamma_m(2^-53) A is added to the radius.
 #include "proofs/bounds/bounds.h"
 
 #include <cblas.h>
@@ -29,7 +30,7 @@ static double *allocate(size_t n) { // or NULL
 // c[m, r] (+)= x[m, k] y[r, k]^T
 static void times(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
                   double *c) {
-    int next = k > 0 ? (int)k : 1; // of a row of no numbers too
+    int next = k > 0 ? (int)k : 1; // also for a row without numbers
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, next, y,
                 next, add ? 1.0 : 0.0, c, (int)r);
 }
@@ -72,7 +73,8 @@ static double sum_of(size_t k, const double *x, const double *y, bool square) {
     return sum * (1 + sinkproof_gamma((double)k + 4, 0x1p-53));
 }
 
-// c_ir >= sum_k |x_ik y_rk|, or of the squares, and at most 1 + 4 gamma_(k+4) of it.
+// c_ir is at least sum_k |x_ik y_rk|, or that of the squares, and at most 1 + 4 gamma_(k+4) times
+// it.
 static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, bool square,
                           float *found, double *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
@@ -90,12 +92,12 @@ static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, 
 
 typedef struct sums {
     double *mid, *abs, *square;          // S, A, Q
-    double *worst, *likely, *var, *bias; // what the inputs' freedom adds; NULL when known
-    double *flushed; // what operands read as zero may take away; NULL when none is that small
+    double *worst, *likely, *var, *bias; // from the inputs' freedom; NULL if all are known
+    double *flushed; // the possible loss of operands read as zero; NULL if none is that small
 } sums;
 
-// 0 < |x| < tiny, in one comparison: patterns of positive numbers are in order, and 0 less 1 is the
-// largest.
+// 0 < |x| < tiny in one comparison: bit patterns of positive numbers are ordered, and 0 minus 1 is
+// the largest.
 static bool is_small(double x, double tiny) {
     uint64_t pattern, limit;
     memcpy(&pattern, &x, sizeof pattern), memcpy(&limit, &tiny, sizeof limit);
@@ -142,7 +144,7 @@ static bool flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, dou
 }
 //< bound.ftz
 
-// A and Q through factors.
+// A and Q by upper bounds in binary32.
 static bool bounded_sizes(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     float *found = malloc((x->rows * y->rows + 2) * sizeof *found);
     if (found == NULL) return false;
@@ -152,7 +154,7 @@ static bool bounded_sizes(const sinkproof_planes *x, const sinkproof_planes *y, 
     return true;
 }
 
-// What the inputs' freedom adds, from the sizes of the operands and their squares.
+// The effect of the inputs' freedom, from the sizes of the operands and their squares.
 static bool freedom_of(const sinkproof_planes *x, const sinkproof_planes *y, const double *abs_x,
                        const double *abs_y, const double *square_x, const double *square_y,
                        sums *c) {
@@ -163,7 +165,7 @@ static bool freedom_of(const sinkproof_planes *x, const sinkproof_planes *y, con
     return c->worst != NULL && c->likely != NULL && c->var != NULL && c->bias != NULL;
 }
 
-// A, Q and what the inputs' freedom adds, in binary64.
+// A, Q and the effect of the inputs' freedom, in binary64.
 static bool sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
     double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
@@ -182,7 +184,7 @@ static bool sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes 
     return fine;
 }
 
-// c, empty at first, is to be freed also when memory runs out.
+// c must be empty at first; free it also if memory runs out.
 static bool sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
                     const sinkproof_planes *y, sums *c) {
     size_t m = x->rows, r = y->rows;
@@ -305,23 +307,23 @@ bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
 
 // ---- a stored weight
 
-enum { BLOCK = 128 }; // rows of W decoded at a time: they and their factors stay in the cache
+enum { BLOCK = 128 }; // rows of W decoded at a time: they and their factors fit the cache
 
 struct sinkproof_linear_sums {
     sinkproof_setting s;
-    sinkproof_policy narrow; // of the accumulator, when it is narrow
+    sinkproof_policy narrow; // the accumulator's, if it is narrow
     size_t x_rows, rows;
     row_terms terms;
     const double *b_r;
     sums *blocks;
-    sinkproof_honest *running; // [x_rows, rows] of sums in a known order; else NULL
+    sinkproof_honest *running; // [x_rows, rows] sums in a known order; else NULL
 };
 
 static size_t rows_of_block(size_t rows, size_t first) {
     return rows - first < BLOCK ? rows - first : BLOCK;
 }
 
-// Rows [first, first + y.rows) of W, with their factors where there is room for them.
+// Decodes the rows [first, first + y.rows) of W, and makes their factors if there is room.
 static void decode_rows(const sinkproof_matrix *w, size_t first, sinkproof_planes *y) {
     bool fine = y->f.size != NULL;
     y->f.least = INFINITY;
@@ -332,7 +334,7 @@ static void decode_rows(const sinkproof_matrix *w, size_t first, sinkproof_plane
     if (!fine) sinkproof_factors_free(&y->f);
 }
 
-// Block after block. False: no memory.
+// Sums block by block. Returns false if memory runs out.
 static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
                        const sinkproof_weight_rows *w, sums *blocks) {
     sinkproof_planes y = {.cols = w->w->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
@@ -367,7 +369,8 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
     if (linear == NULL) return NULL;
     linear->s = sinkproof_setting_narrowed(s, a, &linear->narrow);
     bool exact = linear->s.u == s->u && products_are_exact(s, x, sinkproof_matrix_bits(w->w));
-    double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1); // a scale of the weight
+    // one more for a scale of the weight
+    double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1);
     linear->x_rows = x->rows, linear->rows = w->rows, linear->b_r = w->b_r;
     linear->terms = terms_of(&linear->s, x, terms, exact, w->b_r != NULL);
     if (find_sums(linear, a, x, w)) return linear;
@@ -381,7 +384,7 @@ sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
     return sinkproof_linear_sums_with(s, &(sinkproof_accumulator){.together = 0}, x, w);
 }
 
-// What runs in a known order is finished before its bias.
+// A sum in a known order is finished before its bias.
 static void running_row(const sinkproof_linear_sums *linear, size_t i, sinkproof_honest *y_r) {
     for (size_t r = 0; r < linear->rows; r++) {
         y_r[r] = linear->running[i * linear->rows + r];

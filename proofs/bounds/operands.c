@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set of what a matrix product reads (bound.operands, bound.q8): rounding is monotone,
-// so the ends of an operand's set are read as the operand is. In blocks of whole numbers the scale
-// d and each whole number t = x / d are computed with errors of their own, and t is then rounded to
-// a whole number: where t may lie on either side of a half both are honest, and there is no other
-// freedom.
+// The honest set of an operand as a matrix product reads it (bound.operands, bound.q8): rounding is
+// monotone, so the ends of an operand's set are rounded as the operand is. In blocks of whole
+// numbers, the scale d and each quotient t = x / d have errors of their own, and t is then rounded
+// to a whole number: where t may be on either side of a half both whole numbers are honest, and
+// there is no other freedom.
 #include "proofs/bounds/bounds.h"
 
 #include "model/q8_0.h"
@@ -17,10 +17,10 @@
 // ---- blocks of whole numbers
 
 // The largest whole number; roundings of d (amax / 127, or amax times a rounded 1 / 127) and of t
-// (d, its reciprocal, the product); products that a processor adds up as integers.
+// (d, its reciprocal, the product); products that a processor adds as integers.
 enum { LARGEST = 127, SCALE_ROUNDINGS = 2, WHOLE_ROUNDINGS = 3, TOGETHER = 4 };
 
-// The least and the largest size in a block.
+// The smallest and the largest size in a block.
 typedef struct ends {
     double lo, hi;
 } ends;
@@ -54,8 +54,8 @@ static ends wholes_of(const sinkproof_honest *x, ends largest) {
 }
 //< bound.q8
 
-// The set of one element, from its ends. Which of two neighbours an engine takes is a choice of its
-// code: nothing is centred.
+// The set of one element from its ends. An engine's code chooses between two neighbours: nothing is
+// centred.
 static sinkproof_honest between(double lo, double hi, double mid) {
     double width = hi - lo, var = width * width / 4;
     return (sinkproof_honest){lo, hi, lo, hi, mid, var, var, width, 0};
@@ -64,7 +64,7 @@ static sinkproof_honest between(double lo, double hi, double mid) {
 static void read_block(size_t n, sinkproof_honest *x_c) {
     double mid_c[SINKPROOF_Q8_0_BLOCK], read_c[SINKPROOF_Q8_0_BLOCK];
     ends largest = largest_of(n, x_c), d = scale_of(largest);
-    bool known = d.hi < INFINITY; // a scale beyond float16 leaves nothing known
+    bool known = d.hi < INFINITY; // with a scale beyond float16 nothing is known
     for (size_t c = 0; c < n; c++) mid_c[c] = x_c[c].mid;
     sinkproof_operand_row(SINKPROOF_Q8_0, n, mid_c, read_c);
     for (size_t c = 0; c < n; c++) {
@@ -101,7 +101,7 @@ sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_poi
     if (read == NULL) return (sinkproof_planes){.rows = rows};
     memcpy(read, x, rows * cols * sizeof *read);
     for (size_t r = 0; r < rows; r++) read_row(format, cols, &read[r * cols]);
-    for (size_t i = 0; optional && i < rows * cols; i++) // one choice, which all rows of W read
+    for (size_t i = 0; optional && i < rows * cols; i++) // one choice for all rows of W
         read[i] = sinkproof_honest_choice(read[i], x[i]);
     sinkproof_planes planes = sinkproof_planes_of(read, rows, cols, cols);
     bool whole = format == SINKPROOF_Q8_0 && sinkproof_matrix_is_whole(w) && !optional;

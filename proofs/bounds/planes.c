@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rows of honest sets taken apart into planes: the centres, and what is open about them, each an
-// array that a matrix product takes.
+// Rows of honest sets split into planes: the centres and the kinds of freedom, each an array for a
+// matrix product.
 #include "proofs/bounds/bounds.h"
 
 #include <stdint.h>
@@ -13,7 +13,8 @@ static double *allocate(size_t n) { // or NULL
     return malloc((n > 0 ? n : 1) * sizeof(double));
 }
 
-// From the first to the last one of the significand, the most over all elements.
+// The number of bits from the first to the last 1 of the significand, the maximum over all
+// elements.
 static int most_significant_bits(const double *x, size_t n) {
     uint64_t ones = 0;
     for (size_t i = 0; i < n; i++) {
@@ -26,10 +27,10 @@ static int most_significant_bits(const double *x, size_t n) {
     return bits;
 }
 
-// ---- rows taken apart
+// ---- splitting rows
 
-// Sums this long, of this many rows of x, are bounded through factors in binary32: below that the
-// factors cost more than they save.
+// Sums of this length, for this many rows of x, are bounded through factors in binary32; for
+// smaller ones the factors cost more than they save.
 enum { LONG_SUM = 256, MANY_ROWS = 8 };
 
 static bool find_factors(sinkproof_planes *x) {
@@ -37,7 +38,7 @@ static bool find_factors(sinkproof_planes *x) {
     for (size_t r = 0; r < x->rows; r++)
         if (!sinkproof_factors_row(&x->f, r, &x->mid[r * x->cols])) {
             sinkproof_factors_free(&x->f);
-            return true; // there are none
+            return true; // no factors
         }
     return true;
 }

@@ -3,11 +3,11 @@
 //
 // The honest set of the rotation (bound.rope).
 //
-// A policy that rounds the frequencies fixes each step of the published computation, given
-// the power theta^(2p/d), whose declared error is the only freedom; one that does not computes
-// the real formula. An angle is a product with a whole number, so an error of the frequency
-// grows with the position: |d cos| <= |d angle| (|sin| + |d angle|). These errors are the
-// same in every head and at every run: they count as systematic.
+// A policy that rounds the frequencies fixes each step of the published computation after the power
+// theta^(2p/d), whose declared error is the only freedom; a policy that does not computes the real
+// formula. An angle is a product with a whole number, so an error of the frequency grows with the
+// position: |d cos| <= |d angle| (|sin| + |d angle|). These errors are the same in every head and
+// in every run: they count as systematic.
 #include "proofs/bounds/rope.h"
 
 static double in(const sinkproof_setting *s, double x) {
@@ -39,9 +39,9 @@ static double frequency(sinkproof_format format, const sinkproof_config *c, doub
 #undef R
 }
 
-// The frequency of the formula over the reals. This evaluation's own errors: pow within 2^-48, a
-// few operations, and the ends of the ramp, whose logarithms are good to 2^-51 and which move the
-// share by 2^-50 (1 + high) / (high - low) at the most.
+// The frequency of the real formula. The errors of this evaluation: pow within 2^-48, a few
+// operations, and the ends of the ramp, whose logarithms are accurate to 2^-51 and which change the
+// share by at most 2^-50 (1 + high) / (high - low).
 static sinkproof_honest real_frequency(const sinkproof_config *c, double low, double high,
                                        size_t i) {
     double power = pow(c->rotation.theta, 2 * (double)i / (double)c->head_dim);
@@ -51,8 +51,8 @@ static sinkproof_honest real_frequency(const sinkproof_config *c, double low, do
     return sinkproof_around(f, error, error, 0, 0);
 }
 
-// The set of the inverse frequency of pair i: mid, and its two ends. Where the policy lets an
-// engine keep more precision, the hull of the stepped and the real one.
+// The set of the inverse frequency of pair i: mid and its two ends. If the policy lets an engine
+// keep more precision, it is the hull of the stepped and the real frequency.
 static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
                                       size_t i) {
     double low, high;
@@ -84,10 +84,10 @@ sinkproof_honest sinkproof_honest_product_angle(const sinkproof_setting *s,
     return (sinkproof_honest){.lo = lo, .hi = hi, .likely_lo = lo, .likely_hi = hi, .mid = angle};
 }
 
-// value = cos or sin of the angle, slope the other one; |error of the angle| <= width.
+// value = cos or sin of the angle, slope = the other; |error of the angle| <= width.
 static sinkproof_honest wave(const sinkproof_setting *s, double value, double slope, double width,
                              double concentration) {
-    const double libm = 0x1p-50; // this evaluation's own error, several times over
+    const double libm = 0x1p-50; // several times this evaluation's own error
     double error = width * (fabs(slope) + width) + libm;
     sinkproof_honest w = sinkproof_around(value, error, error, 0, width > 0 ? error : 0);
     w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 2 * s->u, 0);

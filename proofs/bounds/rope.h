@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the two files of the rotation's bounds share: rope.c, the definition, and rope_forms.c, the
+// Shared by the two files of the rotation's bounds: rope.c, the definition, and rope_forms.c, the
 // other forms that a policy may admit.
 #ifndef SINKPROOF_BOUNDS_ROPE_H
 #define SINKPROOF_BOUNDS_ROPE_H
@@ -13,8 +13,8 @@ void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *con
                          double *high);
 double sinkproof_concentration(const sinkproof_config *config);
 
-// The angle of pair i at a position: lo, mid and hi. The definition's, and the hull over the forms
-// that the policy admits.
+// The angle of pair i at a position: lo, mid and hi; for the definition, and as the hull over the
+// forms that the policy admits.
 sinkproof_honest sinkproof_honest_product_angle(const sinkproof_setting *s,
                                                 const sinkproof_config *config, double position,
                                                 size_t i);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Forms of the rotation beside the definition: angles by a running product of the position with one
-// ratio (bound.form-running-angle), and the concentration multiplied into the vector before it is
-// turned (bound.form-scaled-first).
+// Other forms of the rotation: angles by repeated products of the position with one ratio
+// (bound.form-running-angle), and the concentration multiplied into the vector before it is turned
+// (bound.form-scaled-first).
 #include "proofs/bounds/rope.h"
 
 //> bound.form-running-angle

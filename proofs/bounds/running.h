@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One step of a sum that runs in a known order, on the ends of its set (bound.accumulator): what
-// accumulators.c and flash.c share.
+// One step of a sum in a known order, on the ends of its set (bound.accumulator): shared by
+// accumulators.c and flash.c.
 #ifndef SINKPROOF_RUNNING_H
 #define SINKPROOF_RUNNING_H
 
@@ -13,7 +13,7 @@ typedef struct sinkproof_span {
     double lo, hi, mid;
 } sinkproof_span;
 
-// x y, rounded as a term; sum + term, and sum x, rounded as the accumulator is.
+// x y, rounded like a term; sum + term, and sum x, rounded like the accumulator.
 sinkproof_span sinkproof_running_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
                                          sinkproof_span x, sinkproof_span y);
 sinkproof_span sinkproof_running_plus(const sinkproof_setting *s, const sinkproof_accumulator *a,
@@ -21,8 +21,8 @@ sinkproof_span sinkproof_running_plus(const sinkproof_setting *s, const sinkproo
 sinkproof_span sinkproof_running_scaled(const sinkproof_setting *s, const sinkproof_accumulator *a,
                                         sinkproof_span sum, sinkproof_span x);
 
-// The set of a finished sum. Which of its numbers an engine has is its code's choice: nothing is
-// centred. An infinite end leaves nothing known.
+// The set of a finished sum. An engine's code chooses among its numbers: nothing is centred. With
+// an infinite end nothing is known.
 sinkproof_honest sinkproof_running_set(sinkproof_span sum);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest sets of a score, from the sum of products that it is made of (A5, A6), and of what
-// joins the scores of a row (A8).
+// The honest sets of a score, from its sum of products (A5, A6), and of the sink's logit in a row
+// (A8).
 #include "proofs/bounds/bounds.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@ sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y) {
                               .mid = fmax(x.mid, y.mid)};
 }
 
-// No logit stays above 0.
+// After the subtraction no logit is above 0.
 void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
     sinkproof_honest m = sinkproof_known(-INFINITY);
     for (size_t j = 0; j < n; j++) m = sinkproof_larger_of(m, z_j[j]);

@@ -11,9 +11,9 @@
 // the quotient by two roundings. Weight i is largest when its own numerator is largest and every
 // other is smallest: alpha_i = e_i / (e_i + sum of the others).
 //
-// The forms change three things: how far an exponent is from t_j (base 2), what the sum and its
-// numerators suffer besides (a running maximum), and how the weight is made of them: a quotient,
-// exp(z_j - LSE), or the quotient without the sink times sigmoid(LSE - b).
+// The forms change three things: the distance of an exponent from t_j (base 2), the additional
+// errors of the sum and its numerators (a running maximum), and the last step: a quotient, exp(z_j
+// - LSE), or the quotient without the sink times sigmoid(LSE - b).
 #include "proofs/bounds/softmax_row.h"
 
 #include <float.h>
@@ -140,7 +140,7 @@ static void find_maxima(softmax_row *row) {
     row->lift = lift_of(row);
 }
 
-// What an engine may do to the row, and its logits; nothing is computed yet.
+// The forms that an engine may use for the row, and its logits; nothing is computed yet.
 static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, size_t n,
                           const sinkproof_honest *z_j, sinkproof_honest b) {
     softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b};
@@ -156,7 +156,7 @@ static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, siz
     return row;
 }
 
-// The logits, less the row's maximum where the policy rounds the difference, and the maxima.
+// The logits, minus the row's maximum if the policy rounds the difference, and the maxima.
 static void shift(softmax_row *row, sinkproof_point point) {
     const sinkproof_setting *s = row->s;
     for (size_t j = 0; j < row->n; j++) row->t_j[j] = row->z_j[j];
@@ -179,7 +179,7 @@ static void exponentials(softmax_row *row) {
         row->kept_j[j] = sinkproof_kept_exponential(row, j, term_variance(row, j));
 }
 
-// ---- what a form does to the row ----------------------------------------------------------------
+// ---- the effect of a form on the row ------------------------------------------------------------
 
 //> bound.form-running-max
 // What n rescalings of a running maximum may add, relatively: in the worst case and likely. Each
@@ -239,8 +239,8 @@ static range hull(range x, range y) {
     return (range){fmin(x.lo, y.lo), fmax(x.hi, y.hi)};
 }
 
-// What the sum of a row, of relative error `sum`, and rescalings, rho, leave of a quotient that
-// meets `roundings` of its own.
+// The factors that the relative error `sum` of a row's sum, and rescalings, rho, leave of a
+// quotient with `roundings` of its own.
 static range quotient_factors(double sum, double rho, double roundings) {
     double lo = (1 - roundings) / ((1 + sum) * (1 + rho)) * fmax(1 - rho, 0);
     bool bounded = rho < 1 && sum < 1;
@@ -261,18 +261,17 @@ static range end_of(const numerator *e, bool likely) {
     return likely ? (range){e->likely_lo, e->likely_hi} : (range){e->lo, e->hi};
 }
 
-// What all weights of a row have in common, in the worst case or likely: the sums of numerators and
-// the factors that each form leaves beside them.
+// The data that all weights of a row share, in the worst case or likely: the sums of numerators and
+// the factors of each form.
 typedef struct summed {
     bool likely;
-    double here; // the error of the sums' evaluation here
+    double here; // relative error of evaluating the sums here
     range keys, all;
     range quotient, subtraction, gate; // factors of a key's weight
-    range sink;                        // sigmoid(b - LSE), the sink's whole weight by the gate
+    range sink; // sigmoid(b - LSE), the sink's whole weight in the gated form
 } summed;
 
-// A sum less one of its terms. The sum is evaluated here with relative error `here`, which counts
-// against what is left.
+// A sum minus one of its terms. The evaluation's relative error `here` is subtracted as well.
 static range without(range sum, range e, double here) {
     return (range){fmax(sum.lo * (1 - here) - e.lo, 0), sum.hi * (1 + here) - e.hi};
 }
@@ -338,7 +337,7 @@ static summed summed_of(const softmax_row *row, double sum, double rho, bool lik
     return w;
 }
 
-// The hull over the forms; where the last step is an exp it may flush.
+// The hull over the forms; if the last step is an exponential, the result may be flushed.
 static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     range a = {INFINITY, 0};
     if (row->e_j[j].hi == 0) return (range){0, 0};
@@ -364,7 +363,7 @@ static void sum_up(softmax_row *row) {
 typedef struct row_errors {
     double leaning, fourth; // of the sum; sum of the squared weights
     double var, bias;       // of the denominator's terms
-    double form;            // what the forms add to every element, one way
+    double form;            // lean of every element that the forms add
     double distance;        // sum_j alpha_j |t_j|
 } row_errors;
 
@@ -386,8 +385,8 @@ static row_errors errors_of(const softmax_row *row, double total) {
     return r;
 }
 
-// What may lean in element j besides, relative: the exponentials' declared errors, above and below
-// (a running maximum rescales a term once more on the average), log2(e), the gate's argument.
+// The further lean of element j, relative: the exponentials' declared errors, upward and downward
+// (a running maximum rescales a term once more on average), log2(e), the gate's argument.
 static double lean_of_element(const softmax_row *row, const row_errors *r, size_t j, double a) {
     double t = fabs(row->t_j[j].mid - row->m);
     double lean = (row->running ? 4 : 2) * row->declared + r->leaning + row->t_j[j].bias + r->bias;
@@ -398,8 +397,8 @@ static double lean_of_element(const softmax_row *row, const row_errors *r, size_
     return lean + r->form;
 }
 
-// Scores that may be anything leave weights that may be anything: up to what exp(z - LSE) makes of
-// the largest score, or to 1 and the quotient's roundings.
+// Unbounded scores leave arbitrary weights: up to exp(z - LSE) of the largest score, or up to 1 and
+// the quotient's roundings.
 static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point point, size_t n,
                                  const sinkproof_honest *z_j, sinkproof_honest b) {
     softmax_row row = row_of(s, point, n, z_j, b);
@@ -424,7 +423,7 @@ static bool beyond_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b
     return wide;
 }
 
-// What the weights of a row are divided by.
+// The divisor of a row's weights.
 typedef struct denominator {
     double total, common; // the emulation; the relative variance that all weights share
     row_errors errors;

@@ -3,25 +3,25 @@
 //
 // Spread (stat.spread): are the errors larger, on the whole, than rounding to nearest makes them?
 //
-// Low bits drawn at random are centred and may stay inside every set, so neither the sets nor
-// drift see them. Their squares do: the squared errors, each over its variance, have a mean of at
-// most 1. A square is also at most M, for the likely set is bounded; and of numbers in [0, M] whose
-// means add up to mu, the sum reaches a with odds of at most exp(-(a ln(a / mu) - a + mu) / M)
-// (Chernoff). Only the means, the bounds and independence are used: neither a normal law nor
-// symmetric errors. Classes of m rows that are alike count as one unit: M m for M (Hoelder).
+// Random low bits are centred and may stay inside every set, so neither the sets nor drift detect
+// them. Their squares do: the squared errors, each over its variance, have a mean of at most 1. A
+// square is also at most M, since the likely set is bounded; and for numbers in [0, M] whose means
+// add up to mu, the sum reaches a with odds of at most exp(-(a ln(a / mu) - a + mu) / M)
+// (Chernoff). This uses only the means, the bounds and independence: neither a normal law nor
+// symmetric errors. A class of m alike rows counts as one unit: M m in place of M (Hoelder).
 //
-// The variance is that of any order of summation that keeps the squares of partial sums below
-// S^2 + Q, not only that of one which has nothing to do with the values. An error that all
-// elements of a row share is a multiple of the row: what is left beside that multiple is asked.
-// What may lean (declared functions, optional roundings) is added to the root of the limit. Where
-// errors are rare whole steps of a coarse format, nothing is asked: honest.c says so by an infinite
-// variance, before it is known which elements are near a step.
+// The variance covers every order of summation that keeps the squares of partial sums below S^2 +
+// Q, not only orders that do not depend on the values. An error that all elements of a row share is
+// a multiple of the row: only the rest is tested. Errors that may lean (declared functions,
+// optional roundings) are added to the root of the limit. Where errors are rare whole steps of a
+// coarse format, nothing is tested: honest.c marks this by an infinite variance, before it is known
+// which elements are near a step.
 #include "proofs/bounds/bounds.h"
 
-// An element whose square may be beyond this many variances is not asked: a few of them, where
-// declared errors or what underflows outweigh all rounding, would make every sum possible. Where
-// rows share a factor, the likely set holds that too; an element's own roundings reach this far
-// with odds of 2 exp(-1024 / 6) (Hoeffding: they are bounded by u, of variance u^2 / 3).
+// An element whose square may exceed this many variances is not tested: a few of them, where
+// declared errors or underflow outweigh all rounding, would make every sum possible. Where rows
+// share a factor, the likely set contains that too; an element's own roundings reach this far with
+// odds of 2 exp(-1024 / 6) (Hoeffding: they are bounded by u and have variance u^2 / 3).
 static const double LARGEST = 1024;
 
 typedef struct row_sums {
@@ -48,12 +48,12 @@ void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
         spread->steps += ulp * ulp * precision;
         spread->most = fmax(spread->most, fmin(reach * reach * precision, LARGEST));
     }
-    if (shares && row.weight > 0) // beside the row's best multiple
+    if (shares && row.weight > 0) // without the row's best multiple
         row.squares = fmax(row.squares - row.factor * row.factor / row.weight, 0);
     spread->sum += row.squares;
 }
 
-// The least a >= mu with (a ln(a / mu) - a + mu) / most >= odds, from above.
+// The smallest a >= mu with (a ln(a / mu) - a + mu) / most >= odds, rounded up.
 double sinkproof_spread_reach(double mu, double most, double odds) {
     double room = most * odds / mu, low = 1, high = 2.719 * (1 + room);
     for (int i = 0; i < 60; i++) {
@@ -99,7 +99,8 @@ const char *sinkproof_spread_part_name(int part) {
     return part >= 0 && part <= SINKPROOF_QUARTERS ? names[part] : "none";
 }
 
-// New bits for old ones, both uniform and independent: a variance of 2 (4^k - 1) / 12 ulp^2.
+// k random low bits in place of the true ones, uniform and independent: a variance of 2 (4^k - 1) /
+// 12 ulp^2.
 int sinkproof_spread_bits(const sinkproof_spread_result *result) {
     for (int k = 1; k < 24; k++)
         if ((ldexp(1, 2 * k) - 1) / 6 >= result->noise * result->noise) return k;

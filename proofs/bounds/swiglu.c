@@ -2,12 +2,12 @@
 // Copyright 2026 the sinkproof authors
 //
 // The honest set of the clamped SwiGLU (bound.swiglu):
-// (clamp(u) + 1) clamp(g) sigmoid(alpha clamp(g)), rounded where the policy says.
+// (clamp(u) + 1) clamp(g) sigmoid(alpha clamp(g)), rounded as the policy says.
 //
-// sigmoid(t) = 1 / (1 + E), E = exp(-t): an error eps of E moves it by E / (1 + E) eps at most
-// 1 / (1 - eps) times, and the sum and the quotient round once each. As (1 + tanh(t / 2)) / 2 it is
-// one form more that a policy may admit (bound.form-tanh). Where a policy rounds an exponential, it
-// is that of |t| (bound.sigmoid-exp).
+// sigmoid(t) = 1 / (1 + E), E = exp(-t): an error eps of E changes it by at most E / (1 + E) eps
+// times 1 / (1 - eps), and the sum and the quotient round once each. (1 + tanh(t / 2)) / 2 is
+// another form that a policy may admit (bound.form-tanh). If a policy rounds an exponential, it is
+// that of |t| (bound.sigmoid-exp).
 #include "proofs/bounds/bounds.h"
 
 static double sigmoid(double t) {
@@ -16,8 +16,7 @@ static double sigmoid(double t) {
 
 static const double libm = 0x1p-50; // binary64 exp and tanh here: a few ulp
 
-// What the freedom of t alone leaves of the sigmoid: nothing where it is flat, without bounds as t
-// may be.
+// The effect of the freedom of t on the sigmoid: none where it is flat, even if t is unbounded.
 static sinkproof_honest real_sigmoid(sinkproof_honest t) {
     double mid = sigmoid(t.mid), slope = mid * (1 - mid);
     if (!(slope > 0)) t.var = t.bias = t.order = 0;
@@ -31,7 +30,7 @@ static sinkproof_honest real_sigmoid(sinkproof_honest t) {
                               .order = t.order * slope * slope};
 }
 
-// What the quotient loses where it underflows.
+// The loss of the quotient where it underflows.
 static double flush_of(const sinkproof_setting *s) {
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The matrix product that the sets are made of, and how many threads it may take.
+// The matrix product behind the sets, and its number of threads.
 //
-// OpenBLAS keeps one number of threads for the whole process, and nobody can ask it for another in
-// one call. The judge's parts are threads already, and a product that is cut among threads may
-// round otherwise. So the number is 1 while anyone judges: the first who begins keeps what it was,
-// the last who ends puts it back, and threads that judge at once do not disturb each other. Another
-// user of OpenBLAS in the process has one thread a product until then; if he sets the number
-// meanwhile, the judge's products may be cut.
+// OpenBLAS has one number of threads for the whole process, and no call can ask for another. The
+// judge's parts already run in threads, and a product that is split among threads may round
+// differently. So the number is 1 while any judge runs: the first to begin stores the previous
+// number, the last to end restores it, and concurrent judges do not disturb each other. Any other
+// user of OpenBLAS in the process has one thread per product until then; if it sets the number
+// meanwhile, the judge's products may be split.
 #include "proofs/bounds/bounds.h"
 
 #include <cblas.h>
 #include <pthread.h>
 
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
-static size_t inside; // how many have begun and not ended
-static int before;    // the number of threads when the first one began
+static size_t inside; // calls of begin without an end
+static int before;    // the number of threads before the first
 
 void sinkproof_times_begin(void) {
     pthread_mutex_lock(&door);

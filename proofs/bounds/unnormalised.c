@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Exponentials that are rounded before they meet the values, and divided by their sum afterwards
-// (bound.unnormalised): what kernels do whose matrix unit takes narrow operands. The sum is made of
-// the exponentials as they were, the sink's among them, which meets no value.
+// Exponentials that are rounded before they are multiplied by the values, and divided by their sum
+// afterwards (bound.unnormalised), as in kernels whose matrix unit takes narrow operands. The sum
+// consists of the unrounded exponentials and that of the sink, which has no value.
 #include "proofs/bounds/softmax_row.h"
 
 //> bound.unnormalised
@@ -12,14 +12,14 @@ bool sinkproof_rounds_exponentials(const softmax_row *row, sinkproof_point point
     return rounded && point == SINKPROOF_AT_A9 && (row->quotient || row->lse_gated);
 }
 
-// Which steps the exponential is rounded to hangs on what was subtracted. The definition subtracts
-// the row's maximum: where that is known the rounding is applied to the ends.
+// The steps to which the exponential is rounded depend on the number that was subtracted. The
+// definition subtracts the row's maximum: where that is known, the rounding is applied to the ends.
 static bool knows_the_shift(const softmax_row *row) {
     return row->m_lo == row->m_hi && !row->base_2 && !row->running && !row->lse_gated;
 }
 
-// Else it is one rounding of some number: u of itself, and what underflows. The shift is at most
-// the engine's maximum, so that an underflow is no larger under that than it was.
+// Otherwise it is one rounding of some number: u of itself, and the loss of an underflow. The shift
+// is at most the engine's maximum, so that an underflow is no larger than it was under that.
 static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, sinkproof_honest e) {
     double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
     double lost = sinkproof_underflow(format) * lift;
@@ -44,7 +44,7 @@ sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, do
     return rounded_somehow(row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format, row->lift, e);
 }
 
-// The rounded one above, the one that was rounded below.
+// The rounded exponential in the numerator, the unrounded one in the sum.
 range sinkproof_kept_share(range kept, range e, range others) {
     double largest = e.hi + others.hi, least = e.lo + others.lo;
     return (range){kept.lo > 0 ? kept.lo / largest : 0,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What an operation reads where the value was stored rounded and may still be at hand unrounded
-// (bound.unrounded).
+// The values that an operation may read where the stored value is rounded and the unrounded one may
+// still be available (bound.unrounded).
 #include "proofs/bounds/bounds.h"
 
 //> bound.unrounded

@@ -21,7 +21,7 @@ static sinkproof_honest between(double lo, double hi, double mid) {
     return (sinkproof_honest){lo, hi, lo, hi, mid, 0, 0, 0, 0};
 }
 
-// x moved outward by a relative and an absolute error.
+// Moves both ends of x outward by a relative and an absolute error.
 static sinkproof_honest widened(sinkproof_honest x, double relative, double absolute) {
     double size = fmax(fabs(x.lo), fabs(x.hi)), by = (relative * size + absolute) * (1 + libm);
     return between(sinkproof_add_down(x.lo, -by), sinkproof_add_up(x.hi, by), x.mid);
@@ -32,12 +32,12 @@ static double exp_error(const sinkproof_setting *s, const sinkproof_honest *x) {
     return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
 }
 
-static double smallest(const sinkproof_setting *s) { // what a flush to zero may lose
+static double smallest(const sinkproof_setting *s) { // largest loss by a flush to zero
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
-// What the reference computes of a design's formulas is written here again: a mistake in one is
-// seen by the other.
+// The formulas of the designs, written independently of the reference: each finds mistakes of the
+// other.
 static double similarity_at(sinkproof_similarity kind, double score) {
     double e = exp(kind == SINKPROOF_SIMILARITY_SIGMOID ? -score : score);
     if (kind == SINKPROOF_SIMILARITY_EXP) return e;
@@ -45,7 +45,7 @@ static double similarity_at(sinkproof_similarity kind, double score) {
     return score < 0 ? e : 1 + score; // elu + 1
 }
 
-// The bucket of a distance by the least distance of each: 16 2^(3k/16) of number 16 + k, upward.
+// The bucket of a distance: bucket 16 + k begins at 16 2^(3k/16), rounded up.
 static size_t bucket_of(size_t distance) {
     static const unsigned char from[] = {16, 19, 21, 24, 27, 31, 35, 40,
                                          46, 52, 59, 67, 77, 87, 99, 113};
@@ -70,7 +70,7 @@ static double star_value(const sinkproof_variant *variant, const sinkproof_varia
     return first && d == 0 ? variant->star_times : 0;
 }
 
-// A factor of all exponentials goes out of a weight where the divisor has it too.
+// Whether a common factor of all exponentials cancels in the weights, since the divisor has it too.
 static bool is_homogeneous(const sinkproof_variant *variant) {
     return variant->divisor == SINKPROOF_DIVISOR_SUM ||
            variant->divisor == SINKPROOF_DIVISOR_SCALED ||
@@ -141,8 +141,7 @@ static sinkproof_honest quotient(const sinkproof_setting *s, sinkproof_honest x,
 }
 //< bound.similarity
 
-// Exponentials over their sum: what GPT-OSS's own row has (bound.softmax-sink), the star as its
-// sink.
+// Exponentials over their sum: GPT-OSS's own row (bound.softmax-sink), with the star as its sink.
 static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t count,
                     const bool *seen_j, const sinkproof_honest *s_j, sinkproof_honest *alpha_j) {
     sinkproof_honest *packed = calloc(2 * count, sizeof *packed), *out = packed + count;
@@ -177,15 +176,15 @@ static double larger_end(sinkproof_honest x) {
     return fmax(fabs(x.lo), fabs(x.hi));
 }
 
-// What an engine's own maximum does beside the middle of what is known of it.
+// How an engine's own maximum may differ from the middle of its set.
 typedef struct other_maximum {
-    double farther; // how much larger the argument of its exponential may be
-    double above;   // how much larger it may be itself
+    double farther; // possible increase of the exponential's argument
+    double above;   // possible increase of the maximum itself
 } other_maximum;
 
-// x - m. Where the policy rounds it, m is the engine's. Elsewhere any number that is subtracted
-// leaves the same weights, and it is the middle of m; but an engine rounds another difference in
-// its registers.
+// x - m. If the policy rounds it, m is the engine's maximum. Otherwise any subtracted number gives
+// the same weights, and m is the middle of its set; but an engine rounds another difference in its
+// registers.
 static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest x,
                                    sinkproof_honest m, other_maximum *other) {
     const bool rounded = s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL;
@@ -201,10 +200,10 @@ static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest 
     return sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, y);
 }
 
-// The similarity under that maximum: the error of its exponential grows with the argument, and what
-// is flushed beside the larger one is larger beside the middle. Of the divisor, a sum with the
-// largest exponential in it, the roundings are more than what its terms may lose so; and where an
-// argument is no farther it is that largest one's.
+// The similarity under that maximum: the error of its exponential grows with the argument, and a
+// loss by flushing under the engine's larger maximum is larger under the middle one. For the
+// divisor, a sum that contains the largest exponential, the roundings exceed what its terms may
+// lose this way; and where an argument is no farther, it belongs to the largest exponential.
 static sinkproof_honest shifted_similarity(const sinkproof_setting *s,
                                            const sinkproof_variant *variant, sinkproof_honest x,
                                            const other_maximum *other) {
@@ -243,7 +242,7 @@ static sinkproof_honest *known(const double *x, size_t n) {
     return out;
 }
 
-// One row times others, before any rounding point; each sum counts as so many terms.
+// One row times others, before any rounding point; each sum counts as `terms` terms.
 static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, double terms,
                       const double *x_c, const double *y_rc, sinkproof_honest *out_r) {
     sinkproof_honest *x = known(x_c, cols), *y = known(y_rc, rows * cols);
@@ -260,7 +259,7 @@ static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, doub
     return fine;
 }
 
-// Scores are products over the root of this.
+// The width whose root divides the scores.
 static size_t scaled_by(const sinkproof_variant *variant, const sinkproof_variant_head *head) {
     return variant->unscaled ? 1 : head->dim;
 }
@@ -275,7 +274,7 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
     if (k_d == NULL) return false;
     for (size_t d = 0; d < head->dim; d++)
         if (variant->star_dims == 0 || d < variant->star_dims) k_d[d] = head->key_d[d];
-    // Of a feature of k* every policy takes what the reference computes: it is a constant.
+    // Every policy uses the reference's feature of k*: it is a constant.
     sinkproof_variant_feature(s->policy, variant, head, k_d, k_d + head->dim);
     double terms = sinkproof_score_terms(s, head->dim, scaled_by(variant, head));
     bool fine = row_times(s, 1, head->dim, terms, q_d, k_d, out);
@@ -288,7 +287,7 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
 
 sinkproof_honest sinkproof_honest_variant_biased(const sinkproof_setting *s, size_t dim,
                                                  sinkproof_honest score, double bias) {
-    // The bias may be the first term of the sum of products, and then has each of its roundings.
+    // The bias may be the first term of the sum of products, and then passes each of its roundings.
     double error = sinkproof_gamma((double)dim + 3, s->u) * fabs(bias);
     sinkproof_honest x = sinkproof_honest_add(score, sinkproof_known(bias));
     return sinkproof_honest_at(s, SINKPROOF_AT_A6, widened(x, s->u, error + smallest(s)));
@@ -379,7 +378,7 @@ bool sinkproof_honest_variant_feature(const sinkproof_setting *s, const sinkproo
     return true;
 }
 
-// An engine may keep a gate as it keeps its results, or as it is computed.
+// An engine may store a gate like its results, or keep it as computed.
 static sinkproof_honest kept_or_not(const sinkproof_setting *s, sinkproof_honest x) {
     return sinkproof_honest_hull(x, sinkproof_honest_at(s, SINKPROOF_AT_A11, x));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The largest and the least of what was measured. fmax(worst, seen) forgets a NaN, so that an
-// engine that computes nothing but NaN is off "by at most 0", and `if (!(seen <= worst)) worst =
-// seen` keeps it only until the next number. Here a NaN is worse than every number, and once met it
-// stays, and fails each comparison that follows.
+// The largest and the smallest of some measurements. fmax(worst, seen) drops a NaN, so that an
+// engine that computes only NaN is off "by at most 0", and `if (!(seen <= worst)) worst = seen`
+// keeps it only until the next number. Here a NaN is worse than every number; once seen it stays,
+// and fails each later comparison.
 #ifndef SINKPROOF_WORST_H
 #define SINKPROOF_WORST_H
 
