@@ -21,7 +21,7 @@ typedef struct sinkproof_difference {
     size_t rank, shape[SINKPROOF_MAX_RANK], first;
     double a, b;         // the two numbers at that element
     double largest, ulp; // |a - b|; and in ulp of the coarser format at a; M3: NaN
-    // a - b| over |a|, 2-norms; M3: the share of elements that differ; infinite where exactly one
+    // |a - b| over |a|, 2-norms; M3: the share of elements that differ; infinite where exactly one
     // is NaN or infinite
     double relative;
     double error_a, error_b; // of the whole point against the truth; NaN: not asked for
