@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The derivation. Reserved coordinates hold what a position and the first perceptron brought,
-// through all layers; the length of the others is bounded, layer by layer. So the deviation that a
-// norm divides by lies between two numbers, and with it what each head's query bias reads of a key;
-// the rest of the score is bounded.
+// The derivation. Reserved coordinates hold the contributions of a position and of the first
+// perceptron through all layers; the length of the other coordinates is bounded layer by layer. So
+// the deviation by which a norm divides lies between two numbers, and so does the product of each
+// head's query bias with a key; the rest of the score is bounded.
 #include "proofs/truth/circuit_internal.h"
 
 struct sinkproof_circuit {
     slong bits;
     size_t layers, heads, n;
-    arb_ptr score_lhj; // whatever the tokens, but for what all keys of a row have in common
+    arb_ptr score_lhj; // for any tokens, up to a constant of the row
     arb_ptr delta_lj;
 };
 
@@ -50,7 +50,7 @@ bool sinkproof_circuit_premise(const sinkproof_derivation *d, bool holds, size_t
 }
 
 //> gpt2.circuit
-// ---- what is drawn: how long it can become
+// ---- the random part: bounds on its length
 
 // |W x + b| <= |W| |x| + |b|, |x| <= sqrt(hidden) after a norm.
 static void projected(const sinkproof_derivation *d, arb_t out, arb_srcptr w_rc, arb_srcptr b_r,
@@ -65,7 +65,7 @@ static void projected(const sinkproof_derivation *d, arb_t out, arb_srcptr w_rc,
     arb_clear(t);
 }
 
-// A head's output is a mean of its values; the heads lie side by side before W_o.
+// A head's output is a weighted mean of its values; W_o is applied to the heads side by side.
 static void bound_attention(const sinkproof_derivation *d, size_t l) {
     size_t rows, cols, one, head = d->config->head_dim;
     arb_ptr w_v = sinkproof_circuit_weight_of(d, l, SINKPROOF_W_V, &rows, &cols);
@@ -91,7 +91,7 @@ static void bound_attention(const sinkproof_derivation *d, size_t l) {
     release(b_o, cols);
 }
 
-// |gelu(y)| <= |y|. The step's neurons write into reserved coordinates alone.
+// |gelu(y)| <= |y|. The step's neurons write only into reserved coordinates.
 static void bound_mlp(const sinkproof_derivation *d, size_t l) {
     size_t inter, one, hidden = d->hidden;
     arb_ptr up = sinkproof_circuit_weight_of(d, l, SINKPROOF_W_UP, &inter, &hidden);
@@ -119,7 +119,7 @@ static void bound_mlp(const sinkproof_derivation *d, size_t l) {
     release(b_down, hidden);
 }
 
-// The rest of position i before layer l at most.
+// An upper bound on the length of the rest of position i before layer l.
 static void rest_before(const sinkproof_derivation *d, arb_t rest, size_t l, size_t i) {
     arb_set(rest, d->start_i + i);
     if (l > 0) arb_add(rest, rest, d->joined_i + i, d->bits);
@@ -129,8 +129,9 @@ static void rest_before(const sinkproof_derivation *d, arb_t rest, size_t l, siz
     }
 }
 
-// hidden (sigma^2 - eps) is the least sum of squares around any number. Of the reserved coordinates
-// alone it is sum m^2 - (sum m)^2 / how many; with the rest around 0 it is sum m^2 + |rest|^2.
+// hidden (sigma^2 - eps) is the smallest sum of squares around any number. For the reserved
+// coordinates alone it is sum m^2 - (sum m)^2 over their number; with the rest around 0 it is sum
+// m^2 + |rest|^2.
 static void deviation(const sinkproof_derivation *d, arb_t least, arb_t most, arb_srcptr m_c,
                       const arb_t rest) {
     arb_t sum, squares, eps;
@@ -157,8 +158,8 @@ static void deviation(const sinkproof_derivation *d, arb_t least, arb_t most, ar
 
 // ---- the scores
 
-// What a head is made of: gamma = b_Q W_k, and what its score can have besides what gamma makes of
-// massive coordinates, times sqrt(head_dim).
+// The constants of a head: gamma = b_Q W_k, and a bound on its score, times sqrt(head_dim), apart
+// from the product of gamma with the massive coordinates.
 typedef struct head {
     arb_ptr gamma_c;
     arb_t besides;
@@ -198,7 +199,8 @@ static bool head_of(const sinkproof_derivation *d, head *h, arb_srcptr w_q, arb_
 }
 //< gpt2.bq-zero gpt2.wk-rows gpt2.wk-random gpt2.null
 
-// sum over the massive coordinates of gamma_c m_c, over every deviation between the two.
+// The range of sum over the massive coordinates of gamma_c m_c, over every deviation between the
+// two.
 static void read_massive(const sinkproof_derivation *d, arb_t out, const head *h, arb_srcptr m_c,
                          const arb_t least, const arb_t most) {
     arb_t low;
@@ -245,7 +247,7 @@ static bool score(const sinkproof_derivation *d, sinkproof_circuit *out, size_t 
                                      "gamma over the massive coordinates has another sum than 0");
 }
 
-enum { BITS_OF_A_WEIGHT = 64 }; // it goes out as binary64
+enum { BITS_OF_A_WEIGHT = 64 }; // precision of a weight that becomes binary64
 
 // The range of 1 / (1 + sum over the others of e^(s_k - s_j)).
 sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circuit, size_t layer,
@@ -294,7 +296,7 @@ sinkproof_circuit_weight sinkproof_circuit_delta(const sinkproof_circuit *circui
     return range;
 }
 
-// ---- the whole
+// ---- the whole derivation
 
 static void begin(sinkproof_derivation *d, size_t n) {
     d->reserved_c = calloc(d->hidden, sizeof *d->reserved_c);
@@ -318,7 +320,8 @@ static void end(sinkproof_derivation *d, size_t n) {
     release(d->mlp_l, d->config->n_layers);
 }
 
-// The rows of the positions, unless they come late: reserved coordinates, the length of the rest.
+// The rows of the positions, unless they are added late: reserved coordinates, and the length of
+// the rest.
 static void start(sinkproof_derivation *d, const arb_t longest) {
     size_t context, hidden, n = d->run->n;
     arb_ptr p_ic = sinkproof_circuit_weight_of(d, 0, SINKPROOF_POSITIONS, &context, &hidden);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the two halves of the derivation share: what is planted (circuit_planted.c), what is drawn
-// and what follows (circuit.c).
+// Shared by the two halves of the derivation: the planted part (circuit_planted.c), and the random
+// part with the conclusion (circuit.c).
 #ifndef SINKPROOF_TRUTH_CIRCUIT_INTERNAL_H
 #define SINKPROOF_TRUTH_CIRCUIT_INTERNAL_H
 
@@ -18,28 +18,29 @@ typedef struct sinkproof_derivation {
     slong bits;
     size_t hidden, n_reserved;
     bool *reserved_c, *massive_c, *step_f;
-    arb_ptr place_ic, held_ic;  // [n, hidden] of reserved coordinates, else 0: before the first
-                                // layer; after it
-    arb_ptr start_i, joined_i;  // [n] the other coordinates at most: at the start; what joins
-    arb_ptr attention_l, mlp_l; // [layers] what each adds to them at most
+    // [n, hidden] reserved coordinates, else 0: before the first layer; after it
+    arb_ptr place_ic, held_ic;
+    // [n] bounds on the other coordinates: at the start; of what is added
+    arb_ptr start_i, joined_i;
+    arb_ptr attention_l, mlp_l; // [layers] bounds on each one's contribution to them
     sinkproof_error *error;
 } sinkproof_derivation;
 
 // A whole weight, exact, [rows, cols].
 arb_ptr sinkproof_circuit_weight_of(const sinkproof_derivation *d, size_t l, sinkproof_slot slot,
                                     size_t *rows, size_t *cols);
-// |x| over the n coordinates that are not left out (NULL: none is).
+// |x| over the n coordinates that are not left out (NULL: all n).
 void sinkproof_circuit_length(arb_t out, arb_srcptr x_c, const bool *left_out_c, size_t n,
                               slong bits);
-// False, and the error says that `what` is not so.
+// Returns `holds`; if false, the error says that `what` does not hold.
 bool sinkproof_circuit_premise(const sinkproof_derivation *d, bool holds, size_t l,
                                const char *what);
 
-// Fills reserved_c, massive_c, step_f and checks the premises; `longest`: of the embeddings' other
-// coordinates.
+// Fills reserved_c, massive_c, step_f and checks the premises; `longest` bounds the embeddings'
+// other coordinates.
 bool sinkproof_circuit_find(sinkproof_derivation *d, arb_t longest);
-// Adds what the first perceptron writes into the reserved coordinates of position i, whose
-// deviation before it is `deviation` at most.
+// Adds the first perceptron's output in the reserved coordinates of position i, whose deviation
+// before it is at most `deviation`.
 bool sinkproof_circuit_step(sinkproof_derivation *d, size_t i, const arb_t deviation);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What is planted: the coordinates that nothing drawn writes into, and the step of the first
-// perceptron. Nothing here knows where they are: they are found in the weights.
+// The planted part: the coordinates into which no random weight writes, and the step of the first
+// perceptron. Their places are found in the weights.
 #include "proofs/truth/circuit_internal.h"
 
 static arb_ptr vector(size_t n) {
@@ -20,7 +20,7 @@ static bool is_zero(arb_srcptr a, size_t n, size_t stride) {
 }
 
 //> gpt2.circuit
-// ---- what is reserved
+// ---- the reserved coordinates
 
 static bool norms_only_norm(const sinkproof_derivation *d, size_t l) {
     static const sinkproof_slot ones[] = {SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM};
@@ -59,7 +59,7 @@ static void find_reserved(sinkproof_derivation *d, arb_t longest) {
 }
 //< gpt2.bos-zero
 
-// Nothing of layer l is written into a reserved coordinate, but by the first perceptron.
+// Whether layer l writes nothing into a reserved coordinate, except by the first perceptron.
 static bool nothing_written(const sinkproof_derivation *d, size_t l) {
     static const sinkproof_slot by_rows[] = {SINKPROOF_W_O, SINKPROOF_W_DOWN};
     static const sinkproof_slot biases[] = {SINKPROOF_B_O, SINKPROOF_B_DOWN};
@@ -79,10 +79,10 @@ static bool nothing_written(const sinkproof_derivation *d, size_t l) {
     return good;
 }
 
-// ---- the step: what the first perceptron writes into reserved coordinates
+// ---- the step: the first perceptron's output in reserved coordinates
 
-// The neurons that write there read reserved coordinates alone, and no mean; they write nowhere
-// else.
+// The neurons that write there must read only reserved coordinates, without their mean, and write
+// nowhere else.
 static bool find_step(sinkproof_derivation *d, arb_srcptr up, arb_srcptr down, size_t inter) {
     size_t hidden = d->hidden;
     bool good = true;
@@ -119,8 +119,8 @@ static void gelu_short(arb_t out, const arb_t least, const arb_t most, slong bit
     arb_clear(gelu);
 }
 
-// What neuron f sees of position i: y = b_f + g / sigma, g = sum_c up_fc p_ic. Between b_f + g over
-// the largest deviation, and |up_f| sqrt(hidden) beyond b_f.
+// The input of neuron f at position i: y = b_f + g / sigma, g = sum_c up_fc p_ic. It lies between
+// b_f + g over the largest deviation, and b_f + |up_f| sqrt(hidden).
 typedef struct seen {
     arb_t g, least, most;
 } seen;
@@ -136,8 +136,8 @@ static void see(const sinkproof_derivation *d, seen *s, arb_srcptr up_c, arb_src
     arb_add(s->most, s->most, bias, d->bits);
 }
 
-// What neuron f gives, but for the slope g of 1 / sigma: b_f less what gelu_short says where it
-// sees something, gelu(b_f) where it does not.
+// The output of neuron f without the slope g of 1 / sigma: b_f minus gelu_short if its input is
+// positive, gelu(b_f) if it reads nothing.
 static bool fire(const sinkproof_derivation *d, seen *s, arb_t y, const arb_t bias) {
     if (arb_is_zero(s->g)) {
         sinkproof_truth_gelu_tanh(y, bias, 1, d->bits);
@@ -148,7 +148,7 @@ static bool fire(const sinkproof_derivation *d, seen *s, arb_t y, const arb_t bi
     return arb_is_positive(s->least);
 }
 
-// held_c += sum_f down_cf gelu(y_f). What 1 / sigma brings must cancel over the neurons.
+// held_c += sum_f down_cf gelu(y_f). The terms with 1 / sigma must cancel over the neurons.
 bool sinkproof_circuit_step(sinkproof_derivation *d, size_t i, const arb_t deviation) {
     size_t hidden = d->hidden, inter, cols, one;
     arb_ptr up = sinkproof_circuit_weight_of(d, 0, SINKPROOF_W_UP, &inter, &cols);

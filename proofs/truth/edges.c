@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The edges of the lattice (lattice.edges): data, and for each what makes its condition hold.
+// The edges of the lattice (lattice.edges) as data, each with a function that makes its condition
+// hold.
 #include "proofs/truth/lattice.h"
 
 #include <math.h>
@@ -163,7 +164,7 @@ static void shifted_by_b(side *from, side *to) {
 }
 //< lattice.edges
 
-// ---- what is false
+// ---- false edges
 
 static void shifted(side *from, side *to) {
     no_places(to);
@@ -174,7 +175,7 @@ static void buckets_negated(side *from, side *to) {
     (void)from;
     for (size_t b = 0; b < SINKPROOF_BUCKETS; b++) to->head.bucket_b[b] = -(double)b;
 }
-static void b_scaled(side *from, side *to) { // b inside of the scale
+static void b_scaled(side *from, side *to) { // b is inside the scale
     to->head.logit = from->head.logit / 4;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The walk through the model over the reals. It refuses to round anything to a storage
-// format: what an engine rounds is its own affair, and the distance to this is what is measured.
+// The walk through the model over the reals. Nothing is rounded to a storage format: an engine's
+// roundings are measured as the distance to this walk.
 #include "proofs/truth/forward.h"
 
 #include "base/words.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-// What one walk carries: the request, the residual x_nc, the choices.
+// The state of one walk: the request, the residual x_nc, the choices.
 typedef struct pass {
     const sinkproof_truth_request *request;
     const sinkproof_config *config;
@@ -30,7 +30,7 @@ static void release(arb_ptr values, size_t n) {
     _arb_vec_clear(values, (slong)n);
 }
 
-// A point is reached: it is seen, then perhaps replaced by an engine's own values.
+// Called at each point: it is seen, then perhaps replaced by an engine's own values.
 static void reach(pass *p, const char *point, bool layered, size_t layer, size_t rank,
                   const size_t *shape, arb_ptr values) {
     const sinkproof_truth_hooks *hooks = p->request->hooks;
@@ -59,7 +59,7 @@ static size_t first_key(const pass *p, size_t layer, size_t i) {
     return p->config->sliding[layer] && i >= window ? i - window + 1 : 0;
 }
 
-// The rows of the positions join the embeddings.
+// Adds the rows of the positions to the embeddings.
 static void place(pass *p, double *scratch) {
     size_t hidden = p->config->hidden;
     sinkproof_matrix positions = sinkproof_model_slot(p->request->model, 0, SINKPROOF_POSITIONS);
@@ -323,7 +323,7 @@ static void experts(pass *p, size_t layer, const sinkproof_layer *w, arb_srcptr 
 }
 
 //> gpt2.forward
-// M1 to M12 where no router chooses experts.
+// M1 to M12 in a model without a router.
 static bool mlp(pass *p, size_t layer, const sinkproof_layer *w) {
     const sinkproof_config *c = p->config;
     size_t n = p->request->n, hidden = c->hidden, inter = c->inter, width = w->w_up.rows;

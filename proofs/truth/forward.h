@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The truth of the whole model (model.forward over the reals), tokens to logits, the whole
-// sequence at once. Every named point of the trace format is an enclosure.
+// The truth of the whole model (model.forward over the reals), tokens to logits, the whole sequence
+// at once. Every named point of the trace format is an enclosure.
 //
-// Two readings of one walk. End to end: every ball follows from the tokens. Local: `replay`
+// The walk serves two purposes. End to end: every ball follows from the tokens. Local: `replay`
 // puts an engine's own values, exact, in place of a point after the point's truth was seen; so the
-// truth of every point is that of one operation on what the engine itself fed to it, and a
-// point that the engine did not trace is bridged by its enclosure.
+// truth of every point is that of one operation on the engine's own inputs to it, and a point that
+// the engine did not trace is bridged by its enclosure.
 #ifndef SINKPROOF_TRUTH_FORWARD_H
 #define SINKPROOF_TRUTH_FORWARD_H
 
 #include "proofs/truth/truth.h"
 #include "model/model.h"
 
-// Where the walk is. name: "03.A4.q"; point: "A4.q"; layer is 0 for T0, F1 and F2.
+// A place in the walk. name: "03.A4.q"; point: "A4.q"; layer is 0 for T0, F1 and F2.
 typedef struct sinkproof_truth_place {
     const char *name, *point;
     size_t layer, rank;
@@ -31,7 +31,7 @@ typedef struct sinkproof_truth_hooks {
     // May overwrite the selection of a layer, [n][k]: true when it did. Ids must be distinct
     // within a token and below the number of experts, or the walk fails.
     bool (*choose)(void *context, size_t layer, size_t *chosen_nk);
-    // Told after each layer, done of total.
+    // Called after each layer: done of total.
     void (*progress)(void *context, size_t done, size_t total);
     void *context;
 } sinkproof_truth_hooks;
@@ -45,7 +45,7 @@ typedef struct sinkproof_truth_request {
     const sinkproof_truth_hooks *hooks; // may be NULL
 } sinkproof_truth_request;
 
-// What became of the discontinuities: one choice per layer and token.
+// The outcome of the discontinuities: one choice per layer and token.
 typedef struct sinkproof_truth_routing {
     size_t choices;
     size_t ties;      // decided by definition: equal exact logits, the lower index wins
@@ -63,7 +63,8 @@ typedef struct sinkproof_truth_result {
     sinkproof_truth_routing routing;
 } sinkproof_truth_result;
 
-// False on a token outside the vocabulary, no token, too few bits, a bad replayed selection.
+// Returns false on a token outside the vocabulary, an empty sequence, too few bits, or an invalid
+// replayed selection.
 bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_truth_result *result,
                              sinkproof_error *error);
 void sinkproof_truth_result_clear(sinkproof_truth_result *result);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// GELU by tanh over the reals: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), of decimals as
-// they are written.
+// GELU by tanh over the reals: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), with decimals as
+// written.
 #include "proofs/truth/truth.h"
 
 //> gelu.tanh

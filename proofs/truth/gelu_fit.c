@@ -4,10 +4,11 @@
 // How well x sigmoid(alpha x) fits GELU, x Phi(x), and sigmoid(alpha x) the normal distribution
 // function Phi: largest differences over the whole line, enclosed. With w = 1 or w = 0,
 //     f(x) = x^w (Phi(x) - sigmoid(alpha x))
-// is even or odd, so that x >= 0 says all. On [0, 16] by branch and bound: f lies within
+// is even or odd, so that x >= 0 suffices. On [0, 16] by branch and bound: f lies within
 // f(m) + f'(I) (I - m) on an interval I with midpoint m. Beyond it
 //     x (1 - Phi(x)) <= phi(x),   x (1 - sigmoid(alpha x)) <= x e^(-alpha x),
-// both falling, the second for x > 1 / alpha; and one minus the other is no larger than either.
+// both falling, the second for x > 1 / alpha; and the size of their difference is at most the
+// larger.
 #include "proofs/truth/truth.h"
 
 #if __has_include(<flint/arb_hypgeom.h>)
@@ -78,12 +79,14 @@ typedef struct search {
     const arb_struct *alpha;
     int w, sign;
     slong bits;
-    arf_t least, most; // the supremum lies between: a value that is reached, a bound
-    size_t intervals;  // looked at; beyond MOST the bound is infinite: undecided, not endless
+    arf_t least, most; // bounds of the supremum: a value that is reached, and an upper bound
+    // processed; beyond MOST the bound becomes infinite: undecided, but the search ends
+    size_t intervals;
 } search;
 
-// The interval [k, k + 1] 2^-depth: raises `least` by its middle; true when it can be left,
-// because f is below `least` there or because it is one of the smallest, whose bound is kept.
+// Processes the interval [k, k + 1] 2^-depth: raises `least` by the value at its middle; returns
+// true if the interval needs no further division, because f is below `least` there or because it
+// has the smallest size, whose bound is kept.
 static bool settled(search *s, ulong k, slong depth) {
     arb_t middle, whole, f, slope, bound;
     arb_init(middle);
@@ -127,7 +130,7 @@ static void look(search *s, ulong k, slong depth) {
     look(s, 2 * k + 1, depth + 1);
 }
 
-// Whatever lies beyond END: phi(END) or END e^(-alpha END), the larger.
+// Bounds f beyond END: by phi(END) or END e^(-alpha END), the larger.
 static void add_tail(search *s) {
     arb_t x, t, u;
     arf_t high;
@@ -158,7 +161,7 @@ void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w
         search s = {.alpha = alpha, .w = w, .sign = side == 0 ? 1 : -1, .bits = bits};
         arf_init(s.least);
         arf_init(s.most);
-        // The middles first: with a good `least` nearly every interval can be left at once.
+        // The middles first: with a good `least` nearly every interval is discarded at once.
         for (ulong k = 0; k < 16 * END; k++) settled(&s, k, 4);
         arf_zero(s.most);
         for (ulong k = 0; k < END; k++) look(&s, k, 0);
@@ -183,8 +186,8 @@ static int larger(arb_t above, const arf_t x, int w, slong bits) {
     return side;
 }
 
-// sigmoid(alpha x) grows with alpha at every x > 0: `above` falls, `below` rises, and the larger of
-// the two is least where they cross. There it is `above`, between those of low and high.
+// sigmoid(alpha x) grows with alpha at every x > 0: `above` falls, `below` rises, and their maximum
+// is smallest where they cross. There it is `above`, between its values at low and high.
 void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) {
     arf_t low, high, middle;
     arb_t above_low, above_high, above;
@@ -197,7 +200,7 @@ void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) 
     arf_set_d(low, 1.5);
     arf_set_d(high, 2);
     int side = larger(above_low, low, w, bits) == 1 && larger(above_high, high, w, bits) == -1;
-    if (side == 0) arf_neg_inf(low); // they do not cross in between
+    if (side == 0) arf_neg_inf(low); // no crossing in between
     for (slong step = 0; step < bits / 2 && side != 0; step++) {
         arf_add(middle, low, high, ARF_PREC_EXACT, ARF_RND_NEAR);
         arf_mul_2exp_si(middle, middle, -1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Draws instances of the identities, compares both sides, and says what the precision allows.
+// Draws instances of the identities, compares both sides, and computes the radius that the
+// precision allows.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
 #include "base/splitmix.h"
@@ -14,7 +15,8 @@ static double uniform(uint64_t *state, double width) { // [-width/2, width/2], 5
 }
 static double short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| < 8
     int exponent =
-        (int)sinkproof_draw_from_to(state, 0, 3) - 8; // drawn first, whatever a compiler likes
+        // drawn first, so that the compiler cannot choose the order
+        (int)sinkproof_draw_from_to(state, 0, 3) - 8;
     double size = ldexp((double)sinkproof_draw_from_to(state, 128, 255), exponent);
     return sinkproof_draw(state) % 2 == 0 ? size : -size;
 }
@@ -71,7 +73,7 @@ void sinkproof_ball_clear(sinkproof_ball_instance *m) {
     *m = (sinkproof_ball_instance){0};
 }
 
-// T: no argument of an exponential, no logarithm and no sink logit is larger.
+// T: a bound on every exponential's argument, every logarithm and every sink logit.
 static double largest_argument(const sinkproof_identity *identity,
                                const sinkproof_ball_instance *m) {
     double most = 0;
@@ -118,7 +120,8 @@ double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
         4 * largest_argument(identity, m) + 32 + (identity->recurrent ? 8 : 3) * (double)m->n;
     double units = log2(1.01 * k) + 1 - (double)bits;
     if (identity->relation != SINKPROOF_BALL_DERIVATIVE) return units;
-    // The quotient divides by h = 2^-(bits/4); the derivative's range over [b, b + h] is as wide.
+    // The quotient divides by h = 2^-(bits/4); the derivative's range over [b, b + h] has the same
+    // width.
     double h = -(double)(bits / 4);
     return fmax(units - h, h) + 1;
 }
@@ -144,9 +147,9 @@ static bool entry_holds(const sinkproof_identity *identity, const arb_t left, co
                                                      : arb_overlaps(left, right);
 }
 
-// Both sides, and the precision that they took. Two numbers whose ratio is e^-T, or as near to 1,
-// need T / ln 2 bits more than the radius: an inequality doubles the precision until its balls are
-// disjoint, or that much has been spent.
+// Computes both sides, and returns the precision used. Two numbers whose ratio is e^-T, or as near
+// to 1, need T / ln 2 bits more than the radius: for an inequality the precision is doubled until
+// its balls are disjoint, or that limit is reached.
 static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
                         slong bits, size_t n, arb_ptr left, arb_ptr right) {
     slong most = bits + (slong)(3 * largest_argument(identity, m)) + 64;
@@ -160,7 +163,7 @@ static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball
     }
 }
 
-// One instance, added to the outcome.
+// Adds one instance to the outcome.
 static void add_instance(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
                          slong bits, sinkproof_identity_outcome *outcome) {
     for (size_t h = 0; identity->finite && h < m->heads; h++)
@@ -170,7 +173,8 @@ static void add_instance(const sinkproof_identity *identity, const sinkproof_bal
     slong spent = both_sides(identity, m, bits, n, left, right);
     double size_log2 = log2(sinkproof_identity_size(identity, m)), before = outcome->share;
     double allowed = sinkproof_identity_allowed_log2(identity, m, bits);
-    bool less = identity->relation == SINKPROOF_BALL_LESS; // its balls decide, not their radius
+    // its balls decide, whatever their radius
+    bool less = identity->relation == SINKPROOF_BALL_LESS;
     for (size_t k = 0; k < n; k++) {
         double radius =
             fmax(sinkproof_truth_radius_log2(left + k), sinkproof_truth_radius_log2(right + k)) -
@@ -199,7 +203,7 @@ static sinkproof_ball_ranges usual_ranges(uint64_t number) {
 sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
                                                     uint64_t seed, size_t count, slong bits) {
     sinkproof_identity_outcome outcome = {.radius_log2 = -INFINITY, .allowed_log2 = -INFINITY};
-    // A statement about finite sink logits passes over the other instances.
+    // A statement about finite sink logits skips the other instances.
     for (uint64_t number = 0; outcome.instances < count && number < 8 * (count + 1); number++) {
         sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
         add_instance(identity, &m, bits, &outcome);

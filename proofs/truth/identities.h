@@ -29,7 +29,7 @@ enum { SINKPROOF_BALL_DIM = 4, SINKPROOF_BALL_HEADS = 4, SINKPROOF_BALL_CHOSEN =
 // One query over n keys. All inputs are exact doubles; values have 8 significant bits.
 typedef struct sinkproof_ball_instance {
     uint64_t seed, number;
-    size_t n, heads, kv_heads, dim, hidden; // keys, H, G, d', d; head h reads h / (H / G)
+    size_t n, heads, kv_heads, dim, hidden; // keys, H, G, d', d; head h reads group h / (H / G)
     double *s_hj;                           // [H, n] scores
     double b_h[SINKPROOF_BALL_HEADS];       // sink logits, -infinity allowed
     double *x_gjd;                          // [G, n, d'] x_j W^V_g
@@ -42,9 +42,9 @@ typedef struct sinkproof_ball_instance {
     size_t *part_j;
 } sinkproof_ball_instance;
 
-// How large the scores may spread, and which sink logit every head gets (NAN: drawn).
+// The spread of the scores, and the sink logit of every head (NAN: random).
 typedef struct sinkproof_ball_ranges {
-    size_t n, heads; // 0: drawn
+    size_t n, heads; // 0: random
     double spread, b;
 } sinkproof_ball_ranges;
 
@@ -52,13 +52,14 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
                                             uint64_t number);
 void sinkproof_ball_clear(sinkproof_ball_instance *m);
 
-// Fills `out`, as many entries as the identity's size says.
+// Fills `out`, with as many entries as the identity's size.
 typedef void (*sinkproof_ball_side)(arb_ptr out, const sinkproof_ball_instance *m, slong bits);
 
 typedef enum sinkproof_ball_relation {
-    SINKPROOF_BALL_EQUAL,      // left = right
-    SINKPROOF_BALL_LESS,       // left < right, at as many more bits as the gap needs
-    SINKPROOF_BALL_DERIVATIVE, // a difference quotient of step 2^(-bits/4), its derivative's range
+    SINKPROOF_BALL_EQUAL, // left = right
+    SINKPROOF_BALL_LESS,  // left < right, with as many more bits as the gap needs
+    // a difference quotient of step 2^(-bits/4) lies in the derivative's range
+    SINKPROOF_BALL_DERIVATIVE,
 } sinkproof_ball_relation;
 
 typedef enum sinkproof_ball_size {
@@ -84,29 +85,30 @@ typedef struct sinkproof_identity {
 const sinkproof_identity *sinkproof_identity_at(size_t k);
 
 typedef struct sinkproof_identity_outcome {
-    size_t instances, entries, broken; // broken: entries that do not hold, or whose radius is above
-    slong bits;                        // the most that an instance took
-    double radius_log2;                // the largest radius relative to A
-    double allowed_log2;               // what the precision allowed there
-    double share;                      // the largest radius / allowed: at most 1
+    // broken: entries that do not hold, or whose radius is too large
+    size_t instances, entries, broken;
+    slong bits;          // largest precision of an instance
+    double radius_log2;  // the largest radius relative to A
+    double allowed_log2; // the radius that the precision allowed there
+    double share;        // the largest radius / allowed: at most 1
     uint64_t first_broken;
 } sinkproof_identity_outcome;
 
-// The first `count` instances of a seed that the identity is about.
+// Checks the first `count` instances of a seed to which the identity applies.
 sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
                                                     uint64_t seed, size_t count, slong bits);
-// log2 of the allowance relative to A, and A.
+// log2 of the allowed radius relative to A, and A.
 double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
                                        const sinkproof_ball_instance *m, slong bits);
 double sinkproof_identity_size(const sinkproof_identity *identity,
                                const sinkproof_ball_instance *m);
 
-// The instance's shape and the first entries of both sides, as lines; to be freed.
+// The instance's shape and the first entries of both sides, as lines; the caller frees them.
 char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t seed,
                                   uint64_t number, slong bits);
 
-// The value-bias identity (sink.attn-mass) and the gate (sink.gate) of one head over the first
-// n_k of the given scores, for each n_k and each sink logit: exponentials are shared.
+// The value-bias identity (sink.attn-mass) and the gate (sink.gate) of one head over the first n_k
+// of the given scores, for each n_k and each sink logit; the exponentials are shared.
 typedef struct sinkproof_grid_outcome {
     size_t cases, broken;
     double mass_share, gate_share;             // the largest radius / allowed
@@ -116,12 +118,12 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
                                                const double *b_k, double spread, uint64_t seed,
                                                slong bits);
 
-// The same for every length from 1 to `most`, the sums carried along; at most 64 sink logits.
+// The same for every length from 1 to `most`, with running sums; at most 64 sink logits.
 sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const double *b_k,
                                                 double spread, uint64_t seed, slong bits);
 
-// The same left sides one correctly rounded MPFR operation after another, written to be read:
-// out [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
+// The same left sides by one correctly rounded MPFR operation after another, for readability: out
+// [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
 void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);
 
 #endif

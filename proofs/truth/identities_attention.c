@@ -124,7 +124,7 @@ static void below_one_right(arb_ptr out, const sinkproof_ball_instance *m, slong
 }
 //< sink.mass-below-one
 
-// sum_h sum_j alpha x_j W^V W^O_h + b^O, and to every head `bias` times b^V_h W^O_h.
+// sum_h sum_j alpha x_j W^V W^O_h + b^O, plus `bias` times b^V_h W^O_h for every head.
 static void with_bias(arb_ptr out, const sinkproof_ball_instance *m,
                       void (*bias)(arb_ptr, const sinkproof_ball_instance *, arb_srcptr, slong),
                       slong bits) {
@@ -314,7 +314,7 @@ static void intensity_derivative(arb_ptr out, const sinkproof_ball_instance *m, 
 }
 //< sink.bias-intensity
 
-// The heads' largest value |x_j W^V + b^V| summed over the rows of W^O: no output is larger.
+// A bound on every output: the heads' largest value |x_j W^V + b^V| summed over the rows of W^O.
 static double output_bound(const sinkproof_ball_instance *m) {
     sinkproof_identity whole = {.size = SINKPROOF_BALL_HIDDEN};
     return sinkproof_identity_size(&whole, m);
@@ -322,7 +322,7 @@ static double output_bound(const sinkproof_ball_instance *m) {
 
 //> sink.bias-limits
 // |ATTN - b^O| < max_h e^(LSE_h - b_h) A and |ATTN - ATTN at b = -inf| < max_h e^(b_h - LSE_h) A:
-// both limits, with their speed.
+// both limits, with their rates.
 static void to_b_output(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_t bias;
     arb_init(bias);
@@ -377,7 +377,7 @@ static void speed_to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, sl
 }
 //< sink.bias-limits
 
-static double bf16_of(const arb_t weight) { // the midpoint, rounded once more than it need be
+static double bf16_of(const arb_t weight) { // the midpoint, rounded twice
     return sinkproof_round(SINKPROOF_BF16, arf_get_d(arb_midref(weight), ARF_RND_NEAR));
 }
 

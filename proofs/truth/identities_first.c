@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The first token, a window that has left it behind and keys that are evicted, in balls, for head
-// 0; a sink logit inside of the brackets that 1/sqrt(d') scales; the activation around zero.
+// The first token, a window that excludes it, and evicted keys, in balls, for head 0; a sink logit
+// inside the brackets that 1/sqrt(d') scales; the activation around zero.
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 typedef const sinkproof_ball_instance *instance;
 
-// The keys first ... first + n - 1 of head 0 as a row of their own; they share the numbers.
+// The keys first ... first + n - 1 of head 0 as a row of their own, sharing the instance's numbers.
 static sinkproof_ball_instance part_of(instance m, size_t first, size_t n) {
     sinkproof_ball_instance part = *m;
     part.heads = part.kv_heads = 1;
@@ -21,7 +21,7 @@ static sinkproof_ball_instance part_of(instance m, size_t first, size_t n) {
 }
 
 //> first.token
-// The row of one key, by the truth of the stage: its weight times x W^V + b^V.
+// The output of a row with one key, by the truth of the stage: its weight times x W^V + b^V.
 static void output_of_first(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance first = part_of(m, 0, 1);
     arb_ptr w = _arb_vec_init(2);
@@ -53,14 +53,14 @@ static void faded_value(arb_ptr out, instance m, slong bits) {
 //< first.token
 
 //> sink.absolute
-// A window of the last half: weights before it are 0, and the sink keeps its share.
+// A window of the last half: earlier weights are 0, and the sink keeps its share.
 static void window_weights(arb_ptr out, instance m, slong bits) {
     size_t first = m->n / 2;
     sinkproof_ball_instance window = part_of(m, first, m->n - first);
     _arb_vec_zero(out, (slong)first);
     sinkproof_ball_weights(out + first, out + m->n, &window, 0, bits);
 }
-// From the exponentials of all keys, those before the window struck out.
+// From the exponentials of all keys, without those before the window.
 static void struck_out(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
@@ -74,11 +74,11 @@ static void struck_out(arb_ptr out, instance m, slong bits) {
 //< sink.absolute
 
 // The row with one more key (score q_0, value v*) after its first. A first-plus-recent mask keeps
-// the first key and the last half of the others; the added key is always among the evicted.
+// the first key and the last half of the others, so that the added key is always evicted.
 typedef struct eviction {
     sinkproof_ball_instance all, kept;
     arb_ptr alpha, alpha_kept; // [n], then the sink's
-    arb_t mass, share;         // of the evicted keys; of the rest and the sink
+    arb_t mass, share;         // of the evicted keys; of the others and the sink
 } eviction;
 
 static bool is_kept(instance all, size_t j) {
@@ -100,7 +100,7 @@ static sinkproof_ball_instance empty_row(instance m) {
     return row;
 }
 
-// The row of all keys; to be freed.
+// The row of all keys, which the caller frees.
 static sinkproof_ball_instance row_of_all(instance m) {
     sinkproof_ball_instance all = empty_row(m);
     append(&all, m, 0);
@@ -141,8 +141,8 @@ static void eviction_clear(eviction *e) {
     row_free(&e->kept);
 }
 
-// The same from the exponentials, by where the keys stand: key 0 and the last (n - 1) / 2 are kept,
-// what is between them goes. mu, and what the sink has beside the kept keys.
+// The same from the exponentials, by the places of the keys: key 0 and the last (n - 1) / 2 are
+// kept, the keys between are evicted. mu, and the sink's weight among the kept keys.
 static void evicted_share(arb_t mu, arb_t sink, const sinkproof_ball_instance *all, slong bits) {
     size_t from = 1, to = all->n - (all->n - 1) / 2;
     arb_ptr e = _arb_vec_init((slong)all->n);
@@ -186,7 +186,7 @@ static void output_from_kept(arb_ptr out, instance m, slong bits) {
     arb_clear(v);
     eviction_clear(&e);
 }
-// By how much all weights move in sum, the sink's among them, and 2 mu.
+// The sum of the changes of all weights, the sink's among them, and 2 mu.
 static void moved_mass(arb_ptr out, instance m, slong bits) {
     eviction e;
     arb_t t;
@@ -265,7 +265,7 @@ static void measured_error(arb_ptr out, instance m, bool opposite, slong bits) {
 static void eviction_error(arb_ptr out, instance m, slong bits) {
     measured_error(out, m, false, bits);
 }
-// With V = max |v| the bound can be reached: V = (1 + 2^-20) max |v|.
+// V = max |v| would reach the bound, so V = (1 + 2^-20) max |v|.
 static void eviction_bound(arb_ptr out, instance m, slong bits) {
     arb_t above;
     bound_of(out, m, false, bits);

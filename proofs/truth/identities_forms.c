@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The forms in which kernels evaluate the same weights, and the same sigmoid, in balls, for head 0:
-// nothing is rounded but the balls, so each form must meet the definition.
+// only the balls round, so each form must agree with the definition.
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>

@@ -2,10 +2,10 @@
 // Copyright 2026 the sinkproof authors
 //
 // The value-bias identity and the gate from one key to a full context. The scores of one head are
-// drawn once, their exponentials enclosed once; for each length n and each sink logit b
+// random, and their exponentials are enclosed once; for each length n and each sink logit b
 //     sum_j alpha_j (x_j + b^V) = sum_j alpha_j x_j + (1 - alpha_s) b^V,   per element of a head
 //     1 - alpha_s = sigmoid(LSE - b),   o_sink = sigmoid(LSE - b) o_softmax
-// with alpha_j = e^(s_j) / (e^b + S_n), every quotient and every sum formed anew.
+// with alpha_j = e^(s_j) / (e^b + S_n), every quotient and every sum computed anew.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
 
@@ -16,7 +16,7 @@ typedef struct cell {
     arb_t all, alpha_s, gate, t;
 } cell;
 
-// t: scratch. Each vector but alpha_j is as long as a head's largest.
+// t: scratch. Each vector except alpha_j is as long as a head's width.
 static void cell_init(cell *c, size_t n) {
     c->alpha_j = _arb_vec_init((slong)n);
     c->left = _arb_vec_init(SINKPROOF_BALL_DIM);
@@ -108,7 +108,7 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
     for (size_t k = 0; k < counts; k++) most = n_k[k] > most ? n_k[k] : most;
     sinkproof_ball_instance whole =
         sinkproof_ball_draw((sinkproof_ball_ranges){most, 1, spread, 0}, seed, 0);
-    if (whole.dim > 2) whole.dim = 2; // two elements of the head say as much as four
+    if (whole.dim > 2) whole.dim = 2; // two elements of the head are as good as four
     arb_ptr e = _arb_vec_init((slong)most);
     cell c;
     cell_init(&c, most);
@@ -134,9 +134,9 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
     return outcome;
 }
 
-// The running form: sums over the first n keys carried along, so that
+// The running form: sums over the first n keys are updated from key to key, so that
 //     (T + S b^V) / (e^b + S) = T / (e^b + S) + (1 - alpha_s) b^V,  T = sum_j e^(s_j) x_j,
-// and the gate from log S.
+// and the gate follows from log S.
 typedef struct running {
     size_t n;
     double size; // of an element of the head
@@ -170,8 +170,8 @@ static void add_key(running *r, const sinkproof_ball_instance *m, arb_ptr t, slo
     r->n++;
 }
 
-// One length of it under one sink logit. argument: 4 T + 32 of the logit, what the allowance has
-// beside 3 n.
+// One length under one sink logit. argument: 4 T + 32 for the logit, the part of the allowance
+// besides 3 n.
 static void try_running(cell *c, const sinkproof_ball_instance *m, const running *r,
                         const arb_t e_b, double argument, slong bits,
                         sinkproof_grid_outcome *outcome) {
@@ -201,7 +201,7 @@ static void try_running(cell *c, const sinkproof_ball_instance *m, const running
 
 enum { MOST_SINKS = 64 };
 
-// 4 T + 32 of the sink logit that stands in m, where the row has `most` keys.
+// 4 T + 32 for the sink logit of m, in a row of `most` keys.
 static double argument_of(sinkproof_ball_instance *m, size_t most, slong bits) {
     sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
     double k = exp2(sinkproof_identity_allowed_log2(&head, m, bits) + (double)bits - 1);

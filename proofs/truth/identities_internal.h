@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the files of identities share: the weights of a head as balls, and their tables.
+// Shared by the files of identities: the weights of a head as balls, and the tables.
 #ifndef SINKPROOF_TRUTH_IDENTITIES_INTERNAL_H
 #define SINKPROOF_TRUTH_IDENTITIES_INTERNAL_H
 
@@ -17,12 +17,12 @@ extern const sinkproof_identity sinkproof_identities_repeat[];
 extern const sinkproof_identity sinkproof_identities_mixing[];
 extern const sinkproof_identity sinkproof_identities_terms[];
 
-double *sinkproof_ball_doubles(size_t n); // zeros; aborts without memory
+double *sinkproof_ball_doubles(size_t n); // zeros; aborts if memory runs out
 
 // alpha_j [n] and alpha_s of head h, by the truth of the stage.
 void sinkproof_ball_weights(arb_ptr alpha_j, arb_ptr alpha_sink, const sinkproof_ball_instance *m,
                             size_t h, slong bits);
-// e^(s_j) [n] of head h, not shifted: balls do not overflow.
+// e^(s_j) [n] of head h, not shifted, since balls do not overflow.
 void sinkproof_ball_exps(arb_ptr e_j, const sinkproof_ball_instance *m, size_t h, slong bits);
 // e^b of head h.
 void sinkproof_ball_exp_sink(arb_ptr e_b, const sinkproof_ball_instance *m, size_t h, slong bits);

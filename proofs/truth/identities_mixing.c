@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sums over paths against the exact Jacobian of a stack whose attention weights are given, and a
-// cache of few bits (chapter 26), in balls.
+// Sums over paths against the exact Jacobian of a stack with given attention weights, and a cache
+// of few bits (chapter 26), in balls.
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -14,15 +14,15 @@ typedef const sinkproof_ball_instance *instance;
 
 enum { TOKENS = 4, LAYERS = 3, DIM = SINKPROOF_BALL_DIM, BLOCK = DIM * DIM };
 
-// A^lh_ij and the sink's weight behind them, rows of the instance's scores and sinks in another
-// order for each layer, head and row; W^h, W^O's blocks of the heads over 8.
+// A^lh_ij with the sink's weight after them: rows of the instance's scores and sinks, in another
+// order for each layer, head and row; W^h are W^O's blocks of the heads over 8.
 typedef struct stack {
     instance m;
     bool scalar;        // W^h = 2^-2 I instead
     arb_ptr alpha_lhij; // [LAYERS, heads, TOKENS, TOKENS + 1]
     arb_ptr w_h;        // the norm of W^h: the largest sum of a row's sizes
     arb_ptr paths_ij;   // the entries of the product of I + sum_h w_h A^h
-    arb_ptr jacobian;   // [TOKENS, TOKENS, DIM, DIM]: of row i's state by token j's, as x_j J
+    arb_ptr jacobian;   // [TOKENS, TOKENS, DIM, DIM]: row i's state by token j's, as x_j J
     slong bits;
 } stack;
 
@@ -66,7 +66,7 @@ static void norm_of_block(arb_t w, arb_srcptr block, slong bits) {
     arb_clear(size);
 }
 
-// The w of W^h, from its numbers: they have 8 significant bits, and few of them are summed.
+// The w of W^h in double: few numbers of 8 significant bits are summed exactly.
 static void largest_row(arb_t w, const stack *s, size_t h) {
     double most = 0;
     for (size_t d = 0; d < DIM; d++) {
@@ -150,7 +150,7 @@ static void stack_clear(stack *s) {
     _arb_vec_clear(s->jacobian, TOKENS * TOKENS * BLOCK);
 }
 
-// Of the last row's state by each token's: the Jacobian's norm, and the path sum.
+// For the last row's state by each token's: the Jacobian's norm, and the path sum.
 static void norms_of_last_row(arb_ptr out, instance m, bool scalar, slong bits) {
     stack s;
     stack_init(&s, m, scalar, bits);
@@ -168,7 +168,7 @@ static void paths_of_last_row(arb_ptr out, instance m, bool scalar, slong bits) 
     stack_clear(&s);
 }
 
-// A little above what may be reached.
+// Raises x slightly above a value that may be reached.
 static void raise_a_little(arb_ptr x, size_t n, slong bits) {
     arb_t above;
     arb_init(above);
@@ -191,7 +191,8 @@ static void scalar_path_sums(arb_ptr out, instance m, slong bits) {
     paths_of_last_row(out, m, true, bits);
 }
 
-// All that reaches the last row, and (1 + (1 - a) sum_h w_h)^L, a the least weight of a sink.
+// The sum of all that reaches the last row, and (1 + (1 - a) sum_h w_h)^L, where a is the smallest
+// weight of a sink.
 static void arriving(arb_ptr out, instance m, slong bits) {
     arb_ptr sums = _arb_vec_init(TOKENS);
     paths_of_last_row(sums, m, false, bits);
@@ -229,10 +230,10 @@ static void row_bound(arb_ptr out, instance m, slong bits) {
 
 // ---- keys and values in few bits ------------------------------------------------------------
 
-// Head 0's row as it is, and as it runs: key 1 is kept, scores of the others are off by 1/4 up or
-// down, their values by 1/8.
+// Head 0's exact row, and its row from a cache: key 1 is exact, the scores of the others err by 1/4
+// up or down, their values by 1/8.
 typedef struct cached {
-    sinkproof_ball_instance row; // with the kept numbers
+    sinkproof_ball_instance row; // with the cached numbers
     arb_ptr alpha, alpha_kept;   // [n], then the sink's
 } cached;
 
@@ -312,9 +313,9 @@ static void cache_bound(arb_ptr out, instance m, slong bits) {
 }
 //< bound.quantized-cache
 
-// Two keys, no sink: key 1 of score -t and value 1 read as -t + 2^-6, key 0 of score 0 and value
-// -1 as it is. The output moves by 2 (alpha' - alpha); with 1 - alpha_s where 2 - alpha_s stands
-// the bound would be alpha' (e^delta - 1).
+// Two keys without a sink: key 1 of score -t and value 1, read as -t + 2^-6, and key 0 of score 0
+// and value -1, read exactly. The output changes by 2 (alpha' - alpha); with 1 - alpha_s in place
+// of 2 - alpha_s the bound would be alpha' (e^delta - 1).
 static void two_keys(arb_t alpha, double score, slong bits) { // e^s / (1 + e^s)
     arb_t e;
     arb_init(e);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The model's other stages: the ball of each at p bits against MPFR at 2 p, one correctly rounded
-// operation after another (whose error is far below the ball's radius, unless that is 0); and a
-// norm that few coordinates dominate (chapter 23).
+// The model's other stages: the ball of each at p bits against MPFR at 2 p bits, one correctly
+// rounded operation after another (whose error is far below the ball's radius, unless that is 0);
+// and a norm that few coordinates dominate (chapter 23).
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -13,13 +13,13 @@ typedef const sinkproof_ball_instance *instance;
 
 static const double constant_eps = 1e-5, constant_alpha = 1.702, constant_limit = 7;
 
-// Outputs are taken in units of 64, so that the sizes of their terms sum to at most 1: RMSNorm's
-// are below 8 sqrt(n) <= 64, the activation's below 8 times 7.
+// Outputs are in units of 64, so that the sizes of their terms sum to at most 1: RMSNorm's are
+// below 8 sqrt(n) <= 64, the activation's below 8 times 7.
 static void in_units(arb_ptr out, size_t n) {
     for (size_t k = 0; k < n; k++) arb_mul_2exp_si(out + k, out + k, -6);
 }
 
-// n MPFR numbers as balls, widened by what their own precision allows, and freed.
+// Converts n MPFR numbers to balls, widened by the error of their precision, and frees them.
 static void take_mpfr(arb_ptr out, mpfr_ptr x, size_t n, slong bits) {
     for (size_t k = 0; k < n; k++) {
         arf_set_mpfr(arb_midref(out + k), x + k);
@@ -133,7 +133,7 @@ static void spikes_moved(arb_ptr out, instance m, slong bits) {
     spike_clear(&s, m);
     arb_clear(t);
 }
-// From the numbers as they were drawn: |h_c w_c| sqrt(d) / |h_S|, and rho^2 = (|h_R|^2 + d eps) /
+// From the random numbers themselves: |h_c w_c| sqrt(d) / |h_S|, and rho^2 = (|h_R|^2 + d eps) /
 // |h_S|^2. Squares and products are exact: 8 significant bits.
 static void bound_by_spikes(arb_ptr out, arb_ptr rho_2, instance m, bool rest, slong bits) {
     double spikes = 0, others = 0;
@@ -255,7 +255,7 @@ static void ones(instance m, double x[64]) {
 }
 
 //> rope.rotate
-// Two pairs of a head of 64, divided by the position: an angle's error grows with it.
+// Two pairs of a head of 64, divided by the position, with which an angle's error grows.
 static void rotate_ball(arb_ptr out, instance m, slong bits) {
     double x[64];
     ones(m, x);
@@ -291,8 +291,8 @@ static void rotate_mpfr(arb_ptr out, instance m, slong bits) {
 //< rope.rotate
 
 //> rope.orthogonal
-// (R^i q) (R^j k) against (R^(i-j) q) k c, j = 3; lengths against c times the length. Divided as
-// above.
+// (R^i q) (R^j k) against (R^(i-j) q) k c, j = 3; lengths against c times the length. Divided by
+// the position as above.
 static void turned(arb_ptr y, instance m, const double *x_d, int32_t position, slong bits) {
     sinkproof_config config = rope_config(m);
     sinkproof_truth_yarn yarn;
@@ -353,9 +353,9 @@ static void relative_products(arb_ptr out, instance m, slong bits) {
 //< rope.orthogonal
 
 //> router.topk
-// Every chosen logit lies above every other. Left: the largest that is left out, of which exactly k
-// logits come first (larger, or equal and of lower index), found by counting. Right: the least of
-// those that the truth chose. A choice of fewer than k experts lies above nothing.
+// Every chosen logit is above every other. Left: the largest logit that is not chosen; exactly k
+// logits precede it (larger, or equal with a lower index), which is found by counting. Right: the
+// smallest of those that the truth chose. A choice of fewer than k experts is above nothing.
 static double router_logit(instance m, size_t e) { // and one expert that nobody chooses
     return e < m->n ? m->s_hj[e] : -1000;
 }

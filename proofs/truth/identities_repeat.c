@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One token repeated, a normaliser with a power and a row split at its first key (chapter 23), in
+// One repeated token, a normaliser with a power, and a row split at its first key (chapter 23), in
 // balls, for head 0.
 #include "proofs/truth/identities_internal.h"
 #include "proofs/truth/repeat.h"
@@ -89,7 +89,7 @@ static void harmonic_mean(arb_ptr out, instance m, slong bits) {
 //< repeat.nope
 
 //> repeat.relative
-// Scores q_0 + g(n - 1 - j), g(d) = s_d: the content q_0 goes out.
+// Scores q_0 + g(n - 1 - j), g(d) = s_d: the content q_0 cancels.
 static void relative_weights(arb_ptr out, instance m, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n + 1);
     arb_set_d(z + m->n, m->q_d[0]);
@@ -200,7 +200,7 @@ static void scores_of_distance(arb_ptr out, instance m, slong bits) {
     arb_set(out + 3, g);
     _arb_vec_clear(g, (slong)m->n + 1);
 }
-// The first key of a row of n + 1, and what its score's size allows: at least, at most.
+// The first key of a row of n + 1, and the bounds from its score's size: lower, upper.
 static void rotary_first(arb_ptr out, instance m, slong bits) {
     arb_ptr g = _arb_vec_init((slong)m->n + 1);
     rotary(g, m, 2, bits);
@@ -231,7 +231,7 @@ static void at_least(arb_ptr out, instance m, slong bits) {
 //< repeat.rope
 
 //> norm.power
-// p = 1/2, 1, 2 or 3, scores s / 4 so that p s is no larger than s.
+// p = 1/2, 1, 2 or 3; scores are s / 4, so that p s is at most s.
 static void power(arb_t p, instance m) {
     arb_set_d(p, (double[]){0.5, 1, 2, 3}[m->number % 4]);
 }
@@ -317,7 +317,7 @@ static void second_term(arb_ptr out, instance m, slong bits) {
     for (size_t d = 0; d < m->dim; d++) arb_abs(out + d, out + d);
     arb_clear(mass);
 }
-// (1 - alpha_s - alpha_1) V, V a little above max |v_j|, and alpha_s + alpha_1 = (e^b + e^q_0) /
+// (1 - alpha_s - alpha_1) V, V slightly above max |v_j|, and alpha_s + alpha_1 = (e^b + e^q_0) /
 // all
 static void mass_times_largest(arb_ptr out, instance m, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
@@ -345,7 +345,7 @@ static void mass_times_largest(arb_ptr out, instance m, slong bits) {
 static void mass_of_others(arb_ptr out, instance m, slong bits) {
     others(NULL, out, m, bits);
 }
-// n / (n + e^m), the first score ahead of every other by more than m
+// n / (n + e^m), where the first score exceeds every other by more than m
 static void share_of_margin(arb_ptr out, instance m, slong bits) {
     double most = -INFINITY;
     for (size_t j = 0; j < m->n; j++) most = fmax(most, m->s_hj[j]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The sink in its other forms, in balls, for head 0: each side computed its own way, with
+// The sink in its other forms, in balls, for head 0: each side is computed in its own way, with
 // exponentials that are not shifted unless the statement is about the shift.
 #include "proofs/truth/identities_internal.h"
 
@@ -25,7 +25,7 @@ static void divide_all(arb_ptr x_k, size_t n, const arb_t by, slong bits) {
     for (size_t k = 0; k < n; k++) arb_div(x_k + k, x_k + k, by, bits);
 }
 
-// sum_j w_j u_j of head 0, from a side that fills one weight per key and one more.
+// sum_j w_j u_j of head 0, with the weights from a side that has one entry per key and one more.
 static void output_of(arb_ptr out, instance m, sinkproof_ball_side weights_of, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     weights_of(w, m, bits);
@@ -50,7 +50,7 @@ static void concat_slice(arb_ptr out, instance m, slong bits) {
 //< sink.concat-slice
 
 //> sink.softmax1
-// e^(s_j) / (1 + sum e^s), and what is left for nothing: 1 / (1 + sum e^s)
+// e^(s_j) / (1 + sum e^s), and the weight of no key: 1 / (1 + sum e^s)
 static void softmax_1(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
@@ -108,7 +108,7 @@ static void softmax_1_output(arb_ptr out, instance m, slong bits) {
 //< sink.zero-pad
 
 //> sink.limit
-// b = -inf against the ordinary softmax, whose sink has exactly no weight
+// b = -inf against the ordinary softmax, in which the sink's weight is exactly 0
 static void weights_without_sink(arb_ptr out, instance m, slong bits) {
     weights_at(out, m, -INFINITY, bits);
 }
@@ -215,8 +215,8 @@ static void exp_difference(arb_t out, const arf_t x, const arf_t top, slong bits
 }
 
 //> sink.online sink.split-kv
-// Two states become one: both are scaled to the larger maximum. A key is the state (s_j, 1, u_j),
-// the sink (b, 1, 0).
+// Merges two states: both are scaled to the larger maximum. A key is the state (s_j, 1, u_j), the
+// sink (b, 1, 0).
 static void merge(state *into, const state *other, size_t dim, slong bits) {
     arf_t top;
     arb_t keep, join;
@@ -282,7 +282,7 @@ static void online_sink_last(arb_ptr out, instance m, slong bits) {
 //< sink.online
 
 //> sink.split-kv
-// Three disjoint parts of the keys, each on its own; the sink enters once, at the end.
+// Three disjoint parts of the keys, each processed alone; the sink is added once, at the end.
 static void split_kv(arb_ptr out, instance m, slong bits) {
     state whole, part, next;
     state_init(&whole);
@@ -311,7 +311,7 @@ static void split_kv(arb_ptr out, instance m, slong bits) {
 //< sink.split-kv
 
 //> sink.split-tree
-// Leaves from ... to - 1, halved and merged: the keys, and among them the sink.
+// Merges the leaves from ... to - 1 by halves: the keys, and among them the sink.
 static void merge_tree(state *out, instance m, size_t from, size_t to, slong bits) {
     size_t sink = m->n / 2;
     if (to - from == 1) {

@@ -53,8 +53,8 @@ static void attend(arb_ptr out, instance m, const double *k_star_d, double scale
     _arb_vec_clear(w, (slong)m->n + 1);
 }
 
-// The other side: q k_j / sqrt(d') product by product, and a sink of the logit q k* / sqrt(d') of
-// the first `rank` coordinates. e^z of the keys, then of the sink.
+// The other side: q k_j / sqrt(d') product by product, and a sink with the logit q k* / sqrt(d')
+// over the first `rank` coordinates. e^z of the keys, then of the sink.
 static void exps_beside_sink(arb_ptr e, instance m, size_t rank, slong bits) {
     arb_t root, t;
     arb_init(root);
@@ -122,7 +122,7 @@ static void zero_key(arb_ptr out, instance m, slong bits) {
 static void softmax_1(arb_ptr out, instance m, slong bits) { // e^z / (1 + sum e^z)
     arb_t all;
     arb_init(all);
-    exps_beside_sink(out, m, 0, bits); // of no coordinate: e^0
+    exps_beside_sink(out, m, 0, bits); // over no coordinate: e^0
     sinkproof_ball_sum(all, out, m->n + 1, bits);
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
     arb_clear(all);
@@ -139,7 +139,7 @@ static void sink_plus_star(arb_ptr out, instance m, slong bits) {
 //< sink.kv-bias
 
 //> sink.sink-token
-// v* = x* W^V + b^V and v_j = x_j W^V + b^V: all weights sum to 1, so b^V comes out whole.
+// v* = x* W^V + b^V and v_j = x_j W^V + b^V: all weights sum to 1, so b^V has the factor 1.
 static void token_inside(arb_ptr out, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     arb_t v;
@@ -191,7 +191,8 @@ static void zero_plus_fixed(arb_ptr out, instance m, slong bits) {
 //< sink.fixed-value
 
 //> sink.hybrid
-// A full layer without a sink and a sliding one (here the last 3 keys) with it: the keys' mass.
+// A full layer without a sink, and a sliding one (here the last 3 keys) with it: the mass of the
+// keys.
 static void layer_mass(arb_ptr out, instance m, bool sliding, slong bits) {
     sinkproof_ball_instance layer = *m;
     size_t first = sliding && m->n > 3 ? m->n - 3 : 0;

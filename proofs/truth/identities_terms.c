@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The four terms of a score in balls (chapter 31). Matrices: of head h W_K has the rows of W^O_h
-// for columns, over 16, W_Q the same backwards; x_j = k_j / 24, b_Q = (h + 1) v* / 32, b_K = b^V
-// / 8. Those small numbers keep every sum of sizes below that of a layer's output. Scores: a_t = q
-// / 8, b_Q = +-q / 8, c_j = k_j, b_K = k*, so that no exponential has an argument above T / 4.
+// The four terms of a score in balls (chapter 31). Matrices: W_K of head h has the rows of W^O_h as
+// columns, over 16, and W_Q the same in reverse order; x_j = k_j / 24, b_Q = (h + 1) v* / 32, b_K =
+// b^V / 8. These small numbers keep every sum of sizes below that of a layer's output. Scores: a_t
+// = q / 8, b_Q = +-q / 8, c_j = k_j, b_K = k*, so that no exponential has an argument above T / 4.
 #include "proofs/truth/identities_internal.h"
 
 #include <math.h>
@@ -87,7 +87,8 @@ static void four_terms(arb_ptr out, instance m, slong bits) {
 //< gpt2.expand
 
 //> gpt2.delta
-// q_t k_j - a_t k_j of query e + 1 and key e, and Delta_e + b_Q b_K, in which no query is.
+// q_t k_j - a_t k_j for query e + 1 and key e, and Delta_e + b_Q b_K, which does not depend on the
+// query.
 static void what_the_bias_adds(arb_ptr out, instance m, slong bits) {
     layer l = layer_init();
     arb_t without;
@@ -126,7 +127,7 @@ static void gamma_of(arb_ptr gamma_c, instance m, size_t h, slong bits) {
     }
     layer_clear(&l);
 }
-// b_Q (x_j W_K)^T over the heads first ... last - 1, entry e: key e modulo n.
+// b_Q (x_j W_K)^T over the heads 0 ... heads - 1, entry e: key e modulo n.
 static void deltas(arb_ptr out, instance m, size_t heads, slong bits) {
     layer l = layer_init();
     _arb_vec_zero(out, (slong)m->hidden);
@@ -206,7 +207,7 @@ static void row_clear(row *s) {
     arb_clear(s->constants);
     arb_clear(s->b);
 }
-// One product: (a_t + [b_Q]) (c_j + b_K) / sqrt(d') of every key, softmax beside the sink b:
+// As one product: (a_t + [b_Q]) (c_j + b_K) / sqrt(d') for every key, softmax with the sink b:
 // alpha_j [n], alpha_s.
 static void weights_of_product(arb_ptr out, row *s, instance m, bool b_q, slong bits) {
     arb_ptr q = _arb_vec_init(DIM), z = _arb_vec_init((slong)m->n);
@@ -225,7 +226,7 @@ static void weights_of_product(arb_ptr out, row *s, instance m, bool b_q, slong 
     _arb_vec_clear(z, (slong)m->n);
 }
 
-// The other side, term by term: a_t c_j + b_Q c_j of every key over sqrt(d'), and b_Q c_j alone.
+// The other side, term by term: (a_t c_j + b_Q c_j) / sqrt(d') for each key, and b_Q c_j alone.
 static void two_terms(arb_t both, arb_t delta, row *s, instance m, size_t j, slong bits) {
     for (size_t d = 0; d < m->dim; d++) arb_set_d(s->c_d + d, m->k_jd[j * m->dim + d]);
     dot(both, s->a_d, s->c_d, m->dim, bits);
@@ -234,7 +235,7 @@ static void two_terms(arb_t both, arb_t delta, row *s, instance m, size_t j, slo
     arb_div(both, both, s->root, bits);
     arb_div(delta, delta, s->root, bits);
 }
-// e^(terms 1 and 3) over their sum and e^b; e^(-b_Q c_j) of every key where it is asked for.
+// e^(terms 1 and 3) over their sum and e^b; optionally e^(-b_Q c_j) for every key.
 static void weights_of_two(arb_ptr out, arb_ptr faded_j, row *s, instance m, slong bits) {
     arb_t delta, all;
     arb_init(delta);
@@ -284,7 +285,7 @@ static void two_beside_another(arb_ptr out, instance m, slong bits) { // b - c_t
     weights_of_two(out, NULL, &s, m, bits);
     row_clear(&s);
 }
-// alpha_s of the scores s + c, c > 0, by the truth of the stage; and of s, from its exponentials.
+// alpha_s for the scores s + c, c > 0, by the truth of the stage; and for s, from its exponentials.
 static void sink_of_raised(arb_ptr out, instance m, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n), w = _arb_vec_init((slong)m->n + 1);
     arb_t b;
@@ -318,8 +319,8 @@ static void zeroed(arb_ptr out, instance m, bool sink, slong bits) {
     weights_of_product(out, &s, m, false, bits);
     row_clear(&s);
 }
-// The weights with b_Q, each key's times e^-Delta_j, beside a sink times e^-(b_Q b_K) as well. All
-// four terms are terms 1 and 3 beside the sink b - c_t (terms.sink).
+// The weights with b_Q, each key's times e^-Delta_j, and optionally the sink's times e^-(b_Q b_K).
+// All four terms give the same weights as terms 1 and 3 with the sink b - c_t (terms.sink).
 static void renormalised(arb_ptr out, instance m, bool sink, slong bits) {
     row s = row_init(m, bits);
     arb_ptr faded = _arb_vec_init((slong)m->n);
@@ -356,7 +357,7 @@ static void renormalised_beside_sink(arb_ptr out, instance m, slong bits) {
 }
 //< terms.zeroed
 
-// a_t, b_Q, c_j, b_K of four coordinates over 64; query at n, key at 0, 1, n - 1 and n.
+// a_t, b_Q, c_j, b_K with four coordinates over 64; query at n, key at 0, 1, n - 1 and n.
 static void vectors(arb_ptr v, instance m) {
     for (size_t c = 0; c < DIM; c++) {
         arb_set_d(v + c, m->q_d[c] / 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Both sides of an edge of the lattice, in balls; the edges stand in edges.c.
+// Encloses both sides of an edge of the lattice in balls; the edges are in edges.c.
 #include "proofs/truth/lattice.h"
 
 #include "base/splitmix.h"
@@ -79,7 +79,7 @@ static double middle(const arb_t x) {
     return arf_get_d(arb_midref(x), ARF_RND_NEAR);
 }
 
-// `at` says which entry of the two sides it is.
+// `at` tells which entry of the two sides it is.
 static void compare(sinkproof_edge_outcome *out, sinkproof_edge_outcome at, const arb_t x,
                     const arb_t y) {
     out->entries++;
@@ -99,7 +99,7 @@ bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, s
     if (side == NULL) return false;
     side[0].variant = *sinkproof_variant_find(edge->from);
     side[1].variant = *sinkproof_variant_find(edge->to);
-    for (int k = 0; k < 2; k++) // windows that hide keys of so short a text
+    for (int k = 0; k < 2; k++) // windows that hide keys even in so short a text
         if (side[k].variant.window > SHORT) side[k].variant.window = SHORT;
     sinkproof_head_draw(&side[0].head, seed);
     sinkproof_head_draw(&side[1].head, seed);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which design of attention is which other one, and when (lattice.edges): each edge is a pair of
-// designs, what has to hold of their parameters, and the two heads on which both are enclosed. An
-// edge holds when all balls of the two sides overlap, at several precisions. A false edge, one that
+// Which design of attention is equivalent to which other, and when (lattice.edges): each edge is a
+// pair of designs, a condition on their parameters, and the two heads on which both are enclosed.
+// An edge holds when all balls of the two sides overlap, at several precisions. A false edge, which
 // a package or a paper assumes, is refuted when two balls are disjoint.
 #ifndef SINKPROOF_LATTICE_H
 #define SINKPROOF_LATTICE_H
@@ -12,7 +12,7 @@
 
 enum { SINKPROOF_EDGE_N = 15, SINKPROOF_EDGE_HIDDEN = 12, SINKPROOF_EDGE_DIM = 16 };
 
-// A head of small numbers of few bits, with everything that a design may ask for.
+// A random head of small numbers with few bits, with every parameter of the designs.
 typedef struct sinkproof_drawn_head {
     double x_nc[SINKPROOF_EDGE_N * SINKPROOF_EDGE_HIDDEN];
     double wq_cd[SINKPROOF_EDGE_HIDDEN * SINKPROOF_EDGE_DIM];
@@ -29,10 +29,10 @@ typedef struct sinkproof_drawn_head {
 } sinkproof_drawn_head;
 
 void sinkproof_head_draw(sinkproof_drawn_head *drawn, uint64_t seed);
-// The head that it is; it points into `drawn`.
+// The head of these numbers; it points into `drawn`.
 sinkproof_variant_head sinkproof_head_of(const sinkproof_drawn_head *drawn);
 
-// One side of an edge: a design and the head that it sees.
+// One side of an edge: a design and its head.
 typedef struct sinkproof_edge_side {
     sinkproof_variant variant;
     sinkproof_drawn_head head;
@@ -40,27 +40,28 @@ typedef struct sinkproof_edge_side {
 
 typedef struct sinkproof_edge {
     const char *from, *to; // designs by name
-    const char *when;      // what makes `from` be `to`: "b = 0"
-    const char *id;        // the statement that proves it; of a false edge, that says what is true
+    const char *when;      // the condition under which `from` is `to`: "b = 0"
+    const char *id;        // the statement that proves it; for a false edge, the true statement
     bool holds;
-    double power; // the weights of `from` to this power are those of `to`; 0: see `values`
+    double power; // the weights of `from` to this power are those of `to`; 0: compare by `values`
     bool values;  // the results are compared, not the weights of the keys
-    void (*set)(sinkproof_edge_side *from, sinkproof_edge_side *to); // NULL: nothing to be set
+    // sets the condition; NULL: none
+    void (*set)(sinkproof_edge_side *from, sinkproof_edge_side *to);
 } sinkproof_edge;
 
-const sinkproof_edge *sinkproof_edge_at(size_t k); // NULL after the last
+const sinkproof_edge *sinkproof_edge_at(size_t k); // NULL: k is too large
 
 typedef struct sinkproof_edge_outcome {
-    size_t entries, apart; // compared; whose two balls are disjoint
+    size_t entries, apart; // entries compared, and those with disjoint balls
     double radius_log2;    // the largest radius
-    // An instance: of the entries apart the one whose middles are farthest from each other.
+    // An instance: among the disjoint entries, the one with the most distant midpoints.
     bool is_weight;     // of a key; else of the result
     size_t row, column; // the query; the key, or the coordinate of the result
-    double from, to;    // the middles of the two balls, which are narrower than these are rounded
+    double from, to;    // midpoints of the two balls, which are narrower than their last digit
 } sinkproof_edge_outcome;
 
-// Both sides of an edge on the head that `seed` draws. set: whether the condition is made to hold.
-// False: no memory.
+// Encloses both sides of an edge on the head of `seed`. set: whether to make the condition hold.
+// Returns false if memory runs out.
 bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, slong bits,
                           sinkproof_edge_outcome *out);
 

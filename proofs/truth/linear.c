@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A linear stage over the reals: y_r = b_r + sum_c W_rc x_c, weights exact as stored. Rows are
-// decoded once and serve every token. A ball dot product loses nothing but the last rounding:
-// midpoints are summed with guard bits, radii are propagated term by term.
+// A linear stage over the reals: y_r = b_r + sum_c W_rc x_c, with weights exact as stored. Rows are
+// decoded once for all tokens. A ball dot product loses only the last rounding: midpoints are
+// summed with guard bits, radii are propagated term by term.
 #include "proofs/truth/truth.h"
 
 #include <stdlib.h>

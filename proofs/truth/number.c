@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Numbers on their way into and out of the truth: decimal constants, stored rows, radii.
+// Converts numbers to and from balls: decimal constants, stored rows, radii.
 #include "proofs/truth/truth.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ void sinkproof_truth_row(arb_ptr out_c, const sinkproof_matrix *matrix, size_t r
     for (size_t c = 0; c < matrix->cols; c++) arb_set_d(out_c + c, scratch_c[c]);
 }
 
-// An upper bound of log2(x): log2 itself is widened by far more than its own error.
+// An upper bound of log2(x): the result of log2 is widened by far more than its error.
 static double log2_above(const mag_t x) {
     if (mag_is_zero(x)) return -INFINITY;
     arf_t significand;
@@ -64,7 +64,7 @@ double sinkproof_truth_distance(const arb_t ball, double x) {
     arf_init(distance);
     arf_init(radius);
     arf_set_d(distance, x);
-    // Away from zero, not exactly: e^(-2^100) and 1 are 2^100 bits apart.
+    // Rounded away from zero, since an exact difference of e^(-2^100) and 1 would need 2^100 bits.
     arf_sub(distance, arb_midref(ball), distance, 128, ARF_RND_UP);
     arf_abs(distance, distance);
     arf_set_mag(radius, arb_radref(ball));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How far a matrix can stretch a vector: |A x| <= |A| |x| in the Euclidean norm.
+// The operator norm of a matrix: |A x| <= |A| |x| in the Euclidean norm.
 #include "proofs/truth/truth.h"
 
 //> gpt2.circuit
 // |A|^2 is the largest eigenvalue of A A^T and of A^T A, and no eigenvalue exceeds a row's sum of
-// sizes. The smaller of the two products is made.
+// sizes. The smaller of the two products is computed.
 void sinkproof_truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols,
                                    slong bits) {
-    if (bits > 64) bits = 64; // what is enclosed is itself no more than a bound
+    if (bits > 64) bits = 64; // enough for a bound
     slong n = (slong)rows, m = (slong)cols, least = n < m ? n : m;
     arb_mat_t a, transposed, product;
     arb_t sum;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The rows of one token repeated, in balls.
+// The rows of one repeated token, in balls.
 #include "proofs/truth/repeat.h"
 
 #include <stdbool.h>
@@ -50,7 +50,7 @@ void sinkproof_repeat_alibi(arb_ptr g_d, size_t n, const arb_t slope, slong bits
     }
 }
 
-// Numerator and denominator by e^x - 1: no digits are lost where the slope is small.
+// Numerator and denominator by e^x - 1, so that no digits are lost where the slope is small.
 void sinkproof_repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong bits) {
     arb_t x, all;
     arb_init(x);
@@ -68,8 +68,8 @@ void sinkproof_repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong b
 }
 //< repeat.alibi
 
-// The k-th logarithmic bucket begins at half (far / half)^(k / half): d is at or beyond it when
-// d^half >= half^half (far / half)^k, which is d^half half^k >= half^half far^k.
+// The k-th logarithmic bucket begins at half (far / half)^(k / half): d reaches it when d^half >=
+// half^half (far / half)^k, that is, d^half half^k >= half^half far^k.
 static bool reaches(size_t d, size_t k, size_t half, size_t far) {
     fmpz_t left, right, power;
     fmpz_init(left);
@@ -101,7 +101,7 @@ void sinkproof_repeat_buckets(arb_ptr g_d, size_t n, size_t buckets, size_t far)
 }
 
 //> repeat.rope
-// Pair p of the coordinates: its cosine's and its sine's coefficient, and its frequency.
+// For pair p of the coordinates: the coefficients of its cosine and sine, and its frequency.
 static void pair(arb_ptr cos_sin_of, size_t p, size_t half, arb_srcptr q_c, arb_srcptr k_c,
                  double base, slong bits) {
     arb_t exponent;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One token repeated, enclosed (chapter 23): every content score is the same, so that a row of t
-// keys has the scores g(t - 1), ..., g(1), g(0) of the distances alone, and one pass over the
-// distances gives every row. Distances d are counted from 0, rows t from 1.
+// One repeated token, enclosed (chapter 23): all content scores are equal, so that a row of t keys
+// has the scores g(t - 1), ..., g(1), g(0) of the distances alone, and one pass over the distances
+// gives every row. Distances d count from 0, rows t from 1.
 #ifndef SINKPROOF_TRUTH_REPEAT_H
 #define SINKPROOF_TRUTH_REPEAT_H
 
@@ -16,17 +16,17 @@ void sinkproof_repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bit
 // The metric's alpha_1 over n rows: their mean.
 void sinkproof_repeat_mean(arb_t mean, arb_srcptr first_t, size_t n, slong bits);
 
-// --- what adds to the scores -------------------------------------------------------------
+// --- position terms of the scores --------------------------------------------------------
 
 // g(d) = -d slope: ALiBi.
 void sinkproof_repeat_alibi(arb_ptr g_d, size_t n, const arb_t slope, slong bits);
-// The bucket of a distance as T5 has it for causal rows: exact below buckets / 2, then logarithmic
-// up to the distance `far`, buckets - 1 from there on. By whole numbers: no logarithm is rounded.
+// T5's bucket of a distance in causal rows: exact below buckets / 2, then logarithmic up to the
+// distance `far`, and buckets - 1 beyond. Computed in integers, without a rounded logarithm.
 size_t sinkproof_repeat_bucket(size_t distance, size_t buckets, size_t far);
 // g(d) = the index of d's bucket: the relative positions of the lecture's published code.
 void sinkproof_repeat_buckets(arb_ptr g_d, size_t n, size_t buckets, size_t far);
-// g(d) = |q| |k| cos-sum / sqrt(2 half): a query and a key of 2 half coordinates, pair p of which
-// (p, p + half) a position turns by base^(-p / half).
+// g(d) = |q| |k| cos-sum / sqrt(2 half): for a query and a key of 2 half coordinates; a position
+// turns pair p, the coordinates (p, p + half), by base^(-p / half).
 void sinkproof_repeat_rotary(arb_ptr g_d, size_t n, size_t half, arb_srcptr q_c, arb_srcptr k_c,
                              double base, slong bits);
 

@@ -5,9 +5,10 @@
 //     f_d = theta^(d/half),  r_d = clamp((d - low) / (high - low), 0, 1),
 //     inv_freq_d = r_d / (factor f_d) + (1 - r_d) / f_d,
 //     low  = half ln(context / (2 pi beta_fast)) / ln(theta), high with beta_slow,
-// low and high taken to whole numbers only when the model says truncate, and held in [0, 2 half);
-// concentration c = 1 + ln(factor)/10 multiplies the rotation by the angle position inv_freq_d
-// of the pair (d, d + half). Nothing here is rounded to binary32, whatever engines do.
+// low and high are rounded to whole numbers only if the model says truncate, and clamped to
+// [0, 2 half); the concentration c = 1 + ln(factor)/10 multiplies the rotation of the pair
+// (d, d + half) by the angle position inv_freq_d. Nothing is rounded to binary32, although engines
+// do.
 #include "proofs/truth/truth.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
 }
 //< yarn.concentration
 
-// The ends of the ramp, held inside the head; a ramp of no width gets 0.001, as published.
+// The ends of the ramp, clamped to the head; a ramp of no width gets 0.001, as published.
 static void ramp_ends(sinkproof_truth_yarn *yarn, const sinkproof_config *config, slong bits) {
     correction(yarn->low, config, config->rotation.beta_fast, bits);
     correction(yarn->high, config, config->rotation.beta_slow, bits);
@@ -125,7 +126,7 @@ void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn) {
 }
 
 //> rope.rotate rope.orthogonal
-// (x, y) -> (x cos - y sin, y cos + x sin), cos and sin carrying the concentration.
+// (x, y) -> (x cos - y sin, y cos + x sin), where cos and sin include the concentration.
 static void rotate(arb_t out_x, arb_t out_y, const arb_t x, const arb_t y, const arb_t cosine,
                    const arb_t sine, slong bits) {
     arb_t first;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The router over the reals: the largest logits choose the experts, softmax over the chosen ones
-// weighs them. The choice is a discontinuity: it is certified when every chosen ball lies
-// above every other; when balls overlap, no precision spent afterwards can tell, and the
-// caller is told so with the margin.
+// The router over the reals: the largest logits choose the experts, and a softmax over the chosen
+// ones gives their weights. The choice is a discontinuity: it is certified when every chosen ball
+// is above every other; when balls overlap, later precision cannot decide it, and the caller gets
+// the margin.
 #include "proofs/truth/truth.h"
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_src
     arb_ptr z_k = _arb_vec_init((slong)n_chosen);
     arb_init(none);
     arb_init(rest);
-    arb_neg_inf(none); // no sink here: softmax is the case b = -infinity
+    arb_neg_inf(none); // without a sink: softmax is the case b = -infinity
     for (size_t k = 0; k < n_chosen; k++) arb_set(z_k + k, logit_e + chosen_k[k]);
     sinkproof_truth_softmax_sink(w_k, rest, z_k, n_chosen, none, bits);
     _arb_vec_clear(z_k, (slong)n_chosen);

@@ -27,8 +27,8 @@ static void sigmoid(arb_t out, const arb_t x, slong bits) {
     arb_clear(e);
 }
 
-// min(x, bound) and max(x, bound); arb_min and arb_max round, which a ball that lies clear of the
-// bound need not suffer.
+// min(x, bound) and max(x, bound); arb_min and arb_max round even a ball that does not touch the
+// bound.
 static void clamp_above(arb_t out, const arb_t x, const arb_t bound, slong bits) {
     if (arb_le(x, bound))
         arb_set(out, x);

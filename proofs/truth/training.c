@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a published number of accelerator hours says about the tokens that a model was trained on.
-// Whatever a source rounds is a ball as wide as the rounding.
+// Estimates from a published number of accelerator hours the tokens on which a model was trained. A
+// rounded number in a source is a ball of the width of its rounding.
 #include "proofs/truth/truth.h"
 
 #include "proofs/exact/parameters.h"

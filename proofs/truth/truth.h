@@ -4,16 +4,16 @@
 // The truth of every stage: the real meaning of the model, in which weights are the exact
 // dyadic numbers that are stored and every operation is over the reals.
 //
-// Each stage comes twice. `sinkproof_truth_STAGE` takes balls and returns balls that contain
+// Each stage has two functions. `sinkproof_truth_STAGE` takes balls and returns balls that contain
 // the real result for every choice of reals inside the input balls: *enclosed*, at `bits` of
 // working precision. Inputs of radius 0 (exact numbers, as an engine's trace holds them) give
-// the local truth of that operation. `sinkproof_mpfr_STAGE` computes the same with one
-// correctly rounded MPFR operation after another at a stated precision: written to be read,
-// slow, and with no error bound of its own; it is checked against the ball.
+// the local truth of that operation. `sinkproof_mpfr_STAGE` computes the same by one correctly
+// rounded MPFR operation after another at a stated precision: it is written for readability, is
+// slow, and has no error bound of its own; tests compare it with the ball.
 //
 // Constants. The configuration holds binary64 numbers that came from decimal text (eps 1e-5,
-// alpha 1.702, theta 150000). The model's constant is that decimal: the one of 15, or failing that
-// 16 or 17, significant digits that reads back as the same binary64 number.
+// alpha 1.702, theta 150000). The model's constant is that decimal: the one of 15 significant
+// digits, or failing that 16 or 17, that reads back as the same binary64 number.
 //
 // Index letters: n tokens (i queries, j keys), h heads, d elements of a head, c columns (inputs),
 // r rows (outputs), e experts, k chosen experts. out_nr is an array of shape [n][r]. Infinities
@@ -32,7 +32,7 @@
 
 // --- numbers (number.c) -----------------------------------------------------------------
 
-// The decimal that a constant of the configuration stands for, as text.
+// The decimal text of a constant of the configuration.
 void sinkproof_truth_decimal_text(double value, char text[40]);
 void sinkproof_truth_decimal(arb_t out, double value, slong bits); // the same, enclosed
 
@@ -54,7 +54,7 @@ double sinkproof_truth_distance(const arb_t ball, double x);
 mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits);
 void sinkproof_mpfr_vector_free(mpfr_ptr vector, size_t n);
 
-// At least the largest |A x| / |x| of a matrix [rows, cols], enclosed (operator_norm.c).
+// An enclosed upper bound on |A x| / |x| for a matrix [rows, cols] (operator_norm.c).
 void sinkproof_truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols,
                                    slong bits);
 
@@ -68,7 +68,7 @@ void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sin
 void sinkproof_truth_rmsnorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_c,
                              double eps, slong bits);
 
-// LayerNorm: norms that subtract the mean and add a shift. GELU with a tanh in place of Phi.
+// LayerNorm: a norm that subtracts the mean and adds a shift. GELU with a tanh in place of Phi.
 void sinkproof_truth_layernorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n,
                                const sinkproof_matrix *w_c, const sinkproof_matrix *b_c, double eps,
                                slong bits);
@@ -92,7 +92,7 @@ void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t he
 void sinkproof_truth_scores(arb_ptr z_j, arb_srcptr q_d, arb_srcptr k_jd, size_t n_keys,
                             size_t stride, size_t head_dim, slong bits);
 
-// b: what joins the scores of the row whose rotated query is q_d.
+// b: the sink's logit of the row with the rotated query q_d.
 void sinkproof_truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
                                 size_t head_dim, slong bits);
 
@@ -131,7 +131,7 @@ void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits); // x Phi(x)
 // The suprema over x >= 0 of x^w (Phi(x) - sigmoid(alpha x)) and of its opposite, Phi the normal
 // distribution function: w = 1 for GELU, 0 for Phi itself. alpha > 1. (gelu_fit.c)
 void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w, slong bits);
-// The alpha of [1.5, 2] at which the larger of the two is least, and that least error.
+// The alpha in [1.5, 2] at which the larger of the two is smallest, and that smallest error.
 void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits);
 
 // One projection of the chosen experts without bias: out_nkr = W_e x. x is [n][c], one row for
@@ -151,9 +151,9 @@ void sinkproof_truth_unembed(arb_ptr logit_nv, arb_ptr normed_nc, arb_srcptr x_n
                              const sinkproof_matrix *norm_c, const sinkproof_matrix *w_vc,
                              double eps, slong bits);
 
-// --- what a model costs (training.c) ----------------------------------------------------
+// --- the cost of a model (training.c) ---------------------------------------------------
 
-// Tokens from accelerator hours, the peak rate in operations a second and the share of it used.
+// Tokens from accelerator hours, the peak rate in operations per second, and the used share of it.
 void sinkproof_truth_training_tokens(arb_t tokens, const sinkproof_config *config,
                                      const arb_t hours, const arb_t peak, const arb_t used,
                                      slong bits);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The head's output over the reals: o_d = sum_j alpha_j v_jd over the visible keys. The weights
-// sum to 1 - alpha_sink, and nothing renormalises them.
+// The head's output over the reals: o_d = sum_j alpha_j v_jd over the visible keys. The weights sum
+// to 1 - alpha_sink and are not renormalised.
 #include "proofs/truth/truth.h"
 
 //> sink.attn-values law.constant-value

@@ -25,8 +25,8 @@ void sinkproof_truth_variant_seen(const sinkproof_variant *variant,
     seen_j[keys] = variant->star > SINKPROOF_STAR_TOKEN;
 }
 
-// elu(x) + 1 of a ball: e^x where it is all below 0. Else x + 1, which holds the e^x of what lies
-// below 0 too: x + 1 <= e^x <= 1 there.
+// elu(x) + 1 of a ball: e^x if all of it is below 0. Otherwise x + 1, which also contains e^x of
+// its negative part, since x + 1 <= e^x <= 1 there.
 static void elu_plus_one(arb_t out, const arb_t x, slong bits) {
     if (arb_is_negative(x))
         arb_exp(out, x, bits);
@@ -67,7 +67,7 @@ void sinkproof_truth_variant_feature(arb_ptr out_d, const sinkproof_variant *var
     //< kernel.mlp kernel.mlp-max
 }
 
-// What the position adds to the score of a key so far back.
+// The position's term in the score of a key at that distance.
 static void place_bias(arb_t out, const sinkproof_variant *variant,
                        const sinkproof_variant_head *head, size_t distance, slong bits) {
     arb_zero(out);
@@ -98,7 +98,7 @@ static void place_bias(arb_t out, const sinkproof_variant *variant,
         arb_set_d(out, head->bucket_b[bucket]);
 }
 
-// Products of q with rows of keys, over sqrt(d) or as they stand.
+// Products of q with rows of keys, over sqrt(d) or unscaled.
 static void products(arb_ptr s_j, const sinkproof_variant *variant, arb_srcptr q_d, arb_srcptr k_jd,
                      size_t keys, size_t dim, slong bits) {
     sinkproof_truth_scores(s_j, q_d, k_jd, keys, dim, dim, bits);
@@ -211,7 +211,7 @@ void sinkproof_truth_variant_weights(arb_ptr alpha_j, const sinkproof_variant *v
     arb_clear(z);
 }
 
-// Coordinate d of the value that the star brings.
+// Coordinate d of the star's value.
 static void star_value(arb_t out, const sinkproof_variant *variant,
                        const sinkproof_variant_head *head, size_t d, slong bits) {
     arb_zero(out);
@@ -245,7 +245,7 @@ void sinkproof_truth_variant_values(arb_ptr o_d, const sinkproof_variant *varian
 
 // ---- a whole head
 
-// x_c of row i with its position.
+// x_c of row i, including its position.
 static void input_of(arb_ptr x_c, const sinkproof_variant *variant,
                      const sinkproof_variant_head *head, size_t i, slong bits) {
     bool star = variant->star == SINKPROOF_STAR_TOKEN;

@@ -2,15 +2,15 @@
 // Copyright 2026 the sinkproof authors
 //
 // The truth of every design of attention (ref/variants/variant.h): each step over the reals, from
-// what the step before it holds. Which keys a row sees, what joins it and what divides it are said
-// here once more, in other words: a mistake of ref/variants/ is not to be one of the truth's.
+// the results of the previous step. The keys that a row sees, the star and the divisor are stated
+// here independently, so that a mistake of ref/variants/ is not also one of the truth.
 #ifndef SINKPROOF_TRUTH_VARIANTS_H
 #define SINKPROOF_TRUTH_VARIANTS_H
 
 #include "proofs/truth/truth.h"
 #include "ref/variants/variant.h"
 
-// What row i of `keys` sees, the star's column last: [keys + 1].
+// The keys that row i of `keys` sees, the star's column last: [keys + 1].
 void sinkproof_truth_variant_seen(const sinkproof_variant *variant,
                                   const sinkproof_variant_head *head, size_t i, size_t keys,
                                   bool *seen_j);
@@ -20,7 +20,7 @@ void sinkproof_truth_variant_feature(arb_ptr out_d, const sinkproof_variant *var
                                      const sinkproof_variant_head *head, arb_srcptr x_d,
                                      slong bits);
 
-// The scores of row i, [keys + 1]; 0 where it does not see.
+// The scores of row i, [keys + 1]; 0 for keys that it does not see.
 void sinkproof_truth_variant_scores(arb_ptr s_j, const sinkproof_variant *variant,
                                     const sinkproof_variant_head *head, size_t i, size_t keys,
                                     const bool *seen_j, arb_srcptr q_d, arb_srcptr k_jd,
