@@ -70,7 +70,7 @@ static row sink_mass_right(const instance *m) {
 //< sink.mass
 
 //> sink.mass-below-one
-// alpha_s, 1 - alpha_s, sum_j alpha and 1 - sum_j alpha, each times e^b + sum e^s: what is left is
+// alpha_s, 1 - alpha_s, sum_j alpha and 1 - sum_j alpha, each times e^b + sum e^s: the results are
 // e^b or sum e^s, and positive.
 static row distances_from_ends(const instance *m) {
     rational one = q_int(1), all = q_add(m->e_sink.at[0], sum_exp(m, 0));
@@ -85,7 +85,7 @@ static row distances_from_ends(const instance *m) {
 static row positive_sums(const instance *m) {
     row keys = row_one(sum_exp(m, 0)), sink = row_one(m->e_sink.at[0]);
     row sums = row_join(row_join(sink, keys), row_join(keys, sink));
-    for (size_t k = 0; k < 4; k++) // 0, which nothing equals, if one were not positive
+    for (size_t k = 0; k < 4; k++) // 0, which equals nothing, if one is not positive
         if (mpq_sgn(sums.at[k]) <= 0) return row_zero(4);
     return sums;
 }
@@ -416,19 +416,19 @@ const sinkproof_exact_statement sinkproof_exact_attention[] = {
 
 // ---- wrong forms ----------------------------------------------------------------------------
 
-// Weights renormalised after the sink's column was dropped: they sum to 1.
+// Weights renormalised after the sink's column is dropped: they sum to 1.
 static row renormalised_mass(const instance *m) {
     row r = row_zero(m->heads);
     for (size_t h = 0; h < m->heads; h++) r.at[h] = q_div(mass(m, h), mass(m, h));
     return r;
 }
-// The value bias at full intensity, as if every row summed to 1.
+// The value bias with the factor 1, as if every row summed to 1.
 static row unscaled_bias(const instance *m) {
     row full = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) full = row_add(full, bv_wo(m, h));
     return row_add(row_add(attended(m), full), m->bo);
 }
-// Query head h reads key/value head h mod G: the same only when H = G or G = 1.
+// Query head h reads key/value head h mod G: equal only when H = G or G = 1.
 static row interleaved_groups(const instance *m) {
     row heads = row_zero(0);
     for (size_t h = 0; h < m->heads; h++) {

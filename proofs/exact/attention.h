@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The letters of the derivation for a drawn instance: alpha_ijh, x_j, W^V_h, b^V_h, W^O_h. Query
+// The symbols of the derivation for a random instance: alpha_ijh, x_j, W^V_h, b^V_h, W^O_h. Query
 // head h reads the key/value head g(h), which is h itself in the seed's notation.
 #ifndef SINKPROOF_EXACT_ATTENTION_H
 #define SINKPROOF_EXACT_ATTENTION_H
@@ -46,7 +46,7 @@ rational sum_exp(const instance *m, size_t h);         // sum_j' e^(s_ij'h) over
 rational alpha(const instance *m, size_t j, size_t h); // alpha_ijh
 rational alpha_sink(const instance *m, size_t h);      // alpha_s,ih
 
-// Statement tables and wrong forms of the other files, each ended by an entry without an id.
+// Tables of statements and wrong forms of the other files, each ended by an entry without an id.
 extern const sinkproof_exact_statement sinkproof_exact_attention[];
 extern const sinkproof_exact_statement sinkproof_exact_softmax_sink[];
 extern const sinkproof_exact_statement sinkproof_exact_merges[];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Both sides of a statement on drawn instances, compared exactly.
+// Computes both sides of a statement on random instances, and compares them exactly.
 #include "proofs/exact/attention.h"
 
 static const sinkproof_exact_statement *const tables[] = {

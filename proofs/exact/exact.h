@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The exact rung: a statement is two functions of a drawn instance, its left and its right side,
+// Exact checks: a statement is two functions of a random instance, its left and its right side,
 // both computed in rational numbers without any rounding. It holds when they are equal on every
 // instance; a wrong form, of which the book warns, must differ on some instance, which is printed.
 //
 // An exponential e^s never appears: only its value does, a free positive rational, so that an
-// identity that holds here uses nothing of e^s but that it is positive (and, where a statement
-// shifts scores, that e^(s+t) = e^s e^t).
+// identity that holds here uses only that e^s is positive (and, where a statement shifts scores,
+// that e^(s+t) = e^s e^t).
 #ifndef SINKPROOF_EXACT_H
 #define SINKPROOF_EXACT_H
 
@@ -17,13 +17,14 @@
 #include <stdio.h>
 
 enum {
-    SINKPROOF_EXACT_TOKENS = 6, // the most that an instance has
+    SINKPROOF_EXACT_TOKENS = 6, // most tokens of an instance
     SINKPROOF_EXACT_HEADS = 6,
     SINKPROOF_EXACT_EXPERTS = 8,
 };
 
-// One query i of one attention layer as built, with whatever else a statement may need. Query
-// head h reads the key/value head g(h) = h / (H / G). Grows with its number: the first are tiny.
+// One query i of one attention layer as built, with the further variables of some statements. Query
+// head h reads the key/value head g(h) = h / (H / G). The size grows with the number: the first are
+// tiny.
 typedef struct sinkproof_exact_instance {
     uint64_t seed, number;
     size_t tokens, hidden, heads, kv_heads, head_dim; // n, d, H, G, d'
@@ -56,7 +57,7 @@ typedef struct sinkproof_exact_instance {
 
 typedef row (*sinkproof_exact_side)(const sinkproof_exact_instance *m);
 
-// What of an instance a statement uses: what is drawn specially, what is printed.
+// The variables that a statement uses: they decide how an instance is drawn and printed.
 typedef enum sinkproof_exact_kind {
     SINKPROOF_EXACT_LAYER,  // the whole of attention
     SINKPROOF_EXACT_SEED,   // the same in the seed's notation: G = H, d' = d / H, causal
@@ -72,34 +73,34 @@ typedef struct sinkproof_exact_statement {
     sinkproof_exact_kind kind;
     const char *left_text, *right_text; // the two sides, as one would type them
     sinkproof_exact_side left, right;
-    size_t codes; // CODES: how many there are
+    size_t codes; // CODES: the number of codes
 } sinkproof_exact_statement;
 
 // Statement k of all, NULL after the last. An id may have several statements.
 const sinkproof_exact_statement *sinkproof_exact_statement_at(size_t k);
-// Wrong form k, NULL after the last: `left` is what is claimed, `right` what is true.
+// Wrong form k, NULL after the last: `left` is the claim, `right` the truth.
 const sinkproof_exact_statement *sinkproof_exact_wrong_form_at(size_t k);
 
 typedef struct sinkproof_exact_outcome {
-    size_t instances, unequal; // tried, and on how many the sides differ
+    size_t instances, unequal; // tried instances, and those on which the sides differ
     uint64_t first_unequal;    // the number of the first
 } sinkproof_exact_outcome;
 
-// Tries the instances 0 ... count - 1 of a seed (all codes, for CODES, whatever count).
+// Tries the instances 0 ... count - 1 of a seed (for CODES all codes, regardless of count).
 sinkproof_exact_outcome sinkproof_exact_check(const sinkproof_exact_statement *statement,
                                               uint64_t seed, size_t count);
 
-// The same for a wrong form, which ends at its first counterexample. A form that is right now
-// and then (a literal 1 where the largest exponential happens to be 1) still is wrong.
+// The same for a wrong form, up to its first counterexample. A form that is sometimes right (a
+// literal 1 where the largest exponential happens to be 1) is still wrong.
 sinkproof_exact_outcome sinkproof_exact_refute(const sinkproof_exact_statement *wrong,
                                                uint64_t seed, size_t count);
 
-// Lines "name = values" of the instance and of both sides, to be freed: as much as a reader
-// needs to recompute it by hand.
+// Lines "name = values" of the instance and of both sides, enough to recompute it by hand; the
+// caller frees them.
 char *sinkproof_exact_describe(const sinkproof_exact_statement *statement, uint64_t seed,
                                uint64_t number);
 
-// Number `number` of a seed, in the store of rational.h.
+// Instance `number` of a seed, in the store of rational.h.
 sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_t seed,
                                               uint64_t number);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Number formats, code by code: what ref/ decodes and rounds against the definition in rationals.
+// Number formats, code by code: the decoding and rounding of ref/ against the definition in
+// rationals.
 #include "proofs/exact/attention.h"
 
 #include "proofs/truth/exact_dot.h"
@@ -21,8 +22,8 @@ static row number_row(double x) {
 }
 
 //> mxfp4.decode
-// Code t: low four bits the element, the rest the scale byte s. The element alone, then as the
-// low and as the high nibble of the block's first byte beside its complement.
+// Code t: the element in the low four bits, the scale byte s in the rest. The element alone, then
+// as the low and as the high nibble of the block's first byte, next to its complement.
 static row decoded(const instance *m) {
     unsigned code = (unsigned)(m->number % 16), scale = (unsigned)(m->number / 16);
     uint8_t codes[SINKPROOF_MXFP4_BYTES] = {(uint8_t)(code | (15 - code) << 4)};
@@ -69,7 +70,7 @@ static row defined_f16(const instance *m) {
 //< f16.decode
 
 //> mxfp4.ggml
-// Code t: an element, a code and a scale; its nibble alone is not the code 0. What is read back is
+// Code t: an element, a code and a scale; its nibble alone is not the code 0. Reading back gives
 // the code at the element, and 0 at all others.
 static row from_ggml(const instance *m) {
     unsigned i = (unsigned)(m->number % 32), code = (unsigned)(m->number / 32 % 15) + 1;
@@ -90,7 +91,7 @@ static row defined_ggml(const instance *m) {
 //< mxfp4.ggml
 
 //> q8.decode
-// Code t: the bits of d (finite), with two bytes that t chooses, at both ends of the block.
+// Code t: the bits of d (finite), with two bytes that depend on t at both ends of the block.
 static uint8_t byte_of(const instance *m, unsigned which) {
     return (uint8_t)(m->number * 37 + which * 131);
 }
@@ -115,7 +116,7 @@ static row defined_q8(const instance *m) {
 //< q8.decode
 
 //> mxfp4.exact
-// bf16 holds the value: rounding it changes nothing, for s <= 252.
+// The value is in bf16: rounding does not change it, for s <= 252.
 static row rounded_weight(const instance *m) {
     double x = sinkproof_mxfp4_value((unsigned)(m->number % 16), (unsigned)(m->number / 16));
     return number_row(sinkproof_round(SINKPROOF_BF16, x));
@@ -125,8 +126,8 @@ static row weight(const instance *m) {
 }
 //< mxfp4.exact
 
-// Every bf16 x, the two ends and the middle of the way to its neighbour above, and one float32
-// beside each: the points between which rounding to bf16 cannot change.
+// Every bf16 x, the two ends and the middle of the interval to its upper neighbour, and one float32
+// next to each: between these points rounding to bf16 cannot change.
 enum { POINTS = 6 };
 static const uint32_t below[POINTS] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
 
@@ -141,8 +142,8 @@ static double float_of(const instance *m) {
 static row rounded(const instance *m) {
     return number_row(sinkproof_round(SINKPROOF_BF16, float_of(m)));
 }
-// The nearer neighbour; in the middle the one whose last bit is 0. What is nearer to 2^128 than
-// to the largest bf16 is infinite.
+// The nearer neighbour; in the middle the one whose last bit is 0. A number nearer to 2^128 than to
+// the largest bf16 becomes infinite.
 static row nearest_even(const instance *m) {
     uint32_t pattern = (uint32_t)(m->number / POINTS);
     double x = float_of(m), down = sinkproof_bf16_value((uint16_t)pattern);
@@ -156,7 +157,7 @@ static row nearest_even(const instance *m) {
 }
 //< bf16.round
 
-// 24 drawn terms: whole numbers below 2^8 times powers of two, so that the certificate holds.
+// 24 random terms: integers below 2^8 times powers of two, so that the certificate holds.
 enum { TERMS = 24 };
 static void draw_terms(const instance *m, bool wide, double a_k[TERMS], double b_k[TERMS]) {
     uint64_t z = m->number * UINT64_C(0x9e3779b97f4a7c15) + 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Draws an instance, and prints one. The same seed and number give the same instance on every
-// machine. Small whole fractions keep the numbers readable; now and then one is huge or tiny.
+// Draws an instance, and prints it. The same seed and number give the same instance on every
+// machine. Small fractions keep the numbers readable; occasionally one is huge or tiny.
 #include "proofs/exact/exact.h"
 #include "base/splitmix.h"
 #include "base/words.h"
@@ -58,7 +58,7 @@ static void draw_shape(sinkproof_exact_instance *m, uint64_t *state, bool seed_n
         seed_notation ? m->heads * m->head_dim : sinkproof_draw_from_to(state, 1, small + 1);
 }
 
-// J(i): all before i, a window that ends at i, or any set with at least one key.
+// J(i): all keys up to i, a window that ends at i, or any set with at least one key.
 static void draw_keys(sinkproof_exact_instance *m, uint64_t *state, bool causal) {
     size_t way = causal ? 0 : m->number % 3, window = sinkproof_draw_from_to(state, 1, m->tokens);
     m->query = sinkproof_draw_from_to(state, 0, m->tokens - 1);
@@ -111,7 +111,7 @@ sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_
         m.wv[g] = draw_matrix(&state, m.hidden, m.head_dim, any);
         m.bv[g] = draw_row(&state, m.head_dim, any);
     }
-    // There are no more heads: whoever reads one gets rows of another size, and the program ends.
+    // Further heads do not exist: a wrong index gets rows of another size, and the program aborts.
     for (size_t g = m.kv_heads; g < SINKPROOF_EXACT_HEADS; g++) m.bv[g] = row_zero(m.head_dim + 1);
     m.wo = draw_matrix(&state, m.heads * m.head_dim, m.hidden, any);
     m.bo = draw_row(&state, m.hidden, any);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sinks that are a learned key: its logit is q k* / sqrt(d'), and it depends on the query. Here q
-// and k are whole numbers and e^(1/sqrt(d')) a free positive rational, so that e^(q k / sqrt(d'))
-// is a power of it: rational, and still a homomorphism of q k.
+// Sinks that are a learned key: their logit is q k* / sqrt(d'), which depends on the query. Here q
+// and k are integers and e^(1/sqrt(d')) is a free positive rational, so that e^(q k / sqrt(d')) is
+// a power of it: rational, and still a homomorphism of q k.
 #include "proofs/exact/attention.h"
 
 static rational e_of(const instance *m, const long *q, const long *k) { // e^(q k / sqrt(d'))
@@ -12,15 +12,15 @@ static rational e_of(const instance *m, const long *q, const long *k) { // e^(q 
     return q_power(m->base, dot);
 }
 
-// The same as a product over the coordinates. The side of a sink takes this one, of its keys and of
-// its logit, so that a mistake in either is no mistake of both sides.
+// The same as a product over the coordinates, for the keys and the logit on the sink's side: then a
+// mistake in one function is not on both sides.
 static rational e_by_coordinates(const instance *m, const long *q, const long *k) {
     rational product = q_int(1);
     for (size_t d = 0; d < m->qk_dim; d++) product = q_mul(product, q_power(m->base, q[d] * k[d]));
     return product;
 }
 
-// softmax over the keys of J(i) and one more of exponential e_star, times the values value(j)
+// softmax over the keys of J(i) and one more with the exponential e_star, times the values value(j)
 // and v_star.
 static row attend(const instance *m, rational e_star, row v_star,
                   row (*value)(const instance *, size_t)) {
@@ -211,7 +211,7 @@ const sinkproof_exact_statement sinkproof_exact_key_bias[] = {
 
 // ---- wrong forms ----------------------------------------------------------------------------
 
-// The sink logit of the key bias taken for a constant of the head: right for q, wrong for -q.
+// The sink logit of the key bias as a constant of the head: right for q, wrong for -q.
 static row constant_logit(const instance *m) {
     instance other = *m;
     for (size_t d = 0; d < m->qk_dim; d++) other.q[d] = -m->q[d];

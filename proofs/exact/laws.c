@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Metamorphic laws: what an engine's output must do when its input is changed in a known way.
+// Metamorphic laws: how an engine's output must change when its input changes in a known way.
 #include "proofs/exact/attention.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static row output(const instance *m) { // sum_j alpha_j u_j, head 0
     return sum;
 }
 
-// The same two written out by hand, for the other side of a law: e_j / (B + sum e) of head 0, the
-// sink's last; and sum_j e_j u_j / (B + sum e), coordinate by coordinate.
+// The same two written out, for the other side of a law: e_j / (B + sum e) of head 0, the sink's
+// last; and sum_j e_j u_j / (B + sum e), coordinate by coordinate.
 static rational everything(const instance *m) {
     rational all = m->e_sink.at[0];
     for (size_t j = 0; j < m->tokens; j++)
@@ -114,7 +114,7 @@ static row output_repeated(const instance *m) {
 }
 //< law.gqa-repeat
 
-// ATTN as it stands, entry by entry: head h reads the key/value head of which it is a copy.
+// ATTN unchanged, entry by entry: head h reads the key/value head of which it is a copy.
 static row layer_entries(const instance *m) {
     row out = row_zero(m->hidden);
     for (size_t c = 0; c < m->hidden; c++) out.at[c] = m->bo.at[c];
@@ -178,13 +178,13 @@ static row rotated(const instance *m, const long *x, long position, rational con
     }
     return y;
 }
-// q at position i, k at position j: their product, and the length of q.
+// q at position i, k at position j: their product, and the squared length of q.
 static row rotated_products(const instance *m) {
     long i = (long)m->query, j = (long)m->order[0];
     row q = rotated(m, m->q, i, m->shift), k = rotated(m, m->k[0], j, m->shift);
     return row_join(row_one(row_dot(q, k)), row_one(row_dot(q, q)));
 }
-// (cos + i sin)^n by squaring: what a distance of n turns by.
+// (cos + i sin)^n by squaring: the rotation of a distance n.
 static void turn_by(rational t, long n, rational *cosine, rational *sine) {
     rational size = q_add(q_int(1), q_mul(t, t)), c = q_sub(q_div(q_int(2), size), q_int(1));
     rational s = q_div(q_add(t, t), size);
@@ -202,7 +202,7 @@ static void turn_by(rational t, long n, rational *cosine, rational *sine) {
     }
 }
 // Only i - j counts, and the concentration squared: (q_d k_d + q_e k_e) cos + (q_d k_e - q_e k_d)
-// sin of the turn by i - j, e = d + 2; and the length of q as it is.
+// sin of the rotation by i - j, e = d + 2; and the squared length of q itself.
 static row relative_products(const instance *m) {
     rational product = q_int(0), length = q_int(0), cosine, sine;
     for (size_t d = 0; d < 2; d++) {
@@ -353,7 +353,7 @@ static row scores_shifted_alone(const instance *m) {
     instance other = shifted(m, false);
     return weights(&other);
 }
-// The first visible key given what the first key had beside its own.
+// The first visible key with the first key's additional weight.
 static row first_visible(const instance *m) {
     instance window = *m;
     for (size_t j = 0; j < m->tokens; j++) window.sees[j] = in_window(m, j);

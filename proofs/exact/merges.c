@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Softmax with a sink in one pass and in parts. A state (M, l, acc) stands for keys already
-// seen: M = e^m their running maximum, l = sum e_j / M, acc = sum (e_j / M) u_j. M = 0 is the
-// state of no key at all (m = -inf).
+// Softmax with a sink in one pass and in parts. A state (M, l, acc) represents the keys seen so
+// far: M = e^m with the running maximum m, l = sum e_j / M, acc = sum (e_j / M) u_j. M = 0 is the
+// state without a key (m = -inf).
 #include "proofs/exact/attention.h"
 
 typedef struct state {
@@ -113,7 +113,7 @@ const sinkproof_exact_statement sinkproof_exact_merges[] = {
 
 // ---- wrong forms ----------------------------------------------------------------------------
 
-// Started at (b, 1, 0), and the sink added at the end as well.
+// Started at (b, 1, 0), and the sink is added again at the end.
 static row sink_first_and_last(const instance *m) {
     state s = {m->e_sink.at[0], q_int(1), row_zero(m->head_dim)};
     for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))

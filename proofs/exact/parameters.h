@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How many parameters a configuration has, all of them whole numbers.
+// The numbers of parameters of a configuration.
 #ifndef SINKPROOF_EXACT_PARAMETERS_H
 #define SINKPROOF_EXACT_PARAMETERS_H
 
 #include "model/config.h"
 
 typedef struct sinkproof_parameters {
-    size_t total, active, mxfp4; // all; those that a token meets; those stored as MXFP4
+    size_t total, active, mxfp4; // all; those used by a token; those stored as MXFP4
 } sinkproof_parameters;
 
 sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rational numbers as values, so that an equation can be written as it stands in the book.
+// Rational numbers as values, so that an equation can be written as in the book.
 //
-// Every number is exact and immutable; every operation makes a new one. All of them live
-// until q_forget, which a check calls after each instance: nobody frees a number. A row is a
-// row vector x of n entries, a matrix is dense and row-major; x W is `row_times(x, W)`, as in
-// the derivation. Sizes that do not match are a mistake of this program: it aborts.
+// Every number is exact and immutable; every operation makes a new one. All of them live until
+// q_forget, which a check calls after each instance: nobody frees a number. A row is a row vector x
+// of n entries, a matrix is dense and row-major; x W is `row_times(x, W)`, as in the derivation.
+// Mismatched sizes are a mistake of this program: it aborts.
 #ifndef SINKPROOF_EXACT_RATIONAL_H
 #define SINKPROOF_EXACT_RATIONAL_H
 
@@ -27,7 +27,7 @@ typedef struct matrix {
     rational *at;
 } matrix;
 
-// Short names here, long ones in the library.
+// Short names here, long ones in the object files.
 #define q_forget     sinkproof_q_forget
 #define q_frac       sinkproof_q_frac
 #define q_double     sinkproof_q_double
@@ -48,7 +48,7 @@ typedef struct matrix {
 #define matrix_zero  sinkproof_matrix_zero
 #define matrix_block sinkproof_matrix_block
 
-void q_forget(void); // every number, row and matrix of this thread is gone
+void q_forget(void); // frees every number, row and matrix of this thread
 
 rational q_frac(long numerator, unsigned long denominator);
 rational q_double(double x); // exactly; x must be finite

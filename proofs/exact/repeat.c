@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One token repeated (chapter 23): states that stay equal and states that part, weights in closed
-// form; a normaliser that is scaled, and what learning makes of it; a row split at its first key.
+// One repeated token (chapter 23): states that stay equal and states that diverge, weights in
+// closed form; a scaled normaliser, and its effect on learning; a row split at its first key.
 #include "proofs/exact/attention.h"
 
 //> repeat.lemma
-// Any exponentials for a row: its position enters as it likes. Row i sees the keys that the
-// instance sees, rotated by i, so that rows see different numbers of keys of different scores.
+// Arbitrary exponentials for a row, so that any effect of its position is allowed. Row i sees the
+// keys that the instance sees, rotated by i, so that rows see different numbers of keys with
+// different scores.
 static instance row_of(const instance *m, size_t i) {
     instance row_i = *m;
     row_i.e = matrix_zero(m->e.rows, m->e.cols);
@@ -19,7 +20,8 @@ static instance row_of(const instance *m, size_t i) {
     }
     return row_i;
 }
-// What a layer makes of the states x [n, d]: residual, heads, W^O, b^O. With its sinks or without.
+// The output of a layer for the states x [n, d]: residual, heads, W^O, b^O; with its sinks or
+// without.
 static matrix next_states(const instance *m, matrix x, bool sinks) {
     matrix next = matrix_zero(x.rows, x.cols);
     for (size_t i = 0; i < x.rows; i++) {
@@ -99,7 +101,7 @@ static rational falling(const instance *m, long d) { // c - m d, e^(-m) below 1
 static rational drawn(const instance *m, long d) { // c + g(d)
     return q_mul(m->shift, e_score(m, d < 0 ? 0 : (size_t)d, 0));
 }
-// What the first key has on each row.
+// The first key's weight in each row.
 static row first_of_rows(const instance *m, rational (*e)(const instance *m, long d)) {
     row a = row_zero(m->tokens);
     for (size_t t = 1; t <= m->tokens; t++) {
@@ -176,7 +178,7 @@ static row scaled_normaliser(const instance *m) {
     row y = head_of(m, m->shift, q_int(1), q_int(1));
     return row_join(y, y);
 }
-// The plain normaliser, the sum of the x_j first: by W^V times a, and by W^O times a.
+// The plain normaliser, with the sum of the x_j first: by W^V times a, and by W^O times a.
 static row scaled_matrices(const instance *m) {
     row x = row_zero(m->hidden);
     rational all = q_int(0);
@@ -191,19 +193,19 @@ static row scaled_matrices(const instance *m) {
                     row_times(row_times(x, m->wv[0]), times(m->shift, w_o)));
 }
 
-// A loss of the matrix V that the model uses: |x V - y|^2 / 2, and V's gradient x^T (x V - y).
+// A loss of the matrix V in use: |x V - y|^2 / 2, and its gradient x^T (x V - y).
 static rational loss(const instance *m, matrix v) {
     row miss = row_sub(row_times(m->x_star, v), m->bv[0]);
     return q_div(row_dot(miss, miss), q_int(2));
 }
-// Of W -> loss(a W), by differences: exact for a polynomial of degree 2.
+// The gradient of W -> loss(a W) by differences: exact for a polynomial of degree 2.
 static rational slope(const instance *m, rational a, matrix w, size_t entry) {
     matrix there = times(q_int(1), w), back = times(q_int(1), w);
     there.at[entry] = q_add(w.at[entry], q_int(1));
     back.at[entry] = q_sub(w.at[entry], q_int(1));
     return q_div(q_sub(loss(m, times(a, there)), loss(m, times(a, back))), q_int(2));
 }
-// Steps of the rate on W where the model uses a W; then a W.
+// Gradient steps on W, where the model uses a W; returns a W.
 static row learn_scaled(const instance *m, rational a, rational rate, int steps) {
     matrix w = times(q_int(1), m->wv[0]);
     for (int s = 0; s < steps; s++) {
@@ -214,7 +216,7 @@ static row learn_scaled(const instance *m, rational a, rational rate, int steps)
     }
     return all_of(times(a, w));
 }
-// Steps of the rate on V = a W itself, by the formula of the gradient.
+// Gradient steps on V = a W itself, by the formula of the gradient.
 static row learn_used(const instance *m, rational a, rational rate, int steps) {
     matrix v = times(a, m->wv[0]);
     for (int s = 0; s < steps; s++) {
@@ -243,7 +245,7 @@ static row whole_row(const instance *m) {
         o = row_add(o, row_scale(alpha(m, j, 0), value_of(m, j)));
     return o;
 }
-// The first key that is seen, and the mean of the others times what is left of the mass.
+// The first visible key, and the mean of the others times the remaining mass.
 static row first_and_rest(const instance *m) {
     size_t f = seen(m, 0);
     rational left = q_sub(q_sub(q_int(1), alpha_sink(m, 0)), alpha(m, f, 0));

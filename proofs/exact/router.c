@@ -5,7 +5,7 @@
 #include "proofs/exact/attention.h"
 
 //> router.topk
-// The K largest, descending, the lower index first among equals; how many they are.
+// The K largest in descending order, the lower index first among equals; returns their number.
 static size_t top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS]) {
     bool taken[SINKPROOF_EXACT_EXPERTS] = {false};
     size_t n = 0;
@@ -22,8 +22,8 @@ static size_t top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS])
 }
 //< router.topk
 
-// What defines the choice: for each k, how many experts come before it (larger, or equal and of
-// lower index). The choice is right when these counts are 0 ... K - 1.
+// The definition of the choice: for each k, the number of experts that precede it (larger, or equal
+// with a lower index). The choice is right when these counts are 0 ... K - 1.
 static row experts_before(const instance *m) {
     size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
     row counts = row_zero(top_k(m, chosen_k));
@@ -92,7 +92,7 @@ static row mixture(const instance *m) {
         sum = row_add(sum, row_scale(w.at[k], row_add(down(m, k), matrix_row(m->b2, k))));
     return sum;
 }
-// The same in any other order, entry by entry, each b2 once and weighted.
+// The same in another order, entry by entry, with each b2 added once and weighted.
 static row mixture_reordered(const instance *m) {
     row w = softmax_after(m), sum = row_zero(m->hidden), bias = row_zero(m->hidden);
     size_t inter = m->down_x.cols;
@@ -130,7 +130,7 @@ static row bias_unweighted(const instance *m) {
         sum = row_add(sum, row_add(row_scale(w.at[k], down(m, k)), matrix_row(m->b2, k)));
     return sum;
 }
-// Two shards of a tensor-parallel down projection that each add b2 before they are summed.
+// Two shards of a tensor-parallel down projection that both add b2 before they are summed.
 static row bias_per_shard(const instance *m) {
     row w = softmax_after(m), sum = row_zero(m->hidden);
     for (size_t k = 0; k < m->chosen; k++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The sink in its other forms, for head 0 of one query: each function is one side.
-// e_j stands for e^(s_j), B for e^b. Keys are those of J(i), in ascending order.
+// The sink in its other forms, for head 0 of one query: each function is one side. e_j is e^(s_j),
+// B is e^b. Keys are those of J(i), in ascending order.
 #include "proofs/exact/attention.h"
 
 #include <math.h>
@@ -221,12 +221,12 @@ const sinkproof_exact_statement sinkproof_exact_softmax_sink[] = {
 
 // ---- wrong forms ----------------------------------------------------------------------------
 
-// softmax_1 "made stable": max s is subtracted, and the literal 1 is kept.
+// softmax_1 "made stable": max s is subtracted, but the literal 1 is kept.
 static row literal_one(const instance *m) {
     row e = exps(m);
     return softmax_1(row_scale(q_div(q_int(1), largest(e)), e));
 }
-// Qwen3-Next's gate is free: in general it is no sink.
+// Qwen3-Next's gate is free: in general it is not a sink.
 static row value_bias_with_sink(const instance *m) {
     return row_add(weighted(m, alphas(m)), m->u_star);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The four terms of a score. Where matrices count, those of the layer serve: of head h W_K is
-// W^V_h, W_Q the block of W^O turned, b_K = b^V_h, and b_Q = (h + 1) v* + e^G. Where exponentials
-// do, a_t = q, c_j = k_j, b_Q = k* and b_K = k_o backwards are whole numbers.
+// The four terms of a score. For statements about matrices, those of the layer are used: for head h
+// W_K is W^V_h, W_Q the transposed block of W^O, b_K = b^V_h, and b_Q = (h + 1) v* + e^G. For
+// statements about exponentials, a_t = q, c_j = k_j, b_Q = k* and b_K = k_o in reverse order are
+// integers.
 #include "proofs/exact/attention.h"
 
 // ---- matrices ----------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ static row sums_of_four(const instance *m) {
 //< gpt2.expand
 
 //> gpt2.delta
-// q_t k_j - a_t k_j for every query t and every key j; Delta_j + b_Q b_K has no t.
+// q_t k_j - a_t k_j for every query t and every key j; Delta_j + b_Q b_K does not depend on t.
 static row what_the_bias_adds(const instance *m) {
     row all = row_zero(0);
     for (size_t t = 0; t < m->tokens; t++)
@@ -143,7 +144,7 @@ static row weights(const instance *m, const long *s_j, rational e_b) {
     e = row_join(e, row_one(e_b));
     return row_scale(q_div(q_int(1), row_sum(e)), e);
 }
-// The same of one product (a_t + [b_Q]) (c_j + b_K), without the four terms: e^(product) as a
+// The same from one product (a_t + [b_Q]) (c_j + b_K), without the four terms: e^(product) as a
 // product over the coordinates, over the sum of all.
 static row weights_of_product(const instance *m, bool with_b_q, rational e_b) {
     row e = row_zero(0);
@@ -263,7 +264,7 @@ static row two_off_by_one(const instance *m) {
 static row renormalised_by_delta(const instance *m) {
     return weights_renormalised(m, m->e_sink.at[0], false);
 }
-// The key with the largest Delta: of all heads together, and in head 0.
+// The key with the largest Delta: over all heads together, and in head 0.
 static row largest(const instance *m, row delta_j) {
     size_t at = 0;
     for (size_t j = 1; j < m->tokens; j++)
