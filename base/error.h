@@ -25,8 +25,8 @@ typedef struct sinkproof_error {
 // Writes the sentence into *error (which may be NULL) and returns false.
 bool sinkproof_fail(sinkproof_error *error, const char *format, ...) SINKPROOF_PRINTF(2, 3);
 
-// Puts '?' for every control character (C0, DEL, and C1 as UTF-8): a stranger's text commands
-// nobody's terminal. Every sentence of sinkproof_fail has passed through it.
+// Replaces every control character (C0, DEL, and C1 in UTF-8) by '?', so that untrusted text cannot
+// send commands to a terminal. sinkproof_fail applies it to every sentence.
 void sinkproof_make_printable(char *text);
 
 #endif

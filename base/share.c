@@ -16,7 +16,8 @@ static sinkproof_share_text text_of(double x, int digits, bool fixed) {
     return t;
 }
 
-// x is the share times the limit. The numbers beside the limit are a step below and above it.
+// x is the share times the limit; `below` and `above` are the numbers one step below and above the
+// limit.
 static sinkproof_share_text beside(double share, double x, double limit, int digits, bool fixed,
                                    double below, double above) {
     sinkproof_share_text t = text_of(x, digits, fixed);
@@ -54,7 +55,7 @@ sinkproof_share_text sinkproof_share_percent_digits(double share, int digits) {
 
 double sinkproof_count_share(size_t part, size_t whole) {
     double share = whole > 0 ? (double)part / (double)whole : 0;
-    return part < whole ? fmin(share, 1 - 0x1p-53) : share; // counts beyond 2^53 round
+    return part < whole ? fmin(share, 1 - 0x1p-53) : share; // counts beyond 2^53 are rounded
 }
 
 int sinkproof_digits_apart(double x, double limit, int digits) {

@@ -34,7 +34,8 @@ const char *sinkproof_is(size_t n) {
 
 size_t sinkproof_edits(const char *a, const char *b) {
     size_t rows[3][WORD], length = strnlen(b, WORD - 1);
-    size_t *before = rows[0], *last = rows[1], *row = rows[2]; // of two, one and no letters less
+    // rows for two, one and no letters less
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= length; j++) last[j] = j;
     for (size_t i = 0; a[i] != '\0'; i++) {
         row[0] = i + 1;
@@ -54,7 +55,7 @@ size_t sinkproof_edits(const char *a, const char *b) {
     return last[length];
 }
 
-// The beginning of a word in small letters.
+// The start of a word in lower case.
 static void lower(const char *word, char out[WORD]) {
     size_t i = 0;
     for (; i < WORD - 1 && word[i] != '\0'; i++) out[i] = (char)tolower((unsigned char)word[i]);
@@ -68,7 +69,7 @@ void sinkproof_guess_try(sinkproof_guess *guess, const char *known) {
     size_t edits = sinkproof_edits(given, candidate), a = strlen(given), b = strlen(candidate);
     if (guess->tried++ > 0 && edits >= guess->edits) return;
     guess->edits = edits;
-    bool alike = edits < (a > b ? a : b); // else no letter of it stays
+    bool alike = edits < (a > b ? a : b); // otherwise no letter is kept
     snprintf(guess->nearest, sizeof guess->nearest, "%s", alike ? known : "");
 }
 
