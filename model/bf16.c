@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Decoding the plain number formats, exactly. Bytes are put together by shifts, so that
-// neither the machine's byte order nor the file's alignment matters.
+// Decodes the plain number formats exactly. Bytes are combined by shifts, so that neither the
+// machine's byte order nor the file's alignment matters.
 #include "model/bf16.h"
 
 #include "model/round.h"
@@ -61,7 +61,8 @@ uint16_t sinkproof_f16_bits(double x) {
 
 uint16_t sinkproof_bf16_bits(double x) {
     if (isnan(x)) return 0x7fc0;
-    float rounded = (float)sinkproof_round(SINKPROOF_BF16, x); // exact: bf16 is part of binary32
+    // exact: bf16 is a subset of binary32
+    float rounded = (float)sinkproof_round(SINKPROOF_BF16, x);
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);
     return (uint16_t)(bits >> 16);
@@ -93,7 +94,7 @@ double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
 
 void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t stride, size_t n,
                            double *out_n) {
-    if (dtype == SINKPROOF_DTYPE_BF16) { // most of a checkpoint: worth a loop of its own
+    if (dtype == SINKPROOF_DTYPE_BF16) { // most of a checkpoint: a fast loop
         for (size_t i = 0; i < n; i++, bytes += 2 * stride)
             out_n[i] = sinkproof_bf16_value((uint16_t)(bytes[0] | bytes[1] << 8));
         return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The plain number formats of checkpoints: bf16, f16, f32, f64, and integers, little-endian
-// in memory at any alignment. Decoding to binary64 is exact for all but I64 beyond 2^53.
+// The plain number formats of checkpoints: bf16, f16, f32, f64, and integers, little-endian in
+// memory at any alignment. Decoding to binary64 is exact except for I64 beyond 2^53.
 #ifndef SINKPROOF_BF16_H
 #define SINKPROOF_BF16_H
 
@@ -21,7 +21,7 @@ uint16_t sinkproof_f16_bits(double x);
 // The bits of x rounded to bf16 (bf16.round). NaN becomes a quiet NaN.
 uint16_t sinkproof_bf16_bits(double x);
 
-// The element of `dtype` at `bytes`. Formats of blocks have no element of their own: NaN.
+// The element of `dtype` at `bytes`; NaN for block formats, which have no single elements.
 double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes);
 
 // n elements of a float dtype, `stride` elements apart, into out_n.

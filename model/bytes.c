@@ -70,7 +70,7 @@ void sinkproof_unmap_file(const uint8_t *bytes, size_t length) {
     if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
 }
 
-// A file that nobody has, "PATH.1b2c3d", with the rights that the process gives to new files.
+// Opens a new file, "PATH.1b2c3d", with the process's default permissions.
 static int open_new(const char *path, char *name) {
     struct timespec now = {0, 0};
     int descriptor = -1;
@@ -93,7 +93,7 @@ bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof
     int descriptor = open_new(path, output->temporary);
     if (descriptor < 0) {
         free(output->temporary);
-        output->temporary = NULL; // nothing was made, nothing is to be removed
+        output->temporary = NULL; // nothing was created, so nothing must be removed
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A checkpoint directory: which files belong to it, every tensor in them by name, the views that
-// turn tensors into the weights of a model, and writing one. What the layouts of safetensors files
-// share; the names of each are its container's. Private to model/.
+// A checkpoint directory: its files, every tensor in them by name, the views that turn tensors into
+// the weights of a model, and its writer. All layouts of safetensors files share this; the names of
+// each are in its container. Private to model/.
 #ifndef SINKPROOF_CHECKPOINT_H
 #define SINKPROOF_CHECKPOINT_H
 
@@ -11,9 +11,9 @@
 #include "model/safetensors.h"
 #include "model/slots.h"
 
-// What the values of a tensor must be.
+// The allowed values of a tensor.
 typedef enum sinkproof_role {
-    SINKPROOF_ROLE_NONE,    // anything: MXFP4's codes, and tensors of no weight
+    SINKPROOF_ROLE_NONE,    // anything: MXFP4's codes, and tensors that are not weights
     SINKPROOF_ROLE_NUMBERS, // finite
     SINKPROOF_ROLE_SINKS,   // finite, or -infinity: no sink
     SINKPROOF_ROLE_SCALES,  // any byte but 255
@@ -36,21 +36,22 @@ typedef struct sinkproof_checkpoint {
     size_t n_odd;
 } sinkproof_checkpoint;
 
-// A layout: how the tensors of safetensors files are named. "model.layers.3.self_attn.sinks" is
+// A layout: the names of tensors in safetensors files. "model.layers.3.self_attn.sinks" is
 // `layers`, the layer's number, a dot and the slot's name; experts in MXFP4 are two tensors, with
-// `blocks` and `scales` behind the name. Slots of one name lie in one tensor, one after the other:
-// the rows of matrices, the columns of biases. A slot that the layout has no name for is NULL: a
-// model that has this weight is neither read nor written in it.
+// `blocks` and `scales` after the name. Slots with the same name share one tensor, one after the
+// other: the rows of matrices, the columns of biases. A slot without a name in the layout is NULL:
+// a model that has this weight is neither read nor written in it.
 typedef struct sinkproof_layout {
-    const char *shown;       // "hf-mxfp4"
-    const char *dequantized; // the same of experts stored as [experts, in, out], or NULL: never
-    const char *shared;      // the slots of one name: "q, k and v"
-    bool plain_experts;      // experts are tensors as others are, [experts, out, in], of any type
-    bool transposed;         // matrices of layers as [in, out]; those of one name share the rows
-    bool indexed;            // shards are those that model.safetensors.index.json names
+    const char *shown; // "hf-mxfp4"
+    // the same for experts stored as [experts, in, out], or NULL: unsupported
+    const char *dequantized;
+    const char *shared; // the slots with a common name: "q, k and v"
+    bool plain_experts; // experts are ordinary tensors, [experts, out, in], of any type
+    bool transposed;    // matrices of layers are [in, out]; those with the same name share the rows
+    bool indexed;       // the shards are listed in model.safetensors.index.json
     const char *layers, *blocks, *scales;
-    const char *prefix;        // that a name in a file may begin with, or not; NULL: none
-    const char *const *unread; // ends of names of tensors that are no weights; NULL at the end
+    const char *prefix;        // optional prefix of the names in a file; NULL: none
+    const char *const *unread; // suffixes of tensors that are not weights; NULL at the end
     const char *names[SINKPROOF_SLOTS];
     const char *second[SINKPROOF_SLOTS]; // of slots whose odd rows (or, of a vector, elements) are
                                          // a tensor of their own: gate is the first, up the second
@@ -65,11 +66,11 @@ void sinkproof_layout_second(const sinkproof_layout *layout, size_t l, sinkproof
                              char name[SINKPROOF_TENSOR_NAME]);
 // Whether two slots lie in one tensor.
 bool sinkproof_layout_shares(const sinkproof_layout *layout, sinkproof_slot a, sinkproof_slot b);
-// Whether the layout has a name for a slot; the error opens with `path`.
+// Whether the layout has a name for a slot; the error begins with `path`.
 struct sinkproof_container;
 bool sinkproof_layout_has(const struct sinkproof_container *container, sinkproof_slot slot,
                           const char *path, sinkproof_error *error);
-// Whether it has one for every weight of a model.
+// Whether it has a name for every weight of a model.
 bool sinkproof_layout_holds(const struct sinkproof_container *container,
                             const sinkproof_model *model, const char *path, sinkproof_error *error);
 // Where a slot begins among those of its name, and the length of them all: of its rows, or of a

@@ -16,7 +16,7 @@ static void index_path(const char *directory, char *path, size_t size) {
     snprintf(path, size, "%s/model.safetensors.index.json", directory);
 }
 
-// The parsed index; its weight_map is an object whose values are plain file names.
+// Parses the index; its weight_map must be an object whose values are plain file names.
 static json_t *load_index(const char *path, sinkproof_error *error) {
     uint8_t *text;
     size_t length;
@@ -74,7 +74,8 @@ bool sinkproof_checkpoint_shards(sinkproof_checkpoint *checkpoint, const char *d
     return good;
 }
 
-// Each tensor lies in the shard that the map names; one that the map leaves out is odd.
+// Each tensor must be in the shard that the map names; a tensor that is not in the map is noted as
+// odd.
 bool sinkproof_checkpoint_check_map(sinkproof_checkpoint *checkpoint, const char *directory,
                                     sinkproof_error *error) {
     char path[4096];

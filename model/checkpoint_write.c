@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Writing a model as a checkpoint: config.json and model.safetensors, in the layout of a container.
-// Rows are made or read, written and forgotten: a full-size model is never in memory. Nothing is
-// quantized here; MXFP4 experts can be written as bf16, which is exact or refused.
+// Writes a model as a checkpoint: config.json and model.safetensors, in the layout of a container.
+// Rows are generated or read, and written one at a time: a full-size model is never in memory.
+// Nothing is quantized here; MXFP4 experts can be written as bf16, which is exact or refused.
 #include "model/container.h"
 
 #include "base/words.h"
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// One checkpoint on its way out.
+// The arguments and state of one checkpoint being written.
 typedef struct job {
     const sinkproof_model *model;
     const sinkproof_container *container;
@@ -31,7 +31,7 @@ typedef struct job {
     sinkproof_error *error;
 } job;
 
-// Slots of one name are one tensor, declared and written with the first of them.
+// Slots with the same name are one tensor, declared and written with the first of them.
 static bool comes_with_another(const job *out, sinkproof_slot slot) {
     if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) return true;
     for (int s = 0; s < (int)slot; s++)
@@ -39,8 +39,8 @@ static bool comes_with_another(const job *out, sinkproof_slot slot) {
     return false;
 }
 
-// The plain format that holds a weight's numbers, where it is not written as MXFP4: MXFP4's fit
-// into bf16 (or are refused), Q8_0's into float32.
+// The plain format that holds a weight's numbers if it is not written as MXFP4: bf16 holds those of
+// MXFP4 (or they are refused), float32 those of Q8_0.
 static sinkproof_dtype dtype_of(const sinkproof_matrix *w) {
     return w->dtype == SINKPROOF_DTYPE_MXFP4  ? SINKPROOF_DTYPE_BF16
            : w->dtype == SINKPROOF_DTYPE_Q8_0 ? SINKPROOF_DTYPE_F32
@@ -63,7 +63,8 @@ static void declare_mxfp4(const job *out, size_t l, sinkproof_slot slot,
     declare(out, name, SINKPROOF_DTYPE_U8, 3, shape);
 }
 
-// Matrices that the layout turns are [in, out], and so are dequantized experts: [experts, in, out].
+// Matrices that the layout transposes are [in, out], and so are dequantized experts: [experts, in,
+// out].
 static bool is_turned(const job *out, sinkproof_slot slot) {
     return sinkproof_layout_turns(out->layout, out->config, slot) ||
            sinkproof_slot_is_expert_matrix(slot, out->config);
@@ -128,7 +129,7 @@ static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part)
     return good;
 }
 
-// Little-endian bytes of x in a plain float format that must hold it exactly.
+// Encodes x, little-endian, in a plain float format that must hold it exactly.
 static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
                    uint8_t *bytes) {
     float single = (float)x;
@@ -143,8 +144,8 @@ static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dt
                           w->name, sinkproof_dtype_name(dtype), x);
 }
 
-// Number by number, row after row; transposed: from column `first` on of [cols, whole], which is
-// put with its last column.
+// Writes number by number, row by row; transposed: from column `first` on of [cols, whole], which
+// is completed with its last column.
 static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transposed, size_t first,
                           size_t whole) {
     sinkproof_dtype dtype = dtype_of(w);
@@ -160,7 +161,7 @@ static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transp
     return good && (!transposed || !last || put(out, out->bytes, whole * w->cols * size));
 }
 
-// Whether a stored matrix lies in the file byte for byte as it is to be written, and is read so.
+// Whether the stored matrix already has the bytes and the order of the file.
 static bool lies_so(const sinkproof_matrix *w, bool transposed) {
     size_t lines = transposed ? w->cols : w->rows, length = transposed ? w->rows : w->cols;
     size_t next_line = transposed ? w->col_stride : w->row_stride;
@@ -231,7 +232,7 @@ static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
     return same_dtype(out, l, slot, first.dtype) && write_parts(out, l, slot);
 }
 
-// Every slot of layer l; of layer n_layers: what is outside them.
+// Calls `take` for every slot of layer l; for layer n_layers: of those outside the layers.
 static bool each_slot(const job *out, size_t l,
                       bool (*take)(const job *out, size_t l, sinkproof_slot slot)) {
     bool inside = l < out->config->n_layers, good = true;
@@ -241,10 +242,10 @@ static bool each_slot(const job *out, size_t l,
     return good;
 }
 
-// Once to declare, once to write.
+// Called once to declare, once to write.
 static bool write_tensors(const job *out, const char *path) {
     size_t n_layers = out->config->n_layers;
-    sinkproof_safetensors_writer_metadata(out->writer, "format", "pt"); // transformers asks for it
+    sinkproof_safetensors_writer_metadata(out->writer, "format", "pt"); // transformers requires it
     for (size_t l = 0; l <= n_layers; l++) each_slot(out, l, declare_slot);
     bool good = sinkproof_safetensors_writer_begin(out->writer, path, out->error);
     for (size_t l = 0; good && l <= n_layers; l++) {
@@ -254,7 +255,8 @@ static bool write_tensors(const job *out, const char *path) {
     return good && sinkproof_safetensors_writer_finish(out->writer, out->error);
 }
 
-// Room for the largest row as numbers, and as bytes (or a whole expert, which may be transposed).
+// Allocates room for the largest row as numbers and as bytes (or for a whole expert, which may be
+// transposed).
 static bool make_room(job *out) {
     size_t widest = 0, largest = 0, first, rows;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
@@ -275,7 +277,7 @@ static bool make_room(job *out) {
                           sinkproof_counted(widest, "number").text);
 }
 
-// Makes the directory, or accepts an empty one.
+// Creates the directory, or accepts an empty one.
 static bool make_directory(const char *path, bool *made, sinkproof_error *error) {
     *made = mkdir(path, 0777) == 0;
     if (*made) return true;
@@ -289,7 +291,8 @@ static bool make_directory(const char *path, bool *made, sinkproof_error *error)
            sinkproof_fail(error, "%s: expected a new or empty directory, found files in it", path);
 }
 
-// config.json first, so that what it cannot say is known before any weight is written.
+// config.json first, so that a configuration that it cannot express is refused before any weight is
+// written.
 static bool write_files(job *out, const char *directory, bool mxfp4) {
     size_t length = strlen(directory) + sizeof "/model.safetensors";
     char *config = malloc(length), *tensors = malloc(length);
@@ -299,7 +302,7 @@ static bool write_files(job *out, const char *directory, bool mxfp4) {
         snprintf(tensors, length, "%s/model.safetensors", directory);
         good = sinkproof_config_write(config, out->config, out->container, mxfp4, out->error) &&
                write_tensors(out, tensors);
-        if (!good) unlink(config); // of the tensors nothing is left
+        if (!good) unlink(config); // no tensor is left
     } else
         sinkproof_fail(out->error, "%s: out of memory", directory);
     free(config);
@@ -323,7 +326,7 @@ bool sinkproof_checkpoint_write(const sinkproof_container *container, const sink
                                w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
     good = good && sinkproof_layout_holds(container, model, directory, error) && make_room(&out) &&
            make_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
-    sinkproof_safetensors_writer_free(out.writer); // and its temporary file
+    sinkproof_safetensors_writer_free(out.writer); // and removes its temporary file
     if (!good && made) rmdir(directory);
     free(out.row_c);
     free(out.bytes);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading config.json (model.config). Every key that changes the mathematics is read or
-// refused; nothing that would is passed over in silence. What the layouts share; the keys of each
-// are its container's.
+// Reads config.json (model.config). Every key that changes the mathematics is read or refused; none
+// is silently ignored. The layouts share this file; the keys of each are in its container.
 #include "model/bytes.h"
 #include "model/container.h"
 #include "model/fields.h"
@@ -35,7 +34,7 @@ size_t sinkproof_config_extended_context(const sinkproof_config *config) {
     return context < (double)MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
 }
 
-// The configuration by the first container that knows the object.
+// Reads the configuration with the first container that recognises the object.
 static void read_object(sinkproof_config_reader *in) {
     const sinkproof_container *container;
     for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++)

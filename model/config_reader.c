@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One key at a time. What is absent and has a published default is noted, so that `info` can say
-// so; what is present and wrong is told once.
+// Reads one key at a time. An absent key with a published default is noted, so that `info` can
+// report it; the first wrong value is the error.
 #include "model/config_reader.h"
 
 #include "model/fields.h"
@@ -20,7 +20,7 @@ const json_t *sinkproof_config_get(const sinkproof_config_reader *in, const char
 }
 
 void sinkproof_config_fail(sinkproof_config_reader *in, const char *key, const char *expected) {
-    if (in->failed) return; // the first failure is the one that is told
+    if (in->failed) return; // only the first failure is reported
     in->failed = true;
     const json_t *value = json_object_get(in->object, key);
     char *found = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -48,7 +48,7 @@ void sinkproof_config_read_size(sinkproof_config_reader *in, const char *key, si
         *value = (size_t)n;
 }
 
-// A rope_theta is written 150000 as often as 150000.0.
+// A rope_theta may be written 150000 or 150000.0.
 bool sinkproof_config_read_stated(sinkproof_config_reader *in, const char *key, double *value) {
     const json_t *found = sinkproof_config_get(in, key);
     if (found == NULL) return false;

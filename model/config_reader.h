@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading one JSON object of config.json, key by key, and what the layouts share. Private to
-// model/: the keys of each layout are its container's.
+// Reads one JSON object of config.json, key by key; the layouts share it. Private to model/: the
+// keys of each layout are in its container.
 #ifndef SINKPROOF_CONFIG_READER_H
 #define SINKPROOF_CONFIG_READER_H
 
@@ -14,57 +14,57 @@
 typedef struct sinkproof_config_reader {
     const json_t *object;
     const char *name;         // of the file
-    sinkproof_config *config; // whose `unstated` takes the keys that fall back
+    sinkproof_config *config; // its `unstated` lists the keys that have the default
     bool failed;
     sinkproof_error *error;
 } sinkproof_config_reader;
 
-// NULL where absent; null means absent in transformers.
+// NULL if absent; null means absent in transformers.
 const json_t *sinkproof_config_get(const sinkproof_config_reader *in, const char *key);
 
-// Notes the sentence "config.json: expected KEY to be ..., found ...".
+// Sets the error "config.json: expected KEY to be ..., found ...".
 void sinkproof_config_fail(sinkproof_config_reader *in, const char *key, const char *expected);
 
-// Notes a key that is absent and the published default that stands for it.
+// Notes that a key is absent and its published default is used.
 void sinkproof_config_note(sinkproof_config_reader *in, const char *format, ...)
     SINKPROOF_PRINTF(2, 3);
 
 void sinkproof_config_read_size(sinkproof_config_reader *in, const char *key, size_t *value);
-// The next two keep *value when the key is absent; `read_positive` notes that.
+// The next two keep *value when the key is absent; `read_positive` also notes it.
 bool sinkproof_config_read_stated(sinkproof_config_reader *in, const char *key, double *value);
 void sinkproof_config_read_positive(sinkproof_config_reader *in, const char *key, double *value);
 void sinkproof_config_read_bool(sinkproof_config_reader *in, const char *key, bool *value);
 
-// A key that, when present, can only have one value here.
+// A key that, if present, must have one value.
 void sinkproof_config_require_string(sinkproof_config_reader *in, const char *key,
                                      const char *only);
 void sinkproof_config_require_number(sinkproof_config_reader *in, const char *key, double only,
                                      const char *expected);
 void sinkproof_config_require_bool(sinkproof_config_reader *in, const char *key, bool only);
 
-// A key of an object and the number that it says. A list ends with NULL.
+// A key of an object and the number that it holds. A list ends with NULL.
 typedef struct sinkproof_config_key {
     const char *key;
     size_t offset; // SINKPROOF_KEY(member)
 } sinkproof_config_key;
 #define SINKPROOF_KEY(member) offsetof(sinkproof_config, member)
 
-// The keys that every layout has under the same name.
+// The keys that have the same name in every layout.
 extern const sinkproof_config_key sinkproof_common_keys[];
-// Reads each: sizes must be there, real numbers and truths fall back to what *config holds.
+// Reads each: sizes are required, real numbers and booleans keep the value in *config as a default.
 void sinkproof_config_read_keys(sinkproof_config_reader *in, const sinkproof_config_key *keys);
 // The JSON value of a field.
 struct sinkproof_field; // model/fields.h
 json_t *sinkproof_config_make_value(const struct sinkproof_field *field,
                                     const sinkproof_config *config);
-// Sets each in `object`, which is returned.
+// Sets each in `object`, and returns it.
 json_t *sinkproof_config_make_keys(const sinkproof_config *config, const sinkproof_config_key *keys,
                                    json_t *object);
 
-// factor * original context, the positions that YaRN was made for.
+// factor * original context, the context for which YaRN was made.
 size_t sinkproof_config_extended_context(const sinkproof_config *config);
 
-// Whether config.json in a directory is there, is an object, and `knows` says yes.
+// Whether a directory has a config.json with an object for which `knows` is true.
 bool sinkproof_config_is(const char *directory, bool (*knows)(const json_t *object));
 
 #endif

@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-// No two widths equal (96, 128, 256, 160, 32), 5 heads to each of 2 key heads, nothing
-// square: a transposed, swapped or mis-shared view cannot go unnoticed.
+// No two widths are equal (96, 128, 256, 160, 32), there are 5 heads for each of 2 key heads, and
+// nothing is square: a transposed, swapped or wrongly shared view cannot go unnoticed.
 static void make_tiny(sinkproof_config *config) {
     config->n_layers = 4;
     config->n_experts = 7;
@@ -98,14 +98,14 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     return planted || strcmp(name, "gpt2") == 0 || strcmp(name, "tiny-gpt2") == 0;
 }
 
-// a * b * c elements of 8 bytes leave room in a signed 64-bit offset.
+// Whether a * b * c elements of 8 bytes fit a signed 64-bit offset.
 static bool product_fits(size_t a, size_t b, size_t c) {
     size_t product;
     return !__builtin_mul_overflow(a, b, &product) &&
            !__builtin_mul_overflow(product, c, &product) && product < (size_t)1 << 58;
 }
 
-// What the sizes are to one another, and that their products fit.
+// Checks the relations between sizes, and that their products fit.
 static bool check_relations(const sinkproof_config *c, const char *name, sinkproof_error *error) {
     if (c->n_layers > SINKPROOF_MAX_LAYERS)
         return sinkproof_fail(error, "%s: expected at most %d layers, found %zu", name,
@@ -137,7 +137,7 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
     return true;
 }
 
-// What the real numbers are to one another.
+// Checks the relations between real numbers.
 static bool check_yarn(const sinkproof_config *c, const char *name, sinkproof_error *error) {
     if (!(c->rotation.factor >= 1)) // engines differ on the concentration of a smaller one
         return sinkproof_fail(error, "%s: expected a YaRN factor of 1 or more, found %g", name,
@@ -174,7 +174,7 @@ static bool write_object(const char *path, json_t *object, sinkproof_error *erro
     sinkproof_output output;
     bool good = sinkproof_output_open(&output, path, error);
     if (good) {
-        // 17 significant digits: every binary64 number comes back unchanged
+        // 17 significant digits preserve every binary64 number
         json_dumpf(object, output.stream, JSON_INDENT(2) | JSON_SORT_KEYS);
         fputc('\n', output.stream);
         good = sinkproof_output_finish(&output, error);

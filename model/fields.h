@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The numbers of a configuration as data: what reads, writes, checks, prints and fingerprints a
-// configuration walks this table. A further number is a member, a row here, and a key in each
+// The numbers of a configuration as a table: the code that reads, writes, checks, prints and
+// fingerprints a configuration uses it. A new number is a member, a row here, and a key in each
 // container that has one.
 #ifndef SINKPROOF_FIELDS_H
 #define SINKPROOF_FIELDS_H
@@ -15,21 +15,21 @@ typedef enum sinkproof_field_type {
     SINKPROOF_FIELD_REAL, // above `above`, finite unless `endless`
 } sinkproof_field_type;
 
-// Whether the model's fingerprint covers it.
+// Whether the model's fingerprint includes it.
 typedef enum sinkproof_field_mark {
     SINKPROOF_MARK_ALWAYS,
-    SINKPROOF_MARK_OTHER, // where it is not the released one: a number that came later
-    SINKPROOF_MARK_NEVER, // it limits a run and changes no number
+    SINKPROOF_MARK_OTHER, // only if it is not the released value: for numbers that were added later
+    SINKPROOF_MARK_NEVER, // never: it limits a run and changes no result
 } sinkproof_field_mark;
 
 typedef struct sinkproof_field {
     const char *name;  // of the member
     const char *shown; // in info's JSON
-    const char *said;  // in sentences
+    const char *said;  // in errors
     sinkproof_field_type type;
     size_t offset;
-    double released; // in gpt-oss-20b
-    bool required;   // no container leaves it to the released value
+    double released; // the value in gpt-oss-20b
+    bool required;   // every container must state it
     double above;
     sinkproof_field_mark mark;
     const char *line; // of info, that tells it as "SAID VALUE"; or NULL: info tells it in words
@@ -41,23 +41,23 @@ typedef struct sinkproof_field {
 // not the released one.
 bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config *config);
 
-// The i-th, NULL beyond the last: sizes first, then the truncation, then the real numbers, in the
-// order in which the fingerprint takes them.
+// The i-th number, NULL if i is too large: sizes first, then the truncation, then the real numbers,
+// in the order of the fingerprint.
 const sinkproof_field *sinkproof_field_at(size_t i);
-// The one of a member: sinkproof_field_of(offsetof(sinkproof_config, rms_eps)).
+// The number of a member: sinkproof_field_of(offsetof(sinkproof_config, rms_eps)).
 const sinkproof_field *sinkproof_field_of(size_t offset);
 
-// Its value, whatever its type: sizes are below 2^53.
+// Its value, of any type: sizes are below 2^53.
 double sinkproof_field_value(const sinkproof_field *field, const sinkproof_config *config);
 void sinkproof_field_set(const sinkproof_field *field, sinkproof_config *config, double value);
 
-// What a container takes when it does not say: the released numbers, zeros where it must say, and
-// alternating layers.
+// The defaults of a container: the released numbers, zeros for required ones, and alternating
+// layers.
 void sinkproof_fields_default(sinkproof_config *config);
 // Every number of gpt-oss-20b.
 void sinkproof_fields_released(sinkproof_config *config);
 bool sinkproof_fields_equal(const sinkproof_config *a, const sinkproof_config *b);
-// That each is what its type allows; `name` stands in the error.
+// Checks that each value is valid for its type; `name` is used in the error.
 bool sinkproof_fields_check(const sinkproof_config *config, const char *name,
                             sinkproof_field_type type, sinkproof_error *error);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The fingerprint of a model: FNV-1a over 64-bit words, of the configuration and of a few
-// rows of every weight as numbers. Containers that hold the same numbers have the same
-// fingerprint, however they name, fuse or order their tensors, and in whatever formats: a
-// checkpoint that was converted without a rounding is the same model. Real numbers of the
-// configuration count as float32, in which some containers keep them. It recognises a model; it
-// does not protect against somebody who wants to deceive.
+// The fingerprint of a model: FNV-1a over 64-bit words, of the configuration and of a few rows of
+// every weight as numbers. Containers with the same numbers have the same fingerprint, however they
+// name, fuse or order their tensors, and in every format: a checkpoint that was converted without
+// rounding is the same model. Real numbers of the configuration are hashed as float32, in which
+// some containers store them. The fingerprint identifies a model; it is no protection against
+// forgery.
 //
 // Traces of before have one that told formats too: by it the same model is recognised as well.
 #include "base/words.h"
@@ -37,7 +37,7 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c, bool formats)
             feed(hash, (uint64_t)value);
     }
     for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
-    if (c->sink != 0) feed(hash, c->sink); // what every checkpoint had leaves no mark
+    if (c->sink != 0) feed(hash, c->sink); // the original kind leaves no mark
     if (c->architecture != SINKPROOF_GPT_OSS) feed(hash, c->architecture);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Stored weights that are no numbers: infinities, NaN, and MXFP4's scale byte 255. No verdict could
-// rest on them: engines pass them on, flush them, or read the byte as a power of two
-// (mxfp4.decode). One is legal: a sink of -infinity, whose exponential is 0, is a head without a
-// sink.
+// Finds stored weights that are not numbers: infinities, NaN, and MXFP4's scale byte 255. No
+// verdict could rest on them, since engines propagate them, flush them, or read the byte as a power
+// of two (mxfp4.decode). One is legal: a sink of -infinity, whose exponential is 0, means a head
+// without a sink.
 #include "model/container.h"
 
 #include "model/bf16.h"
@@ -16,19 +16,19 @@
 #include <string.h>
 
 enum {
-    BLOCK = 4096,       // numbers that are looked through at once
-    BLOCK_OF_GGML = 32, // that share a scale
+    BLOCK = 4096,       // numbers that are scanned at once
+    BLOCK_OF_GGML = 32, // numbers with a common scale
 };
 
-// What is wrong in one tensor.
+// The invalid values of one tensor.
 typedef struct finding {
     uint64_t count;
     size_t first; // element
-    double value; // that it holds
+    double value; // its value
 } finding;
 
-// Whether one of BLOCK numbers of two bytes has all bits of `exponent` set. A constant number of
-// rounds without a branch: the compiler makes vectors of it.
+// Whether one of BLOCK numbers of two bytes has all bits of `exponent` set. The loop has a constant
+// count and no branch, so that the compiler vectorises it.
 static bool block_of_16(const uint8_t *data, uint16_t exponent) {
     uint16_t found = 0;
     for (size_t i = 0; i < BLOCK; i++) {
@@ -92,7 +92,7 @@ static bool in_blocks(const sinkproof_tensor *tensor) {
     return sinkproof_dtype_size(tensor->dtype) == 0;
 }
 
-// A tensor of ggml's blocks: the first number under a scale that is none.
+// A tensor in ggml's blocks: finds the first number with an invalid scale.
 static finding look_at_blocks(const sinkproof_tensor *tensor) {
     size_t size = sinkproof_dtype_bytes(tensor->dtype, BLOCK_OF_GGML);
     finding found = {0, 0, NAN};
@@ -108,7 +108,7 @@ static finding look_at_blocks(const sinkproof_tensor *tensor) {
     return found;
 }
 
-// "(3, 17)": where element i of the tensor is.
+// The indices "(3, 17)" of element i of the tensor.
 static const char *place_of(const sinkproof_tensor *tensor, size_t i, char *text, size_t size) {
     size_t index[SINKPROOF_MAX_RANK], used = 0;
     for (size_t r = tensor->rank; r-- > 0; i /= tensor->shape[r]) index[r] = i % tensor->shape[r];

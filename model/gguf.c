@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading GGUF. The file is "GGUF", a version, the number of tensors and of pairs; the pairs (a
-// key, a type, a value); of each tensor its name, dimensions, type and offset; then, from the next
+// Reads GGUF. The file is "GGUF", a version, the numbers of tensors and of pairs; the pairs (a key,
+// a type, a value); the name, dimensions, type and offset of each tensor; then, from the next
 // multiple of the alignment on, the tensors one after the other, each padded to the alignment.
 #include "model/gguf.h"
 
@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum {
-    LEAST_PAIR = 13,   // bytes of a pair: the length of its key, a type, a byte
-    LEAST_TENSOR = 24, // of a tensor: the length of its name, dimensions, type, offset
+    LEAST_PAIR = 13,   // smallest size of a pair: the length of its key, a type, a byte
+    LEAST_TENSOR = 24, // of a tensor's entry: the length of its name, dimensions, type, offset
     MOST_RANK = 4,
 };
 
@@ -55,7 +55,7 @@ bool sinkproof_gguf_dtype(uint32_t code, sinkproof_dtype *dtype) {
     return false;
 }
 
-// Dimensions, fastest first in the file; *bytes is what they and the type need.
+// Reads the dimensions, fastest first in the file; *bytes: the size of the tensor.
 static bool take_shape(sinkproof_cursor *in, sinkproof_tensor *tensor, size_t *bytes) {
     uint64_t rank = sinkproof_cursor_number(in, 4, "the number of dimensions");
     if (in->failed) return false;
@@ -92,7 +92,7 @@ static bool take_shape(sinkproof_cursor *in, sinkproof_tensor *tensor, size_t *b
     return true;
 }
 
-// Name, shape, type, and where it must lie: `offset`, behind the tensors before it.
+// Reads name, shape, type, and the offset, which must be `offset`, after the tensors before it.
 static bool take_tensor(sinkproof_cursor *in, const sinkproof_gguf *file, size_t *offset,
                         sinkproof_tensor *tensor) {
     *tensor = (sinkproof_tensor){.name = sinkproof_cursor_name(in, "a tensor's name")};
@@ -122,7 +122,7 @@ static int by_name(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-// Whether a name is used twice: n names, `stride` bytes apart.
+// Checks that no name is used twice: n names, `stride` bytes apart.
 static bool check_names(sinkproof_cursor *in, const char *what, const void *first, size_t n,
                         size_t stride) {
     const char **names = malloc((n + 1) * sizeof *names);
@@ -138,7 +138,7 @@ static bool check_names(sinkproof_cursor *in, const char *what, const void *firs
     return !in->failed;
 }
 
-// What the alignment of the tensors is: a power of two.
+// Reads the alignment of the tensors: a power of two.
 static bool take_alignment(sinkproof_cursor *in, sinkproof_gguf *file) {
     const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, "general.alignment");
     double value = SINKPROOF_GGUF_ALIGNMENT;
@@ -178,8 +178,8 @@ static bool take_header(sinkproof_cursor *in, sinkproof_gguf *file) {
     return !in->failed;
 }
 
-// The tensors' bytes: from the next multiple of the alignment on, to the end of the file; the last
-// one's padding may be missing.
+// Finds the tensors' bytes: from the next multiple of the alignment to the end of the file; the
+// last one's padding may be missing.
 static bool take_data(sinkproof_cursor *in, sinkproof_gguf *file, size_t padded) {
     if (file->n_tensors == 0) return true;
     size_t at = (size_t)(in->at - in->begin), padding = (0 - at) % file->alignment;
@@ -200,7 +200,7 @@ static bool take_data(sinkproof_cursor *in, sinkproof_gguf *file, size_t padded)
     return true;
 }
 
-// Room for every name: no longer than the file, and none is longer than a name may be.
+// Allocates room for every name: no more than the file, and no more than the longest names.
 static bool make_room(sinkproof_cursor *in, sinkproof_gguf *file) {
     size_t names, most;
     bool few = !__builtin_add_overflow(file->n_pairs, file->n_tensors, &names) &&
@@ -212,8 +212,8 @@ static bool make_room(sinkproof_cursor *in, sinkproof_gguf *file) {
            sinkproof_cursor_fail(in, "out of memory");
 }
 
-// Before the tensors, whose types another architecture's file may have, and which nobody need
-// convert then.
+// Checked before the tensors, which in a file of another architecture may have other types and need
+// no conversion.
 static bool check_architecture(sinkproof_cursor *in, const sinkproof_gguf *file) {
     static const char key[] = "general.architecture", known[] = "gpt-oss";
     const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, key);

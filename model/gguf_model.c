@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The container of GGUF files, by llama.cpp's names for the architecture gpt-oss: its keys become
-// the configuration, its tensors the weights. Gate and up are two tensors, or one with the gate in
-// front; neither interleaves them, as every other container does. Source:
+// The container of GGUF files, with llama.cpp's names for the architecture gpt-oss: its keys become
+// the configuration, its tensors the weights. Gate and up are two tensors, or one with the gate
+// first, and never interleaved as in every other container. Source:
 // doc/99-bibliography.md#llama-cpp.
 #include "model/gguf.h"
 
@@ -23,7 +23,7 @@ static bool recognises(const char *spec) {
 
 // ---- the configuration -------------------------------------------------------------------------
 
-// Reading the keys of one file.
+// The state of reading one file's keys.
 typedef struct reader {
     const sinkproof_gguf *file;
     const char *path;
@@ -56,7 +56,7 @@ static bool read_field(const reader *in, const sinkproof_gguf_name *name) {
     return true;
 }
 
-// Keys that can only have one value here, and those that change nothing.
+// Checks keys that must have one value; ignores keys that change nothing.
 static bool check_only(const reader *in) {
     static const char *const head_dims[] = {"attention.value_length", "rope.dimension_count"};
     const sinkproof_gguf_pair *pair;
@@ -78,7 +78,7 @@ static bool check_only(const reader *in) {
     return true;
 }
 
-// A key of the architecture that nobody here knows may change the mathematics.
+// Refuses an unknown key of the architecture, since it may change the mathematics.
 static bool check_known(const reader *in) {
     static const char *const more[] = {"attention.value_length", "rope.dimension_count",
                                        "rope.scaling.type", "rope.scaling.finetuned",
@@ -96,7 +96,7 @@ static bool check_known(const reader *in) {
     return true;
 }
 
-// Without a key, the rows of the embedding.
+// Without the key, the vocabulary is the number of rows of the embedding.
 static bool read_vocab(const reader *in, const sinkproof_checkpoint *checkpoint) {
     const sinkproof_entry *entry = sinkproof_checkpoint_find(checkpoint, "token_embd.weight");
     if (in->config->vocab > 0) return true;
@@ -106,7 +106,7 @@ static bool read_vocab(const reader *in, const sinkproof_checkpoint *checkpoint)
     return true;
 }
 
-// What the published model has and no key says.
+// Notes properties of the published model that no key states.
 static void note_unstated(const reader *in) {
     sinkproof_config_reader note = {.config = in->config};
     const sinkproof_gguf_pair *fast =
@@ -163,9 +163,9 @@ static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     return fused ? view_fused(wanted, out) : sinkproof_checkpoint_view(wanted, out);
 }
 
-// ---- what departs from the published model -----------------------------------------------------
+// ---- differences from the published model ------------------------------------------------------
 
-// The weights of one type that GPT-OSS has in another, by name.
+// Names the weights of a type that GPT-OSS has in another.
 static void tell_of_type(sinkproof_model *model, sinkproof_dtype dtype, const char *why) {
     char names[200] = "";
     size_t used = 0, n = 0;

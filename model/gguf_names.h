@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// llama.cpp's names for the architecture gpt-oss: keys and tensors. Private to model/: what
-// reads and what writes a GGUF file share them.
+// llama.cpp's names for the architecture gpt-oss: keys and tensors. Private to model/: shared by
+// the reader and the writer of GGUF files.
 #ifndef SINKPROOF_GGUF_NAMES_H
 #define SINKPROOF_GGUF_NAMES_H
 
@@ -11,7 +11,7 @@
 #define SINKPROOF_GGUF_SUFFIX ".gguf"
 #define SINKPROOF_GGUF_PREFIX "gpt-oss." // of the keys that define the model
 
-// A key behind the prefix and the number that it says; the list ends with NULL.
+// A key after the prefix, and the number that it holds; the list ends with NULL.
 typedef struct sinkproof_gguf_name {
     const char *key;
     size_t offset; // SINKPROOF_KEY(member)

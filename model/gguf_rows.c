@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rows of weights as the bytes of a GGUF file, rounded to the type that is asked for.
+// Rows of weights as the bytes of a GGUF file, rounded to the requested type.
 #include "model/gguf_rows.h"
 
 #include "model/bf16.h"
@@ -11,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-// One number in a plain float format, little-endian; false where it has no finite number for it.
+// Encodes one number in a plain float format, little-endian; false if it would become infinite or
+// is NaN.
 static bool encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
     float single = (float)x;
     uint32_t bits;

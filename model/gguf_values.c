@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The metadata of GGUF: typed values behind their keys.
+// The metadata of GGUF: typed values after their keys.
 #include "model/gguf.h"
 
 #include "model/bf16.h"
@@ -12,7 +12,7 @@
 
 static const struct {
     const char *name;
-    size_t size; // 0: of a length of its own
+    size_t size; // 0: variable
     sinkproof_dtype dtype;
 } types[SINKPROOF_GGUF_TYPES] = {
     [SINKPROOF_GGUF_U8] = {"uint8", 1, SINKPROOF_DTYPE_U8},
@@ -43,8 +43,8 @@ static bool take_type(sinkproof_cursor *in, const char *key, sinkproof_gguf_type
                                        SINKPROOF_GGUF_TYPES, (unsigned long long)found);
 }
 
-// Steps over `count` elements. Those of strings and of arrays are looked at one by one; each takes
-// at least eight bytes, so that no count is believed further than the file reaches.
+// Skips `count` elements. Strings and arrays are skipped one by one; each takes at least eight
+// bytes, so that a false count ends at the end of the file.
 static bool skip_elements(sinkproof_cursor *in, const char *key, sinkproof_gguf_type type,
                           uint64_t count, int depth) {
     size_t size = types[type].size, bytes;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Which rows of a matrix, or elements of a vector, a tensor takes.
+// The rows of a matrix, or the elements of a vector, that a tensor contains.
 typedef enum half { ALL, GATES, UPS } half; // gates are the even ones
 
 // One tensor of the file.
@@ -28,7 +28,7 @@ typedef struct piece {
     size_t rank, shape[3]; // slowest first
 } piece;
 
-// One file on its way out.
+// The arguments and state of one file being written.
 typedef struct job {
     const sinkproof_model *model;
     const sinkproof_config *config;
@@ -37,12 +37,12 @@ typedef struct job {
     size_t n_pairs, n_tensors; // described so far
     uint64_t offset;           // of the next tensor
     double *row_c;
-    uint8_t *bytes; // a row as it is written
+    uint8_t *bytes; // a row in the file's type
     sinkproof_error *error;
 } job;
 
 static void put(job *out, const void *bytes, size_t n) {
-    fwrite(bytes, 1, n, out->output.stream); // finish asks ferror
+    fwrite(bytes, 1, n, out->output.stream); // finish checks ferror
 }
 
 static void put_number(job *out, uint64_t value, size_t n) {
@@ -84,7 +84,7 @@ static void put_real_pair(job *out, const char *key, double value) {
     put_number(out, bits, 4);
 }
 
-// Every key; betas where they are not what llama.cpp takes without them.
+// Writes every key; the betas only if they differ from llama.cpp's defaults.
 static void put_pairs(job *out) {
     const sinkproof_config *c = out->config;
     put_text_pair(out, "general.architecture", "gpt-oss");
@@ -105,8 +105,8 @@ static void put_pairs(job *out) {
     put_text(out, "yarn");
 }
 
-// What no key can say; and float32 must hold every real number but epsilon, which is rounded in
-// every engine.
+// Refuses values without a key; and float32 must hold every real number except epsilon, which every
+// engine rounds.
 static bool check_config(const sinkproof_config *c, const char *path, sinkproof_error *error) {
     const sinkproof_field *field;
     if (c->sink != 0)
@@ -136,8 +136,8 @@ static bool check_config(const sinkproof_config *c, const char *path, sinkproof_
 
 // ---- tensors -----------------------------------------------------------------------------------
 
-// llama.cpp adds biases, multiplies norms and routes in float32. Of the others: the type that was
-// asked for, else the one in which they are stored.
+// llama.cpp adds biases, multiplies norms and routes in float32. The other weights have the
+// requested type, or else their stored one.
 static sinkproof_dtype type_of(const job *out, sinkproof_slot slot, const sinkproof_matrix *w) {
     const sinkproof_writing *how = out->how;
     bool codes = w->dtype == SINKPROOF_DTYPE_MXFP4;
@@ -165,7 +165,7 @@ static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) 
     return made;
 }
 
-// Takes every tensor of layer l; of layer n_layers those that are outside.
+// Calls `take` for every tensor of layer l; for layer n_layers: those outside the layers.
 static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p)) {
     bool inside = l < out->config->n_layers, good = true;
     int s = inside ? 0 : SINKPROOF_LAYER_SLOTS,
@@ -231,7 +231,7 @@ static bool write_piece(job *out, const piece *p) {
     return true;
 }
 
-// Keys and descriptions of tensors, in memory: the file begins with their numbers.
+// Writes keys and descriptions of tensors to memory, since the file begins with their numbers.
 static bool describe_all(job *out, char **bytes, size_t *length) {
     if (!sinkproof_output_memory(&out->output, bytes, length, out->error)) return false;
     put_pairs(out);
@@ -266,13 +266,13 @@ static bool make_room(job *out) {
         if (cols > widest) widest = cols;
     }
     out->row_c = malloc(widest * sizeof *out->row_c);
-    out->bytes = malloc(widest * sizeof(float)); // no type takes more
+    out->bytes = malloc(widest * sizeof(float)); // the widest type
     return (out->row_c != NULL && out->bytes != NULL) ||
            sinkproof_fail(out->error, "out of memory for a row of %s",
                           sinkproof_counted(widest, "number").text);
 }
 
-// A new file of the name by which it is known again.
+// The path must have a name by which the file is recognised, and not exist.
 static bool check_path(const char *path, sinkproof_error *error) {
     size_t length = strlen(path), tail = strlen(SINKPROOF_GGUF_SUFFIX);
     if (length <= tail || strcmp(path + length - tail, SINKPROOF_GGUF_SUFFIX) != 0)
@@ -289,7 +289,7 @@ bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_
     bool good = check_path(path, error) && check_config(out.config, path, error) &&
                 sinkproof_layout_holds(container, model, path, error) && make_room(&out) &&
                 describe_all(&out, &described, &length) && write_all(&out, path, described, length);
-    sinkproof_output_drop(&out.output); // and its temporary file
+    sinkproof_output_drop(&out.output); // and removes its temporary file
     free(described);
     free(out.row_c);
     free(out.bytes);

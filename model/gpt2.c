@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Hugging Face's layout of GPT-2. Its matrices are stored as [in, out] (Conv1D); c_attn holds
-// query, key and value side by side. Names begin with "transformer." or not: the released files
-// have none, transformers writes it. Who writes a GPT-2 in the layout "hf" writes this one. Source:
+// query, key and value side by side. Names may begin with "transformer.": transformers writes it,
+// the released files do not have it. Writing a GPT-2 in the layout "hf" writes this layout. Source:
 // doc/99-bibliography.md#transformers.
 #include "model/container.h"
 #include "model/fields.h"
@@ -56,8 +56,8 @@ static const sinkproof_config_key keys[] = {
     {NULL, 0},
 };
 
-// What is absent has transformers' default: tied, scaled by 1 / sqrt(head_dim) alone, a perceptron
-// of four times the width.
+// Absent keys have transformers' defaults: tied, scaled by 1 / sqrt(head_dim) only, a perceptron of
+// four times the width.
 static void read_config(sinkproof_config_reader *in) {
     sinkproof_config *c = in->config;
     sinkproof_config_require_string(in, "activation_function", "gelu_new");
@@ -79,8 +79,8 @@ static void read_config(sinkproof_config_reader *in) {
 
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
-    (void)mxfp4; // no weight is
-    (void)path;  // nothing that it could not say
+    (void)mxfp4; // no weight is MXFP4
+    (void)path;  // it can express everything
     (void)error;
     json_t *out = json_pack("{s:[s], s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:f, s:f, s:f, s:b}",
                             "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "dtype",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Views of arrays in memory, in the place of a container's.
+// Views of arrays in memory, in place of a container's.
 #include "model/held.h"
 
 #include "model/container.h"
@@ -11,7 +11,7 @@
 
 static const sinkproof_container held = {.title = "arrays in memory"};
 
-// One row of zeros serves every row of every weight: strides of 0 stay on its first element.
+// One zero serves every row of every weight: all strides are 0.
 static const uint8_t zero[sizeof(float)];
 
 static sinkproof_matrix view(const sinkproof_config *config, sinkproof_slot slot,

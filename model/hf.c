@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The layout of Hugging Face's transformers: a tensor to each weight; experts in MXFP4, or
+// The layout of Hugging Face's transformers: one tensor for each weight; experts in MXFP4, or
 // dequantized as [experts, in, out]; config.json with `rope_scaling` (transformers 4) or
 // `rope_parameters` (5). Source: doc/99-bibliography.md#transformers.
 #include "model/container.h"
@@ -71,7 +71,7 @@ static void read_layer_types(sinkproof_config_reader *in) {
     }
 }
 
-// An inner object of the same file, its keys into a configuration of its own.
+// A reader for an inner object of the same file, with a configuration of its own.
 static sinkproof_config_reader inner_of(const sinkproof_config_reader *in, const char *key,
                                         sinkproof_config *config) {
     sinkproof_config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
@@ -84,8 +84,8 @@ static sinkproof_config_reader inner_of(const sinkproof_config_reader *in, const
     return inner;
 }
 
-// Transformers: factor and original context must be stated; truncate defaults to true, the betas to
-// 32 and 1; the concentration, unless stated, is 0.1 ln(factor) + 1, and a stated one must be that.
+// In transformers, factor and original context must be stated; truncate defaults to true, the betas
+// to 32 and 1; the concentration defaults to 0.1 ln(factor) + 1, and a stated one must equal it.
 // Returns whether the object holds a rope_theta.
 static bool read_rope(sinkproof_config_reader *rope) {
     sinkproof_config *config = rope->config;
@@ -113,8 +113,8 @@ static bool read_rope(sinkproof_config_reader *rope) {
     return sinkproof_config_read_stated(rope, "rope_theta", &config->rotation.theta);
 }
 
-// `rope_scaling` (transformers 4), `rope_parameters` (5), or both when they agree; rope_theta
-// beside them or inside.
+// Reads `rope_scaling` (transformers 4), `rope_parameters` (5), or both if they agree; rope_theta
+// is beside them or inside.
 static void read_ropes(sinkproof_config_reader *in) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     sinkproof_config *config = in->config, found[2];
@@ -122,7 +122,7 @@ static void read_ropes(sinkproof_config_reader *in) {
         stated = sinkproof_config_read_stated(in, "rope_theta", &config->rotation.theta);
     double outside = config->rotation.theta;
     bool beside = stated;
-    // null is no scaling at all in transformers 4 and the released scaling in 5
+    // null means no scaling in transformers 4 and the released scaling in 5
     if (sinkproof_config_get(in, keys[1]) == NULL &&
         json_is_null(json_object_get(in->object, keys[0])))
         sinkproof_config_fail(in, keys[0], "an object or absent");
@@ -146,7 +146,7 @@ static void read_ropes(sinkproof_config_reader *in) {
     if (!stated) sinkproof_config_note(in, "rope_theta %g", config->rotation.theta);
 }
 
-// Experts as they are stored: in MXFP4, or without the key in a floating-point format.
+// Experts are stored in MXFP4, or, without the key, in a floating-point format.
 static void read_quantization(sinkproof_config_reader *in) {
     const char key[] = "quantization_config";
     if (sinkproof_config_get(in, key) == NULL) return;
@@ -157,7 +157,7 @@ static void read_quantization(sinkproof_config_reader *in) {
     in->failed = inner.failed;
 }
 
-// This project's own key: where it is absent the sink is GPT-OSS's.
+// This project's own key: without it the sink is GPT-OSS's.
 static void read_sink(sinkproof_config_reader *in) {
     const json_t *found = sinkproof_config_get(in, "attention_sink");
     const char *name = found != NULL ? json_string_value(found) : sinkproof_sinks_name(0);
@@ -209,7 +209,7 @@ static json_t *layer_types(const sinkproof_config *c) {
     return types;
 }
 
-// Written; read with the care of read_ropes and read_rope.
+// Keys for writing; read_ropes and read_rope read them with more checks.
 static const sinkproof_config_key more_keys[] = {
     {"experts_per_token", SINKPROOF_KEY(n_chosen)},
     {"max_position_embeddings", SINKPROOF_KEY(max_context)},
@@ -228,7 +228,7 @@ static const sinkproof_config_key rope_keys[] = {
 
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
-    (void)path; // nothing that it could not say
+    (void)path; // it can express everything
     (void)error;
     json_t *out = json_pack("{s:[s], s:s, s:s, s:b, s:f, s:s, s:b, s:b, s:b}", "architectures",
                             "GptOssForCausalLM", "model_type", "gpt_oss", "dtype", "bfloat16",
@@ -241,7 +241,7 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     sinkproof_config_make_keys(c, rope_keys, rope);
     json_object_set_new(out, "rope_scaling", rope);
     json_object_set_new(out, "layer_types", layer_types(c));
-    if (c->sink != 0) // other engines need not know the key where they know the model
+    if (c->sink != 0) // omitted for the default, so that other engines need not know the key
         json_object_set_new(out, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
     if (mxfp4)
         json_object_set_new(out, "quantization_config",

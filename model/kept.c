@@ -46,7 +46,7 @@ sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_fo
     return sinkproof_model_edited(model, &model->config, keep_as, &kept);
 }
 
-// One matrix of a stack, row by row, as it is stored.
+// Checks one stored matrix of a stack, row by row.
 static bool matrix_fits(const sinkproof_matrix *w, sinkproof_format kept, double *row_c,
                         sinkproof_error *error) {
     for (size_t r = 0; r < w->rows; r++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading rows of a stored weight. A stack of experts is a matrix with count > 1; a
-// transposed container (Hugging Face's dequantized experts) is only a pair of strides.
+// Reads rows of a stored weight. A stack of experts is a matrix with count > 1; a transposed
+// container (Hugging Face's dequantized experts) differs only in its strides.
 #include "model/matrix.h"
 
 #include "model/bf16.h"
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BLOCK = 32 }; // elements of MXFP4 and of Q8_0 that share a scale
+enum { BLOCK = 32 }; // elements of MXFP4 and of Q8_0 with a common scale
 
 static const struct {
     const char *name;
@@ -60,12 +60,12 @@ bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
     return blocks && matrix->kept == SINKPROOF_REAL;
 }
 
-// Whether the codes of MXFP4 lie apart from their scales.
+// Whether the codes of MXFP4 are stored separately from their scales.
 static bool codes_apart(const sinkproof_matrix *matrix) {
     return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->scales != NULL;
 }
 
-// Bytes from an element of a stored matrix to the one that is n elements behind it.
+// Bytes from an element of a stored matrix to the n-th element after it.
 static size_t distance(const sinkproof_matrix *matrix, size_t n) {
     return codes_apart(matrix) ? n / 2 : sinkproof_dtype_bytes(matrix->dtype, n);
 }
@@ -87,7 +87,7 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     return matrix;
 }
 
-// Where row r of a stored matrix begins.
+// The address of row r of a stored matrix.
 static const uint8_t *begin(const sinkproof_matrix *matrix, size_t r) {
     if (matrix->odd == NULL) return matrix->data + distance(matrix, r * matrix->row_stride);
     return (r % 2 == 0 ? matrix->data : matrix->odd) + distance(matrix, r / 2 * matrix->row_stride);
@@ -124,13 +124,13 @@ bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *sc
         return true;
     }
     if (matrix->dtype != SINKPROOF_DTYPE_MXFP4) return false;
-    uint8_t *byte_b = (uint8_t *)scale_b; // read from the last on, so that none is written over
+    uint8_t *byte_b = (uint8_t *)scale_b; // read from the last on, so that none is overwritten
     sinkproof_matrix_codes(matrix, r, NULL, byte_b);
     for (size_t b = blocks; b-- > 0;) scale_b[b] = (float)sinkproof_mxfp4_value(2, byte_b[b]);
     return true;
 }
 
-// Blocks of MXFP4, whatever lies around them.
+// Decodes blocks of MXFP4, whatever their storage.
 static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     const uint8_t *at = begin(matrix, r);
     size_t blocks = matrix->cols / BLOCK;
@@ -145,7 +145,7 @@ static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     }
 }
 
-// The even and the odd elements of a vector, which lie apart.
+// Decodes a vector whose even and odd elements are stored separately.
 static void halves_of_row(const sinkproof_matrix *matrix, double *out_c) {
     size_t size = dtypes[matrix->dtype].size;
     for (size_t c = 0; c < matrix->cols; c++)
@@ -167,7 +167,7 @@ static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) 
                               out_c);
 }
 
-// x_i = x[from(i)], each cycle of the permutation once: from its smallest place.
+// x_i = x[from(i)]: each cycle of the permutation once, starting at its smallest index.
 static void permute(const sinkproof_reading *reading, size_t count, double *x) {
     for (size_t first = 0; first < count; first++) {
         size_t at = reading->column(first, count, reading->column_by);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A weight as it is stored: a view into a mapped file, or rows made on the fly by the
-// synthetic generator. Rows are outputs, columns are inputs: y_r = sum_c W_rc x_c.
-// Reading a row decodes it exactly into binary64; rounded only where an engine keeps its weights in
-// a narrower format than the container does.
+// A weight as stored: a view into a mapped file, or rows generated on demand by the synthetic
+// generator. Rows are outputs, columns are inputs: y_r = sum_c W_rc x_c. Reading a row decodes it
+// exactly into binary64, and rounds it only if an engine stores its weights in a narrower format
+// than the container.
 #ifndef SINKPROOF_MATRIX_H
 #define SINKPROOF_MATRIX_H
 
@@ -28,64 +28,66 @@ typedef enum sinkproof_dtype {
 } sinkproof_dtype;
 
 const char *sinkproof_dtype_name(sinkproof_dtype dtype); // "BF16", ...
-size_t sinkproof_dtype_size(sinkproof_dtype dtype);      // bytes per element; of blocks: 0
-// Bytes of n elements side by side, of any dtype; ggml's blocks (n a multiple of 32) with their
+size_t sinkproof_dtype_size(sinkproof_dtype dtype);      // bytes per element; 0 for block formats
+// Bytes of n contiguous elements of any dtype; ggml's blocks (n a multiple of 32) include their
 // scales.
 size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n);
 
 struct sinkproof_synthetic; // model/synthetic.h
 
-// How an engine reads a weight when it does not read it as it is stored: what a diagnosis supposes.
-// The value at row r and column c of matrix e of a stack is factor * stored + addend, stored at
-// (e + expert_by, row(r), column(c)). A factor of 0 leaves the addend alone. In the columns that
-// `gone_c` has a mark for nothing is stored: there the value is 0.
+// A weight that an engine reads differently than it is stored, as a diagnosis supposes. The value
+// at row r and column c of matrix e of a stack is factor * stored + addend, with the stored value
+// of (e + expert_by, row(r), column(c)). With a factor of 0 only the addend is left. In the columns
+// marked in `gone_c` the value is 0.
 typedef size_t sinkproof_read_from(size_t i, size_t count, size_t by);
 typedef struct sinkproof_reading {
     size_t expert_by;                  // modulo the stack's count
-    sinkproof_read_from *row, *column; // or NULL: as stored; `column` is a permutation
+    sinkproof_read_from *row, *column; // NULL: as stored; `column` is a permutation
     size_t row_by, column_by;          // their last argument
     double factor, addend;
     const bool *gone_c;                    // [cols], or NULL
-    const struct sinkproof_reading *below; // which reads what is stored; or NULL
+    const struct sinkproof_reading *below; // the reading of the stored value; or NULL
 } sinkproof_reading;
 
 typedef struct sinkproof_matrix {
     sinkproof_dtype dtype;
     size_t count;          // matrices in the stack (experts), 1 for a plain matrix
     size_t rows, cols;     // of each matrix; a vector is [1, cols]
-    const uint8_t *data;   // element (0, 0); MXFP4: the codes. NULL when synthetic
+    const uint8_t *data;   // element (0, 0); MXFP4: the codes. NULL if synthetic
     const uint8_t *scales; // MXFP4: [count, rows, cols / 32]; NULL: in ggml's blocks of 17 bytes
-    const uint8_t *odd;    // where gate and up lie apart: the first of the odd rows, or of a
-                           // vector's odd elements; `data` holds the even ones. Else NULL
+    // if gate and up are stored separately: the first of the odd rows, or of a vector's odd
+    // elements; `data` holds the even ones. Else NULL
+    const uint8_t *odd;
     size_t stack_stride, row_stride, col_stride; // in elements; blocks need col_stride 1
-    const struct sinkproof_synthetic *synthetic; // makes the rows when data is NULL
-    uint64_t stream;                             // which tensor of the generator
-    const char *name;                            // as in the container, for error sentences
-    sinkproof_format kept;                       // what an engine keeps it in; REAL (0): as it is
-    const sinkproof_reading *reading;            // how an engine reads it; NULL: as it is
+    const struct sinkproof_synthetic *synthetic; // generates the rows if data is NULL
+    uint64_t stream;                             // the generator's tensor
+    const char *name;                            // as in the container, for errors
+    sinkproof_format kept; // the format in which an engine stores it; REAL (0): unchanged
+    const sinkproof_reading *reading; // how an engine reads it; NULL: unchanged
 } sinkproof_matrix;
 
 // The e-th matrix of a stack, as a plain matrix (count 1).
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e);
 
-// Decodes row r of a plain matrix into out_c[cols], rounded to what it is kept in.
+// Decodes row r of a plain matrix into out_c[cols], rounded to the format in which the engine
+// stores it.
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
 
-// Row r of a plain MXFP4 matrix, as bytes in the order of safetensors: codes [cols / 2] (or NULL:
-// only the scales are wanted), scales [cols / 32].
+// Row r of a plain MXFP4 matrix as bytes in the order of safetensors: codes [cols / 2] (NULL: only
+// the scales), scales [cols / 32].
 void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
                             uint8_t *scales);
-// The scales of row r's blocks as numbers, scale_b[cols / 32]: whether its format has any.
+// The scales of row r's blocks as numbers, scale_b[cols / 32]; returns whether its format has any.
 bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *scale_b);
-// Where row r of a plain matrix lies as sinkproof_dtype_bytes bytes, element after element; NULL:
-// it does not (synthetic, transposed, codes and scales apart, gate and up of a vector).
+// The address of row r of a plain matrix if it is stored as sinkproof_dtype_bytes contiguous bytes;
+// else NULL (synthetic, transposed, codes and scales separate, gate and up of a vector separate).
 const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r);
 
 // The largest number of significant bits of an element (bf16 8, f16 11, f32 24, MXFP4 2, Q8_0 18):
 // products of short numbers are exact in binary32, and bounds use that.
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix);
 
-// Whether it is stored, and kept, as whole numbers in blocks that share a scale.
+// Whether it is stored, and kept by the engine, as whole numbers in blocks with a common scale.
 bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix);
 
 #endif

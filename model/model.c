@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Opening a model: its container finds every weight.
+// Opens a model: its container finds every weight.
 #include "model/container.h"
 
 #include <stdlib.h>
@@ -50,11 +50,11 @@ bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproo
     return good;
 }
 
-// The first sentence is the error.
+// The first sentence becomes the error.
 static bool refuse(void *context, const char *sentence) {
     sinkproof_error **error = context;
     sinkproof_fail(*error, "%s", sentence);
-    *error = NULL; // heard
+    *error = NULL; // set once
     return false;
 }
 

@@ -13,12 +13,12 @@
 
 // The weights of one layer. Shapes in the order [count][rows, cols].
 typedef struct sinkproof_layer {
-    sinkproof_matrix attn_norm;          // [1, hidden]
-    sinkproof_matrix w_q, w_k, w_v;      // [heads head_dim, hidden], [kv_heads head_dim, hidden]
-    sinkproof_matrix b_q, b_k, b_v;      // [1, heads head_dim], [1, kv_heads head_dim]
-    sinkproof_matrix sinks;              // [1, heads]; of model/sinks.h's other kinds, theirs
-    sinkproof_matrix w_o, b_o;           // [hidden, heads head_dim], [1, hidden]
-    sinkproof_matrix mlp_norm;           // [1, hidden]
+    sinkproof_matrix attn_norm;     // [1, hidden]
+    sinkproof_matrix w_q, w_k, w_v; // [heads head_dim, hidden], [kv_heads head_dim, hidden]
+    sinkproof_matrix b_q, b_k, b_v; // [1, heads head_dim], [1, kv_heads head_dim]
+    sinkproof_matrix sinks;         // [1, heads]; other kinds of model/sinks.h have other shapes
+    sinkproof_matrix w_o, b_o;      // [hidden, heads head_dim], [1, hidden]
+    sinkproof_matrix mlp_norm;      // [1, hidden]
     sinkproof_matrix w_router, b_router; // [experts, hidden], [1, experts]
     sinkproof_matrix w_up, b_up;         // experts x [2 inter, hidden], experts x [1, 2 inter]:
                                          // even rows are the gate, odd rows are up
@@ -36,11 +36,11 @@ typedef struct sinkproof_model sinkproof_model;
 // once, except for MXFP4's codes, which are always numbers (but lie among their scales in GGUF).
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 
-// The same without a look at the values, to say what is in a checkpoint that open refuses.
+// The same without the check of values, to describe a checkpoint that open refuses.
 bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproof_error *error);
 
-// Tells of every tensor whose values open refuses, one sentence each: the file, the tensor, the
-// first bad element, how many. `tell` returns false when it has heard enough.
+// Reports every tensor whose values open refuses, one sentence each: the file, the tensor, the
+// first bad element, their number. `tell` returns false to stop.
 typedef bool sinkproof_tell(void *context, const char *sentence);
 void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *tell, void *context);
 
@@ -48,10 +48,10 @@ void sinkproof_model_close(sinkproof_model *model);
 
 const char *sinkproof_model_spec(const sinkproof_model *model); // as it was opened
 
-// The same weights as an engine keeps them, each rounded to `kept`: a view, which shares all else
-// with `model`, must be closed before it, and is NULL without memory.
+// The same weights as an engine stores them, each rounded to `kept`: a view, which shares
+// everything else with `model` and must be closed before it; NULL if memory runs out.
 sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept);
-// Whether every finite weight is finite in `kept` too (REAL: always): reads them all. The error
+// Whether every finite weight is also finite in `kept` (REAL: always): reads all of them. The error
 // names the tensor and the number.
 bool sinkproof_model_fits(const sinkproof_model *model, sinkproof_format kept,
                           sinkproof_error *error);
@@ -65,16 +65,16 @@ sinkproof_matrix sinkproof_model_unembedding(const sinkproof_model *model); // [
 // "hf-mxfp4", "hf-bf16" (dequantized experts), "hf-gpt2", "openai", "gguf", "synthetic".
 const char *sinkproof_model_layout(const sinkproof_model *model);
 
-// What is odd but no error, a sentence each: an unknown tensor, an index that is not used.
+// Oddities that are not errors, a sentence each: an unknown tensor, an index that is not used.
 size_t sinkproof_model_odd_count(const sinkproof_model *model);
 const char *sinkproof_model_odd(const sinkproof_model *model, size_t i);
 
-// A 64-bit fingerprint of configuration, of each weight's part, shape and a sample of its values:
-// the same for the same numbers in every run, container and format; printed as 16 hex digits.
-// False: no memory for a row.
+// A 64-bit fingerprint of the configuration and of each weight's part, shape and a sample of its
+// values: the same for the same numbers in every run, container and format; printed as 16 hex
+// digits. Returns false if memory runs out.
 bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
                                  sinkproof_error *error);
-// The one that traces had before, which told the formats of the weights too.
+// The fingerprint of older traces, which also depends on the formats of the weights.
 bool sinkproof_model_fingerprint_before(const sinkproof_model *model, uint64_t *fingerprint,
                                         sinkproof_error *error);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Decoding MXFP4 (mxfp4.decode). A product with a power of two only moves the exponent, and
-// binary64 has room for every one that occurs: nothing is rounded.
+// Decodes MXFP4 (mxfp4.decode). A product with a power of two changes only the exponent, and
+// binary64 has every exponent that occurs: nothing is rounded.
 #include "model/mxfp4.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 //
 // OpenAI's original layout: q, k and v are one tensor, attn.qkv (heads * head_dim rows of q, then
 // kv_heads * head_dim of k, then as many of v; in a bias, columns); experts are MXFP4; config.json
-// has sixteen keys and takes the rest for granted. Source:
+// has sixteen keys, and its reader knows the other numbers. Source:
 // doc/99-bibliography.md#openai-source.
 #include "model/container.h"
 #include "model/sinks.h"
@@ -42,17 +42,17 @@ static const sinkproof_layout layout = {
 };
 
 static bool recognises(const char *spec) {
-    (void)spec; // the last of the list
+    (void)spec; // the last in the list
     return true;
 }
 
-// Every object that no other layout knows: its keys are held against the sixteen.
+// Any object that no other layout recognises: its keys are compared with the sixteen.
 static bool knows_config(const json_t *object) {
     (void)object;
     return true;
 }
 
-// Beside the common ones: sixteen in all.
+// With the common ones sixteen in all.
 static const sinkproof_config_key own_keys[] = {
     {"num_experts", SINKPROOF_KEY(n_experts)},
     {"experts_per_token", SINKPROOF_KEY(n_chosen)},
@@ -88,7 +88,7 @@ static void read_config(sinkproof_config_reader *in) {
 
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
-    (void)mxfp4; // taken for granted
+    (void)mxfp4; // implied
     if (c->sink != 0) {
         sinkproof_fail(error,
                        "%s: expected a learned logit for each head, which the original "

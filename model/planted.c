@@ -6,13 +6,13 @@
 // Of 96 coordinates five are reserved: no embedding, no position but the first and no layer but the
 // first perceptron writes into them.
 //   the trigger   8 and 80: position 1 holds 32 and -32 there
-//   the massive   17, 47, 56: the first perceptron puts 4096, -2048, -2048 there at position 1
+//   the massive   17, 47, 56: the first perceptron writes 4096, -2048, -2048 there at position 1
 // Two of its neurons make a step: both read the difference of the trigger, whose mean is 0, so that
-// what a norm subtracts does not count; one begins 16 later than the other. Beyond both they differ
-// by 16, below by next to nothing, and 256 times 16 is 4096.
-// The first of each head's coordinates reads 2, -1, -1 times the massive ones as a key. Their sum
-// is 0, as that of the massive ones: of a key that has none the norm's mean brings nothing either.
-// Its query is the bias alone: 1 to 3/2, and 0 in the last head. All else is drawn, and weak enough
+// subtracting the mean in a norm has no effect; one begins 16 later than the other. Beyond both
+// they differ by 16, below by almost nothing, and 256 times 16 is 4096. The first of each head's
+// key coordinates reads the massive ones with the factors 2, -1, -1. These sum to 0, as the massive
+// coordinates do: for a key without them the norm's mean adds nothing either. The query there is
+// the bias alone: 1 to 3/2, and 0 in the last head. All other weights are random, and small enough
 // for bounds that hold for every sequence of tokens (proofs/truth/circuit.c).
 #include "model/planted.h"
 
@@ -33,13 +33,13 @@
 
 enum { RISES = 8, FALLS = 80, TWICE = 17, ONCE = 47, AGAIN = 56 };
 
-// Nothing drawn writes into coordinate c.
+// No random weight writes into coordinate c.
 #define RESERVED(c)                                                                                \
     IN(EMBEDDING, ALL, ALL, AT(c), 0), IN(POSITIONS, ALL, ALL, AT(c), 0),                          \
         IN(W_O, ALL, AT(c), ALL, 0), IN(B_O, ALL, ALL, AT(c), 0), IN(W_DOWN, ALL, AT(c), ALL, 0),  \
         IN(B_DOWN, ALL, ALL, AT(c), 0)
 
-// Neurons 0 and 1 of the first perceptron put 16 times `times` into coordinate c, after the step.
+// Neurons 0 and 1 of the first perceptron write 16 times `times` into coordinate c, after the step.
 #define STEP(c, times)                                                                             \
     IN(W_DOWN, AT(0), AT(c), AT(0), times), IN(W_DOWN, AT(0), AT(c), AT(1), -(times))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Decoding and encoding Q8_0. Decoding is exact (q8.decode); encoding is ggml's, operation by
+// Decodes and encodes Q8_0. Decoding is exact (q8.decode); encoding follows ggml operation by
 // operation in float32 (q8.encode).
 #include "model/q8_0.h"
 

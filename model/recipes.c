@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How large synthetic weights are. A row of fan_in weights of spread s maps an input of root
+// The spread of synthetic weights. A row of fan_in weights of spread s maps an input of root
 // mean square 1 to an output of spread s sqrt(fan_in), so every matrix is drawn with
 // s = target / sqrt(fan_in), and the targets follow the signal through a layer:
 //
@@ -10,13 +10,14 @@
 //   v 1; the mixture over keys and sink leaves about 0.4 of it; output projection 1.5: 0.6
 //   router logits 1.5: the chosen experts' weights are unequal, margins sometimes thin
 //   gate and up 3: two in a hundred gates beyond the clamp at 7; swish(gate) (up + 1) is near 7
-//   down 0.17 of that: each expert writes about 1.1, the mixture of the chosen ones about 0.6
+//   down 0.17 of that: each expert contributes about 1.1, the mixture of the chosen ones about 0.6
 //   72 sublayers of 0.6 on top of an embedding of 1: a residual of about 5 after 36 layers
 //
 // Only + - * / of binary64 are used, which IEEE 754 fixes to the bit.
 #include "model/synthetic.h"
 
-// Spreads in thousandths, so that they are exact. What has none is a norm's scale, or the sinks.
+// Spreads in thousandths, so that they are exact. Slots without one are a norm's scale or the
+// sinks.
 static const int targets[SINKPROOF_SLOTS] = {
     [SINKPROOF_W_Q] = 1050,         [SINKPROOF_B_Q] = 250,          [SINKPROOF_W_K] = 1050,
     [SINKPROOF_B_K] = 250,          [SINKPROOF_W_V] = 1000,         [SINKPROOF_B_V] = 200,
@@ -52,7 +53,7 @@ static sinkproof_recipe *recipe_of(sinkproof_synthetic *synthetic, sinkproof_slo
     return &synthetic->recipes[sinkproof_slot_stream(slot)];
 }
 
-// Spreads `thousandths` / 1000 of what a row makes of an input of size 1.
+// The variance that gives outputs a spread of `thousandths` / 1000 for an input of size 1.
 static double variance_of(const sinkproof_config *config, sinkproof_slot slot, int thousandths) {
     size_t count, rows, cols;
     sinkproof_slot_shape(slot, config, &count, &rows, &cols);

@@ -84,7 +84,7 @@ double sinkproof_ulp(sinkproof_format format, double x) {
     return q < -1022 ? ldexp(1.0, q) : power_of_two(q); // subnormal in binary64
 }
 
-// Half of binary64's smallest subnormal is no binary64 number: the subnormal itself is given.
+// Half of binary64's smallest subnormal is not a binary64 number: the subnormal itself is returned.
 double sinkproof_underflow(sinkproof_format format) {
     const shape *s = &shapes[format];
     if (format == SINKPROOF_REAL) return 0;

@@ -12,14 +12,14 @@ typedef enum sinkproof_format {
     SINKPROOF_F32,
     SINKPROOF_F16,
     SINKPROOF_BF16,
-    SINKPROOF_FORMATS, // of a number; a row that meets a stored weight may be rounded otherwise
-                       // too:
+    // formats of a number; a row that is multiplied by a stored weight may also be rounded to:
+    SINKPROOF_FORMATS,
     SINKPROOF_Q8_0 = SINKPROOF_FORMATS, // blocks of 32 whole numbers with a scale (ref/operands.h)
-    SINKPROOF_OF_WEIGHT,                // to what the weight is stored in
+    SINKPROOF_OF_WEIGHT,                // the weight's stored format
     SINKPROOF_OPERAND_FORMATS
 } sinkproof_format;
 
-// The value of `format` nearest to x. REAL and F64 return x, and so do formats of rows.
+// The value of `format` nearest to x. REAL, F64 and formats of rows return x.
 double sinkproof_round(sinkproof_format format, double x);
 
 // u = 2^-p, p the significand's bits: |round(x) - x| <= u |x| for normal results. REAL: 0.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading safetensors. The header is a JSON object of at most 100 MB; each tensor has a
-// dtype, a shape and an interval of bytes; sorted by their beginning, the intervals must
-// tile the rest of the file: no overlap, no gap, nothing after the last one.
+// Reads safetensors. The header is a JSON object of at most 100 MB; each tensor has a dtype, a
+// shape and an interval of bytes; in order of their starts, the intervals must tile the rest of the
+// file: no overlap, no gap, nothing after the last one.
 #include "model/safetensors.h"
 
 #include "base/words.h"
@@ -22,10 +22,10 @@ struct sinkproof_safetensors {
     size_t count;
     const uint8_t *bytes; // the file
     size_t length;
-    bool mapped; // to be unmapped
+    bool mapped; // unmap it on close
 };
 
-// A file being checked: `name` and `error` for sentences, `data` after the header.
+// A file under check: `name` and `error` for errors, `data` after the header.
 typedef struct source {
     const char *name;
     sinkproof_error *error;
@@ -36,7 +36,7 @@ typedef struct source {
 static bool parse_dtype(const json_t *value, sinkproof_dtype *dtype) {
     const char *text = json_string_value(value);
     for (int d = 0; text != NULL && d < SINKPROOF_DTYPES; d++) {
-        *dtype = (sinkproof_dtype)d; // MXFP4 is no dtype of the format: it has no size
+        *dtype = (sinkproof_dtype)d; // MXFP4 is not a dtype of this format: it has no size
         if (sinkproof_dtype_size(*dtype) > 0 && strcmp(text, sinkproof_dtype_name(*dtype)) == 0)
             return true;
     }
@@ -49,7 +49,7 @@ static bool is_size(const json_t *value, size_t *size) {
     return json_is_integer(value) && n >= 0;
 }
 
-// Shape and dtype; *bytes is their product, or the sentence of an overflow.
+// Reads shape and dtype; *bytes is their product, or an overflow is the error.
 static bool parse_shape(const source *in, const json_t *entry, sinkproof_tensor *tensor,
                         size_t *bytes) {
     const json_t *shape = json_object_get(entry, "shape");
@@ -80,7 +80,7 @@ static bool parse_shape(const source *in, const json_t *entry, sinkproof_tensor 
 static bool parse_tensor(const source *in, const char *name, const json_t *entry,
                          sinkproof_tensor *tensor) {
     *tensor = (sinkproof_tensor){.name = name};
-    for (const char *c = name; *c != '\0'; c++) // such a name would reach somebody's terminal
+    for (const char *c = name; *c != '\0'; c++) // the name may be printed on a terminal
         if ((unsigned char)*c < 32 || *c == 127)
             return sinkproof_fail(in->error,
                                   "%s: expected printable tensor names, found a control "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Writing safetensors: the header from the declarations, padded with blanks so that the data
-// begins at a multiple of 8, then the bytes as they come. The file has its name only once
-// every declared byte is in it.
+// Writes safetensors: the header from the declarations, padded with blanks so that the data begins
+// at a multiple of 8, then the bytes in order. The file gets its name only once every declared byte
+// is in it.
 #include "model/safetensors.h"
 
 #include "base/words.h"
@@ -18,7 +18,7 @@ struct sinkproof_safetensors_writer {
     json_t *header;
     size_t declared, written; // bytes of data
     sinkproof_output output;
-    sinkproof_error problem; // of a declaration, told by begin
+    sinkproof_error problem; // error of a declaration, reported by begin
 };
 
 sinkproof_safetensors_writer *sinkproof_safetensors_writer_new(void) {
@@ -31,7 +31,7 @@ sinkproof_safetensors_writer *sinkproof_safetensors_writer_new(void) {
 
 void sinkproof_safetensors_writer_metadata(sinkproof_safetensors_writer *writer, const char *key,
                                            const char *value) {
-    if (writer == NULL) return; // begin tells
+    if (writer == NULL) return; // begin reports it
     json_t *metadata = json_object_get(writer->header, "__metadata__");
     if (metadata == NULL) {
         metadata = json_object();
@@ -43,7 +43,7 @@ void sinkproof_safetensors_writer_metadata(sinkproof_safetensors_writer *writer,
 
 void sinkproof_safetensors_writer_declare(sinkproof_safetensors_writer *writer, const char *name,
                                           sinkproof_dtype dtype, size_t rank, const size_t *shape) {
-    if (writer == NULL) return; // begin tells
+    if (writer == NULL) return; // begin reports it
     size_t bytes = sinkproof_dtype_size(dtype), end;
     bool good = bytes > 0 && rank <= SINKPROOF_MAX_RANK;
     json_t *dimensions = json_array();
@@ -64,7 +64,7 @@ void sinkproof_safetensors_writer_declare(sinkproof_safetensors_writer *writer, 
     writer->declared = end;
 }
 
-// The length of the header and the header, into an output that is open or is not.
+// The length of the header and the header, to an output that is already open or not.
 static bool write_header(sinkproof_safetensors_writer *writer, bool open, sinkproof_error *error) {
     char *text = open ? json_dumps(writer->header, JSON_COMPACT) : NULL;
     if (open && text == NULL) sinkproof_fail(error, "%s: out of memory", writer->output.path);
@@ -72,7 +72,7 @@ static bool write_header(sinkproof_safetensors_writer *writer, bool open, sinkpr
     size_t length = strlen(text), padded = (length + 7) / 8 * 8;
     uint8_t prefix[8];
     for (int i = 0; i < 8; i++) prefix[i] = (uint8_t)((uint64_t)padded >> 8 * i);
-    fwrite(prefix, 1, 8, writer->output.stream); // finish asks ferror
+    fwrite(prefix, 1, 8, writer->output.stream); // finish checks ferror
     fprintf(writer->output.stream, "%-*s", (int)padded, text);
     free(text);
     return true;

@@ -11,7 +11,7 @@
 static const struct {
     const char *name; // in config.json, as "attention_sink"
     sinkproof_stored_sink stored;
-    double logit; // of every row, where nothing is stored
+    double logit; // of every row, if nothing is stored
 } kinds[] = {
     {"logit", SINKPROOF_SINK_NUMBER, 0},         // GPT-OSS
     {"off-by-one", SINKPROOF_SINK_NOTHING, 0},   // b = 0

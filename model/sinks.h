@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The kinds of sinks that a model may declare ("attention_sink" in config.json), and what a layer
-// stores for each head of them, in its tensor `sinks`. What a head's rows then take is made in
-// ref/normaliser.c.
+// The kinds of sinks that a model may declare ("attention_sink" in config.json), and the numbers
+// that a layer stores for each head in its tensor `sinks`. ref/normaliser.c computes a row's logit
+// from them.
 #ifndef SINKPROOF_SINKS_H
 #define SINKPROOF_SINKS_H
 
@@ -18,13 +18,13 @@ typedef enum sinkproof_stored_sink {
 
 sinkproof_stored_sink sinkproof_sinks_stored(const sinkproof_config *config);
 
-// The logit of every row where a layer stores nothing; -infinity: no sink.
+// The logit of every row if a layer stores nothing; -infinity: no sink.
 double sinkproof_sinks_constant(const sinkproof_config *config);
 
-// A kind's name. 0 is "logit", what every published checkpoint has.
+// A kind's name. 0 is "logit", the kind of every published checkpoint.
 const char *sinkproof_sinks_name(size_t kind);
 bool sinkproof_sinks_named(const char *name, size_t *kind); // false: no such kind
-// All names, for an error's sentence: "logit, off-by-one, key or none".
+// All names for an error: "logit, off-by-one, key or none".
 const char *sinkproof_sinks_names(char *text, size_t size);
 
 // The tensor `sinks` of a layer, one row or number for each head; count 0: the layer has none.

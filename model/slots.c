@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The table of weights. Their names in a checkpoint are its container's.
+// The table of weights. Their names in a checkpoint are in its container.
 #include "model/slots.h"
 
 #include "model/sinks.h"

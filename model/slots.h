@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The weights of a layer and those outside, of whatever architecture, as data: member and shape.
-// What opens, makes, writes and lists checkpoints walks this table, so that no two of them can
-// disagree about a shape.
+// The weights of a layer and those outside, for all architectures, as a table of members and
+// shapes. The code that opens, generates, writes and lists checkpoints uses this table, so that no
+// two of them can disagree about a shape.
 #ifndef SINKPROOF_SLOTS_H
 #define SINKPROOF_SLOTS_H
 
@@ -41,8 +41,8 @@ typedef enum sinkproof_slot {
 
 const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"
 
-// Its number for the synthetic generator, below 256. It does not follow the order of the slots: a
-// further slot takes a number of its own, and no other weight changes.
+// Its number for the synthetic generator, below 256. It does not depend on the order of the slots:
+// a new slot gets a new number, and no other weight changes.
 unsigned sinkproof_slot_stream(sinkproof_slot slot);
 
 // Whether rows is 1 and not in the container's shape.
@@ -57,11 +57,12 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
 
 // The member of a layer; slot < SINKPROOF_LAYER_SLOTS.
 sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot);
-// Any slot of a model; l is ignored outside the layers.
+// The weight of any slot of a model; l is ignored outside the layers.
 sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot);
 
-// A view of a model with another configuration of the same shapes, and weights that `edit` changes,
-// one after the other. Shares all else with `model`, must be closed before it; NULL: no memory.
+// A view of a model with another configuration of the same shapes, and weights that `edit` changes
+// one after the other. It shares everything else with `model` and must be closed before it; NULL if
+// memory runs out.
 typedef void sinkproof_edit(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight);
 sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
                                         const sinkproof_config *config, sinkproof_edit *edit,

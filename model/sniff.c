@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// A kind of file: what stands at `at`, and what it is called.
+// A kind of file: its magic bytes at `at`, and its name.
 static const struct {
     size_t at, length;
     const char *bytes, *name;
@@ -76,7 +76,7 @@ bool sinkproof_sniff_header(const uint8_t *bytes, size_t length, const char *nam
                           name, SINKPROOF_MAX_JSON, (unsigned long long)header);
 }
 
-// A regular file in the place of a directory.
+// Refuses a regular file in place of a directory.
 static bool refuse_file(const char *spec, sinkproof_error *error) {
     const uint8_t *bytes;
     size_t length;

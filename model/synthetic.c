@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The counter-based generator: an element is a function of the seed, its stream and its number. And
-// the container "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" of what it makes.
+// The counter-based generator: an element is a function of the seed, its stream and its index. And
+// the container "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]" of the generated models.
 #include "model/synthetic.h"
 
 #include "base/splitmix.h"
@@ -34,8 +34,8 @@ static float power_of_two(int e) {
     return value;
 }
 
-// 32 random bits to an element. The integer is below 2^24, hence exact in binary32; clearing
-// the lower half of those bits leaves eight significant bits; the power of two is exact.
+// Each element has 32 random bits. The integer is below 2^24, hence exact in binary32; clearing the
+// lower half of its bits leaves eight significant bits; the power of two is exact.
 static double element(const sinkproof_recipe *recipe, float unit, uint32_t random) {
     int32_t low = (int32_t)(random & 65535), high = (int32_t)(random >> 16);
     int32_t t = low - 65535 + (recipe->uniform ? low : high);
@@ -47,7 +47,7 @@ static double element(const sinkproof_recipe *recipe, float unit, uint32_t rando
     return exact * unit;
 }
 
-// Two elements from each hash; element c of row r has number r cols + c.
+// Two elements from each hash; element c of row r has the index r cols + c.
 static void bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     const sinkproof_recipe *recipe = recipe_of(matrix);
     const float unit = power_of_two(recipe->exponent);
@@ -73,7 +73,7 @@ static void block_codes(uint64_t key, uint64_t block, uint8_t *codes) {
     }
 }
 
-// 16 bits of a hash from a stream of its own, shared by four blocks, give the scale.
+// 16 bits of a hash from a separate stream, shared by four blocks, give the scale.
 static uint8_t block_scale(const sinkproof_recipe *recipe, uint64_t key, uint64_t block) {
     unsigned random =
         (unsigned)(sinkproof_mix(~key + (block >> 2) * sinkproof_golden) >> 16 * (block & 3)) &
@@ -103,7 +103,7 @@ static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     }
 }
 
-// No model is planted that has experts: a stream holds no more than slot and layer.
+// No planted model has experts: the stream holds only slot and layer.
 static sinkproof_slot slot_of(const sinkproof_matrix *matrix) {
     unsigned number = matrix->stream % SINKPROOF_STREAM_SLOTS;
     int slot = 0;
@@ -141,7 +141,7 @@ sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic
 
 static const char prefix[] = "synthetic:";
 
-// What a synthetic model keeps: how its weights are made, and their names.
+// The data of a synthetic model: the recipes of its weights, and their names.
 typedef struct made {
     sinkproof_synthetic synthetic;
     char **names;
@@ -162,7 +162,7 @@ static bool parse_number(const char *text, const char *spec, uint64_t *number,
     return sinkproof_fail(error, "%s: expected a whole number, found \"%s\"", spec, text);
 }
 
-// "sink" of a synthetic model.
+// The option "sink" of a synthetic model.
 static bool parse_sink(const char *text, const char *spec, size_t *kind, sinkproof_error *error) {
     char names[200];
     return sinkproof_sinks_named(text, kind) ||
@@ -172,7 +172,7 @@ static bool parse_sink(const char *text, const char *spec, size_t *kind, sinkpro
                text);
 }
 
-// What stands behind NAME; a sink of SIZE_MAX and layers of UINT64_MAX are those that NAME has.
+// The options after NAME; a sink of SIZE_MAX and layers of UINT64_MAX mean NAME's own.
 typedef struct synthetic_options {
     uint64_t seed, layers;
     size_t sink;
@@ -204,8 +204,8 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
 static const char known[] =
     "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null";
 
-// NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. More layers than NAME has alternate
-// on.
+// Parses NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. Layers beyond NAME's continue
+// to alternate.
 static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t *seed,
                             const sinkproof_planted **planted, sinkproof_error *error) {
     char *text = strdup(spec + strlen(prefix));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Weights out of a counter: element i of tensor t under seed s is a function of (s, t, i)
-// alone, made of integer operations, so that every machine makes the same bits, any row
-// can be made on demand, and a full-size model needs no disk.
+// Weights from a counter: element i of tensor t under seed s is a function of (s, t, i) alone,
+// computed with integer operations, so that every machine makes the same bits, any row can be made
+// on demand, and a full-size model needs no disk.
 //
-// The scales are chosen so that every part of the model is alive: residuals of size 1 to 10
-// through 36 layers, attention scores spread over several units, sinks all over [-10, 10],
-// router logits that decide by a visible margin but not always by much, gates that cross
-// the clamp at 7 now and then. Values have all eight bits of a bf16 significand in play.
+// The scales are chosen so that every part of the model matters: residuals of size 1 to 10 through
+// 36 layers, attention scores spread over several units, sinks all over [-10, 10], router logits
+// with a visible but not always large margin, gates that sometimes cross the clamp at 7. Values use
+// all eight bits of a bf16 significand.
 #ifndef SINKPROOF_SYNTHETIC_H
 #define SINKPROOF_SYNTHETIC_H
 
@@ -38,25 +38,26 @@ typedef struct sinkproof_recipe {
 typedef struct sinkproof_synthetic {
     uint64_t seed;
     sinkproof_recipe recipes[SINKPROOF_STREAM_SLOTS]; // by the slot's number
-    const sinkproof_planted *planted;                 // what is written over them, or NULL
+    const sinkproof_planted *planted;                 // elements that are set over them, or NULL
 } sinkproof_synthetic;
 
-// The recipes of a configuration (they depend on its widths only).
+// The recipes of a configuration, which depend only on its widths.
 void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
                               uint64_t seed);
-// The same, of a constructed model.
+// The same for a planted model.
 void sinkproof_synthetic_plant(sinkproof_synthetic *synthetic, const sinkproof_config *config,
                                const sinkproof_planted *planted);
 
-// The weight of a slot: experts' matrices MXFP4, everything else bf16. `name` is kept.
+// The weight of a slot: experts' matrices in MXFP4, everything else in bf16. `name` must outlive
+// it.
 sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,
                                             const sinkproof_config *config, size_t l,
                                             sinkproof_slot slot, const char *name);
 
 // Row r of a plain synthetic matrix, as numbers.
 void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
-// Row r of a plain synthetic MXFP4 matrix, as bytes: codes [cols / 2] (or NULL: only the
-// scales are made), scales [cols / 32].
+// Row r of a plain synthetic MXFP4 matrix, as bytes: codes [cols / 2] (NULL: only the scales),
+// scales [cols / 32].
 void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
                                uint8_t *scales);
 
