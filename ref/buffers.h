@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The arrays that one chunk of tokens needs on its way through a layer, carved from one
-// allocation. A layer reuses them; only the key/value cache outlives a chunk.
+// The arrays that one chunk of tokens needs in a layer, carved from one allocation. Every layer
+// reuses them; only the key/value cache outlives a chunk.
 #ifndef SINKPROOF_BUFFERS_H
 #define SINKPROOF_BUFFERS_H
 
@@ -10,7 +10,7 @@
 
 typedef struct sinkproof_buffers {
     size_t rows;                      // query rows per block of attention
-    double *x_nc, *t_nc, *out_nc;     // residual, normed input, what a sublayer adds
+    double *x_nc, *t_nc, *out_nc;     // residual, normed input, a sublayer's output
     double *freq_d, *cos_nd, *sin_nd; // rotation
     double *q_nhd, *k_ngd, *v_ngd, *o_nhd;
     double *b_i;                            // sink logits of the rows of a block
@@ -23,8 +23,8 @@ typedef struct sinkproof_buffers {
     void *memory;
 } sinkproof_buffers;
 
-// For n tokens with `keys` in the cache after them. An observed chunk keeps all that the observer
-// is shown; otherwise attention keeps one head and `rows` queries at a time.
+// For n tokens with `keys` keys in the cache after them. An observed chunk keeps everything that
+// the observer sees; otherwise attention keeps one head and `rows` queries at a time.
 bool sinkproof_buffers_new(const sinkproof_config *config, size_t n, size_t keys, bool observed,
                            bool logits, sinkproof_buffers *buffers, sinkproof_error *error);
 void sinkproof_buffers_free(sinkproof_buffers *buffers);

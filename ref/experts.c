@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// What one expert needs, cut from `work`. m <= n tokens chose it.
+// The scratch of one expert, cut from `work`. m <= n tokens chose it.
 typedef struct scratch {
     double *t_mc, *raw_mr, *up_m2f, *act_mf, *down_mc, *linear;
 } scratch;
@@ -57,7 +57,7 @@ static void scatter(size_t m, const size_t *slot_m, size_t width, const double *
         memcpy(to + slot_m[t] * width, from + t * width, width * sizeof *to);
 }
 
-// One expert e over the m tokens gathered in s->t_mc; slot_m = n k + k' says whose they are.
+// One expert e over the m tokens gathered in s->t_mc; slot_m = n k + k' identifies token and slot.
 static void run_expert(const sinkproof_policy *policy, const sinkproof_config *config,
                        const sinkproof_layer *layer, size_t e, size_t m, const size_t *slot_m,
                        const scratch *s, const sinkproof_expert_outputs *out) {
@@ -106,8 +106,8 @@ static size_t next_in_order(size_t n_chosen, const int32_t *chosen_k, int32_t pr
 }
 
 // The real sum does not depend on the order of the experts; a rounded running sum (M11.sum) does,
-// and goes in ascending order of the expert's index. The down-projection's bias is inside
-// down_nkc, hence weighted by w_nk.
+// and is in ascending order of the expert's index. The down-projection's bias is part of down_nkc,
+// hence weighted by w_nk.
 void sinkproof_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen, size_t hidden,
                        const int32_t *chosen_nk, const double *weights_nk, const double *down_nkc,
                        double *out_nc) {

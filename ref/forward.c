@@ -12,7 +12,7 @@
 #include "model/slots.h"
 #include "ref/loop.h"
 
-// Tokens per pass through the layers when nobody looks: bounds the memory of a long prompt.
+// Tokens per pass through the layers without an observer: bounds the memory of a long prompt.
 enum { CHUNK = 256 };
 
 // The residual x_nc through the norm A1, M1 or F1 into t_nc.
@@ -60,7 +60,7 @@ static void attention_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer)
     see_nc(c, "A13", hidden, b->x_nc);
 }
 
-// M2 to M4; the experts are those that the observer leaves.
+// M2 to M4; the observer may replace the experts.
 static void see_router(sinkproof_chunk *c) {
     size_t k = c->config->n_chosen;
     if (c->observer == NULL) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The whole model, tokens to logits (model.forward), layer by layer: one layer's weights
-// are looked at at a time, and a key/value cache makes chunked prefill and decoding give
-// the same bits as one pass over the whole sequence.
+// The whole model, tokens to logits (model.forward), layer by layer: only one layer's weights are
+// read at a time, and a key/value cache makes chunked prefill and decoding give the same bits as
+// one pass over the whole sequence.
 #ifndef SINKPROOF_FORWARD_H
 #define SINKPROOF_FORWARD_H
 
@@ -17,13 +17,12 @@ typedef struct sinkproof_observer {
     void (*see)(void *context, const char *name, size_t rank, const size_t *shape,
                 const double *values);
     void *context;
-    // Called before `see`, or NULL: may put others in place of the values. The pass goes on from
-    // these, where it has not yet used the point: what depends on T0, A1 to A4, A11 to A13, M1, M3,
-    // M4 and M10 to F2 is computed after they are shown (A6 to A10, M2 and M5 to M9 are shown
-    // late).
+    // Called before `see`, or NULL: may replace the values. The pass continues from the new values
+    // if it has not yet used the point: everything after T0, A1 to A4, A11 to A13, M1, M3, M4 and
+    // M10 to F2 is computed after they are shown (A6 to A10, M2 and M5 to M9 are shown too late).
     void (*replace)(void *context, const char *name, size_t rank, const size_t *shape,
                     double *values);
-    bool no_logits; // nobody looks at F2: it is computed only for logits_nv
+    bool no_logits; // the observer does not need F2: it is computed only for logits_nv
 } sinkproof_observer;
 
 typedef struct sinkproof_session sinkproof_session; // a model, a policy, a key/value cache
@@ -32,11 +31,10 @@ sinkproof_session *sinkproof_session_new(const sinkproof_model *model,
                                          const sinkproof_policy *policy);
 void sinkproof_session_free(sinkproof_session *session);
 size_t sinkproof_session_length(const sinkproof_session *session); // tokens in the cache
-void sinkproof_session_reset(sinkproof_session *session);          // to none
+void sinkproof_session_reset(sinkproof_session *session);          // back to no tokens
 
-// Runs n further tokens. logits_nv: [n, vocab], or NULL: then logits are computed only where an
-// observer is there to see them.
-// Fails on a token id outside the vocabulary or a context beyond max_context.
+// Runs n further tokens. logits_nv: [n, vocab], or NULL: then logits are computed only for an
+// observer. Fails on a token id outside the vocabulary or a context beyond max_context.
 bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *tokens_n,
                        double *logits_nv, const sinkproof_observer *observer,
                        sinkproof_error *error);

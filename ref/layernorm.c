@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// LayerNorm (A1, M1, F1 of GPT-2; doc/30-gpt2.md): a token less its mean, divided by its standard
-// deviation, times a learned scale, plus a learned shift. The variance is over all its numbers (the
-// sum divided by their count, not by one less), and epsilon stands under the root.
+// LayerNorm (A1, M1, F1 of GPT-2; doc/30-gpt2.md): a token minus its mean, divided by its standard
+// deviation, times a learned scale, plus a learned shift. The variance is the sum of squares over
+// the number of elements (not one less), and epsilon is under the root.
 #include "ref/stages.h"
 
 #include <math.h>

@@ -3,16 +3,16 @@
 //
 // Linear layers: y_nr = sum_c W_rc x_nc + b_r, rounded once (bound.dot), and where a policy says so
 // also the operand x when it is read, each product, the running sum, and the sum before its bias.
-// The weights stay as they are stored: each row is decoded once, exactly, and meets all the
-// tokens. Refuses to be fast: no blocking over columns, one running sum per output, in
-// ascending c, so that a token's result does not depend on which other tokens came along.
+// Weights stay in their stored format: each row is decoded once, exactly, for all tokens. The code
+// is deliberately not fast: no blocking over columns, one running sum per output, in ascending c,
+// so that a token's result does not depend on the other tokens of the call.
 #include "ref/operands.h"
 #include "ref/stages.h"
 
 #include <string.h>
 
-// Tokens are packed side by side in groups of LANES, so that one weight meets LANES tokens with
-// one load and the compiler may use vector registers over tokens: never over the sum.
+// Tokens are packed side by side in groups of LANES, so that each weight is loaded once for LANES
+// tokens and the compiler may use vector registers over tokens: never over the sum.
 enum { LANES = 8 };
 
 static size_t groups_of(size_t n) {
@@ -43,7 +43,7 @@ static void dot_group(size_t cols, const double *w_c, const double *x_ct, double
     memcpy(dot_t, sum_t, sizeof sum_t);
 }
 
-// The same, rounded at each step. What shares a scale is added up by itself first.
+// The same, rounded at each step. Terms with a common scale are summed separately first.
 static void running_group(const sinkproof_running *running, size_t together, size_t cols,
                           const double *w_c, const double *x_ct, double *dot_t) {
     for (size_t t = 0; t < LANES; t++) {
@@ -59,7 +59,7 @@ static void running_group(const sinkproof_running *running, size_t together, siz
     }
 }
 
-// y_nr without bias, and rounded on the way alone.
+// y_nr without the bias and the last rounding.
 static void products(const sinkproof_policy *policy, sinkproof_product_points at, size_t n,
                      const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
                      double *work) {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Shows the observer a point by its whole name ("F2"); it may put other values in their place.
+// Shows the observer a point by its full name ("F2"); the observer may replace the values.
 void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank,
                          const size_t *shape, double *values) {
     const sinkproof_observer *o = c->observer;
@@ -18,7 +18,7 @@ void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank
     o->see(o->context, full, rank, shape, values);
 }
 
-// The point `name` of the layer at hand ("03.A1").
+// The point `name` of the current layer ("03.A1").
 void sinkproof_see(const sinkproof_chunk *c, const char *name, size_t rank, const size_t *shape,
                    double *values) {
     char full[48];
@@ -32,7 +32,7 @@ static void round_all(const sinkproof_policy *policy, sinkproof_point point, siz
     for (size_t i = 0; i < count; i++) x[i] = sinkproof_round_at(policy, point, x[i]);
 }
 
-// Queries, keys and values as they are read later; the new keys and values into the cache.
+// Rounds queries, keys and values, and stores the new keys and values in the cache.
 static void keep(sinkproof_chunk *c) {
     const sinkproof_policy *policy = &c->session->policy;
     sinkproof_buffers *b = &c->b;
@@ -45,8 +45,8 @@ static void keep(sinkproof_chunk *c) {
     memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
 }
 
-// A5 to A11 for head h and the queries from row i on. Scores and weights stay behind for an
-// observer; attention in one pass leaves the scores alone, and only when somebody looks.
+// A5 to A11 for head h and the queries from row i on. Scores and weights are kept for an observer;
+// attention in one pass keeps only the scores, and only for an observer.
 static void attend_block(sinkproof_chunk *c, size_t h, size_t i,
                          const sinkproof_normaliser *normaliser, double *s_ij, double *alpha_ij) {
     const sinkproof_config *config = c->config;

@@ -10,7 +10,7 @@
 #include "ref/forward.h"
 #include "ref/session.h"
 
-// One chunk on its way: where it is, and what it writes to.
+// One chunk in the loop: its place, and its buffers.
 typedef struct sinkproof_chunk {
     sinkproof_session *session;
     const sinkproof_config *config;
@@ -20,10 +20,10 @@ typedef struct sinkproof_chunk {
     size_t l;        // layer
 } sinkproof_chunk;
 
-// Shows the observer a point by its whole name ("F2"); it may put other values in their place.
+// Shows the observer a point by its full name ("F2"); the observer may replace the values.
 void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank,
                          const size_t *shape, double *values);
-// The point `name` of the layer at hand ("03.A1").
+// The point `name` of the current layer ("03.A1").
 void sinkproof_see(const sinkproof_chunk *c, const char *name, size_t rank, const size_t *shape,
                    double *values);
 

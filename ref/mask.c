@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which keys a query sees (doc/06-softmax-sink.md). The sink is no key: nothing ever masks it.
+// Which keys a query sees (doc/06-softmax-sink.md). The sink is not a key: nothing ever masks it.
 //
-// Three say it once more, since a mistake here must not be theirs too: the fast path
-// (fast/kernels/softmax_sink.inc), the truth (proofs/truth/forward.c) and the judge's sets
-// (audit/judge/judge_attention.c). Whatever is no computation of its own asks here.
+// Three other places state the mask independently, so that they do not share a mistake made here:
+// the fast path (fast/kernels/softmax_sink.inc), the truth (proofs/truth/forward.c) and the judge's
+// sets (audit/judge/judge_attention.c). All other code calls this function.
 #include "ref/stages.h"
 
 size_t sinkproof_mask_first(size_t window, size_t i) {

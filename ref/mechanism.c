@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The quantities behind GPT-2's sink, each a few lines of its definition. The perceptron that a
-// position goes through is the layer's own stages, rounded as the policy says; all else is rounded
-// by the operations of binary64 alone, in the order in which they stand here.
+// The quantities behind GPT-2's sink, each a few lines of its definition. The perceptron of a
+// position's path consists of the layer's own stages, rounded as the policy says; everything else
+// has only the roundings of binary64, in the order of the code.
 #include "ref/mechanism.h"
 
 #include "ref/stages.h"
@@ -49,9 +49,10 @@ double sinkproof_mechanism_cosine(size_t n, const double *x_i, const double *y_i
     //< gpt2.align
 }
 
-// ---- what a position brings --------------------------------------------------------------------
+// ---- the contribution of a position
+// --------------------------------------------------------------
 
-// The normed rows, the perceptron's wide rows before and after GELU, and what the stages need.
+// The normed rows, the perceptron's wide rows before and after GELU, and the stages' scratch.
 size_t sinkproof_mechanism_epe_work(const sinkproof_config *config, size_t n) {
     size_t hidden = config->hidden, inter = config->inter;
     size_t rest = sinkproof_linear_work(n, inter, hidden);

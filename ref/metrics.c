@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The metrics of attention sinks, each a few lines of its definition. Nothing is rounded but by the
-// operations of binary64, in the order in which they stand here.
+// The metrics of attention sinks, each a few lines of its definition. They have only the roundings
+// of binary64, in the order of the code.
 #include "ref/metrics.h"
 
 #include "ref/stages.h"
@@ -104,7 +104,8 @@ static void swap(double *a, double *b) {
     *b = kept;
 }
 
-// Puts the k-th smallest of x[n] at k, nothing larger before it, nothing smaller behind it.
+// Moves the k-th smallest of x[n] to index k, with nothing larger before it and nothing smaller
+// after it.
 static void place(size_t n, double *x, size_t k) {
     size_t low = 0, high = n - 1;
     while (low < high) {
@@ -165,7 +166,7 @@ bool sinkproof_metric_massive(size_t n, size_t width, const double *x_nc, sinkpr
     return true;
 }
 
-// Whether coordinate c is among the first of the spikes already.
+// Whether coordinate c is already among the spikes.
 static bool taken(const sinkproof_spikes *spikes, size_t c) {
     bool is = false;
     for (size_t s = 0; s < spikes->n; s++) is = is || spikes->at[s] == c;
@@ -215,7 +216,8 @@ bool sinkproof_metric_drain(size_t n, size_t d, size_t stride, const double *x_n
 
 // ---- directions --------------------------------------------------------------------------------
 
-// Sums over the keys before each one: directions, and how many have one. Key j's is at row j.
+// Sums over the keys before each key: directions, and the number of keys with one. Key j's is in
+// row j.
 static void sum_directions(size_t n, size_t d, size_t stride, const double *k_nd, double *sum_nd,
                            double *count_n) {
     memset(sum_nd, 0, d * sizeof *sum_nd);
@@ -236,8 +238,8 @@ static double along(size_t d, const double *q_d, const double *from_d, const dou
     return sum;
 }
 
-// A sum of cosines is the query's direction times the sum of the keys' directions: one product a
-// query in place of one a pair.
+// A sum of cosines is the query's direction times the sum of the keys' directions: one product per
+// query instead of one per pair.
 sinkproof_geometry sinkproof_metric_geometry(size_t n, size_t d, size_t window, size_t q_stride,
                                              const double *q_nd, size_t k_stride,
                                              const double *k_nd, double *work) {

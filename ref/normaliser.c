@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One head's normaliser, and the logit that joins the scores of each row (before A8).
+// One head's normaliser, and the sink's logit in each row (before A8).
 #include "ref/normaliser.h"
 
 #include "ref/stages.h"

@@ -14,7 +14,7 @@ static sinkproof_format format_of_weight(const sinkproof_matrix *weight) {
     if (sinkproof_matrix_is_whole(weight)) return SINKPROOF_Q8_0;
     if (weight->dtype == SINKPROOF_DTYPE_BF16) return SINKPROOF_BF16;
     if (weight->dtype == SINKPROOF_DTYPE_F16) return SINKPROOF_F16;
-    return SINKPROOF_REAL; // float32 and wider: nothing is lost that engines keep
+    return SINKPROOF_REAL; // float32 and wider: engines lose nothing
 }
 
 sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkproof_point in,
@@ -23,7 +23,7 @@ sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkpr
     return format == SINKPROOF_OF_WEIGHT ? format_of_weight(weight) : format;
 }
 
-// At most 32 numbers, as a weight in blocks would hold them.
+// Quantizes at most 32 numbers in the manner of a weight in blocks.
 static void quantize_block(size_t n, const double *x_c, double *out_c) {
     double block[SINKPROOF_Q8_0_BLOCK] = {0};
     uint8_t bytes[SINKPROOF_Q8_0_BYTES];

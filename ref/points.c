@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The tables of points.h, and what they say.
+// The tables of points.h, and the functions that read them.
 #include "ref/points.h"
 
 #include "model/sinks.h"
@@ -157,7 +157,7 @@ bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
     return rows[point].rounding == SINKPROOF_AT_NOTHING;
 }
 
-// Whether a model has the point in its layers, or at its ends.
+// Whether a model has the point, in its layers or outside them.
 static bool has(const sinkproof_config *config, sinkproof_trace_point point) {
     return (rows[point].where != ROTATED || config->rotation.kind != SINKPROOF_NO_ROTATION) &&
            (rows[point].where != ROUTED || !config->dense);
@@ -198,7 +198,8 @@ bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point) {
 // The residual stream before a sublayer: T0, or M12 of the layer before; before F1 the last one.
 static sinkproof_input residual_before(const sinkproof_config *config, sinkproof_trace_point point,
                                        size_t layer) {
-    size_t through = point == SINKPROOF_TRACE_F1 ? config->n_layers : layer; // layers behind it
+    // number of layers before it
+    size_t through = point == SINKPROOF_TRACE_F1 ? config->n_layers : layer;
     return through == 0 ? (sinkproof_input){SINKPROOF_TRACE_T0, 0, SINKPROOF_INPUT_EACH}
                         : (sinkproof_input){SINKPROOF_TRACE_M12, through - 1, SINKPROOF_INPUT_EACH};
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The points of the forward pass: the one vocabulary of reference, engines, truth, bounds, judge,
-// adapters and book. A rounding point is a place where an engine may round; a traced point is a
-// tensor that an engine can show. What each policy does at a rounding point is the table in
-// policy.c. Five computations of these points stand apart on purpose (ref/, fast/lanes/, fast/,
-// proofs/truth/, proofs/bounds/), so that a mistake in one is seen by the others: they share this
-// vocabulary, and no formula.
+// The points of the forward pass: the common vocabulary of reference, engines, truth, bounds,
+// judge, adapters and book. A rounding point is a place where an engine may round; a traced point
+// is a tensor that an engine can show. The table in policy.c says what each policy does at a
+// rounding point. Five computations of these points are deliberately independent (ref/,
+// fast/lanes/, fast/, proofs/truth/, proofs/bounds/), so that a mistake in one is seen by the
+// others: they share this vocabulary, and no formula.
 #ifndef SINKPROOF_POINTS_H
 #define SINKPROOF_POINTS_H
 
@@ -117,31 +117,33 @@ bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point poin
 // Where the norm A1, M1 or F1 may be rounded before its weight multiplies.
 sinkproof_point sinkproof_point_before_weight(sinkproof_point norm);
 
-// Where a matrix product rounds, beside its result: operands when they are read, each product, the
-// running sum, and the sum before the bias, which is the result itself where no bias follows.
+// The rounding points of a matrix product besides its result: operands when they are read, each
+// product, the running sum, and the sum before the bias, which is the result itself without a bias.
 typedef struct sinkproof_product_points {
     sinkproof_point in, term, acc, product;
 } sinkproof_product_points;
 
-// Of a linear layer, by its result: A2, A12, M2, M5, M9 or F2, and of GPT-2 M6 and M10.
+// The points of a linear layer, by its result: A2, A12, M2, M5, M9 or F2; in GPT-2 also M6 and M10.
 sinkproof_product_points sinkproof_points_of_product(sinkproof_point result);
 
-// Whether what is rounded there is an operand that meets a stored weight (A2.in, ..., F2.in).
+// Whether it is the rounding of an operand of a stored weight (A2.in, ..., F2.in).
 bool sinkproof_point_is_operand(sinkproof_point point);
 
 // ---- traced points ---------------------------------------------------------------------------
 
 // Every tensor of a trace, in the order of the forward pass: the rounding point whose result it
-// holds, its shape, and what it is computed from, weights and tokens apart. Of an input that is
-// EACH, an element of the point needs its own element, or a row of which all elements share a known
-// common factor; one element of a SHARED input enters many elements of the point, so that they
-// share its error. RESIDUAL is the residual stream as the sublayer finds it. KEYS is n, ALL_KEYS
-// too, before the mask; SINK_KEYS one more (the sink's column, the last), UP is 2 inter where gate
-// and up lie side by side and inter elsewhere, CHOSEN is no dimension of a model without a router.
-// ROTATED and ROUTED points are of layers too, of models alone that rotate queries and keys, or
-// choose experts: where they are none, what they are computed from stands for them. What the
-// point is to the model: a sum of the STREAM of residuals, an OPERAND that meets a weight, a key or
-// a value in a product, or neither (VALUE). How an engine holds it: sinkproof_held below.
+// holds, its shape, its role, how engines hold it (sinkproof_held below), and its inputs without
+// weights and tokens.
+//
+// Inputs. EACH: an element of the point needs its own element of the input, or a row of which all
+// elements share a known common factor. SHARED: one element of the input affects many elements of
+// the point, so that they share its error. RESIDUAL is the residual stream before the sublayer.
+// Shapes. KEYS is n, and so is ALL_KEYS, before the mask; SINK_KEYS is one more (the sink's column,
+// the last); UP is 2 inter if gate and up are side by side, else inter; CHOSEN is not a dimension
+// in a model without a router. Layers. ROTATED and ROUTED points are in layers too, but only of
+// models that rotate queries and keys, or choose experts; in other models their inputs are used in
+// their place. Roles. A sum of the STREAM of residuals; an OPERAND of a product with a weight, a key
+// or a value; or neither (VALUE).
 // SINKPROOF_TRACED(identifier, name, rounding point, of a LAYER or of its ENDS, role, held, shape,
 //                  inputs)
 // clang-format off
@@ -186,26 +188,26 @@ const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"
 bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false for T0, F1, F2
 bool sinkproof_trace_point_is_index(sinkproof_trace_point point);    // whole numbers: M3
 
-// Whether a model has the point in that layer; what lies outside the layers stands in layer 0.
+// Whether a model has the point in that layer; points outside the layers are in layer 0.
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t layer);
 
-// Whether it is a norm's result: one that may be rounded before its weight, too.
+// Whether it is a norm's result, which may also be rounded before its weight.
 bool sinkproof_trace_point_is_norm(sinkproof_trace_point point);
 
-// What it is to the model: a sum of the residual stream, or what meets a weight, a key or a value.
+// Its role in the model: a sum of the residual stream; an operand of a weight, a key or a value.
 bool sinkproof_trace_point_is_stream(sinkproof_trace_point point);
 bool sinkproof_trace_point_is_operand(sinkproof_trace_point point);
 
-// How an engine holds a point, from what all have to what some never see. From INSIDE on a stage of
-// the reference makes it on its way to another point, and shows it when that is there too. From
-// ASKED on not every engine has it: what it is computed from stands for it.
+// How an engine holds a point, from points that every engine has to points that some never compute.
+// From INSIDE on, a stage of the reference computes it before another point, and shows both
+// together. From ASKED on, not every engine has it: its inputs are used in its place.
 typedef enum sinkproof_held {
-    SINKPROOF_HELD,     // whole, before the engine goes on from it
+    SINKPROOF_HELD,     // whole, before the engine continues from it
     SINKPROOF_INSIDE,   // whole, when its stage is done
-    SINKPROOF_ASKED,    // one pass over the keys makes it whole only for who asks
-    SINKPROOF_UNBIASED, // the bias may be added before the product leaves its registers
-    SINKPROOF_PASSING,  // one pass over the keys never holds it
+    SINKPROOF_ASKED,    // a pass over the keys stores it only on request
+    SINKPROOF_UNBIASED, // the engine may add the bias before it stores the product
+    SINKPROOF_PASSING,  // a pass over the keys never stores it
     SINKPROOF_HELD_COUNT
 } sinkproof_held;
 sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point);
@@ -214,18 +216,18 @@ sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point);
 size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
                              size_t *shape);
 
-// Whether its rows are a head's queries, [heads, n, keys]; else a token's, [n, ...].
+// Whether its rows are a head's queries, [heads, n, keys]; else its rows are tokens, [n, ...].
 bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point);
 
-// Whether it has elements of keys that the mask hides, where an engine may hold anything.
+// Whether it has elements of masked keys, where an engine may hold anything.
 bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point);
 
-// The rounding point whose result the trace holds there. M3 (indices) has none: false.
+// The rounding point whose result the trace holds. M3 (indices) has none: false.
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);
 
-// What a point is computed from. EACH: an element of the point needs its own element of the input,
-// or a row of which all elements share a known common factor; SHARED: one element of the input
-// enters many elements of the point, so that they share its error.
+// The inputs of a point. EACH: an element of the point needs its own element of the input, or a row
+// of which all elements share a known common factor; SHARED: one element of the input affects many
+// elements of the point, so that they share its error.
 typedef enum sinkproof_input_kind {
     SINKPROOF_INPUT_EACH,
     SINKPROOF_INPUT_SHARED
@@ -237,8 +239,8 @@ typedef struct sinkproof_input {
 } sinkproof_input;
 enum { SINKPROOF_MAX_INPUTS = 3 };
 
-// The inputs of a point, weights and tokens apart; returns how many. T0 has none. A9 needs A4.q too
-// where the sink's logit follows the query.
+// The inputs of a point, without weights and tokens; returns their number. T0 has none. A9 also
+// needs A4.q if the sink's logit follows the query.
 size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
                               size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]);
 

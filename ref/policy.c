@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The known policies: a column each in one table of rounding points. Nothing is computed here; a
+// The known policies: one column each in a table of rounding points. Nothing is computed here; a
 // new engine is a new column.
 #include "ref/policy.h"
 
@@ -174,8 +174,8 @@ static const struct known_policy {
     const char *refined; // overrides of the column; NULL: none
 } known[] = {POLICIES(KNOWN)};
 
-// The first of each is the definition. Generic policies admit all forms of a stage but for those
-// that are `named`: a wide set that few engines need is asked for.
+// The first form of each stage is the definition. Generic policies admit all forms of a stage
+// except `named` ones: a wide set that few engines need must be requested.
 enum { FORMS = 5 };
 static const struct formed_text {
     const char *name, *forms[FORMS + 1];
@@ -193,8 +193,8 @@ static const struct formed_text {
     [SINKPROOF_FORM_OF_M8] = {"M8.form", {"sigmoid", "tanh"}, .named = false},
 };
 
-// What torch's own vectorised functions and any careful libm keep: 1 ulp, doubled. A policy may
-// say otherwise.
+// Accurate to 1 ulp, as torch's vectorised functions and any careful libm, times 2. A policy may
+// declare another error.
 static const double default_ulp = 2;
 
 const char *const *sinkproof_policy_names(void) {
@@ -254,7 +254,7 @@ bool sinkproof_point_is_read(sinkproof_point point) {
     return traced && point != SINKPROOF_AT_M5 && point != SINKPROOF_AT_M9;
 }
 
-// Every form that has a name, or the definition alone.
+// Every form that has a name, or only the definition.
 static unsigned forms_of(sinkproof_formed stage, bool exact) {
     unsigned forms = 1;
     bool any = !exact && !formed_texts[stage].named;
@@ -274,7 +274,7 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         policy->exp_growth = 0;
         memset(policy->unrounded, 0, sizeof policy->unrounded);
         policy->weights = SINKPROOF_REAL;
-        policy->ftz = true; // the matrix units of AMX and AVX-512 do so, whoever calls them
+        policy->ftz = true; // as the matrix units of AMX and AVX-512 do
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
             policy->forms[f] = forms_of((sinkproof_formed)f, known[k].exact);

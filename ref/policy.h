@@ -19,7 +19,7 @@ typedef struct sinkproof_rounding {
     bool optional;           // "bf16?": an engine may keep more precision here
 } sinkproof_rounding;
 
-// Functions whose accuracy a policy declares, in ulp of the inside format. 2^x counts as exp.
+// Functions whose accuracy a policy declares, in ulp of the inner format. 2^x counts as exp.
 typedef enum sinkproof_function {
     SINKPROOF_EXP,
     SINKPROOF_RSQRT,
@@ -31,7 +31,7 @@ typedef enum sinkproof_function {
 } sinkproof_function;
 
 // Stages that engines evaluate in several forms, equal over the reals (form.*). A policy says which
-// ones it admits, as a set of bits: 1 << form. Form 0 is the definition, which the reference
+// forms it admits, as a set of bits: 1 << form. Form 0 is the definition, which the reference
 // computes.
 typedef enum sinkproof_formed {
     SINKPROOF_FORM_OF_A4_FREQ,
@@ -54,7 +54,7 @@ enum {                                  // of the attention weights, A9
 enum { SINKPROOF_M4_ALL_RENORMALISED = 1 }; // softmax over all experts, the chosen over their sum
 enum { SINKPROOF_M8_TANH = 1 };             // sigmoid(t) = (1 + tanh(t / 2)) / 2
 
-// What a policy's name has room for, its end included: an override of every point.
+// Room for a policy's name, including its end: an override of every point.
 enum { SINKPROOF_POLICY_NAME = 2048 };
 
 typedef struct sinkproof_policy {
@@ -62,10 +62,10 @@ typedef struct sinkproof_policy {
     sinkproof_rounding at[SINKPROOF_POINT_COUNT];
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
-    double exp_growth; // exp errs by so many ulp more for each unit of its argument's size
+    double exp_growth; // additional error of exp in ulp for each unit of |argument|
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
-    bool unrounded[SINKPROOF_POINT_COUNT];  // a next operation may read it before it is rounded
-    sinkproof_format weights; // as an engine keeps them; REAL: as the container has them
+    bool unrounded[SINKPROOF_POINT_COUNT];  // the next operation may read it before its rounding
+    sinkproof_format weights; // format in which an engine stores them; REAL: the container's
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
 } sinkproof_policy;
@@ -81,33 +81,34 @@ typedef struct sinkproof_policy {
 // "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
-// Overrides as above, applied to a policy.
+// Applies overrides as above to a policy.
 bool sinkproof_policy_refine(const char *overrides, sinkproof_policy *policy,
                              sinkproof_error *error);
 
 // The known names, NULL-terminated, narrowest first.
 const char *const *sinkproof_policy_names(void);
 
-// One of them without overrides; false when the name is not known.
+// One of them without overrides; false if the name is unknown.
 bool sinkproof_policy_known(const char *name, sinkproof_policy *policy);
 
-const char *sinkproof_function_name(sinkproof_function function);  // "exp"
-const char *sinkproof_formed_name(sinkproof_formed stage);         // "A9.form"
-const char *sinkproof_form_name(sinkproof_formed stage, int form); // "base-2"; NULL beyond the last
+const char *sinkproof_function_name(sinkproof_function function); // "exp"
+const char *sinkproof_formed_name(sinkproof_formed stage);        // "A9.form"
+// "base-2"; NULL: form is too large
+const char *sinkproof_form_name(sinkproof_formed stage, int form);
 bool sinkproof_policy_admits(const sinkproof_policy *policy, sinkproof_formed stage, int form);
 
-// Whether an engine that computes the form form_s[s] of each stage is one of this policy's. The
-// error names the form that is missing. The reference computes the definitions.
+// Whether the policy admits an engine that computes the form form_s[s] of each stage. The error
+// names the missing form. The reference computes the definitions.
 extern const int sinkproof_definitions[SINKPROOF_FORMED_COUNT];
 bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
                                  const int form_s[SINKPROOF_FORMED_COUNT], sinkproof_error *error);
 
-// Points that a next operation may read before they are rounded are tensors of a trace, but for M5
-// and M9: there the bias is all that follows, and an optional rounding says the same.
+// Points that the next operation may read before their rounding are tensors of a trace, except M5
+// and M9: there only the bias follows, and an optional rounding means the same.
 bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy); // any point
-bool sinkproof_point_is_read(sinkproof_point point);                   // may be named so
+bool sinkproof_point_is_read(sinkproof_point point); // may be named in `unrounded`
 
-// x rounded as `policy` says at `point` (an optional rounding happens).
+// x rounded at `point` by `policy`; optional roundings are applied.
 double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);
 
 #endif

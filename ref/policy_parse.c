@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The reader of a policy's text: a known name or a file, then overrides. A file states a policy in
-// full, one KEY=VALUE a line, every point, function and form, # before a comment; what it leaves
-// out is an error.
+// Parses a policy: a known name or a file, then overrides. A file states a policy in full, one
+// KEY=VALUE per line, with every point, function and form, and # before a comment; a missing key is
+// an error.
 #include "ref/policy.h"
 #include "base/words.h"
 
@@ -18,7 +18,7 @@ enum {
     KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 5
 };
 
-// The keys of a policy in one order: points, functions, forms, and what is left.
+// The keys of a policy in one order: points, functions, forms, and the others.
 static const char *key_name(size_t key) {
     if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
     key -= SINKPROOF_POINT_COUNT;
@@ -35,7 +35,7 @@ static void append_word(char *list, size_t size, const char *word) {
     snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
 }
 
-// Of the first `known` formats.
+// Parses one of the first `known` formats.
 static bool parse_format(const char *word, int known, sinkproof_format *format) {
     for (int f = 0; f < known; f++) {
         if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
@@ -45,7 +45,7 @@ static bool parse_format(const char *word, int known, sinkproof_format *format) 
     return false;
 }
 
-// "bf16", "bf16?", "real" (absent); of an operand that meets a stored weight "q8_0" and "weight".
+// "bf16", "bf16?", "real" (absent); for an operand of a stored weight also "q8_0" and "weight".
 static bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
                            sinkproof_error *error) {
     size_t length = strlen(value);
@@ -177,7 +177,7 @@ static bool unknown_key(const char *word, sinkproof_error *error) {
                           sinkproof_nearest_in(word, list).text, list);
 }
 
-// One "KEY=VALUE". `word` is taken apart in place; *key receives which one it was.
+// Parses one "KEY=VALUE". `word` is split in place; *key receives the key's number.
 static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
                            sinkproof_error *error) {
     char *value = strchr(word, '=');
@@ -204,7 +204,7 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     return parse_either(word, value, "truncate", "config", &policy->yarn_truncate, error);
 }
 
-// Comments and white space out of one line, in place.
+// Removes comments and white space from one line, in place.
 static void strip(char *line) {
     char *out = line;
     for (char *in = line; *in != '\0' && *in != '#'; in++)
@@ -264,7 +264,7 @@ static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_err
                           sinkproof_nearest_in(word, list).text, list);
 }
 
-// `rest` is taken apart in place.
+// `rest` is split in place.
 static bool parse_overrides(char *rest, sinkproof_policy *policy, sinkproof_error *error) {
     size_t key;
     for (char *word; (word = strsep(&rest, ",")) != NULL;)

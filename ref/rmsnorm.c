@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // RMSNorm (A1, M1, F1; doc/03-rmsnorm.md): a token divided by its root mean square, times a learned
-// scale. The scale multiplies before the one rounding; casting first is another model (Llama's),
-// and what some engines do nonetheless (A1.norm). No mean is subtracted, no bias is added.
+// scale. The scale multiplies before the one rounding; rounding before the scale is another model
+// (Llama's), although some engines do it (A1.norm). No mean is subtracted, no bias is added.
 #include "ref/stages.h"
 
 #include <math.h>

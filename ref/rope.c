@@ -39,8 +39,8 @@ void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double 
     if (*low == *high) *high += 0.001; // as published: no division by zero
 }
 
-// One frequency. Where the policy rounds A4.freq, every step of the published computation is
-// rounded, in its order; where it does not, this is the formula over the reals.
+// One frequency. If the policy rounds A4.freq, every step of the published computation is rounded,
+// in its order; otherwise this is the formula over the reals.
 static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_config *config,
                              double low, double high, size_t d) {
     const sinkproof_format format = policy->at[SINKPROOF_AT_A4_FREQ].format;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The router (M2 to M4, doc/08-router.md): a logit per expert, the largest few are chosen, and a
-// softmax over the chosen logits alone gives their weights. The bias counts in the choice and in
+// The router (M2 to M4, doc/08-router.md): a logit per expert; the largest few are chosen, and a
+// softmax over the chosen logits alone gives their weights. The bias affects both the choice and
 // the weights.
 #include "ref/stages.h"
 

@@ -2,8 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Scores (A5, A6; doc/06-softmax-sink.md): s_ij = q_i . k_j / sqrt(head_dim), for one head and
-// every cached key. Keys that the mask will hide get their score too, as in the published
-// reference.
+// every cached key. Masked keys get a score too, as in the published reference.
 #include "ref/operands.h"
 #include "ref/stages.h"
 

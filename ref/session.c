@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Making and freeing sessions, the reference's table of stages, the growth of the cache.
+// Creates and frees sessions, has the reference's table of stages, and grows the cache.
 #include "ref/session.h"
 
 #include "base/words.h"

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The stages of the model, one function per step of the mathematics, and the table through
-// which the layer loop of forward.c calls them: the reference's, or those of fast/lanes/, which add
-// in the order of vector lanes. The fast path has a loop of its own.
+// The stages of the model, one function per step of the mathematics, and the table through which
+// the layer loop of forward.c calls them: the reference's, or those of fast/lanes/, which sum in
+// the order of vector lanes. The fast path has a loop of its own.
 //
 // Conventions. Numbers are binary64 and hold values of the policy's format at the point where
 // they were rounded; between rounding points arithmetic is binary64. Names carry index sets:
 // n or i a token (a query), j a key, h a query head, g a key/value head, d a coordinate of
 // a head, c a coordinate of the hidden state, e an expert, k a chosen expert, f a coordinate of
 // an expert. Arrays are dense and row-major in the order of their indices. No stage fails and
-// none allocates: `work` is scratch of the size that the stage's _work function states.
+// none allocates: `work` is scratch of the size that the stage's _work function returns.
 // A token's numbers never depend on the other tokens of the call: every sum runs over
-// ascending indices. That makes chunked prefill equal to one pass, bit for bit.
+// ascending indices. Therefore chunked prefill equals one pass, bit for bit.
 #ifndef SINKPROOF_STAGES_H
 #define SINKPROOF_STAGES_H
 
@@ -24,13 +24,13 @@
 typedef struct sinkproof_block {
     size_t rows, keys; // queries in the block, keys in the cache
     size_t first;      // position of the block's first query
-    size_t window;     // keys that a query sees, itself included; 0: all before it
+    size_t window;     // keys that a query sees, itself included; 0: all up to itself
     size_t head_dim;
     size_t q_stride;  // from one query (and output) row of this head to the next
     size_t kv_stride; // from one key (and value) row of its key/value head to the next
 } sinkproof_block;
 
-// What the experts of n tokens leave behind. Only `down` must be there; the others may be NULL.
+// The outputs of the experts for n tokens. `down` is required; the others may be NULL.
 typedef struct sinkproof_expert_outputs {
     double *up_raw;   // M5  [n, chosen, 2 inter]
     double *up;       // M6  [n, chosen, 2 inter]
@@ -49,7 +49,7 @@ typedef struct sinkproof_stages {
                     const sinkproof_matrix *scale, double eps, size_t n, const double *x_nc,
                     double *out_nc, double *work);
 
-    // The same where the mean is subtracted and a shift added (layernorm.forward). work: 2 hidden.
+    // The same with the mean subtracted and a shift added (layernorm.forward). work: 2 hidden.
     void (*layernorm)(const sinkproof_policy *policy, sinkproof_point point,
                       const sinkproof_matrix *scale, const sinkproof_matrix *shift, double eps,
                       size_t n, const double *x_nc, double *out_nc, double *work);
@@ -72,12 +72,11 @@ typedef struct sinkproof_stages {
     void (*rope)(const sinkproof_policy *policy, size_t n, size_t n_heads, size_t head_dim,
                  const double *cos_nd, const double *sin_nd, double *x_nhd);
 
-    // A5, A6 (attn.score): s_ij for every key, also those that the mask will hide.
+    // A5, A6 (attn.score): s_ij for every key, masked ones included.
     void (*scores)(const sinkproof_policy *policy, const sinkproof_block *block, const double *q_id,
                    const double *k_jd, double *s_ij);
 
-    // b_i: the logit that joins the scores of row i, before A8 rounds it; q_id are the queries that
-    // `scores` takes.
+    // b_i: the sink's logit in row i, before A8 rounds it; q_id are the queries that `scores` uses.
     void (*sink_logits)(const sinkproof_policy *policy, const sinkproof_block *block,
                         const sinkproof_normaliser *normaliser, const double *q_id, double *b_i);
 
@@ -90,10 +89,10 @@ typedef struct sinkproof_stages {
     void (*values)(const sinkproof_policy *policy, const sinkproof_block *block,
                    const double *alpha_ij, const double *v_jd, double *o_id);
 
-    // A5 to A11 in one pass (sink.attn-values), or NULL. When it is there it alone makes o_id, and
-    // softmax_sink and values may be NULL; `scores` serves an observer, and must show what the pass
-    // computed. An observer sees neither A9 nor A10: a pass over the keys in pieces never holds
-    // weights that are normalised.
+    // A5 to A11 in one pass (sink.attn-values), or NULL. If present, it alone computes o_id, and
+    // softmax_sink and values may be NULL; `scores` then serves an observer, and must show what the
+    // pass computed. An observer sees neither A9 nor A10: a pass over the keys in pieces never
+    // stores normalised weights.
     void (*attention)(const sinkproof_policy *policy, const sinkproof_block *block,
                       const double *b_i, const double *q_id, const double *k_jd, const double *v_jd,
                       double *o_id);

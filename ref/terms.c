@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The four terms of a score in the row that they stand in (doc/31-score-terms.md): queries and keys
-// taken apart, and how far a term moves weights among keys, towards the first, and to the sink.
+// The four terms of a score in a row of attention (doc/31-score-terms.md): splits queries and keys,
+// and measures how a term moves weight among keys, towards the first, and to the sink.
 #include "ref/terms.h"
 
 #include "ref/stages.h"

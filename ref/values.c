@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Weighted values (A11, doc/07-values-output.md): o_id = sum_j alpha_ij v_jd over the visible keys.
-// The sink took its share of the weights and adds nothing here.
+// The sink took its share of the weights and adds no value.
 #include "ref/operands.h"
 #include "ref/stages.h"
 

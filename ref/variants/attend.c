@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One head of any design (doc/24-variants.md), a step of the mathematics at a time.
+// One head of any design (doc/24-variants.md), one step of the mathematics at a time.
 #include "ref/variants/variant.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The input of row i: a star that is a token goes first, and has the first position.
+// The input of row i: a star that is a token comes first, at the first position.
 static void input_of(const sinkproof_variant *variant, const sinkproof_variant_head *head, size_t i,
                      double *x_c) {
     bool first = variant->star == SINKPROOF_STAR_TOKEN;
@@ -27,7 +27,8 @@ static void project(const sinkproof_policy *policy, const sinkproof_variant_head
     }
 }
 
-// Queries, keys and values, and the gates; rotated first, then their features.
+// Queries, keys and values, and the gates; queries and keys are rotated first, then their features
+// are computed.
 static void inputs(const sinkproof_policy *policy, const sinkproof_variant *variant,
                    const sinkproof_variant_head *head, sinkproof_variant_result *out,
                    double *work) {
@@ -49,7 +50,7 @@ static void inputs(const sinkproof_policy *policy, const sinkproof_variant *vari
     }
 }
 
-// What row i sees, the star's column last.
+// The keys that row i sees, the star's column last.
 static void seen_by(const sinkproof_variant *variant, const sinkproof_variant_head *head, size_t i,
                     size_t keys, bool *seen_j) {
     bool token = variant->star == SINKPROOF_STAR_TOKEN;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every design by name (doc/24-variants.md): the rows of the lecture's tables and three models.
-// What a row does not say is the first of its kind: softmax of the scores, causal, no positions, no
-// star, no gate.
+// Every design by name (doc/24-variants.md): the rows of the lecture's tables and three models. A
+// member that a row does not set is the first of its kind: softmax of the scores, causal, no
+// positions, no star, no gate.
 #include "ref/variants/variant.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static const sinkproof_variant designs[] = {
     {"v-bias-shared", "a learned value added to every row, one for all heads", "biases", "sink.value-bias-only", ROTARY, .value_bias = true, .shared_star = true},
     {"off-by-one", "one is added to the denominator", "biases", "sink.softmax1", ROTARY, .star = SINKPROOF_STAR_ZERO},
     {"score-bias", "a learned score, the same in every row: GPT-OSS", "biases", "sink.alpha", ROTARY, .star = SINKPROOF_STAR_SCORE},
-    // A learned key with a value that is given
+    // A learned key with a given value
     {"value-first-1", "a learned key, value (1, 0, ..., 0)", "fixed values", "sink.fixed-value", VALUE(FIRST, 1)},
     {"value-first-5", "a learned key, value 5 (1, 0, ..., 0)", "fixed values", "sink.fixed-value", VALUE(FIRST, 5)},
     {"value-first-20", "a learned key, value 20 (1, 0, ..., 0)", "fixed values", "sink.fixed-value", VALUE(FIRST, 20)},
@@ -44,7 +44,7 @@ static const sinkproof_variant designs[] = {
     {"key-dims-16", "a learned key with 16 learned coordinates", "low rank", "sink.low-rank-key", KEYED, .star_dims = 16},
     {"key-dims-32", "a learned key with 32 learned coordinates", "low rank", "sink.low-rank-key", KEYED, .star_dims = 32},
     {"key-dims-64", "a learned key with 64 learned coordinates", "low rank", "sink.low-rank-key", KEYED, .star_dims = 64},
-    // What divides
+    // Divisors
     {"scaled-2", "weights that sum to 2", "normalisers", "norm.scaled", BY(SCALED, 2)},
     {"scaled-0.2", "weights that sum to 0.2", "normalisers", "norm.scaled", BY(SCALED, 0.2)},
     {"scaled-0.1", "weights that sum to 0.1", "normalisers", "norm.scaled", BY(SCALED, 0.1)},

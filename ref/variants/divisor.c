@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What divides a row of similarities (doc/24-variants.md).
+// The divisor of a row of similarities (doc/24-variants.md).
 #include "ref/variants/variant.h"
 
 #include <math.h>
 
-// Dividing e^s by anything homogeneous in the row's exponentials, of degree one, leaves the same
-// weights for e^(s - m): with the row's maximum as m nothing overflows. The divisors 1 and
-// max(|sum|, 1) are not homogeneous: there e^s stands as it is.
+// If the divisor is homogeneous of degree one in the row's exponentials, dividing e^(s - m) gives
+// the same weights as e^s: with the row's maximum as m nothing overflows. The divisors 1 and
+// max(|sum|, 1) are not homogeneous: for them e^s is not shifted.
 bool sinkproof_variant_shifts(const sinkproof_variant *variant) {
     return variant->similarity == SINKPROOF_SIMILARITY_EXP &&
            variant->divisor != SINKPROOF_DIVISOR_ONE &&

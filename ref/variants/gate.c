@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A gate on the result (doc/24-variants.md), made of the layer's input.
+// A gate on the result (doc/24-variants.md), computed from the layer's input.
 #include "ref/variants/variant.h"
 
 #include <math.h>

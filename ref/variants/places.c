@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How positions enter (doc/24-variants.md): into the input, into the score, or as a rotation.
+// How positions enter (doc/24-variants.md): through the input, the score, or a rotation.
 #include "ref/variants/variant.h"
 
 #include <math.h>
 
-// T5's buckets for keys of the past: distances below 16 have one each, then their logarithm
-// does, up to distance 128; all beyond share the last.
+// T5's buckets for past keys: each distance below 16 has a bucket of its own, then the logarithm of
+// the distance decides, up to distance 128; all larger distances share the last.
 size_t sinkproof_bucket(size_t distance) {
     const size_t exact = SINKPROOF_BUCKETS / 2;
     if (distance < exact) return distance;

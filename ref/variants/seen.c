@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Which keys a query sees (doc/24-variants.md). A star is no key of the text and is never asked
-// for.
+// Which keys a query sees (doc/24-variants.md). A star is not a key of the text and is never an
+// argument here.
 #include "ref/variants/variant.h"
 
 bool sinkproof_variant_sees(const sinkproof_variant *variant, const int *document_n, size_t i,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How much of a head's attention one key takes, of any design (doc/27-training.md). Weights that
-// need not sum to 1 are measured as shares of their row, as the lecture's tables have them.
+// The share of a head's attention that one key takes, in any design (doc/27-training.md). Weights
+// that need not sum to 1 are measured as shares of their row, as in the lecture's tables.
 #include "ref/variants/variant.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static double share(const sinkproof_variant *variant, size_t columns, const doub
 }
 //< train.sinks train.star
 
-// The mean share of column j over rows `from` on.
+// The mean share of column j over the rows from `from` on.
 static double mean(const sinkproof_variant *variant, const sinkproof_variant_result *r, size_t from,
                    size_t j) {
     //> train.sinks train.star

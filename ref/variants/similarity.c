@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How similar a query and a key are (doc/24-variants.md): a feature of each, and a function of
+// The similarity of a query and a key (doc/24-variants.md): a feature of each, and a function of
 // their score.
 #include "ref/variants/variant.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What joins the keys of a row, and the value it brings (doc/24-variants.md).
+// The star of a row: its score, and its value (doc/24-variants.md).
 #include "ref/variants/variant.h"
 
 #include <math.h>

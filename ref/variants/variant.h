@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One attention made of choices (doc/24-variants.md). Published designs differ in what is similar,
-// in what divides, in what joins a row beside its keys, in which keys a row sees, in how positions
-// enter and in what gates the result: six choices, each made in a file of its own, and every design
-// is a row of a table (ref/variants/designs.c). GPT-OSS's own attention is one of them; its page
-// with all roundings is ref/forward.c.
+// One attention made of choices (doc/24-variants.md). Published designs differ in the similarity,
+// the divisor, the star beside a row's keys, the keys that a row sees, the positions, and the gate
+// on the result: six choices, each in a file of its own, and every design is a row of a table
+// (ref/variants/designs.c). GPT-OSS's own attention is one of them; ref/forward.c has it with all
+// roundings.
 //
 //   x_i -> x_i + p_i                              places.c      absolute or learned positions
 //   q_i, k_j, v_j = x W                           attend.c
 //   q_i, k_j -> rotated                           places.c      rotary positions
 //   f(q_i), f(k_j)                                similarity.c  features
 //   s_ij = f(q_i) f(k_j) / sqrt(d) + bias(i - j)  attend.c, places.c
-//   s_i* : what joins the row                     star.c
+//   s_i* : the star's score in the row            star.c
 //   a_ij = sim(s_ij) / Z_i                        similarity.c, divisor.c, seen.c
 //   o_i = sum_j a_ij v_j + a_i* v*                attend.c, star.c
 //   o_i -> gate_i * o_i                           gate.c
 //
 // Names carry index sets as in ref/stages.h: i a query, j a key, c a coordinate of the layer's
-// input, d of a head. Everything is one head's: heads of these designs do not meet before the
-// output projection.
+// input, d of a head. Everything belongs to one head: heads of these designs are independent before
+// the output projection.
 #ifndef SINKPROOF_VARIANT_H
 #define SINKPROOF_VARIANT_H
 
@@ -29,14 +29,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// f: what is done to a query and a key before they meet.
+// f: the feature of a query and of a key.
 typedef enum sinkproof_feature {
     SINKPROOF_FEATURE_SELF,         // nothing
     SINKPROOF_FEATURE_ELU_PLUS_ONE, // elu(x) + 1, each coordinate: positive
     SINKPROOF_FEATURE_MLP,          // W2 relu(W1 x)
 } sinkproof_feature;
 
-// sim: how similar a score says they are.
+// sim: the similarity as a function of the score.
 typedef enum sinkproof_similarity {
     SINKPROOF_SIMILARITY_EXP,
     SINKPROOF_SIMILARITY_SIGMOID,
@@ -44,7 +44,7 @@ typedef enum sinkproof_similarity {
     SINKPROOF_SIMILARITY_SCORE, // the score itself: it may be negative
 } sinkproof_similarity;
 
-// Z: what divides a row. Sums run over the keys that the row sees and over the star.
+// Z: the divisor of a row. Sums run over the keys that the row sees and over the star.
 typedef enum sinkproof_divisor {
     SINKPROOF_DIVISOR_SUM,
     SINKPROOF_DIVISOR_ONE,        // nothing is normalised
@@ -53,16 +53,16 @@ typedef enum sinkproof_divisor {
     SINKPROOF_DIVISOR_AT_LEAST_1, // max(|sum|, 1)
 } sinkproof_divisor;
 
-// What joins a row's keys. A star is no token of the text: no mask hides it.
+// The star of a row. It is not a token of the text: no mask hides it.
 typedef enum sinkproof_star {
     SINKPROOF_STAR_NONE,
-    SINKPROOF_STAR_TOKEN, // a learned input x*: it has key and value, and the first position
-    SINKPROOF_STAR_KEY,   // a learned key k*, which no position turns
+    SINKPROOF_STAR_TOKEN, // a learned input x*: it has a key, a value, and the first position
+    SINKPROOF_STAR_KEY,   // a learned key k*, which no position rotates
     SINKPROOF_STAR_SCORE, // a learned score b, the same in every row: GPT-OSS
     SINKPROOF_STAR_ZERO,  // the score 0: softmax off by one
 } sinkproof_star;
 
-// The star's value, where it is no token.
+// The star's value, if it is not a token.
 typedef enum sinkproof_star_value {
     SINKPROOF_STAR_VALUE_NONE,    // 0: its weight is lost to the row
     SINKPROOF_STAR_VALUE_LEARNED, // v*
@@ -75,7 +75,7 @@ typedef enum sinkproof_places {
     SINKPROOF_PLACES_ABSOLUTE, // sines and cosines added to the input
     SINKPROOF_PLACES_LEARNED,  // a learned vector added to the input
     SINKPROOF_PLACES_RELATIVE, // a learned score for each bucket of distances, added
-    SINKPROOF_PLACES_BUCKET,   // the bucket's number itself: what one published code adds
+    SINKPROOF_PLACES_BUCKET,   // the bucket's number itself, as in one published code
     SINKPROOF_PLACES_ALIBI,    // -slope (i - j), added to the score
     SINKPROOF_PLACES_ROTARY,   // queries and keys turned
 } sinkproof_places;
@@ -94,7 +94,7 @@ typedef enum sinkproof_gate {
     SINKPROOF_GATE_ELEMENT, // sigmoid(x_i G): one number a coordinate
 } sinkproof_gate;
 
-// A design: what has no meaning under its choices is 0.
+// A design; members without a meaning under its choices are 0.
 typedef struct sinkproof_variant {
     const char *name;  // "kv-bias"
     const char *what;  // "a learned key with a learned value"
@@ -110,14 +110,14 @@ typedef struct sinkproof_variant {
     size_t star_dims;  // learned coordinates of k*, the others are 0; 0: all are learned
     bool shared_star;  // one star for all heads of a layer
     bool value_bias;   // v* is added to every row's result, whatever its weights
-    bool unscaled;     // scores are products as they stand, not over sqrt(d)
+    bool unscaled;     // scores are plain products, not divided by sqrt(d)
     sinkproof_places places;
     sinkproof_keys_seen seen;
-    size_t window, prefix; // of WINDOW, PREFIX and FIRST_RECENT
+    size_t window, prefix; // for WINDOW, PREFIX and FIRST_RECENT
     sinkproof_gate gate;
 } sinkproof_variant;
 
-// The choices by name: the words of their kinds, in the order above, a blank between them.
+// The choices by name: the words of their kinds, in the order above, separated by blanks.
 typedef enum sinkproof_choice {
     SINKPROOF_CHOICE_FEATURE,
     SINKPROOF_CHOICE_SIMILARITY,
@@ -131,13 +131,13 @@ typedef enum sinkproof_choice {
 } sinkproof_choice;
 const char *sinkproof_choice_kinds(sinkproof_choice choice); // "self elu mlp"
 
-// The table of designs; NULL after the last.
+// The table of designs; NULL: k is too large.
 const sinkproof_variant *sinkproof_variant_at(size_t k);
 const sinkproof_variant *sinkproof_variant_find(const char *name);
 
 enum { SINKPROOF_BUCKETS = 32 };
 
-// One head: its input, and what it learned. What the design does not use may be NULL.
+// One head: its input, and its learned parameters. Those that the design does not use may be NULL.
 typedef struct sinkproof_variant_head {
     size_t n, hidden, dim; // tokens; widths of the input and of a head
     const double *x_nc;    // the layer's input after its norm
@@ -154,13 +154,13 @@ typedef struct sinkproof_variant_head {
     const double *gate_cd;             // g [hidden] or G [hidden, dim]
 } sinkproof_variant_head;
 
-// What one head computes. Rows and keys are those of the design: a star that is a token is row and
-// key 0, and the text follows; else the last column is the star's (0 where there is none).
+// The results of one head. Rows and keys are those of the design: a star that is a token is row and
+// key 0, followed by the text; otherwise the last column is the star's (0 without a star).
 typedef struct sinkproof_variant_result {
     size_t rows, keys;
     double *turned_q_id, *turned_k_jd; // rotated, before their features
-    double *q_id, *k_jd, *v_jd;        // as they meet
-    double *s_ij;                      // [rows, keys + 1], of what a row sees; 0 elsewhere
+    double *q_id, *k_jd, *v_jd;        // as used in the scores
+    double *s_ij;                      // [rows, keys + 1], for keys that a row sees; 0 elsewhere
     double *sim_ij;                    // the same
     double *z_i;                       // [rows]
     double *alpha_ij;                  // [rows, keys + 1]
@@ -169,17 +169,17 @@ typedef struct sinkproof_variant_result {
     void *memory;
 } sinkproof_variant_result;
 
-// Computes a head; roundings as `policy` has them at the points of GPT-OSS's attention: A2
-// projections, A4 what positions and features make of them, A5 and A6 scores, A8 the star's logit,
-// A9.max, A9 weights, A11 values, gate and result.
+// Computes a head, with the roundings of `policy` at the points of GPT-OSS's attention: A2
+// projections, A4 positions and features, A5 and A6 scores, A8 the star's logit, A9.max, A9
+// weights, A11 values, gate and result.
 bool sinkproof_variant_attend(const sinkproof_policy *policy, const sinkproof_variant *variant,
                               const sinkproof_variant_head *head, sinkproof_variant_result *out,
                               sinkproof_error *error);
 void sinkproof_variant_result_free(sinkproof_variant_result *out);
 
-// How much of a row goes to one key, on average (shares.c): alpha_k of the text's key k, counted
-// from 0, over the rows from k on; alpha_* of the star over the rows of the text. Only rows, keys
-// and alpha_ij are read.
+// The mean share of a row that one key takes (shares.c): alpha_k for the text's key k, counted from
+// 0, over the rows from k on; alpha_* for the star over the rows of the text. Only rows, keys and
+// alpha_ij are read.
 double sinkproof_variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r,
                                size_t k);
 double sinkproof_variant_alpha_star(const sinkproof_variant *variant,
@@ -196,19 +196,20 @@ double sinkproof_variant_similarity(sinkproof_similarity similarity, double s);
 void sinkproof_variant_feature(const sinkproof_policy *policy, const sinkproof_variant *variant,
                                const sinkproof_variant_head *head, double *x_d, double *work);
 
-// Whether a row's maximum is subtracted from its scores: where that leaves the weights as they are.
+// Whether a row's maximum is subtracted from its scores: only if that does not change the weights.
 bool sinkproof_variant_shifts(const sinkproof_variant *variant);
-// One row: alpha_j[0 ... count - 1] from its count scores (the star's last), those that it sees.
+// One row: alpha_j[0 ... count - 1] from its `count` scores (the star's last), for the keys that it
+// sees.
 void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,
                               size_t count, const bool *seen_j, const double *s_j, double *sim_j,
                               double *z, double *alpha_j);
 
-// The number of T5's bucket for a distance i - j >= 0: exact up to half of the buckets, then
-// logarithmic up to 128.
+// T5's bucket for a distance i - j >= 0: exact up to half of the buckets, then logarithmic up to
+// 128.
 size_t sinkproof_bucket(size_t distance);
 double sinkproof_variant_place_bias(const sinkproof_variant *variant,
                                     const sinkproof_variant_head *head, size_t distance);
-// x_c of position i as it enters the layer.
+// x_c of position i as input of the layer.
 void sinkproof_variant_place_input(const sinkproof_variant *variant,
                                    const sinkproof_variant_head *head, size_t i, double *x_c);
 void sinkproof_variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant *variant,
@@ -220,7 +221,7 @@ double sinkproof_variant_star_score(const sinkproof_policy *policy,
                                     const sinkproof_variant *variant,
                                     const sinkproof_variant_head *head, const double *q_d,
                                     double *work);
-// The value of the star's column, and what is added to every row.
+// The value of the star's column, and the bias added to every row.
 void sinkproof_variant_star_value(const sinkproof_variant *variant,
                                   const sinkproof_variant_head *head, double *v_d);
 
