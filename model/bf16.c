@@ -92,6 +92,17 @@ double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
     return NAN;
 }
 
+double sinkproof_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
+    float single = (float)x;
+    uint32_t bits;
+    if (dtype == SINKPROOF_DTYPE_F32)
+        memcpy(&bits, &single, sizeof bits);
+    else
+        bits = dtype == SINKPROOF_DTYPE_BF16 ? sinkproof_bf16_bits(x) : sinkproof_f16_bits(x);
+    for (size_t i = 0; i < sinkproof_dtype_size(dtype); i++) bytes[i] = (uint8_t)(bits >> 8 * i);
+    return sinkproof_decode(dtype, bytes);
+}
+
 void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t stride, size_t n,
                            double *out_n) {
     if (dtype == SINKPROOF_DTYPE_BF16) { // most of a checkpoint: a fast loop

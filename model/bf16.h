@@ -24,6 +24,9 @@ uint16_t sinkproof_bf16_bits(double x);
 // The element of `dtype` at `bytes`; NaN for block formats, which have no single elements.
 double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes);
 
+// x rounded to BF16, F16 or F32, as bytes; returns the number that they hold.
+double sinkproof_encode(sinkproof_dtype dtype, double x, uint8_t *bytes);
+
 // n elements of a float dtype, `stride` elements apart, into out_n.
 void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t stride, size_t n,
                            double *out_n);

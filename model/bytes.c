@@ -6,6 +6,7 @@
 
 #include "base/words.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -133,4 +134,17 @@ void sinkproof_output_drop(sinkproof_output *output) {
     free(output->temporary);
     free(output->path);
     *output = (sinkproof_output){NULL, NULL, NULL};
+}
+
+bool sinkproof_make_directory(const char *path, bool *made, sinkproof_error *error) {
+    *made = mkdir(path, 0777) == 0;
+    if (*made) return true;
+    if (errno != EEXIST) return sinkproof_fail(error, "%s: cannot make: %s", path, strerror(errno));
+    DIR *listing = opendir(path);
+    if (listing == NULL) return sinkproof_fail(error, "%s: cannot list: %s", path, strerror(errno));
+    size_t entries = 0;
+    while (readdir(listing) != NULL) entries++; // "." and ".." are always there
+    closedir(listing);
+    return entries <= 2 ||
+           sinkproof_fail(error, "%s: expected a new or empty directory, found files in it", path);
 }

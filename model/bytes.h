@@ -38,4 +38,7 @@ bool sinkproof_output_finish(sinkproof_output *output, sinkproof_error *error);
 // Removes the temporary file if finish was not called; harmless after it.
 void sinkproof_output_drop(sinkproof_output *output);
 
+// Makes a directory, or accepts an empty one; *made: whether it was made.
+bool sinkproof_make_directory(const char *path, bool *made, sinkproof_error *error);
+
 #endif

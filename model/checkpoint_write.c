@@ -8,14 +8,12 @@
 
 #include "base/words.h"
 #include "model/bf16.h"
+#include "model/bytes.h"
 #include "model/mxfp4.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // The arguments and state of one checkpoint being written.
@@ -47,20 +45,15 @@ static sinkproof_dtype dtype_of(const sinkproof_matrix *w) {
                                               : w->dtype;
 }
 
-static void declare(const job *out, const char *name, sinkproof_dtype dtype, size_t rank,
-                    const size_t *shape) {
-    sinkproof_safetensors_writer_declare(out->writer, name, dtype, rank, shape);
-}
-
 static void declare_mxfp4(const job *out, size_t l, sinkproof_slot slot,
                           const sinkproof_matrix *w) {
     char name[SINKPROOF_TENSOR_NAME];
     const size_t shape[4] = {w->count, w->rows, w->cols / SINKPROOF_MXFP4_BLOCK,
                              SINKPROOF_MXFP4_BYTES};
     sinkproof_layout_name(out->layout, l, slot, out->layout->blocks, name);
-    declare(out, name, SINKPROOF_DTYPE_U8, 4, shape);
+    sinkproof_safetensors_writer_declare(out->writer, name, SINKPROOF_DTYPE_U8, 4, shape);
     sinkproof_layout_name(out->layout, l, slot, out->layout->scales, name);
-    declare(out, name, SINKPROOF_DTYPE_U8, 3, shape);
+    sinkproof_safetensors_writer_declare(out->writer, name, SINKPROOF_DTYPE_U8, 3, shape);
 }
 
 // Matrices that the layout transposes are [in, out], and so are dequantized experts: [experts, in,
@@ -81,20 +74,20 @@ static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
     shape[rank++] = whole;
     if (!turned && !vector) shape[rank++] = w->cols;
     sinkproof_layout_name(out->layout, l, slot, "", name);
-    declare(out, name, dtype_of(w), rank, shape);
+    sinkproof_safetensors_writer_declare(out->writer, name, dtype_of(w), rank, shape);
 }
 
 // The even or the odd rows of a weight, or elements of a vector.
 static void declare_half(const job *out, size_t l, sinkproof_slot slot, const sinkproof_matrix *w,
                          bool odd) {
     char name[SINKPROOF_TENSOR_NAME];
-    bool vector = sinkproof_slot_is_vector(slot, out->config);
-    const size_t shape[2] = {vector ? w->cols / 2 : w->rows / 2, w->cols};
+    const size_t shape[2] = {w->rows == 1 ? w->cols / 2 : w->rows / 2, w->cols};
     if (odd)
         sinkproof_layout_second(out->layout, l, slot, name);
     else
         sinkproof_layout_name(out->layout, l, slot, "", name);
-    declare(out, name, dtype_of(w), vector ? 1 : 2, shape);
+    sinkproof_safetensors_writer_declare(out->writer, name, dtype_of(w), w->rows == 1 ? 1 : 2,
+                                         shape);
 }
 
 static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
@@ -129,17 +122,10 @@ static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part)
     return good;
 }
 
-// Encodes x, little-endian, in a plain float format that must hold it exactly.
+// x in a plain float format, which must hold it exactly.
 static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
                    uint8_t *bytes) {
-    float single = (float)x;
-    uint32_t bits;
-    if (dtype == SINKPROOF_DTYPE_F32)
-        memcpy(&bits, &single, sizeof bits);
-    else
-        bits = dtype == SINKPROOF_DTYPE_BF16 ? sinkproof_bf16_bits(x) : sinkproof_f16_bits(x);
-    for (size_t i = 0; i < sinkproof_dtype_size(dtype); i++) bytes[i] = (uint8_t)(bits >> 8 * i);
-    return sinkproof_decode(dtype, bytes) == x ||
+    return sinkproof_encode(dtype, x, bytes) == x ||
            sinkproof_fail(out->error, "tensor %s: expected values that %s holds exactly, found %a",
                           w->name, sinkproof_dtype_name(dtype), x);
 }
@@ -206,10 +192,10 @@ static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
     return good;
 }
 
-static bool write_half(const job *out, const sinkproof_matrix *w, bool vector, size_t odd) {
+static bool write_half(const job *out, const sinkproof_matrix *w, size_t odd) {
     sinkproof_dtype dtype = dtype_of(w);
+    bool vector = w->rows == 1, good = true;
     size_t size = sinkproof_dtype_size(dtype), step = vector ? 2 : 1, n = w->cols / step;
-    bool good = true;
     for (size_t r = vector ? 0 : odd; good && r < w->rows; r += 2) {
         sinkproof_matrix_row(w, r, out->row_c);
         for (size_t c = 0; good && c < n; c++)
@@ -225,10 +211,8 @@ static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
     if (comes_with_another(out, slot) || first.count == 0) return true;
     if (first.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
         return write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
-    if (out->layout->second[slot] != NULL) {
-        bool vector = sinkproof_slot_is_vector(slot, out->config);
-        return write_half(out, &first, vector, 0) && write_half(out, &first, vector, 1);
-    }
+    if (out->layout->second[slot] != NULL)
+        return write_half(out, &first, 0) && write_half(out, &first, 1);
     return same_dtype(out, l, slot, first.dtype) && write_parts(out, l, slot);
 }
 
@@ -277,34 +261,16 @@ static bool make_room(job *out) {
                           sinkproof_counted(widest, "number").text);
 }
 
-// Creates the directory, or accepts an empty one.
-static bool make_directory(const char *path, bool *made, sinkproof_error *error) {
-    *made = mkdir(path, 0777) == 0;
-    if (*made) return true;
-    if (errno != EEXIST) return sinkproof_fail(error, "%s: cannot make: %s", path, strerror(errno));
-    DIR *listing = opendir(path);
-    if (listing == NULL) return sinkproof_fail(error, "%s: cannot list: %s", path, strerror(errno));
-    size_t entries = 0;
-    while (readdir(listing) != NULL) entries++; // "." and ".." are always there
-    closedir(listing);
-    return entries <= 2 ||
-           sinkproof_fail(error, "%s: expected a new or empty directory, found files in it", path);
-}
-
 // config.json first, so that a configuration that it cannot express is refused before any weight is
 // written.
 static bool write_files(job *out, const char *directory, bool mxfp4) {
-    size_t length = strlen(directory) + sizeof "/model.safetensors";
-    char *config = malloc(length), *tensors = malloc(length);
-    bool good = config != NULL && tensors != NULL;
-    if (good) {
-        snprintf(config, length, "%s/config.json", directory);
-        snprintf(tensors, length, "%s/model.safetensors", directory);
-        good = sinkproof_config_write(config, out->config, out->container, mxfp4, out->error) &&
-               write_tensors(out, tensors);
-        if (!good) unlink(config); // no tensor is left
-    } else
-        sinkproof_fail(out->error, "%s: out of memory", directory);
+    char *config = NULL, *tensors = NULL;
+    if (asprintf(&config, "%s/config.json", directory) < 0 ||
+        asprintf(&tensors, "%s/model.safetensors", directory) < 0)
+        return sinkproof_fail(out->error, "%s: out of memory", directory);
+    bool good = sinkproof_config_write(config, out->config, out->container, mxfp4, out->error) &&
+                write_tensors(out, tensors);
+    if (!good) unlink(config); // no tensor is left
     free(config);
     free(tensors);
     return good;
@@ -325,7 +291,7 @@ bool sinkproof_checkpoint_write(const sinkproof_container *container, const sink
                 sinkproof_fail(error, "tensor %s: expected MXFP4, which %s consists of, found %s",
                                w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
     good = good && sinkproof_layout_holds(container, model, directory, error) && make_room(&out) &&
-           make_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
+           sinkproof_make_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
     sinkproof_safetensors_writer_free(out.writer); // and removes its temporary file
     if (!good && made) rmdir(directory);
     free(out.row_c);

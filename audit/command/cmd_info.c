@@ -6,6 +6,7 @@
 // scale bytes. Anything unusual that is not an error is listed.
 #include "audit/command/command.h"
 #include "audit/command/cpu.h"
+#include "audit/command/info_policy.h"
 #include "base/share.h"
 #include "base/words.h"
 #include "model/bf16.h"
@@ -382,63 +383,6 @@ static const struct argp_option options[] = {
      0},
     {0}};
 
-// Prints "M8.form    = sigmoid|tanh"
-static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) {
-    const char *name, *between = " = ";
-    printf("%-10s", sinkproof_formed_name(stage));
-    for (int form = 0; (name = sinkproof_form_name(stage, form)) != NULL; form++) {
-        if (!sinkproof_policy_admits(policy, stage, form)) continue;
-        printf("%s%s", between, name);
-        between = "|";
-    }
-    printf("\n");
-}
-
-static void print_unrounded(const sinkproof_policy *policy) {
-    const char *between = "";
-    printf("%-10s = %s", "unrounded", sinkproof_policy_reads_unrounded(policy) ? "" : "none");
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
-        if (!policy->unrounded[p]) continue;
-        printf("%s%s", between, sinkproof_point_name((sinkproof_point)p));
-        between = "|";
-    }
-    printf(" # read by a next operation before it is rounded\n");
-}
-
-// Prints every point, function, form and choice of a policy, as text for sinkproof_policy_parse.
-static int print_policy(const char *text) {
-    sinkproof_policy policy;
-    sinkproof_error error;
-    if (!sinkproof_policy_parse(text, &policy, &error)) {
-        fprintf(stderr, "sinkproof info: %s\n", error.text);
-        return SINKPROOF_USAGE;
-    }
-    printf("# the policy %s, in full; ? after a format: an engine may be more precise there\n",
-           policy.name);
-    for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
-        char value[16];
-        snprintf(value, sizeof value, "%s%s", sinkproof_format_name(policy.at[p].format),
-                 policy.at[p].optional ? "?" : "");
-        printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p), value,
-               sinkproof_point_what((sinkproof_point)p));
-    }
-    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) {
-        printf("%-10s = %gulp", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
-        if (f == SINKPROOF_EXP && policy.exp_growth > 0) printf("+%g|x|", policy.exp_growth);
-        printf("\n");
-    }
-    for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);
-    printf("%-10s = %-6s # arithmetic between the points\n", "inside",
-           sinkproof_format_name(policy.inside));
-    printf("%-10s = %-6s # what an engine keeps its weights in\n", "weights",
-           policy.weights == SINKPROOF_REAL ? "stored" : sinkproof_format_name(policy.weights));
-    printf("%-10s = %-6s # subnormal numbers read as zero, results flushed\n", "ftz",
-           policy.ftz ? "allowed" : "none");
-    printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
-    print_unrounded(&policy);
-    return SINKPROOF_HOLDS;
-}
-
 static error_t parse(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     if (key == 'j')
@@ -475,7 +419,7 @@ int sinkproof_cmd_info(int argc, char **argv) {
                               NULL,    NULL};
     arguments in = {NULL, NULL, NULL, false};
     sinkproof_parse_line(&argp, argc, argv, &in);
-    if (in.policy != NULL) return print_policy(in.policy);
+    if (in.policy != NULL) return sinkproof_info_policy(in.policy);
     if (in.cpu) return sinkproof_info_cpu(in.json);
     sinkproof_error error;
     sinkproof_model *model;

@@ -8,6 +8,7 @@
 // so error = local + inherited, element by element. The engine's routing is replayed; where it is
 // unknown, each track chooses by its own logits.
 #include "audit/judge/judge_internal.h"
+#include "audit/judge/judge_truth_maps.h"
 #include "audit/trace/trace_points.h"
 #include "model/slots.h"
 #include "ref/stages.h"
@@ -24,10 +25,6 @@ typedef struct tracks {
     double *cos_nd, *sin_nd;
     double *x; // residual
 } tracks;
-
-static double *array(size_t count) {
-    return malloc((count > 0 ? count : 1) * sizeof(double));
-}
 
 // ---- comparing
 
@@ -74,67 +71,6 @@ static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, 
     for (size_t i = 0; i < t->n; i++) add(sum, &row_n[i]); // in order, for any threads
     free(row_n);
     return true;
-}
-
-// ---- linear maps
-
-enum { ROWS = 256 }; // rows of a weight that are decoded at a time
-
-// Some decoded rows of a stored weight, and their biases or NULL.
-typedef struct weights {
-    size_t rows, cols;
-    double *w_rc;
-    const double *b_r;
-} weights;
-
-// At most ROWS rows from r0 on; b_r is the whole bias. w_rc stays NULL if memory runs out.
-static weights decoded_rows(const sinkproof_matrix *w, size_t r0, const double *b_r) {
-    size_t rows = w->rows - r0 < ROWS ? w->rows - r0 : ROWS;
-    weights some = {rows, w->cols, array(rows * w->cols), b_r != NULL ? b_r + r0 : NULL};
-    for (size_t r = 0; some.w_rc != NULL && r < rows; r++)
-        sinkproof_matrix_row(w, r0 + r, &some.w_rc[r * w->cols]);
-    return some;
-}
-
-// y[m, rows] = x[m, cols] w[rows, cols]^T + b. Returns false if w was not decoded.
-static bool multiply(size_t m, const weights *w, const double *x, double *y, size_t stride) {
-    if (w->w_rc == NULL) return false;
-    sinkproof_times(m, w->rows, w->cols, x, w->w_rc, y, stride);
-    for (size_t i = 0; w->b_r != NULL && i < m; i++)
-        for (size_t r = 0; r < w->rows; r++) y[i * stride + r] += w->b_r[r];
-    return true;
-}
-
-// The same with a stored weight, on one thread.
-static bool apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b, const double *x,
-                  double *y) {
-    bool biased = b != NULL && b->count > 0;
-    double *b_r = biased ? sinkproof_decoded(b) : NULL;
-    bool fine = !biased || b_r != NULL;
-    for (size_t r0 = 0; fine && r0 < w->rows; r0 += ROWS) {
-        weights some = decoded_rows(w, r0, b_r);
-        fine = multiply(m, &some, x, y + r0, w->rows);
-        free(some.w_rc);
-    }
-    free(b_r);
-    return fine;
-}
-
-// The same on all threads: y[2 n, rows].
-static bool project(const tracks *t, const sinkproof_matrix *w, const sinkproof_matrix *b,
-                    const double *x, double *y) {
-    bool biased = b != NULL && b->count > 0;
-    double *b_r = biased ? sinkproof_decoded(b) : NULL;
-    bool fine = !biased || b_r != NULL;
-    size_t blocks = (w->rows + ROWS - 1) / ROWS;
-#pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
-    for (size_t block = 0; block < blocks; block++) {
-        weights some = decoded_rows(w, block * ROWS, b_r);
-        fine = multiply(2 * t->n, &some, x, y + block * ROWS, w->rows) && fine;
-        free(some.w_rc);
-    }
-    free(b_r);
-    return fine;
 }
 
 // ---- attention
@@ -237,7 +173,7 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
                   .k = k,
                   .v = v,
                   .out = out};
-        double *work = array(2 * pair + sinkproof_normaliser_work(c));
+        double *work = sinkproof_truth_array(2 * pair + sinkproof_normaliser_work(c));
         fine = fine && work != NULL;
         if (work != NULL) {
             x.normaliser = sinkproof_normaliser_of(c, layer, x.h, work + 2 * pair);
@@ -255,7 +191,7 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
 
 static bool norm(const tracks *t, sinkproof_trace_point point, size_t l, double *out) {
     const sinkproof_config *c = t->pass->config;
-    double *work = array(2 * c->hidden);
+    double *work = sinkproof_truth_array(2 * c->hidden);
     sinkproof_matrix scale, shift;
     sinkproof_point at;
     if (work == NULL || !sinkproof_trace_rounding(point, &at)) return false;
@@ -283,13 +219,14 @@ static void rotate(const tracks *t, size_t heads, double *x) {
 static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
-    double *out = array(m * c->hidden), *q = array(m * wide), *k = array(m * narrow);
-    double *v = array(m * narrow), *o = array(m * wide);
+    double *out = sinkproof_truth_array(m * c->hidden), *q = sinkproof_truth_array(m * wide),
+           *k = sinkproof_truth_array(m * narrow);
+    double *v = sinkproof_truth_array(m * narrow), *o = sinkproof_truth_array(m * wide);
     bool fine = out != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
                 norm(t, SINKPROOF_TRACE_A1, l, out) &&
-                project(t, &layer->w_q, &layer->b_q, out, q) &&
-                project(t, &layer->w_k, &layer->b_k, out, k) &&
-                project(t, &layer->w_v, &layer->b_v, out, v) &&
+                sinkproof_truth_project(2 * t->n, &layer->w_q, &layer->b_q, out, q) &&
+                sinkproof_truth_project(2 * t->n, &layer->w_k, &layer->b_k, out, k) &&
+                sinkproof_truth_project(2 * t->n, &layer->w_v, &layer->b_v, out, v) &&
                 compare(t, SINKPROOF_TRACE_A2_Q, l, wide, NULL, q) &&
                 compare(t, SINKPROOF_TRACE_A2_K, l, narrow, NULL, k) &&
                 compare(t, SINKPROOF_TRACE_A2_V, l, narrow, NULL, v);
@@ -298,7 +235,7 @@ static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
     fine = fine && compare(t, SINKPROOF_TRACE_A4_Q, l, wide, NULL, q) &&
            compare(t, SINKPROOF_TRACE_A4_K, l, narrow, NULL, k) &&
            attend(t, l, layer, q, k, v, o) && compare(t, SINKPROOF_TRACE_A11, l, wide, NULL, o) &&
-           project(t, &layer->w_o, &layer->b_o, o, out) &&
+           sinkproof_truth_project(2 * t->n, &layer->w_o, &layer->b_o, o, out) &&
            compare(t, SINKPROOF_TRACE_A12, l, c->hidden, NULL, out) &&
            residual(t, SINKPROOF_TRACE_A13, l, out);
     free(out);
@@ -344,12 +281,13 @@ static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matr
         size_t *q = malloc(slots * sizeof *q), count = 0;
         for (size_t s = 0; q != NULL && s < slots; s++)
             if (x_k->chosen[s] == (int32_t)e) q[count++] = s;
-        double *in = array(count * w->cols), *out = array(count * w->rows);
+        double *in = sinkproof_truth_array(count * w->cols),
+               *out = sinkproof_truth_array(count * w->rows);
         sinkproof_matrix w_e = sinkproof_matrix_at(w, e), b_e = sinkproof_matrix_at(b, e);
         bool good = q != NULL && in != NULL && out != NULL;
         for (size_t s = 0; good && s < count; s++)
             memcpy(&in[s * w->cols], &x[q[s] / share * w->cols], w->cols * sizeof *in);
-        if (count > 0) good = good && apply(count, &w_e, &b_e, in, out);
+        if (count > 0) good = good && sinkproof_truth_apply(count, &w_e, &b_e, in, out);
         for (size_t s = 0; good && s < count; s++)
             memcpy(&y[q[s] * w->rows], &out[s * w->rows], w->rows * sizeof *out);
         fine = fine && good;
@@ -365,8 +303,9 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
                     const double *normed, double *out) {
     const sinkproof_config *c = t->pass->config;
     size_t k = c->n_chosen, slots = 2 * t->n * k, inter = c->inter;
-    double *up = array(slots * 2 * inter), *z = array(slots * inter);
-    double *down = array(slots * c->hidden);
+    double *up = sinkproof_truth_array(slots * 2 * inter),
+           *z = sinkproof_truth_array(slots * inter);
+    double *down = sinkproof_truth_array(slots * c->hidden);
     bool fine = up != NULL && z != NULL && down != NULL &&
                 map_experts(t, x, &layer->w_up, &layer->b_up, k, normed, up) &&
                 compare(t, SINKPROOF_TRACE_M6, l, k * 2 * inter, x->open_n, up);
@@ -386,16 +325,17 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
 static bool mlp(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, width = layer->w_up.rows, inter = c->inter;
-    double *x = array(m * c->hidden), *u = array(m * width), *z = array(m * inter);
+    double *x = sinkproof_truth_array(m * c->hidden), *u = sinkproof_truth_array(m * width),
+           *z = sinkproof_truth_array(m * inter);
     bool fine = x != NULL && u != NULL && z != NULL && norm(t, SINKPROOF_TRACE_M1, l, x) &&
-                project(t, &layer->w_up, &layer->b_up, x, u) &&
+                sinkproof_truth_project(2 * t->n, &layer->w_up, &layer->b_up, x, u) &&
                 compare(t, SINKPROOF_TRACE_M6, l, width, NULL, u);
     if (fine && c->activation == SINKPROOF_SWIGLU)
         sinkproof_swiglu(&t->real, c->swiglu, m * inter, u, z);
     else if (fine)
         sinkproof_gelu(&t->real, m * inter, u, z);
     fine = fine && compare(t, SINKPROOF_TRACE_M8, l, inter, NULL, z) &&
-           project(t, &layer->w_down, &layer->b_down, z, x) &&
+           sinkproof_truth_project(2 * t->n, &layer->w_down, &layer->b_down, z, x) &&
            compare(t, SINKPROOF_TRACE_M10, l, c->hidden, NULL, x) &&
            residual(t, SINKPROOF_TRACE_M12, l, x);
     free(x);
@@ -408,13 +348,16 @@ static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     if (c->dense) return mlp(t, l, layer);
     size_t m = 2 * t->n, k = c->n_chosen;
-    double *normed = array(m * c->hidden), *logits = array(m * c->n_experts);
-    double *out = array(m * c->hidden);
-    choice x = {malloc(m * k * sizeof *x.chosen), array(m * k), calloc(t->n, sizeof *x.open_n)};
-    bool fine = normed != NULL && logits != NULL && out != NULL && x.chosen != NULL &&
-                x.weight != NULL && x.open_n != NULL && norm(t, SINKPROOF_TRACE_M1, l, normed) &&
-                project(t, &layer->w_router, &layer->b_router, normed, logits) &&
-                compare(t, SINKPROOF_TRACE_M2, l, c->n_experts, NULL, logits);
+    double *normed = sinkproof_truth_array(m * c->hidden),
+           *logits = sinkproof_truth_array(m * c->n_experts);
+    double *out = sinkproof_truth_array(m * c->hidden);
+    choice x = {malloc(m * k * sizeof *x.chosen), sinkproof_truth_array(m * k),
+                calloc(t->n, sizeof *x.open_n)};
+    bool fine =
+        normed != NULL && logits != NULL && out != NULL && x.chosen != NULL && x.weight != NULL &&
+        x.open_n != NULL && norm(t, SINKPROOF_TRACE_M1, l, normed) &&
+        sinkproof_truth_project(2 * t->n, &layer->w_router, &layer->b_router, normed, logits) &&
+        compare(t, SINKPROOF_TRACE_M2, l, c->n_experts, NULL, logits);
     if (fine) choose(t, l, logits, &x);
     fine = fine && compare(t, SINKPROOF_TRACE_M4, l, k, x.open_n, x.weight) &&
            mixture(t, l, layer, &x, normed, out) && residual(t, SINKPROOF_TRACE_M12, l, out);
@@ -434,20 +377,20 @@ static bool logits(const tracks *t, const double *normed) {
     const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_F2, 0);
     sinkproof_errors *sum = errors_of(t, SINKPROOF_TRACE_F2, 0);
     sinkproof_matrix w = sinkproof_model_unembedding(t->pass->model);
-    size_t blocks = (w.rows + ROWS - 1) / ROWS, n = t->n;
+    size_t blocks = (w.rows + SINKPROOF_TRUTH_ROWS - 1) / SINKPROOF_TRUTH_ROWS, n = t->n;
     if (f2 == NULL || sum == NULL) return true;
     sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
     bool fine = block_b != NULL;
     size_t count = fine ? blocks : 0; // inside the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t b = 0; b < count; b++) {
-        weights some = decoded_rows(&w, b * ROWS, NULL);
+        sinkproof_truth_rows some = sinkproof_truth_decoded(&w, b * SINKPROOF_TRUTH_ROWS, NULL);
         size_t rows = some.rows;
-        double *y = array(2 * n * rows);
-        bool good = y != NULL && multiply(2 * n, &some, normed, y, rows);
+        double *y = sinkproof_truth_array(2 * n * rows);
+        bool good = y != NULL && sinkproof_truth_multiply(2 * n, &some, normed, y, rows);
         for (size_t i = 0; good && i < n; i++) {
-            sinkproof_errors e =
-                measure(f2, i * w.rows + b * ROWS, rows, &y[i * rows], &y[(n + i) * rows]);
+            sinkproof_errors e = measure(f2, i * w.rows + b * SINKPROOF_TRUTH_ROWS, rows,
+                                         &y[i * rows], &y[(n + i) * rows]);
             add(&block_b[b], &e);
         }
         fine = fine && good;
@@ -460,7 +403,7 @@ static bool logits(const tracks *t, const double *normed) {
 }
 
 static bool finish(const tracks *t) {
-    double *x = array(2 * t->n * t->pass->config->hidden);
+    double *x = sinkproof_truth_array(2 * t->n * t->pass->config->hidden);
     bool fine = x != NULL && norm(t, SINKPROOF_TRACE_F1, 0, x) && logits(t, x);
     free(x);
     return fine;
@@ -469,8 +412,9 @@ static bool finish(const tracks *t) {
 static bool begin(tracks *t) {
     const sinkproof_config *c = t->pass->config;
     size_t half = c->head_dim / 2;
-    double *freq_d = array(half), *x = t->x = array(2 * t->n * c->hidden);
-    t->cos_nd = array(t->n * half), t->sin_nd = array(t->n * half);
+    double *freq_d = sinkproof_truth_array(half),
+           *x = t->x = sinkproof_truth_array(2 * t->n * c->hidden);
+    t->cos_nd = sinkproof_truth_array(t->n * half), t->sin_nd = sinkproof_truth_array(t->n * half);
     bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && x != NULL;
     if (fine) {
         double *second = x + t->n * c->hidden;
