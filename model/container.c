@@ -12,12 +12,14 @@ extern const sinkproof_container sinkproof_container_gpt2;      // gpt2.c
 extern const sinkproof_container sinkproof_container_llama;     // llama.c
 extern const sinkproof_container sinkproof_container_openai;    // openai.c
 extern const sinkproof_container sinkproof_container_gguf;      // gguf_model.c
+extern const sinkproof_container sinkproof_container_gguf_llama;
 
 // The original layout comes last: it accepts whatever no other container recognises, and its errors
 // name what is missing.
 static const sinkproof_container *const containers[] = {
     &sinkproof_container_synthetic, &sinkproof_container_gpt2, &sinkproof_container_llama,
-    &sinkproof_container_hf,        &sinkproof_container_gguf, &sinkproof_container_openai};
+    &sinkproof_container_hf,        &sinkproof_container_gguf, &sinkproof_container_gguf_llama,
+    &sinkproof_container_openai};
 
 enum { COUNT = sizeof containers / sizeof *containers };
 

@@ -6,6 +6,8 @@
 // multiple of the alignment on, the tensors one after the other, each padded to the alignment.
 #include "model/gguf.h"
 
+#include "model/gguf_names.h"
+
 #include "base/words.h"
 #include "model/bytes.h"
 #include "model/cursor.h"
@@ -212,24 +214,13 @@ static bool make_room(sinkproof_cursor *in, sinkproof_gguf *file) {
            sinkproof_cursor_fail(in, "out of memory");
 }
 
-// Checked before the tensors, which in a file of another architecture may have other types and need
-// no conversion.
-static bool check_architecture(sinkproof_cursor *in, const sinkproof_gguf *file) {
-    static const char key[] = "general.architecture", known[] = "gpt-oss";
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, key);
-    char found[64];
-    if (pair == NULL || sinkproof_gguf_is_text(pair, known)) return true;
-    return sinkproof_cursor_fail(in, "key %s: expected \"%s\", which is all that is read, found %s",
-                                 key, known, sinkproof_gguf_shown(pair, found, sizeof found));
-}
-
 static bool take_all(sinkproof_cursor *in, sinkproof_gguf *file) {
     size_t offset = 0;
     if (!take_header(in, file) || !make_room(in, file)) return false;
     for (size_t i = 0; i < file->n_pairs; i++)
         if (!sinkproof_gguf_take_pair(in, &file->pairs[i])) return false;
     if (!check_names(in, "key", &file->pairs->key, file->n_pairs, sizeof *file->pairs) ||
-        !take_alignment(in, file) || !check_architecture(in, file))
+        !take_alignment(in, file) || !sinkproof_gguf_check_architecture(in, file))
         return false;
     for (size_t i = 0; i < file->n_tensors; i++)
         if (!take_tensor(in, file, &offset, &file->tensors[i])) return false;

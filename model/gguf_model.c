@@ -16,131 +16,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool recognises(const char *spec) {
+static bool is_gguf(const char *spec) {
     size_t length = strlen(spec), tail = strlen(SINKPROOF_GGUF_SUFFIX);
     return length > tail && strcmp(spec + length - tail, SINKPROOF_GGUF_SUFFIX) == 0;
 }
 
 // ---- the configuration -------------------------------------------------------------------------
 
-// The state of reading one file's keys.
-typedef struct reader {
-    const sinkproof_gguf *file;
-    const char *path;
-    sinkproof_config *config;
-    sinkproof_error *error;
-} reader;
-
-static bool refuse(const reader *in, const char *key, const char *expected) {
-    char found[80] = "nothing";
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(in->file, key);
-    if (pair != NULL) sinkproof_gguf_shown(pair, found, sizeof found);
-    return sinkproof_fail(in->error, "%s: expected %s to be %s, found %s", in->path, key, expected,
-                          found);
-}
-
-static bool read_field(const reader *in, const sinkproof_gguf_name *name) {
-    char key[96];
-    double value = 0;
-    const sinkproof_field *field = sinkproof_field_of(name->offset);
-    bool size = field->type == SINKPROOF_FIELD_SIZE;
-    snprintf(key, sizeof key, SINKPROOF_GGUF_PREFIX "%s", name->key);
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(in->file, key);
-    if (pair == NULL && !name->required) return true;
-    bool good = pair != NULL && sinkproof_gguf_number(pair, &value);
-    if (size && !(good && value >= 1 && value <= 1 << 30 && value == floor(value)))
-        return refuse(in, key, "a whole number from 1 to 2^30");
-    if (!size && !(good && value > 0 && value < INFINITY))
-        return refuse(in, key, "a positive number");
-    sinkproof_field_set(field, in->config, value);
-    return true;
-}
-
-// Checks keys that must have one value; ignores keys that change nothing.
-static bool check_only(const reader *in) {
-    static const char *const head_dims[] = {"attention.value_length", "rope.dimension_count"};
-    const sinkproof_gguf_pair *pair;
-    char key[96];
-    double value;
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(key, sizeof key, SINKPROOF_GGUF_PREFIX "%s", head_dims[i]);
-        pair = sinkproof_gguf_find(in->file, key);
-        bool same = pair == NULL ||
-                    (sinkproof_gguf_number(pair, &value) && value == (double)in->config->head_dim);
-        if (!same) return refuse(in, key, "equal to " SINKPROOF_GGUF_PREFIX "attention.key_length");
-    }
-    pair = sinkproof_gguf_find(in->file, SINKPROOF_GGUF_PREFIX "rope.scaling.type");
-    if (pair == NULL || !sinkproof_gguf_is_text(pair, "yarn"))
-        return refuse(in, SINKPROOF_GGUF_PREFIX "rope.scaling.type", "\"yarn\"");
-    pair = sinkproof_gguf_find(in->file, "split.count");
-    if (pair != NULL && !(sinkproof_gguf_number(pair, &value) && value <= 1))
-        return refuse(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
-    return true;
-}
-
-// Refuses an unknown key of the architecture, since it may change the mathematics.
-static bool check_known(const reader *in) {
-    static const char *const more[] = {"attention.value_length", "rope.dimension_count",
-                                       "rope.scaling.type", "rope.scaling.finetuned",
-                                       "feed_forward_length"};
-    size_t prefix = strlen(SINKPROOF_GGUF_PREFIX);
-    for (size_t i = 0; i < sinkproof_gguf_pairs(in->file); i++) {
-        const char *key = sinkproof_gguf_pair_at(in->file, i)->key;
-        bool known = strncmp(key, SINKPROOF_GGUF_PREFIX, prefix) != 0;
-        for (size_t k = 0; k < sizeof more / sizeof *more; k++)
-            known = known || strcmp(key + prefix, more[k]) == 0;
-        for (const sinkproof_gguf_name *n = sinkproof_gguf_names; n->key != NULL; n++)
-            known = known || strcmp(key + prefix, n->key) == 0;
-        if (!known) return refuse(in, key, "absent, since what it changes is not known");
-    }
-    return true;
-}
-
-// Without the key, the vocabulary is the number of rows of the embedding.
-static bool read_vocab(const reader *in, const sinkproof_checkpoint *checkpoint) {
-    const sinkproof_entry *entry = sinkproof_checkpoint_find(checkpoint, "token_embd.weight");
-    if (in->config->vocab > 0) return true;
-    if (entry == NULL || entry->tensor->rank != 2)
-        return refuse(in, SINKPROOF_GGUF_PREFIX "vocab_size", "a whole number from 1 to 2^30");
-    in->config->vocab = entry->tensor->shape[0];
-    return true;
-}
-
-// Notes properties of the published model that no key states.
-static void note_unstated(const reader *in) {
-    sinkproof_config_reader note = {.config = in->config};
-    const sinkproof_gguf_pair *fast =
-        sinkproof_gguf_find(in->file, SINKPROOF_GGUF_PREFIX "rope.scaling.rotation.beta_fast");
-    if (fast == NULL) sinkproof_config_note(&note, "beta_fast 32, beta_slow 1");
-    sinkproof_config_note(&note, "truncate false, swiglu_alpha 1.702, swiglu_limit 7, layers "
-                                 "alternating, sliding first");
-}
-
-static bool read_config(const reader *in, const sinkproof_checkpoint *checkpoint) {
-    const sinkproof_gguf_pair *kind = sinkproof_gguf_find(in->file, "general.architecture");
-    sinkproof_fields_default(in->config);
-    if (kind == NULL || !sinkproof_gguf_is_text(kind, "gpt-oss"))
-        return refuse(in, "general.architecture", "\"gpt-oss\"");
-    for (const sinkproof_gguf_name *name = sinkproof_gguf_names; name->key != NULL; name++)
-        if (!read_field(in, name)) return false;
-    note_unstated(in);
-    return check_only(in) && check_known(in) && read_vocab(in, checkpoint) &&
-           sinkproof_config_check(in->config, in->path, in->error);
-}
+// What an open file keeps.
+typedef struct opened {
+    sinkproof_gguf *file;
+    const sinkproof_gguf_kind *kind;
+    sinkproof_reading rows, elements; // of queries and keys, where the file turns them
+} opened;
 
 static bool open_file(sinkproof_model *model, sinkproof_error *error) {
-    sinkproof_gguf *file;
+    opened *o = model->state = calloc(1, sizeof *o);
     model->layout = "gguf";
-    if (!sinkproof_gguf_open(model->spec, &file, error)) return false;
-    model->state = file;
-    const reader in = {file, model->spec, &model->config, error};
-    return sinkproof_checkpoint_index(&model->checkpoint, model->spec, sinkproof_gguf_count(file),
-                                      sinkproof_gguf_at(file, 0), error) &&
-           read_config(&in, &model->checkpoint);
+    if (o == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
+    if (!sinkproof_gguf_open(model->spec, &o->file, error)) return false;
+    o->kind = sinkproof_gguf_kind_of(o->file);
+    if (!sinkproof_checkpoint_index(&model->checkpoint, model->spec, sinkproof_gguf_count(o->file),
+                                    sinkproof_gguf_at(o->file, 0), error) ||
+        !sinkproof_gguf_read_config(o->file, o->kind, model, error))
+        return false;
+    sinkproof_gguf_turn(sinkproof_gguf_side_by_side, model->config.head_dim, false, &o->rows);
+    sinkproof_gguf_turn(sinkproof_gguf_side_by_side, model->config.head_dim, true, &o->elements);
+    return true;
 }
 
 static void close_file(sinkproof_model *model) {
-    sinkproof_gguf_close(model->state);
+    opened *o = model->state;
+    if (o != NULL) sinkproof_gguf_close(o->file);
+    free(o);
 }
 
 // ---- the weights -------------------------------------------------------------------------------
@@ -156,11 +64,17 @@ static bool view_fused(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
 }
 
 static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    if (sinkproof_gguf_fused(wanted->slot) == NULL) return sinkproof_checkpoint_view(wanted, out);
+    const opened *o = wanted->model->state;
+    const char *shared =
+        o->kind->architecture == SINKPROOF_GPT_OSS ? sinkproof_gguf_fused(wanted->slot) : NULL;
     char name[SINKPROOF_TENSOR_NAME];
-    sinkproof_gguf_tensor(wanted->l, sinkproof_gguf_fused(wanted->slot), name);
-    bool fused = sinkproof_checkpoint_find(&wanted->model->checkpoint, name) != NULL;
-    return fused ? view_fused(wanted, out) : sinkproof_checkpoint_view(wanted, out);
+    if (shared != NULL) sinkproof_gguf_tensor(wanted->l, shared, name);
+    if (shared != NULL && sinkproof_checkpoint_find(&wanted->model->checkpoint, name) != NULL)
+        return view_fused(wanted, out);
+    if (!sinkproof_checkpoint_view(wanted, out)) return false;
+    if (o->kind->turned && sinkproof_gguf_turned(wanted->slot))
+        out->reading = wanted->rows == 1 ? &o->elements : &o->rows;
+    return true;
 }
 
 // ---- differences from the published model ------------------------------------------------------
@@ -185,7 +99,7 @@ static void tell_departures(sinkproof_model *model) {
     sinkproof_checkpoint *odd = &model->checkpoint;
     const sinkproof_config *c = &model->config;
     const sinkproof_gguf_pair *tokenizer =
-        sinkproof_gguf_find(model->state, "tokenizer.ggml.model");
+        sinkproof_gguf_find(((const opened *)model->state)->file, "tokenizer.ggml.model");
     sinkproof_checkpoint_odd(odd,
                              "no key of GGUF says that YaRN's range is not truncated, as it is "
                              "in GPT-OSS and here; llama.cpp rounds it to whole dimensions: "
@@ -217,8 +131,26 @@ static void tell_departures(sinkproof_model *model) {
 
 static bool complete(sinkproof_model *model, sinkproof_error *error) {
     if (!sinkproof_checkpoint_complete(model, error)) return false;
-    tell_departures(model);
+    if (model->config.architecture == SINKPROOF_GPT_OSS) tell_departures(model);
     return true;
+}
+
+// Whether the file's tensors have the names of a layout; of a file that is not known, GPT-OSS's.
+static bool has_layout(const char *spec, const sinkproof_layout *layout) {
+    sinkproof_gguf *file = NULL;
+    if (!is_gguf(spec)) return false;
+    const sinkproof_gguf_kind *kind =
+        sinkproof_gguf_open(spec, &file, NULL) ? sinkproof_gguf_kind_of(file) : NULL;
+    sinkproof_gguf_close(file);
+    return layout == (kind != NULL ? kind->layout : &sinkproof_gguf_layout);
+}
+
+static bool recognises(const char *spec) {
+    return has_layout(spec, &sinkproof_gguf_layout);
+}
+
+static bool recognises_llama(const char *spec) {
+    return has_layout(spec, &sinkproof_gguf_llama_layout);
 }
 
 const sinkproof_container sinkproof_container_gguf = {
@@ -235,4 +167,18 @@ const sinkproof_container sinkproof_container_gguf = {
     .close = close_file,
     .write = sinkproof_gguf_write,
     .layout = &sinkproof_gguf_layout,
+};
+
+const sinkproof_container sinkproof_container_gguf_llama = {
+    .title = "GGUF of Llama",
+    .holds = "a GGUF file of llama.cpp's",
+    .suffix = SINKPROOF_GGUF_SUFFIX,
+    .dequantizes = true,
+    .converts = true,
+    .recognises = recognises_llama,
+    .open = open_file,
+    .find = find,
+    .complete = complete,
+    .close = close_file,
+    .layout = &sinkproof_gguf_llama_layout,
 };

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-const sinkproof_gguf_name sinkproof_gguf_names[] = {
+static const sinkproof_gguf_name gpt_oss_names[] = {
     {"block_count", SINKPROOF_KEY(n_layers), true},
     {"context_length", SINKPROOF_KEY(max_context), true},
     {"vocab_size", SINKPROOF_KEY(vocab), false},
@@ -22,10 +22,29 @@ const sinkproof_gguf_name sinkproof_gguf_names[] = {
     {"rope.freq_base", SINKPROOF_KEY(rotation.theta), true},
     {"rope.scaling.factor", SINKPROOF_KEY(rotation.factor), true},
     {"rope.scaling.original_context_length", SINKPROOF_KEY(rotation.original_context), true},
-    {"rope.scaling.rotation.beta_fast", SINKPROOF_KEY(rotation.beta_fast), false},
-    {"rope.scaling.rotation.beta_slow", SINKPROOF_KEY(rotation.beta_slow), false},
+    {"rope.scaling.yarn_beta_fast", SINKPROOF_KEY(rotation.beta_fast), false},
+    {"rope.scaling.yarn_beta_slow", SINKPROOF_KEY(rotation.beta_slow), false},
     {NULL, 0, false},
 };
+
+static const sinkproof_gguf_name llama_names[] = {
+    {"block_count", SINKPROOF_KEY(n_layers), true},
+    {"context_length", SINKPROOF_KEY(max_context), true},
+    {"vocab_size", SINKPROOF_KEY(vocab), false},
+    {"embedding_length", SINKPROOF_KEY(hidden), true},
+    {"feed_forward_length", SINKPROOF_KEY(inter), true},
+    {"attention.head_count", SINKPROOF_KEY(n_heads), true},
+    {"attention.head_count_kv", SINKPROOF_KEY(n_kv_heads), false},
+    {"attention.key_length", SINKPROOF_KEY(head_dim), false},
+    {"attention.layer_norm_rms_epsilon", SINKPROOF_KEY(rms_eps), true},
+    {"rope.freq_base", SINKPROOF_KEY(rotation.theta), false},
+    {NULL, 0, false},
+};
+
+static const char *const gpt_oss_more[] = {"attention.value_length", "rope.dimension_count",
+                                           "rope.scaling.type",      "rope.scaling.finetuned",
+                                           "feed_forward_length",    NULL};
+static const char *const llama_more[] = {"attention.value_length", "rope.dimension_count", NULL};
 
 const sinkproof_layout sinkproof_gguf_layout = {
     .shown = "gguf",
@@ -57,6 +76,43 @@ const sinkproof_layout sinkproof_gguf_layout = {
     .second = {[SINKPROOF_W_UP] = "ffn_up_exps.weight", [SINKPROOF_B_UP] = "ffn_up_exps.bias"},
 };
 
+const sinkproof_layout sinkproof_gguf_llama_layout = {
+    .shown = "gguf",
+    .layers = "blk.",
+    .plain_experts = true,
+    .names =
+        {
+            [SINKPROOF_ATTN_NORM] = "attn_norm.weight",
+            [SINKPROOF_W_Q] = "attn_q.weight",
+            [SINKPROOF_B_Q] = "attn_q.bias",
+            [SINKPROOF_W_K] = "attn_k.weight",
+            [SINKPROOF_B_K] = "attn_k.bias",
+            [SINKPROOF_W_V] = "attn_v.weight",
+            [SINKPROOF_B_V] = "attn_v.bias",
+            [SINKPROOF_W_O] = "attn_output.weight",
+            [SINKPROOF_B_O] = "attn_output.bias",
+            [SINKPROOF_MLP_NORM] = "ffn_norm.weight",
+            [SINKPROOF_W_UP] = "ffn_gate.weight",
+            [SINKPROOF_B_UP] = "ffn_gate.bias",
+            [SINKPROOF_W_DOWN] = "ffn_down.weight",
+            [SINKPROOF_B_DOWN] = "ffn_down.bias",
+            [SINKPROOF_EMBEDDING] = "token_embd.weight",
+            [SINKPROOF_FINAL_NORM] = "output_norm.weight",
+            [SINKPROOF_UNEMBEDDING] = "output.weight",
+        },
+    .second = {[SINKPROOF_W_UP] = "ffn_up.weight", [SINKPROOF_B_UP] = "ffn_up.bias"},
+};
+
+const sinkproof_gguf_kind sinkproof_gguf_kinds[] = {
+    {"gpt-oss", "gpt-oss.", SINKPROOF_GPT_OSS, &sinkproof_gguf_layout, gpt_oss_names, gpt_oss_more,
+     false},
+    {"llama", "llama.", SINKPROOF_LLAMA, &sinkproof_gguf_llama_layout, llama_names, llama_more,
+     true},
+    {"qwen2", "qwen2.", SINKPROOF_LLAMA, &sinkproof_gguf_llama_layout, llama_names, llama_more,
+     false},
+    {NULL, NULL, SINKPROOF_GPT_OSS, NULL, NULL, NULL, false},
+};
+
 const char *sinkproof_gguf_fused(sinkproof_slot slot) {
     return slot == SINKPROOF_W_UP   ? "ffn_gate_up_exps.weight"
            : slot == SINKPROOF_B_UP ? "ffn_gate_up_exps.bias"
@@ -65,4 +121,32 @@ const char *sinkproof_gguf_fused(sinkproof_slot slot) {
 
 void sinkproof_gguf_tensor(size_t l, const char *name, char out[SINKPROOF_TENSOR_NAME]) {
     snprintf(out, SINKPROOF_TENSOR_NAME, "%s%zu.%s", sinkproof_gguf_layout.layers, l, name);
+}
+
+// Row r = (head, half, i) of queries or keys is row (head, i, half) of a file that keeps the two
+// coordinates of a pair side by side; and the other way round.
+size_t sinkproof_gguf_side_by_side(size_t r, size_t rows, size_t head_dim) {
+    size_t in_head = r % head_dim, half = head_dim / 2;
+    (void)rows;
+    return r - in_head + 2 * (in_head % half) + in_head / half;
+}
+
+size_t sinkproof_gguf_in_halves(size_t r, size_t rows, size_t head_dim) {
+    size_t in_head = r % head_dim, half = head_dim / 2;
+    (void)rows;
+    return r - in_head + in_head % 2 * half + in_head / 2;
+}
+
+bool sinkproof_gguf_turned(sinkproof_slot slot) {
+    return slot == SINKPROOF_W_Q || slot == SINKPROOF_B_Q || slot == SINKPROOF_W_K ||
+           slot == SINKPROOF_B_K;
+}
+
+void sinkproof_gguf_turn(sinkproof_read_from *from, size_t head_dim, bool vector,
+                         sinkproof_reading *reading) {
+    *reading = (sinkproof_reading){.factor = 1};
+    if (vector)
+        reading->column = from, reading->column_by = head_dim;
+    else
+        reading->row = from, reading->row_by = head_dim;
 }

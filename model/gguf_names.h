@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// llama.cpp's names for the architecture gpt-oss: keys and tensors. Private to model/: shared by
-// the reader and the writer of GGUF files.
+// llama.cpp's names for the architectures that are read: keys and tensors. Private to model/:
+// shared by the reader and the writer of GGUF files.
 #ifndef SINKPROOF_GGUF_NAMES_H
 #define SINKPROOF_GGUF_NAMES_H
 
 #include "model/container.h"
+#include "model/gguf.h"
 
 #define SINKPROOF_GGUF_SUFFIX ".gguf"
-#define SINKPROOF_GGUF_PREFIX "gpt-oss." // of the keys that define the model
 
 // A key after the prefix, and the number that it holds; the list ends with NULL.
 typedef struct sinkproof_gguf_name {
@@ -17,10 +17,42 @@ typedef struct sinkproof_gguf_name {
     size_t offset; // SINKPROOF_KEY(member)
     bool required;
 } sinkproof_gguf_name;
-extern const sinkproof_gguf_name sinkproof_gguf_names[];
 
 // The tensors of safetensors' manner: "blk.3.attn_q.weight".
-extern const sinkproof_layout sinkproof_gguf_layout;
+extern const sinkproof_layout sinkproof_gguf_layout, sinkproof_gguf_llama_layout;
+
+// An architecture of llama.cpp's; the list ends with NULL.
+typedef struct sinkproof_gguf_kind {
+    const char *name;   // "general.architecture"
+    const char *prefix; // of the keys that define the model
+    sinkproof_architecture architecture;
+    const sinkproof_layout *layout;
+    const sinkproof_gguf_name *numbers;
+    const char *const *more; // keys that can only have one value here, or change nothing
+    bool turned;             // the coordinates of a rotated pair lie side by side
+} sinkproof_gguf_kind;
+extern const sinkproof_gguf_kind sinkproof_gguf_kinds[];
+
+// The kind of a file, NULL: none of the list; and the one in which a configuration is written.
+const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const sinkproof_gguf *file);
+struct sinkproof_cursor;
+bool sinkproof_gguf_check_architecture(struct sinkproof_cursor *in, const sinkproof_gguf *file);
+const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *config);
+// Reads model->config; the tensors are in model->checkpoint.
+bool sinkproof_gguf_read_config(const sinkproof_gguf *file, const sinkproof_gguf_kind *kind,
+                                sinkproof_model *model, sinkproof_error *error);
+// Whether the keys can state a configuration; the error opens with `path`.
+bool sinkproof_gguf_can_say(const sinkproof_config *config, const char *path,
+                            sinkproof_error *error);
+
+// Where a row of queries or keys lies in a file that keeps pairs side by side, and which row lies
+// there; the last argument is head_dim.
+sinkproof_read_from sinkproof_gguf_side_by_side, sinkproof_gguf_in_halves;
+// Whether such a file turns the rows of a slot; a reading that turns them.
+bool sinkproof_gguf_turned(sinkproof_slot slot);
+void sinkproof_gguf_turn(sinkproof_read_from *from, size_t head_dim, bool vector,
+                         sinkproof_reading *reading);
+
 // The name of the one tensor that gate and up may share, the gate in front; NULL: not of that slot.
 const char *sinkproof_gguf_fused(sinkproof_slot slot);
 // "blk.L.NAME".

@@ -32,6 +32,8 @@ typedef struct piece {
 typedef struct job {
     const sinkproof_model *model;
     const sinkproof_config *config;
+    const sinkproof_gguf_kind *kind;
+    sinkproof_reading rows, elements; // of queries and keys, where the file turns them
     const sinkproof_writing *how;
     sinkproof_output output;
     size_t n_pairs, n_tensors; // described so far
@@ -80,58 +82,31 @@ static void put_real_pair(job *out, const char *key, double value) {
     float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    put_pair(out, SINKPROOF_GGUF_PREFIX, key, SINKPROOF_GGUF_F32);
+    put_pair(out, out->kind->prefix, key, SINKPROOF_GGUF_F32);
     put_number(out, bits, 4);
 }
 
 // Writes every key; the betas only if they differ from llama.cpp's defaults.
 static void put_pairs(job *out) {
     const sinkproof_config *c = out->config;
-    put_text_pair(out, "general.architecture", "gpt-oss");
+    put_text_pair(out, "general.architecture", out->kind->name);
     put_size_pair(out, "", "general.quantization_version", 2); // of ggml's block formats
     put_text_pair(out, "tokenizer.ggml.model", "none");
-    for (const sinkproof_gguf_name *name = sinkproof_gguf_names; name->key != NULL; name++) {
+    for (const sinkproof_gguf_name *name = out->kind->numbers; name->key != NULL; name++) {
         const sinkproof_field *field = sinkproof_field_of(name->offset);
         double value = sinkproof_field_value(field, c);
         bool size = field->type == SINKPROOF_FIELD_SIZE;
         if (size)
-            put_size_pair(out, SINKPROOF_GGUF_PREFIX, name->key, (size_t)value);
+            put_size_pair(out, out->kind->prefix, name->key, (size_t)value);
         else if (name->required || value != field->released)
             put_real_pair(out, name->key, value);
     }
-    put_size_pair(out, SINKPROOF_GGUF_PREFIX, "feed_forward_length", c->inter);
-    put_size_pair(out, SINKPROOF_GGUF_PREFIX, "attention.value_length", c->head_dim);
-    put_pair(out, SINKPROOF_GGUF_PREFIX, "rope.scaling.type", SINKPROOF_GGUF_STRING);
+    if (out->kind->architecture == SINKPROOF_GPT_OSS)
+        put_size_pair(out, out->kind->prefix, "feed_forward_length", c->inter);
+    put_size_pair(out, out->kind->prefix, "attention.value_length", c->head_dim);
+    if (c->rotation.kind != SINKPROOF_YARN) return;
+    put_pair(out, out->kind->prefix, "rope.scaling.type", SINKPROOF_GGUF_STRING);
     put_text(out, "yarn");
-}
-
-// Refuses values without a key; and float32 must hold every real number except epsilon, which every
-// engine rounds.
-static bool check_config(const sinkproof_config *c, const char *path, sinkproof_error *error) {
-    const sinkproof_field *field;
-    if (c->sink != 0)
-        return sinkproof_fail(error,
-                              "%s: expected a learned logit for each head, which GGUF takes for "
-                              "granted, found the attention sink of another kind",
-                              path);
-    bool released = c->swiglu.alpha == 1.702 && c->swiglu.limit == 7 && !c->rotation.truncate;
-    for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
-    if (!released)
-        return sinkproof_fail(error,
-                              "%s: expected alpha 1.702, limit 7, alternating layers and an "
-                              "untruncated range, for which GGUF has no key, found another "
-                              "configuration",
-                              path);
-    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
-        double value = sinkproof_field_value(field, c);
-        bool kept = field->type != SINKPROOF_FIELD_REAL || (float)value == value ||
-                    field->offset == SINKPROOF_KEY(rms_eps) ||
-                    field->offset == SINKPROOF_KEY(swiglu.alpha);
-        if (!kept)
-            return sinkproof_fail(error, "%s: expected %s in float32, which GGUF has, found %.17g",
-                                  path, field->said, value);
-    }
-    return true;
 }
 
 // ---- tensors -----------------------------------------------------------------------------------
@@ -153,11 +128,13 @@ static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) 
                   .half = part,
                   .vector = sinkproof_slot_is_vector(slot, out->config)};
     const sinkproof_matrix *w = &made.weight;
+    if (out->kind->turned && sinkproof_gguf_turned(slot))
+        made.weight.reading = made.vector ? &out->elements : &out->rows;
     size_t parts = part == ALL ? 1 : 2;
     if (part == UPS)
-        sinkproof_layout_second(&sinkproof_gguf_layout, l, slot, made.name);
+        sinkproof_layout_second(out->kind->layout, l, slot, made.name);
     else
-        sinkproof_layout_name(&sinkproof_gguf_layout, l, slot, "", made.name);
+        sinkproof_layout_name(out->kind->layout, l, slot, "", made.name);
     made.dtype = type_of(out, slot, w);
     if (sinkproof_slot_is_stacked(slot, out->config)) made.shape[made.rank++] = w->count;
     if (!made.vector) made.shape[made.rank++] = w->rows / parts;
@@ -172,8 +149,9 @@ static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p
         end = inside ? SINKPROOF_LAYER_SLOTS : SINKPROOF_SLOTS;
     for (; good && s < end; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
-        bool two = sinkproof_gguf_layout.second[slot] != NULL;
+        bool two = out->kind->layout->second[slot] != NULL;
         if (sinkproof_model_slot(out->model, inside ? l : 0, slot).count == 0) continue;
+        if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) continue;
         piece first = piece_of(out, inside ? l : 0, slot, two ? GATES : ALL);
         good = take(out, &first);
         if (!two || !good) continue;
@@ -283,10 +261,18 @@ static bool check_path(const char *path, sinkproof_error *error) {
 
 bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_model *model,
                           const char *path, const sinkproof_writing *how, sinkproof_error *error) {
-    job out = {.model = model, .config = sinkproof_model_config(model), .how = how, .error = error};
+    const sinkproof_config *c = sinkproof_model_config(model);
+    job out = {.model = model,
+               .config = c,
+               .kind = sinkproof_gguf_kind_for(c),
+               .how = how,
+               .error = error};
+    size_t head_dim = c->head_dim;
+    sinkproof_gguf_turn(sinkproof_gguf_in_halves, head_dim, false, &out.rows);
+    sinkproof_gguf_turn(sinkproof_gguf_in_halves, head_dim, true, &out.elements);
     char *described = NULL;
     size_t length = 0;
-    bool good = check_path(path, error) && check_config(out.config, path, error) &&
+    bool good = check_path(path, error) && sinkproof_gguf_can_say(out.config, path, error) &&
                 sinkproof_layout_holds(container, model, path, error) && make_room(&out) &&
                 describe_all(&out, &described, &length) && write_all(&out, path, described, length);
     sinkproof_output_drop(&out.output); // and removes its temporary file

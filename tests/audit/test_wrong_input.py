@@ -58,7 +58,7 @@ MISSPELT = [
     (["info", "{hf}/model.safetensors"], 3, "found a safetensors file: give its directory, which has config.json in it"),
     (["info", "{hf}/config.json"], 3, "found JSON: give the directory that a config.json is in"),
     (["info", "{nothing}"], 3, "{nothing}: No such file or directory: expected a directory, a .gguf file or synthetic:NAME"),
-    (["info", "{gguf.llama}"], 3, "key general.architecture: expected \"gpt-oss\", which is all that is read, found \"llama\""),
+    (["info", "{gguf.llama}"], 3, "key general.architecture: expected \"gpt-oss\", \"llama\" or \"qwen2\", which are all that is read, found \"phi3\""),
     (["judge", TINY, "{cut}"], 3, ": the file is cut short"),
     (["judge", TINY, "{cut-head}"], 3, "{cut-head}: the file is cut short: its header has "),
     (["judge", TINY, "{cut-one}"], 3, "{cut-one}: expected a safetensors file, found 1 byte: it is cut short"),
@@ -106,7 +106,7 @@ def files(work):
 
 def llama(gguf):
     """The file as of another architecture, with tensors in a type that is not read: Q4_K."""
-    data = gguf.replace(struct.pack("<Q", 7) + b"gpt-oss", struct.pack("<Q", 5) + b"llama", 1)
+    data = gguf.replace(struct.pack("<Q", 7) + b"gpt-oss", struct.pack("<Q", 4) + b"phi3", 1)
     name = b"token_embd.weight"
     end = data.index(struct.pack("<Q", len(name)) + name) + 8 + len(name)
     rank = struct.unpack("<I", data[end:end + 4])[0]

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The keys of a GGUF file as a configuration, and which configurations they can state.
+#include "model/gguf_names.h"
+
+#include "model/cursor.h"
+#include "model/fields.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// The kind of a file; NULL: none of the list.
+const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const sinkproof_gguf *file) {
+    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, "general.architecture");
+    const sinkproof_gguf_kind *kind = sinkproof_gguf_kinds;
+    while (kind->name != NULL && (pair == NULL || !sinkproof_gguf_is_text(pair, kind->name)))
+        kind++;
+    return kind->name != NULL ? kind : NULL;
+}
+
+// Checked before the tensors, which in a file of another architecture may have other types and need
+// no conversion.
+bool sinkproof_gguf_check_architecture(sinkproof_cursor *in, const sinkproof_gguf *file) {
+    static const char key[] = "general.architecture";
+    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, key);
+    char found[64];
+    if (pair == NULL || sinkproof_gguf_kind_of(file) != NULL) return true;
+    return sinkproof_cursor_fail(in,
+                                 "key %s: expected \"gpt-oss\", \"llama\" or \"qwen2\", which "
+                                 "are all that is read, found %s",
+                                 key, sinkproof_gguf_shown(pair, found, sizeof found));
+}
+
+// Llama with biases on queries, keys and values alone is Qwen2. What is of neither is held against
+// GPT-OSS's names, and refused.
+const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *c) {
+    const char *name = c->architecture != SINKPROOF_LLAMA       ? "gpt-oss"
+                       : !c->unbiased.qkv && c->unbiased.output ? "qwen2"
+                                                                : "llama";
+    const sinkproof_gguf_kind *kind = sinkproof_gguf_kinds;
+    while (strcmp(kind->name, name) != 0) kind++;
+    return kind;
+}
+
+// The state of reading one file's keys.
+typedef struct reader {
+    const sinkproof_gguf *file;
+    const sinkproof_gguf_kind *kind;
+    const sinkproof_checkpoint *checkpoint;
+    const char *path;
+    sinkproof_config *config;
+    sinkproof_error *error;
+} reader;
+
+typedef struct key_text {
+    char text[96];
+} key_text;
+
+// "gpt-oss.block_count".
+static key_text key_of(const reader *in, const char *name) {
+    key_text key;
+    snprintf(key.text, sizeof key.text, "%s%s", in->kind->prefix, name);
+    return key;
+}
+
+static const sinkproof_gguf_pair *pair_of(const reader *in, const char *name) {
+    return sinkproof_gguf_find(in->file, key_of(in, name).text);
+}
+
+static bool refuse(const reader *in, const char *key, const char *expected) {
+    char found[80] = "nothing";
+    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(in->file, key);
+    if (pair != NULL) sinkproof_gguf_shown(pair, found, sizeof found);
+    return sinkproof_fail(in->error, "%s: expected %s to be %s, found %s", in->path, key, expected,
+                          found);
+}
+
+static bool read_field(const reader *in, const sinkproof_gguf_name *name) {
+    double value = 0;
+    const sinkproof_field *field = sinkproof_field_of(name->offset);
+    bool size = field->type == SINKPROOF_FIELD_SIZE;
+    const sinkproof_gguf_pair *pair = pair_of(in, name->key);
+    if (pair == NULL && !name->required) return true;
+    bool good = pair != NULL && sinkproof_gguf_number(pair, &value);
+    if (size && !(good && value >= 1 && value <= 1 << 30 && value == floor(value)))
+        return refuse(in, key_of(in, name->key).text, "a whole number from 1 to 2^30");
+    if (!size && !(good && value > 0 && value < INFINITY))
+        return refuse(in, key_of(in, name->key).text, "a positive number");
+    sinkproof_field_set(field, in->config, value);
+    return true;
+}
+
+// Checks keys that must have one value; ignores keys that change nothing.
+static bool check_only(const reader *in) {
+    static const char *const head_dims[] = {"attention.value_length", "rope.dimension_count"};
+    bool yarn = in->config->rotation.kind == SINKPROOF_YARN;
+    const sinkproof_gguf_pair *pair;
+    char expected[96];
+    double value;
+    snprintf(expected, sizeof expected, "equal to %sattention.key_length", in->kind->prefix);
+    for (size_t i = 0; i < 2; i++) {
+        pair = pair_of(in, head_dims[i]);
+        bool same = pair == NULL ||
+                    (sinkproof_gguf_number(pair, &value) && value == (double)in->config->head_dim);
+        if (!same) return refuse(in, key_of(in, head_dims[i]).text, expected);
+    }
+    pair = pair_of(in, "rope.scaling.type");
+    if (yarn && (pair == NULL || !sinkproof_gguf_is_text(pair, "yarn")))
+        return refuse(in, key_of(in, "rope.scaling.type").text, "\"yarn\"");
+    pair = sinkproof_gguf_find(in->file, "split.count");
+    if (pair != NULL && !(sinkproof_gguf_number(pair, &value) && value <= 1))
+        return refuse(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
+    return yarn || sinkproof_checkpoint_find(in->checkpoint, "rope_freqs.weight") == NULL ||
+           sinkproof_fail(in->error,
+                          "%s: expected no tensor rope_freqs.weight, which scales the rotation "
+                          "in a way that is not known here, found one",
+                          in->path);
+}
+
+// Refuses an unknown key of the architecture, since it may change the mathematics.
+static bool check_known(const reader *in) {
+    size_t prefix = strlen(in->kind->prefix);
+    for (size_t i = 0; i < sinkproof_gguf_pairs(in->file); i++) {
+        const char *key = sinkproof_gguf_pair_at(in->file, i)->key;
+        bool known = strncmp(key, in->kind->prefix, prefix) != 0;
+        for (const char *const *more = in->kind->more; *more != NULL; more++)
+            known = known || strcmp(key + prefix, *more) == 0;
+        for (const sinkproof_gguf_name *n = in->kind->numbers; n->key != NULL; n++)
+            known = known || strcmp(key + prefix, n->key) == 0;
+        if (!known) return refuse(in, key, "absent, since what it changes is not known");
+    }
+    return true;
+}
+
+// Without the key, the vocabulary is the number of rows of the embedding.
+static bool read_vocab(const reader *in) {
+    const sinkproof_entry *entry = sinkproof_checkpoint_find(in->checkpoint, "token_embd.weight");
+    if (in->config->vocab > 0) return true;
+    if (entry == NULL || entry->tensor->rank != 2)
+        return refuse(in, key_of(in, "vocab_size").text, "a whole number from 1 to 2^30");
+    in->config->vocab = entry->tensor->shape[0];
+    return true;
+}
+
+// Notes properties of the published model that no key states.
+static void note_unstated(const reader *in) {
+    sinkproof_config_reader note = {.config = in->config};
+    if (pair_of(in, "rope.scaling.yarn_beta_fast") == NULL)
+        sinkproof_config_note(&note, "beta_fast 32, beta_slow 1");
+    sinkproof_config_note(&note, "truncate false, swiglu_alpha 1.702, swiglu_limit 7, layers "
+                                 "alternating, sliding first");
+}
+
+static bool has_tensor(const reader *in, const char *name) {
+    return sinkproof_checkpoint_find(in->checkpoint, name) != NULL;
+}
+
+// Which biases there are, and whether the unembedding is the embedding, the tensors say.
+static void read_llama(const reader *in) {
+    sinkproof_config *c = in->config;
+    if (pair_of(in, "attention.head_count_kv") == NULL) c->n_kv_heads = c->n_heads;
+    if (pair_of(in, "attention.key_length") == NULL) c->head_dim = c->hidden / c->n_heads;
+    if (pair_of(in, "rope.freq_base") == NULL) c->rotation.theta = 10000;
+    sinkproof_config_make_llama(c);
+    c->unbiased = (sinkproof_unbiased){.qkv = !has_tensor(in, "blk.0.attn_q.bias"),
+                                       .output = !has_tensor(in, "blk.0.attn_output.bias"),
+                                       .router = true,
+                                       .perceptron = !has_tensor(in, "blk.0.ffn_down.bias")};
+    c->tied = !has_tensor(in, "output.weight");
+}
+
+bool sinkproof_gguf_read_config(const sinkproof_gguf *file, const sinkproof_gguf_kind *kind,
+                                sinkproof_model *model, sinkproof_error *error) {
+    const reader in = {file, kind, &model->checkpoint, model->spec, &model->config, error};
+    sinkproof_fields_default(in.config);
+    if (kind == NULL)
+        return refuse(&in, "general.architecture", "\"gpt-oss\", \"llama\" or \"qwen2\"");
+    for (const sinkproof_gguf_name *name = kind->numbers; name->key != NULL; name++)
+        if (!read_field(&in, name)) return false;
+    if (kind->architecture == SINKPROOF_LLAMA)
+        read_llama(&in);
+    else
+        note_unstated(&in);
+    return check_only(&in) && check_known(&in) && read_vocab(&in) &&
+           sinkproof_config_check(in.config, in.path, error);
+}
+
+// Refuses values without a key; and float32 must hold every real number except epsilon, which every
+// engine rounds.
+bool sinkproof_gguf_can_say(const sinkproof_config *c, const char *path, sinkproof_error *error) {
+    const sinkproof_field *field;
+    bool published = c->architecture != SINKPROOF_LLAMA; // much of it stands in no key
+    if (published && c->sink != 0)
+        return sinkproof_fail(error,
+                              "%s: expected a learned logit for each head, which GGUF takes for "
+                              "granted, found the attention sink of another kind",
+                              path);
+    bool released = c->swiglu.alpha == 1.702 && c->swiglu.limit == 7 && !c->rotation.truncate;
+    for (size_t l = 0; l < c->n_layers; l++) released = released && c->sliding[l] == (l % 2 == 0);
+    if (published && !released)
+        return sinkproof_fail(error,
+                              "%s: expected alpha 1.702, limit 7, alternating layers and an "
+                              "untruncated range, for which GGUF has no key, found another "
+                              "configuration",
+                              path);
+    for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
+        double value = sinkproof_field_value(field, c);
+        bool kept = field->type != SINKPROOF_FIELD_REAL || !sinkproof_field_exists(field, c) ||
+                    (float)value == value || field->offset == SINKPROOF_KEY(rms_eps) ||
+                    field->offset == SINKPROOF_KEY(swiglu.alpha);
+        if (!kept)
+            return sinkproof_fail(error, "%s: expected %s in float32, which GGUF has, found %.17g",
+                                  path, field->said, value);
+    }
+    return true;
+}
