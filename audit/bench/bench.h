@@ -87,14 +87,14 @@ typedef struct sinkproof_bench_times {
     bool disturbed;
 } sinkproof_bench_times;
 
+// ---- times and load: audit/bench/bench_load.c ----
+
 double sinkproof_bench_now(void); // seconds, monotonic
 void sinkproof_bench_sort(sinkproof_bench_times *times);
 double sinkproof_bench_median(const sinkproof_bench_times *times); // sorted
 
-// ---- load: audit/bench/bench_load.c ----
-
-// A point in time, or the difference of two: involuntary context switches of the process, processor
-// time of its threads (or of the calling thread alone), wall-clock time.
+// A moment, or what lies between two: involuntary switches of the process, processor time of its
+// threads (of the calling one where there is one), time of the clock.
 typedef struct sinkproof_bench_gauge {
     int threads;
     long switches;
@@ -113,7 +113,9 @@ size_t sinkproof_bench_rounds(size_t repeats);
 // them as disturbed if one is.
 void sinkproof_bench_settle(sinkproof_bench_times *times);
 
-// The limits of a case, measured together with it.
+// ---- limits: audit/bench/bench_limits.c ----
+
+// The limits of a case, measured beside it.
 typedef struct sinkproof_bench_seen {
     sinkproof_bench_times of[SINKPROOF_BENCH_RESOURCES]; // rates
     double rate[SINKPROOF_BENCH_RESOURCES];              // after settling
@@ -126,35 +128,44 @@ void sinkproof_bench_see_limits(sinkproof_bench *bench, const double *need, int 
                                 sinkproof_bench_seen *seen);
 void sinkproof_bench_settle_limits(const sinkproof_bench *bench, const double *need, int threads,
                                    sinkproof_bench_seen *seen);
-// The row's member "disturbed": those of "case", "limit" and "share" (above 1) that apply.
-json_t *sinkproof_bench_disturbances(bool of_case, bool of_limit, double share);
-
-// Settles the rates of a resource and returns their median, but at least the median of the
-// beginning: a disturbed limit must not flatter the case.
+// A resource's rate: the median of what was measured meanwhile, but not less than the median of the
+// beginning: what disturbs the measurement of a limit must not flatter the case. Settles.
 double sinkproof_bench_limit(double first, sinkproof_bench_times *rates);
 
-// Whether --only selects `id`.
-bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id);
-// Prints "bench: WHAT" on stderr if that is a terminal; NULL clears the line.
-void sinkproof_bench_say(const char *what);
+// One run of a resource's measurement, as a rate.
+double sinkproof_bench_probe(sinkproof_bench *bench, sinkproof_bench_resource resource,
+                             int threads);
+// Measures all for one thread and for all threads: rows limit.*, bench->rate.
+void sinkproof_bench_limits(sinkproof_bench *bench);
 
-// Runs `work` for pieces 0 .. pieces - 1 on `threads` workers; each takes the next piece when it is
-// free.
+// ---- measuring: audit/bench/bench.c ----
+
+// Whether --only lets `id` through.
+bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id);
+// Runs `work` for pieces 0 .. pieces - 1, each by the next free one of `threads` workers.
 void sinkproof_bench_share(int threads, size_t pieces,
                            void (*work)(void *of, size_t piece, int worker), void *of);
 
 // Measures alternatives in turn and appends a row for each, except for cases that --only excludes.
 void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_case *cases);
 
-// A row with the median of settled times and the roof from the limits measured meanwhile, settled.
+// ---- what is told: audit/bench/bench_row.c ----
+
+// "bench: WHAT" on stderr when that is a terminal; NULL clears the line.
+void sinkproof_bench_say(const char *what);
+// A row's member "disturbed": what of "case", "limit" and "share" (above 1) holds.
+json_t *sinkproof_bench_disturbances(bool of_case, bool of_limit, double share);
+// The median of settled times as a row, against the roof: the limits measured meanwhile, settled.
 json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *c,
                             const sinkproof_bench_times *times, const sinkproof_bench_seen *seen);
 
-// One run of a resource's measurement, as a rate.
-double sinkproof_bench_probe(sinkproof_bench *bench, sinkproof_bench_resource resource,
-                             int threads);
-// Measures all limits for one thread and for all threads: rows limit.*, bench->rate.
-void sinkproof_bench_limits(sinkproof_bench *bench);
+// What `scores` scores and their shares of the outputs need of arithmetic, added to need: either is
+// 2 head_dim operations. Scores against a bf16 cache are made of pairs where the table has them; on
+// tiles so are the shares, with each weight as three bf16 numbers: 6 head_dim operations.
+void sinkproof_bench_scores(const sinkproof_kernels *table, sinkproof_panel_format cache,
+                            size_t head_dim, double scores, double *need);
+
+// ---- peaks: audit/bench/bench_peaks.c ----
 
 // A loop that only computes, and its floating-point operations; `turns` turns run on the calling
 // thread.
@@ -163,13 +174,7 @@ typedef struct sinkproof_bench_peak {
     double flops;     // of one turn
     void (*run)(size_t turns);
 } sinkproof_bench_peak;
-// Adds to `need` the arithmetic of `scores` scores and their shares of the outputs: each is 2
-// head_dim operations. Scores against a bf16 cache use pairs if the table has them; on tiles the
-// shares do too, with each weight as three bf16 numbers: 6 head_dim operations.
-void sinkproof_bench_scores(const sinkproof_kernels *table, sinkproof_panel_format cache,
-                            size_t head_dim, double scores, double *need);
-
-// The loop with the table's peak rate of float32 multiply-adds, or of bf16 pairs; NULL if it has
+// The table's peak of float32 products and sums, or of pairs of bf16 numbers; NULL where it has
 // none.
 const sinkproof_bench_peak *sinkproof_bench_peak_of(const sinkproof_kernels *table, bool pairs);
 

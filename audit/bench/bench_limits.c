@@ -157,6 +157,45 @@ double sinkproof_bench_probe(sinkproof_bench *bench, sinkproof_bench_resource re
     }
 }
 
+void sinkproof_bench_see_limit(sinkproof_bench *bench, sinkproof_bench_resource resource,
+                               int threads, sinkproof_bench_times *rates) {
+    if (rates->n == SINKPROOF_BENCH_REPEATS) return;
+    sinkproof_bench_gauge begin = sinkproof_bench_begin(threads);
+    double rate = sinkproof_bench_probe(bench, resource, threads);
+    sinkproof_bench_gauge run = sinkproof_bench_end(&begin);
+    sinkproof_bench_add(rates, rate, sinkproof_bench_is_disturbed(&run));
+}
+
+// With --quick the limits of the beginning stand, where there are any.
+void sinkproof_bench_see_limits(sinkproof_bench *bench, const double *need, int threads,
+                                sinkproof_bench_seen *seen) {
+    bool known = threads == bench->threads || threads == 1;
+    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+        if (need[r] > 0 && !(bench->quick && (known || seen->of[r].n > 0)))
+            sinkproof_bench_see_limit(bench, (sinkproof_bench_resource)r, threads, &seen->of[r]);
+}
+
+double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
+    if (rates->n == 0) return first;
+    sinkproof_bench_settle(rates);
+    double meanwhile = sinkproof_bench_median(rates);
+    return meanwhile > first ? meanwhile : first;
+}
+
+void sinkproof_bench_settle_limits(const sinkproof_bench *bench, const double *need, int threads,
+                                   sinkproof_bench_seen *seen) {
+    // The limits of the beginning are those of one thread and of all: not of a number between.
+    int all = threads == bench->threads;
+    bool known = all || threads == 1;
+    seen->disturbed = false;
+    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++) {
+        bool again = seen->of[r].n > 0;
+        seen->rate[r] = sinkproof_bench_limit(known ? bench->rate[all][r] : 0, &seen->of[r]);
+        if (need[r] > 0 && (again ? seen->of[r].disturbed : known && bench->disturbed[all][r]))
+            seen->disturbed = true;
+    }
+}
+
 // A limit is its own roof: the row says how it was found, and has no share.
 static void add_limit(sinkproof_bench *bench, const char *name, const char *unit, const char *how,
                       int threads, sinkproof_bench_times *rates) {

@@ -8,7 +8,7 @@
 // neighbours leave no such trace; that is why the limits are measured together with the case.
 #include "audit/bench/bench.h"
 
-#include <string.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -16,6 +16,23 @@ static double seconds_on(clockid_t clock) {
     struct timespec at;
     clock_gettime(clock, &at);
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+double sinkproof_bench_now(void) {
+    return seconds_on(CLOCK_MONOTONIC);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void sinkproof_bench_sort(sinkproof_bench_times *times) {
+    qsort(times->t, times->n, sizeof times->t[0], ascending);
+}
+
+double sinkproof_bench_median(const sinkproof_bench_times *times) {
+    return 0.5 * (times->t[(times->n - 1) / 2] + times->t[times->n / 2]);
 }
 
 static long switches(void) {
@@ -78,54 +95,4 @@ void sinkproof_bench_settle(sinkproof_bench_times *times) {
         times->n = kept;
     }
     sinkproof_bench_sort(times);
-}
-
-// ---- limits -------------------------------------------------------------------------------------
-
-void sinkproof_bench_see_limit(sinkproof_bench *bench, sinkproof_bench_resource resource,
-                               int threads, sinkproof_bench_times *rates) {
-    if (rates->n == SINKPROOF_BENCH_REPEATS) return;
-    sinkproof_bench_gauge begin = sinkproof_bench_begin(threads);
-    double rate = sinkproof_bench_probe(bench, resource, threads);
-    sinkproof_bench_gauge run = sinkproof_bench_end(&begin);
-    sinkproof_bench_add(rates, rate, sinkproof_bench_is_disturbed(&run));
-}
-
-// With --quick the limits of the beginning are kept, if they exist.
-void sinkproof_bench_see_limits(sinkproof_bench *bench, const double *need, int threads,
-                                sinkproof_bench_seen *seen) {
-    bool known = threads == bench->threads || threads == 1;
-    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
-        if (need[r] > 0 && !(bench->quick && (known || seen->of[r].n > 0)))
-            sinkproof_bench_see_limit(bench, (sinkproof_bench_resource)r, threads, &seen->of[r]);
-}
-
-double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
-    if (rates->n == 0) return first;
-    sinkproof_bench_settle(rates);
-    double meanwhile = sinkproof_bench_median(rates);
-    return meanwhile > first ? meanwhile : first;
-}
-
-void sinkproof_bench_settle_limits(const sinkproof_bench *bench, const double *need, int threads,
-                                   sinkproof_bench_seen *seen) {
-    // The limits of the beginning are for one thread and for all threads, not for a number in
-    // between.
-    int all = threads == bench->threads;
-    bool known = all || threads == 1;
-    seen->disturbed = false;
-    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++) {
-        bool again = seen->of[r].n > 0;
-        seen->rate[r] = sinkproof_bench_limit(known ? bench->rate[all][r] : 0, &seen->of[r]);
-        if (need[r] > 0 && (again ? seen->of[r].disturbed : known && bench->disturbed[all][r]))
-            seen->disturbed = true;
-    }
-}
-
-json_t *sinkproof_bench_disturbances(bool of_case, bool of_limit, double share) {
-    json_t *found = json_array();
-    if (of_case) json_array_append_new(found, json_string("case"));
-    if (of_limit) json_array_append_new(found, json_string("limit"));
-    if (share > 1) json_array_append_new(found, json_string("share"));
-    return found;
 }

@@ -6,10 +6,32 @@
 // chains are the minimum; sixteen are used. No memory is read or written.
 #include "audit/bench/bench.h"
 
+#include "base/splitmix.h"
+
 #include <math.h>
 #include <string.h>
 
-// In plain C, like the portable lanes: fmaf is the library's.
+void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
+    enum { PART = 1 << 20 };
+    // Sign and fraction are random; the exponent is that of [0.5, 1).
+    const uint64_t keep = format == SINKPROOF_PANEL_F32    ? 0x807fffff807fffffu
+                          : format == SINKPROOF_PANEL_BF16 ? 0x807f807f807f807fu
+                                                           : ~UINT64_C(0);
+    const uint64_t set = format == SINKPROOF_PANEL_F32    ? 0x3f0000003f000000u
+                         : format == SINKPROOF_PANEL_BF16 ? 0x3f003f003f003f00u
+                                                          : 0;
+#pragma omp parallel for schedule(static)
+    for (size_t part = 0; part < (bytes + PART - 1) / PART; part++) {
+        uint64_t state = part << 32;
+        size_t end = (part + 1) * PART < bytes ? (part + 1) * PART : bytes;
+        for (size_t at = part * PART; at + 8 <= end; at += 8) {
+            uint64_t word = (sinkproof_draw(&state) & keep) | set;
+            memcpy(data + at, &word, 8);
+        }
+    }
+}
+
+// In plain C, as the portable lanes have it: fmaf is whatever the library makes of it.
 static void fma_portable(size_t turns) {
     float a[16], b[16], sum[16] = {0};
     for (int l = 0; l < 16; l++) a[l] = 1.0f, b[l] = 0.5f;

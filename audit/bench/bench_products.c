@@ -7,7 +7,6 @@
 // these kernels.
 #include "audit/bench/bench.h"
 #include "fast/kernels/blas.h"
-#include "base/splitmix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,28 +43,8 @@ typedef struct product {
     float *y_n[MOST_TOKENS];
 } product;
 
-void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
-    enum { PART = 1 << 20 };
-    // Random sign and fraction; the exponent of [0.5, 1).
-    const uint64_t keep = format == SINKPROOF_PANEL_F32    ? 0x807fffff807fffffu
-                          : format == SINKPROOF_PANEL_BF16 ? 0x807f807f807f807fu
-                                                           : ~UINT64_C(0);
-    const uint64_t set = format == SINKPROOF_PANEL_F32    ? 0x3f0000003f000000u
-                         : format == SINKPROOF_PANEL_BF16 ? 0x3f003f003f003f00u
-                                                          : 0;
-#pragma omp parallel for schedule(static)
-    for (size_t part = 0; part < (bytes + PART - 1) / PART; part++) {
-        uint64_t state = part << 32;
-        size_t end = (part + 1) * PART < bytes ? (part + 1) * PART : bytes;
-        for (size_t at = part * PART; at + 8 <= end; at += 8) {
-            uint64_t word = (sinkproof_draw(&state) & keep) | set;
-            memcpy(data + at, &word, 8);
-        }
-    }
-}
-
-// Scales of 1 (MXFP4) or 2^-7 (Q8_0); bf16 numbers from 1/2 up to 1 get the common exponent that
-// pairs are multiplied with.
+// Scales of 1 (MXFP4) or 2^-7 (Q8_0); the exponent of bf16 numbers from 1/2 up to 1, by which pairs
+// of them are multiplied as pairs.
 static void fill_scales(const sinkproof_panels *w) {
     enum { HALF = 126 };
     if (w->format == SINKPROOF_PANEL_BF16) memset((uint8_t *)w->least_p, HALF, w->panels);

@@ -402,6 +402,17 @@ static bool nibbles_in_halves(sinkproof_supposition *s, const sinkproof_mistake 
     return columns(s, m->slots, m->by > 0 ? sinkproof_from_halves : sinkproof_from_neighbours, 32);
 }
 
+// ---- an override of the policy
+
+bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
+    char text[sizeof s->policy.name + 64];
+    sinkproof_policy before = s->policy;
+    snprintf(text, sizeof text, "%s,%s", s->policy.name, m->override);
+    if (!sinkproof_policy_parse(text, &s->policy, NULL)) return false;
+    memcpy(before.name, s->policy.name, sizeof before.name);
+    return memcmp(&before, &s->policy, sizeof before) != 0;
+}
+
 // ---- the catalogue
 
 #define OF(slot) (1u << SINKPROOF_##slot)
@@ -417,12 +428,12 @@ static const sinkproof_mistake catalogue[] = {
 
 enum { WRITTEN = sizeof catalogue / sizeof catalogue[0] };
 
-size_t sinkproof_mistakes(void) {
-    return WRITTEN + sinkproof_roundings();
+size_t sinkproof_written(void) {
+    return WRITTEN;
 }
 
-const sinkproof_mistake *sinkproof_mistake_at(size_t i) {
-    return i < WRITTEN ? &catalogue[i] : sinkproof_rounding_at(i - WRITTEN);
+const sinkproof_mistake *sinkproof_written_at(size_t i) {
+    return i < WRITTEN ? &catalogue[i] : NULL;
 }
 
 bool sinkproof_mistake_may_overflow(const sinkproof_mistake *m) {

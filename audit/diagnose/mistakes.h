@@ -45,8 +45,15 @@ struct sinkproof_mistake {
     const char *override; // of the policy; or NULL
 };
 
+// All of them (roundings.c): those that have a line, then the roundings. NULL: there are fewer.
 size_t sinkproof_mistakes(void);
 const sinkproof_mistake *sinkproof_mistake_at(size_t i);
+// Those that have a line.
+size_t sinkproof_written(void);
+const sinkproof_mistake *sinkproof_written_at(size_t i);
+
+// The policy with the mistake's override; false where it says that already.
+sinkproof_suppose sinkproof_overrides;
 
 // Whether the mistake may make infinities or NaN from finite numbers: a narrower range, 1/0, or an
 // exponential without the maximum.

@@ -2,23 +2,13 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/roundings.h"
 
-#include <stdio.h>
 #include <string.h>
 
-bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    char text[sizeof s->policy.name + 64];
-    sinkproof_policy before = s->policy;
-    snprintf(text, sizeof text, "%s,%s", s->policy.name, m->override);
-    if (!sinkproof_policy_parse(text, &s->policy, NULL)) return false;
-    memcpy(before.name, s->policy.name, sizeof before.name);
-    return memcmp(&before, &s->policy, sizeof before) != 0;
-}
-
-// Whether the written catalogue already has the override.
+// By a line of the catalogue.
 static bool is_written(const char *override) {
     const sinkproof_mistake *m;
     bool written = false;
-    for (size_t i = 0; !written && (m = sinkproof_mistake_at(i)) != NULL; i++)
+    for (size_t i = 0; !written && (m = sinkproof_written_at(i)) != NULL; i++)
         written = m->suppose == sinkproof_overrides && strcmp(m->override, override) == 0;
     return written;
 }
@@ -76,10 +66,12 @@ static const sinkproof_mistake roundings[] = {
 
 enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
 
-size_t sinkproof_roundings(void) {
-    return ROUNDINGS;
+size_t sinkproof_mistakes(void) {
+    return sinkproof_written() + ROUNDINGS;
 }
 
-const sinkproof_mistake *sinkproof_rounding_at(size_t i) {
-    return i < ROUNDINGS ? &roundings[i] : NULL;
+const sinkproof_mistake *sinkproof_mistake_at(size_t i) {
+    size_t written = sinkproof_written();
+    if (i < written) return sinkproof_written_at(i);
+    return i - written < ROUNDINGS ? &roundings[i - written] : NULL;
 }

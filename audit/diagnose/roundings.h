@@ -20,10 +20,4 @@
 #define BIASED       (AT(M6) | AT(M10)) // the bias is a point after the product
 #define EVERY_WEIGHT (AT(T0) | NORMS | PRODUCTS | BIASED | WEIGHTS)
 
-// Adds the mistake's override to the policy; returns false if the policy already says so.
-sinkproof_suppose sinkproof_overrides;
-
-size_t sinkproof_roundings(void);
-const sinkproof_mistake *sinkproof_rounding_at(size_t i); // NULL: i is too large
-
 #endif
