@@ -116,21 +116,32 @@ ${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$wor
 out=$(again --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
     { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
 
-# Two files of ref/ and model/ that call each other, and one that only calls.
-circle() { # what model/m.c calls
+# Two files that call each other, or of which one only calls.
+circle() { # first file, second file, what the second calls of the first
     fresh
-    printf 'int sinkproof_m(int);\nint sinkproof_r(int x);\nint sinkproof_r(int x) { return sinkproof_m(x); }\n' >"$work/tree/ref/r.c"
-    printf 'int sinkproof_r(int);\nint sinkproof_m(int x);\nint sinkproof_m(int x) { return %s; }\n' "$1" >"$work/tree/model/m.c"
-    for file in ref/r model/m; do
-        mkdir -p "$work/objects/$(dirname $file)"
+    rm -rf "$work/objects"
+    printf 'int sinkproof_m(int);\nint sinkproof_r(int x);\nint sinkproof_r(int x) { return sinkproof_m(x); }\n' >"$work/tree/$1.c"
+    printf 'int sinkproof_r(int);\nint sinkproof_m(int x);\nint sinkproof_m(int x) { return %s; }\n' "$3" >"$work/tree/$2.c"
+    for file in "$1" "$2"; do
+        mkdir -p "$work/objects/$(dirname "$file")"
         ${CC:-gcc} -c "$work/tree/$file.c" -o "$work/objects/$file.o"
     done
     out=$(again --objects "$work/objects" "$work/tree" 2>&1)
 }
-circle 'sinkproof_r(x) + 1'
-printf '%s\n' "$out" | grep -q 'cycle: .*model/m.c, ref/r.c'
-report $? "files of two folders that call each other are refused"
-circle 'x + 1'
+says() { # pattern, text
+    printf '%s\n' "$out" | grep -q "cycle: $1"
+    report $? "$2"
+}
+circle ref/r model/m 'sinkproof_r(x) + 1'; says 'folders .*model/m.c, ref/r.c' "files of two folders that call each other are refused"
+circle ref/r ref/m 'sinkproof_r(x) + 1'; says 'files .*ref/m.c, ref/r.c' "files of one folder that call each other are refused"
+for second in model/m ref/m; do
+    circle ref/r $second 'x + 1'
+    ! printf '%s\n' "$out" | grep -q 'cycle: '
+    report $? "a call in one direction is not: ref/r to $second"
+done
+circle ref/policy ref/policy_parse 'sinkproof_r(x) + 1'
 ! printf '%s\n' "$out" | grep -q 'cycle: '
-report $? "a call in one direction is not"
+report $? "nor is a circle that a listed call closes"
+circle ref/policy ref/policy_parse 'x + 1'; says 'closes no circle by ref/policy_parse.c' "a listed call that closes none is"
+circle ref/policy ref/policy_other 'sinkproof_r(x) + 1'; says 'files .*ref/policy.c, ref/policy_other.c' "a listed file may call back only what is listed"
 tap_done
