@@ -81,7 +81,7 @@ FILES = {
     "ref/a.c": "//> sink.mass sink.limit\n    double mass;\n//< sink.limit sink.mass\n",
     "proofs/exact/a.c": "//> sink.mass sink.limit\ndouble exact;\n//< sink.limit sink.mass\n",
     "proofs/formal/A.v": "(*> sink.mass *)\nTheorem mass : True.\nProof. exact I. Qed.\n(*< sink.mass *)\n",
-    "tests/test_a.c": "// reports\n",
+    "tests/ref/test_a.c": "// reports\n",
     "log": "# FILE test_a\nok 1 - sink.mass ref worst=0.25 bound=1\nok 2 - sink.limit exact instances=3 unequal=0\n"
            "ok 3 - sink.mass coq theorem=mass\n1..3\n",
     "figures/one.gp": FIGURE,
