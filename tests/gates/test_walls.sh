@@ -15,9 +15,10 @@ header='// SPDX-License-Identifier: Apache-2.0
 # A small tree without a fault, so that what is refused below is refused for its fault alone.
 fresh() {
     rm -rf "$work/tree"
-    for folder in base model ref fast/lanes fast/kernels fast/engine proofs/truth audit/trace audit/judge audit/command \
-        audit/studies/sinks tests; do mkdir -p "$work/tree/$folder"; done
+    mkdir -p "$work/tree"
     cd "$work/tree" || exit 1
+    mkdir -p base model ref fast/lanes fast/kernels fast/engine proofs/truth audit/trace audit/judge audit/command \
+        audit/studies/sinks tests
     printf '%s\n' "$header" 'int sinkproof_a(void);' >ref/a.h
     printf '%s\n' "$header" '#include "ref/a.h"' '#include <math.h>' \
         '// main( and printf( in a comment, and "printf" in a string, are nothing' \
