@@ -100,13 +100,15 @@ static sinkproof_honest stated_gelu(const sinkproof_setting *s, sinkproof_honest
     sinkproof_honest t = sinkproof_honest_mul(held(s, 0.044715), third_power(s, v));
     t = sinkproof_honest_add(v, inside_at(s, SINKPROOF_AT_M8_CUBIC, t));
     t = sinkproof_honest_mul(held(s, sqrtl(2 / acosl(-1))), inside_at(s, SINKPROOF_AT_M8_SUM, t));
-    t = inside_at(s, SINKPROOF_AT_M8_INNER, sinkproof_honest_roundings(s, t, 4));
+    sinkproof_rounding summed = s->policy->at[SINKPROOF_AT_M8_SUM];
+    bool open = summed.optional || summed.format == SINKPROOF_REAL; // else in this order alone
+    t = inside_at(s, SINKPROOF_AT_M8_INNER, open ? sinkproof_honest_roundings(s, t, 4) : t);
     t = inside_at(s, SINKPROOF_AT_M8_TANH, bent(s, t));
     t = inside_at(s, SINKPROOF_AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
     t.lo = fmax(t.lo, 0);
     sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_mul(v, t), sinkproof_known(0.5));
     double var = y.var;
-    y = sinkproof_honest_roundings(s, y, 2);
+    if (open) y = sinkproof_honest_roundings(s, y, 2);
     y.var = y.spread = var;
     return inside_at(s, SINKPROOF_AT_M8, y);
 }
@@ -133,6 +135,25 @@ static void gelu_sets(void) {
         compare(&c, &y, &z, far_of(x.lo, x.hi), 8, 100);
     }
     report_both(&c, "bound.gelu", "sets that hold zero", SEED);
+}
+
+// Each step alone rounded, then none, of numbers near and far. Far from zero a slope is what is
+// left of 1: moments are compared near it, where 1/20 and more is left.
+static void gelu_steps(void) {
+    uint64_t state = SEED + 5;
+    compared c = {0}, far = {0};
+    for (int p = SINKPROOF_AT_M8_SQUARE; p <= SINKPROOF_AT_M8_ONE + 1; p++)
+        for (int i = 0; i < 300; i++) {
+            sinkproof_policy policy = real_policy("definition");
+            if (p <= SINKPROOF_AT_M8_ONE) policy.at[p].format = SINKPROOF_BF16;
+            sinkproof_setting s = setting(&policy);
+            double x = (i % 4 ? 2 : 20) * (2 * draw_unit(&state) - 1);
+            sinkproof_honest known = sinkproof_known(x), y = sinkproof_honest_gelu(&s, known);
+            sinkproof_honest z = stated_gelu(&s, known);
+            compare(i % 4 ? &c : &far, &y, &z, fabs(x), 60, 1000);
+        }
+    report_both(&c, "bound.gelu", "one step rounded", SEED + 5);
+    report(&far.ends, "bound.gelu", "one step rounded, far from zero", SEED + 5);
 }
 
 // u = 0: the margins of tanh and of both constants. x < 0, so that 1 + tanh is below 1, and all
@@ -372,6 +393,7 @@ static void running(void) {
 
 int main(void) {
     gelu_sets();
+    gelu_steps();
     gelu_margins();
     gelu_squares();
     swiglu_margins();
