@@ -2,13 +2,12 @@
 // Copyright 2026 the sinkproof authors
 //
 // The rotation's bounds as the book states them, written out a second time (test_bound_formulas.c
-// says how): the angle by a running product with its ramp, the table's width, the rotation, and the
-// concentration that is multiplied into the vector first.
+// says how): the angle by a running product with its ramp, the rotation, and the concentration that
+// is multiplied into the vector first.
 #include "proofs/bounds/rope.h"
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260411;
-enum { MOST = 128 };
 static const real TWO_PI = 6.283185307179586476925287L;
 
 static real f32(real x) {
@@ -139,51 +138,6 @@ static void first_angles(void) {
 
 // ---- bound.rope ---------------------------------------------------------------------------------
 
-// A wave's set: the other wave's size and the angle's width, squared, and 2^-50 for itself.
-static void compare_wave(distance *d, const sinkproof_honest *w, double value, double slope,
-                         real width) {
-    real error = width * (fabsl((real)slope) + width) + 0x1p-50L, size = error + 1;
-    near(d, w->hi, value + error, size, 6), near(d, w->lo, value - error, size, 6);
-    near(d, w->likely_hi, value + error, size, 6), near(d, w->likely_lo, value - error, size, 6);
-    near(d, w->bias, width > 0 ? error : 0, error, 6);
-}
-
-static void tables(void) {
-    distance d = {0};
-    sinkproof_honest c_p[MOST], s_p[MOST];
-    sinkproof_config config = shape(64, 32, false);
-    const double positions[] = {0, 1, 100, 131071};
-    for (int i = 0; i < 4 * 3 * 2; i++) {
-        int point = i % 3;
-        double position = positions[i / 3 % 4];
-        sinkproof_policy policy = real_policy("definition");
-        policy.ulp[SINKPROOF_SINCOS] = 0, policy.ulp[SINKPROOF_POW] = i < 12 ? 0 : 1024;
-        policy.at[SINKPROOF_AT_A4_FREQ] = (sinkproof_rounding){SINKPROOF_F32, false};
-        policy.at[SINKPROOF_AT_A4_ANGLE] =
-            (sinkproof_rounding){point > 0 ? SINKPROOF_F32 : SINKPROOF_REAL, point == 2};
-        policy.at[SINKPROOF_AT_A4_CONC] =
-            (sinkproof_rounding){point == 1 ? SINKPROOF_REAL : SINKPROOF_F32, false};
-        sinkproof_setting s = setting(&policy);
-        sinkproof_honest_rope_plain(&s, &config, position, c_p, s_p);
-        for (size_t p = 0; p < config.head_dim / 2; p++) {
-            sinkproof_honest a = sinkproof_honest_angle(&s, &config, position, p);
-            real width = fmaxl((real)a.hi - a.mid, (real)a.mid - a.lo);
-            width += width * 0x1p-50L + (point == 1 ? 0 : a.mid * 0x1p-52L);
-            double c = cos(a.mid), sine = sin(a.mid);
-            compare_wave(&d, &c_p[p], c, sine, width), compare_wave(&d, &s_p[p], sine, c, width);
-        }
-    }
-    report(&d, "bound.rope", "the table's ends", SEED);
-    distance k = {0};
-    const double factors[] = {0.5, 1, 1.5, 2, 32};
-    for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
-        config.rotation.factor = factors[f];
-        real stated = f < 2 ? 1 : 1 + logl(factors[f]) / 10;
-        near(&k, sinkproof_concentration(&config), stated, stated, 4);
-    }
-    report(&k, "bound.rope", "the concentration", SEED);
-}
-
 // What a rotation by nothing leaves of a number: its roundings' variance, and what is flushed.
 static void rotations(void) {
     sinkproof_policy policy = policy_named("f32"), none = policy_named("f32,ftz=none");
@@ -299,7 +253,6 @@ static void concentrations(void) {
 int main(void) {
     angles();
     first_angles();
-    tables();
     rotations();
     concentrations();
     return tap_done();

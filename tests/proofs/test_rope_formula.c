@@ -204,6 +204,7 @@ static void tables(void) {
             sinkproof_policy policy = policy_of(formats[f / 3], formats[f / 3], f % 2);
             policy.at[SINKPROOF_AT_A4_CONC].format = formats[f % 3];
             policy.inside = SINKPROOF_F32;
+            if (f % 4 == 3) policy.ulp[SINKPROOF_POW] = 1024; // wide angles
             sinkproof_setting s = setting(&policy);
             sinkproof_config config = config_of(&shapes[k]);
             sinkproof_honest c_p[MOST / 2], s_p[MOST / 2], plain_c[MOST / 2], plain_s[MOST / 2];
