@@ -3,15 +3,9 @@
 //
 // Scores less their maximum where some are without bound: a score of -infinity stays what it is,
 // alone or beside others, one that may be anything below is subtracted from. 0.01 CPU seconds.
-#include "tests/shared/formulas.h"
+#include "tests/shared/sets.h"
 
 #include "proofs/bounds/softmax_row.h"
-
-static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
-    return x->lo == y->lo && x->hi == y->hi && x->likely_lo == y->likely_lo &&
-           x->likely_hi == y->likely_hi && x->mid == y->mid && x->var == y->var &&
-           x->spread == y->spread && x->bias == y->bias && x->order == y->order;
-}
 
 int main(void) {
     enum { N = 5, NONE = 3 };

@@ -5,7 +5,7 @@
 // out a second time: ends of the ramp that leave the head, the width of a frequency over the reals,
 // steps that are rounded, what the concentration adds. 0.01 CPU seconds.
 #include "proofs/bounds/rope.h"
-#include "tests/shared/formulas.h"
+#include "tests/shared/sets.h"
 
 enum { MOST = 64 };
 static const real TWO_PI = 6.283185307179586476925287L;
@@ -188,12 +188,6 @@ static sinkproof_honest wave(const sinkproof_setting *s, double value, double sl
         w = sinkproof_honest_roundings(s, w, 2);
     }
     return sinkproof_honest_at(s, SINKPROOF_AT_A4_COS, w);
-}
-
-static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
-    return x->lo == y->lo && x->hi == y->hi && x->likely_lo == y->likely_lo &&
-           x->likely_hi == y->likely_hi && x->mid == y->mid && x->var == y->var &&
-           x->bias == y->bias && x->order == y->order;
 }
 
 static void tables(void) {

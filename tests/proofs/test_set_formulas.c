@@ -7,16 +7,10 @@
 // number, and nothing read or written behind the last element.
 #include "proofs/bounds/mixing.h"
 #include "ref/normaliser.h"
-#include "tests/shared/formulas.h"
+#include "tests/shared/sets.h"
 
 static const uint64_t SEED = 20261123;
 static const double TINY = 0x1p-126;
-
-static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
-    return x->lo == y->lo && x->hi == y->hi && x->likely_lo == y->likely_lo &&
-           x->likely_hi == y->likely_hi && x->mid == y->mid && x->var == y->var &&
-           x->spread == y->spread && x->bias == y->bias && x->order == y->order;
-}
 
 static sinkproof_policy flushing(void) {
     sinkproof_policy policy = real_policy("definition");

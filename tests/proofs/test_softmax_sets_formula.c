@@ -5,6 +5,7 @@
 // rounded first, of logits that are sets; rows of which nothing is known, and where they begin;
 // sums and rescalings that may err by all there is; exponentials that are rounded before they meet
 // the values; variances. 0.1 CPU seconds.
+#include "tests/shared/sets.h"
 #include "tests/shared/softmax_stated.h"
 
 #include <float.h>
@@ -16,12 +17,6 @@ static sinkproof_honest wide_set(double lo, double hi) {
     sinkproof_honest x = {lo, hi, lo, hi, lo + (hi - lo) / 2, 0, 0, 0, 0};
     if (lo == -INFINITY) x.mid = hi;
     return x;
-}
-
-static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
-    return x->lo == y->lo && x->hi == y->hi && x->likely_lo == y->likely_lo &&
-           x->likely_hi == y->likely_hi && x->mid == y->mid && x->var == y->var &&
-           x->spread == y->spread && x->bias == y->bias && x->order == y->order;
 }
 
 // ---- the maximum first --------------------------------------------------------------------------

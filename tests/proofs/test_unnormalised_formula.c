@@ -5,7 +5,7 @@
 // (bound.unnormalised), written out a second time in long double: every end and the variance of
 // what is kept, and its share of the sum.
 #include "proofs/bounds/softmax_row.h"
-#include "tests/shared/formulas.h"
+#include "tests/shared/sets.h"
 
 static const uint64_t SEED = 20261123;
 enum { DRAWS = 300 };
@@ -26,11 +26,6 @@ static sinkproof_policy keeping(sinkproof_format format) {
     sinkproof_policy policy = real_policy("definition");
     policy.at[SINKPROOF_AT_A9_UNNORM] = (sinkproof_rounding){.format = format};
     return policy;
-}
-
-static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
-    return x->lo == y->lo && x->hi == y->hi && x->likely_lo == y->likely_lo &&
-           x->likely_hi == y->likely_hi && x->mid == y->mid && x->var == y->var;
 }
 
 static sinkproof_honest plain(const numerator *n, double var) {

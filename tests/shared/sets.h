@@ -19,6 +19,10 @@ MAYBE_UNUSED static size_t unlike(const sinkproof_honest *x, const sinkproof_hon
     return wrong;
 }
 
+MAYBE_UNUSED static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
+    return unlike(x, y) == 0;
+}
+
 MAYBE_UNUSED static double larger(double x, double y) {
     return x > y ? x : y;
 }
