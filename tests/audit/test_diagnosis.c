@@ -42,10 +42,7 @@ static diagnosed diagnose(const sinkproof_model *model, size_t n_planted,
         sinkproof_diagnose(model, trace, &of.j,
                            &(sinkproof_diagnose_options){.rate = 1e-9, .places = 2, .pairs = 150},
                            &of.d, &error);
-    if (!fine) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(fine, &error);
     sinkproof_trace_close(trace);
     return of;
 }

@@ -154,10 +154,7 @@ static void name_forms(const sinkproof_stages *stages, const char *policy, named
         sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error) &&
         sinkproof_judge(model, trace, &p, &how, &j, &error) &&
         sinkproof_judge_forms(model, trace, &how, &j, &error);
-    if (!fine) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(fine, &error);
     describe(model, &j, f);
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);

@@ -365,10 +365,7 @@ static unsigned fitting(const sinkproof_stages *stages, const char *runs, const 
                 sinkproof_trace_open(path, config, &trace, &error) &&
                 sinkproof_judge(model, trace, &other, &how, &j, &error) &&
                 sinkproof_judge_forms(model, trace, &how, &j, &error);
-    if (!fine) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(fine, &error);
     unsigned forms = j.forms_asked[stage] ? j.forms_fitting[stage] : 0;
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);

@@ -139,7 +139,7 @@ typedef struct way {
 static const int32_t tokens[TOKENS] = {3, 1, 4};
 static char trace_path[64], packed_path[64];
 
-static bool open_model(const way *w, char *out, sinkproof_error *error) {
+static bool opens_model(const way *w, char *out, sinkproof_error *error) {
     sinkproof_model *model;
     if (!sinkproof_model_open(w->model, &model, error)) return false;
     snprintf(out, ROOM, "%s", sinkproof_model_spec(model));
@@ -359,7 +359,7 @@ int main(void) {
     snprintf(trace_path, sizeof trace_path, "/tmp/sinkproof-memory-%ld.safetensors",
              (long)getpid());
     snprintf(packed_path, sizeof packed_path, "/tmp/sinkproof-memory-%ld.packed", (long)getpid());
-    const way opened = {.what = "opening a model", .model = two, .run = open_model};
+    const way opened = {.what = "opening a model", .model = two, .run = opens_model};
     const way traced[] = {
         {.what = "the reference and its trace",
          .model = one,

@@ -8,6 +8,7 @@
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
 #include "model/bf16.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 
 #include <unistd.h>
@@ -17,11 +18,6 @@ static const sinkproof_config *config;
 static char path[64];
 static const int32_t tokens[12] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
 
-static void fail(const sinkproof_error *error) {
-    printf("Bail out! %s\n", error->text);
-    exit(1);
-}
-
 // A trace of the 12 tokens in pieces of `piece`.
 static sinkproof_trace *written(const char *policy_name, const char *points, size_t piece) {
     sinkproof_policy policy = policy_of(policy_name);
@@ -29,14 +25,14 @@ static sinkproof_trace *written(const char *policy_name, const char *points, siz
     sinkproof_trace_writer *writer;
     sinkproof_trace *trace;
     sinkproof_session *session = sinkproof_session_new(model, &policy);
-    if (!sinkproof_trace_writer_new(path, model, &policy, "test", points, 12, &writer, &error))
-        fail(&error);
+    need(sinkproof_trace_writer_new(path, model, &policy, "test", points, 12, &writer, &error),
+         &error);
     for (size_t done = 0; done < 12; done += piece)
-        if (!sinkproof_forward(session, 12 - done < piece ? 12 - done : piece, tokens + done, NULL,
-                               sinkproof_trace_writer_observer(writer), &error))
-            fail(&error);
-    if (!sinkproof_trace_writer_finish(writer, tokens, &error)) fail(&error);
-    if (!sinkproof_trace_open(path, config, &trace, &error)) fail(&error);
+        need(sinkproof_forward(session, 12 - done < piece ? 12 - done : piece, tokens + done, NULL,
+                               sinkproof_trace_writer_observer(writer), &error),
+             &error);
+    need(sinkproof_trace_writer_finish(writer, tokens, &error), &error);
+    need(sinkproof_trace_open(path, config, &trace, &error), &error);
     sinkproof_trace_writer_free(writer);
     sinkproof_session_free(session);
     return trace;
@@ -116,7 +112,7 @@ static void test_values(const char *policy_name) {
     double *kept = calloc(12 * config->vocab, sizeof *kept);
     sinkproof_observer observer = {.see = keep, .context = kept};
     sinkproof_session *session = sinkproof_session_new(model, &policy);
-    if (!sinkproof_forward(session, 12, tokens, NULL, &observer, &error)) fail(&error);
+    need(sinkproof_forward(session, 12, tokens, NULL, &observer, &error), &error);
     sinkproof_trace *t = written(policy_name, "F2", 12);
     const sinkproof_tensor *f2 = sinkproof_trace_find(t, SINKPROOF_TRACE_F2, 0);
     size_t wrong = 0;
@@ -150,11 +146,11 @@ static void forge(const forgery *f) {
     for (size_t r = 0; r < f->rank; r++) bytes *= f->shape[r];
     int32_t *values = calloc(bytes / 4 + 1, sizeof *values);
     for (size_t i = 0; i < bytes / 4; i++) values[i] = f->value;
-    if (!sinkproof_safetensors_writer_begin(w, path, &error) ||
-        !sinkproof_safetensors_writer_bytes(w, ids, sizeof ids, &error) ||
-        !sinkproof_safetensors_writer_bytes(w, values, bytes, &error) ||
-        !sinkproof_safetensors_writer_finish(w, &error))
-        fail(&error);
+    need(sinkproof_safetensors_writer_begin(w, path, &error) &&
+             sinkproof_safetensors_writer_bytes(w, ids, sizeof ids, &error) &&
+             sinkproof_safetensors_writer_bytes(w, values, bytes, &error) &&
+             sinkproof_safetensors_writer_finish(w, &error),
+         &error);
     bool opened = sinkproof_trace_open(path, config, &trace, &error);
     if (opened) sinkproof_trace_close(trace);
     if (f->word == NULL)
@@ -272,7 +268,7 @@ static void test_long_policy(void) {
 int main(void) {
     sinkproof_error error;
     snprintf(path, sizeof path, "/tmp/sinkproof-test-trace-%ld.safetensors", (long)getpid());
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) fail(&error);
+    need(sinkproof_model_open("synthetic:tiny", &model, &error), &error);
     config = sinkproof_model_config(model);
     test_names();
     test_norms();

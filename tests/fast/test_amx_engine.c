@@ -9,6 +9,7 @@
 #include "fast/lanes/lanes.h"
 #include "tests/shared/amx_trap.h"
 #include "tests/shared/judged_engine.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 
 #include <string.h>
@@ -23,31 +24,26 @@ static sinkproof_kernels
 static size_t vocab;
 static int32_t tokens[256];
 
-static void bail(const sinkproof_error *error) {
-    printf("Bail out! %s\n", error->text);
-    exit(1);
-}
-
 static sinkproof_engine *engine_of(const sinkproof_kernels *kernels, int threads, size_t chunk) {
     sinkproof_policy policy = policy_of("bf16-operands");
     sinkproof_engine_options options = {.kernels = kernels, .threads = threads, .chunk = chunk};
     sinkproof_engine *engine;
     sinkproof_error error;
-    if (!sinkproof_engine_new(model, &policy, &options, &engine, &error)) bail(&error);
+    need(sinkproof_engine_new(model, &policy, &options, &engine, &error), &error);
     return engine;
 }
 
 static sinkproof_sequence *sequence_of(const sinkproof_engine *engine) {
     sinkproof_error error;
     sinkproof_sequence *s = sinkproof_sequence_new(engine, 256, &error);
-    if (s == NULL) bail(&error);
+    need(s != NULL, &error);
     return s;
 }
 
 static void run(sinkproof_engine *engine, size_t n_parts, const sinkproof_part *parts,
                 const sinkproof_observer *observer) {
     sinkproof_error error;
-    if (!sinkproof_engine_forward(engine, n_parts, parts, observer, &error)) bail(&error);
+    need(sinkproof_engine_forward(engine, n_parts, parts, observer, &error), &error);
 }
 
 static float *logits_of(size_t n) {
@@ -147,7 +143,7 @@ int main(void) {
     sinkproof_error error;
     const bool native = sinkproof_isa_runs(&sinkproof_kernels_amx, &why);
     const bool pairs = sinkproof_isa_runs(&sinkproof_kernels_avx512bf16, NULL);
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) bail(&error);
+    need(sinkproof_model_open("synthetic:tiny", &model, &error), &error);
     vocab = sinkproof_model_config(model)->vocab;
     some_tokens(sizeof tokens / sizeof *tokens, vocab, 11, tokens);
     tiles = sinkproof_kernels_amx;

@@ -7,6 +7,7 @@
 #include "fast/engine/engine.h"
 #include "fast/kernels/isa.h"
 #include "fast/lanes/lanes.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/ran_on.h"
 #include "tests/shared/reference.h"
 #include "tests/shared/resident.h"
@@ -30,23 +31,18 @@ static const char *name_of;
 static const sinkproof_config *config;
 static int32_t tokens[4096];
 
-static void bail(const sinkproof_error *error) {
-    printf("Bail out! %s\n", error->text);
-    exit(1);
-}
-
 static sinkproof_engine *engine_of(const char *policy, sinkproof_engine_options options) {
     sinkproof_policy p = policy_of(policy);
     sinkproof_engine *engine;
     sinkproof_error error;
-    if (!sinkproof_engine_new(model, &p, &options, &engine, &error)) bail(&error);
+    need(sinkproof_engine_new(model, &p, &options, &engine, &error), &error);
     return engine;
 }
 
 static sinkproof_sequence *sequence_of(const sinkproof_engine *engine, size_t max_tokens) {
     sinkproof_error error;
     sinkproof_sequence *s = sinkproof_sequence_new(engine, max_tokens, &error);
-    if (s == NULL) bail(&error);
+    need(s != NULL, &error);
     return s;
 }
 
@@ -55,7 +51,7 @@ static void feed(sinkproof_engine *engine, sinkproof_sequence *s, const int32_t 
                  float *logits_nv) {
     sinkproof_part part = {s, n, from, logits_nv, true};
     sinkproof_error error;
-    if (!sinkproof_engine_forward(engine, 1, &part, NULL, &error)) bail(&error);
+    need(sinkproof_engine_forward(engine, 1, &part, NULL, &error), &error);
 }
 
 static float *logits_of(size_t n) {
@@ -162,9 +158,9 @@ static void test_points(const sinkproof_kernels *kernels, const char *name) {
         double *want = calloc(n * vocab, sizeof *want);
         float *found = logits_of(n);
         sinkproof_part part = {s, n, tokens + done, found, true};
-        if (!sinkproof_forward(session, n, tokens + done, want, &see_lanes, &error) ||
-            !sinkproof_engine_forward(engine, 1, &part, &see_fast, &error))
-            bail(&error);
+        need(sinkproof_forward(session, n, tokens + done, want, &see_lanes, &error) &&
+                 sinkproof_engine_forward(engine, 1, &part, &see_fast, &error),
+             &error);
         compare_shown(kernels->isa, name, &lanes, &fast, done);
         for (size_t v = 0; v < n * vocab; v++) wrong += !(want[v] == (double)found[v]);
         ok(wrong == 0, "model.forward engine %s %s %zu rows of logits worst=%zu bound=0",
@@ -207,7 +203,7 @@ static void test_expected(const char *policy) {
     sinkproof_error error;
     size_t wrong = 0, count = LONG * config->vocab;
     double *want = calloc(count, sizeof *want);
-    if (!sinkproof_forward(session, LONG, tokens, want, NULL, &error)) bail(&error);
+    need(sinkproof_forward(session, LONG, tokens, want, NULL, &error), &error);
     memset(expected, 0, count * sizeof *expected);
     sinkproof_engine *engine = engine_of(policy, (sinkproof_engine_options){.threads = 1});
     sinkproof_sequence *s = sequence_of(engine, 0);
@@ -282,7 +278,7 @@ static void test_batch(const char *policy) {
         }
         parts[OTHERS] = parts[2]; // the one that counts stands in the middle
         parts[2] = (sinkproof_part){all[OTHERS], m, tokens + done, found + done * vocab, true};
-        if (!sinkproof_engine_forward(engine, OTHERS + 1, parts, NULL, &error)) bail(&error);
+        need(sinkproof_engine_forward(engine, OTHERS + 1, parts, NULL, &error), &error);
         done += m;
     }
     wrong = apart(LONG * vocab, expected, found);
@@ -298,7 +294,7 @@ static void test_batch(const char *policy) {
     for (size_t t = 0; t < 3; t++) {
         for (size_t i = 0; i < 40; i++)
             parts[i] = (sinkproof_part){many[i], 1, tokens + t, rows + i * vocab, false};
-        if (!sinkproof_engine_forward(engine, 40, parts, NULL, &error)) bail(&error);
+        need(sinkproof_engine_forward(engine, 40, parts, NULL, &error), &error);
         for (size_t i = 0; i < 40; i++)
             wrong += apart(vocab, expected + t * vocab, rows + i * vocab);
     }
@@ -325,7 +321,7 @@ static void test_cut_context(const char *policy) {
         sinkproof_sequence *s = sequence_of(engine, 0);
         sinkproof_part prompt = {s, CONTEXT, tokens, NULL, false};
         sinkproof_error error;
-        if (!sinkproof_engine_forward(engine, 1, &prompt, NULL, &error)) bail(&error);
+        need(sinkproof_engine_forward(engine, 1, &prompt, NULL, &error), &error);
         float *to = t == 0 ? one : cut;
         for (size_t i = 0; i < MORE; i++) feed(engine, s, tokens + CONTEXT + i, 1, to + i * vocab);
         if (t > 0) wrong += apart(MORE * vocab, one, cut);
@@ -413,7 +409,7 @@ static void test_many_sequences(void) {
         sinkproof_sequence *s = sequence_of(engine, 0);
         sinkproof_part part = {s, 1 + i % 2, tokens, found, false};
         sinkproof_error error;
-        if (!sinkproof_engine_forward(engine, 1, &part, NULL, &error)) bail(&error);
+        need(sinkproof_engine_forward(engine, 1, &part, NULL, &error), &error);
         wrong += apart(config->vocab, expected + i % 2 * config->vocab, found);
         sinkproof_sequence_free(s);
         if (i == WARM) after_warm = resident();
@@ -442,7 +438,7 @@ static void write_gpt2(char spec[64]) {
 static void open_for_test(const char *name, const char *spec) {
     uint64_t state = 83;
     sinkproof_error error;
-    if (!sinkproof_model_open(spec, &model, &error)) bail(&error);
+    need(sinkproof_model_open(spec, &model, &error), &error);
     name_of = name;
     config = sinkproof_model_config(model);
     for (size_t t = 0; t < 4096; t++) tokens[t] = (int32_t)(next_bits(&state) % config->vocab);

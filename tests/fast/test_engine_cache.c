@@ -6,6 +6,7 @@
 #include "fast/engine/cache.h"
 #include "fast/kernels/isa.h"
 #include "tests/shared/block_sizes.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>
@@ -23,9 +24,8 @@ static sinkproof_cache cache_of(const sinkproof_config *config, sinkproof_panel_
                                 size_t max_tokens) {
     sinkproof_cache cache;
     sinkproof_error error;
-    if (sinkproof_cache_new(config, format, max_tokens, &cache, &error)) return cache;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
+    need(sinkproof_cache_new(config, format, max_tokens, &cache, &error), &error);
+    return cache;
 }
 
 // n rows of bf16 numbers, so that both formats hold them.

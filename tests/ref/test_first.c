@@ -65,10 +65,7 @@ static seen *run(const char *policy_text, size_t n, const int32_t *tokens) {
     seen *s = calloc(1, sizeof *s);
     sinkproof_observer observer = {.see = see, .context = s};
     sinkproof_error error;
-    if (!sinkproof_forward(session, n, tokens, NULL, &observer, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(sinkproof_forward(session, n, tokens, NULL, &observer, &error), &error);
     sinkproof_session_free(session);
     return s;
 }

@@ -4,6 +4,7 @@
 // The whole model: chunks and one pass give the same bits at every split around the window under
 // every policy; watched and unwatched runs too; and the two published policies part only at their
 // points.
+#include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 
 // What a run shows.
@@ -39,11 +40,6 @@ static sinkproof_model *model;
 static const sinkproof_config *config;
 static int32_t tokens[512];
 
-static void fail(const sinkproof_error *error) {
-    printf("Bail out! %s\n", error->text);
-    exit(1);
-}
-
 // n tokens in the given pieces (a zero ends the list; the rest is one piece).
 static void run(const char *policy_name, size_t n, const size_t *pieces, double *logits_nv,
                 seen *watch) {
@@ -55,9 +51,9 @@ static void run(const char *policy_name, size_t n, const size_t *pieces, double 
     if (watch != NULL) watch->total = n;
     while (done < n) {
         size_t m = *pieces > 0 ? *pieces++ : n - done;
-        if (!sinkproof_forward(session, m, tokens + done, logits_nv + done * config->vocab,
-                               watch != NULL ? &observer : NULL, &error))
-            fail(&error);
+        need(sinkproof_forward(session, m, tokens + done, logits_nv + done * config->vocab,
+                               watch != NULL ? &observer : NULL, &error),
+             &error);
         done += m;
     }
     sinkproof_session_free(session);
@@ -153,7 +149,7 @@ static void test_refusals(void) {
 int main(void) {
     sinkproof_error error;
     uint64_t state = 47;
-    if (!sinkproof_model_open("synthetic:tiny", &model, &error)) fail(&error);
+    need(sinkproof_model_open("synthetic:tiny", &model, &error), &error);
     config = sinkproof_model_config(model);
     for (size_t t = 0; t < 512; t++) tokens[t] = (int32_t)(next_bits(&state) % config->vocab);
     const char *const *names = sinkproof_policy_names();

@@ -55,11 +55,10 @@ static inline sinkproof_intervened *intervened(const sinkproof_model *model,
                                                const sinkproof_policy *policy) {
     sinkproof_intervened *made;
     sinkproof_error error;
-    if (sinkproof_intervene(model, changes, policy, N, some_epe(policy), MASSIVE, massive_at, &made,
-                            &error))
-        return made;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
+    need(sinkproof_intervene(model, changes, policy, N, some_epe(policy), MASSIVE, massive_at,
+                             &made, &error),
+         &error);
+    return made;
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "audit/trace/trace_write.h"
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -57,10 +58,7 @@ static inline sinkproof_judgement judged_tokens(const sinkproof_model *model, ju
         sinkproof_trace_open(path, sinkproof_model_config(model), &trace, &error) &&
         sinkproof_judge(model, trace, &other, &(sinkproof_judge_options){.rate = 1e-9}, &judgement,
                         &error);
-    if (!fine) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(fine, &error);
     sinkproof_trace_close(trace);
     sinkproof_trace_writer_free(writer);
     unlink(path);

@@ -7,6 +7,7 @@
 #define SINKPROOF_TESTS_MISTAKEN_H
 
 #include "tests/shared/mistaken_stages.h"
+#include "tests/shared/opened.h"
 
 // ---- weights
 
@@ -200,10 +201,7 @@ static sinkproof_trace *mistaken_trace(const sinkproof_model *model, size_t n_pl
         sinkproof_trace_writer_new(NULL, model, &stated, "mistaken", points, n, &writer, &error) &&
         run_mistaken(wrong_model, &runs, n, tokens, writer, &error) &&
         sinkproof_trace_writer_take(writer, tokens, &trace, &error);
-    if (!fine) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(fine, &error);
     sinkproof_trace_writer_free(writer);
     sinkproof_model_close(wrong_model);
     forget_spoilt();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A model that a test stands on: where it does not open, the test ends.
+// What a test stands on, a model above all: where it is not to be had, the test ends.
 #ifndef SINKPROOF_TESTS_OPENED_H
 #define SINKPROOF_TESTS_OPENED_H
 
@@ -10,12 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void need(bool done, const sinkproof_error *error) {
+    if (done) return;
+    printf("Bail out! %s\n", error->text);
+    exit(1);
+}
+
 __attribute__((unused)) static sinkproof_model *open_model(const char *spec) {
     sinkproof_error error;
     sinkproof_model *model;
-    if (sinkproof_model_open(spec, &model, &error)) return model;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
+    need(sinkproof_model_open(spec, &model, &error), &error);
+    return model;
 }
 
 #endif

@@ -34,9 +34,8 @@ static sinkproof_circuit *derived_of(const sinkproof_model *model,
                                      size_t n) {
     sinkproof_circuit *derived;
     sinkproof_error error = {""};
-    if (sinkproof_circuit_study_derive(model, changes, normed, n, &derived, &error)) return derived;
-    printf("Bail out! %s\n", error.text);
-    exit(1);
+    need(sinkproof_circuit_study_derive(model, changes, normed, n, &derived, &error), &error);
+    return derived;
 }
 
 static sinkproof_circuit_study study_of(const sinkproof_model *model,
@@ -46,10 +45,8 @@ static sinkproof_circuit_study study_of(const sinkproof_model *model,
                                         const int32_t *tokens_n) {
     sinkproof_circuit_study study;
     sinkproof_error error = {""};
-    if (!sinkproof_circuit_study_run(model, derived, run, &options, n, tokens_n, &study, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(sinkproof_circuit_study_run(model, derived, run, &options, n, tokens_n, &study, &error),
+         &error);
     return study;
 }
 

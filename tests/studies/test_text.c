@@ -6,8 +6,9 @@
 // that mean harm, each refused with its own sentence.
 #include "audit/studies/text/harmony.h"
 #include "audit/studies/text/split.h"
-#include "model/bytes.h"
 #include "base/splitmix.h"
+#include "model/bytes.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>
@@ -21,10 +22,7 @@ static const char *const formats[] = {FOLDER "tokenizer.json", FOLDER "vocab.jso
 static sinkproof_tokenizer *opened(const char *path) {
     sinkproof_tokenizer *t;
     sinkproof_error error = {{0}};
-    if (!sinkproof_tokenizer_open(path, &t, &error)) {
-        printf("Bail out! %s\n", error.text);
-        exit(1);
-    }
+    need(sinkproof_tokenizer_open(path, &t, &error), &error);
     return t;
 }
 
