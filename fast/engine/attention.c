@@ -2,19 +2,19 @@
 // Copyright 2026 the sinkproof authors
 //
 // A2 to A11 of a pass. A task is one key/value head of one segment: its query heads and keys are
-// rotated, its keys and values appended to the cache, its queries attend. In a window layer this
-// goes in steps of 128 positions, so that the ring never loses a key that a query still sees. In a
-// full layer a long segment is first appended whole, then its steps attend in any order; and when
-// there are fewer heads than threads, a single token's long context is cut into pieces of whole
-// spans, which are merged in the order that `attend` itself takes: cut or not, the bits are the
-// same.
+// rotated, its keys and values are appended to the cache, and its queries attend. In a window layer
+// this happens in steps of 128 positions, so that the ring never loses a key that a query still
+// sees. In a full layer a long segment is first appended completely, then its steps attend in any
+// order. When there are fewer heads than threads, a single token's long context is split into
+// pieces of whole spans, which are merged in the same order in which `attend` takes them: split or
+// not, the bits are the same.
 #include "fast/engine/internal.h"
 
 #include <math.h>
 
 enum { STEP = SINKPROOF_CACHE_STEP, SPAN = SINKPROOF_SPAN, PIECE = SINKPROOF_PIECE };
 
-// The sublayer at hand.
+// The current sublayer.
 typedef struct sublayer {
     sinkproof_pass *pass;
     sinkproof_worker *worker;
@@ -24,7 +24,8 @@ typedef struct sublayer {
     bool sliding;
 } sublayer;
 
-// Goes through the tasks of all segments in ascending order: which segment, and which of its own.
+// Visits the tasks of all segments in ascending order: the segment, and the number of tasks before
+// it.
 typedef struct cursor {
     size_t segment, before;
 } cursor;
@@ -39,7 +40,7 @@ static void round_projected(const sublayer *a, size_t row, size_t g) {
     sinkproof_round_part(e->kernels, a->d, e->b.v_nd + row * e->width.kv + g * a->d, NULL);
 }
 
-// A4 of one row and key/value head, rounded. Nothing where positions do not rotate.
+// A4 of one row and key/value head, rounded; nothing without a rotation.
 static void rotate(const sublayer *a, size_t row, size_t g) {
     const sinkproof_engine *e = a->e;
     if (e->config->rotation.kind == SINKPROOF_NO_ROTATION) return;
@@ -53,7 +54,7 @@ static void rotate(const sublayer *a, size_t row, size_t g) {
     sinkproof_round_part(e->kernels, a->d, k, NULL);
 }
 
-// Rows i .. i + n - 1 of a segment: rotated (unless an observer has seen that) and appended.
+// Appends rows i .. i + n - 1 of a segment, rotated first unless an observer has already seen them.
 static void append(const sublayer *a, const sinkproof_segment *s, size_t g, size_t i, size_t n) {
     const sinkproof_engine *e = a->e;
     for (size_t row = s->row + i; a->pass->observer == NULL && row < s->row + i + n; row++) {
@@ -90,7 +91,7 @@ static sinkproof_attention queries(const sublayer *a, const sinkproof_segment *s
     return attention;
 }
 
-// A11 of rows that have been attended.
+// Rounds A11 of rows that have attended.
 static void round_output(const sublayer *a, size_t row, size_t g, size_t n) {
     const sinkproof_engine *e = a->e;
     for (size_t i = row; e->bf16_operands && i < row + n; i++) {
@@ -105,7 +106,7 @@ static void attend(const sublayer *a, const sinkproof_segment *s, size_t g, size
     round_output(a, s->row + i, g, n);
 }
 
-// Rows of step t of a segment: its steps end where positions are multiples of STEP.
+// The rows of step t of a segment: steps end where positions are multiples of STEP.
 static size_t step_rows(const sinkproof_segment *s, size_t t, size_t *i) {
     size_t start = s->first / STEP + t, from = start * STEP, to = from + STEP;
     if (from < s->first) from = s->first;
@@ -120,7 +121,7 @@ static bool waits(const sublayer *a, const sinkproof_segment *s) {
 
 // ---- tasks -----------------------------------------------------------------------------------
 
-// First round: everything, but for the queries of full layers that wait for all keys.
+// First round: everything except the queries of full layers that wait for all keys.
 static size_t first_tasks(const sublayer *a, const sinkproof_segment *s) {
     return a->e->config->n_kv_heads * (a->sliding ? 1 : s->steps);
 }
@@ -135,8 +136,7 @@ static void first_task(const sublayer *a, const sinkproof_segment *s, size_t tas
     }
 }
 
-// Second round: the queries that waited, step by step from the longest context down, or piece by
-// piece.
+// Second round: the waiting queries, step by step from the longest context down, or piece by piece.
 static size_t second_tasks(const sublayer *a, const sinkproof_segment *s) {
     if (!waits(a, s)) return 0;
     return a->e->config->n_kv_heads * (s->pieces > 0 ? s->pieces : s->steps);
@@ -146,7 +146,7 @@ static size_t padded_head(const sublayer *a) {
     return (a->d + 15) / 16 * 16;
 }
 
-// Where the spans of a cut context are kept: [spans, group] of head g.
+// Where the spans of a split context are stored: [spans, group] of head g.
 static size_t state_at(const sublayer *a, const sinkproof_segment *s, size_t g) {
     size_t spans = s->first / SPAN + 1;
     return (s->state * a->e->config->n_kv_heads + g * spans) * a->group;
@@ -168,7 +168,7 @@ static void second_task(const sublayer *a, const sinkproof_segment *s, size_t ta
                              e->b.span_shd + at * padded_head(a), a->worker->scratch);
 }
 
-// Third round: the spans of a cut context, one query head after the other.
+// Third round: merges the spans of a split context, one query head after the other.
 static size_t third_tasks(const sublayer *a, const sinkproof_segment *s) {
     return waits(a, s) && s->pieces > 0 ? a->e->config->n_kv_heads : 0;
 }
@@ -184,8 +184,8 @@ static void third_task(const sublayer *a, const sinkproof_segment *s, size_t g) 
     round_output(a, s->row, g, 1);
 }
 
-// All tasks of a round, shared out one by one; behind them a barrier. A round without tasks has
-// none.
+// Runs all tasks of a round, which threads take one by one, then a barrier. A round without tasks
+// has no barrier.
 static void round_of(const sublayer *a,
                      size_t (*tasks)(const sublayer *, const sinkproof_segment *),
                      void (*run)(const sublayer *, const sinkproof_segment *, size_t)) {
@@ -211,7 +211,7 @@ static void see_heads(const sublayer *a, const char *name, size_t heads, float *
     sinkproof_pass_see(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);
 }
 
-// A2 and A4 of all rows by one thread, each point shown before the next is made in its place.
+// A2 and A4 of all rows by one thread; each point is shown before the next overwrites it.
 static void observe_projected(const sublayer *a) {
     const sinkproof_engine *e = a->e;
     size_t heads = e->config->n_heads, groups = e->config->n_kv_heads, n = a->pass->n;

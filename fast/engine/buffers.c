@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The arrays of a pass, carved from one mapping that grows when a pass needs more and is then kept.
-// It is zero when it comes, and what lies beyond a row's end is never written but with zeros.
+// It starts as zeros, and only zeros are written beyond a row's end.
 #include "fast/engine/internal.h"
 
 static size_t max2(size_t a, size_t b) {
@@ -10,14 +10,14 @@ static size_t max2(size_t a, size_t b) {
 }
 
 enum { LINE = 64 };
-static const size_t beyond = SIZE_MAX / 2; // more than any mapping: a size that stays one
+static const size_t beyond = SIZE_MAX / 2; // more than any mapping; later sums do not wrap
 
 static size_t times(size_t a, size_t b) {
     size_t product;
     return __builtin_mul_overflow(a, b, &product) || product > beyond ? beyond : product;
 }
 
-// Cuts the next array from a mapping, or only counts when there is none yet.
+// Carves arrays from a mapping, or only counts their sizes without one.
 typedef struct cutter {
     uint8_t *data;
     size_t used;
@@ -32,7 +32,7 @@ static void *cut(cutter *from, size_t rows, size_t width, size_t size) {
     return at;
 }
 
-// Numbers of the largest point that an observer is shown.
+// Number of elements of the largest point that an observer sees.
 static size_t seen_numbers(const sinkproof_engine *e, const sinkproof_fast_buffers *b) {
     const sinkproof_config *c = e->config;
     size_t widest = max2(c->n_heads * c->head_dim, c->hidden);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Making a cache and putting keys and values into their blocks. A key is a lane of its panel, so
-// that sixteen scores come out of one product; a value is a column, so that sixteen coordinates do.
+// Creates a cache and writes keys and values into their blocks. A key is a lane of its panel, so
+// that one product gives sixteen scores; a value is a column, so that one product gives sixteen
+// coordinates.
 #include "fast/engine/cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = SINKPROOF_CACHE_BLOCK, ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
-enum { LINE = 64 }; // bytes: where blocks begin
+enum { LINE = 64 }; // bytes: alignment of blocks
 enum { SPAN = SINKPROOF_SPAN_BLOCKS };
 
 static size_t over(size_t n, size_t unit) {
@@ -20,8 +21,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-// Blocks that a window layer must hold at once: a query's window, the step, and a block's
-// beginning.
+// The blocks that a window layer must hold at once: a query's window, a step, and the beginning of
+// a block.
 static size_t ring_of(const sinkproof_config *config) {
     return over(config->window + SINKPROOF_CACHE_STEP + BLOCK - 1, BLOCK);
 }
@@ -30,8 +31,8 @@ static size_t up_to_large(size_t bytes) {
     return over(bytes, SINKPROOF_LARGE_PAGE) * SINKPROOF_LARGE_PAGE;
 }
 
-// Gives layer l its places from byte `at` on; returns where they end. A size beyond all memory
-// stays one: the mapping will fail.
+// Places layer l from byte `at` on, and returns its end. A size beyond all memory stays so: the
+// mapping will fail.
 static size_t place_layer(sinkproof_cache *cache, size_t l, size_t places, size_t at) {
     size_t with_sizes = cache->place_bytes + cache->n_kv_heads * sizeof(sinkproof_sizes);
     size_t bytes, end;
@@ -53,8 +54,8 @@ static bool is_ring(const sinkproof_cache *cache, size_t l) {
     return cache->offset_l[l] >= cache->rings;
 }
 
-// Large pages in the full layers: behind their first 2 MiB where nothing is written yet, or
-// (`first`) there and in the rings too.
+// Advises large pages in the full layers: after their first 2 MiB, where nothing is written yet; or
+// (`first`) there, and in the rings too.
 static void advise(const sinkproof_cache *cache, bool first) {
     for (size_t l = 0; l < cache->n_layers; l++) {
         size_t bytes = cache->ring_l[l] * cache->place_bytes, large = SINKPROOF_LARGE_PAGE;
@@ -166,7 +167,7 @@ static void put_value(const sinkproof_cache *cache, uint8_t *block, size_t j, co
         column[d / ROWS * (ROWS * COLS) + d % ROWS * 2] = upper_half(v_d[d]);
 }
 
-// The exponent field of a float32 number, which is that of its upper half.
+// The exponent field of a float32 number, which is in its upper half.
 static uint8_t exponent_of(float x) {
     return (uint8_t)(upper_half(x) >> 7 & 0xff);
 }

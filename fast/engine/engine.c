@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Making an engine, its sequences, and cutting what is asked of them into passes. Everything that
-// can fail does so before a cache changes.
+// Creates an engine and its sequences, and splits a request into passes. Everything that can fail
+// does so before a cache changes.
 #include "fast/engine/engine.h"
 
 #include "base/words.h"
@@ -34,7 +34,8 @@ static void fill(sinkproof_engine *e, const sinkproof_pack_list *list) {
         sinkproof_pack_unit(list, unit, e->workers[omp_get_thread_num()].work);
 }
 
-// Bytes that a decoded token reads of one layer's tensors: all but the experts that it leaves out.
+// The bytes that a decoded token reads of one layer's tensors: all except the experts that it does
+// not choose.
 static size_t bytes_of_token(const sinkproof_config *config, const sinkproof_pack_list *list) {
     size_t experts = 0, fixed = 0;
     for (size_t j = 0; j < list->n_jobs; j++) {
@@ -49,7 +50,7 @@ static size_t bytes_of_token(const sinkproof_config *config, const sinkproof_pac
     return fixed + experts / config->n_experts * config->n_chosen;
 }
 
-// Bytes of the layers and of what follows them; all of it is one region.
+// Bytes of the layers and of the tensors after them; all of it is one region.
 static bool measure(sinkproof_engine *e, size_t *all, sinkproof_error *error) {
     size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
     sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
@@ -74,8 +75,8 @@ static void tell(const sinkproof_engine *e, size_t done) {
         e->options.progress(e->options.context, "pack layer", done, e->config->n_layers);
 }
 
-// The layers (all, or room for one) and behind them the final norm and the unembedding: laid out in
-// the region, and filled unless they are there already.
+// Places the layers (all, or room for one), then the final norm and the unembedding, in the region,
+// and fills them unless they are already there.
 static void place(sinkproof_engine *e, bool there) {
     size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
     sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
@@ -144,8 +145,8 @@ bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_p
                           kernels->isa, policy->name);
 }
 
-// What the arrays of kernels and passes hold. Every other size is a loop's bound or an
-// allocation's.
+// Checks the limits of the arrays in kernels and passes. Every other size is a loop's bound or an
+// allocation's size.
 static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
     const struct {
         const char *key;
@@ -166,7 +167,7 @@ static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
                           sinkproof_model_spec(e->model), sinkproof_sinks_name(e->config->sink));
 }
 
-// Those of the options; passes of one token may have their own, of the same mode.
+// Takes the kernels of the options; passes of one token may have others of the same mode.
 static bool choose_kernels(sinkproof_engine *e, const sinkproof_policy *policy,
                            sinkproof_error *error) {
     const sinkproof_kernels *of_many = e->options.kernels, *of_one = e->options.kernels_of_one;
@@ -181,7 +182,7 @@ static bool choose_kernels(sinkproof_engine *e, const sinkproof_policy *policy,
     return true;
 }
 
-// The processors that the process may use, or fewer that OMP_NUM_THREADS names.
+// The number of processors of the process, or OMP_NUM_THREADS if that is smaller.
 static int threads_here(void) {
     int processors = omp_get_num_procs(), most = omp_get_max_threads();
     return most < processors ? most : processors;
@@ -345,7 +346,7 @@ static void add_segment(sinkproof_pass *pass, const sinkproof_part *part, size_t
     pass->n += n;
 }
 
-// Long contexts of single tokens are cut where the heads alone would leave threads without work.
+// Long contexts of single tokens are split if there are too few heads for all threads.
 static bool cuts(const sinkproof_engine *e, size_t heads, const sinkproof_segment *s) {
     return s->n == 1 && s->first / SINKPROOF_SPAN + 1 > 2 * SINKPROOF_PIECE &&
            heads < 4 * (size_t)e->threads && heads % (size_t)e->threads != 0;
@@ -363,7 +364,7 @@ static void cut_contexts(sinkproof_pass *pass) {
     }
 }
 
-// What the largest pass needs, before the first one begins.
+// Reserves the memory of the largest pass, before the first pass.
 static bool reserve(sinkproof_engine *e, size_t n_parts, const sinkproof_part *parts, size_t step,
                     bool observed, sinkproof_error *error) {
     size_t total = 0, logits = 0, spans = 0, keys = 0;
@@ -371,13 +372,13 @@ static bool reserve(sinkproof_engine *e, size_t n_parts, const sinkproof_part *p
         total += parts[p].n;
         size_t wanted = parts[p].logits == NULL ? 0 : parts[p].all_logits ? parts[p].n : 1;
         logits += least(wanted, step);
-        // A part's last pass may hold a single token of it.
+        // The last pass of a part may hold a single token.
         if (parts[p].n > 0) spans += (parts[p].sequence->length + parts[p].n) / SINKPROOF_SPAN + 1;
         keys = parts[p].sequence->length + parts[p].n;
     }
     size_t heads = e->config->n_kv_heads;
-    if (e->threads == 1 || 4 * (size_t)e->threads <= heads) spans = 0; // never cut
-    if (e->config->vocab % SINKPROOF_PANEL_ROWS == 0) logits = 0;      // made in place
+    if (e->threads == 1 || 4 * (size_t)e->threads <= heads) spans = 0; // never split
+    if (e->config->vocab % SINKPROOF_PANEL_ROWS == 0) logits = 0;      // written directly
     if (observed) logits = total;
     return sinkproof_fast_buffers_reserve(e, least(total, step), least(logits, step),
                                           observed ? keys : 0, spans, error);

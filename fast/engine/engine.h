@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The whole model at the machine's speed: weights packed once, any number of sequences, each with
-// its own key/value cache, run together in one pass over the weights. A token's numbers do not
-// depend on threads, on the chunks its prompt came in, or on its neighbours in the batch.
+// The whole model at the machine's speed: weights are packed once, and any number of sequences,
+// each with its own key/value cache, run together in one pass over the weights. A token's numbers
+// do not depend on threads, on the chunks of its prompt, or on the other sequences of the batch.
 #ifndef SINKPROOF_ENGINE_H
 #define SINKPROOF_ENGINE_H
 
@@ -15,14 +15,14 @@ typedef struct sinkproof_sequence sinkproof_sequence;
 
 typedef struct sinkproof_engine_options {
     const sinkproof_kernels *kernels; // NULL: sinkproof_isa_choose(NULL)
-    // Passes of a single token, which stream the weights, run on these: of the same mode, so that
-    // nothing changes but the speed (fast/kernels/choose.h). NULL: on `kernels`.
+    // The kernels for passes of a single token, which stream the weights: of the same mode, so that
+    // only the speed differs (fast/kernels/choose.h). NULL: `kernels`.
     const sinkproof_kernels *kernels_of_one;
-    int threads;   // 0: as many as processors, or OMP_NUM_THREADS where that is fewer
-    bool streamed; // pack each layer when a pass comes to it: one layer's memory, a pass costs a
-                   // packing
-    // Packed weights are kept in this file: mapped when it is there, written when it is not. NULL:
-    // they are packed into memory every time. Not with `streamed`.
+    int threads; // 0: as many as processors, or OMP_NUM_THREADS if that is smaller
+    // pack each layer when a pass reaches it: memory for one layer, but each pass packs again
+    bool streamed;
+    // The file of the packed weights: mapped if it exists, written if not. NULL: they are packed
+    // into memory each time. Not with `streamed`.
     const char *packed;
     size_t chunk; // tokens per pass through the layers; 0: 512
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// M1 to M12 of a pass. Each expert that was chosen is one product over all tokens that chose it, so
-// that its weights are read once. The activation is made by the thread that made its gates and ups,
-// panel by panel. For few rows the second product goes by columns: the thread that makes a column
+// M1 to M12 of a pass. Each chosen expert is one product over all tokens that chose it, so that its
+// weights are read once. The thread that computes gates and ups also computes the activation, panel
+// by panel. For few rows the second product is split by columns: the thread that computes a column
 // of all experts' outputs also mixes it and adds it to the residual, without a barrier in between.
 #include "fast/engine/internal.h"
 
 #include <string.h>
 
-enum { UNIT = 4 }; // panels: 32 activations, a multiple of what swiglu writes
+enum { UNIT = 4 }; // panels: 32 activations, a multiple of swiglu's width
 
 // The logits of all rows.
 static void router_logits(sinkproof_pass *pass, sinkproof_worker *w,
@@ -44,7 +44,7 @@ static void choose(const sinkproof_engine *e, const sinkproof_worker *w, size_t 
     for (size_t k = 0; k < chosen; k++) weights_k[k] /= sum;
 }
 
-// The slots n k + k' in the order of their experts, ascending within one.
+// Sorts the slots n k + k' by their experts, ascending within an expert.
 static void group_by_expert(const sinkproof_engine *e, sinkproof_worker *w, size_t slots) {
     size_t experts = e->config->n_experts;
     memset(w->first_e, 0, (experts + 1) * sizeof *w->first_e);
@@ -70,12 +70,13 @@ typedef struct expert_part {
     size_t x, first, last;
 } expert_part;
 
-// The matrices of all active experts behind each other are units of UNIT panels.
+// The matrices of all active experts, one after the other, are split into units of UNIT panels.
 static size_t units_of(size_t panels) {
     return (panels + UNIT - 1) / UNIT;
 }
 
-// What units at .. last - 1 hold of the first expert among them; returns the next one's unit.
+// The part of units at .. last - 1 that belongs to the first expert among them; returns the unit of
+// the next one.
 static size_t next_part(const sinkproof_worker *w, size_t panels, size_t at, size_t last,
                         expert_part *part) {
     size_t units = units_of(panels), unit = at % units;
@@ -87,13 +88,13 @@ static size_t next_part(const sinkproof_worker *w, size_t panels, size_t at, siz
 
 // ---- M5 to M8 --------------------------------------------------------------------------------
 
-// Where the rows of the norm lie: shared, or the thread's own.
+// The rows of the norm: shared, or the thread's own.
 typedef struct normed {
     const float *t_nc;
     const uint16_t *t16_nc;
 } normed;
 
-// A part of an expert's first product, and the activations that it makes.
+// A part of an expert's first product, and its activations.
 static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed from,
                     const sinkproof_packed *up, expert_part part) {
     size_t n, first = part.first, last = part.last, hidden = e->width.hidden;
@@ -216,7 +217,7 @@ static void see_router(sinkproof_pass *pass, const sinkproof_worker *w) {
     size_t chosen = e->config->n_chosen;
     if (pass->observer == NULL) return;
     see(pass, w, "M2", e->config->n_experts, e->b.router_ne, e->width.experts);
-    float *chosen_nk = e->b.down_sc; // free here
+    float *chosen_nk = e->b.down_sc; // unused at this time
     for (size_t i = 0; w->id == 0 && i < pass->n * chosen; i++)
         chosen_nk[i] = (float)w->chosen_nk[i];
     see(pass, w, "M3", chosen, chosen_nk, chosen);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the files of the engine share. A pass takes some rows (tokens of one or several sequences)
-// through all layers. All threads walk through the same code, one parallel region for the whole
-// pass; a stage is a row of work that they take from a shared counter, and stages that depend on
-// each other are parted by a barrier. What is taken by whom changes nothing: every number is made
-// whole by one thread, in an order that knows only columns and positions.
+// Shared by the files of the engine. A pass takes some rows (tokens of one or several sequences)
+// through all layers. All threads execute the same code, in one parallel region for the whole pass.
+// A stage is a row of work that they take from a shared counter, and a barrier separates dependent
+// stages. The distribution of the work changes no bit: every number is computed completely by one
+// thread, in an order that depends only on columns and positions.
 #ifndef SINKPROOF_ENGINE_INTERNAL_H
 #define SINKPROOF_ENGINE_INTERNAL_H
 
@@ -16,35 +16,36 @@
 #include "ref/stages.h"
 
 enum {
-    SINKPROOF_OWN_ROWS = 4,  // up to here every thread normalises the rows for itself: no barrier
-    SINKPROOF_FEW_ROWS = 16, // up to here the experts' second product goes by columns
-    SINKPROOF_STAGES = 10,   // counters that a layer uses at most
+    // up to this many rows every thread normalises the rows for itself: no barrier
+    SINKPROOF_OWN_ROWS = 4,
+    SINKPROOF_FEW_ROWS = 16, // up to this many rows the experts' second product is split by columns
+    SINKPROOF_STAGES = 10,   // most counters of a layer
     SINKPROOF_SPAN = SINKPROOF_SPAN_BLOCKS * SINKPROOF_CACHE_BLOCK, // keys of a span
     SINKPROOF_PIECE = 4,              // spans of a piece of a long context
-    SINKPROOF_MOST_EXPERTS = 1 << 24, // an observer is shown their numbers as floats
+    SINKPROOF_MOST_EXPERTS = 1 << 24, // an observer gets their indices as floats
 };
 
-// A thread takes the next piece of a stage: first .. last - 1 of `next`.
+// A counter from which threads take pieces of a stage.
 typedef struct sinkproof_counter {
     size_t next;
-    char apart[56]; // a line of the cache each
+    char apart[56]; // one cache line for each
 } sinkproof_counter;
 
-// What one thread has for itself.
+// The private data of one thread.
 typedef struct sinkproof_worker {
     int id, team;
-    size_t stage;           // counters used so far; the same in all threads between two barriers
+    size_t stage;           // counters used so far; equal in all threads between two barriers
     uint8_t *scratch;       // SINKPROOF_SCRATCH
-    double *work;           // for packing, and a row of a norm that centres
+    double *work;           // for packing, and for a row of a norm that subtracts the mean
     float *t_nc;            // [OWN_ROWS, hidden]
     uint16_t *t16_nc;       // the same as bf16
-    const float **x_n;      // rows of a product: n x n_chosen of each
+    const float **x_n;      // rows of a product: n x n_chosen
     const uint16_t **x16_n; //
     float **y_n;
     double *router_e;
-    int32_t *chosen_nk; // [n, n_chosen], computed by every thread alike
+    int32_t *chosen_nk; // [n, n_chosen], computed identically by every thread
     float *weights_nk;
-    size_t *slots;   // n k + k', ordered by expert
+    size_t *slots;   // n k + k', sorted by expert
     size_t *first_e; // [experts + 1]: where an expert's slots begin
     size_t *active;  // experts that have slots
     size_t n_active;
@@ -55,32 +56,32 @@ typedef struct sinkproof_segment {
     sinkproof_sequence *sequence;
     size_t row, n, first; // first row of the pass, tokens, position of the first
     const int32_t *tokens_n;
-    size_t steps;  // pieces that end at multiples of SINKPROOF_CACHE_STEP positions
-    size_t pieces; // of a single token's long context; 0: not cut
-    size_t state;  // spans of the segments before that are cut
+    size_t steps;  // steps, which end at multiples of SINKPROOF_CACHE_STEP positions
+    size_t pieces; // pieces of a single token's long context; 0: not split
+    size_t state;  // spans of the earlier segments that are split
 } sinkproof_segment;
 
-// A row whose logits are wanted.
+// A row whose logits are requested.
 typedef struct sinkproof_wanted {
     size_t row;
-    float *to; // [vocab], or NULL: an observer alone wants them
+    float *to; // [vocab], or NULL: only an observer requests them
 } sinkproof_wanted;
 
-// Widths of the rows below, in numbers, multiples of 32: what is beyond a row's end is zero.
+// Widths of the rows below in elements, multiples of 32: elements beyond a row's end are zero.
 typedef struct sinkproof_widths {
     size_t hidden, q, kv, experts, up, act, vocab;
 } sinkproof_widths;
 
 typedef struct sinkproof_fast_buffers {
-    size_t rows, logit_rows, keys, spans; // what they have room for
+    size_t rows, logit_rows, keys, spans; // capacities
     float *x_nc, *t_nc, *q_nd, *k_nd, *v_nd, *o_nd, *out_nc, *router_ne;
     uint16_t *t16_nc, *o16_nd, *act16_sf;
     float *up_s2f, *act_sf, *down_sc; // s = n n_chosen + k
     float *cos_nd, *sin_nd, *logits_nv;
     float *score_hij;               // observed: [heads, n, keys]
-    sinkproof_span_state *state_sh; // of long contexts that are cut
+    sinkproof_span_state *state_sh; // of long contexts that are split
     float *span_shd;
-    double *seen; // observed: the largest point, as doubles
+    double *seen; // observed: room for the largest point, as doubles
     sinkproof_segment *segments;
     sinkproof_wanted *wanted;
     sinkproof_pages pages;
@@ -91,25 +92,25 @@ struct sinkproof_engine {
     const sinkproof_config *config;
     sinkproof_policy policy;
     sinkproof_engine_options options;
-    const sinkproof_kernels *kernels;                          // of the pass at hand: one of
+    const sinkproof_kernels *kernels;                          // of the current pass: one of
     const sinkproof_kernels *kernels_of_one, *kernels_of_many; // these two
     int threads;
     size_t chunk;
-    // Which points are rounded to bf16: operands A1, A11, M1, M8, F1; and the cache, A2 and A4.
+    // Which points are rounded to bf16: the operands A1, A11, M1, M8, F1; and the cache, A2 and A4.
     bool bf16_operands, bf16_cache;
     sinkproof_widths width;
     sinkproof_pages weights;
     size_t layer_bytes, token_bytes, weight_bytes;
     sinkproof_packed_layer *layers; // [n_layers], one when streamed
-    sinkproof_pack_list list;       // of one layer: what a streamed pass packs
+    sinkproof_pack_list list;       // of one layer, for a streamed pass
     const float *final_norm_c;
     sinkproof_packed unembed;
     double *freq_d;
-    double *row; // an embedding row and its position's, or the angles of a position
+    double *row; // an embedding row and a position's row, or the angles of a position
     sinkproof_worker *workers;
     sinkproof_pages worker_pages;
     sinkproof_fast_buffers b;
-    size_t worker_rows; // that the workers' lists have room for
+    size_t worker_rows; // capacity of the workers' lists
     sinkproof_counter *counters;
 };
 
@@ -117,15 +118,15 @@ struct sinkproof_sequence {
     const sinkproof_engine *engine;
     size_t length, max_tokens;
     sinkproof_cache cache;
-    size_t marked; // how often the parts of a pass name it: once
+    size_t marked; // how often the parts of a pass name it: at most once
 };
 
-// A norm: its weights packed; and as the model has them where it centres, which is the reference's
-// stage on one row.
+// A norm: its packed weights; and, if it subtracts the mean, the model's weights for the
+// reference's stage on one row.
 typedef struct sinkproof_norm {
     const float *scale_c;
     sinkproof_point point;
-    sinkproof_matrix scale, shift; // none where it does not
+    sinkproof_matrix scale, shift; // set only if it subtracts the mean
 } sinkproof_norm;
 
 typedef struct sinkproof_pass {
@@ -143,8 +144,8 @@ static inline float *sinkproof_row(float *base, size_t width, size_t row) {
 // ---- team.c: threads ------------------------------------------------------------------
 
 void sinkproof_barrier(void);
-// The next stage of all threads. Afterwards sinkproof_take hands out its `total` units, large
-// pieces first, in multiples of `unit`, and sinkproof_take_one one by one: false when none is left.
+// The next stage of all threads. After it, sinkproof_take hands out its `total` units, large pieces
+// first, in multiples of `unit`, and sinkproof_take_one one by one: false when none is left.
 sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worker);
 bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
                     size_t unit, size_t *first, size_t *last);
@@ -155,7 +156,7 @@ void sinkproof_workers_free(sinkproof_engine *engine);
 
 // ---- buffers.c ------------------------------------------------------------------------
 
-// Room for rows, rows of logits, and (observed) keys; spans: of contexts that are cut.
+// Makes room for rows, rows of logits, and (observed) keys; spans: of split contexts.
 bool sinkproof_fast_buffers_reserve(sinkproof_engine *engine, size_t rows, size_t logit_rows,
                                     size_t keys, size_t spans, sinkproof_error *error);
 void sinkproof_fast_buffers_free(sinkproof_fast_buffers *buffers);
@@ -163,35 +164,35 @@ void sinkproof_fast_buffers_free(sinkproof_fast_buffers *buffers);
 // ---- pass.c, attention.c, experts.c, perceptron.c --------------------------------------
 
 void sinkproof_pass_run(sinkproof_pass *pass);
-// A1 to A4 have their inputs in t; A11 is in o afterwards. A barrier is behind it.
+// A1 to A4 read their inputs in t; afterwards A11 is in o. Ends with a barrier.
 void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
                               const sinkproof_packed_layer *layer);
 void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *worker,
                             const sinkproof_packed_layer *layer);
-// M1 to M12 where one perceptron takes all tokens.
+// M1 to M12 with one perceptron for all tokens.
 void sinkproof_pass_perceptron(sinkproof_pass *pass, sinkproof_worker *worker,
                                const sinkproof_packed_layer *layer);
-// The norm before attention, or before experts, of the layer at hand.
+// The norm before attention, or before the experts, of the current layer.
 sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_c, bool attention);
-// t = norm(x), rounded; worker->x_n and x16_n are its rows afterwards.
+// t = norm(x), rounded; afterwards worker->x_n and x16_n are its rows.
 void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *worker,
                          const sinkproof_norm *norm);
 // Panels first .. last - 1 of a product with worker->x_n and x16_n: y_nr, rows `width` apart.
 void sinkproof_pass_product(const sinkproof_engine *engine, const sinkproof_worker *worker,
                             const sinkproof_packed *packed, size_t first, size_t last, float *y_nr,
                             size_t width, size_t n);
-// The whole product with rows `stride` apart into out, and out added to x, by all threads; a
-// barrier is behind it.
+// The whole product, with rows `stride` apart, into out, and out added to x, by all threads; ends
+// with a barrier.
 void sinkproof_pass_into_residual(sinkproof_pass *pass, sinkproof_worker *worker,
                                   const sinkproof_packed *packed, const float *rows,
                                   const uint16_t *bits, size_t stride);
-// x rounded to bf16 where it lies, and its bits unless NULL; any n.
+// Rounds x to bf16 in place, and writes its bits unless `bits` is NULL; any n.
 void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits);
 
 // ---- observe.c ------------------------------------------------------------------------
 
 // Shows rows of `width` floats, `stride` apart, as a tensor of that shape. All threads call it; one
-// shows, after a barrier and before another. Nothing happens without an observer.
+// shows, between two barriers. Without an observer it does nothing.
 void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
                         size_t rank, const size_t *shape, float *rows, size_t width, size_t stride);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Anonymous mappings. Nothing is ever grown or moved: what is reserved lazily costs nothing until
-// it is written, so that a cache begins as long as it may become.
+// Anonymous mappings. Nothing is ever grown or moved: lazily reserved memory costs nothing until it
+// is written, so that a cache is reserved in its full length.
 #include "fast/engine/memory.h"
 
 #include <errno.h>
@@ -15,8 +15,7 @@ static size_t up_to(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-// A mapping that begins at a multiple of LARGE: more is mapped, and what lies outside is given
-// back.
+// A mapping that begins at a multiple of LARGE: more is mapped, and the excess is unmapped.
 static uint8_t *map_aligned(size_t bytes, int flags) {
     uint8_t *all = mmap(NULL, bytes + LARGE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
@@ -28,11 +27,11 @@ static uint8_t *map_aligned(size_t bytes, int flags) {
 }
 
 void sinkproof_pages_advise(uint8_t *data, size_t bytes, bool now) {
-    madvise(data, bytes, MADV_HUGEPAGE); // advice only: small pages give the same numbers
+    madvise(data, bytes, MADV_HUGEPAGE); // only advice: small pages give the same numbers
 #if defined(MADV_COLLAPSE)
     if (now) madvise(data, bytes, MADV_COLLAPSE);
 #else
-    enum { COLLAPSE = 25 }; // Linux 6.1; older ones refuse it
+    enum { COLLAPSE = 25 }; // Linux 6.1; older kernels refuse it
     if (now) madvise(data, bytes, COLLAPSE);
 #endif
 }

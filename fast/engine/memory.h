@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Memory in whole pages, zero when it comes: weights and activations in large pages, so that a
-// stream over gigabytes seldom waits for an address; caches as addresses that turn into memory page
-// by page.
+// Memory in whole pages, initially zero: weights and activations in large pages, so that a stream
+// over gigabytes seldom misses the TLB; caches as reserved addresses whose pages are allocated when
+// they are first written.
 #ifndef SINKPROOF_MEMORY_H
 #define SINKPROOF_MEMORY_H
 
@@ -19,18 +19,18 @@ typedef struct sinkproof_pages {
 
 typedef enum sinkproof_paging {
     SINKPROOF_LARGE_PAGES, // large pages where the system has them
-    SINKPROOF_LAZY_PAGES,  // only addresses are reserved: a page is taken when it is first written
+    SINKPROOF_LAZY_PAGES,  // only addresses are reserved: a page is allocated on its first write
 } sinkproof_paging;
 
-enum { SINKPROOF_LARGE_PAGE = 2 << 20 }; // bytes; such a mapping begins at a multiple of it
+enum { SINKPROOF_LARGE_PAGE = 2 << 20 }; // bytes; the alignment of such a mapping
 
-// At least `bytes` zero bytes; from 2 MiB on they begin at a multiple of that. `what` stands in the
-// error sentence. 0 bytes: none.
+// At least `bytes` zero bytes; mappings of at least 2 MiB are aligned to that. `what` is used in
+// the error. 0 bytes: no mapping.
 bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what,
                          sinkproof_pages *pages, sinkproof_error *error);
-// Advises large pages where nothing is written yet, from `data` to `data + bytes`, both multiples
-// of 2 MiB; `now`: also where something is, by moving it. The contents stay, and advice may be
-// ignored.
+// Advises large pages from `data` to `data + bytes`, both multiples of 2 MiB, where nothing is
+// written yet; `now`: also where something is, by moving it. The contents stay, and the system may
+// ignore the advice.
 void sinkproof_pages_advise(uint8_t *data, size_t bytes, bool now);
 void sinkproof_pages_free(sinkproof_pages *pages);
 

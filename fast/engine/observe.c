@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Showing the points of the trace as they are computed: one thread turns the rows into doubles
-// while the others wait, and what the observer puts in their place back into rows.
+// Shows the points of the trace as they are computed: one thread converts the rows to doubles while
+// the others wait, and converts the observer's replacements back into rows.
 #include "fast/engine/internal.h"
 
 #include <stdio.h>

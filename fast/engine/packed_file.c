@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Reading and writing packed weights. The layout is that of fast/kernels/panels.h and
-// fast/engine/weights.c: when either changes, so does the word in the header.
+// Reads and writes packed weights. The layout is that of fast/kernels/panels.h and
+// fast/engine/weights.c: when either changes, change the word in the header.
 #include "fast/engine/packed_file.h"
 
 #include "base/words.h"
@@ -22,7 +22,7 @@ static const char magic[24] = "sinkproof-packed-1";
 
 typedef struct header {
     char magic[24];
-    uint64_t fingerprint, bytes; // as this machine writes them
+    uint64_t fingerprint, bytes; // in this machine's byte order
 } header;
 
 static bool check(const char *path, int file, uint64_t fingerprint, size_t bytes,

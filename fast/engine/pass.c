@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // One pass: the rows of all segments through all layers (T0 ... F2), in the lane arithmetic of
-// fast/lanes/lanes.h. Six barriers a layer when the rows are few: the norms are computed by every
-// thread for itself, and a residual is added by the thread that made the columns that it adds.
+// fast/lanes/lanes.h. With few rows a layer has six barriers: every thread computes the norms for
+// itself, and the thread that computes a column also adds it to the residual.
 #include "fast/engine/internal.h"
 #include "model/slots.h"
 
@@ -45,7 +45,7 @@ static void centred_row(const sinkproof_engine *e, const sinkproof_worker *w,
     for (size_t c = 0; c < hidden; c++) t_c[c] = (float)to_c[c];
 }
 
-// One row of a norm into t, which has the bits t16.
+// One row of a norm into t, with the bits in t16.
 static void norm_row(const sinkproof_engine *e, const sinkproof_worker *w,
                      const sinkproof_norm *norm, const float *x_c, float *t_c, uint16_t *t16_c) {
     if (norm->shift.count > 0)
@@ -55,8 +55,8 @@ static void norm_row(const sinkproof_engine *e, const sinkproof_worker *w,
     if (e->bf16_operands) e->kernels->round_bf16(e->width.hidden, t_c, t16_c);
 }
 
-// Rows of x that `row_n` names (NULL: all n) into t. Few rows: each thread for itself; otherwise
-// the threads share them, and a barrier follows.
+// Normalises the rows of x in `row_n` (NULL: all n) into t. Few rows: each thread does all of them;
+// otherwise the threads share them, and a barrier follows.
 static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
                       const sinkproof_wanted *row_n, const sinkproof_norm *norm) {
     sinkproof_engine *e = pass->engine;
@@ -101,8 +101,7 @@ void sinkproof_pass_product(const sinkproof_engine *e, const sinkproof_worker *w
     e->kernels->linear(&product, first, last, w->scratch);
 }
 
-// The same of one of several products that lie behind each other; `before`: panels of the products
-// ahead of it.
+// The same for one of several consecutive products; `before`: panels of the products before it.
 static void part_of_product(const sinkproof_engine *e, const sinkproof_worker *w,
                             const sinkproof_packed *packed, size_t before, size_t first,
                             size_t last, float *y_nr, size_t width, size_t n) {
@@ -128,7 +127,7 @@ static void project(sinkproof_pass *pass, sinkproof_worker *w,
     sinkproof_barrier();
 }
 
-// A12 and A13, M10 and M12: a column is added by the thread that made it.
+// A12 and A13, M10 and M12: the thread that computes a column adds it.
 void sinkproof_pass_into_residual(sinkproof_pass *pass, sinkproof_worker *w,
                                   const sinkproof_packed *packed, const float *rows,
                                   const uint16_t *bits, size_t stride) {
@@ -177,7 +176,7 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
     }
     norm_rows(pass, w, n, wanted, &norm);
     see_rows(pass, w, "F1", e->config->hidden, e->b.t_nc, e->width.hidden);
-    // Straight to the caller, unless panels are wider than his rows.
+    // Directly to the caller, unless panels are wider than the caller's rows.
     bool direct = vocab % SINKPROOF_PANEL_ROWS == 0 && pass->observer == NULL;
     for (size_t i = 0; i < n; i++)
         w->y_n[i] = direct ? wanted[i].to : e->b.logits_nv + i * e->width.vocab;
@@ -197,7 +196,7 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
 
 // ---- the loop --------------------------------------------------------------------------------
 
-// A streamed layer is packed by all threads when the pass comes to it.
+// All threads pack a streamed layer when the pass reaches it.
 static const sinkproof_packed_layer *layer_at(sinkproof_pass *pass, sinkproof_worker *w,
                                               sinkproof_packed_layer *streamed) {
     sinkproof_engine *e = pass->engine;
@@ -218,7 +217,7 @@ static const sinkproof_packed_layer *layer_at(sinkproof_pass *pass, sinkproof_wo
 }
 
 static void walk(sinkproof_pass *shared, sinkproof_worker *w) {
-    sinkproof_pass pass = *shared; // l is the thread's own
+    sinkproof_pass pass = *shared; // each thread has its own l
     sinkproof_engine *e = pass.engine;
     w->stage = 0;
     pass.l = 0;
@@ -246,7 +245,7 @@ static void set_angles(sinkproof_engine *e, size_t row, size_t position) {
     }
 }
 
-// T0 of one row: its token's embedding, to which a position joins where none rotates.
+// T0 of one row: its token's embedding, plus a position's row if the model does not rotate.
 static void embed_row(sinkproof_engine *e, size_t row, int32_t token, size_t position) {
     sinkproof_matrix embedding = sinkproof_model_embedding(e->model);
     float *x_c = e->b.x_nc + row * e->width.hidden;

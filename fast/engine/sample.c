@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The next token: the largest logit, or a draw from the softmax at a temperature. The random number
-// is a function of seed and position alone (SplitMix64 as a counter), so that a text can be had
-// again.
+// The next token: the largest logit, or a sample from the softmax at a temperature. The random
+// number is a function of seed and position alone (SplitMix64 as a counter), so that a text is
+// reproducible.
 #include "fast/engine/engine.h"
 #include "base/splitmix.h"
 
@@ -32,5 +32,5 @@ int32_t sinkproof_sample(size_t vocab, const float *logits_v, double temperature
         passed += exp((logits_v[v] - top) / temperature);
         if (passed > drawn) return (int32_t)v;
     }
-    return best; // logits that are no numbers
+    return best; // logits with NaN
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The threads of a pass: what each has for itself, how they share a stage's work, and the barrier.
+// The threads of a pass: their private data, the sharing of a stage's work, and the barrier.
 #include "fast/engine/internal.h"
 
 #include "base/words.h"
@@ -17,8 +17,8 @@ sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worke
     return &pass->engine->counters[worker->stage++];
 }
 
-// Half of what is left, shared by all: long streams at first, and at the end nobody waits long for
-// a thread that the system holds up.
+// Half of the remaining work, divided by the number of threads: long streams at first, and at the
+// end no long wait for a thread that the system delays.
 bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
                     size_t unit, size_t *first, size_t *last) {
     size_t at = __atomic_load_n(&counter->next, __ATOMIC_RELAXED), piece;
@@ -40,7 +40,8 @@ bool sinkproof_take_one(sinkproof_counter *counter, size_t total, size_t *at) {
     return *at < total;
 }
 
-// ---- what a thread has for itself ------------------------------------------------------------
+// ---- a thread's private data
+// ---------------------------------------------------------------------
 
 static size_t line(size_t bytes) {
     return (bytes + 63) / 64 * 64;
@@ -49,7 +50,7 @@ static size_t line(size_t bytes) {
 bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
     size_t hidden = e->width.hidden, experts = e->config->n_experts;
     size_t work = sinkproof_pack_work(e->config);
-    if (work < 4 * hidden) work = 4 * hidden; // a row, its norm, and what that needs
+    if (work < 4 * hidden) work = 4 * hidden; // a row, its norm, and the norm's scratch
     size_t sizes[] = {SINKPROOF_SCRATCH,
                       line(work * sizeof(double)),
                       line(SINKPROOF_OWN_ROWS * hidden * sizeof(float)),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Laying weights out and packing them. Every tensor begins at a multiple of 64 bytes; an expert's
-// two matrices are whole streams of their own.
+// Lays out weights and packs them. Every tensor is aligned to 64 bytes; each of an expert's two
+// matrices is one stream.
 #include "fast/engine/weights.h"
 
 #include "model/sinks.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNIT_PANELS = 16 }; // of a unit of work
+enum { UNIT_PANELS = 16 }; // panels in a unit of work
 
 bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
                              sinkproof_error *error) {
-    // a tensor for each slot, or for each expert of the four stacks
+    // one tensor for each slot, or for each expert of the four stacks
     *list = (sinkproof_pack_list){.room = SINKPROOF_LAYER_SLOTS + 4 * config->n_experts,
                                   .sink = (float)sinkproof_sinks_constant(config)};
     list->jobs = calloc(list->room, sizeof *list->jobs);
@@ -36,7 +36,7 @@ size_t sinkproof_pack_work(const sinkproof_config *config) {
     return max2(max2(widest, config->hidden), config->n_experts) + SINKPROOF_PANEL_COLS;
 }
 
-// The region being laid out.
+// The region under layout.
 typedef struct layout {
     sinkproof_pack_list *list;
     uint8_t *memory; // or NULL
@@ -57,7 +57,7 @@ static uint8_t *place(layout *at, const sinkproof_matrix *from, bool vector, siz
     return to;
 }
 
-static size_t vector_length(size_t cols) { // floats, with the zeros behind
+static size_t vector_length(size_t cols) { // in floats, with padding
     return (cols + SINKPROOF_PANEL_COLS - 1) / SINKPROOF_PANEL_COLS * SINKPROOF_PANEL_COLS;
 }
 
@@ -66,8 +66,8 @@ static const float *place_vector(layout *at, const sinkproof_matrix *from) {
                                               vector_length(from->cols) * sizeof(float));
 }
 
-// A model that stores none has one logit for all heads (sink.softmax1: 0), here for as many as a
-// row of queries has.
+// A model without stored sinks has one logit for all heads (sink.softmax1: 0); it is repeated for
+// every query head.
 static const float *place_sinks(layout *at, const sinkproof_layer *layer) {
     sinkproof_matrix sinks = layer->sinks;
     if (sinks.count == 0) sinks.cols = layer->w_q.rows;

@@ -3,7 +3,7 @@
 //
 // The weights of one layer as the kernels read them, in one region of memory: panels for the
 // matrices, float32 for the vectors. The region is laid out first and filled afterwards, unit by
-// unit, so that any number of threads may share the filling.
+// unit, so that any number of threads may fill it.
 #ifndef SINKPROOF_ENGINE_WEIGHTS_H
 #define SINKPROOF_ENGINE_WEIGHTS_H
 
@@ -17,10 +17,10 @@ typedef struct sinkproof_packed {
 } sinkproof_packed;
 
 typedef struct sinkproof_packed_layer {
-    const float *attn_norm_c, *mlp_norm_c; // zeros up to a multiple of 32
+    const float *attn_norm_c, *mlp_norm_c; // padded with zeros to a multiple of 32
     const float *sinks_h;
-    sinkproof_packed q, k, v, o, router; // router: none where one perceptron takes all tokens
-    sinkproof_packed *up_e, *down_e;     // [experts], or that one
+    sinkproof_packed q, k, v, o, router; // no router if one perceptron takes all tokens
+    sinkproof_packed *up_e, *down_e;     // [experts], or one
 } sinkproof_packed_layer;
 
 // One tensor to be packed: a matrix into panels, or a vector into floats.
@@ -28,26 +28,26 @@ typedef struct sinkproof_pack_job {
     sinkproof_matrix from;
     sinkproof_panel_format format;
     bool vector;
-    float absent; // what a vector of numbers that the model does not store is made of
+    float absent; // the value of a vector that the model does not store
     uint8_t *to;
     size_t panels;     // 1 for a vector
-    size_t first_unit; // of the list
+    size_t first_unit; // in the list
 } sinkproof_pack_job;
 
-// The tensors of a region, in its order.
+// The tensors of a region in order.
 typedef struct sinkproof_pack_list {
     sinkproof_pack_job *jobs;
     size_t n_jobs, room;
-    size_t units; // of work, each the panels of a few hundred KiB at most
+    size_t units; // units of work, each at most a few hundred KiB of panels
     size_t bytes; // of the region
-    float sink;   // every head's logit, of a model that stores none
+    float sink;   // every head's logit in a model that stores none
 } sinkproof_pack_list;
 
 bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
                              sinkproof_error *error);
 void sinkproof_pack_list_free(sinkproof_pack_list *list);
 
-// Lays a layer (or the final norm and the unembedding) out at `memory`, which may be NULL to learn
+// Lays out a layer (or the final norm and the unembedding) at `memory`, which may be NULL to get
 // list->bytes. packed->up_e and down_e have room for the experts. Afterwards units 0 .. units - 1
 // fill it, in any order and by any thread.
 void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkproof_pack_list *list,

@@ -2,16 +2,16 @@
 // Copyright 2026 the sinkproof authors
 //
 // A5 to A11 in one pass on AMX tiles, for a bf16 cache. Sixteen rows (one query head of one query
-// each) take a span of 256 positions together, as fast/kernels/attention.inc goes: scores, softmax,
-// values (fast/kernels/span_amx.inc), and the state of each row takes the span in. Then the next
-// sixteen take the same span, whose keys and values lie in the second-level cache by now; the next
-// span comes when all rows have it.
+// each) process a span of 256 positions together, in the steps of fast/kernels/attention.inc:
+// scores, softmax, values (fast/kernels/span_amx.inc), and the span is merged into the state of
+// each row. Then the next sixteen rows process the same span, whose keys and values are in the
+// second-level cache by now; the next span follows when all rows are done.
 //
-// Tiles flush subnormal numbers. They serve a row in a span only where nothing can be one
-// (sinkproof_amx_attends); elsewhere the lanes compute the row's span. What the cache knows of a
-// span's blocks, hidden keys included, is asked first, and nearly always that is enough; where it
-// is not, the visible keys are looked at one by one, so that the answer knows nothing but the row
-// and its keys.
+// Tiles flush subnormal numbers. They are used for a row in a span only where nothing can be
+// subnormal (sinkproof_amx_attends); otherwise the lanes compute the row's span. First the cache's
+// data about the span's blocks, hidden keys included, are checked, which is nearly always
+// sufficient; otherwise the visible keys are checked one by one, so that the answer depends only on
+// the row and its keys.
 #include "fast/kernels/attention_amx.h"
 #include "fast/kernels/lanes.h"
 #include "fast/kernels/least_amx.h"
@@ -34,26 +34,27 @@ enum {
     MOST_FIELD = 127 + MOST_VALUE,
 };
 
-// What keys of a span say.
+// Properties of the keys of a span.
 typedef struct facts {
-    uint16_t least_k; // the least exponent field of a key's number
-    bool values;      // are all values within what tiles serve?
+    uint16_t least_k; // the smallest exponent field in a key
+    bool values;      // all values are in the range of tiles
 } facts;
 
-// Where a call is: the next group of rows of a span, and behind the last one the next span.
+// The progress of a call: the next group of rows of a span, and after the last group the next span.
 typedef struct walk {
     size_t row, last;  // rows up to `last`
     size_t start, end; // places of spans
     facts all;         // of the span at `start`
-    // Where each span's part goes, from span `first` on; NULL: into the rows' states.
+    // Where the results of spans from `first` on go; NULL: into the rows' states.
     sinkproof_span_state *state_sh;
     float *o_shd;
     size_t first;
 } walk;
 
-// ---- whether tiles serve ---------------------------------------------------------------------
+// ---- whether tiles can be used
+// -------------------------------------------------------------------
 
-// What all keys of the span say that any query sees, by the sizes of their blocks.
+// The properties of all keys of the span that some query sees, from the sizes of their blocks.
 static facts facts_of(const sinkproof_attention *a, size_t start) {
     size_t low = first_visible(a, a->first), high = smaller(a->first + a->n, start + SPAN);
     facts found = {NO_NUMBER, true};
@@ -71,7 +72,7 @@ static uint16_t number_at(const uint8_t *panel, size_t row, size_t column) {
     return bits & 0x7fff;
 }
 
-// The same of the keys that row i of a group sees, each asked alone.
+// The same for the keys that row i of a group sees, each checked separately.
 static facts look_at_visible(const amx_rows *r, const group *g, size_t i) {
     facts found = {NO_NUMBER, true};
     const size_t d = r->a->cache.head_dim, start = g->of.start;
@@ -88,7 +89,7 @@ static facts look_at_visible(const amx_rows *r, const group *g, size_t i) {
     return found;
 }
 
-// Which rows tiles serve in the span, a bit each.
+// The rows for which tiles can be used in the span, a bit each.
 static unsigned served_rows(const amx_rows *r, const group *g, const facts *all) {
     const uint16_t *least_i = r->least_i + (g->row - r->first);
     unsigned rows = 0;
@@ -103,8 +104,8 @@ static unsigned served_rows(const amx_rows *r, const group *g, const facts *all)
 
 // ---- groups of rows --------------------------------------------------------------------------
 
-// What a group computes of the span that starts at `start`, and which of its places each row sees;
-// false: none is visible to any.
+// Sets the range of keys that a group computes in the span at `start`, and which of them each row
+// sees; false: none is visible to any row.
 static bool see_span(const amx_rows *r, group *g, size_t start) {
     const sinkproof_attention *a = r->a;
     const size_t first = query_of(r, g, 0), last = query_of(r, g, g->n - 1);
@@ -142,7 +143,7 @@ static bool next_group(const amx_rows *r, walk *at, group *g) {
     return false;
 }
 
-// Row i alone, by the lanes. The scratch behind what the rows use is the lanes'.
+// Computes row i alone by the lanes, whose scratch follows that of the rows.
 static void attend_by_lanes(const amx_rows *r, group *g, size_t i) {
     sinkproof_attention one = *r->a;
     size_t query = query_of(r, g, i), head = head_of(r, g, i), d = one.cache.head_dim;
@@ -158,8 +159,8 @@ static void attend_by_lanes(const amx_rows *r, group *g, size_t i) {
     g->max[i] = state.max, g->sum[i] = state.sum;
 }
 
-// What tiles sum is 2^96 times too large. The states of the group's rows take the span in, sixteen
-// lanes at once as take_in does one; o follows row by row.
+// The sums of tiles are 2^96 times too large. The span is merged into the states of the group's
+// rows, sixteen lanes at once as take_in does for one; o follows row by row.
 static void join(amx_rows *r, const group *g) {
     joining *b = &r->before;
     b->row = g->row, b->n = g->n, b->at = 0;
@@ -178,7 +179,7 @@ static void join(amx_rows *r, const group *g) {
     b->seen = seen, b->larger = larger;
 }
 
-// The group's part of its span, to where the walk wants it.
+// Writes the group's result for its span to its destination.
 static void hand_over(amx_rows *r, const walk *at, const group *g) {
     if (at->state_sh == NULL) {
         join(r, g);
@@ -195,7 +196,7 @@ static void hand_over(amx_rows *r, const walk *at, const group *g) {
     }
 }
 
-// All spans of a walk. While a group is computed, tiles make the scores of the one behind it.
+// All spans of a walk. While a group is computed, tiles compute the scores of the next group.
 static void go(amx_rows *r, walk at) {
     group *now = &r->groups[0], *next = &r->groups[1];
     bool more = next_group(r, &at, now);
@@ -244,8 +245,8 @@ INLINE __m512i upper_halves(__m512 low, __m512 high) {
                                      _mm512_castps_si512(high));
 }
 
-// Row `row` of the call, to be kept: the query as bf16 numbers, zeros beyond head_dim, and their
-// least exponent; the state begins with the sink.
+// Loads row `row` of the call: the query as bf16 numbers, zeros beyond head_dim, and their smallest
+// exponent; the state begins with the sink.
 static void load_query(amx_rows *r, size_t row) {
     const sinkproof_attention *a = r->a;
     const size_t d = a->cache.head_dim, i = row - r->first;
@@ -268,7 +269,7 @@ static void load_query(amx_rows *r, size_t row) {
     memset(r->o + i * 16 * r->panels, 0, 16 * r->panels * sizeof *r->o);
 }
 
-// Rows from r->first on, as many as are kept at a time: up to the row that it returns.
+// Loads rows from r->first on, as many as fit; returns the row after them.
 static size_t load_queries(amx_rows *r, size_t rows) {
     size_t last = smaller(rows, r->first + r->many);
     for (size_t row = r->first; row < last; row++) load_query(r, row);

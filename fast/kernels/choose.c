@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The measurement behind the choice of an instruction set. Time is the thread's own processor time,
-// so that what else runs on the machine is mostly left out of it; of several times the least
-// counts, since a disturbance only adds; the sets take turns, so that a change of the clock meets
-// them all.
+// Measures instruction sets to choose one. The time is the thread's own processor time, which
+// excludes most other work on the machine. The smallest of several times counts, since a
+// disturbance only adds, and the sets take turns, so that a change of the clock affects all of
+// them.
 #include "fast/kernels/choose.h"
 
 #include "fast/kernels/isa.h"
@@ -20,18 +20,18 @@ enum {
     COLS = 1024,
     TOKENS = SINKPROOF_ISA_TOKENS,
     FORMATS = 2,
-    FIRST = 3,  // times of one token before a set is asked for more
+    FIRST = 3,  // times of one token before a slow set is dropped
     ROUNDS = 9, // at most
-    LEAST = 3,  // rounds even when they take longer than SPENT, but not than LONG
-    FAR = 4,    // times slower: not asked for more
+    LEAST = 3,  // rounds even if they take longer than SPENT, but not longer than LONG
+    FAR = 4,    // a set that is this many times slower is dropped
     SPENT = 60, // milliseconds after which no further round begins
-    LONG = 600, // milliseconds after which none begins at all: a processor that is emulated
+    LONG = 600, // milliseconds after which none begins at all: an emulated processor
 };
 
 static const sinkproof_panel_format formats[FORMATS] = {SINKPROOF_PANEL_BF16,
                                                         SINKPROOF_PANEL_MXFP4};
 
-// What is multiplied, in one allocation.
+// The operands, in one allocation.
 typedef struct operands {
     uint8_t *memory, *scratch;
     sinkproof_panels weight[FORMATS];
@@ -98,7 +98,7 @@ static double now(void) {
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-// The least times so far; 0: none.
+// The smallest times so far; 0: none.
 typedef struct least {
     double t[SINKPROOF_ISA_USES][FORMATS];
 } least;
@@ -115,7 +115,7 @@ static void take_times(const sinkproof_kernels *table, operands *o, sinkproof_is
         double start = now();
         table->linear(&product, 0, w->panels, o->scratch);
         double t = now() - start;
-        if (!(t > 0)) t = 1e-9; // a clock of large steps
+        if (!(t > 0)) t = 1e-9; // a coarse clock
         if (to->t[use][f] == 0 || t < to->t[use][f]) to->t[use][f] = t;
     }
 }
@@ -124,7 +124,7 @@ static double sum(const least *l, sinkproof_isa_use use) {
     return l->t[use][0] + l->t[use][1];
 }
 
-// Whether a later table of the mode was much faster for one token.
+// Whether a later table of the mode is much faster for one token.
 static bool is_far(const sinkproof_kernels *const *tables, size_t n, size_t i, const least *l) {
     bool far = false;
     for (size_t k = i + 1; k < n; k++)
@@ -143,7 +143,7 @@ bool sinkproof_isa_measure(const sinkproof_kernels *const *tables, sinkproof_isa
     *times = (sinkproof_isa_times){0};
     if (!make_operands(&o, error)) return false;
     while (n < SINKPROOF_ISA_SETS && tables[n] != NULL) n++;
-    for (size_t i = n; i-- > 0;) { // the fastest of them come first
+    for (size_t i = n; i-- > 0;) { // the fastest sets come first
         if (!sinkproof_isa_runs(tables[i], NULL)) continue;
         for (int k = 0; k < FIRST; k++) take_times(tables[i], &o, SINKPROOF_ISA_ONE, &l[i]);
         asked[i] = !is_far(tables, n, i, l);

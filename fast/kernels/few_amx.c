@@ -2,17 +2,18 @@
 // Copyright 2026 the sinkproof authors
 //
 // The mode "amx" for a few tokens, on vectors: the order of fast/kernels/linear_amx.c, operation by
-// operation. A tile of sixteen tokens would be filled with one, and its weights come from memory:
-// here each weight is read once, in order, from as many streams as there are panels at a time, as
-// the lanes read them (fast/kernels/tile.inc). A product of two bf16 numbers is exact, so that a
-// fused product and sum rounds as the tiles do. Where the tiles do not serve, neither does this:
-// the caller mends it.
+// operation. A tile of sixteen tokens would hold only one, and its weights come from memory: here
+// each weight is read once, in order, from as many streams as there are panels at a time, as the
+// lanes do (fast/kernels/tile.inc). A product of two bf16 numbers is exact, so that a fused
+// multiply-add rounds as the tiles do. Where tiles cannot be used, this code is wrong too: the
+// caller replaces the result.
 //
-// The scale of MXFP4 goes into the weight, exactly, as there. Or into a block's sum: a power of two
-// moves through sums as long as no sum is too large or too small on one side alone. So it is where
-// every input is below 2^41 and every scale at most 2^64: unscaled sums are below 2^49 and scaled
-// ones below 2^113. Unscaled terms of normal inputs are multiples of 2^-134, so that a subnormal
-// sum of theirs is exact; that no scaled sum is too small is what serving means.
+// The scale of MXFP4 multiplies the weight, exactly, as there; or it multiplies a block's sum,
+// since a power of two commutes with sums as long as no sum overflows or underflows on one side
+// alone. The second way is used where every input is below 2^41 and every scale at most 2^64:
+// unscaled sums are below 2^49 and scaled ones below 2^113. Unscaled terms of normal inputs are
+// multiples of 2^-134, so that a subnormal sum of them is exact; and where tiles can be used, no
+// scaled sum is too small.
 #include "fast/kernels/linear_amx.h"
 
 #include <immintrin.h>
@@ -21,25 +22,25 @@
 
 enum {
     MOST_PANELS = 4,
-    AHEAD = 2048,       // bytes that packed weights are asked for before their use
-    AHEAD_SCALES = 1024 // and their scales
+    AHEAD = 2048,       // prefetch distance of packed weights in bytes
+    AHEAD_SCALES = 1024 // and of their scales
 };
 
-// What the compiler knows where it is inlined: MXFP4 or BF16, panels and tokens at a time.
+// Constants of the inlined code: MXFP4 or BF16, panels and tokens at a time.
 typedef struct few_kind {
-    bool coded, late; // late: the scale is a factor of the block's sum
+    bool coded, late; // late: the scale multiplies the block's sum
     int P, T;
 } few_kind;
 
-// The scales of a block as numbers. 255 is no number and may stand beside zeros alone, which it
-// must leave zeros.
+// The scales of a block as numbers. 255 is invalid and may only occur with zeros, which it must
+// leave zeros.
 INLINE __m512 scale_of(const uint8_t *bytes) {
     __m512i s = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     s = _mm512_min_epu32(s, _mm512_set1_epi32(254));
     return _mm512_castsi512_ps(_mm512_slli_epi32(s, 23));
 }
 
-// Columns 2 (4 q + k), or + 1 where odd, of a block; `quarter` is q quarters into it.
+// Columns 2 (4 q + k), or + 1 if odd, of a block; `quarter` points to its quarter q.
 INLINE __m512 weights(few_kind kind, const uint8_t *quarter, unsigned k, bool odd, __m512 scale) {
     if (kind.coded) {
         const __m512 code = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f, -0.0f,
@@ -63,7 +64,7 @@ INLINE void clear(few_kind kind, sums s) {
     }
 }
 
-// Sums of the even or of the odd columns take in one column of each panel.
+// Adds one column of each panel to the sums of the even or the odd columns.
 INLINE void column_of(few_kind kind, const uint8_t *const *quarter_p, unsigned k, bool odd,
                       const __m512 *scale_p, const float *const *x_t, size_t column, sums s) {
     __m512 w[MOST_PANELS];
@@ -77,7 +78,7 @@ INLINE void column_of(few_kind kind, const uint8_t *const *quarter_p, unsigned k
     }
 }
 
-// The totals take in a block: its even and its odd columns apart, then their sum.
+// Adds a block to the totals: the even and the odd columns separately, then their sum.
 INLINE void block_of(few_kind kind, const uint8_t *const *data_p, const __m512 *scale_p,
                      const float *const *x_t, size_t column, sums total) {
     const size_t quarter = kind.coded ? 64 : 256;
@@ -148,8 +149,8 @@ INLINE void panels_of(few_kind kind, const sinkproof_product *product, size_t pa
     }
 }
 
-// kind.P panels at a time, one of each of as many parts of the range: each part is a stream in
-// order. The panels left over come one by one.
+// Processes kind.P panels at a time, one from each of as many parts of the range: each part is a
+// sequential stream. The remaining panels are processed one by one.
 INLINE void range_of(few_kind kind, const sinkproof_product *product, size_t first, size_t last) {
     const size_t part = (last - first) / (size_t)kind.P;
     few_kind single = kind;
@@ -176,7 +177,7 @@ RANGE(late_2, .coded = true, .late = true, .P = 4, .T = 2)
 RANGE(late_3, .coded = true, .late = true, .P = 2, .T = 3)
 RANGE(late_4, .coded = true, .late = true, .P = 2, .T = 4)
 
-// Whether scales may be factors of the blocks' sums, by the exponent fields of what is multiplied.
+// Whether scales may multiply the blocks' sums, by the exponent fields of the operands.
 static bool may_be_late(const sinkproof_product *product, size_t first, size_t last) {
     enum { ONE = 127, MOST = ONE + 40, SCALE = ONE + 64 };
     const sinkproof_panels *w = product->weight;

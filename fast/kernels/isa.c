@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The dispatch. A table runs where the processor has every instruction that its files were compiled
-// for (the Makefile's SET_...) and the system saves the registers that they use: XCR0 has a bit for
-// each part of the state that the system saves (Intel SDM vol. 1, 13.3). AMX is asked for besides:
-// Linux gives a process the tiles' eight kilobytes only on request
+// Dispatch. A table runs if the processor has every instruction that its files were compiled for
+// (the Makefile's SET_...) and the system saves the registers that they use: XCR0 has a bit for
+// each part of the state that the system saves (Intel SDM vol. 1, 13.3). AMX also needs permission:
+// Linux gives a process the eight kilobytes of tiles only on request
 // (Documentation/arch/x86/xstate.rst). This file is compiled for the baseline of the architecture
 // and calls no kernel.
 #include "fast/kernels/isa.h"
@@ -54,7 +54,7 @@ typedef struct need {
     const char *why;
 } need;
 
-// What each table needs, in the order of `tables`: it needs what stands before it, too.
+// The requirements of each table, in the order of `tables`: each also requires those before it.
 enum { PORTABLE, AVX2, AVX512, AVX512BF16, AMX, SETS };
 static const char *const set_names[SETS] = {"portable", "avx2", "avx512", "avx512bf16", "amx"};
 static const need avx2_needs[] = {{1, 0, ECX, 28, "the processor lacks AVX"},
@@ -84,8 +84,8 @@ static const char *lacks(const need *n) {
     return NULL;
 }
 
-// XCR0, or 0 where the system has not enabled XSAVE. The instruction by name: its intrinsic would
-// need this file compiled with -mxsave.
+// XCR0, or 0 if the system has not enabled XSAVE. Inline assembly, since the intrinsic would need
+// this file compiled with -mxsave.
 static uint64_t saved_state(void) {
     static const need osxsave = {1, 0, ECX, 27, ""};
     uint32_t low, high;
@@ -94,7 +94,7 @@ static uint64_t saved_state(void) {
     return (uint64_t)high << 32 | low;
 }
 
-// NULL when the set runs.
+// The reason why the set does not run; NULL if it runs.
 static const char *why_not(int set) {
     uint64_t saved = saved_state();
     const char *why = NULL;
@@ -108,7 +108,7 @@ static const char *why_not(int set) {
     if (why == NULL && set >= AMX) why = lacks(amx_needs);
     if (why == NULL && set >= AMX && (saved & STATE_TILES) != STATE_TILES)
         return "the system does not save the tile registers";
-    // Granted to the whole process, threads to come included; asking again changes nothing.
+    // Granted to the whole process, including later threads; asking again changes nothing.
     if (why == NULL && set >= AMX && syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) != 0)
         return "the kernel refuses the tile registers (arch_prctl ARCH_REQ_XCOMP_PERM)";
     return why;
@@ -134,7 +134,7 @@ const char *sinkproof_isa_processor(void) {
     size_t length = strlen(first);
     while (length > 0 && first[length - 1] == ' ') length--;
     if (length == 0) return "unknown";
-    memcpy(name, first, length); // every caller writes the same
+    memcpy(name, first, length); // every thread writes the same
     return name;
 }
 
@@ -153,8 +153,8 @@ bool sinkproof_isa_runs(const sinkproof_kernels *kernels, const char **why) {
     return reason == NULL;
 }
 
-// An arm processor has numbers, no name: some of Linux's arch/arm64/include/asm/cputype.h. The
-// system answers for the register where it says so (HWCAP_CPUID).
+// An arm processor has numbers instead of a name: some of those in Linux's
+// arch/arm64/include/asm/cputype.h. The register is readable if the system says so (HWCAP_CPUID).
 const char *sinkproof_isa_processor(void) {
 #if defined(__aarch64__)
     static const struct {
@@ -184,7 +184,7 @@ const char *sinkproof_isa_processor(void) {
 
 #endif
 
-// The names of every table, or of those that run, with commas.
+// The names of all tables, or of those that run, separated by commas.
 static const char *names(bool running, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// AMX: linear layers and attention on tiles (fast/kernels/linear_amx.c, attention_amx.c), a numeric
-// mode of its own. All else is the lane arithmetic of the table below it: every processor with
-// AMX_BF16 has AVX512_BF16.
+// AMX: linear layers and attention on tiles (fast/kernels/linear_amx.c, attention_amx.c), a
+// separate numeric mode. Everything else is the lane arithmetic of AVX512_BF16, which every
+// processor with AMX_BF16 has.
 #include "fast/kernels/attention_amx.h"
 #include "fast/kernels/linear_amx.h"
 
-// The members of another table are no constants in C: each is reached through a function.
+// Members of another table are not constants in C: each is reached through a function.
 #define LANES sinkproof_kernels_avx512bf16
 
 static void rmsnorm(size_t cols, const float *x_c, const float *scale_c, float eps, float *out_c) {

@@ -48,7 +48,7 @@
 #include "fast/kernels/lanes_neon.h"
 #endif
 
-// What only some sets have: products of pairs of bf16 numbers. Elsewhere nothing calls these.
+// Products of pairs of bf16 numbers, which only some sets have. Nothing calls these elsewhere.
 #ifndef LANES_PAIRS
 #define LANES_PAIRS       0
 #define LANES_PAIR_PANELS 1
@@ -66,7 +66,7 @@ V16 v16i v16i_least_pairs(v16i least, v16i words) {
 }
 #endif
 
-// p 2^n, rounded once, where one instruction does that. n is a whole number.
+// p 2^n, rounded once, if one instruction does that. n is a whole number.
 #ifndef LANES_SCALE
 #define LANES_SCALE 0
 V16 v16 v16_scale(v16 p, v16 n) {

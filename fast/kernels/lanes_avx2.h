@@ -5,8 +5,8 @@
 #include "fast/kernels/lanes_x86.h"
 
 // See lanes_avx512.h. A v16 takes two of sixteen registers: the totals of more than three tokens
-// wait in memory. Codes leave less room still: from DECODED tokens on they are decoded once for all
-// of them.
+// are in memory. MXFP4 codes need more registers: from DECODED tokens on they are decoded once for
+// all of them.
 #define LANES_TILE_PANELS   1
 #define LANES_TILE_TOKENS   6
 #define LANES_TILE_HELD     3
@@ -111,8 +111,8 @@ V16 v16 v16_cvt(v16i v) {
     return (v16){_mm256_cvtepi32_ps(v.lo), _mm256_cvtepi32_ps(v.hi)};
 }
 
-// The four bits choose the two upper bytes of the number, for a code of every byte at once: what
-// the codes of a word share here, the compiler does for them together.
+// The four bits select the two upper bytes of the number, for the codes of all bytes at once; the
+// compiler shares the common work of a word's codes.
 V16 __m256 v8_e2m1(__m256i v, unsigned shift) {
     const __m256i third = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 0, -128, -64, 0, 64, -128, -64, 0, 0, -128, -64, 0, 64, -128, -64));
@@ -146,7 +146,7 @@ V16 v16 v16_f16(const uint16_t *halves) {
     return (v16){_mm256_cvtph_ps(_mm_loadu_si128(q)), _mm256_cvtph_ps(_mm_loadu_si128(q + 1))};
 }
 
-// Sixteen floats into their eight even and eight odd ones.
+// Splits sixteen floats into the eight even and the eight odd ones.
 V16 void v8_deinterleave(const float *p, __m256 *even, __m256 *odd) {
     const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
     __m256 a = _mm256_loadu_ps(p), b = _mm256_loadu_ps(p + 8);

@@ -4,9 +4,9 @@
 // Sixteen lanes in one AVX-512 register (F, BW, DQ, VL). See fast/kernels/lanes.h.
 #include "fast/kernels/lanes_x86.h"
 
-// A tile of products keeps PANELS x TOKENS sums in registers, of MXFP4 codes PANELS x CODE_TOKENS,
-// and as many totals where these are HELD at most; a single token streams STREAMS panels, of codes
-// STREAMS_CODES, since decoding waits.
+// A tile of products keeps PANELS x TOKENS sums in registers (for MXFP4 codes PANELS x
+// CODE_TOKENS), and as many totals if there are at most HELD; a single token streams STREAMS panels
+// (for codes STREAMS_CODES, since decoding takes time).
 #define LANES_TILE_PANELS   2
 #define LANES_TILE_TOKENS   6
 #define LANES_TILE_HELD     12
@@ -107,7 +107,7 @@ V16 v16 v16_cvt(v16i v) {
     return _mm512_cvtepi32_ps(v);
 }
 
-// vpermps looks at the low four bits of each index: the table is the format.
+// vpermps uses the low four bits of each index: the table is the format.
 V16 v16 v16_e2m1(v16i v, unsigned shift) {
     const v16 code = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f, -0.0f, -0.5f,
                                     -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
@@ -147,7 +147,7 @@ V16 v16 v16_dot2(v16 sum, v16i a, v16i b) {
     return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
 }
 
-// vpermw looks at the low five bits of each index: the sixteen codes, as bf16, twice.
+// vpermw uses the low five bits of each index: the table holds the sixteen codes, as bf16, twice.
 V16 v16i v16i_e2m1_pairs(v16i v, unsigned shift) {
     const v16i code = _mm512_setr_epi32(
         0x3f000000, 0x3fc03f80, 0x40404000, 0x40c04080, (int)0xbf008000, (int)0xbfc0bf80,
@@ -156,8 +156,8 @@ V16 v16i v16i_e2m1_pairs(v16i v, unsigned shift) {
     return _mm512_permutexvar_epi16(_mm512_srli_epi16(v, shift), code);
 }
 
-// The smaller of what `least` holds and the sizes of 32 bf16 numbers less one place, so that zeros
-// come last.
+// The minimum of `least` and the sizes of 32 bf16 numbers minus one place, so that zeros become the
+// largest.
 V16 v16i v16i_least_pairs(v16i least, v16i words) {
     v16i size = _mm512_and_si512(words, _mm512_set1_epi16(0x7fff));
     return _mm512_min_epu16(least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));

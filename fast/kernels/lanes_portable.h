@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sixteen lanes in plain C: what each name of fast/kernels/lanes.h means, for any machine. fmaf is
-// exact by the C standard; where the processor has no FMA the library makes it from integers,
-// slowly.
+// Sixteen lanes in plain C, for any machine: the definition of each name of fast/kernels/lanes.h.
+// fmaf is exact by the C standard; without an FMA instruction the library computes it from
+// integers, slowly.
 #include <math.h>
 
 #define LANES_TILE_PANELS   1 // see lanes_avx512.h

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the lanes of AVX2 and of AVX-512 share: eight of them folded, halves first. MAXPS a, b is
-// b < a ? a : b.
+// Shared by the lanes of AVX2 and of AVX-512: folding eight lanes, halves first. MAXPS a, b is b <
+// a ? a : b.
 #ifndef SINKPROOF_LANES_X86_H
 #define SINKPROOF_LANES_X86_H
 

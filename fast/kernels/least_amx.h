@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The least exponent field of a nonzero number, of a panel and of a token: whether tiles serve the
-// token in the panel (fast/kernels/linear_amx.c says why). A field is that of a bf16 number's bits,
-// 127 for 1; 0 where a number is subnormal or a scale does not fit bf16.
+// The smallest exponent fields of nonzero numbers in a panel and in a token, which decide whether
+// tiles can be used for the token in the panel (see fast/kernels/linear_amx.c). A field is that of
+// a bf16 number's bits, 127 for 1; 0 if a number is subnormal or a scale does not fit bf16.
 #ifndef SINKPROOF_LEAST_AMX_H
 #define SINKPROOF_LEAST_AMX_H
 
@@ -14,21 +14,21 @@
 #include <string.h>
 
 enum {
-    NO_NUMBER = 256,    // the least exponent of zeros alone
-    LEAST_PRODUCT = 143 // the least sum of two fields that is served: products from 2^-111 on
+    NO_NUMBER = 256,    // the field for zeros only
+    LEAST_PRODUCT = 143 // the smallest allowed sum of two fields: products from 2^-111 on
 };
 
 static inline size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-// 2 |w| - 1 as unsigned words: zeros become the largest, so that a minimum passes them over.
+// 2 |w| - 1 as unsigned words: zeros become the largest, so that a minimum ignores them.
 static inline __m512i least_words(__m512i least, __m512i w) {
     __m512i twice = _mm512_add_epi16(w, w);
     return _mm512_min_epu16(least, _mm512_sub_epi16(twice, _mm512_set1_epi16(1)));
 }
 
-// The exponent field of the smallest nonzero number, 0 where that is subnormal.
+// The exponent field of the smallest nonzero number, 0 if that is subnormal.
 static inline uint16_t least_exponent(__m512i least) {
     __m256i a =
         _mm256_min_epu16(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
@@ -41,8 +41,8 @@ static inline bool served(unsigned least_w, unsigned least_x) {
     return least_w > 0 && least_x > 0 && least_w + least_x >= LEAST_PRODUCT;
 }
 
-// The least exponent field of an MXFP4 panel by its scales: the least nonzero code is 1/2. Block
-// rows of zeros do not count; 0 where another's scale does not fit bf16.
+// The smallest exponent field of an MXFP4 panel by its scales: the smallest nonzero code is 1/2.
+// Block rows of zeros do not count; 0 if another row's scale does not fit bf16.
 static inline uint16_t least_scale(const sinkproof_panels *w, size_t p) {
     unsigned least = NO_NUMBER;
     size_t rows = smaller(SINKPROOF_PANEL_ROWS, w->rows - p * SINKPROOF_PANEL_ROWS);
@@ -63,7 +63,7 @@ static inline uint16_t least_scale(const sinkproof_panels *w, size_t p) {
     return (uint16_t)least;
 }
 
-// A quick look at the scales alone: no more than least_scale, and nearly always the same.
+// A quick bound from the scales alone: at most least_scale, and nearly always equal to it.
 static inline uint16_t least_scale_seen(const sinkproof_panels *w, size_t p) {
     const uint8_t *scale = w->scales + p * w->blocks * SINKPROOF_PANEL_ROWS;
     __m128i low = _mm_set1_epi8(-1), high = _mm_setzero_si128();
@@ -81,7 +81,7 @@ static inline uint16_t least_scale_seen(const sinkproof_panels *w, size_t p) {
     return least < 2 || most > 252 ? 0 : (uint16_t)(least - 1);
 }
 
-// The same of a BF16 panel: what packing found, or a look at it.
+// The same for a BF16 panel: stored by packing, or computed.
 static inline uint16_t least_number(const sinkproof_panels *w, size_t p) {
     if (w->least_p != NULL) return w->least_p[p] == 255 ? NO_NUMBER : w->least_p[p];
     const uint8_t *panel = w->data + p * w->panel_stride;

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Linear layers on AMX tiles (TDPBF16PS): sixteen tokens times sixteen outputs times 32 columns at
-// once. It refuses everything but bf16 operands: float32 operands and the formats F32 and Q8_0 go
-// to the lanes.
+// once. Only bf16 operands are supported: float32 operands and the formats F32 and Q8_0 use the
+// lanes.
 //
 // The mode "amx". Per output, from total = 0, over blocks of 32 columns in ascending order (Intel
 // SDM vol. 2, TDPBF16PS; scalar code: fast/lanes/amx.c):
@@ -11,30 +11,30 @@
 //   over the block's pairs, ascending: even = fma(w_0, x_0, even), odd = fma(w_1, x_1, odd)
 //   total = total + (even + odd)
 // and at the end + b_r. No order depends on a tile, a slice, a range of panels or on n. MXFP4
-// weights enter with their scale: code 2^(s - 127) is a bf16 number for 2 <= s <= 252.
+// weights include their scale: code 2^(s - 127) is a bf16 number for 2 <= s <= 252.
 //
-// The tiles take subnormal inputs for zeros and flush subnormal results, whatever MXCSR says. Here
-// that never shows: tiles serve a token in a panel only where every product of a nonzero weight of
-// the panel and a nonzero number of the token is at least 2^-111. Then each is a multiple of 2^-126
-// (a product of two bf16 numbers has 16 bits), so is every partial sum, and none is subnormal but
-// zero; products are exact, and what is left open is the order of the sum alone, which the judge's
+// The tiles treat subnormal inputs as zeros and flush subnormal results, whatever MXCSR says. Here
+// that has no effect: tiles are used for a token in a panel only where every product of a nonzero
+// weight of the panel and a nonzero number of the token is at least 2^-111. Then each is a multiple
+// of 2^-126 (a product of two bf16 numbers has 16 bits), so is every partial sum, and none is
+// subnormal but zero; products are exact, and only the order of the sum differs, which the judge's
 // bound covers. Where that fails (a subnormal weight, a scale below 2 or above 252, a token that
-// underflowed) the lanes compute the panel's outputs of that token. The choice looks at the panel
-// and at the token alone.
+// underflowed) the lanes compute the panel's outputs for that token. The choice depends on the
+// panel and the token alone.
 //
-// Up to SINKPROOF_AMX_FEW tokens vectors do the same (fast/kernels/few_amx.c): memory is their
+// Up to SINKPROOF_AMX_FEW tokens vectors compute the same (fast/kernels/few_amx.c): memory is their
 // limit, and a tile would be mostly empty.
 //
-// What is where: tokens are gathered into A tiles, which stay in the second-level cache while the
-// panels pass by, two at a time (four for a single tile of tokens). A block of a BF16 panel is a B
-// tile as it stands. MXFP4 is decoded into one while the tiles multiply the blocks before it: the
-// unit of the tiles works alone, so that part of the vectors' work hides behind it, and a decoded
-// block never leaves the first-level cache. It is decoded again for each two or three tiles of
-// tokens, which costs less than reading a decoded panel back. Sums leave their tiles at the end of
-// a panel and go to y while the next one is multiplied.
+// Data flow. Tokens are gathered into A tiles, which stay in the second-level cache while the
+// panels are processed, two at a time (four for a single tile of tokens). A block of a BF16 panel
+// is a B tile as stored. MXFP4 is decoded into one while the tiles multiply the blocks before it:
+// the tile unit works independently, so that part of the vector work is hidden behind it, and a
+// decoded block never leaves the first-level cache. It is decoded again for each two or three tiles
+// of tokens, which costs less than reading a decoded panel back. Sums leave their tiles at the end
+// of a panel and are written to y while the next panel is multiplied.
 //
-// Eight tiles. Of two tiles of tokens and two panels four are sums and four are operands, loaded a
-// product or more before they are used; of three tiles of tokens six are sums, and two loads of B
+// Eight tiles. For two tiles of tokens and two panels four hold sums and four operands, loaded a
+// product or more before they are used; for three tiles of tokens six hold sums, and two loads of B
 // and five of A serve six products (fast/kernels/block_amx.inc).
 #include "fast/kernels/linear_amx.h"
 #include "fast/kernels/least_amx.h"
@@ -45,55 +45,55 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    GROUP = 192,     // tokens gathered together, at most
-    RANGE = 1024,    // panels whose least exponents are remembered, at most
-    A_TILES = 1080,  // room for gathered tokens
-    AHEAD = 2,       // blocks that are decoded before their turn
-    RING = 4,        // blocks of decoded panels in a circle, more than AHEAD
-    MOST_PANELS = 4, // at a time
+    GROUP = 192,     // most tokens gathered together
+    RANGE = 1024,    // most panels whose smallest exponents are kept
+    A_TILES = 1080,  // capacity for gathered tokens
+    AHEAD = 2,       // blocks decoded in advance
+    RING = 4,        // decoded blocks in the ring, more than AHEAD
+    MOST_PANELS = 4, // most panels at a time
 };
 _Static_assert((A_TILES + MOST_PANELS * RING + 12) * TILE <= SINKPROOF_SCRATCH,
                "the scratch holds the tiles");
 
 #include "fast/kernels/block_amx.inc"
 
-// A product's neighbours: what is decoded at its end, and the panels that come from memory while it
-// runs, a share of them.
+// The neighbours of a product: the panels that are decoded at its end, and those that are
+// prefetched while it runs, a share of them.
 typedef struct future {
     const streams *next, *later;
-    size_t panel; // where `next` begins
+    size_t panel; // first panel of `next`
     size_t share, shares;
 } future;
 
-// Sums that were stored and go to y row by row while the next product runs: a row's lines come from
-// afar, and all at once they would be waited for.
+// Stored sums that are copied to y row by row while the next product runs: y's lines are far away
+// in memory, and copying all at once would wait for them.
 typedef struct outputs {
-    size_t token, panel; // where they begin
-    size_t row, rows;    // the next one, and how many there are; equal: none is left
+    size_t token, panel; // first token and panel
+    size_t row, rows;    // the next row, and the number of rows; equal: done
     int T, P;
-    const float *bias_r; // of the first panel, or NULL
+    const float *bias_r; // for the first panel, or NULL
 } outputs;
 
 // One group of tokens and one chunk of blocks.
 typedef struct job {
     const sinkproof_product *product;
     uint8_t *a, *ring; // A: [tiles][blocks] tiles; decoded: [RING][panels] tiles
-    float *c;          // sums on their way: [6][16][16] to y, and behind them from y
+    float *c;          // sums in transit: [6][16][16] to y, followed by those from y
     outputs out;
-    size_t token, tokens, tiles; // the group's first, how many, ceil(tokens / 16)
-    size_t block, blocks;        // the chunk's first, how many
-    size_t configured;           // what the tiles are configured for; 0: nothing
-    size_t slot;                 // of the ring, where the next block lies
-    size_t decoded;              // panel + 1 whose first AHEAD blocks lie there; 0: none
-    uint16_t *least_p;           // [RANGE], panel `first` on
+    size_t token, tokens, tiles; // the group's first token, number of tokens, ceil(tokens / 16)
+    size_t block, blocks;        // the chunk's first block, number of blocks
+    size_t configured;           // current configuration of the tiles; 0: none
+    size_t slot;                 // place of the next block in the ring
+    size_t decoded;              // panel + 1 whose first AHEAD blocks are in the ring; 0: none
+    uint16_t *least_p;           // [RANGE], from panel `first` on
     size_t first, last;
     uint16_t least_i[GROUP];
 } job;
 
 // ---- operands --------------------------------------------------------------------------------
 
-// The chunk's columns of the group's tokens, into A tiles: tile t of block b at a + (t blocks + b)
-// TILE. Rows of the last tile that have no token are zeros.
+// Gathers the chunk's columns of the group's tokens into A tiles: tile t of block b at a + (t
+// blocks + b) TILE. Rows of the last tile without a token are zeros.
 static void gather(job *j) {
     for (size_t i = 0; i < 16 * j->tiles; i++) {
         uint8_t *to = j->a + i / 16 * j->blocks * TILE + i % 16 * ROW;
@@ -115,7 +115,7 @@ static void gather(job *j) {
 
 // ---- products --------------------------------------------------------------------------------
 
-// The first blocks of the panels, where none before them has decoded them.
+// Decodes the first blocks of the panels, if the previous panels have not done so.
 INLINE void decode_first(kind of, job *j, const streams *w) {
     decoding first;
     for (size_t k = 0; k < AHEAD && k < j->blocks; k++) {
@@ -124,7 +124,7 @@ INLINE void decode_first(kind of, job *j, const streams *w) {
     }
 }
 
-// Asks memory for one block of each panel.
+// Prefetches one block of each panel.
 INLINE void ask_for(kind of, const streams *w, size_t block) {
     const size_t lines = of.coded ? 4 : 16;
     for (int p = 0; p < of.P; p++) {
@@ -135,7 +135,7 @@ INLINE void ask_for(kind of, const streams *w, size_t block) {
     }
 }
 
-// Up to `rows` rows of the sums that wait.
+// Copies up to `rows` rows of the stored sums.
 INLINE void hand_over(job *j, size_t rows) {
     outputs *out = &j->out;
     for (size_t last = smaller(out->row + rows, out->rows); out->row < last; out->row++) {
@@ -150,7 +150,7 @@ INLINE void hand_over(job *j, size_t rows) {
     }
 }
 
-// B tiles of block k: decoded ones in the ring, or as they lie in the panels.
+// B tiles of block k: decoded ones in the ring, or as stored in the panels.
 INLINE void operands_of(kind of, const job *j, const streams *w, size_t k, const uint8_t **b) {
     UNROLL(4)
     for (int p = 0; p < of.P; p++)
@@ -158,8 +158,8 @@ INLINE void operands_of(kind of, const job *j, const streams *w, size_t k, const
                         : w->data_p[p] + k * w->stride;
 }
 
-// The sums take in the chunk's blocks. Of MXFP4 the first AHEAD blocks lie decoded; at the end
-// those of what is next do.
+// Adds the chunk's blocks to the sums. For MXFP4 the first AHEAD blocks are already decoded; at the
+// end those of the next panels are.
 INLINE void multiply(kind of, job *j, const uint8_t *a, const streams *w, const future *to_come) {
     const bool loaded = of.T == 2 && of.P == 2;
     const size_t a_stride = j->blocks * TILE;
@@ -195,7 +195,7 @@ INLINE void multiply(kind of, job *j, const uint8_t *a, const streams *w, const 
     if (of.coded) j->slot += j->blocks;
 }
 
-// Sums where they begin: zeros, or what an earlier chunk left in y.
+// The initial sums: zeros, or those of an earlier chunk in y.
 static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
     float *c = j->c + 6 * 256;
     if (j->block == 0) {
@@ -221,7 +221,7 @@ static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
     TILE_LOAD(5, c + 1280, ROW);
 }
 
-// Sums on their way to y, with the last chunk also the bias.
+// Starts copying sums to y, with the bias after the last chunk.
 static void end_sums(job *j, int T, int P, size_t t, size_t p) {
     const bool last = j->block + j->blocks == j->product->weight->blocks;
     hand_over(j, j->out.rows);
@@ -244,7 +244,7 @@ static void end_sums(job *j, int T, int P, size_t t, size_t p) {
 // T = 1: sums of panel p in tile p (0 .. 3), the tokens in tile 4, weights in 5 to 7.
 // T = 2: sums of tokens t and panel p in tile 2 t + p, the tokens in 4 and 5, weights in 6 and 7.
 // T = 3: the same in tile t + 3 p, weights in 6, the tokens in 7, in turn.
-// Of the last tokens fewer than sixteen, r, unless they are the third of three.
+// The last tile has r < 16 tokens, unless it is the third of three.
 static void configure(job *j, int T, size_t r) {
     size_t wanted = T == 3 ? 300 : 100 * (size_t)T + r;
     if (j->configured == wanted) return;
@@ -258,7 +258,8 @@ static void configure(job *j, int T, size_t r) {
     j->configured = wanted;
 }
 
-// Tokens of T tiles from t on, panels p .. p + P - 1; the work after it begins at panel `after`.
+// Multiplies tokens of T tiles from t on by panels p .. p + P - 1; the next product begins at panel
+// `after`.
 INLINE void product_of(kind of, job *j, size_t t, size_t p, const streams *w,
                        const future *to_come) {
     configure(j, of.T, smaller(j->tokens - 16 * (t + (size_t)of.T - 1), 16));
@@ -299,15 +300,15 @@ static streams streams_at(const job *j, size_t p, size_t P) {
     return at;
 }
 
-// The chunk's part of the sums of panels p .. p + P - 1, all tokens of the group: tiles in threes,
-// and in twos where three would leave one over.
+// The chunk's part of the sums of panels p .. p + P - 1, for all tokens of the group: tiles in
+// threes, or in twos where threes would leave one.
 static void panels_of(job *j, size_t p, size_t P) {
     typedef void product(job * j, size_t t, size_t p, const streams *w, const future *to_come);
     static product *const products[2][3][2] = {
         {{bf16_1_1, bf16_1_4}, {bf16_2_1, bf16_2_2}, {bf16_3_1, bf16_3_2}},
         {{mxfp4_1_1, mxfp4_1_4}, {mxfp4_2_1, mxfp4_2_2}, {mxfp4_3_1, mxfp4_3_2}}};
     const bool coded = j->product->weight->format == SINKPROOF_PANEL_MXFP4;
-    // What comes after these panels, where it is as many.
+    // The panels after these, if there are as many.
     const size_t after = p + 2 * P <= j->last ? p + P : p;
     const streams w = streams_at(j, p, P), later = streams_at(j, after, P);
     const size_t shares = j->tiles == 4 ? 2 : (j->tiles + 2) / 3;
@@ -320,7 +321,8 @@ static void panels_of(job *j, size_t p, size_t P) {
     }
 }
 
-// What the tiles do not serve, by the lanes, without a flush: they read the operands as float32.
+// Computes the outputs for which tiles cannot be used by the lanes, without flushing: they read the
+// operands as float32.
 static void mend(const job *j, void *scratch) {
     const sinkproof_product *whole = j->product;
     const float *x[GROUP];

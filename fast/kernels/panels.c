@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Packing weights into panels, and reading a row back. It refuses to know any instruction set: each
-// number moves once, from a stored row to its lane, as a dword wherever the format allows.
+// Packs weights into panels, and reads a row back. The code is independent of any instruction set:
+// each number is moved once, from a stored row to its lane, as a dword where the format allows.
 //
-// The dword of row r in a block is the same for bf16 and MXFP4: two columns or eight. A block of a
-// panel is written whole, from sixteen rows that are read side by side: it stays in the first-level
-// cache while the rows stream in.
+// The dword of row r in a block has the same place for bf16 and MXFP4: two columns or eight. A
+// block of a panel is written completely from sixteen rows that are read in parallel: it stays in
+// the first-level cache while the rows are read.
 #include "fast/kernels/panels.h"
 
 #include "model/bf16.h"
@@ -18,7 +18,7 @@
 enum { ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_COLS };
 
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
-    if (matrix->reading != NULL) return SINKPROOF_PANEL_F32; // its numbers are stored nowhere
+    if (matrix->reading != NULL) return SINKPROOF_PANEL_F32; // its numbers are not stored
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4) return SINKPROOF_PANEL_MXFP4;
     if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) return SINKPROOF_PANEL_Q8_0;
     return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
@@ -56,7 +56,7 @@ sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows,
     return p;
 }
 
-// What is being filled: one panel, `rows` of its sixteen rows inside the matrix.
+// The panel being filled: `rows` of its sixteen rows are inside the matrix.
 typedef struct panel {
     uint8_t *data, *scales;
     size_t first, rows; // its first row
@@ -90,7 +90,7 @@ static inline void bf16_block(const panel *to, size_t b, size_t cols, const uint
                    from + 2 * (r * row_stride + (b * COLS + c) * col_stride), 2);
 }
 
-// A whole block of rows that lie column after column: a pair of columns is one dword.
+// A whole block of rows that are stored column after column: a pair of columns is one dword.
 static inline void bf16_block_pairs(const panel *to, size_t b, const uint8_t *from,
                                     size_t row_stride) {
     uint32_t *block =
@@ -119,7 +119,7 @@ static void pack_bf16(const sinkproof_matrix *matrix, const panel *to) {
 // The exponent field of a panel's smallest nonzero number.
 static uint8_t bf16_least(const panel *of) {
     const uint16_t *number = (const uint16_t *)(const void *)of->data;
-    uint16_t least = 0x7fff; // of the numbers less one place, zeros last
+    uint16_t least = 0x7fff; // of the numbers minus one place, so that zeros are last
     for (size_t i = 0; i < of->blocks * ROWS * COLS; i++) {
         uint16_t before = (uint16_t)((number[i] & 0x7fff) - 1);
         least = before < least ? before : least;
@@ -129,7 +129,7 @@ static uint8_t bf16_least(const panel *of) {
 
 // ---- MXFP4 from codes -----------------------------------------------------------------------
 
-// The even nibbles of four bytes side by side in the low half, the odd ones in the high half.
+// The even nibbles of four bytes in the low half, the odd ones in the high half.
 static inline uint32_t part_nibbles(uint32_t codes) {
     uint32_t even = codes & 0x0f0f0f0f, odd = codes >> 4 & 0x0f0f0f0f;
     even = (even | even >> 4) & 0x00ff00ff;
@@ -181,8 +181,8 @@ static uint32_t float_bits(float x) {
     return bits;
 }
 
-// Row r of the panel from its numbers; w_c is [32 blocks], zeros beyond the matrix. `exact`: they
-// are bf16 numbers, whose float32 has nothing in its lower half.
+// Fills row r of the panel from its numbers; w_c is [32 blocks], zeros beyond the matrix. `exact`:
+// they are bf16 numbers, whose float32 has zeros in its lower half.
 static void numbers_row(const panel *to, sinkproof_panel_format format, bool exact, size_t r,
                         const double *w_c) {
     uint32_t *lane = (uint32_t *)(void *)to->data + r;

@@ -42,12 +42,12 @@ typedef struct sinkproof_panels {
     size_t panels, blocks;             // ceil(rows / 16), ceil(cols / 32)
     size_t panel_stride, block_stride; // bytes
     const uint8_t *data, *scales;
-    // BF16: of each panel the exponent field of its smallest nonzero number (0: a subnormal one,
-    // 255: zeros alone). It says where products of pairs flush nothing. NULL: not known.
+    // BF16: for each panel the exponent field of its smallest nonzero number (0: a subnormal one,
+    // 255: only zeros), which tells where products of pairs flush nothing. NULL: unknown.
     const uint8_t *least_p;
 } sinkproof_panels;
 
-// Bytes of one block, and of its scales. Inline: where the format is a constant, so are they.
+// Bytes of one block, and of its scales. Inline, so that they are constants for a constant format.
 static inline size_t sinkproof_panel_block_bytes(sinkproof_panel_format format) {
     return format == SINKPROOF_PANEL_F32     ? 2048
            : format == SINKPROOF_PANEL_BF16  ? 1024
@@ -59,19 +59,19 @@ static inline size_t sinkproof_panel_scale_bytes(sinkproof_panel_format format) 
 }
 
 // The format that holds `matrix` exactly: MXFP4, Q8_0 and BF16 as stored; F16 and F32 become F32,
-// and so does a matrix that is read otherwise than it is stored.
+// and so does a matrix that is read differently than stored.
 sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix);
 
-// Bytes that packing a rows x cols matrix takes, a multiple of 64: data, scales, least_p.
+// Bytes of a packed rows x cols matrix, a multiple of 64: data, scales, least_p.
 size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols);
 
 // Describes a packed matrix at `memory` (64-byte aligned, sinkproof_panels_bytes long).
 sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows, size_t cols,
                                      const void *memory);
 
-// Packs panels first .. last - 1 of the plain matrix into `memory`, exactly; the ranges of several
-// threads do not overlap. Needs (cols + 32) doubles of work. Where the matrix's format does not fit
-// `format` exactly (F32 into BF16) each number is rounded to nearest even.
+// Packs panels first .. last - 1 of the plain matrix into `memory`, exactly; several threads may
+// pack disjoint ranges. Needs (cols + 32) doubles of work. If `format` cannot hold the matrix's
+// format exactly (F32 into BF16), each number is rounded to nearest even.
 void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_format format,
                            size_t first, size_t last, void *memory, double *work);
 

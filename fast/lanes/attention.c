@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Attention in one pass, in lane arithmetic. Keys come in spans of 256 positions; a span makes its
-// own softmax (largest score m', sum l', weighted values o', none of them divided yet), and the
-// state that began as the sink takes it in, rescaled to the larger of the two maxima. The sink is
-// there before the first key: its logit in the maximum, 1 in the sum, nothing in the values.
-// Spans begin at multiples of 256 of the position, so that a query's numbers depend neither on how
-// its prompt was cut nor on how many threads shared the keys.
+// Attention in one pass, in lane arithmetic. Keys are processed in spans of 256 positions; a span
+// computes its own softmax (largest score m', sum l', weighted values o', none of them divided
+// yet), which is merged into the state that began as the sink, rescaled to the larger of the two
+// maxima. The sink precedes the first key: its logit is in the maximum, 1 in the sum, and nothing
+// in the values. Spans begin at multiples of 256 of the position, so that a query's numbers depend
+// neither on the chunks of its prompt nor on the number of threads that shared the keys.
 #include "fast/lanes/amx.h"
 #include "fast/lanes/stages.h"
 
@@ -14,7 +14,7 @@
 
 enum { BLOCK = SINKPROOF_LANES_BLOCK, SPAN = SINKPROOF_LANES_SPAN };
 
-// A6 of one query and one key, summed as lanes or as tiles do.
+// A6 of one query and one key, summed in the order of lanes or of tiles.
 static float score(size_t head_dim, const double *q_d, const double *k_d, bool tiles) {
     float total = 0, k_c[BLOCK], q_c[BLOCK];
     for (size_t b = 0; b * BLOCK < head_dim; b++) {
@@ -39,12 +39,12 @@ void sinkproof_lanes_scores(const sinkproof_policy *policy, const sinkproof_bloc
 typedef struct span {
     size_t start; // position of place 0
     size_t first, last;
-    bool tiles;      // in the mode amx: whether tiles serve the query here
+    bool tiles;      // in the mode amx: tiles are used for the query here
     float p_j[SPAN]; // exp(s_j - max), 0 at hidden places
     float max, sum;  // m', l'
 } span;
 
-// The smallest nonzero magnitude and the largest of n numbers; all of them bf16 numbers?
+// The smallest nonzero and the largest magnitude of n numbers; and whether all are bf16 numbers.
 typedef struct sizes {
     double least, most;
     bool bf16;
@@ -58,7 +58,7 @@ static void look(size_t n, const double *x, sizes *of) {
     }
 }
 
-// The power of two at or below the smallest.
+// The largest power of two that is at most the smallest magnitude.
 static double floor_of(const sizes *of) {
     return isinf(of->least) ? of->least : ldexp(1, ilogb(of->least));
 }
@@ -89,8 +89,8 @@ static void span_weights(const sinkproof_block *block, const double *q_d, const 
 }
 //< lanes.attention
 
-// o'_d: v_jd[j kv_stride] is coordinate d of the span's values. The blocks of 32 that hold no
-// visible key would add zero: they are left out.
+// o'_d: v_jd[j kv_stride] is coordinate d of the span's values. Blocks of 32 without a visible key
+// would add zero and are skipped.
 static float span_value(const sinkproof_block *block, const double *v_jd, const span *s) {
     float v_j[SPAN] = {0};
     for (size_t j = s->first; j < s->last; j++)

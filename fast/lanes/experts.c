@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The experts and their mixture in lane arithmetic. As in the reference the tokens that chose the
-// same expert go through it together, so that its rows are read once per call; a token's numbers do
-// not know of the others.
+// The experts and their mixture in lane arithmetic. As in the reference, the tokens that chose the
+// same expert are processed together, so that its rows are read once per call; a token's numbers do
+// not depend on the others.
 #include "fast/lanes/stages.h"
 
 #include <math.h>
 #include <string.h>
 
-// What one expert needs, cut from `work`. m <= n tokens chose it.
+// The scratch of one expert, cut from `work`. m <= n tokens chose it.
 typedef struct scratch {
-    size_t *slot_m; // whose they are: slot = n k + k'
+    size_t *slot_m; // slot = n k + k' of each row
     double *t_mc, *up_m2f, *act_mf, *down_mc, *linear;
 } scratch;
 
-// Fits into sinkproof_experts_work: the reference keeps the products apart from the sums besides.
+// Fits into sinkproof_experts_work: the reference also stores the products separately from the
+// sums.
 static scratch cut_work(const sinkproof_config *config, size_t n, double *work) {
     scratch s = {.slot_m = (size_t *)(void *)work};
     s.t_mc = work + n;

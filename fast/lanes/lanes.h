@@ -62,12 +62,13 @@ enum {
     SINKPROOF_LANES_SPAN = 256, // keys of a span
 };
 
-// The stages in lane arithmetic, for sinkproof_session_with. `attention` makes A11 in one pass; an
-// observer is shown A6 from `scores`, the same numbers, hidden keys included, but neither A9 nor
-// A10: normalised weights are never held, and softmax_sink and values are NULL.
+// The stages in lane arithmetic, for sinkproof_session_with. `attention` computes A11 in one pass;
+// an observer sees A6 from `scores`, the same numbers, hidden keys included, but neither A9 nor
+// A10: normalised weights are never stored, and softmax_sink and values are NULL.
 extern const sinkproof_stages sinkproof_lanes_stages;
 
-// Whether the lane arithmetic can follow the policy; otherwise a sentence with what it can follow.
+// Whether the lane arithmetic can follow the policy; if not, the error says which policies it can
+// follow.
 bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *error);
 
 // exp(x) for any float32: 0 below the smallest subnormal's half, infinity on overflow, gradual

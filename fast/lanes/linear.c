@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Linear layers in lane arithmetic: y_nr = sum_c W_rc x_nc + b_r in float32, block by block of 32
-// columns. In fast/ a lane is one output r; here is what happens in that lane. A block's scale
-// (MXFP4, Q8_0) multiplies the block's sum once, where it is added to the total, so that inside a
+// Linear layers in lane arithmetic: y_nr = sum_c W_rc x_nc + b_r in float32, in blocks of 32
+// columns. In fast/ a lane is one output r; this is the computation of that lane. A block's scale
+// (MXFP4, Q8_0) multiplies the block's sum once, when it is added to the total, so that inside a
 // block the weights are the few small numbers of the code.
 #include "fast/lanes/stages.h"
 
@@ -43,14 +43,14 @@ void sinkproof_lanes_take_block(size_t n, size_t b, const double *from, size_t s
     }
 }
 
-// One row of a weight: its numbers, and the scales of its blocks (NULL: its format has none).
+// One row of a weight: its numbers, and the scales of its blocks (NULL: the format has none).
 typedef struct weight_row {
     size_t cols;
     const double *w_c;
     const float *scale_b;
 } weight_row;
 
-// work: room for the row and, behind it, the scales.
+// work: room for the row, followed by the scales.
 static weight_row read_row(const sinkproof_matrix *weight_rc, size_t r, double *work) {
     size_t cols = weight_rc->cols;
     float *scale_b = (float *)(void *)(work + cols);
