@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Runs a script of Python over and over, each time as if anew, but loads what it imports once.
+"""Runs a Python script repeatedly, each time in a fresh state, but loads its imports once.
 
-    python3 tests/shared/again.py SCRIPT     (tests/shared/again.sh starts it, and asks)
+    python3 tests/shared/again.py SCRIPT     (tests/shared/again.sh starts it, and sends requests)
 
-A question is a line of words between TABs: the folder to run in, the file that takes what is said, any
-NAME=VALUE for the environment, then the arguments. Each is answered by a child of its own, so that no run
-sees what another left in memory; the answer is a line with its exit status.
+A request is a line of fields separated by TABs: the folder to run in, the file for the output, any
+NAME=VALUE for the environment, then the arguments. A child process of its own answers each request, so
+that no run sees another's memory; the answer is a line with its exit status.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import sys
 
 
 def run(script, code, question):
-    """In the child: as `python3 SCRIPT ARGUMENTS` would."""
+    """Runs in the child as `python3 SCRIPT ARGUMENTS` would."""
     folder, said, *words = question
     os.chdir(folder)
     for number in (1, 2):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A linear layer for the tests of the mode "amx": weights and tokens drawn from a seed, what the
-// mode says of every output, and the comparison with what the kernel makes, every room up to a
-// forbidden page.
+// A linear layer for the tests of the mode "amx": weights and tokens from a seed, the expected
+// outputs by the mode's rule, and the comparison with the kernel's outputs. Every array ends at a
+// protected page.
 #ifndef SINKPROOF_TESTS_AMX_LAYER_H
 #define SINKPROOF_TESTS_AMX_LAYER_H
 
@@ -35,7 +35,7 @@ static float float_of(uint16_t bf16) {
     return x;
 }
 
-// A bf16 number of either sign between 2^low and 2^(high + 1), or one time in 16 a zero of either
+// A bf16 number of either sign between 2^low and 2^(high + 1), or, one time in 16, a zero of either
 // sign.
 static uint16_t draw_bf16(int low, int high) {
     uint16_t sign = (uint16_t)(draw(2) << 15);
@@ -44,10 +44,9 @@ static uint16_t draw_bf16(int low, int high) {
                       draw(128));
 }
 
-// ---- a layer with guarded rooms ------------------------------------------------------------
+// ---- a layer with guarded arrays -----------------------------------------------------------
 
-// `bytes` that end at a page which may not be touched, aligned to 64 when bytes is a multiple
-// of 64.
+// Allocates `bytes` that end at a protected page, aligned to 64 if bytes is a multiple of 64.
 static void *guarded(size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
     uint8_t *at =
@@ -65,14 +64,14 @@ typedef struct layer {
     sinkproof_panel_format format;
     size_t cols, wide; // wide: a multiple of 32
     uint8_t *stored, *scales;
-    float *w;     // [ROWS][wide], scales included; what the packed matrix means
+    float *w;     // [ROWS][wide], scales included: the numbers of the packed matrix
     float *codes; // MXFP4: the same without scales
     float *scale; // MXFP4: [ROWS][wide / 32]
     float bias[16 * PANELS];
-    uint16_t *x16[TOKENS]; // each in a room of its own, the last number at a forbidden page
+    uint16_t *x16[TOKENS]; // each in an array of its own, whose last number is at a protected page
     float *x[TOKENS];
     float *expected;     // [TOKENS][ROWS] without bias
-    size_t tiles, lanes; // (panel, token) pairs that each served
+    size_t tiles, lanes; // (panel, token) pairs that each computed
 } layer;
 
 static const float code_value[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
@@ -95,7 +94,7 @@ static void make_mxfp4(layer *l) {
     for (size_t i = 0; i < ROWS * l->cols / 32; i++) l->scales[i] = (uint8_t)(118 + draw(10));
 }
 
-// What the stored MXFP4 numbers mean: element c of a block is a nibble, the even ones low.
+// Decodes the stored MXFP4 numbers: element c of a block is a nibble, the even ones are low.
 static void read_mxfp4(layer *l) {
     for (size_t r = 0; r < ROWS; r++)
         for (size_t c = 0; c < l->cols; c++) {
@@ -139,7 +138,7 @@ static void drop(layer *l) {
     free(l->stored), free(l->scales), free(l->w), free(l->codes), free(l->scale), free(l->expected);
 }
 
-// The power of two at or below the smallest nonzero magnitude.
+// The largest power of two that is at most the smallest nonzero magnitude.
 static double least_of(const float *x, size_t n) {
     double least = INFINITY;
     for (size_t i = 0; i < n; i++)
@@ -159,7 +158,7 @@ static double least_weight(const layer *l, size_t panel) {
     return least;
 }
 
-// Every output by the rule of the mode.
+// Computes every output by the rule of the mode.
 static void expect(layer *l) {
     for (size_t i = 0; i < TOKENS; i++)
         for (size_t c = 0; c < l->cols; c++) l->x[i][c] = float_of(l->x16[i][c]);
@@ -186,16 +185,17 @@ static bool same(float a, float b) {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-// Fills what the next call's frames will hold, so that nothing there is zero by luck.
+// Fills the stack of the next call, so that nothing there is zero by chance.
 static __attribute__((noinline)) void paint_stack(void) {
     volatile uint8_t room[32768];
     for (size_t i = 0; i < sizeof room; i++) room[i] = 0xa5;
 }
 
-static void *scratch; // SINKPROOF_SCRATCH bytes up to a forbidden page
+static void *scratch; // SINKPROOF_SCRATCH bytes before a protected page
 
-// The product of the first `rows` rows and tokens from..from + n - 1 over panels first .. last - 1;
-// how many outputs differ from what is expected. Everything around the outputs must stay as it was.
+// Computes the product of the first `rows` rows and tokens from..from + n - 1 over panels first ..
+// last - 1, and returns how many outputs differ from the expected ones. Everything around the
+// outputs must stay unchanged.
 static size_t wrong(const layer *l, size_t rows, size_t from, size_t n, size_t first, size_t last,
                     bool biased) {
     sinkproof_matrix matrix = {.dtype =

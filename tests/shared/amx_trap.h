@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Runs the machine code of the AMX kernels where there is no AMX. A processor without tiles raises
-// SIGILL at a tile instruction; the handler reads it, does what the SDM says it does (vol. 2,
-// LDTILECFG, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS, TILERELEASE) on eight tiles kept per
-// thread, and steps over it. What would fault on a processor is noted in amx_trap_fault, and the
-// instruction does nothing. Anything that is no tile instruction ends the program as it would
-// without the handler.
+// Runs the machine code of the AMX kernels on processors without AMX. Such a processor raises
+// SIGILL at a tile instruction; the handler decodes it, emulates it as the SDM defines it (vol. 2,
+// LDTILECFG, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS, TILERELEASE) on eight tiles per thread,
+// and skips it. An instruction that would fault is noted in amx_trap_fault, and does nothing. Any
+// other illegal instruction ends the program as it would without the handler.
 #ifndef SINKPROOF_TESTS_AMX_TRAP_H
 #define SINKPROOF_TESTS_AMX_TRAP_H
 
@@ -109,8 +108,8 @@ static void amx_store(int t, uint8_t *to, ptrdiff_t stride) {
         memcpy(to + r * stride, amx_tiles[t].data[r], (size_t)amx_tiles[t].row_bytes);
 }
 
-// DAZ and FTZ: a subnormal is a zero of its sign. A result that rounding to float32 leaves at
-// 2^-126 is kept; whether a processor calls it tiny matters only within 2^-150 below 2^-126.
+// DAZ and FTZ: a subnormal becomes a zero of its sign. A result that rounds to 2^-126 in float32 is
+// kept; whether a processor calls it tiny matters only within 2^-150 below 2^-126.
 static inline __attribute__((always_inline)) float amx_flush(float x) {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
@@ -164,10 +163,10 @@ static uint64_t amx_register(const ucontext_t *context, int number) {
     return (uint64_t)context->uc_mcontext.gregs[place[number]];
 }
 
-// A memory operand: its address and, where it has a SIB byte, index times scale apart (the stride).
+// A memory operand: its address and, with a SIB byte, index times scale separately (the stride).
 typedef struct amx_operand {
     uint64_t address, stride;
-    int bytes; // of ModRM, SIB and displacement
+    int bytes; // bytes of ModRM, SIB and displacement
 } amx_operand;
 
 static amx_operand amx_memory(const ucontext_t *context, const uint8_t *modrm, int b, int x,
@@ -196,8 +195,8 @@ static amx_operand amx_memory(const ucontext_t *context, const uint8_t *modrm, i
     return at;
 }
 
-// One tile instruction at `code` (VEX with three bytes, map 0F38, W0, 128 bits); its length, 0:
-// none.
+// Executes one tile instruction at `code` (VEX with three bytes, map 0F38, W0, 128 bits); returns
+// its length, 0: none.
 static int amx_execute(const ucontext_t *context, const uint8_t *code) {
     if (code[0] != 0xc4 || (code[1] & 0x1f) != 2 || (code[2] & 0x84) != 0) return 0;
     const int x = code[1] >> 6 & 1 ? 0 : 1, b = code[1] >> 5 & 1 ? 0 : 1;
@@ -242,7 +241,7 @@ static void amx_trap(int signal_number, siginfo_t *info, void *where) {
     (void)info;
     uintptr_t at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
     int length = amx_execute(context, (const uint8_t *)at);
-    if (length == 0) signal(signal_number, SIG_DFL); // and the instruction raises it again
+    if (length == 0) signal(signal_number, SIG_DFL); // the instruction then raises it again
     context->uc_mcontext.gregs[REG_RIP] += length;
 }
 

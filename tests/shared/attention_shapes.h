@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Attention for the tests of its kernels: queries, keys and values from a seed, in a cache as the
-// engine lays it out; what the scalar code says of them, and the comparison with a kernel. Around
-// every block (32 keys) and span (256), for windows, rings that have wrapped, sinks that rule and
-// sinks that are not there; whole, and as spans joined.
+// Attention for the tests of its kernels: queries, keys and values from a seed, in a cache with the
+// engine's layout; the expected results of the scalar code, and the comparison with a kernel. The
+// shapes are around every block (32 keys) and span (256), with windows, rings that have wrapped,
+// dominant sinks and no sinks; computed whole, and as merged spans.
 #ifndef SINKPROOF_TESTS_ATTENTION_SHAPES_H
 #define SINKPROOF_TESTS_ATTENTION_SHAPES_H
 
@@ -16,17 +16,17 @@ typedef struct shape {
     sinkproof_panel_format format;
     float sink;
     float k_scale, q_scale; // 0: 1
-    bool any_q;             // q is float32 whatever the keys are
+    bool any_q;             // q is float32 whatever the keys' format
     size_t tiny;            // the position of a subnormal key; 0: none
     size_t odd;             // the position of a key with values of size odd_v; 0: none
     float v_scale, odd_v;   // 0: 1
 } shape;
 
-// What lies in the cache: k_jd, v_jd as numbers, and as blocks.
+// The contents of the cache: k_jd, v_jd as numbers, and as blocks.
 typedef struct cached {
     double *k_jd, *v_jd, *q_id, *o_id;
     float *q, *o;
-    uint8_t *all, *memory; // of all heads, of this one
+    uint8_t *all, *memory; // for all heads; for this one
     sinkproof_sizes *sizes;
     sinkproof_cache_view view;
 } cached;
@@ -81,7 +81,7 @@ static cached fill(const shape *s) {
                                     .head_dim = d,
                                     .ring = s->ring != 0 ? s->ring : up(keys, 32) / 32,
                                     .place_stride = key_bytes + value_bytes};
-    // A ring lies in one piece; of other caches this is the second of three heads.
+    // A ring is contiguous; in other caches this is the second of three heads.
     size_t span = SINKPROOF_SPAN_BLOCKS * c.view.place_stride, heads = s->ring != 0 ? 1 : 3;
     size_t memory = up(c.view.ring, SINKPROOF_SPAN_BLOCKS) / SINKPROOF_SPAN_BLOCKS * heads * span;
     c.view.span_stride = heads * span;
@@ -112,7 +112,7 @@ static void empty(cached *c) {
     free(c->sizes);
 }
 
-// Attention in scalar code: of the mode that is tested.
+// Attention in scalar code, in the mode under test.
 static __typeof__(sinkproof_lanes_attention) *scalar = sinkproof_lanes_attention;
 
 // Head by head.
@@ -159,7 +159,7 @@ static sinkproof_attention attention_of(const shape *s, const cached *c, float *
 
 static _Alignas(64) unsigned char scratch[SINKPROOF_SCRATCH];
 
-// One query as spans, `each` of them in a call, joined after.
+// One query as spans, `each` of them per call, merged afterwards.
 static size_t joined(const sinkproof_kernels *kernels, const shape *s, cached *c,
                      const sinkproof_attention *a, size_t each) {
     size_t oldest = s->window != 0 && s->first + 1 > s->window ? s->first + 1 - s->window : 0;
@@ -253,7 +253,7 @@ static inline void widths(const sinkproof_kernels *kernels, sinkproof_panel_form
                        .format = format,
                        .sink = 0.25f};
             bad += run_one(kernels, &s);
-            s.first = 290; // two spans, which a single query joins
+            s.first = 290; // two spans, which a single query merges
             s.n = 1;
             bad += run_one(kernels, &s);
             cases += 2;

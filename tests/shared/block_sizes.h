@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a cache notes of a block's keys and values, sinkproof_sizes, from the numbers themselves.
+// The sinkproof_sizes of a block's keys and values, computed from the numbers themselves.
 #ifndef SINKPROOF_TESTS_BLOCK_SIZES_H
 #define SINKPROOF_TESTS_BLOCK_SIZES_H
 

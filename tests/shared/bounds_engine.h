@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the tests of the bounds share: float32 engines that are honest in many ways (any order
-// of a sum, FMA or not, functions off by as much as the policy declares), and a tally of
-// where their results lie in the honest set.
+// Shared by the tests of the bounds: float32 engines that are honest in many ways (any order of a
+// sum, FMA or not, functions with the whole error that the policy declares), and a tally of where
+// their results lie in the honest set.
 #ifndef SINKPROOF_BOUNDS_ENGINE_H
 #define SINKPROOF_BOUNDS_ENGINE_H
 
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-// The least k with P(Binomial(trials, p) >= k) < 1e-9: more alarms than that are no accident.
+// The smallest k with P(Binomial(trials, p) >= k) < 1e-9: more alarms than that are not chance.
 MAYBE_UNUSED static size_t most_alarms(size_t trials, double p) {
     double tail = 1, term = pow(1 - p, (double)trials);
     for (size_t k = 0; k < trials; k++) {
@@ -41,7 +41,7 @@ typedef struct tally {
     size_t checked, outside, unlikely, several;
     double worst, worst_value;
     sinkproof_honest worst_set;
-    double floor; // the share of smaller values is not looked at (only whether they are inside)
+    double floor; // the shares of smaller values are ignored (only whether they are inside)
 } tally;
 
 MAYBE_UNUSED static double share_of(const sinkproof_honest *x, double v) {
@@ -97,7 +97,8 @@ MAYBE_UNUSED static double draw_from(uint64_t *state, sinkproof_format format, d
     return sinkproof_round(format, spread * draw_gauss(state));
 }
 
-// How an engine's functions err: centred at random, or all as far as declared one way.
+// How an engine's functions err: at random around zero, or all by the declared error in one
+// direction.
 typedef enum leaning { LEAN_NEAREST, LEAN_RANDOM, LEAN_UP, LEAN_DOWN, LEANS } leaning;
 
 // A float32 within `ulps` ulp of the truth: nearest, random, the largest or the smallest.
@@ -146,7 +147,7 @@ static float lanes(size_t width, size_t n, const float *a, const float *b, bool 
     return sum_l[0];
 }
 
-// Blocks of 32 summed by themselves, then added: what a blocked product does.
+// Blocks of 32 are summed separately, then added: as in a blocked product.
 static float blocks(size_t n, const float *a, const float *b, bool fused) {
     float sum = 0;
     for (size_t k = 0; k < n; k += 32) {
@@ -157,7 +158,7 @@ static float blocks(size_t n, const float *a, const float *b, bool fused) {
     return sum;
 }
 
-// Two partial sums, any two, become one until one is left.
+// Adds two random partial sums until one is left.
 static float random_tree(uint64_t *state, float *p, size_t n) {
     for (; n > 1; n--) {
         size_t i = draw_below(state, n), j = draw_below(state, n - 1);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Checkpoints of any shape, for the tests: Hugging Face's layout, experts in bfloat16, drawn weights;
-and what those tests share: running the command, a folder for each part."""
+"""Checkpoints of any shape for the tests: Hugging Face's layout, experts in bfloat16, random weights; and helpers of
+those tests: running the command, a folder for each part.
+"""
 import json
 import math
 import os
@@ -37,7 +38,7 @@ def safetensors(tensors, metadata=None):
 
 
 def read(path):
-    """({name: (dtype, shape, bytes)}, the metadata or None) of such a file."""
+    """({name: (dtype, shape, bytes)}, the metadata or None) of a safetensors file."""
     raw = pathlib.Path(path).read_bytes()
     start = 8 + struct.unpack("<Q", raw[:8])[0]
     header = json.loads(raw[8:start])
@@ -50,12 +51,12 @@ CODES = {"F64": "d", "F32": "f", "F16": "e", "I32": "i", "I64": "q"}
 
 
 def as_float32(raw):
-    """Bytes of bfloat16 as those of the float32 numbers that they are the upper halves of."""
+    """Bytes of bfloat16 as the bytes of the float32 numbers whose upper halves they are."""
     return b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2))
 
 
 def numbers_of(dtype, raw):
-    """The numbers of a tensor's bytes."""
+    """The numbers in a tensor's bytes."""
     if dtype == "BF16":
         dtype, raw = "F32", as_float32(raw)
     code = CODES[dtype]
@@ -63,13 +64,13 @@ def numbers_of(dtype, raw):
 
 
 def read_f64(path):
-    """{name: (shape, numbers)} of the tensors in binary64 of a file: a trace over the reals."""
+    """{name: (shape, numbers)} of a file's binary64 tensors: a trace over the reals."""
     return {name: (shape, numbers_of(dtype, raw)) for name, (dtype, shape, raw) in read(path)[0].items()
             if dtype == "F64"}
 
 
 def changed(path, name, at, value, out):
-    """A copy of a file with one number of a tensor replaced."""
+    """Copies a file with one number of a tensor replaced."""
     tensors, metadata = read(path)
     dtype, shape, raw = tensors[name]
     number = struct.pack(f"<{CODES[dtype]}", value)
@@ -80,7 +81,7 @@ def changed(path, name, at, value, out):
 
 
 def widened(path, wider):
-    """A file's numbers saved in a wider format, F32 or F64, as .float().numpy() and numpy's default do."""
+    """Saves a file's numbers in a wider format, F32 or F64, as .float().numpy() and numpy's default do."""
     tensors, metadata = read(path)
     for name, (dtype, shape, raw) in tensors.items():
         if dtype in ("BF16", "F16") or dtype == "F32" != wider:
@@ -90,7 +91,7 @@ def widened(path, wider):
 
 
 def shapes(c):
-    """{name: (shape, spread)}, the spread such that every sum is of size 1."""
+    """{name: (shape, spread)}, with spreads for which every sum has size 1."""
     hidden, inter, experts, dim = c["hidden_size"], c["intermediate_size"], c["num_local_experts"], c["head_dim"]
     q, kv, vocab = c["num_attention_heads"] * dim, c["num_key_value_heads"] * dim, c["vocab_size"]
     yield "model.embed_tokens.weight", [vocab, hidden], 1
@@ -139,7 +140,7 @@ def sinkproof(*words, **variables):
 
 
 def run(*parts):
-    """Each part with a folder of its own; the exit status."""
+    """Runs each part with a folder of its own; returns the exit status."""
     with tempfile.TemporaryDirectory() as folder:
         for part in parts:
             work = pathlib.Path(folder) / part.__name__

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What an engine of a design leaves behind, computed by the reference and written to a file in
-// memory, and what the judge says of it. Two heads share keys and values.
+// The intermediate results of an engine of a design, computed by the reference and written to a
+// file in memory, and the judge's verdicts on it. Two heads share keys and values.
 #ifndef SINKPROOF_DESIGN_SHEET_H
 #define SINKPROOF_DESIGN_SHEET_H
 
@@ -17,7 +17,7 @@
 enum { N = SINKPROOF_EDGE_N, DIM = SINKPROOF_EDGE_DIM, HIDDEN = SINKPROOF_EDGE_HIDDEN, HEADS = 2 };
 enum { MOST = 2048, DESIGNS = 80 };
 
-// ---- a file in the making
+// ---- the file's arrays
 
 typedef struct array {
     char name[32];
@@ -33,7 +33,7 @@ typedef struct sheet {
     const char *format;
 } sheet;
 
-static char message[1024]; // why the last file was refused
+static char message[1024]; // the error about the last file
 
 static void drop(sheet *s) {
     for (size_t i = 0; i < s->count; i++) free(s->arrays[i].x);
@@ -58,7 +58,8 @@ static array *find(sheet *s, size_t layer, const char *name) {
     return NULL;
 }
 
-// The arrays that `kept` keeps, of one layer or of all (layer == DESIGNS), as a file in memory.
+// Writes the arrays that `kept` keeps, of one layer or of all (layer == DESIGNS), to a file in
+// memory.
 static void write_file(const sheet *s, size_t layer, uint64_t left_out, char **bytes,
                        size_t *length) {
     sinkproof_safetensors_writer *w = sinkproof_safetensors_writer_new();
@@ -132,7 +133,7 @@ static size_t outside(const hearing *h) {
     return all;
 }
 
-// "00.alpha", the first step with an element outside; "" where none has.
+// The first step with an element outside, such as "00.alpha"; "" if there is none.
 static const char *convicted(const hearing *h) {
     static char name[32];
     name[0] = '\0';
@@ -143,7 +144,7 @@ static const char *convicted(const hearing *h) {
     return name;
 }
 
-// ---- what the reference computes
+// ---- the reference's results
 
 // The second head has queries, a star, a slope and a gate of its own.
 static void draw(sinkproof_drawn_head drawn[HEADS]) {
@@ -160,7 +161,7 @@ static void draw(sinkproof_drawn_head drawn[HEADS]) {
     drawn[1].slope = drawn[0].slope / 2;
 }
 
-// Rows of a head into [rows, HEADS or 1, width].
+// Copies the rows of a head into [rows, HEADS or 1, width].
 static void gather(array *a, size_t h, const double *x) {
     size_t heads = a->shape[1], width = a->shape[2];
     if (h >= heads) return;
@@ -168,7 +169,7 @@ static void gather(array *a, size_t h, const double *x) {
         memcpy(a->x + (i * heads + h) * width, x + i * width, width * sizeof *x);
 }
 
-// Rows of a head into [HEADS, rows, width], from rows of width `from`.
+// Copies the rows of a head into [HEADS, rows, width], from rows of width `from`.
 static void stack(array *a, size_t h, const double *x, size_t from) {
     size_t rows = a->shape[1], width = a->shape[2];
     for (size_t i = 0; i < rows; i++)
@@ -204,7 +205,7 @@ static void parameters(sheet *s, size_t layer, const sinkproof_variant *v,
     memcpy(documents->x, drawn[0].document_n, N * sizeof(int32_t));
 }
 
-// The gate before its sigmoid, of a design without positions in its input.
+// The gate before its sigmoid, for a design without positions in its input.
 static void gate_input(array *g, size_t h, const sinkproof_policy *policy,
                        const sinkproof_drawn_head *drawn, size_t width) {
     for (size_t i = 0; i < N; i++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Float32 kernels of the attention weights as they are shipped: the definition, base 2 in three
+// Float32 kernels of the attention weights as engines ship them: the definition, base 2 in three
 // ways, running maxima, weights from the log-sum-exp, the gate. Sums run in any order; exp and log
-// err by as much as policies declare by default, 2 ulp.
+// have the policies' default error, 2 ulp.
 #ifndef SINKPROOF_FORMS_ENGINE_H
 #define SINKPROOF_FORMS_ENGINE_H
 
@@ -65,7 +65,7 @@ static void definition(const machine *f, const row *r, float *alpha) {
     divide(f, r->n, e_j, alpha);
 }
 
-// y = z log2(e), a product of its own.
+// y = z log2(e), as a separate product.
 static void base_2(const machine *f, const row *r, float *alpha) {
     const float *z = joined(r);
     for (size_t j = 0; j <= r->n; j++) y_j[j] = z[j] * log2_e;
@@ -82,7 +82,7 @@ static void base_2_fused(const machine *f, const row *r, float *alpha) {
     divide(f, r->n, e_j, alpha);
 }
 
-// y = q k times fl(scale log2(e)): A6 is never formed.
+// y = q k times fl(scale log2(e)): A6 is never computed.
 static void base_2_folded(const machine *f, const row *r, float *alpha) {
     float c = r->scale * log2_e;
     for (size_t j = 0; j < r->n; j++) y_j[j] = r->raw[j] * c;
@@ -92,7 +92,8 @@ static void base_2_folded(const machine *f, const row *r, float *alpha) {
     divide(f, r->n, e_j, alpha);
 }
 
-// Blocks of 32 keys, the sum and the terms rescaled at each new maximum, the sink at the end.
+// Blocks of 32 keys; the sum and the terms are rescaled at each new maximum, and the sink is added
+// at the end.
 static void running_max(const machine *f, const row *r, float *alpha) {
     float m = -INFINITY, sum = 0;
     for (size_t first = 0, end; first < r->n; first = end) {
@@ -110,7 +111,7 @@ static void running_max(const machine *f, const row *r, float *alpha) {
     alpha[r->n] = e_j[r->n] / sum;
 }
 
-// The same in base 2 with m c rounded apart, as a flash kernel folds its scale.
+// The same in base 2, with m c rounded separately, as in a flash kernel that folds its scale.
 static void running_max_base_2(const machine *f, const row *r, float *alpha) {
     float c = r->scale * log2_e, m = -INFINITY, sum = 0;
     for (size_t first = 0, end; first < r->n; first = end) {
@@ -141,7 +142,7 @@ static void lse_subtracted(const machine *f, const row *r, float *alpha) {
     for (size_t j = 0; j <= r->n; j++) alpha[j] = exp_of(f, z[j] - lse);
 }
 
-// The sink joins a finished LSE: max + log1p(exp(min - max)).
+// The sink is added to a finished LSE: max + log1p(exp(min - max)).
 static void lse_joined(const machine *f, const row *r, float *alpha) {
     const float *z = joined(r);
     float keys = lse_float(f, r->n, z), most = fmaxf(keys, r->b), least = fminf(keys, r->b);
@@ -149,7 +150,8 @@ static void lse_joined(const machine *f, const row *r, float *alpha) {
     for (size_t j = 0; j <= r->n; j++) alpha[j] = exp_of(f, z[j] - lse);
 }
 
-// LSE stored in natural units, the weights made again in base 2: a flash kernel's backward pass.
+// LSE is stored in natural units, and the weights are computed again in base 2: a flash kernel's
+// backward pass.
 static void lse_base_2(const machine *f, const row *r, float *alpha) {
     const float *z = joined(r);
     float c = r->scale * log2_e, lse = lse_float(f, r->n + 1, z);

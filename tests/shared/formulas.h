@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the tests share that write the bounds out a second time in long double: the distance of an
-// end from the stated one, in roundings of binary64, and draws that no sum rounds.
+// Shared by the tests that write the bounds a second time in long double: the distance of an end
+// from the stated one, in roundings of binary64, and random numbers that no sum rounds.
 #ifndef SINKPROOF_TESTS_FORMULAS_H
 #define SINKPROOF_TESTS_FORMULAS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Interventions from the words that ask for them, on runs of N tokens.
+// Interventions from their options, on runs of N tokens.
 #ifndef SINKPROOF_TESTS_INTERVENED_H
 #define SINKPROOF_TESTS_INTERVENED_H
 
@@ -21,7 +21,8 @@ static inline sinkproof_policy policy_of(const char *text) {
     return policy;
 }
 
-// What options say: "zero-bq", "move-epe 1:3", ... up to an empty one.
+// The interventions of a list of options, "zero-bq", "move-epe 1:3", ... that ends with an empty
+// one.
 static inline sinkproof_interventions changes_of(const char *const *options) {
     sinkproof_interventions changes = {0};
     sinkproof_error error;
@@ -38,7 +39,7 @@ static inline sinkproof_interventions changes_of(const char *const *options) {
 }
 #define CHANGES(...) changes_of((const char *const[]){__VA_ARGS__, NULL})
 
-// EPE of no model: the algebra asks for none. Numbers of the policy's format at M12.
+// An arbitrary EPE: the algebra needs no model's. Numbers of the policy's format at M12.
 static inline const double *some_epe(const sinkproof_policy *policy) {
     static double epe_ic[N * HIDDEN];
     uint64_t seed = 11;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Runs an engine on a model, writes its trace and judges it: the whole way that a stranger's trace
-// takes.
+// Runs an engine on a model, writes its trace and judges it: the same path as for a user's trace.
 #ifndef SINKPROOF_TESTS_JUDGED_H
 #define SINKPROOF_TESTS_JUDGED_H
 
@@ -18,8 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Pseudo-random token ids below vocab from a seed, the same everywhere. A congruence of its own,
-// not base/splitmix.h: what the book says of planted mistakes was measured on these tokens.
+// Pseudo-random token ids below vocab from a seed, the same everywhere. It has a congruential
+// generator of its own instead of base/splitmix.h, since the book's results about planted mistakes
+// were measured on these tokens.
 static inline void some_tokens(size_t n, size_t vocab, uint64_t seed, int32_t *tokens_n) {
     for (size_t i = 0; i < n; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -27,17 +27,18 @@ static inline void some_tokens(size_t n, size_t vocab, uint64_t seed, int32_t *t
     }
 }
 
-// Every point of a trace but A9 and A10, which attention in one pass never holds.
+// Every point of a trace except A9 and A10, which one-pass attention never stores.
 static const char *const one_pass_points =
     "T0,A1,A2,A4,A6,A11,A12,A13,M1,M2,M3,M4,M6,M8,M10,M11,M12,F1,F2";
 
-// Whoever is judged: runs the tokens under the policy and shows its points to the observer.
+// The engine under judgement: runs the tokens under the policy and shows its points to the
+// observer.
 typedef bool judged_runner(void *of, const sinkproof_model *model, const sinkproof_policy *policy,
                            size_t n, const int32_t *tokens_n, const sinkproof_observer *observer,
                            sinkproof_error *error);
 
-// `run` works under `runs` on the tokens, keeping `points` (NULL: all); the judge reads its trace
-// under `declared`. Aborts with the sentence of any error.
+// Runs `run` under the policy `runs` on the tokens, keeping `points` (NULL: all), and judges the
+// trace under `declared`. Aborts with the sentence of any error.
 static inline sinkproof_judgement judged_tokens(const sinkproof_model *model, judged_runner *run,
                                                 void *of, const char *runs, const char *declared,
                                                 size_t n, const int32_t *tokens,
@@ -78,7 +79,7 @@ static inline sinkproof_judgement judged_run(const sinkproof_model *model, judge
     return judgement;
 }
 
-// The report as it is printed, and every number of it as JSON, into text[REPORT_ROOM].
+// The printed report, and all of its numbers as JSON, into text[REPORT_ROOM].
 enum { REPORT_ROOM = 1 << 18 };
 static inline void report_as_text(const sinkproof_config *config, const sinkproof_judgement *j,
                                   char *text) {
@@ -121,8 +122,8 @@ static inline sinkproof_judgement judged(const sinkproof_model *model,
     return judged_run(model, run_stages, &of, runs, declared, n, seed, points);
 }
 
-// Nothing outside its honest set, nothing suspicious; `what` ran, with the ids of its bounds. Frees
-// the judgement.
+// Checks that nothing is outside its honest set and nothing suspicious; `what` names the run and
+// the ids of its bounds. Frees the judgement.
 static inline void ok_within(sinkproof_judgement *j, const char *what, size_t n) {
     size_t outside = 0, unlikely = 0;
     double share = 0, drift = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The fast engine as one who is judged (tests/shared/judged.h).
+// The fast engine as an engine under judgement (tests/shared/judged.h).
 #ifndef SINKPROOF_TESTS_JUDGED_ENGINE_H
 #define SINKPROOF_TESTS_JUDGED_ENGINE_H
 

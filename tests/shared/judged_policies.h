@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Whoever computes in the fast path's arithmetic, judged like a stranger under every policy that it
-// serves: in one piece and in pieces, with all points and with few, within one span of keys and
+// Judges an engine in the fast path's arithmetic like any other, under every policy that it
+// supports: in one piece and in pieces, with all points and with few, within one span of keys and
 // beyond it.
 #ifndef SINKPROOF_TESTS_JUDGED_POLICIES_H
 #define SINKPROOF_TESTS_JUDGED_POLICIES_H

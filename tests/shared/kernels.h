@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the kernel tests share: numbers from a seed, arrays between guards, comparison of bits, and
-// a loop over every instruction set that this machine runs.
+// Shared by the kernel tests: numbers from a seed, arrays between guards, comparison of bits, and a
+// loop over every instruction set that this machine runs.
 #ifndef SINKPROOF_TESTS_KERNELS_H
 #define SINKPROOF_TESTS_KERNELS_H
 
@@ -21,7 +21,7 @@ static inline uint32_t random_word(void) {
     return (uint32_t)(sinkproof_draw(&random_state) >> 32);
 }
 
-// In (-1, 1), all 24 bits in play, small ones often enough.
+// In (-1, 1), with all 24 bits random, and small numbers often enough.
 static inline float random_float(void) {
     float size = ldexpf((float)(random_word() >> 8), -24 - (int)(random_word() % 8));
     return random_word() % 2 == 0 ? size : -size;
@@ -42,7 +42,7 @@ static inline bool same(float a, float b) {
     return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b));
 }
 
-// n floats of a value that nothing computes, with as many on either side as a vector holds.
+// n floats of a value that nothing computes, with a vector's width of guards on either side.
 enum { GUARD = 16 };
 static const uint32_t guard_bits = 0x7fedcba9; // a NaN
 
@@ -62,12 +62,12 @@ static inline void free_guarded(float *x) {
     free(x - GUARD);
 }
 
-// Under qemu the processor itself is emulated.
+// False under qemu, where the processor itself is emulated.
 static inline bool on_hardware(void) {
     return getenv("SINKPROOF_EMULATED") == NULL;
 }
 
-// Calls `test` with each table that runs here, of mode "lanes"; its lines say on what.
+// Calls `test` with each table of mode "lanes" that runs here; its lines name the table.
 static inline void on_every_set(void (*test)(const sinkproof_kernels *)) {
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
         const char *why;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The lane arithmetic told a second time, plainly, for its tests: orders as lists of indices, not
-// as the loops of fast/lanes/.
+// The lane arithmetic stated a second time for its tests: orders as lists of indices, not as the
+// loops of fast/lanes/.
 #ifndef SINKPROOF_TESTS_LANES_H
 #define SINKPROOF_TESTS_LANES_H
 
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-// A float32 number in [-size, size) with all its bits in play.
+// A random float32 number in [-size, size) with all its bits random.
 __attribute__((unused)) static double next_float(uint64_t *state, double size) {
     return (float)next_real(state, size);
 }
@@ -20,8 +20,8 @@ __attribute__((unused)) static void fill_floats(uint64_t *state, double size, si
     for (size_t i = 0; i < n; i++) x[i] = next_float(state, size);
 }
 
-// sum_c w_c x_c of n columns, s_B a scale per block of 32 or NULL. Step i of a block meets column
-// i with its lowest bit turned over: 1, 0, 3, 2, ...
+// sum_c w_c x_c over n columns, s_B a scale per block of 32 or NULL. Step i of a block uses column
+// i with its lowest bit inverted: 1, 0, 3, 2, ...
 __attribute__((unused)) static float told_dot(size_t n, const double *w_c, const double *scale_b,
                                               const double *x_c) {
     float total = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// An engine with mistakes: the reference on numbers, with some stages, weights or settings wrong.
-// Nothing here is shared with audit/diagnose/, which must find them from the trace.
+// An engine with mistakes: the reference with some stages, weights or settings wrong. Nothing here
+// is shared with audit/diagnose/, which must find the mistakes from the trace.
 #ifndef SINKPROOF_TESTS_MISTAKEN_H
 #define SINKPROOF_TESTS_MISTAKEN_H
 
@@ -11,7 +11,7 @@
 
 // ---- weights
 
-// A weight spoilt, as numbers of its own.
+// A changed weight, with its own numbers.
 typedef struct spoilt {
     struct spoilt *next;
     double values[];
@@ -26,7 +26,7 @@ static void forget_spoilt(void) {
     }
 }
 
-// Where row or element i of `count` is taken from.
+// The source of row or element i of `count`.
 static size_t taken_from(const planted *w, size_t i, size_t count) {
     size_t group = now.c->n_heads / now.c->n_kv_heads, block = (size_t)w->by;
     switch (w->spoil) {
@@ -115,14 +115,14 @@ static const sinkproof_stages bad_stages = {
     .unembed = sinkproof_unembed,
 };
 
-// Residuals and noise are put in place of what is shown; x and what is added are kept for that.
+// Residuals and noise replace shown values; x and the addend are kept for that.
 static void keep(double **kept, size_t count, const double *values) {
     *kept = realloc(*kept, count * sizeof **kept);
     must(*kept != NULL);
     memcpy(*kept, values, count * sizeof **kept);
 }
 
-// The observer of the engine: `inner` sees what is left in place.
+// The observer of the engine: `inner` sees the final values.
 typedef struct wrong_observer {
     const sinkproof_observer *inner;
     const sinkproof_policy *policy;
@@ -153,7 +153,7 @@ static void bad_replace(void *context, const char *name, size_t rank, const size
         keep(&now.x, count, values);
 }
 
-// The policies of a run: what is declared, and with the overrides of the mistakes.
+// The policies of a run: the declared one, and that with the overrides of the mistakes.
 static bool run_policies(const char *declared, sinkproof_policy *stated, sinkproof_policy *runs,
                          sinkproof_error *error) {
     char text[256];
@@ -179,7 +179,7 @@ static bool run_mistaken(const sinkproof_model *model, const sinkproof_policy *p
     return fine;
 }
 
-// The trace in memory of n tokens. Bails out with the sentence of any error.
+// The trace of n tokens in memory. Bails out with the sentence of any error.
 static sinkproof_trace *mistaken_trace(const sinkproof_model *model, size_t n_planted,
                                        const planted *const *list, const char *declared,
                                        const char *points, size_t n, const int32_t *tokens) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The stages of an engine with mistakes (mistaken.h): the reference on numbers, some of it wrong.
-// Nothing here is shared with audit/diagnose/, which must find them from the trace: there a mistake
+// The stages of an engine with mistakes (mistaken.h): the reference with some of it wrong. Nothing
+// here is shared with audit/diagnose/, which must find the mistakes from the trace: there a mistake
 // is a change of honest sets, here it is code that computes something else.
 #ifndef SINKPROOF_TESTS_MISTAKEN_STAGES_H
 #define SINKPROOF_TESTS_MISTAKEN_STAGES_H
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-// What a stage does wrong.
+// The mistake of a stage.
 typedef enum wrong {
     RIGHT,
     MASK_OFF,
@@ -55,32 +55,32 @@ typedef enum wrong {
     MIX_LAST_MISSING,
     EPS_OUTSIDE,
     CENTRED,
-    RESIDUAL, // x by `by`, what is added by `slots`, at A13 or M12
-    NOISE     // no known mistake: some values of a point off
+    RESIDUAL, // x times `by`, the addend times `slots`, at A13 or M12
+    NOISE     // not a known mistake: some values of a point are off
 } wrong;
 
-// What is done to a weight.
+// The change of a weight.
 typedef enum spoil {
     KEPT,
     TIMES,      // by
     CONSTANT,   // by
     PLUS,       // by
-    HEAD_SHIFT, // elements of a vector, or rows, `by` places on
+    HEAD_SHIFT, // elements of a vector, or rows, moved by `by` places
     REVERSED,
     BY_GROUP,
     FIRST_OF_GROUP,
     NEXT_LAYER,
     NEXT_EXPERT,
-    PAIRS,        // rows of a matrix and elements of a vector: neighbours exchanged
+    PAIRS,        // rows of a matrix and elements of a vector: neighbours are swapped
     COLUMN_PAIRS, // columns
     SPLIT,        // even ones first in each block of `by`
-    MERGED,       // and back
+    MERGED,       // the inverse of SPLIT
     COLUMN_SPLIT,
     COLUMN_HEADS, // columns d-major
 } spoil;
 
 typedef struct planted {
-    const char *id, *at; // what the diagnosis is to name it, where it shows first
+    const char *id, *at; // the expected diagnosis, and the point where it shows first
     const char *runs;    // overrides of the policy
     void (*config)(sinkproof_config *config, double by);
     double by;
@@ -89,12 +89,12 @@ typedef struct planted {
     spoil spoil;
 } planted;
 
-// The mistakes of the engine at work, and what it knows of the model.
+// The mistakes of the running engine, and its data about the model.
 static struct {
     const planted *list[2];
-    size_t n, calls; // calls of `scores` and `values`: a head each
+    size_t n, calls; // calls of `scores` and `values`: one per head
     const sinkproof_config *c;
-    double *x, *added; // the residual and what was shown last
+    double *x, *added; // the residual and the last shown values
 } now;
 
 static const planted *is(wrong w) {
@@ -170,7 +170,7 @@ static bool concerns(const planted *w, bool keys) {
     return w != NULL && (w->slots >> keys & 1) != 0;
 }
 
-// The table of the wrong positions, without the concentration where that is wrong.
+// The table of the wrong positions, without the concentration if that is the mistake.
 static void bad_table(const sinkproof_policy *p, size_t n, bool keys, const double *c,
                       const double *s, double *bad_c, double *bad_s) {
     size_t half = now.c->head_dim / 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What test_diagnosis plants: single mistakes, pairs, such as no trace can show, and such as are in
-// no catalogue.
+// The mistakes that test_diagnosis plants: single ones, pairs, mistakes that no trace can show, and
+// mistakes outside the catalogue.
 #ifndef SINKPROOF_TESTS_MISTAKES_PLANTED_H
 #define SINKPROOF_TESTS_MISTAKES_PLANTED_H
 
@@ -262,7 +262,7 @@ static const planted mistakes[] = {
 };
 enum { MISTAKES = sizeof mistakes / sizeof mistakes[0] };
 
-// Two at once: at one point, or at different ones.
+// Two at once, at one point or at different ones.
 static const char *const together[][2] = {
     {"window-wide", "sink-zero"},        {"window-narrow", "sink-scaled"},
     {"window-wide", "sink-next-head"},   {"sink-log2e", "window-half"},
@@ -274,7 +274,7 @@ static const char *const together[][2] = {
 };
 enum { PAIRS_OF = sizeof together / sizeof together[0] };
 
-// Mistakes that a trace cannot show: a prompt that is too short, or values that are the same.
+// Mistakes that a trace cannot show: the prompt is too short, or the values are the same.
 static const struct equivalent {
     planted mistake;
     size_t n;
@@ -303,7 +303,7 @@ static const struct equivalent {
     {{.id = "weights kept in bfloat16 that are its numbers", .runs = "weights=bf16"}, 48, NULL},
 };
 
-// In no catalogue: some values of a point off by a share.
+// Outside the catalogue: some values of a point are off by a share.
 static const planted unknown[] = {
     {.id = "noise", .at = "00.A11", .wrong = NOISE, .by = 0x1p-6, .slots = 7},
     {.id = "noise", .at = "01.A4.q", .wrong = NOISE, .by = -0x1p-9, .slots = 5},

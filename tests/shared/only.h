@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The ids on a test's command line: it then checks these statements alone. `make mutants` asks so,
-// since a mistake in the code of one statement need not wait for the checks of all others.
+// Ids on a test's command line restrict it to these statements. `make mutants` uses this, since a
+// mutant in the code of one statement need not wait for the checks of all others.
 #ifndef SINKPROOF_TESTS_ONLY_H
 #define SINKPROOF_TESTS_ONLY_H
 
 #include <stdbool.h>
 #include <string.h>
 
-static char **only_ids; // until NULL; main says: only_ids = argv + 1
+static char **only_ids; // set by main: only_ids = argv + 1
 
 static bool is_asked(const char *id) {
     bool asked = *only_ids == NULL;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Sums in another order than this machine's: no result of a test may hang on who added up, and how.
+"""Sums in another order than this machine's: no test result may depend on the library's order of summation.
 
-OpenBLAS adds up a matrix product in an order of its own for each family of processors ("core"), and knows no
-processor that is newer than itself; Python's sum() compensates from 3.12 on. `make test ORDER=openblas` runs the tests
-with the order of another core, `ORDER=python` with the sum() of other Pythons (tests/shared/other_sum): each by
-itself, since two changes may hide what one shows, and ORDER="openblas python" both.
+OpenBLAS sums a matrix product in a different order for each family of processors ("core"), and does not
+know processors newer than itself; Python's sum() compensates from 3.12 on. `make test ORDER=openblas` runs the tests
+with the order of another core, `ORDER=python` with the sum() of other Pythons (tests/shared/other_sum): each alone,
+since two changes may hide what one shows, and ORDER="openblas python" both.
 """
 import ctypes.util
 import functools
@@ -13,11 +13,11 @@ import os
 import subprocess
 import sys
 
-# Those without wide vectors first: their orders are the furthest from a new processor's.
+# Cores without wide vectors first: their orders differ most from a new processor's.
 CORES = ("Prescott", "Nehalem", "Haswell", "ARMV8", "NEOVERSEN1", "CORTEXA57")
 OTHER_SUM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "other_sum")
 
-# One product in binary64 and one in binary32 of each length, as this process's OpenBLAS makes them.
+# Prints one product in binary64 and one in binary32 of each length, computed by this process's OpenBLAS.
 PRODUCTS = """
 import ctypes, sys
 blas, found = ctypes.CDLL(sys.argv[1]), []
@@ -34,13 +34,14 @@ print(blas.openblas_get_corename().decode(), *found)
 
 @functools.lru_cache(maxsize=None)
 def products(core):
-    """(the core that ran, the bits of its products); None where it cannot run. "": the core for this processor."""
+    """(the core that ran, the bits of its products); None if it cannot run. "": the core for this processor."""
     env = {name: value for name, value in os.environ.items() if name not in ("OPENBLAS_CORETYPE", "PYTHONPATH")}
     if core:
         env["OPENBLAS_CORETYPE"] = core
     library = ctypes.util.find_library("openblas")
     ran = subprocess.run([sys.executable, "-c", PRODUCTS, str(library)], env=env, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # a core may lack its instructions here
+                         # this processor may lack a core's instructions
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     words = ran.stdout.split()
     return (words[0], tuple(words[1:])) if ran.returncode == 0 and len(words) == 7 else None
 
@@ -51,13 +52,15 @@ def differ(one, other):
 
 
 def other_core():
-    """The first core that runs here and adds up in another order than this processor's; None where there is none."""
+    """The first core that runs here and sums in another order than this processor's; None if there is none."""
     return next((core for core in CORES
                  if (products(core) or [""])[0] == core and differ(products(core), products(""))), None)
 
 
 def environment(env):
-    """What ORDER changes. A core that the machine itself asks for stays: others may be wrong there."""
+    """Applies ORDER to the environment. A core that the machine itself requires stays: others may give wrong results
+    there.
+    """
     asked = env.get("ORDER", "").split()
     if set(asked) - {"openblas", "python"}:
         raise ValueError(f"ORDER: expected openblas, python or both, found {' '.join(asked)}")

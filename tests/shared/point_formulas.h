@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every point of the forward pass as its formula states it, in long double, of what stands at the
-// points before: an element's value, the size of what it sums, and the roundings that a binary64
-// number beside it may have. Of GPT-OSS and of GPT-2.
+// Every point of the forward pass by its formula, in long double, from the values at the earlier
+// points: an element's value, the size of the terms of its sum, and the roundings that a binary64
+// computation of it may have. For GPT-OSS and GPT-2.
 #ifndef SINKPROOF_TESTS_POINT_FORMULAS_H
 #define SINKPROOF_TESTS_POINT_FORMULAS_H
 
@@ -11,7 +11,7 @@
 #include "proofs/truth/forward.h"
 #include "tests/shared/stated.h"
 
-enum { N = 5, MOST = 4096 }; // tokens; elements of a point at most
+enum { N = 5, MOST = 4096 }; // tokens; most elements of a point
 
 typedef enum which {
     T0,
@@ -55,8 +55,8 @@ typedef struct walk {
     size_t l, rows; // rows of F1 and F2
     bool gpt2;
     uint64_t state;
-    double at[POINTS][MOST]; // what stands at each point, as replayed
-    double before[MOST];     // the residual before the point at hand
+    double at[POINTS][MOST]; // the values at each point, after replay
+    double before[MOST];     // the residual before the current point
     size_t chosen_nk[N * 8];
     distance d[POINTS];
     double widest; // radius over scale
@@ -66,8 +66,7 @@ typedef struct walk {
     real thinnest;
 } walk;
 
-// ---- a number as its formula states it, with the size of what it sums
-// -----------------------------
+// ---- a number by its formula, with the size of the terms of its sum
 
 typedef struct stated {
     real value, scale;
@@ -84,7 +83,7 @@ static void row_of(const sinkproof_matrix *w, size_t e, size_t r, double *row_c)
     sinkproof_matrix_row(&one, r, row_c);
 }
 
-// W_er x + b_er; either may be missing.
+// W_er x + b_er; either may be absent.
 static stated affine(const sinkproof_matrix *w, const sinkproof_matrix *b, size_t e, size_t r,
                      const double *x_c) {
     double row_c[512];
@@ -113,7 +112,7 @@ static stated normed(const walk *w, const double *x_c, const sinkproof_matrix *s
     return (stated){y + shift_c[c], size + fabsl((real)shift_c[c]), 4};
 }
 
-// The angle of pair d at position i, and the factor of both.
+// The angle of pair d at position i, and the concentration.
 static real concentration(const sinkproof_config *c) {
     return c->rotation.factor > 1 ? logl((real)c->rotation.factor) / 10 + 1 : 1;
 }
@@ -162,7 +161,7 @@ static real sink_of(const walk *w, size_t h, size_t i) {
     return score(w->at[A4_Q] + (i * c->n_heads + h) * c->head_dim, row_c, c->head_dim).value;
 }
 
-// Weight j of row i, the sink's at j = N.
+// Weight j of row i; the sink's is at j = N.
 static stated weight(const walk *w, size_t h, size_t i, size_t j) {
     const double *z_j = w->at[A6] + (h * N + i) * N;
     real b = sink_of(w, h, i), all = expl(b), largest = isinf(b) ? 0 : fabsl(b);
@@ -295,7 +294,7 @@ static stated state_of(const walk *w, which p, size_t e) {
     }
     case F1:
         return normed(w, w->before + skip + e / n * n, &final, &shift, e % n);
-    case F2: { // of F1 before it was replaced, rounded here: as the midpoint is
+    case F2: { // from F1 before its replacement, rounded here like the midpoint
         stated y = affine(&out, NULL, 0, e % c->vocab, w->at[F1] + e / c->vocab * n);
         return (stated){y.value, y.scale, 3};
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One rounding point at a time: a stage and a formula written out run under policies that round
-// at one point alone, for every point there is, at none, and at all; the bits must be equal.
+// One rounding point at a time: a stage and its written-out formula run under policies that round
+// at one point alone, for every point, at none, and at all; the bits must be equal.
 #ifndef SINKPROOF_TESTS_POINTS_H
 #define SINKPROOF_TESTS_POINTS_H
 
@@ -12,7 +12,7 @@
 
 enum { SIZE = 512, POLICIES = SINKPROOF_POINT_COUNT + 2 };
 
-static sinkproof_policy policy; // under which both sides run
+static sinkproof_policy policy; // the policy of both sides
 static uint64_t state;
 
 // Policy k < POINT_COUNT rounds at point k alone; the next at none, the last at all.
@@ -28,11 +28,12 @@ static double at(sinkproof_point point, double x) {
 
 typedef void stage(double *stage_out, double *formula_out);
 
-// How many elements differ over all policies; how many policies gave results of their own.
+// The number of elements that differ over all policies, and the number of policies with results of
+// their own.
 static void check(const char *ids, stage *run, size_t points) {
     size_t wrong = 0, moved = 0;
     static double plain[SIZE], out[SIZE], formula[SIZE];
-    for (int k = SINKPROOF_POINT_COUNT; k >= 0; k--) { // first the policy that rounds nothing
+    for (int k = SINKPROOF_POINT_COUNT; k >= 0; k--) { // first the policy without roundings
         set_policy(k);
         state = 41;
         memset(out, 0, sizeof out), memset(formula, 0, sizeof formula);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Checks that say on which instruction set they ran: where this is included, each line of ok() ends
-// with it and with on what, "[avx2: on hardware]". tests/run.py lists them.
+// Checks that name the instruction set on which they ran: with this file included, each line of
+// ok() ends with it and with the kind of machine, "[avx2: on hardware]". tests/run.py lists them.
 #ifndef SINKPROOF_RAN_ON_H
 #define SINKPROOF_RAN_ON_H
 
 #include "tests/shared/tap.h"
 
-static char ran_on[64]; // empty: on no set in particular
+static char ran_on[64]; // empty: no particular set
 
-// NULL: on none in particular, from now on.
+// NULL: no particular set from now on.
 __attribute__((unused)) static void tap_ran_on(const char *isa, bool hardware) {
     ran_on[0] = '\0';
     if (isa != NULL)

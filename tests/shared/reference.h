@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the tests of the reference's stages share: policies by name, weights from arrays,
-// reproducible numbers, and the error of a formula of K roundings in binary64.
+// Shared by the tests of the reference's stages: policies by name, weights from arrays,
+// reproducible numbers, and the error of a formula with K roundings in binary64.
 #ifndef SINKPROOF_TESTS_REFERENCE_H
 #define SINKPROOF_TESTS_REFERENCE_H
 
@@ -15,13 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The oracle of these tests computes in long double; its own error must be negligible beside 2^-53.
+// The oracle of these tests computes in long double; its own error must be negligible compared with
+// 2^-53.
 _Static_assert(LDBL_MANT_DIG >= 64, "long double is wider than double here");
 
 #define U53 0x1p-53
 
-// gamma_K = K u / (1 - K u) at u = 2^-53, and one part in 2^9 for the oracle's own roundings
-// (K of its steps at 2^-64 each are K u / 2^11).
+// gamma_K = K u / (1 - K u) at u = 2^-53, plus one part in 2^9 for the oracle's own roundings (K of
+// its steps at 2^-64 each are K u / 2^11).
 __attribute__((unused)) static double gamma53(double k) {
     return k * U53 / (1 - k * U53) * (1 + 0x1p-9);
 }
@@ -50,7 +51,7 @@ __attribute__((unused)) static sinkproof_matrix matrix_of(const double *values, 
     };
 }
 
-// One state for a test; the seed is the start value.
+// One generator state per test; the seed is its initial value.
 __attribute__((unused)) static uint64_t next_bits(uint64_t *state) {
     return sinkproof_draw(state);
 }
@@ -60,7 +61,7 @@ __attribute__((unused)) static double next_real(uint64_t *state, double size) {
     return size * ((double)(next_bits(state) >> 11) * 0x1p-52 - 1);
 }
 
-// An integer of [-size, size].
+// An integer in [-size, size].
 __attribute__((unused)) static double next_integer(uint64_t *state, int size) {
     return (double)(next_bits(state) % (2 * (uint64_t)size + 1)) - size;
 }
@@ -73,7 +74,7 @@ __attribute__((unused)) static void fill_integers(uint64_t *state, int size, siz
     for (size_t i = 0; i < n; i++) x[i] = next_integer(state, size);
 }
 
-// How many doubles differ in their bits (0 and -0 differ, equal NaNs do not).
+// The number of doubles with different bits (0 and -0 differ, equal NaNs do not).
 __attribute__((unused)) static size_t differing(size_t n, const double *a, const double *b) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) count += memcmp(&a[i], &b[i], sizeof *a) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How much memory this process holds, for tests that ask whether something is left behind.
+// The memory that this process holds, for tests of leaks.
 #ifndef SINKPROOF_TESTS_RESIDENT_H
 #define SINKPROOF_TESTS_RESIDENT_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #ifdef __SANITIZE_ADDRESS__
-// The sanitizer holds back what was freed, 256 MB of it unless it is told: memory that nobody lost.
+// By default the sanitizer keeps up to 256 MB of freed memory, which is not a leak.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "quarantine_size_mb=1";

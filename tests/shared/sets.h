@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Honest sets, member by member, for the tests that state an operation on them a second time.
+// Honest sets, member by member, for the tests that state an operation a second time.
 #ifndef SINKPROOF_TESTS_SETS_H
 #define SINKPROOF_TESTS_SETS_H
 
 #include "tests/shared/formulas.h"
 
-// How many members are not the stated ones; a NaN is none.
+// The number of members that differ from the stated ones; a NaN always differs.
 MAYBE_UNUSED static size_t unlike(const sinkproof_honest *x, const sinkproof_honest *stated) {
     const double a[] = {x->lo,  x->hi,     x->likely_lo, x->likely_hi, x->mid,
                         x->var, x->spread, x->bias,      x->order};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the tests share that write the sides of the identities out a second time, in long double:
-// instances whose arrays go on with numbers that nobody may read, outputs that hold a number that
-// no side may leave, and the distance of a side's entries from the stated ones. A ball of 64 bits
-// and long double both round to 64 bits, so that each is off by no more than what the precision
+// Shared by the tests that write the sides of the identities a second time in long double:
+// instances whose arrays continue with numbers that no side may read, outputs filled with a number
+// that no side may leave, and the distance of a side's entries from the stated ones. A ball of 64
+// bits and long double both round to 64 bits, so each has at most the error that the precision
 // allows (identities.h), relative to A or to the stated entry: the bound is the sum of both.
 #ifndef SINKPROOF_TESTS_SIDES_H
 #define SINKPROOF_TESTS_SIDES_H
@@ -26,7 +26,7 @@ typedef void (*formula)(real *out, instance m);
 
 enum { SIDE_BITS = 64, MOST_KEYS = 12, MOST_ENTRIES = MOST_KEYS + 4, LEFT_OVER = 77 };
 
-// Of identity `which` (from 0) of an id, what each side is; NULL: not stated here.
+// For identity `which` (from 0) of an id, the formulas of its sides; NULL: not stated here.
 typedef struct stated_sides {
     const char *id;
     int which;
@@ -64,8 +64,8 @@ static double *longer(double *x, size_t n, size_t more, double guard) {
     return x;
 }
 
-// Instance `number`: 1 ... 9 keys, heads of the shared draw, sinks of their own; past the last head
-// and key stand large numbers. Every third has small values: below one.
+// Instance `number`: 1 ... 9 keys, heads of the shared draw, and its own sinks; large numbers
+// follow the last head and key. Every third instance has small values, below one.
 MAYBE_UNUSED static sinkproof_ball_instance drawn(uint64_t seed, uint64_t number) {
     static const double sinks[] = {0.5, -1, 0, -INFINITY, 2, 3, 1.5};
     sinkproof_ball_ranges ranges = {1 + number % 9, 0, 6, 9};
@@ -87,9 +87,9 @@ MAYBE_UNUSED static bool all_sinks_finite(instance m) {
     return finite;
 }
 
-// ---- what a row is ------------------------------------------------------------------------------
+// ---- a row of attention -----------------------------------------------------------------------
 
-// w_j [n] and w_n, the sink's share, of scores z.
+// The shares w_j [n], and w_n of the sink, for scores z.
 MAYBE_UNUSED static void shares(real *w, const real *z, size_t n, real b) {
     real sum = expl(b);
     for (size_t j = 0; j < n; j++) sum += w[j] = expl(z[j]);
@@ -137,7 +137,7 @@ static double distance_of(const arb_t ball, real stated) {
     return far;
 }
 
-// The outputs, each filled with another number that no side may leave: LEFT_OVER + its place.
+// The outputs, each filled with a number that no side may leave: LEFT_OVER + its index.
 static arb_ptr filled(size_t n) {
     arb_ptr out = _arb_vec_init((slong)n);
     for (size_t k = 0; k < n; k++) arb_set_ui(out + k, LEFT_OVER + k);
@@ -145,7 +145,7 @@ static arb_ptr filled(size_t n) {
 }
 
 typedef struct compared {
-    size_t entries, off; // off: further than the bound
+    size_t entries, off; // off: farther than the bound
     double share;        // the largest distance / bound
 } compared;
 

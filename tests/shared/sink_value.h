@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A planted mistake of any kind of sink: one that brings the first key's value along.
+// A planted mistake for any kind of sink: the sink has the first key's value.
 #ifndef SINKPROOF_TESTS_SINK_VALUE_H
 #define SINKPROOF_TESTS_SINK_VALUE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// How far a value is from the formula that the book states, in roundings of its evaluation.
+// The distance of a value from the book's formula, in roundings of its evaluation.
 #ifndef SINKPROOF_TESTS_STATED_H
 #define SINKPROOF_TESTS_STATED_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// TAP, as `prove` reads it. A test reports the ids of the statements that it checked
-// while it ran, with what it measured: "ok 12 - sink.mass ref worst=0.31 bound=1 seed=7".
+// TAP, as `prove` reads it. A test reports the ids of the statements that it checked, with its
+// measurements: "ok 12 - sink.mass ref worst=0.31 bound=1 seed=7".
 #ifndef SINKPROOF_TAP_H
 #define SINKPROOF_TAP_H
 
@@ -43,14 +43,14 @@ __attribute__((format(printf, 1, 2), unused)) static void note(const char *forma
     va_end(arguments);
 }
 
-// What a test stands on and does not ask about: memory.
+// For a precondition of a test that is not under test: memory.
 __attribute__((unused)) static void must(bool done) {
     if (done) return;
     printf("Bail out! no memory\n");
     exit(1);
 }
 
-// The last line of main: prints the plan, returns the exit status.
+// The last call in main: prints the plan and returns the exit status.
 static int tap_done(void) {
     printf("1..%d\n", tap_count);
     return tap_failures == 0 && tap_count > 0 ? 0 : 1;

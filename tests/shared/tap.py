@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""What the Python tests share: a line of TAP for each thing that was asked, then the plan."""
+"""Shared by the Python tests: prints a line of TAP for each check, then the plan."""
 
 
 def largest(*numbers):
-    """The largest of all, and NaN where one is: max() keeps a number in front of a NaN."""
+    """The largest number, and NaN if one is NaN: max() keeps a number that precedes a NaN."""
     return next((x for x in numbers if x != x), max(numbers))
 
 
@@ -23,6 +23,6 @@ class Tap:
         print(f"ok {self.count} - {text} # SKIP {why}", flush=True)
 
     def done(self):
-        """The plan; the status that the test exits with."""
+        """Prints the plan; returns the test's exit status."""
         print(f"1..{self.count}")
         return 1 if self.failed or not self.count else 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Reads TAP logs and counts. A skip is counted by name, and a plan that was not met is a failure.
+"""Reads TAP logs and counts results. Each skip is listed by name, and an unfulfilled plan is a failure.
 
     python3 tests/shared/tap_log.py LOG...     prints the skips, then the closing line
                                         "N passed, N failed, N skipped"; exit 1 on a failure
@@ -19,7 +19,7 @@ DIRECTIVE = re.compile(r"(?:^|\s)#\s*(SKIP|TODO)\b\s*(.*)$", re.IGNORECASE)
 
 
 def parse(text, file="-"):
-    """Every result of a log; a file whose plan and results differ adds one failure."""
+    """Every result of a log; a file whose results do not match its plan adds one failure."""
     results, seen, plan, started = [], 0, None, False
 
     def close():
@@ -42,7 +42,7 @@ def parse(text, file="-"):
             continue
         match = LINE.match(line)
         if match:
-            started, seen = True, seen + (match[2] != "0")  # 0: added by the runner
+            started, seen = True, seen + (match[2] != "0")  # number 0: added by the runner
             directive = DIRECTIVE.search(match[3])
             word = directive[1].upper() if directive else ""
             results.append(Result(file, not match[1], int(match[2] or seen),

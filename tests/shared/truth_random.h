@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Drawn operands for the tests of the truth: numbers of each storage format with an exponent
-// spread that is asked for, and plain matrices of them in memory.
+// Random operands for the tests of the truth: numbers of each storage format with a given spread of
+// exponents, and plain matrices of them in memory.
 #ifndef SINKPROOF_TRUTH_RANDOM_H
 #define SINKPROOF_TRUTH_RANDOM_H
 
@@ -31,11 +31,12 @@ MAYBE_UNUSED static double draw_number(uint64_t *state, int bits, int spread) {
     double significand = (double)(draw(state) >> (64 - bits) | UINT64_C(1) << (bits - 1));
     int exponent = (int)(draw(state) % (uint64_t)(2 * spread + 1)) - spread;
     double x = ldexp(significand, exponent - bits);
-    if (isinf(x)) x = 0x1p1023; // a spread that reaches the subnormals reaches past the other end
+    // a spread that reaches the subnormals also exceeds the largest number
+    if (isinf(x)) x = 0x1p1023;
     return word >> 63 ? -x : x;
 }
 
-// The bytes behind a drawn matrix of the given dtype; free() them.
+// The bytes of a random matrix of the given dtype; the caller frees them.
 MAYBE_UNUSED static uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype, size_t rows,
                                          size_t cols, int spread, sinkproof_matrix *matrix) {
     size_t size = dtype == SINKPROOF_DTYPE_MXFP4 ? 1 : sinkproof_dtype_size(dtype);
@@ -58,7 +59,7 @@ MAYBE_UNUSED static uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype,
             bytes[i] = (uint8_t)draw(state); // half of them hold the codes
         } else {                             // f32, or the upper half of one: bf16
             float x = (float)draw_number(state, dtype == SINKPROOF_DTYPE_F32 ? 24 : 8, spread);
-            if (isinf(x)) x = 0x1p127f; // likewise
+            if (isinf(x)) x = 0x1p127f; // as above
             uint32_t image;
             memcpy(&image, &x, 4);
             if (dtype == SINKPROOF_DTYPE_BF16) image >>= 16;
@@ -74,7 +75,8 @@ MAYBE_UNUSED static uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype,
     return bytes;
 }
 
-// n drawn numbers as exact balls and as MPFR numbers; out_d gets the doubles when not NULL.
+// n random numbers as exact balls and as MPFR numbers; out_d receives the doubles unless it is
+// NULL.
 MAYBE_UNUSED static void draw_vector(uint64_t *state, size_t n, int bits, int spread, arb_ptr balls,
                                      mpfr_ptr numbers, double *out) {
     for (size_t i = 0; i < n; i++) {
@@ -97,7 +99,7 @@ MAYBE_UNUSED static bool all_contain(arb_srcptr balls, mpfr_srcptr numbers, size
     return all;
 }
 
-// log2 of the largest radius; -INFINITY when all are exact, INFINITY when one is not finite.
+// log2 of the largest radius; -INFINITY if all are exact, INFINITY if one is not finite.
 MAYBE_UNUSED static double worst_radius_log2(arb_srcptr balls, size_t n) {
     double worst = -INFINITY;
     for (size_t i = 0; i < n; i++) {

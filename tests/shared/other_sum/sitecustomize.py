@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Python's sum() as it is in other versions: Python loads this at its start where PYTHONPATH names the folder.
+"""Python's sum() as in other versions: Python loads this file at its start if PYTHONPATH names the folder.
 
-From 3.12 on sum() carries the rounding errors of floats along (Neumaier's sum), before it adds one float after the
-other. Here each Python has the other one's sum.
+From 3.12 on sum() tracks the rounding errors of floats (Neumaier's sum); before, it adds one float after the
+other. Here each Python gets the other's sum.
 """
 import builtins
 import sys
@@ -13,7 +13,7 @@ COMPENSATES = sys.version_info < (3, 12)
 
 def sum(iterable, /, start=0):
     if isinstance(start, (str, bytes, bytearray)):
-        return own(iterable, start)  # its sentence
+        return own(iterable, start)  # raises its own error
     total, lost = start, 0.0
     for x in iterable:
         added = total + x
@@ -21,7 +21,7 @@ def sum(iterable, /, start=0):
             large, small = (total, x) if abs(total) >= abs(x) else (x, total)
             lost += (large - added) + small
         total = added
-    finite = lost - lost == 0  # an overflow on the way leaves NaN or infinity there
+    finite = lost - lost == 0  # an overflow leaves NaN or infinity there
     return total + lost if type(total) is float and lost and finite else total
 
 
