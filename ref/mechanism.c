@@ -49,8 +49,7 @@ double sinkproof_mechanism_cosine(size_t n, const double *x_i, const double *y_i
     //< gpt2.align
 }
 
-// ---- the contribution of a position
-// --------------------------------------------------------------
+// ---- the contribution of a position -----------------------------------------------------------
 
 // The normed rows, the perceptron's wide rows before and after GELU, and the stages' scratch.
 size_t sinkproof_mechanism_epe_work(const sinkproof_config *config, size_t n) {

@@ -27,8 +27,7 @@ enum {
 static const char head[] =
     "sinkproof: seconds of products, from which an instruction set is chosen; safe to delete\n";
 
-// ---- the path of the file
-// ------------------------------------------------------------------------
+// ---- the path of the file ---------------------------------------------------------------------
 
 // What distinguishes this processor and these kernels from others.
 static const char *key_of(char *text, size_t size) {

@@ -34,8 +34,8 @@ typedef struct sinkproof_engine_options {
 bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_policy *policy,
                              sinkproof_error *error);
 
-// Packs the model's weights. The model outlives the engine. Errors: the policy, no memory, the file
-// of packed weights.
+// Packs the model's weights. The model must outlive the engine. Errors: the policy, no memory, the
+// file of packed weights.
 bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *policy,
                           const sinkproof_engine_options *options, sinkproof_engine **engine,
                           sinkproof_error *error);
@@ -44,21 +44,21 @@ const sinkproof_kernels *sinkproof_engine_kernels(const sinkproof_engine *engine
 const sinkproof_kernels *sinkproof_engine_kernels_of_one(const sinkproof_engine *engine);
 int sinkproof_engine_threads(const sinkproof_engine *engine);
 size_t sinkproof_engine_weight_bytes(const sinkproof_engine *engine); // packed
-// Bytes of weights that decoding one token reads.
+// The bytes of weights that are read to decode one token.
 size_t sinkproof_engine_token_bytes(const sinkproof_engine *engine);
 
 // An empty sequence for up to max_tokens (0: the model's whole context). Its memory is reserved as
-// addresses and taken page by page as tokens come; window layers keep a ring.
+// addresses and allocated page by page as tokens come; window layers keep a ring.
 sinkproof_sequence *sinkproof_sequence_new(const sinkproof_engine *engine, size_t max_tokens,
                                            sinkproof_error *error);
 void sinkproof_sequence_free(sinkproof_sequence *sequence);
-void sinkproof_sequence_reset(sinkproof_sequence *sequence); // length 0; the memory is kept
+void sinkproof_sequence_reset(sinkproof_sequence *sequence); // back to length 0; the memory is kept
 size_t sinkproof_sequence_length(const sinkproof_sequence *sequence);
-size_t
-sinkproof_sequence_bytes(const sinkproof_sequence *sequence); // of cache that its tokens need
+// Bytes of the cache that its tokens use.
+size_t sinkproof_sequence_bytes(const sinkproof_sequence *sequence);
 
-// A sequence's share of a pass: n further tokens (0: nothing happens). logits: [n, vocab] when
-// all_logits, [vocab] of the last token otherwise, or NULL.
+// A sequence's share of a pass: n further tokens (0: nothing happens). logits: [n, vocab] if
+// all_logits, else [vocab] for the last token, or NULL.
 typedef struct sinkproof_part {
     sinkproof_sequence *sequence;
     size_t n;
@@ -67,16 +67,17 @@ typedef struct sinkproof_part {
     bool all_logits;
 } sinkproof_part;
 
-// Runs the parts together. With an observer there is one part, one pass, and it sees the points of
-// the trace as the reference names them, but for A9 and A10, which the one-pass attention never
-// holds normalised. Fails, before anything is changed, on a token outside the vocabulary, a context
-// beyond the sequence's room, the same sequence twice, an allocation.
+// Runs the parts together. With an observer there must be one part in one pass; the observer sees
+// the points of the trace under the reference's names, except A9 and A10, since one-pass attention
+// never stores normalised weights. Fails, before anything is changed, on a token outside the
+// vocabulary, a context beyond the sequence's room, the same sequence twice, or a failed
+// allocation.
 bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const sinkproof_part *parts,
                               const sinkproof_observer *observer, sinkproof_error *error);
 
 // The next token from its logits: temperature 0 takes the largest (the lower id in a tie);
-// otherwise draws from softmax(logits / temperature) with a counter-based generator: (seed,
-// position) fixes it.
+// otherwise it is sampled from softmax(logits / temperature) with a counter-based generator: (seed,
+// position) determines it.
 int32_t sinkproof_sample(size_t vocab, const float *logits_v, double temperature, uint64_t seed,
                          uint64_t position);
 

@@ -40,8 +40,7 @@ bool sinkproof_take_one(sinkproof_counter *counter, size_t total, size_t *at) {
     return *at < total;
 }
 
-// ---- a thread's private data
-// ---------------------------------------------------------------------
+// ---- a thread's private data ------------------------------------------------------------------
 
 static size_t line(size_t bytes) {
     return (bytes + 63) / 64 * 64;

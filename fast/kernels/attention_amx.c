@@ -51,8 +51,7 @@ typedef struct walk {
     size_t first;
 } walk;
 
-// ---- whether tiles can be used
-// -------------------------------------------------------------------
+// ---- whether tiles can be used ----------------------------------------------------------------
 
 // The properties of all keys of the span that some query sees, from the sizes of their blocks.
 static facts facts_of(const sinkproof_attention *a, size_t start) {

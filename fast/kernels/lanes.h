@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sixteen float32 lanes, as the instruction set that this translation unit is compiled for has
-// them. Every kernel body (fast/NAME.inc) is written over these names alone; a new instruction set
-// is a new file of them. Each is one IEEE operation per lane, rounded to nearest even, subnormals
-// kept, so that every set gives the same bits.
+// Sixteen float32 lanes on the instruction set for which this translation unit is compiled. Every
+// kernel body (fast/NAME.inc) uses only these names; a new instruction set is a new file that
+// defines them. Each is one IEEE operation per lane, rounded to nearest even, subnormals kept, so
+// that every set gives the same bits.
 //
-//   v16, v16i, v16m             sixteen floats; sixteen 32-bit words; sixteen truths
+//   v16, v16i, v16m             sixteen floats; sixteen 32-bit words; sixteen booleans
 //   v16_load, v16_store         at any alignment
 //   v16_set1, v16_add, v16_sub, v16_mul, v16_div
 //   v16_fma(a, b, c)            a b + c, rounded once
-//   v16_lt(a, b)                a < b, false where either is NaN
+//   v16_lt(a, b)                a < b, false if either is NaN
 //   v16_select(m, a, b)         a where m, else b
-//   v16_least(a, b)             a where a < b, else b (also where either is NaN)
-//   v16_most(a, b)              a where b < a, else b (also where either is NaN)
+//   v16_least(a, b)             a where a < b, else b (also if either is NaN)
+//   v16_most(a, b)              a where b < a, else b (also if either is NaN)
 //   v16_bits, v16_of            the words of floats and back
 //   v16i_load, v16i_set1, v16i_add, v16i_sub, v16i_and, v16i_or, v16i_lt (signed)
 //   v16i_shl, v16i_shr, v16i_sra   by a constant: left, logical right, arithmetic right
@@ -21,12 +21,12 @@
 //   v16_cvt                     signed words to floats
 //   v16_e2m1(v, shift)          the number of the MXFP4 code in each word from bit `shift` on, a
 //                               multiple of 4 and a constant
-//   v16_e8m0(bytes)             2^(s - 127) of sixteen scale bytes
+//   v16_e8m0(bytes)             2^(s - 127) for sixteen scale bytes
 //   v16_f16(halves)             sixteen binary16 numbers
 //   v16_deinterleave(p, &e, &o) the even and the odd ones of 32 floats
 //   v16i_store16(p, v)          the low halves of sixteen words
 //   v16_sum, v16_max            the lanes folded, halves first: lane l and l + 8, then 4, 2, 1;
-//                               of the largest none is NaN
+//                               v16_max needs lanes without NaN
 #ifndef SINKPROOF_FAST_LANES_H
 #define SINKPROOF_FAST_LANES_H
 

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The order of a tile's sums, from the pseudocode of TDPBF16PS (Intel SDM vol. 2): within a block
-// of 32 columns the even and the odd ones are summed apart, and what is added to the total is their
-// sum. In attention a weight has 24 bits and a tile takes eight: three products serve one.
+// of 32 columns the even and the odd ones are summed separately, and their sum is added to the
+// total. In attention a weight has 24 bits and a tile's operand eight: three products replace one.
 #include "fast/lanes/amx.h"
 
 #include <math.h>

@@ -66,14 +66,14 @@ static float weight_block(const weight_row *row, size_t b, float *w_c) {
     float scale = row->scale_b != NULL ? row->scale_b[b] : 1;
     for (size_t c = 0; c < BLOCK; c++) {
         size_t column = b * BLOCK + c;
-        bool there = column < row->cols && scale != 0; // a scale of 0 makes zeros of all
+        bool there = column < row->cols && scale != 0; // a scale of 0 makes all zeros
         w_c[c] = there ? (float)(row->w_c[column] / scale) : 0;
     }
     return scale;
 }
 
-// The products of one row with every token: y_n[n stride]. A token's total waits in y while the
-// row's next block is made.
+// The products of one row with every token: y_n[n stride]. A token's total is kept in y while the
+// row's next block is read.
 static void row_products(const weight_row *row, size_t n, const double *x_nc, size_t stride,
                          double *y_n) {
     float w_c[BLOCK], x_c[BLOCK];
@@ -107,7 +107,7 @@ void sinkproof_lanes_linear(const sinkproof_policy *policy, sinkproof_point poin
         }
 }
 
-// ---- the stages that are nothing else ------------------------------------------------------
+// ---- the stages that are linear layers --------------------------------------------------------
 
 void sinkproof_lanes_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                          const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd,

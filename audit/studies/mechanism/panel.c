@@ -130,8 +130,7 @@ void sinkproof_paper_panels_free(sinkproof_paper_panels *panels) {
     }
 }
 
-// ---- print
-// ---------------------------------------------------------------------------------------
+// ---- print ------------------------------------------------------------------------------------
 
 static const sinkproof_attended *first_of(const sinkproof_paper_panels *panels) {
     return &panels->panel_p[0].attention; // without interventions: always present
