@@ -72,8 +72,8 @@ static bool is_a_step(const sinkproof_trials *s, const sinkproof_point_report *r
     return fmax(r->worst_set.lo - v, v - r->worst_set.hi) <= step_of(s, r);
 }
 
-// Whether x is extreme among elements `first`, first + step, ... of a tensor: none is larger, or
-// none is smaller.
+// Whether x is extreme among elements `first`, first + step, ... of a tensor: no other element is
+// as large, or no other element is as small.
 static bool is_at_an_end(const sinkproof_tensor *t, size_t first, size_t step, size_t at, double x,
                          bool sizes) {
     bool above = false, below = false;

@@ -114,7 +114,7 @@ static bool read_class(reading *r) {
     return true;
 }
 
-// (?i) groups contain only letters of both cases: engines disagree on \p{Lu} under (?i).
+// A (?i: group may contain only plain words: engines disagree on \p{Lu} under (?i).
 static bool read_group(reading *r) {
     static const char *const known[] = {"(?:", "(?i:", "(?=", "(?!", "(?>"};
     if (r->at[1] == '*') return refuse(r, "a verb");
