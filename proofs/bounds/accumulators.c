@@ -29,7 +29,8 @@ bool sinkproof_is_running(const sinkproof_accumulator *a) {
 }
 
 //> bound.accumulator
-// Of two roundings one after the other, to the format inside and to the accumulator's.
+// The setting of a sum in which each addition rounds twice in succession: to the format inside and
+// to the accumulator's format.
 sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
                                              const sinkproof_accumulator *a,
                                              sinkproof_policy *narrow) {
@@ -47,7 +48,7 @@ sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
 // ---- a known order
 
 //> bound.accumulator
-// The format inside may round or not: the hull of both.
+// The format inside may or may not round: returns the hull of both.
 static sinkproof_span inside(const sinkproof_setting *s, sinkproof_span x) {
     sinkproof_format format = s->policy->inside;
     return (sinkproof_span){fmin(x.lo, sinkproof_round(format, x.lo)),
@@ -60,7 +61,7 @@ static sinkproof_span rounded(sinkproof_rounding at, sinkproof_span x) {
     return at.optional ? (sinkproof_span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
 }
 
-// What is below the smallest normal number may be lost.
+// A result below the smallest normal number may be flushed to zero.
 static sinkproof_span flushed(double tiny, sinkproof_span x) {
     bool may = x.lo < tiny && x.hi > -tiny;
     return may ? (sinkproof_span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;

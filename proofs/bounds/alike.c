@@ -37,7 +37,7 @@ static bool counts(const sinkproof_honest *x) {
 }
 
 //> stat.equal-rows
-// Equal for rows that are alike; for others but for odds of 2^-32 and less.
+// Equal for rows that are alike. Two different rows have equal keys with probability 2^-32 at most.
 uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i) {
     size_t elements = 0, every = 1, used = 0;
     double sums[SUMS] = {0};
@@ -50,8 +50,9 @@ uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i) {
         for (int q = 0; q < SUMS; q++) sums[q] += signs >> q & 1 ? t : -t;
         used++;
     }
-    // A phase has variance 1/3: half of a sum's scatter is one bit, and 32 bits tell rows apart.
-    // Few elements make few sums independent, whose finer cells are then the bits.
+    // A phase has variance 1/3. A cell of two standard deviations gives about one bit per sum, and
+    // 32 bits distinguish rows. If there are few elements, few sums are independent, so finer cells
+    // provide the bits.
     size_t few = used < 1 ? 1 : used < SUMS ? used : SUMS;
     double cell = sqrt((double)used / 3) * ldexp(4, -(int)((SUMS + few - 1) / few));
     uint64_t key = few;
@@ -65,7 +66,8 @@ static int by_key(const void *p, const void *q) {
     return a < b ? -1 : a > b;
 }
 
-// The sum over classes of (sum over its rows of a norm)^2, over the sum of the squared norms.
+// The sum over classes of (sum of a norm over the rows of the class)^2, divided by the sum of the
+// squared norms.
 static double share(double classes, double rows) {
     return rows > 0 ? fmax(classes / rows, 1) : 1;
 }

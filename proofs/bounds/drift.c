@@ -101,7 +101,7 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double place) {
     sinkproof_drift_bin row[PLACES] = {0}; // what this row adds
     double shared[PLACES] = {0}, largest = 0;
-    if (!isfinite(common)) return; // infinities among what went in
+    if (!isfinite(common)) return; // the inputs contain infinities
     for (size_t i = 0; i < n; i++)
         if (isfinite(x_i[i].mid)) largest = fmax(largest, fabs(x_i[i].mid));
     int top = ilogb(largest);
@@ -164,7 +164,8 @@ bool sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers, doub
                             sinkproof_drift_result *r) {
     sinkproof_drift all = {0};
     for (size_t l = 0; l < n; l++) sinkproof_drift_merge(&all, layers[l]);
-    bool fine = sinkproof_drift_judge(&all, rate, r); // rows that are alike may be of two layers
+    // rows that are alike may belong to two layers
+    bool fine = sinkproof_drift_judge(&all, rate, r);
     sinkproof_drift_free(&all);
     return fine;
 }

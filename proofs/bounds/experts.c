@@ -31,10 +31,11 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
 }
 
 //> bound.form-router
-// Softmax over all experts, then the chosen over their sum. A chosen p_k = e_k / S rounds once and
-// S is the same in all of them: the softmax over the chosen logits whose exponentials err by one
-// rounding more, and by the distance between the largest logit and the largest chosen one. S <= E,
-// so p_k may be flushed where e_k is E times the smallest normal number.
+// Softmax over all experts, then division by the sum of the chosen weights. A chosen p_k = e_k / S
+// rounds once, and S is the same in all of them. So this equals the softmax over the chosen logits
+// with exponentials that err by one rounding more and by the distance between the largest logit and
+// the largest chosen one. S <= E, so p_k may be flushed where e_k is below E times the smallest
+// normal number.
 static bool renormalised(const sinkproof_setting *s, size_t n_experts, const sinkproof_honest *g_e,
                          size_t k, const sinkproof_honest *z_k, sinkproof_honest *w_k,
                          double *common) {

@@ -58,18 +58,18 @@ sinkproof_honest sinkproof_honest_gelu(const sinkproof_setting *s, sinkproof_hon
         at(s, SINKPROOF_AT_M8_CUBIC, sinkproof_honest_mul(constant(s, 0.044715), cube));
     sinkproof_honest sum = at(s, SINKPROOF_AT_M8_SUM, sinkproof_honest_add(v, cubic));
     sinkproof_honest inner = sinkproof_honest_mul(constant(s, sqrt(2 / acos(-1))), sum);
-    // Where no rounding is fixed on the way the factors may meet in another order.
+    // Where no intermediate rounding is fixed, the factors may be multiplied in another order.
     sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SUM];
     bool free = open.optional || open.format == SINKPROOF_REAL;
     if (free) inner = sinkproof_honest_roundings(s, inner, 4);
     sinkproof_honest t = at(s, SINKPROOF_AT_M8_TANH, bent(s, at(s, SINKPROOF_AT_M8_INNER, inner)));
     sinkproof_honest one = at(s, SINKPROOF_AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
-    if (one.lo < 0) one.lo = 0; // tanh is not below -1 in any engine that is asked about
+    if (one.lo < 0) one.lo = 0; // tanh is at least -1 in every engine considered
     sinkproof_honest y = sinkproof_honest_mul(v, one);
     y = sinkproof_honest_mul(y, sinkproof_known(0.5));
     double var = y.var, spread = y.spread;
     if (free) y = sinkproof_honest_roundings(s, y, 2);
-    y.var = var, y.spread = spread; // as many roundings as before
+    y.var = var, y.spread = spread; // the number of roundings does not change
     return at(s, SINKPROOF_AT_M8, y);
 }
 //< bound.gelu

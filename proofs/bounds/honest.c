@@ -159,7 +159,7 @@ static void flush(const sinkproof_setting *s, sinkproof_honest *x) {
     x->lo = fmin(x->lo, 0), x->hi = fmax(x->hi, 0);
     x->likely_lo = fmin(x->likely_lo, 0), x->likely_hi = fmax(x->likely_hi, 0);
     if (!(fabs(x->mid) < tiny)) return;
-    x->bias += fabs(x->mid); // it is lost each time
+    x->bias += fabs(x->mid); // it is lost every time
     x->var += x->mid * x->mid;
     x->spread = x->var;
 }
@@ -169,8 +169,9 @@ sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_
     return x;
 }
 
-// A sum of two operands each of which may be read as zero: up to twice the smallest normal number
-// is lost. From 2^26 of them on that is below half a unit of the sum, which its rounding covers.
+// A sum of two operands, each of which may be read as zero: up to twice the smallest normal number
+// is lost. From 2^26 times that number on, this loss is below half a unit of the sum, so the
+// rounding of the sum covers it.
 static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
     double tiny = sinkproof_flushed_below(s), lost = 2 * tiny;
     if (!(least_of(x) < 0x1p26 * tiny) || (x->lo == 0 && x->hi == 0)) return;

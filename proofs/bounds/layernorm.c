@@ -18,8 +18,9 @@
 #include "proofs/bounds/bounds.h"
 
 //> bound.layernorm
-// Of a row: the emulation's mean, how far the mean over the reals may be from it, how far an honest
-// one; the sum of squared deviations, and the least and the largest it may be; S, Q; gamma_N.
+// Sums over a row. mean: the emulation's mean; apart: how far the mean over the reals may be from
+// it; off: how far an honest mean may be from it. sum, least, most: the emulation's sum of squared
+// deviations, and the least and largest possible one. sizes, squares, gamma: S, Q, gamma_N.
 typedef struct moments {
     double mean, apart, off;
     double sum, least, most;
@@ -72,8 +73,8 @@ static sinkproof_honest inverse_deviation(const sinkproof_setting *s, double n, 
     return sinkproof_honest_declared(set, s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u, 0);
 }
 
-// (x - m) r, and what may be lost where it is x r - m r, or x times what the two have in common:
-// six roundings of each part.
+// (x - m) r. The radius also covers the forms x r - m r and (x minus a common part) r: six
+// roundings of each part.
 static sinkproof_honest normed(const sinkproof_setting *s, const moments *m, sinkproof_honest x,
                                sinkproof_honest r) {
     sinkproof_honest mean = sinkproof_around(m->mean, m->off, m->off, 0, m->off);
@@ -82,12 +83,13 @@ static sinkproof_honest normed(const sinkproof_setting *s, const moments *m, sin
     double lost = sinkproof_gamma(6, s->u) * parts + 6 * sinkproof_setting_underflow(s);
     y = sinkproof_honest_declared(y, 0, lost * r.hi * (1 + 0x1p-50));
     double radius = sinkproof_radius(&y);
-    y.likely_lo = y.lo, y.likely_hi = y.hi; // everything may lean
+    y.likely_lo = y.lo, y.likely_hi = y.hi; // the whole error may be systematic
     y.bias = radius, y.var = y.spread = y.order = 0;
     return y;
 }
 
-// Times the scale, plus the shift: rounded twice, or once, or with the scale in r.
+// Multiplied by the scale, plus the shift: rounded twice or once, or with the scale multiplied into
+// r first.
 static sinkproof_honest shifted(const sinkproof_setting *s, sinkproof_honest y, double scale,
                                 double shift) {
     sinkproof_honest z = sinkproof_honest_mul(y, sinkproof_known(scale));
@@ -95,7 +97,8 @@ static sinkproof_honest shifted(const sinkproof_setting *s, sinkproof_honest y, 
     double lost = sinkproof_gamma(4, s->u) * size + 4 * sinkproof_setting_underflow(s);
     z = sinkproof_honest_add(sinkproof_honest_flushed(s, z), sinkproof_known(shift));
     z = sinkproof_honest_declared(z, 0, lost);
-    z.var = z.spread = lost * lost; // so that where all of it leans it weighs little
+    // so that such elements weigh little where the whole error is systematic
+    z.var = z.spread = lost * lost;
     z.likely_lo = z.lo, z.likely_hi = z.hi;
     return z;
 }

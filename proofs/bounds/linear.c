@@ -105,8 +105,8 @@ static bool is_small(double x, double tiny) {
 }
 
 //> bound.ftz
-// What each operand may lose when it is read as zero: all of it below `tiny`, and nothing above.
-// Left alone when no operand is that small.
+// What each operand may lose when it is read as zero: its whole size if it may be below `tiny`,
+// else nothing. Leaves *lost_k unchanged if no operand may be that small.
 static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost_k) {
     size_t n = x->rows * x->cols, small = 0;
     if (x->f.size != NULL && x->f.least >= tiny) return true;
@@ -124,8 +124,8 @@ static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost
     return lost != NULL;
 }
 
-// sum_k lost_x |y| + |x| lost_y, |x| and |y| the largest that an operand may be. Left alone when
-// nothing is lost.
+// sum_k lost_x |y| + |x| lost_y, where |x| and |y| are the largest sizes of the operands. Leaves
+// *flushed unchanged if nothing is lost.
 static bool flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, double tiny,
                        double **flushed) {
     double *lost_x = NULL, *lost_y = NULL;
@@ -213,28 +213,28 @@ static int significand_bits(sinkproof_format format) {
 }
 
 //> bound.overflow
-// In some order a partial sum may be as large as all sizes, grown: beyond the format it is
-// infinite.
+// In some order a partial sum may reach the sum of all sizes plus its error. If that exceeds the
+// largest number of the format, the sum may be infinite.
 static bool may_overflow(double sizes, double worst, double largest) {
     return !(sizes + worst <= largest);
 }
 //< bound.overflow
 
 //> bound.linear
-// What the sums of one row share.
+// Quantities that all sums of one row share.
 typedef struct row_terms {
-    double n;           // terms that are rounded, of which a constant b is one more when `biased`
-    double whole;       // products in each: whole numbers times a scale, whose sum is exact
+    double n;           // rounded terms; a constant b adds one when `biased`
+    double whole;       // products per term: integers times a scale, whose sum is exact
     double products;    // roundings of a term before it is added
-    bool biased, leans; // leans: narrow, nothing is claimed to be centred
-    double gamma;       // of the roundings that a term can meet
-    double here;        // of the matrix products below, relative to A
-    double under;       // what underflows can add to a sum of any size but 0
-    double largest;     // number of the format inside
+    bool biased, leans; // leans: the format is narrow, so no error is assumed to be centred
+    double gamma;       // relative error of all roundings that one term can undergo
+    double here;        // relative error of the matrix products below, in units of A
+    double under;       // absolute error that underflows can add to a nonzero sum
+    double largest;     // largest number of the format inside
 } row_terms;
 
-// A term meets at most n - 1 additions, one more for b, and the rounding of its product; a whole
-// sum those of its two scales.
+// A term undergoes at most n - 1 additions, one more for b, and the rounding of its product; a sum
+// of integers undergoes the roundings of its two scales instead.
 static row_terms terms_of(const sinkproof_setting *s, const sinkproof_planes *x, double terms,
                           bool exact_products, bool biased) {
     double whole = x->whole > 1 ? (double)x->whole : 1, n = ceil(terms / whole);
@@ -261,8 +261,9 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     double square = c->square[at] * t->whole + b * b; // (sum of w numbers)^2 <= w sum of squares
     double slack = (in_worst + total) * here + (total > 0 ? t->under : 0);
     double worst = t->gamma * total * (1 + 2 * here) + in_worst + slack;
-    // Squares of what is rounded, summed: in an order that has nothing to do with the values, and
-    // in any that keeps them below S^2 + Q each, which is at most six times as much.
+    // Sums of the squares of the rounded partial sums. paths: for an order that is independent of
+    // the values. paths + others: for any order that keeps each square below S^2 + Q, at most six
+    // times as much.
     double once = t->products * square + (t->biased ? mid * mid : 0);
     double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
     double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);

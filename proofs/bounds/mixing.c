@@ -19,12 +19,13 @@ sinkproof_moved sinkproof_row_moved(size_t width, const double *x_c, const doubl
 //< mix.perturb
 
 //> mix.paths
-// The rows from the last to the first: a row reads what earlier ones had before this layer.
+// Runs from the last row to the first, because a row reads the earlier rows' values from before
+// this layer.
 void sinkproof_path_sums(size_t n, const double *a_ij, double *p_i) {
     for (size_t i = n; i-- > 0;) {
         double arriving = 0;
         for (size_t j = 0; j <= i; j++) arriving += a_ij[i * n + j] * p_i[j];
-        p_i[i] += arriving; // the residual: I
+        p_i[i] += arriving; // the residual adds the identity
     }
 }
 //< mix.paths
@@ -38,8 +39,8 @@ double sinkproof_quantise(int bits, size_t n, const double *x_n, double *out_n) 
     return scale;
 }
 
-// x / scale is at most limit (1 + u), with an error of u of that; the nearest whole number is 1/2
-// away; their product is rounded once more.
+// x / scale is at most limit (1 + u) and has relative error u; rounding to the nearest integer
+// moves it by at most 1/2; the product of integer and scale rounds once more.
 double sinkproof_quantise_most(int bits, double scale) {
     double limit = exp2(bits - 1) - 1;
     return scale * (0.5 + 4 * limit * 0x1p-53);

@@ -7,7 +7,8 @@
 #include <math.h>
 
 //> bound.one-minus
-// The sink's own error meets a number that may be far smaller than the sink: e^(b - LSE) times.
+// The sink's relative error applies to a remainder that may be far smaller than the sink: it grows
+// by e^(b - LSE).
 double sinkproof_mass_subtracted(double u, double e, double odds) {
     return u + (1 + u) * e * odds;
 }
@@ -17,7 +18,8 @@ double sinkproof_mass_quotient(double u, double p, double q) {
     return p < 1 && q < 1 ? (1 + u) * (1 + p) / (1 - q) - 1 : INFINITY;
 }
 
-// The argument's error is the result's, at most; 1 + E and the division round once each.
+// The error of the argument bounds the error that it causes in the result; 1 + E and the division
+// round once each.
 double sinkproof_mass_sigmoid(double u, double v, double e_x, double delta) {
     return v < 1 && e_x < 1 ? exp(delta) * (1 + u) / ((1 - v) * (1 - e_x)) - 1 : INFINITY;
 }

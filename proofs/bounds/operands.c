@@ -43,7 +43,8 @@ static ends scale_of(ends largest) {
     return (ends){fmax(sinkproof_round(SINKPROOF_F16, lo), 0), sinkproof_round(SINKPROOF_F16, hi)};
 }
 
-// The whole numbers that may stand for x: those nearest to 127 x / amax, off by its roundings.
+// The integers that may represent x: those nearest to 127 x / amax, up to the roundings of that
+// quotient.
 static ends wholes_of(const sinkproof_honest *x, ends largest) {
     double off = sinkproof_gamma(WHOLE_ROUNDINGS, 0x1p-24) + 0x1p-50;
     double lo =

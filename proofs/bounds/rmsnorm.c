@@ -15,8 +15,9 @@
 #include "proofs/bounds/bounds.h"
 
 //> bound.rmsnorm
-// Sums over a row's elements: of the squares, the least and the largest they may be, of their
-// squares; the variance that the elements' own brings in.
+// Sums over a row's elements. sum, lo, hi: the sum of the squares, and the least and largest
+// possible one. fourth: the sum of the fourth powers. in_var: the variance of the sum that the
+// variances of the elements cause.
 typedef struct row_sums {
     double sum, lo, hi, fourth, in_var;
 } row_sums;
@@ -36,7 +37,7 @@ static row_sums sums_of(size_t d, const sinkproof_honest *x_d) {
     return r;
 }
 
-// What may lean in the root, relative to it.
+// The part of the root's error that may be systematic, relative to the root.
 static double leaning_of(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d,
                          double sum) {
     sinkproof_lean lean = sinkproof_lean_of_sum(sum, s->u);
@@ -44,8 +45,8 @@ static double leaning_of(const sinkproof_setting *s, size_t d, const sinkproof_h
     return sum > 0 ? sinkproof_lean_result(&lean) / (2 * sum) : 0;
 }
 
-// Relative variance of the computed sum, as the root has it: its rounded partial sums grow to the
-// whole.
+// Relative variance that the computed sum gives the root. Its rounded partial sums grow up to the
+// whole sum.
 static double shared_of(const sinkproof_setting *s, double n, const row_sums *r) {
     double sum = r->sum;
     double shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * r->fourth / (6 * sum * sum) + 3) : 0;
@@ -58,11 +59,11 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
     double root = 1 / sqrt(r->sum / n + eps);
     double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
     double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
-    // Where results are flushed, additions and the division lose as much as a square.
+    // Where results are flushed, the additions and the division may lose as much as a square may.
     double lost = (s->policy->ftz ? 3 * n : n) * sinkproof_setting_underflow(s);
     double least = fmax(r->lo - lost, 0), top = (r->hi + lost) * (1 + gamma);
     double lo = 1 / sqrt(top / n + eps * (1 + gamma)) * (1 - here);
-    bool infinite = !(top <= sinkproof_setting_largest(s)); // the sum may be (bound.overflow)
+    bool infinite = !(top <= sinkproof_setting_largest(s)); // the sum may overflow (bound.overflow)
     if (infinite) lo = 0;
     double hi =
         1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);
@@ -73,14 +74,15 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
     return sinkproof_honest_declared(set, s->policy->ulp[SINKPROOF_RSQRT] * 2 * s->u, 0);
 }
 
-// x scale r, two products in any order; the root r leans by `leaning` of itself.
+// x scale r: two products in any order. The root r has a systematic error of `leaning` times its
+// size.
 static sinkproof_honest rounded_once(const sinkproof_setting *s, sinkproof_honest x, double scale_i,
                                      sinkproof_honest r, double leaning) {
     double under = sinkproof_setting_underflow(s);
     sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
     sinkproof_honest y = sinkproof_honest_mul(x, scale);
     y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
-    if (y.lo != 0 || y.hi != 0) // nothing is lost of an exact zero
+    if (y.lo != 0 || y.hi != 0) // an exact zero loses nothing
         y = sinkproof_honest_declared(y, 0, under * (1 + s->u) * fmax(fabs(r.hi), fabs(scale_i)));
     y.bias += leaning * fabs(y.mid);
     return y;
@@ -123,7 +125,7 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
                               sinkproof_honest *y_d, double *common) {
     size_t d = norm->d;
     *common = 0;
-    if (has_unknown(d, x_d)) { // a root that may be NaN is a factor of each element
+    if (has_unknown(d, x_d)) { // the root may be NaN and multiplies every element
         for (size_t i = 0; i < d; i++) y_d[i] = sinkproof_unknown(0);
         return;
     }

@@ -27,7 +27,8 @@ static sinkproof_honest running_angle(const sinkproof_setting *s, const sinkproo
     double lo = running_product(format, position, least, i);
     double hi = running_product(format, position, largest, i);
     double mid = running_product(format, position, sinkproof_round(format, ratio), i);
-    double here = format == SINKPROOF_F64 ? hi * (double)(i + 1) * 0x1p-52 : 0; // this evaluation
+    // the error of this evaluation
+    double here = format == SINKPROOF_F64 ? hi * (double)(i + 1) * 0x1p-52 : 0;
     return (sinkproof_honest){.lo = lo - here,
                               .hi = hi + here,
                               .likely_lo = lo - here,
@@ -35,7 +36,7 @@ static sinkproof_honest running_angle(const sinkproof_setting *s, const sinkproo
                               .mid = mid};
 }
 
-// The share of a pair's angle that stays as trained, each step rounded.
+// The share of a pair's angle that keeps its trained frequency; each step rounds.
 static double kept_share(const sinkproof_setting *s, const sinkproof_config *c, size_t i) {
 #define R(x) sinkproof_round(s->policy->inside, (x))
     double low, high;
@@ -73,7 +74,8 @@ sinkproof_honest sinkproof_honest_angle(const sinkproof_setting *s, const sinkpr
 }
 
 //> bound.form-scaled-first
-// The concentration's own rounding and the product's, then A4.scaled; the table has none of it.
+// The concentration rounds, then the product with it, then A4.scaled. The table stays without the
+// concentration.
 static void scaled_first(const sinkproof_setting *s, const sinkproof_config *config,
                          const sinkproof_honest *x_d, sinkproof_honest *y_d) {
     sinkproof_honest c = sinkproof_known(sinkproof_concentration(config));

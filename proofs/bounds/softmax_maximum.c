@@ -27,8 +27,8 @@ void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_
 }
 
 //> bound.overflow
-// Infinity less infinity: where a logit may be infinity, or none may be more than -infinity, every
-// weight of the row may be NaN.
+// A difference of two infinities is NaN. So every weight of the row may be NaN if some logit may be
+// +infinity, or if all logits may be -infinity.
 bool sinkproof_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
     bool infinite = !(b.hi < INFINITY), empty = b.lo == -INFINITY;
     for (size_t j = 0; j < n; j++) {

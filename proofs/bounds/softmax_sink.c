@@ -30,10 +30,10 @@ static double least_of(const sinkproof_setting *s) {
 }
 
 //> bound.exp-growing
-// exp's declared error is a + b |x|, relatively: within (1 ± a) e^(± b' |x|), b' = b / (1 - a - b
-// X) where |x| <= X. So its second part is an error of the exponent, and exponentials that are
-// multiplied, a numerator and its rescalings, have no more of it than one whose argument is the sum
-// of theirs. Beyond X = 800 each is below the smallest number of any format.
+// exp's declared relative error is a + b |x|: within (1 ± a) e^(± b' |x|), b' = b / (1 - a - b X)
+// where |x| <= X. So the second part is an error of the exponent, and a product of exponentials (a
+// numerator and its rescalings) has no more of it than one exponential of the summed arguments.
+// Beyond X = 800 each is below the smallest number of any format.
 static const double largest_argument = 800;
 
 static double growth_of(const sinkproof_setting *s) {
@@ -47,12 +47,12 @@ static double grown_error(const softmax_row *row, double argument) {
 //< bound.exp-growing
 
 //> bound.form-base2
-// How far the exponent may be from z - m, but for what all terms of a row share and so cancels; far
-// = |z - m|, size = |z|. Natural: the difference is rounded. Base 2: y = z (1 + kappa) (1 + delta),
-// kappa the constants log2(e) and scale, the same in all terms, delta the product and the
-// rounding of A6, which such a kernel does not do. Only kappa (z - m) of the first is left; of the
-// second all of it, since large scores round to coarse steps. With a running maximum, m log2(e) is
-// rounded at each one apart from the scores.
+// How far the exponent may be from z - m, without what all terms of a row share, since it cancels.
+// far = |z - m|, size = |z|. Natural: the difference is rounded. Base 2: y = z (1 + kappa) (1 +
+// delta): kappa, of the constants log2(e) and scale, is the same in all terms; delta is the
+// product's and that of the rounding of A6, which such a kernel does not do. Only kappa (z - m) of
+// the first remains; all of the second does, since large scores round to coarse steps. With a
+// running maximum, m log2(e) is rounded at each maximum apart from the scores.
 static double exponent_error(const softmax_row *row, double far, double size) {
     double u = row->s->u, difference = u + 0x1p-52; // 0x1p-52: this evaluation
     if (!row->base_2) return far * difference + grown_error(row, far * (1 + difference));
@@ -64,9 +64,9 @@ static double exponent_error(const softmax_row *row, double far, double size) {
     return error + grown_error(row, far + error);
 }
 
-// What an exponential loses below the smallest number of a format, it loses beside the engine's own
-// maximum: beside e^(z - m) it is e^(m' - m) times as large, m' the largest that this maximum may
-// be. In base 2 the maximum is off by M besides, which all terms share: e^M times as large again.
+// An exponential below the smallest number of a format is lost relative to the engine's own maximum
+// m': relative to e^(z - m) the loss is e^(m' - m) times as large, for the largest possible m'. In
+// base 2 that maximum also errs by M, the same in all terms: e^M times as large again.
 static double lift_of(const softmax_row *row) {
     double above = row->m_hi - row->m;
     double kappa = sinkproof_gamma(2, row->s->u), delta = sinkproof_gamma(2, row->s->u);
@@ -76,7 +76,7 @@ static double lift_of(const softmax_row *row) {
 //< bound.form-base2
 
 //> bound.exp
-// The largest exponential of t and so large an error. What is no number is no bound either.
+// The largest exponential of t with that error. A NaN counts as no bound: infinity.
 static double beyond(const softmax_row *row, double t, double error) {
     double reach = t + error + (fabs(t) + error) * 0x1p-50; // 0x1p-50: this evaluation
     double most = exp(reach) * (1 + row->declared) * (1 + 0x1p-50);
@@ -91,20 +91,21 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
     e.lo = e.hi = e.likely_lo = e.likely_hi = e.mid;
     if (z.hi == -INFINITY) return e;
     double far = fmax(fabs(z.lo - row->m_hi), fabs(z.hi - row->m_lo));
-    // A sink that enters a finished sum is shifted by the maximum of the keys.
+    // A sink that is added to a finished sum is shifted by the maximum of the keys.
     if (j == row->n && j > 0 && row->running) far = fmax(far, fabs(z.hi - row->keys_lo));
     double size = row->base_2 ? size_of(j < row->n ? row->z_j[j] : row->b) : 0;
     double error = exponent_error(row, far, size);
     double eta = expm1(error) * (1 + row->declared) + row->declared + libm;
     e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
     double flush = least_of(row->s) * row->lift; // a vectorised exp may flush subnormal numbers
-    if (!(eta < 0x1p40)) { // e^t may be 0 here and e^error infinite: the exponents meet first
+    // e^t may be 0 and e^error infinite here, so the exponents are added first
+    if (!(eta < 0x1p40)) {
         e.lo = e.likely_lo = 0;
         e.hi = beyond(row, z.hi - row->m, error) + flush;
         e.likely_hi = beyond(row, z.likely_hi - row->m, error) + flush;
         return e;
     }
-    flush += 0x1p-1074 * (1 + eta); // what exp here loses below 2^-1022
+    flush += 0x1p-1074 * (1 + eta); // what exp loses below 2^-1022 in this evaluation
     if (z.lo != z.hi) {
         e.lo = exp(z.lo - row->m), e.hi = exp(z.hi - row->m);
         e.likely_lo = exp(z.likely_lo - row->m), e.likely_hi = exp(z.likely_hi - row->m);
@@ -182,13 +183,13 @@ static void exponentials(softmax_row *row) {
 // ---- the effect of a form on the row ------------------------------------------------------------
 
 //> bound.form-running-max
-// What n rescalings of a running maximum may add, relatively: in the worst case and likely. Each
-// new maximum multiplies what has been summed by one more exp. The exponents of a term's factors
-// add up to t_j, so their roundings stay within exp(|t_j| u), but each factor brings the declared
-// error and one rounding: R rescalings err by at most rho = ((1 + declared)(1 + u))^R - 1, R <= n.
-// The numerator may be another exp than the term of the denominator, or be rescaled with it; so
-// both get rho, and the numerator's own eta no longer cancels. Likely: when the order of the keys
-// has nothing to do with their scores, key i is a new maximum with probability 1/i and then
+// What n rescalings of a running maximum may add, relatively: in the worst case, and likely. Each
+// new maximum multiplies the sum so far by one more exp. The exponents of a term's factors add up
+// to t_j, so their roundings stay within exp(|t_j| u), but each factor brings the declared error
+// and one rounding: R rescalings err by at most rho = ((1 + declared)(1 + u))^R - 1, R <= n. The
+// numerator may be computed by another exp than the term of the denominator, or be rescaled with
+// it; so both get rho, and the numerator's own eta no longer cancels. Likely: if the order of the
+// keys is independent of their scores, key i is a new maximum with probability 1/i and then
 // rescales a share i/n of the sum. E exp(x sum_i B_i i/n) <= exp(e^x - 1): the effective number of
 // rescalings exceeds r with probability below exp(r - 1 - r log r), as for a Poisson variable of
 // mean 1.
@@ -206,24 +207,24 @@ static rescaling rescaling_of(const softmax_row *row, double n) {
 //< bound.form-running-max
 
 //> bound.form-lse
-// How far LSE may be from the log of the sum that it was made of: the log's declared error, the
-// sink's entry by one more exp and log1p, and the roundings on the way: m + log(sum) and max +
-// log1p(...); in base 2 also m times the scale, the constants log2(e) and scale on both sides,
-// and LSE times log2(e). Each rounds a number of size |m| + log(sum) + 1 at most.
+// How far LSE may be from the log of the computed sum: the log's declared error, the sink's entry
+// by one more exp and log1p, and the intermediate roundings: m + log(sum) and max + log1p(...); in
+// base 2 also m times the scale, the constants log2(e) and scale on both sides, and LSE times
+// log2(e). Each rounds a number of size |m| + log(sum) + 1 at most.
 static double lse_error(const softmax_row *row, double top, double log_sum) {
     double roundings = sinkproof_gamma(row->base_2 ? 7 : 2, row->s->u);
-    double joined = row->declared + row->growth; // x e^-x < 1: of the sink's entry
+    double joined = row->declared + row->growth; // of the sink's entry, since x e^-x < 1
     return roundings * (top + log_sum + 1) + row->declared_log * (log_sum + 1) + joined;
 }
 
-// alpha_j = exp(z_j - LSE): the error of LSE, and what the difference rounds beyond z_j - m.
+// alpha_j = exp(z_j - LSE): the error of LSE, and what rounding the difference adds to z_j - m.
 static double subtraction_error(const softmax_row *row) {
     double difference = sinkproof_gamma(row->base_2 ? 3 : 1, row->s->u) * (row->log_sum + 1);
     double error = lse_error(row, row->top, row->log_sum) * (1 + row->s->u) + difference;
     return error + grown_error(row, row->log_sum + error); // |z - LSE| <= |z - m| + log of the sum
 }
 
-// LSE - b, LSE of the keys alone, and the exponential of the sigmoid: errors as an exponent.
+// The error of LSE - b (LSE of the keys alone) and of the sigmoid's exponential, as exponents.
 static double gate_error(const softmax_row *row) {
     const sinkproof_honest *b = &row->t_j[row->n];
     if (b->lo == -INFINITY) return 0; // no sink: the gate is open
@@ -283,7 +284,7 @@ static range kept_share(const softmax_row *row, size_t j, const summed *w, range
 }
 
 //> bound.softmax-sink
-// alpha_j = e_j / sum, two roundings: the quotient, or a reciprocal and a product.
+// alpha_j = e_j / sum with two roundings: a quotient, or a reciprocal and a product.
 static range by_quotient(const softmax_row *row, size_t j, const summed *w) {
     range e = end_of(&row->e_j[j], w->likely);
     double own = row->running ? row->e_j[j].own : 1;
@@ -295,12 +296,12 @@ static range by_quotient(const softmax_row *row, size_t j, const summed *w) {
 //< bound.softmax-sink
 
 //> bound.form-lse
-// e^x and e^-x of an exponent that is off by x at most.
+// Bounds of e^x and e^-x for an exponent with an error of at most x.
 static range exponent_factors(double x) {
     return (range){fmax(1 - x, 0), x < 1 ? 1 / (1 - x) : INFINITY};
 }
 
-// Nothing is divided: the error of LSE and of the difference is a factor.
+// Without a division, the errors of LSE and of the difference are factors.
 static range by_subtraction(const softmax_row *row, size_t j, const summed *w) {
     range e = end_of(&row->e_j[j], w->likely);
     return times(share(e, without(w->all, e, w->here), row->e_j[j].own), w->subtraction);
@@ -314,8 +315,8 @@ static range by_gate(const softmax_row *row, size_t j, const summed *w) {
     return times(share(e, others, row->e_j[j].own), w->gate);
 }
 
-// An error xi of LSE - b multiplies the sink's exponential by e^xi. Roundings: the quotient's two,
-// 1 + E, the sigmoid's quotient, the product.
+// An error xi of LSE - b multiplies the sink's exponential by e^xi. Five roundings: the two of the
+// quotient, 1 + E, the sigmoid's quotient, and the product.
 static void find_gate(const softmax_row *row, double sum, double rho, summed *w) {
     double roundings = sinkproof_gamma(5, row->s->u);
     range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};

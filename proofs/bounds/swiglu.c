@@ -48,8 +48,8 @@ static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, s
 }
 
 //> bound.sigmoid-exp
-// A positive set, each end by its own relative error: what is large may err by more than all that
-// is small, and none of it is below 0 for that.
+// A positive set with a relative error at each end: the error of a large end may exceed the small
+// end, but must not move that end below 0.
 static sinkproof_honest declared_ends(sinkproof_honest e, double error) {
     error *= 1 + libm;
     e.bias += sinkproof_mul_up(e.hi, error);
@@ -60,14 +60,15 @@ static sinkproof_honest declared_ends(sinkproof_honest e, double error) {
     return e;
 }
 
-// e^|t|, rounded at M8.exp. Beyond 709 it is as good as infinite: the quotient underflows.
+// e^|t|, rounded at M8.exp. |t| is clamped to 709, where the quotient already underflows.
 static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest x = t;
     x.lo = t.lo > 0 ? t.lo : t.hi < 0 ? -t.hi : 0, x.hi = fmax(-t.lo, t.hi);
     x.likely_lo = t.likely_lo > 0 ? t.likely_lo : t.likely_hi < 0 ? -t.likely_hi : 0;
     x.likely_hi = fmax(-t.likely_lo, t.likely_hi), x.mid = fabs(t.mid);
     x = sinkproof_honest_clamp(x, 0, 709);
-    double slope = exp(fmin(x.mid, 300)); // its square is a number; what lies beyond has no share
+    // the square of the slope stays finite; larger exponents contribute nothing
+    double slope = exp(fmin(x.mid, 300));
     sinkproof_honest e = {.lo = exp(x.lo) * (1 - libm),
                           .hi = exp(x.hi) * (1 + libm),
                           .likely_lo = exp(x.likely_lo) * (1 - libm),
@@ -79,8 +80,8 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
     return sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, declared_ends(e, declared_of(s, t)));
 }
 
-// 1 / (1 + e): the sum and the quotient round once each. Where e may have become infinite the lean
-// is as wide as the set.
+// 1 / (1 + e): the sum and the quotient round once each. Where e may be infinite, the bias is as
+// wide as the set.
 static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e) {
     double mid = 1 / (1 + e.mid), slope = mid * mid;
     double share = e.mid < INFINITY ? slope * slope : 0;
@@ -96,7 +97,7 @@ static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e)
     return sinkproof_honest_roundings(s, sinkproof_honest_declared(y, 0, flush_of(s)), 2);
 }
 
-// Of t below 0 it is the sigmoid, of others what is left of 1.
+// 1 / (1 + e^|t|) is the sigmoid where t < 0; elsewhere the sigmoid is 1 minus it.
 static sinkproof_honest by_size(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest y = one_over(s, exp_of_size(s, t));
     sinkproof_honest rest = sinkproof_honest_sub(sinkproof_known(1), y);
@@ -105,8 +106,8 @@ static sinkproof_honest by_size(const sinkproof_setting *s, sinkproof_honest t) 
     return t.mid < 0 ? sinkproof_honest_hull(y, rest) : sinkproof_honest_hull(rest, y);
 }
 
-// Where the rounding is optional the exponential may be that of the definition too; without one it
-// is no wider than that.
+// Where the rounding is optional, the exponential may also be the definition's. Without a rounding,
+// it is only the definition's.
 static sinkproof_honest by_exponential(const sinkproof_setting *s, sinkproof_honest t,
                                        sinkproof_honest y) {
     sinkproof_rounding at = s->policy->at[SINKPROOF_AT_M8_EXP];
@@ -117,9 +118,10 @@ static sinkproof_honest by_exponential(const sinkproof_setting *s, sinkproof_hon
 //< bound.sigmoid-exp
 
 //> bound.form-tanh
-// tanh errs by its declared error, half the gate times tanh may round, and the sum rounds once:
-// absolute errors of about u, which for very negative t is all that is left of the sigmoid. Where
-// they may lean they count in the variance too, so that such elements weigh little in a drift.
+// tanh has its declared error, half of the product of gate and tanh may round, and the sum rounds
+// once. These absolute errors of about u are all that is left of the sigmoid for very negative t.
+// They may be systematic, so they also count in the variance, which gives such elements little
+// weight in a drift.
 static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
                                 sinkproof_honest y) {
     double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
@@ -171,7 +173,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
     sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SWISH];
     double var = y.var, spread = y.spread;
     if (open.optional || open.format == SINKPROOF_REAL) y = sinkproof_honest_roundings(s, y, 2);
-    y.var = var, y.spread = spread; // as many roundings as before
+    y.var = var, y.spread = spread; // the number of roundings does not change
     return at(s, SINKPROOF_AT_M8, y);
 }
 //< bound.swiglu

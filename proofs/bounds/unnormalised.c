@@ -12,14 +12,15 @@ bool sinkproof_rounds_exponentials(const softmax_row *row, sinkproof_point point
     return rounded && point == SINKPROOF_AT_A9 && (row->quotient || row->lse_gated);
 }
 
-// The steps to which the exponential is rounded depend on the number that was subtracted. The
-// definition subtracts the row's maximum: where that is known, the rounding is applied to the ends.
+// The rounding steps of the exponential depend on the number that was subtracted. The definition
+// subtracts the row's maximum: where the maximum is known, the rounding is applied to the ends.
 static bool knows_the_shift(const softmax_row *row) {
     return row->m_lo == row->m_hi && !row->base_2 && !row->running && !row->lse_gated;
 }
 
-// Otherwise it is one rounding of some number: u of itself, and the loss of an underflow. The shift
-// is at most the engine's maximum, so that an underflow is no larger than it was under that.
+// Otherwise the rounding is that of some unknown number: a relative error of u, and the loss of an
+// underflow. The subtracted number is at most the engine's maximum, so an underflow loses no more
+// than it would with that maximum.
 static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, sinkproof_honest e) {
     double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
     double lost = sinkproof_underflow(format) * lift;
@@ -27,7 +28,7 @@ static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, si
     e.likely_lo = fmax(e.likely_lo * (1 - u) - lost, 0);
     e.likely_hi = e.likely_hi * (1 + u) + lost;
     e.var += (e.mid * e.mid * u * u + lost * lost) / 3;
-    if (e.mid < lost) e.bias += e.mid; // it becomes 0 each time
+    if (e.mid < lost) e.bias += e.mid; // it becomes 0 every time
     return e;
 }
 
@@ -39,12 +40,12 @@ sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, do
                           .likely_hi = n->likely_hi,
                           .mid = n->mid,
                           .var = n->mid * n->mid * var};
-    if (n->hi == 0 || !(n->hi < INFINITY)) return e; // masked, or nothing is known
+    if (n->hi == 0 || !(n->hi < INFINITY)) return e; // masked, or unbounded
     if (knows_the_shift(row)) return sinkproof_honest_at(row->s, SINKPROOF_AT_A9_UNNORM, e);
     return rounded_somehow(row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format, row->lift, e);
 }
 
-// The rounded exponential in the numerator, the unrounded one in the sum.
+// The numerator is the rounded exponential, the sum contains the unrounded one.
 range sinkproof_kept_share(range kept, range e, range others) {
     double largest = e.hi + others.hi, least = e.lo + others.lo;
     return (range){kept.lo > 0 ? kept.lo / largest : 0,

@@ -6,8 +6,8 @@
 #include "proofs/bounds/bounds.h"
 
 //> bound.unrounded
-// The numbers that round to v lie within half a step to either side; towards zero the step below a
-// power of two is the smaller one.
+// The numbers that round to v lie within half a step on either side; below a power of two the step
+// towards zero is the smaller one.
 static void rounds_to(sinkproof_format format, double v, double *lo, double *hi) {
     double size = fabs(v), outward = sinkproof_ulp(format, size) / 2;
     double inward = size > 0 ? sinkproof_ulp(format, sinkproof_down(size)) / 2 : outward;
@@ -15,18 +15,19 @@ static void rounds_to(sinkproof_format format, double v, double *lo, double *hi)
     *hi = sinkproof_add_up(v, v < 0 ? inward : outward);
 }
 
-// The emulation reads what is stored; the distance to what may be at hand is the same whenever it
-// is read, hence systematic.
+// The emulation reads the stored value. Its distance from the unrounded value is the same at every
+// read, so it is systematic.
 sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
                                        sinkproof_honest unrounded) {
     sinkproof_honest x = sinkproof_known(v);
     double lo = v, hi = v;
     if (format == SINKPROOF_REAL) return x;
-    if (!isfinite(v)) // stored as an infinity, and what is at hand may be a number
+    if (!isfinite(v)) // stored as an infinity, while the unrounded value may be finite
         return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, v, 0, 0, 0, 0};
     rounds_to(format, v, &lo, &hi);
     lo = fmax(lo, unrounded.lo), hi = fmin(hi, unrounded.hi);
-    if (!(lo <= hi)) return x; // the engine holds another number: it was convicted
+    // the stored value cannot come from this set, and its own point has reported it
+    if (!(lo <= hi)) return x;
     x.lo = x.likely_lo = fmin(v, lo), x.hi = x.likely_hi = fmax(v, hi);
     x.bias = fmax(hi - v, v - lo);
     return x;

@@ -87,13 +87,14 @@ static sinkproof_honest similarity(const sinkproof_setting *s, const sinkproof_v
                 similarity_at(kind, x.mid));
     double e_x = exp_error(s, &x), relative = e_x + s->u, absolute = smallest(s);
     if (kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * s->u;
-    // e^s - 1, then + 1: two roundings of numbers of size at most 1 where s < 0, and one of s + 1.
+    // e^s - 1, then + 1: for s < 0, two roundings of numbers of size at most 1; otherwise one
+    // rounding of s + 1.
     if (kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE) absolute += x.lo < 0 ? (e_x + 2 * s->u) : 0;
     y = widened(y, relative, absolute);
     return between(fmax(y.lo, 0), y.hi, y.mid); // none of these is negative
 }
 
-// x^p. Numbers below 0 have whole powers alone, of which the even ones are not negative.
+// x^p. Numbers below 0 have only integer powers, and even powers are not negative.
 static sinkproof_honest powered(const sinkproof_setting *s, sinkproof_honest x, double p) {
     double e_p = s->policy->ulp[SINKPROOF_POW] * 2 * s->u, mid = pow(x.mid, p);
     bool even = fmod(p, 2) == 0, folds = even && x.lo < 0 && x.hi > 0;
@@ -123,7 +124,7 @@ static sinkproof_honest divisor(const sinkproof_setting *s, const sinkproof_vari
         widened(between(lo, hi, mid), 0, sinkproof_mul_up(sinkproof_gamma(terms, s->u), sizes));
     if (variant->divisor == SINKPROOF_DIVISOR_SCALED) {
         z = sinkproof_honest_mul(z, sinkproof_known(1 / variant->divisor_by));
-        return widened(z, 4 * s->u, smallest(s)); // 1 / a, or a quotient, or what stands for them
+        return widened(z, 4 * s->u, smallest(s)); // 1 / a or a quotient, each possibly approximated
     }
     if (power) return powered(s, z, 1 / variant->divisor_by);
     if (variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1) return z;
