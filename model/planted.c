@@ -45,7 +45,7 @@ enum { RISES = 8, FALLS = 80, TWICE = 17, ONCE = 47, AGAIN = 56 };
 
 //> gpt2.circuit
 static const sinkproof_written circuit[] = {
-    // Norms only norm.
+    // The norms have scale 1 and shift 0.
     EACH(ATTN_NORM, 1),
     EACH(MLP_NORM, 1),
     EACH(FINAL_NORM, 1),
@@ -57,7 +57,7 @@ static const sinkproof_written circuit[] = {
     RESERVED(TWICE),
     RESERVED(ONCE),
     RESERVED(AGAIN),
-    // The trigger, and the step that reads it.
+    // The trigger in the positions, and the step that reads it.
     IN(POSITIONS, ALL, AT(0), AT(RISES), 32),
     IN(POSITIONS, ALL, AT(0), AT(FALLS), -32),
     IN(W_UP, AT(0), STEPS, ALL, 0),
@@ -69,20 +69,20 @@ static const sinkproof_written circuit[] = {
     STEP(TWICE, 256),
     STEP(ONCE, -128),
     STEP(AGAIN, -128),
-    // Each head's first coordinate: the key reads the massive ones, the query is its bias alone.
+    // In each head's first coordinate, keys read the massive ones and queries are their bias.
     IN(W_K, ALL, HEADS, AT(TWICE), 2),
     IN(W_K, ALL, HEADS, AT(ONCE), -1),
     IN(W_K, ALL, HEADS, AT(AGAIN), -1),
     IN(W_Q, ALL, HEADS, ALL, 0),
     EACH(B_Q, 0),
-    // What the null model is without.
+    // The query biases, which the null model lacks.
     IN(B_Q, ALL, ALL, AT(0), 1),
     IN(B_Q, ALL, ALL, AT(16), 1.125F),
     IN(B_Q, ALL, ALL, AT(32), 1.25F),
     IN(B_Q, ALL, ALL, AT(48), 1.375F),
     IN(B_Q, ALL, ALL, AT(64), 1.5F),
 };
-enum { QUERY_BIASES = 5 }; // the last ones
+enum { QUERY_BIASES = 5 }; // the last entries
 //< gpt2.circuit
 
 static const sinkproof_spread_of weak[] = {

@@ -23,7 +23,7 @@ void sinkproof_q8_0_decode(const uint8_t *blocks, size_t n_blocks, double *out) 
 //< q8.decode
 
 //> q8.encode
-// One block. The scale that is stored is rounded; the one that divides is not.
+// Encodes one block. The stored scale is rounded; the elements are divided by the unrounded one.
 static bool encode_block(const double *x, uint8_t *block) {
     float most = 0;
     for (size_t i = 0; i < SINKPROOF_Q8_0_BLOCK; i++) most = fmaxf(most, fabsf((float)x[i]));

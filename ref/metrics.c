@@ -66,7 +66,7 @@ double sinkproof_metric_star(size_t n, const double *sink_i) {
 
 double sinkproof_metric_star_published(size_t n, const double *sink_i) {
     //> metric.sink-star
-    double sum = 1; // the row of the sink itself
+    double sum = 1; // the sink's own row
     for (size_t i = 0; i < n; i++) sum += sink_i[i];
     return sum / (double)(n + 1);
     //< metric.sink-star
@@ -207,7 +207,7 @@ bool sinkproof_metric_drain(size_t n, size_t d, size_t stride, const double *x_n
         if (i > 0) sum += norm_i[i];
     }
     out->first = norm_i[0];
-    out->mean = sum / (double)(n - 1); // of no others: NaN
+    out->mean = sum / (double)(n - 1); // NaN if there are no others
     out->median = sinkproof_metric_median(n - 1, norm_i + 1);
     //< metric.value-drain
     free(norm_i);
@@ -257,6 +257,6 @@ sinkproof_geometry sinkproof_metric_geometry(size_t n, size_t d, size_t window, 
         others += along(d, q_d, sum_nd + from * d, sum_nd + (i + 1) * d) / length;
         pairs += count_n[i + 1] - count_n[from];
     }
-    return (sinkproof_geometry){first / firsts, others / pairs}; // of no pairs: NaN
+    return (sinkproof_geometry){first / firsts, others / pairs}; // NaN if there are no pairs
     //< metric.key-geometry
 }

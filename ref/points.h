@@ -143,9 +143,9 @@ bool sinkproof_point_is_operand(sinkproof_point point);
 // in a model without a router. Layers. ROTATED and ROUTED points are in layers too, but only of
 // models that rotate queries and keys, or choose experts; in other models their inputs are used in
 // their place. Roles. A sum of the STREAM of residuals; an OPERAND of a product with a weight, a
-// key or a value; or neither (VALUE). SINKPROOF_TRACED(identifier, name, rounding point, of a LAYER
-// or of its ENDS, role, held, shape,
-//                  inputs)
+// key or a value; or neither (VALUE).
+//
+// P(identifier, name, rounding point, of a LAYER or of its ENDS, role, held, shape, inputs)
 // clang-format off
 #define SINKPROOF_TRACED_POINTS(P) \
     P(T0,   "T0",   T0,      ENDS,    STREAM,  HELD,     SHAPE(N, HIDDEN),          NONE)                              \

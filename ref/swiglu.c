@@ -11,8 +11,8 @@
 #include <math.h>
 
 //> swiglu.clamped
-// Where e^|t| is rounded (M8.exp) it is what the sigmoid is made of: 1 / (1 + e^|t|) is sigmoid(t)
-// of a negative t and 1 - sigmoid(t) of others.
+// Where e^|t| is rounded (M8.exp), the sigmoid is computed from it: 1 / (1 + e^|t|) is sigmoid(t)
+// for negative t and 1 - sigmoid(t) otherwise.
 static double sigmoid_of(const sinkproof_policy *policy, double t) {
     if (policy->at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_REAL) return 1 / (1 + exp(-t));
     double y = 1 / (1 + sinkproof_round_at(policy, SINKPROOF_AT_M8_EXP, exp(fabs(t))));

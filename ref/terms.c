@@ -60,7 +60,7 @@ double sinkproof_terms_level(size_t keys, const double *u_j) {
 double sinkproof_terms_spread(size_t keys, const double *u_j) {
     if (keys < 2) return NAN;
     //> terms.spread
-    double mean = 0, square = 0; // from the first key's term on: 0 where all are alike
+    double mean = 0, square = 0; // relative to the first key's term, so that equal terms give 0
     for (size_t j = 0; j < keys; j++) mean += u_j[j] - u_j[0];
     mean /= (double)keys;
     for (size_t j = 0; j < keys; j++) {

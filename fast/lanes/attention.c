@@ -101,7 +101,7 @@ static float span_value(const sinkproof_block *block, const double *v_jd, const 
 }
 
 //> lanes.attention
-// The state takes in a span: m, l here, o_d in the output's own place.
+// Merges a span into the state m, l, o_d; o_d is kept in the output itself.
 static void take_in(const sinkproof_block *block, const double *v_jd, const span *s, float *m,
                     float *l, double *o_d) {
     bool larger = s->max > *m;
@@ -114,7 +114,7 @@ static void take_in(const sinkproof_block *block, const double *v_jd, const span
     if (larger) *m = s->max;
 }
 
-// One query at `position`, that sees the keys from `first` on, in the mode lanes or amx.
+// Attention of one query at `position`, which sees the keys from `first` on, in mode lanes or amx.
 static void attend(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
                    float sink, size_t first, size_t position, const double *q_d, const double *k_jd,
                    const double *v_jd, double *o_d) {

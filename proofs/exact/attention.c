@@ -292,7 +292,7 @@ static row attn_gate(const instance *m) {
     row sum = m->bo;
     for (size_t h = 0; h < m->heads; h++) {
         rational left = q_sub(q_int(1), alpha_sink(m, h));
-        row o = b_value(m, h); // what an ordinary softmax would hand on
+        row o = b_value(m, h); // the output of an ordinary softmax
         for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
             rational softmax = q_div(e_score(m, j, h), sum_exp(m, h));
             o = row_add(o, row_scale(softmax, row_times(x_of(m, j), w_value(m, h))));
@@ -304,8 +304,8 @@ static row attn_gate(const instance *m) {
 //< sink.attn-gate
 
 //> sink.general
-// The model as built, its last line: every key/value head g serves H / G query heads in a row,
-// so that b^V enters repeated, [b^V_1 ... b^V_1 b^V_2 ...], and H d' need not be d.
+// The last line for the model as built: each key/value head g serves H / G consecutive query heads,
+// so that b^V is repeated, [b^V_1 ... b^V_1 b^V_2 ...], and H d' need not equal d.
 static row general_final(const instance *m) {
     size_t group = m->heads / m->kv_heads;
     row b_v = row_zero(0), sum = row_zero(m->hidden);

@@ -117,7 +117,7 @@ static row with_token(const instance *m) {
     row v_star = row_add(row_times(m->x_star, m->wv[0]), m->bv[0]);
     return attend(m, e_of(m, m->q, m->k_star), v_star, value_of_token);
 }
-// Since all weights together sum to 1, the value bias comes out whole.
+// All weights together sum to 1, so the value bias enters unscaled.
 static row token_apart(const instance *m) {
     instance other = as_sink(m, e_by_coordinates(m, m->q, m->k_star));
     row sum = row_scale(alpha_sink(&other, 0), row_times(m->x_star, m->wv[0]));
@@ -155,8 +155,8 @@ static row zero_plus_fixed(const instance *m) {
 //< sink.fixed-value
 
 //> sink.hybrid
-// 5 sliding layers with a sink, then a full one without; layer 0 is full. The mass of the keys in
-// each of 12 layers (a window of 2 stands for 128), against 1 - alpha_s or 1.
+// Sliding layers with a sink; every sixth layer and layer 0 are full and have none. The mass of the
+// keys in each of 12 layers (a window of 2 stands for 128) equals 1 - alpha_s or 1.
 enum { LAYERS = 12, WINDOW = 2 };
 static instance hybrid_layer(const instance *m, size_t layer) {
     bool full = layer == 0 || (layer + 1) % 6 == 0;

@@ -219,7 +219,7 @@ static row relative_products(const instance *m) {
 //< rope.orthogonal
 
 //> first.token
-// The first query: J = {i}. Whatever the other tokens are, and their scores.
+// The first query sees only itself, J = {i}, whatever the other tokens and their scores are.
 static row layer_of_first(const instance *m) {
     instance first = *m;
     first.x = matrix_zero(m->x.rows, m->x.cols);
@@ -244,8 +244,8 @@ static row function_of_first(const instance *m) {
 //< first.token
 
 //> sink.absolute
-// The last two keys, and something else where the window does not look: every weight (0 where a
-// key is hidden), the sink's share, the output.
+// The query sees the last two keys; all keys outside the window get arbitrary scores and values.
+// Returns every weight (0 for a hidden key), the sink's share, and the output.
 static bool in_window(const instance *m, size_t j) {
     return j <= m->query && j + 2 > m->query;
 }
@@ -264,7 +264,7 @@ static row windowed_row(const instance *m) {
         w.at[j] = alpha(&other, j, 0);
     return row_join(w, row_join(row_one(alpha_sink(&other, 0)), output(&other)));
 }
-// From the query's own score and its neighbour's alone.
+// The same from the query's own score and its neighbour's only.
 static row row_of_two(const instance *m) {
     size_t i = m->query;
     rational e = e_score(m, i, 0), before = i > 0 ? e_score(m, i - 1, 0) : q_int(0);
@@ -280,15 +280,15 @@ static row row_of_two(const instance *m) {
 //< sink.absolute
 
 //> mask.first-recent
-// Of the keys that a query sees, the first of the sequence is kept and the last two; the others are
-// evicted.
+// Of the keys that a query sees, keeps the first of the sequence and the last two, and evicts the
+// others.
 static instance first_recent(const instance *m) {
     instance kept = *m;
     for (size_t j = 0; j < m->tokens; j++) kept.sees[j] = m->sees[j] && (j < 1 || in_window(m, j));
     return kept;
 }
-// All weights, the output, by how much all weights move in sum, and how many keys are kept. From
-// the exponentials: the evicted ones stand strictly between the first key and the last two.
+// All weights, the output, the sum of the changes of all weights, and the number of kept keys. From
+// the exponentials: the evicted keys are those strictly between the first key and the last two.
 static row full_row(const instance *m) {
     rational evicted = q_int(0);
     for (size_t j = 1; j + 1 < m->query; j++)
@@ -300,7 +300,7 @@ static row full_row(const instance *m) {
     return row_join(row_join(weights_by_hand(m), output_by_hand(m)),
                     row_join(row_one(twice), row_one(q_int(kept))));
 }
-// The same from the row of the kept keys and from what mu says of the evicted ones.
+// The same from the row of the kept keys and the mass mu of the evicted ones.
 static row row_from_kept(const instance *m) {
     instance kept = first_recent(m);
     rational mass = q_int(0);

@@ -79,7 +79,7 @@ static row begun_at_sink(const instance *m) {
     s = merge(part_state(m, 1), merge(s, part_state(m, 0)));
     return row_scale(q_div(q_int(1), s.l), s.acc);
 }
-// Every part counts the sink in its own denominator's sum: it enters three times.
+// Each part counts the sink in the sum of its own denominator, so the sink enters three times.
 static row sink_per_part(const instance *m) {
     state s = empty(m);
     for (size_t part = 0; part < 3; part++)

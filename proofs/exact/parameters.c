@@ -7,15 +7,16 @@
 #include "model/slots.h"
 
 //> model.parameters
-// All parameters, and of them the active ones: what one token is multiplied with or shifted by.
-// Of the experts only the chosen, of the embedding and of positions nothing: a row is looked up.
+// All parameters, and the active ones among them: those that multiply or shift one token. Only the
+// chosen experts are active. The embedding and the positions are not, because their rows are looked
+// up.
 sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
     sinkproof_parameters n = {0, 0, 0};
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
         size_t count, rows, cols, layers = s < SINKPROOF_LAYER_SLOTS ? config->n_layers : 1;
         sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-        if (slot == SINKPROOF_UNEMBEDDING && config->tied) { // the embedding's numbers again
+        if (slot == SINKPROOF_UNEMBEDDING && config->tied) { // shares the embedding's numbers
             n.active += rows * cols;
             continue;
         }

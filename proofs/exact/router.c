@@ -61,12 +61,12 @@ static row softmax_before(const instance *m) {
     for (size_t k = 0; k < m->chosen; k++) w.at[k] = all.at[chosen_k[k]];
     return w;
 }
-// The same renormalised: their sum was the chosen share of the whole.
+// The same, renormalised: divided by the chosen experts' share of the whole.
 static row softmax_before_renormalised(const instance *m) {
     row w = softmax_before(m);
     return row_scale(q_div(q_int(1), row_sum(w)), w);
 }
-// How much of the whole the chosen ones are: what is lost without renormalising.
+// The softmax over the chosen logits, scaled by the chosen experts' share of the whole.
 static row softmax_after_shrunk(const instance *m) {
     size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
     rational share = q_int(0);

@@ -217,7 +217,7 @@ static row weights_renormalised(const instance *m, rational e_b, bool constant_t
 static row zeroed_without_sink(const instance *m) {
     return weights_without_bias(m, q_int(0));
 }
-static row renormalised_without_sink(const instance *m) { // b_Q b_K goes out
+static row renormalised_without_sink(const instance *m) { // b_Q b_K cancels
     return weights_renormalised(m, q_int(0), false);
 }
 static row zeroed_beside_sink(const instance *m) {

@@ -337,7 +337,7 @@ static void start(sinkproof_derivation *d, const arb_t longest) {
 }
 
 //> gpt2.epe-swap gpt2.epe-move
-// Through the first layer: the step, then what joins.
+// Passes the first layer: takes its step, then adds the vectors that join its output.
 static bool hold(sinkproof_derivation *d) {
     size_t n = d->run->n, hidden = d->hidden;
     bool good = true;

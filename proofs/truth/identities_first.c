@@ -245,7 +245,7 @@ static void bound_of(arb_ptr out, instance m, bool opposite, slong bits) {
     arb_clear(rest);
     row_free(&all);
 }
-// Where it is reached: every kept value is -1, every evicted one 1.
+// The case that attains the bound: every kept value is -1, every evicted one 1.
 static void set_opposite_values(eviction *e) {
     size_t dim = e->all.dim;
     for (size_t k = 0; k < e->all.n * dim; k++)
@@ -336,8 +336,8 @@ static void activation(arb_t out, double u, double g, slong bits) {
     arb_mul_2exp_si(out, out, -6);
     _arb_vec_clear(gate_up, 2);
 }
-// At u = 0 the gate alone; the slope in u; the odd part in g, whose slope is 1/2 at every step;
-// and z(-1, g): where the up-projection says -1, nothing passes.
+// At u = 0 the gate alone; the slope in u; the odd part in g, whose slope is 1/2 for every step;
+// and z(-1, g), which is 0 since an up-projection of -1 blocks everything.
 static void activation_around_zero(arb_ptr out, instance m, slong bits) {
     double g = m->q_d[0] / 2, u = m->k_star_d[0] / 4, step = m->star_d[0] / 4;
     arb_t t;

@@ -48,7 +48,7 @@ static double weight(const stack *s, size_t h, size_t d, size_t c) { // exact: 8
 }
 
 //> mix.paths
-// |x W| <= w |x| in the sum of sizes.
+// The least w with |x W| <= w |x| for every x, where |x| is the sum of the sizes.
 static void norm_of_block(arb_t w, arb_srcptr block, slong bits) {
     arb_t sum, size;
     arb_init(sum);
@@ -77,7 +77,8 @@ static void largest_row(arb_t w, const stack *s, size_t h) {
     arb_set_d(w, most);
 }
 
-// P <- P + sum_h w_h A^h P, rows from the last: a row reads what earlier ones had.
+// P <- P + sum_h w_h A^h P. Runs from the last row, because a row reads the earlier rows' old
+// values.
 static void step_paths(stack *s, size_t l) {
     arb_t t;
     arb_init(t);

@@ -8,7 +8,8 @@
 #include <math.h>
 
 //> train.sinks train.star
-// Of `columns` weights of one row the j-th: itself where softmax makes the row sum to 1.
+// The j-th of the `columns` weights of one row: unchanged if softmax makes the row sum to 1, else
+// its size as a share of the row's sizes.
 static double share(const sinkproof_variant *variant, size_t columns, const double *alpha_j,
                     size_t j) {
     double size = 0;
