@@ -32,7 +32,7 @@ static void count_work(sinkproof_bench_engine *e) {
     double hidden = (double)c->hidden, wide = (double)(c->n_heads * c->head_dim);
     double narrow = (double)(c->n_kv_heads * c->head_dim), layers = (double)c->n_layers;
     sinkproof_layer layer = sinkproof_model_layer(e->model, 0);
-    size_t up = layer.w_up.rows; // gates and ups, or only what is activated
+    size_t up = layer.w_up.rows; // gates and ups, or only the activated rows
     e->expert_bytes =
         layers * (packed(&layer.w_up, up, c->hidden) + packed(&layer.w_down, c->hidden, c->inter));
     e->layer_products = layers * hidden *

@@ -49,8 +49,8 @@ typedef struct sinkproof_bench_label {
     size_t at;
 } sinkproof_bench_label;
 
-// Decodes --decode tokens of each sequence after its first `depth`, and fills in what is missing
-// before; near the end of the context it uses the last places.
+// Decodes --decode tokens of each sequence after its first `depth`, after filling in missing
+// earlier ones; near the end of the context it uses the last positions.
 bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
                             sinkproof_bench_group *group, size_t depth,
                             const sinkproof_bench_label *label, sinkproof_error *error);

@@ -23,7 +23,7 @@ enum { BITS = 128, MOST_KEYS = 4096 };
 
 typedef struct curve {
     const char *id;
-    json_t *series; // what is written
+    json_t *series; // the output
     json_t *rows;   // of the open series
     size_t n_columns;
 } curve;

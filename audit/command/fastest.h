@@ -31,8 +31,8 @@ typedef struct sinkproof_fastest {
 // does not run here (see sinkproof_isa_choose); no memory.
 bool sinkproof_fastest_choose(const char *name, sinkproof_fastest *fastest, sinkproof_error *error);
 
-// One sentence for each measured set of another numeric mode that supports the policy, on what it
-// would gain; "" if there is none. `text` has room for `size` bytes.
+// One sentence for each measured set of another numeric mode that supports the policy, on its
+// speedup; "" if there is none. `text` has room for `size` bytes.
 const char *sinkproof_fastest_others(const sinkproof_kernels *const *tables,
                                      const sinkproof_fastest *fastest,
                                      const sinkproof_policy *policy, char *text, size_t size);

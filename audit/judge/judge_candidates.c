@@ -114,10 +114,11 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
     return in_f32 + !f64;
 }
 
-// Policies of single engines, which allow what no generic policy does: a norm reads the residual's
-// sum before its rounding, or a vector is scaled before it is turned. Policies with a known mistake
-// in them (llama-cpp) are left out. Where float32 numbers show no narrower format, bf16 and f16 are
-// tried too: they leave open which values stay in float32, and an engine may have saved only those.
+// Policies of single engines, with freedoms that no generic policy has: a norm reads the residual's
+// sum before its rounding, or a vector is scaled before it is rotated. Policies that contain a
+// known mistake (llama-cpp) are left out. Where float32 numbers show no narrower format, bf16 and
+// f16 are tried too: they leave open which values stay in float32, and an engine may have saved
+// only those.
 const char *const *sinkproof_candidates_at_last(const char *const *names) {
     static const char *const in_bf16[] = {"vllm-bf16", "mlx", NULL};
     static const char *const in_f16[] = {"onnxruntime", NULL};

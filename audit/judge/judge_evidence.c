@@ -30,7 +30,7 @@ void sinkproof_policy_settle(sinkproof_policy *policy, bool rounded) {
         policy->forms[s] &= -policy->forms[s]; // keeps the first admitted form
 }
 
-// ---- what each element says
+// ---- the evidence of each element
 
 // flags; SEEN and MOVED are shifted by 2 for the second emulation
 enum { OUTSIDE = 1, BOUNDED = 2, SEEN = 4, MOVED = 8 };

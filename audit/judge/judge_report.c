@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Prints the report of a judgement. Every number says what it is: sets are enclosed, shares of a
-// set are exact quotients, medians and errors against the truth are estimated.
+// Prints the report of a judgement. The kinds of numbers: sets are enclosed, shares of a set
+// are exact quotients, medians and errors against the truth are estimated.
 #include "audit/judge/judge_report.h"
 
 #include "audit/judge/judge_finite.h"
