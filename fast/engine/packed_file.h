@@ -4,7 +4,7 @@
 // Packed weights in a file, so that they are packed once: a header page (the kind of file, the
 // model, the number of bytes), then the weights as in memory. An opened file is a mapping that is
 // read page by page and shared by several processes. Only its header, its model's fingerprint and
-// its length are checked; whatever its numbers are, no reader leaves its bounds.
+// its length are checked, but no value of its weights makes a reader leave its bounds.
 #ifndef SINKPROOF_PACKED_FILE_H
 #define SINKPROOF_PACKED_FILE_H
 

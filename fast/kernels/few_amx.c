@@ -2,13 +2,13 @@
 // Copyright 2026 the sinkproof authors
 //
 // The mode "amx" for a few tokens, on vectors: the order of fast/kernels/linear_amx.c, operation by
-// operation. A tile of sixteen tokens would hold only one, and its weights come from memory: here
-// each weight is read once, in order, from as many streams as there are panels at a time, as the
-// lanes do (fast/kernels/tile.inc). A product of two bf16 numbers is exact, so that a fused
-// multiply-add rounds as the tiles do. Where tiles cannot be used, this code is wrong too: the
-// caller replaces the result.
+// operation. A tile of sixteen tokens would be mostly empty, and memory is the limit: here each
+// weight is read once, in order, in one stream per panel processed at a time, as in the lanes
+// (fast/kernels/tile.inc). A product of two bf16 numbers is exact, so that a fused
+// multiply-add rounds as the tiles do. Where tiles cannot be used, this code's result is also
+// wrong, and the caller replaces it.
 //
-// The scale of MXFP4 multiplies the weight, exactly, as there; or it multiplies a block's sum,
+// The scale of MXFP4 multiplies the weight, exactly, as with tiles; or it multiplies a block's sum,
 // since a power of two commutes with sums as long as no sum overflows or underflows on one side
 // alone. The second way is used where every input is below 2^41 and every scale at most 2^64:
 // unscaled sums are below 2^49 and scaled ones below 2^113. Unscaled terms of normal inputs are

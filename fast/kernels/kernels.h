@@ -4,9 +4,9 @@
 // One table of kernels per instruction set. Each kernel is single-threaded work over a range;
 // fast/engine/engine.c shares ranges among threads. All tables compute the lane arithmetic of
 // fast/lanes/lanes.h with the same bits; only `amx` is a separate numeric mode
-// (fast/kernels/linear_amx.c). A kernel's body is written once, over sixteen lanes (fast/NAME.inc),
-// and compiled once per instruction set (fast/kernels_ISA.c) with that set's definition of a lane
-// (fast/kernels/lanes.h).
+// (fast/kernels/linear_amx.c). A kernel's body is written once, over sixteen lanes
+// (fast/kernels/NAME.inc), and compiled once per instruction set (fast/kernels/kernels_ISA.c) with
+// that set's definition of a lane (fast/kernels/lanes.h).
 #ifndef SINKPROOF_KERNELS_H
 #define SINKPROOF_KERNELS_H
 

@@ -2,9 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // Sixteen float32 lanes on the instruction set for which this translation unit is compiled. Every
-// kernel body (fast/NAME.inc) uses only these names; a new instruction set is a new file that
-// defines them. Each is one IEEE operation per lane, rounded to nearest even, subnormals kept, so
-// that every set gives the same bits.
+// kernel body (fast/kernels/NAME.inc) uses only these names; a new instruction set is a new file
+// that defines them. Each is one IEEE operation per lane, rounded to nearest even, subnormals kept,
+// so that every set gives the same bits.
 //
 //   v16, v16i, v16m             sixteen floats; sixteen 32-bit words; sixteen booleans
 //   v16_load, v16_store         at any alignment
@@ -23,9 +23,9 @@
 //                               multiple of 4 and a constant
 //   v16_e8m0(bytes)             2^(s - 127) for sixteen scale bytes
 //   v16_f16(halves)             sixteen binary16 numbers
-//   v16_deinterleave(p, &e, &o) the even and the odd ones of 32 floats
+//   v16_deinterleave(p, &e, &o) the even and the odd elements of 32 floats
 //   v16i_store16(p, v)          the low halves of sixteen words
-//   v16_sum, v16_max            the lanes folded, halves first: lane l and l + 8, then 4, 2, 1;
+//   v16_sum, v16_max            reduce the lanes, halves first: lane l and l + 8, then 4, 2, 1;
 //                               v16_max needs lanes without NaN
 #ifndef SINKPROOF_FAST_LANES_H
 #define SINKPROOF_FAST_LANES_H

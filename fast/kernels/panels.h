@@ -9,9 +9,8 @@
 // block):
 //   F32    float    [32 columns][16 rows]
 //   BF16   uint16   [16 pairs][16 rows][2]: a dword holds columns 2i (low half) and 2i + 1
-//   MXFP4  uint32   [4][16 rows]: dword q of a row holds columns 8q .. 8q+7 as nibbles; nibble k of
-//   the
-//                   low half is column 8q + 2k, nibble k of the high half column 8q + 2k + 1
+//   MXFP4  uint32   [4][16 rows]: dword q of a row holds columns 8q .. 8q + 7 as nibbles; nibble k
+//                   of the low half is column 8q + 2k, of the high half column 8q + 2k + 1
 //   Q8_0   int8     [8][16 rows][4]: dword q of a row holds columns 4q .. 4q + 3
 // Scales of a block: MXFP4 uint8 [16 rows], 2^(s - 127); Q8_0 binary16 [16 rows].
 #ifndef SINKPROOF_PANELS_H

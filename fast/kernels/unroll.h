@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// UNROLL(n) before a loop of at most n turns: it becomes its body so many times, and what it
-// indexes lies in registers. Each compiler has words of its own for that, and passes over the
-// other's. A build that a sanitizer watches keeps its loops: to watch every copy takes minutes a
-// file.
+// UNROLL(n) before a loop of at most n iterations unrolls it completely, so that the arrays that it
+// indexes stay in registers. Each compiler has its own pragma and ignores the other's. Sanitizer
+// builds keep their loops, since instrumenting every copy takes minutes per file.
 #ifndef SINKPROOF_FAST_UNROLL_H
 #define SINKPROOF_FAST_UNROLL_H
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // RMSNorm in lane arithmetic: the squares in sixteen partial sums, a square root, one division for
-// the whole row, then x times that times the scale.
+// the whole row, then x times the quotient times the scale.
 #include "fast/lanes/stages.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The rotation in lane arithmetic: of each two products one is rounded and the other is fused into
-// the sum. Angles, cosines and sines are the reference's table.
+// The rotation in lane arithmetic: one of the two products is rounded, the other is fused into the
+// sum. The cosines and sines are those of the reference's table.
 #include "fast/lanes/stages.h"
 
 #include <math.h>

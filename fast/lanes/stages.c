@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The table of the lane arithmetic, and which policies it can follow. The embedding, the
-// sink's logits and the residual sums are the reference's: a row as it is stored, and one rounded
-// addition, which in binary64 and rounded to float32 is the float32 addition. So are GPT-2's norm
-// and activation, in binary64 and rounded as the policy says.
+// The table of the lane arithmetic's stages, and the policies that it supports. The embedding, the
+// sink's logits and the residual sums are the reference's stages: they copy a stored row or round
+// one addition, and a binary64 addition rounded to float32 is the float32 addition. GPT-2's norm
+// and activation are the reference's too: binary64, rounded as the policy says.
 #include "fast/lanes/stages.h"
 
 const sinkproof_stages sinkproof_lanes_stages = {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The stages of the lane arithmetic, one file each, and what they share. They take and give the
-// arrays of ref/stages.h: binary64 that holds float32 numbers. Their orders: fast/lanes/lanes.h.
+// The stages of the lane arithmetic, one file each, and their shared functions. Their arguments are
+// those of ref/stages.h: binary64 arrays that hold float32 numbers. fast/lanes/lanes.h defines the
+// order of their operations.
 #ifndef SINKPROOF_LANES_STAGES_H
 #define SINKPROOF_LANES_STAGES_H
 

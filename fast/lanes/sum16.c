@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A long sum in lane arithmetic: sixteen partial sums, as one vector register keeps them, and the
-// halves of the register added until one is left.
+// A long sum in lane arithmetic: sixteen partial sums, as in one vector register; then the halves
+// of the register are added until one number is left.
 #include "fast/lanes/stages.h"
 
 enum { LANES = SINKPROOF_LANES };
