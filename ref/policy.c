@@ -20,19 +20,19 @@ enum { OPTIONAL = 64 };
 #define BF16_OR (SINKPROOF_BF16 | OPTIONAL)
 #define AT(id)  [SINKPROOF_AT_##id]
 
-// What each policy does at each point, and why:
+// The roundings of each policy, and their reasons:
 //
 // f32            Any engine that stores float32. Inside a stage it may fuse a product into a sum
 //                (A4.prod), scale the query before the dot (A5), add a bias to an accumulator (M5,
 //                M9), or evaluate the activation in one fused expression (M8.*).
 // bf16-operands  Any engine that keeps float32 and rounds each operand of a matrix product to bf16,
-//                so that an instruction for pairs of bf16 numbers may serve: activations before a
-//                linear layer, queries, keys and values. The attention's weights meet the values
-//                unrounded.
+//                so that it may use an instruction for pairs of bf16 numbers: activations before a
+//                linear layer, queries, keys and values. The attention's weights are multiplied
+//                with the values unrounded.
 // openai-bf16    gpt_oss/torch/model.py in bfloat16, point by point
 //                (doc/99-bibliography.md#openai-source). The rotation's angles and the activation's
-//                constant stay in float32 (a Python scalar meets a bf16 tensor in the wider
-//                arithmetic type); the mixture is one einsum, rounded once.
+//                constant stay in float32 (a Python scalar and a bf16 tensor are combined in
+//                the wider arithmetic type); the mixture is one einsum, rounded once.
 // hf-bf16        transformers' GptOssForCausalLM (eager attention) in bfloat16. It differs at
 //                A9.max, where the row's maximum over [scores, sink] is subtracted in bf16 before
 //                the softmax; at M11.prod, where each expert's output times its weight is a bf16
@@ -44,13 +44,14 @@ enum { OPTIONAL = 64 };
 //                as openai-bf16 does.
 // bf16           Any engine that stores bf16. Fixed: what passes through memory between two kernels
 //                in every engine (the operands of the big products, the cached keys, the residual).
-//                Optional: whatever a fused kernel may keep in registers. Where a trace holds such
-//                a point in bf16 nothing is lost: between a number and its rounding lies no second
-//                bf16 value. The constant 1.702 may not be rounded to bf16: that is a known
+//                Optional: whatever a fused kernel may keep in registers. If a trace holds such a
+//                point in bf16, nothing is lost: no second bf16 value lies between a number and its
+//                rounding. The constant 1.702 may not be rounded to bf16: that is a known
 //                mistake, not a freedom.
 // f16            Any engine that stores binary16, by the same rule.
 //
-// real-f64 has no column: nothing is rounded. What nobody rounds has no row: A2.term, A2.acc ...
+// real-f64 has no column, since it rounds nothing. Points that no policy rounds (A2.term, A2.acc
+// ...) have no row.
 enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUMN };
 
 // clang-format off

@@ -289,7 +289,7 @@ enum { SINKPROOF_DRIFT_BINS = 14 };
 typedef struct sinkproof_drift_bin {
     double sum, weight, model, seen, bias; // see drift.c
     double squares; // sum of the squared weights of what counts as one unit (element or row)
-    bool jumps;     // what was seen bounds the sum: elements on their own, or rare whole steps
+    bool jumps;     // bounded by the observed values: elements on their own, or rare whole steps
     size_t elements;
 } sinkproof_drift_bin;
 

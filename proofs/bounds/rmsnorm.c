@@ -5,13 +5,13 @@
 //
 // All d terms of the sum of squares are positive, so any summation order errs relatively by
 // at most gamma_(d+3) (squares, additions, the division by d, the addition of eps); the root
-// halves it. Then the declared error of rsqrt, two products, and the rounding point. What
-// the root adds is common to the row; the products are each element's own.
+// halves it. Then the declared error of rsqrt, two products, and the rounding point. The error of
+// the root is common to the row; those of the products belong to each element.
 //
 // Underflow: a square may lose 2^-150, or 2^-126 where results are flushed; the first of the two
-// products may, and what it loses is multiplied by the other factor, the root or the scale.
+// products may lose as much, and its loss is multiplied by the other factor, the root or the scale.
 //
-// Likely: centred roundings, and what may lean in a sum of squares (sinkproof_lean).
+// Likely: centred roundings, and the systematic part of a sum of squares (sinkproof_lean).
 #include "proofs/bounds/bounds.h"
 
 //> bound.rmsnorm

@@ -2,13 +2,13 @@
 // Copyright 2026 the sinkproof authors
 //
 // The honest sets of one row of any design of attention. A weight is sim_j / Z with sim monotone in
-// its score: the ends of a score's set go through it, and the errors of what is evaluated widen
-// them (bound.similarity):
+// its score: sim maps the ends of a score's set, and the errors of the evaluation widen the result
+// (bound.similarity):
 //   e^s             e_x                          e_x the exponential's declared error
 //   sigmoid(s)      e_x / (1 - e_x) and 2 u      as in the SwiGLU (bound.swiglu)
 //   elu(s) + 1      e_x below 0; above, u; and where an engine forms e^s - 1 + 1, 2 u absolutely
 //   sum, any order  gamma_(n-1) sum_j |sim_j|
-//   x^p             the power's declared error, p times what x had
+//   x^p             the power's declared error, p times the error of x
 //   quotient        u
 #include "proofs/bounds/variants.h"
 
