@@ -9,8 +9,8 @@
 #define SINKPROOF_POLICY_H
 
 #include "base/error.h"
-#include "ref/points.h"
 #include "model/round.h"
+#include "ref/points.h"
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
 // Parses a policy: a known name or a file, then overrides. A file states a policy in full, one
 // KEY=VALUE per line, with every point, function and form, and # before a comment; a missing key is
 // an error.
-#include "ref/policy.h"
 #include "base/words.h"
+#include "ref/policy.h"
 
 #include <ctype.h>
 #include <stdio.h>

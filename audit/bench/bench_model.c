@@ -8,9 +8,9 @@
 // they use together is estimated as if each token chose evenly among all.
 #include "audit/bench/bench_model.h"
 
-#include "fast/kernels/panels.h"
 #include "base/splitmix.h"
 #include "base/words.h"
+#include "fast/kernels/panels.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 // so that both agree.
 #include "audit/bench/bench.h"
 
-#include "fast/kernels/isa.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "fast/kernels/isa.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include "audit/command/command.h"
 #include "audit/command/fastest.h"
 
+#include "base/words.h"
 #include "fast/engine/engine.h"
 #include "fast/engine/memory.h"
 #include "model/model.h"
-#include "base/words.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -7,9 +7,9 @@
 #include "audit/compare/compare.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
-#include "model/bytes.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <argp.h>
 #include <math.h>

@@ -8,11 +8,11 @@
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_write.h"
 #include "audit/verify/truth_bits.h"
+#include "base/share.h"
+#include "base/words.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
-#include "base/share.h"
 #include "ref/stages.h"
-#include "base/words.h"
 
 #include <argp.h>
 #include <math.h>

@@ -8,8 +8,8 @@
 #include "audit/command/engine_options.h"
 #include "audit/command/text.h"
 #include "audit/trace/trace_write.h"
-#include "fast/engine/engine.h"
 #include "base/words.h"
+#include "fast/engine/engine.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
 // printing.
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/sinks_judge.h"
-#include "proofs/truth/lattice.h"
 #include "base/words.h"
+#include "proofs/truth/lattice.h"
 
 #include <stdlib.h>
 #include <string.h>

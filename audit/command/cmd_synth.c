@@ -4,8 +4,8 @@
 // `sinkproof synth MODEL --out PATH --layout NAME`: writes a model, synthetic or not, as a
 // checkpoint that other engines load. The containers do the writing; this file has their list.
 #include "audit/command/command.h"
-#include "model/container.h"
 #include "base/words.h"
+#include "model/container.h"
 
 #include <argp.h>
 #include <string.h>

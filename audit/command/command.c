@@ -4,10 +4,10 @@
 // Shared by all commands: errors, token lists, progress, the JSON envelope.
 #include "audit/command/command.h"
 
-#include "model/bytes.h"
-#include "ref/policy.h"
 #include "base/splitmix.h"
 #include "base/words.h"
+#include "model/bytes.h"
+#include "ref/policy.h"
 
 #include <argp.h>
 #include <ctype.h>

@@ -4,10 +4,10 @@
 // The options --engine, --policy, --threads, --isa, --streamed, --packed.
 #include "audit/command/engine_options.h"
 
-#include "proofs/exact/parameters.h"
+#include "base/words.h"
 #include "model/architecture.h"
 #include "model/sinks.h"
-#include "base/words.h"
+#include "proofs/exact/parameters.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "audit/command/command.h"
 #include "audit/studies/text/harmony.h"
-#include "model/bytes.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 #include "audit/sinkproof.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
+#include "base/words.h"
 #include "model/fields.h"
 #include "model/slots.h"
-#include "base/words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 // the set of each output is that of the operation on exactly these numbers; the judge's verdicts on
 // the inputs are ignored, since no engine computed them.
 #include "audit/plugin/drill.h"
-#include "model/held.h"
 #include "base/words.h"
+#include "model/held.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "audit/report/pictures.h"
 
 #include "audit/report/page.h"
-#include "model/bytes.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>

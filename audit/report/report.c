@@ -9,9 +9,9 @@
 #include "audit/report/page.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
-#include "model/bytes.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <errno.h>
 #include <math.h>

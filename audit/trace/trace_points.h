@@ -6,8 +6,8 @@
 #define SINKPROOF_TRACE_POINTS_H
 
 #include "audit/trace/trace.h"
-#include "ref/policy.h"
 #include "base/words.h"
+#include "ref/policy.h"
 
 // The floating-point format of a tensor of that dtype (F64 for integers).
 sinkproof_format sinkproof_trace_format(sinkproof_dtype dtype);

@@ -7,8 +7,8 @@
 
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
-#include "model/bf16.h"
 #include "base/words.h"
+#include "model/bf16.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,11 +6,11 @@
 #include "audit/verify/circuit_study.h"
 #include "audit/verify/truth_bits.h"
 
+#include "base/words.h"
+#include "model/slots.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/forward.h"
-#include "model/slots.h"
-#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #define SINKPROOF_TRUTH_STUDY_H
 
 #include "audit/trace/trace_points.h"
-#include "proofs/truth/forward.h"
 #include "model/round.h"
+#include "proofs/truth/forward.h"
 
 // One point of the trace format over all layers. Logarithms are of upper bounds: -INFINITY is
 // exact, INFINITY is unbounded. Positions `at` are flat indices into the point's tensor.

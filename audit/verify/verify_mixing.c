@@ -4,9 +4,9 @@
 // mix.perturb as an experiment: one token of the embedded model is changed, with its sinks and
 // without.
 #include "audit/verify/verify.h"
+#include "base/splitmix.h"
 #include "proofs/bounds/mixing.h"
 #include "ref/forward.h"
-#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

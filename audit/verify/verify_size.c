@@ -4,9 +4,9 @@
 // Evidence by counting about a whole model: its biases, its parameters, and the number of tokens
 // that corresponds to its hours of training.
 #include "audit/verify/verify_draw.h"
+#include "model/model.h"
 #include "proofs/exact/parameters.h"
 #include "proofs/truth/truth.h"
-#include "model/model.h"
 
 #include <math.h>
 

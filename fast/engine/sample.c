@@ -4,8 +4,8 @@
 // The next token: the largest logit, or a sample from the softmax at a temperature. The random
 // number is a function of seed and position alone (SplitMix64 as a counter), so that a text is
 // reproducible.
-#include "fast/engine/engine.h"
 #include "base/splitmix.h"
+#include "fast/engine/engine.h"
 
 #include <math.h>
 

@@ -7,8 +7,8 @@
 // them.
 #include "fast/kernels/choose.h"
 
-#include "fast/kernels/isa.h"
 #include "base/splitmix.h"
+#include "fast/kernels/isa.h"
 
 #include <stdio.h>
 #include <stdlib.h>

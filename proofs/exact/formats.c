@@ -5,11 +5,11 @@
 // rationals.
 #include "proofs/exact/attention.h"
 
-#include "proofs/truth/exact_dot.h"
 #include "model/bf16.h"
 #include "model/mxfp4.h"
 #include "model/q8_0.h"
 #include "model/round.h"
+#include "proofs/truth/exact_dot.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 //
 // Draws an instance, and prints it. The same seed and number give the same instance on every
 // machine. Small fractions keep the numbers readable; occasionally one is huge or tiny.
-#include "proofs/exact/exact.h"
 #include "base/splitmix.h"
 #include "base/words.h"
+#include "proofs/exact/exact.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

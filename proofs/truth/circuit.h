@@ -8,9 +8,9 @@
 #ifndef SINKPROOF_TRUTH_CIRCUIT_H
 #define SINKPROOF_TRUTH_CIRCUIT_H
 
-#include "proofs/truth/flint.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "proofs/truth/flint.h"
 
 // gpt2.epe over the reals: MLP^(1)(p_i) + p_i for the first n positions, [n, hidden]. `normed`:
 // with the norm before the perceptron. The model must have positions and one perceptron without a

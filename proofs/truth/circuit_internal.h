@@ -6,9 +6,9 @@
 #ifndef SINKPROOF_TRUTH_CIRCUIT_INTERNAL_H
 #define SINKPROOF_TRUTH_CIRCUIT_INTERNAL_H
 
+#include "model/slots.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/truth.h"
-#include "model/slots.h"
 
 #include <stdlib.h>
 

@@ -11,8 +11,8 @@
 #ifndef SINKPROOF_TRUTH_FORWARD_H
 #define SINKPROOF_TRUTH_FORWARD_H
 
-#include "proofs/truth/truth.h"
 #include "model/model.h"
+#include "proofs/truth/truth.h"
 
 // A place in the walk. name: "03.A4.q"; point: "A4.q"; layer is 0 for T0, F1 and F2.
 typedef struct sinkproof_truth_place {

@@ -3,9 +3,9 @@
 //
 // Draws instances of the identities, compares both sides, and computes the radius that the
 // precision allows.
+#include "base/splitmix.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/identities_internal.h"
-#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 //
 // The lanes' exponential: one float in 512 (`make exhaustive` asks all of them), the floats beside
 // every place where the reduction changes n, the edges, and what overflows, underflows or is NaN.
-#include "proofs/bounds/worst.h"
 #include "fast/lanes/exp.h"
+#include "proofs/bounds/worst.h"
 #include "tests/shared/exp_floats.h"
 #include "tests/shared/tap.h"
 

@@ -4,11 +4,11 @@
 // ggml's formats: float16 written (all patterns, and halfway numbers), Q8_0 decoded for every scale
 // and byte, encoded within its bound and as ggml's own arithmetic does it, and MXFP4 in blocks of
 // 17 bytes there and back, a probe at each place.
-#include "proofs/bounds/worst.h"
+#include "base/splitmix.h"
 #include "model/bf16.h"
 #include "model/mxfp4.h"
 #include "model/q8_0.h"
-#include "base/splitmix.h"
+#include "proofs/bounds/worst.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -5,10 +5,10 @@
 // scales beside it or apart, stacks, transposed ones, halves that lie apart; and readings of what
 // is stored, which permute, scale, add and leave out. Nothing outside of a row is written. 0.01 CPU
 // seconds.
+#include "base/splitmix.h"
 #include "model/bf16.h"
 #include "model/mxfp4.h"
 #include "model/q8_0.h"
-#include "base/splitmix.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
 // honest tensors whose rows repeat (and that it would without the classes), that rows which all
 // differ keep the power they had, that a tensor in blocks says the same, and honest engines on
 // prompts of one to four tokens again and again.
-#include "proofs/bounds/worst.h"
 #include "fast/lanes/lanes.h"
+#include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 #include "tests/shared/judged.h"
 

@@ -4,10 +4,10 @@
 // The derivation of the planted circuit, written out a second time in long double on a small model
 // whose weights are short binary fractions: every end of Delta and of the weights of attention is
 // the stated one, to within the roundings of a ball's radius. And where a premise just holds.
+#include "model/held.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"
 #include "proofs/truth/truth.h"
-#include "model/held.h"
 #include "tests/shared/tap.h"
 #include "tests/shared/truth_random.h"
 

@@ -4,10 +4,10 @@
 // What `sinkproof sinks` measures by (proofs/bounds/mixing.c): norms of rows that are whole, path
 // sums against every path walked, few bits against their definition, and the bound of a cache
 // against its enclosure. And that the bound by paths is one of weights that stay as they are.
+#include "base/splitmix.h"
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
-#include "base/splitmix.h"
 #include "tests/shared/only.h"
 #include "tests/shared/tap.h"
 

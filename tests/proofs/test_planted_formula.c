@@ -5,10 +5,10 @@
 // their place and the others as they are drawn; and on a small model, each of whose weights is
 // changed in turn, what is found reserved, massive and of the step, which premise fails, and both
 // ends of what the step writes.
-#include "proofs/bounds/worst.h"
-#include "proofs/truth/circuit_internal.h"
 #include "model/held.h"
 #include "model/synthetic.h"
+#include "proofs/bounds/worst.h"
+#include "proofs/truth/circuit_internal.h"
 #include "tests/shared/tap.h"
 
 #include <float.h>

@@ -7,10 +7,10 @@
 // that design. What the study says of the first token and of the star is computed here again.
 //
 //   test_trained_heads [FOLDER]     heads.safetensors, inputs.safetensors; tests/vectors/training
+#include "model/safetensors.h"
 #include "proofs/bounds/variants.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/variants.h"
-#include "model/safetensors.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

@@ -4,10 +4,10 @@
 // The numerics in which designs of attention differ, each on an instance: what overflows without a
 // shift, what cancels, what a corner does, what a short cache of a sink's key costs. Lines behind
 // "# output" are shown in the book.
+#include "base/splitmix.h"
 #include "proofs/bounds/variants.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/lattice.h"
-#include "base/splitmix.h"
 #include "tests/shared/tap.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 // numbers, whose products and sums are exact in every order, beside an own count of the same; on
 // drawn numbers beside long double, within the rounding of so many operations; NaN. 0.1 CPU
 // seconds.
-#include "ref/mechanism.h"
 #include "model/slots.h"
+#include "ref/mechanism.h"
 #include "tests/shared/reference.h"
 
 #include <math.h>

@@ -7,9 +7,9 @@
 // in common; the shapes and streams of the weights; runs that nobody watches, and watched ones
 // without logits. 0.1 CPU seconds.
 #include "fast/lanes/stages.h"
-#include "ref/mechanism.h"
 #include "model/q8_0.h"
 #include "model/slots.h"
+#include "ref/mechanism.h"
 #include "ref/terms.h"
 #include "ref/variants/variant.h"
 #include "tests/shared/reference.h"

@@ -9,10 +9,10 @@
 
 #if defined(__x86_64__)
 
+#include "base/splitmix.h"
 #include "fast/kernels/linear_amx.h"
 #include "fast/lanes/amx.h"
 #include "fast/lanes/lanes.h"
-#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,9 +11,9 @@
 #ifndef SINKPROOF_EXP_FLOATS_H
 #define SINKPROOF_EXP_FLOATS_H
 
+#include "fast/lanes/lanes.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/flint.h"
-#include "fast/lanes/lanes.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -6,9 +6,9 @@
 #ifndef SINKPROOF_TESTS_KERNELS_H
 #define SINKPROOF_TESTS_KERNELS_H
 
+#include "base/splitmix.h"
 #include "fast/kernels/isa.h"
 #include "fast/lanes/stages.h"
-#include "base/splitmix.h"
 #include "tests/shared/ran_on.h"
 
 #include <math.h>

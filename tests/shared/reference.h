@@ -6,8 +6,8 @@
 #ifndef SINKPROOF_TESTS_REFERENCE_H
 #define SINKPROOF_TESTS_REFERENCE_H
 
-#include "proofs/bounds/worst.h"
 #include "base/splitmix.h"
+#include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/shared/tap.h"
 

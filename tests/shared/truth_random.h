@@ -6,9 +6,9 @@
 #ifndef SINKPROOF_TRUTH_RANDOM_H
 #define SINKPROOF_TRUTH_RANDOM_H
 
+#include "base/splitmix.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
-#include "base/splitmix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Prints the comparison as text, as JSON and as HTML tables.
-#include "audit/studies/mechanism/comparison.h"
 #include "audit/report/page.h"
+#include "audit/studies/mechanism/comparison.h"
 #include "audit/studies/sinks/part_shared.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
 
 #include "audit/report/page.h"
 #include "audit/report/pictures.h"
-#include "model/bytes.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

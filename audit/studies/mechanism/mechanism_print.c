@@ -5,8 +5,8 @@
 // 1 here, coordinates from 0, as in the paper. A dash stands for an unknown number.
 #include "audit/studies/mechanism/mechanism_show.h"
 #include "audit/studies/sinks/part_shared.h"
-#include "ref/metrics.h"
 #include "base/words.h"
+#include "ref/metrics.h"
 
 #include <string.h>
 

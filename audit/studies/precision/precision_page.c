@@ -3,12 +3,12 @@
 //
 // A study as a page: the policies side by side, the cost of each rounding, and the growth of the
 // error.
-#include "audit/studies/precision/precision_print.h"
 #include "audit/report/chart.h"
 #include "audit/report/page.h"
-#include "model/bytes.h"
+#include "audit/studies/precision/precision_print.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <math.h>
 

@@ -5,8 +5,8 @@
 #include "audit/studies/sinks/heads.h"
 
 #include "audit/trace/trace_points.h"
-#include "ref/stages.h"
 #include "base/words.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdlib.h>

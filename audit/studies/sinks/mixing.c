@@ -6,9 +6,9 @@
 #include "audit/studies/sinks/mixing.h"
 
 #include "audit/studies/sinks/heads.h"
-#include "proofs/bounds/mixing.h"
 #include "base/splitmix.h"
 #include "base/words.h"
+#include "proofs/bounds/mixing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include "audit/report/page.h"
 #include "audit/report/pictures.h"
 #include "audit/studies/sinks/figures.h"
-#include "model/bytes.h"
 #include "base/words.h"
+#include "model/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,10 +13,10 @@
 #include "audit/studies/sinks/strategies.h"
 
 #include "audit/studies/sinks/heads.h"
+#include "base/words.h"
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
-#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #include "audit/studies/sinks/figures.h"
 #include "audit/studies/sinks/part_shared.h"
 #include "audit/studies/sinks/terms.h"
-#include "proofs/bounds/worst.h"
-#include "model/architecture.h"
 #include "base/words.h"
+#include "model/architecture.h"
+#include "proofs/bounds/worst.h"
 
 #include <stdlib.h>
 
