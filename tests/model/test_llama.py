@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Llama and Qwen2: one model in both of its containers, every engine's trace judged in each, rows of queries and keys
+where llama.cpp puts them, ten mistakes convicted at their points, and what is not served refused by name.
+"""
+import json
+import os
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
+import checkpoints  # noqa: E402
+from checkpoints import report, sinkproof  # noqa: E402
+from gguf_file import Gguf  # noqa: E402
+
+TINY = "synthetic:tiny-llama,layers=2,seed=3"
+TOKENS = "1,2,3,40,5,66,7,8,9,10,11,200"
+HEADS, GROUPS, DIM, HIDDEN, INTER = 10, 2, 16, 96, 128
+
+
+def config_of(folder):
+    return json.loads((folder / "config.json").read_text())
+
+
+def edited(folder, to, tensors=None, **keys):
+    """A copy of a checkpoint with other tensors ({name: None to drop, or (dtype, shape, bytes)}) and other keys."""
+    to.mkdir()
+    held, metadata = checkpoints.read(folder / "model.safetensors")
+    held.update(tensors or {})
+    held = {name: one for name, one in held.items() if one is not None}
+    (to / "model.safetensors").write_bytes(checkpoints.safetensors(held, metadata))
+    config = {**config_of(folder), **keys}
+    (to / "config.json").write_text(json.dumps({key: value for key, value in config.items() if value is not ...}))
+    return to
+
+
+def fingerprint(model):
+    return json.loads(sinkproof("info", str(model), "--json", "-")[1])["results"][0]["fingerprint"]
+
+
+def rows_of(folder, name):
+    dtype, shape, raw = checkpoints.read(folder / "model.safetensors")[0][name]
+    size = len(raw) // shape[0]
+    return [raw[i * size:(i + 1) * size] for i in range(shape[0])]
+
+
+def containers(work):
+    """Hugging Face's directory and GGUF hold the same numbers, there and back."""
+    hf, gguf, back = work / "hf", work / "m.gguf", work / "back"
+    sinkproof("synth", TINY, "--layout", "hf", "--out", str(hf))
+    sinkproof("synth", str(hf), "--layout", "gguf", "--out", str(gguf))
+    sinkproof("synth", str(gguf), "--layout", "hf", "--out", str(back))
+    report(len({fingerprint(m) for m in (TINY, hf, gguf, back)}) == 1, "model.config llama: one fingerprint in every container")
+    apart = [n for n in checkpoints.read(hf / "model.safetensors")[0] if rows_of(hf, n) != rows_of(back, n)]
+    report(not apart and config_of(hf)["model_type"] == "llama" and "lm_head.weight" not in
+           checkpoints.read(hf / "model.safetensors")[0], "model.config llama: hf, gguf and hf again: every number as it was", apart)
+    # llama.cpp's converter: reshape(heads, 2, dim / 2, columns), the middle two axes exchanged.
+    file, wrong = Gguf(gguf), []
+    for name, heads in (("q", HEADS), ("k", GROUPS)):
+        _, _, data = file.tensors[f"blk.1.attn_{name}.weight"]
+        rows = rows_of(hf, f"model.layers.1.self_attn.{name}_proj.weight")
+        size = len(data) // len(rows)
+        for head in range(heads):
+            for pair in range(DIM // 2):
+                for half in range(2):
+                    at = head * DIM + 2 * pair + half
+                    if data[at * size:(at + 1) * size] != rows[head * DIM + half * (DIM // 2) + pair]:
+                        wrong.append((name, head, pair, half))
+    report(not wrong, "model.config llama: GGUF has the two rows of a rotated pair side by side", wrong)
+    return hf, gguf
+
+
+def qwen2(work, hf):
+    """Biases on queries, keys and values alone: Qwen2, in both containers."""
+    biases = {}
+    for layer in range(2):
+        for name, size in (("q", HEADS * DIM), ("k", GROUPS * DIM), ("v", GROUPS * DIM)):
+            biases[f"model.layers.{layer}.self_attn.{name}_proj.bias"] = \
+                ("F32", [size], struct.pack(f"<{size}f", *(0.125 * (i % 7 - 3) for i in range(size))))
+    model = edited(hf, work / "qwen2", biases, model_type="qwen2", attention_bias=..., mlp_bias=..., use_sliding_window=False)
+    gguf, trace = work / "qwen2.gguf", str(work / "qwen2.trace")
+    sinkproof("synth", str(model), "--layout", "gguf", "--out", str(gguf))
+    report(fingerprint(model) == fingerprint(gguf) != fingerprint(hf)
+           and Gguf(gguf).keys["general.architecture"][1] == "qwen2",
+           "model.config qwen2: one fingerprint in both containers, another one than without its biases")
+    for engine in ("ref", "fast"):
+        sinkproof("run", str(model), "--tokens", TOKENS, "--engine", engine, "--trace", trace)
+        status, out, told = sinkproof("judge", str(gguf), trace, "--policy", "f32")
+        report(status == 0, f"model.forward qwen2: {engine} from the directory, judged from GGUF {told}", [out])
+        os.unlink(trace)
+    without = edited(model, work / "none", {f"model.layers.{i}.self_attn.{n}_proj.bias": None for i in range(2) for n in "qkv"})
+    status, _, told = sinkproof("info", str(without))
+    report(status == 3 and "expected a tensor model.layers.0.self_attn.q_proj.bias, found none" in told,
+           f"model.config qwen2 without a bias is refused: {told}")
+
+
+def engines(work, hf, gguf):
+    """Every engine and policy: inside, in whichever container the judge reads."""
+    for engine, policy in (("ref", "f32"), ("ref", "bf16"), ("ref", "hf-bf16"), ("ref", "f16"), ("ref", "real-f64"),
+                           ("lanes", "f32"), ("fast", "f32"), ("fast", "bf16-operands")):
+        trace = str(work / "t")
+        sinkproof("run", str(hf), "--tokens", TOKENS, "--engine", engine, "--policy", policy, "--trace", trace)
+        status, out, told = sinkproof("judge", str(gguf), trace, "--policy", policy)
+        os.unlink(trace)
+        report(status == 0 and "within what honest rounding can do" in out or "exact" in out.splitlines()[-1],
+               f"model.forward llama: {engine} under {policy} is honest: {told}", out.splitlines()[-3:])
+    wanted = sinkproof("run", str(hf), "--tokens", TOKENS, "--policy", "f32", "--engine", "lanes")[1]
+    report(all(sinkproof("run", str(m), "--tokens", TOKENS, "--policy", "f32", "--engine", "fast")[1] == wanted
+               for m in (hf, gguf)), "model.forward llama: fast gives the bits of lanes, from both containers")
+    trace = str(work / "t")
+    status, out, _ = sinkproof("truth", str(hf), "--tokens", TOKENS)
+    report(status == 0 and "certified" in out, "model.forward llama: the truth certifies the last token's largest logit")
+    sinkproof("run", str(hf), "--tokens", TOKENS, "--engine", "fast", "--trace", trace)
+    status, out, told = sinkproof("truth", str(hf), "--tokens", TOKENS, "--local", trace)
+    report(status == 0, f"model.forward llama: the truth of each operation on the engine's own inputs {told}", [out])
+
+
+def turned(rows):
+    """Rows of each head as GGUF has them."""
+    out = []
+    for head in range(len(rows) // DIM):
+        for pair in range(DIM // 2):
+            out += [rows[head * DIM + pair], rows[head * DIM + DIM // 2 + pair]]
+    return b"".join(out)
+
+
+def mistakes(work, hf):
+    """The engine runs another model than the one that is judged: each difference is convicted at its point."""
+    held = checkpoints.read(hf / "model.safetensors")[0]
+
+    def other(name, change):
+        dtype, shape, _ = held[name]
+        return {name: (dtype, shape, change(rows_of(hf, name)))}
+
+    layer = "model.layers.0."
+    gate, up = (held[f"{layer}mlp.{name}_proj.weight"] for name in ("gate", "up"))
+    norm = f"{layer}input_layernorm.weight"
+    planted = [
+        ("rows of queries side by side", "00.A2.q", other(f"{layer}self_attn.q_proj.weight", turned), {}),
+        ("rows of keys side by side", "00.A2.k", other(f"{layer}self_attn.k_proj.weight", turned), {}),
+        ("gate and up exchanged", "00.M6", {f"{layer}mlp.gate_proj.weight": up, f"{layer}mlp.up_proj.weight": gate}, {}),
+        ("another base of the rotation", "00.A4.q", {}, {"rope_theta": 10001.0}),
+        ("another epsilon", "00.A1", {}, {"rms_norm_eps": 1e-3}),
+        ("the norm's weight left out", "00.A1", other(norm, lambda rows: b"\x80\x3f" * HIDDEN), {}),
+        ("keys of the two groups exchanged", "00.A2.k", other(
+            f"{layer}self_attn.k_proj.weight", lambda rows: b"".join(rows[DIM:] + rows[:DIM])), {}),
+        ("a head's values dropped", "00.A2.v", other(
+            f"{layer}self_attn.v_proj.weight", lambda rows: bytes(DIM * len(rows[0])) + b"".join(rows[DIM:])), {}),
+        ("one row of the down-projection", "00.M10", other(
+            f"{layer}mlp.down_proj.weight", lambda rows: rows[1] + b"".join(rows[1:])), {}),
+        ("an unembedding of its own", "F2", {"lm_head.weight": (
+            "BF16", held["model.embed_tokens.weight"][1], held["model.norm.weight"][2] * 211)}, {"tie_word_embeddings": False}),
+    ]
+    for number, (what, point, tensors, keys) in enumerate(planted):
+        model, trace = edited(hf, work / f"planted{number}", tensors, **keys), str(work / "t")
+        sinkproof("run", str(model), "--tokens", TOKENS, "--trace", trace)
+        status, out, told = sinkproof("judge", str(hf), trace, "--policy", "f32", "--any-model", "--json", "-")
+        os.unlink(trace)
+        found = json.loads(out)["results"][0].get("first_divergence") or {}
+        report(status == 1 and found.get("point", found.get("name")) == point,
+               f"bound.swiglu bound.rope bound.rmsnorm llama: {what} is a bug at {point}: exit {status} {told}", [found])
+
+
+def refused(work, hf):
+    """What would change the mathematics, one key at a time."""
+    for number, (keys, sentence) in enumerate((
+            ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 'expected "rope_type" to be "default", found "llama3"'),
+            ({"rope_parameters": {"rope_type": "default", "rope_theta": 5.0}}, 'expected "rope_theta" to be equal to the one inside'),
+            ({"hidden_act": "gelu"}, 'expected "hidden_act" to be "silu", found "gelu"'),
+            ({"partial_rotary_factor": 0.5}, 'expected "partial_rotary_factor" to be absent or 1, found 0.5'),
+            ({"use_sliding_window": True}, 'expected "use_sliding_window" to be false, found true'),
+            ({"layer_types": ["full_attention", "sliding_attention"]}, 'expected "layer_types" to be full_attention in every layer'),
+            ({"num_key_value_heads": 3}, "expected num_key_value_heads to divide 10 heads, found 3"),
+            ({"attention_bias": True}, "expected a tensor model.layers.0.self_attn.q_proj.bias, found none"),
+            ({"tie_word_embeddings": False}, "expected a tensor lm_head.weight, found none"),
+            ({"intermediate_size": 64}, "tensor model.layers.0.mlp.gate_proj.weight: expected shape [64, 96]"))):
+        status, _, told = sinkproof("info", str(edited(hf, work / f"refused{number}", **keys)))
+        report(status == 3 and sentence in told, f"model.config llama refused: {told.strip()}")
+    file = Gguf(str(work / "m.gguf"))
+    file.tensors["rope_freqs.weight"] = (0, [8], struct.pack("<8f", *[1.0] * 8))
+    status, _, told = sinkproof("info", file.write(work / "scaled.gguf"))
+    report(status == 3 and "expected no tensor rope_freqs.weight" in told, f"model.config llama refused: {told.strip()}")
+    del file.tensors["rope_freqs.weight"]
+    file.keys["llama.rope.scaling.type"] = (8, "linear")
+    status, _, told = sinkproof("info", file.write(work / "linear.gguf"))
+    report(status == 3 and "llama.rope.scaling.type to be absent" in told, f"model.config llama refused: {told.strip()}")
+
+
+def main():
+    with checkpoints.tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        hf, gguf = containers(work)
+        engines(work, hf, gguf)
+        qwen2(work, hf)
+        mistakes(work, hf)
+        refused(work, hf)
+    return checkpoints.TAP.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
