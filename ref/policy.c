@@ -202,10 +202,6 @@ const char *const *sinkproof_policy_names(void) {
     return policy_names;
 }
 
-double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {
-    return sinkproof_round(policy->at[point].format, x);
-}
-
 const char *sinkproof_function_name(sinkproof_function function) {
     static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos",
                                                                 "pow", "log",   "tanh"};

@@ -109,6 +109,9 @@ bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy); // any po
 bool sinkproof_point_is_read(sinkproof_point point); // may be named in `unrounded`
 
 // x rounded at `point` by `policy`; optional roundings are applied.
-double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point, double x);
+static inline double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point,
+                                        double x) {
+    return sinkproof_round(policy->at[point].format, x);
+}
 
 #endif
