@@ -10,7 +10,8 @@
   length    300 lines in base/, model/ and ref/, 500 elsewhere
   module    no two scripts in Python below tests/ have one name: those of one room use those of another
   licence   every file opens with the two-line SPDX header
-  name      every name that the library exports begins with sinkproof_ (with --archive)
+  name      what one room calls or reads of another begins with sinkproof_ (with --objects); no other name
+            begins as those of a library that is linked (with --archive)
   cycle     no files call or read each other in a circle, but for the calls that BACK lists (with --objects)
 
 Prints one line per breach, "FILE:LINE: RULE: what", and exits 1 when there is one.
@@ -108,6 +109,7 @@ LINES = dict.fromkeys(REF, 300)
 SPDX = ("SPDX-License-Identifier: Apache-2.0", "Copyright 2026 the sinkproof authors")
 PRINTS = re.compile(r"\b(v?printf|puts|putchar|perror)\s*\(|\b(stdout|stderr)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>|(\S+))')
+LINKED = re.compile(r"(acb|arb|arf|cblas|flint|fmp[qz]|gmp|json|mag|mp[fnqz]|mpfr|nmod|omp|openblas|pcre2)_", re.IGNORECASE)
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
@@ -187,12 +189,18 @@ def check_names(archive):
         words = line.split()
         if len(words) != 3 or words[1] not in "TDBRVWC":
             continue
-        if not words[2].startswith(("sinkproof_", "__asan", "__ubsan", "__odr_asan", "DW.ref.", ".gomp_critical")):
-            yield f"{archive}: name: the library exports {words[2]}, which does not begin with sinkproof_"
+        if LINKED.match(words[2]):
+            yield f"{archive}: name: {words[2]} begins as the names of a library that is linked"
 
 
-def uses(root, build):
-    """{file: files that define what it calls or reads}, of the rooms' objects below the build folder."""
+def room_of(file):
+    """The top-level folder; of audit/ the folder below it, and below studies/."""
+    parts = file.parent.parts
+    return "/".join(parts[:3 if parts[1:2] == ("studies",) else 2 if parts[0] == "audit" else 1])
+
+
+def links(root, build):
+    """{name: the file that defines it}, {file: the names that it calls or reads}, of the rooms' objects."""
     defined, wanted = {}, {}
     for room in ROOMS[:-1]:
         for path in sorted((build / room).rglob("*.o")):
@@ -207,6 +215,18 @@ def uses(root, build):
                     wanted[file].add(name)
                 elif kind in "TDBRCG":
                     defined[name] = file
+    return defined, wanted
+
+
+def check_links(defined, wanted):
+    for file, names in wanted.items():
+        for name in sorted(names):
+            if name in defined and room_of(defined[name]) != room_of(file) and not name.startswith("sinkproof_"):
+                yield f"{defined[name]}: name: {name} is linked by {file}, and does not begin with sinkproof_"
+
+
+def uses(defined, wanted):
+    """{file: files that define what it calls or reads}."""
     return {file: {defined[name] for name in names if name in defined} - {file} for file, names in wanted.items()}
 
 
@@ -235,8 +255,8 @@ def circles(graph):
     return found
 
 
-def check_cycles(root, build):
-    graph = uses(root, build)
+def check_cycles(root, defined, wanted):
+    graph = uses(defined, wanted)
     together = {file: at for at, circle in enumerate(circles(graph)) for file in circle}
     for name, (called, _) in BACK.items():
         file = pathlib.Path(name)
@@ -267,7 +287,8 @@ def main():
     if options.archive:
         breaches += check_names(options.archive)
     if options.objects:
-        breaches += check_cycles(root, options.objects.resolve())
+        defined, wanted = links(root, options.objects.resolve())
+        breaches += [*check_cycles(root, defined, wanted), *check_links(defined, wanted)]
     print("\n".join(breaches + [f"check-walls: {len(files)} files, {len(breaches)} breaches"]))
     return 1 if breaches else 0
 

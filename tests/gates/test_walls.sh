@@ -111,11 +111,11 @@ rm -rf "$work/tree"; mkdir "$work/tree"
 again "$work/tree" >/dev/null 2>&1; [ $? = 1 ]
 report $? "an empty tree is refused"
 
-printf 'int stray_name(void) { return 1; }\n' >"$work/stray.c"
+printf 'int mpfr_name(void);\nint mpfr_name(void) { return 1; }\n' >"$work/stray.c"
 fresh
 ${CC:-gcc} -c "$work/stray.c" -o "$work/stray.o" && ar rcs "$work/stray.a" "$work/stray.o"
-out=$(again --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a stray exported name: accepted" ||
-    { printf '%s\n' "$out" | grep -q 'name: .*stray_name'; report $? "a stray exported name is refused"; }
+out=$(again --archive "$work/stray.a" "$work/tree" 2>&1) && report 1 "a name like a library's: accepted" ||
+    { printf '%s\n' "$out" | grep -q 'name: .*mpfr_name'; report $? "a name like a library's is refused"; }
 
 # Two files that call each other, or of which one only calls.
 circle() { # first file, second file, what the second calls of the first
@@ -145,4 +145,24 @@ circle ref/policy ref/policy_parse 'sinkproof_r(x) + 1'
 report $? "nor is a circle that a listed call closes"
 circle ref/policy ref/policy_parse 'x + 1'; says 'closes no circle by ref/policy_parse.c' "a listed call that closes none is"
 circle ref/policy ref/policy_other 'sinkproof_r(x) + 1'; says 'files .*ref/policy.c, ref/policy_other.c' "a listed file may call back only what is listed"
+
+# A name without the prefix that another file links: of its own room, and of another.
+plain() { # the room of the file that links it
+    fresh
+    rm -rf "$work/objects"
+    printf 'int plain(void);\nint plain(void) { return 1; }\n' >"$work/tree/audit/judge/p.c"
+    mkdir -p "$work/tree/$1"
+    printf 'int plain(void);\nint other(void);\nint other(void) { return plain(); }\n' >"$work/tree/$1/q.c"
+    for file in audit/judge/p "$1/q"; do
+        mkdir -p "$work/objects/$(dirname "$file")"
+        ${CC:-gcc} -c "$work/tree/$file.c" -o "$work/objects/$file.o"
+    done
+    out=$(again --objects "$work/objects" "$work/tree" 2>&1)
+}
+plain audit/trace
+printf '%s\n' "$out" | grep -q 'audit/judge/p.c: name: plain is linked by audit/trace/q.c'
+report $? "a name without the prefix that another room links is refused"
+plain audit/judge
+! printf '%s\n' "$out" | grep -q ': name: '
+report $? "one that its own room alone links is not"
 tap_done
