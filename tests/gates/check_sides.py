@@ -84,6 +84,7 @@ class File:
             elif re.fullmatch(r"\s*[A-Za-z_]\w*\s*", body):
                 self.aliases[name] = body.strip()
         self.text = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.M)
+        self.declared = {self.aliases.get(w, w) for w in re.findall(r"\b(\w+)\s*\(", self.text) if path.endswith(".h")}
         self.functions = {}
         self.read_functions(self.expanded(self.text))
 
@@ -155,7 +156,8 @@ class Tree:
         for file in self.seen_by[name]:
             if word in self.files[file].functions:
                 return file, word
-        if word.startswith("sinkproof_") and len(self.everywhere.get(word, ())) == 1:
+        declared = word.startswith("sinkproof_") or any(word in self.files[file].declared for file in self.seen_by[name])
+        if declared and len(self.everywhere.get(word, ())) == 1:
             return self.everywhere[word][0], word
         return None
 

@@ -112,7 +112,7 @@ ROOMS = {
     ("proofs/bounds/", REFERENCE): {
         "reads weights as they are stored": "model/matrix.c",
         "says what a policy rounds, and rounds one number to a format": """
-            ref/policy.c ref/points.c ref/operands.c model/round.c""",
+            ref/policy.c ref/policy.h ref/points.c ref/operands.c model/round.c""",
         "a constant of the design: every policy takes what the reference computes of a learned key's feature": """
             ref/variants/similarity.c:sinkproof_variant_feature""",
     },
