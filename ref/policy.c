@@ -109,6 +109,9 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 
 // Engines that differ from a column at some points:
 //
+// hf-llama-bf16  transformers' LlamaForCausalLM and Qwen2ForCausalLM (eager attention) in bfloat16:
+//                hf-bf16, but each norm is cast before its weight multiplies, the softmax is one
+//                operation in float32, and so is gate times sigmoid.
 // llama-cpp      llama.cpp on a processor, float32 between operations. A product reads its
 //                activations in the type of its weight (blocks of 32 whole numbers beside MXFP4 and
 //                Q8_0; the router's weight is float32 in every file), and adds its bias apart;
@@ -131,6 +134,8 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 // onnxruntime    ONNX Runtime GenAI's float16 graph (in float32 it is f32). One kernel adds the
 //                residual and takes the norm, of the sum before it is rounded; a product's bias
 //                joins its sum; the rotation's products stay in float32.
+static const char hf_llama[] =
+    "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A9.max=real,M8.sigmoid=real";
 static const char mlx[] =
     "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
     "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
@@ -158,6 +163,7 @@ static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16
     ROW("bf16-operands",   OF_OPERANDS, .exact = false)                        \
     ROW("openai-bf16",     OF_OPENAI,   .exact = true)                         \
     ROW("hf-bf16",         OF_HF,       .exact = true)                         \
+    ROW("hf-llama-bf16",   OF_HF,       .exact = true, .refined = hf_llama)    \
     ROW("llama-cpp",       OF_F32,      .exact = true, .refined = llama_cpp)   \
     ROW("llama-cpp-flash", OF_F32,      .exact = true, .refined = llama_cpp_flash) \
     ROW("mlx",             OF_BF16,     .exact = true, .refined = mlx)         \

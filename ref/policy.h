@@ -75,9 +75,9 @@ typedef struct sinkproof_policy {
 // [,unrounded=none|any|POINT[|POINT]...]".
 // FORMAT is real, f64, f32, f16 or bf16, at A2.in, A12.in, M2.in, M5.in, M9.in and F2.in q8_0 or
 // weight too (ref/operands.h).
-// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, llama-cpp, llama-cpp-flash, mlx
-// (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states a policy in full,
-// one KEY=VALUE a line. Errors name the offending word and list what is known. Source: DESIGN,
+// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, hf-llama-bf16, llama-cpp,
+// llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states
+// a policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known. Source: DESIGN,
 // "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 

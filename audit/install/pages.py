@@ -23,8 +23,8 @@ OPTION = re.compile(r"^ {2,6}(?:-(\S), )? *--([a-z-]+)(?:=(\S+))?(?: +(.*))?$")
 COMMAND = re.compile(r"^  ([a-z0-9]+) +(.*)$")
 # The words that an option takes, if its --help names them.
 WORDS = {
-    "policy": "auto real-f64 f32 bf16-operands openai-bf16 hf-bf16 llama-cpp llama-cpp-flash mlx "
-              "vllm-bf16 onnxruntime bf16 f16".split(),
+    "policy": "auto real-f64 f32 bf16-operands openai-bf16 hf-bf16 hf-llama-bf16 llama-cpp "
+              "llama-cpp-flash mlx vllm-bf16 onnxruntime bf16 f16".split(),
     "engine": "ref lanes fast".split(),
     "layout": "hf openai".split(),
 }

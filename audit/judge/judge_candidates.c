@@ -75,14 +75,18 @@ static const char *narrowest_of_all(const sinkproof_trace *trace, const sinkproo
 // operands of the weights. *narrower names the format that holds every value.
 //
 // In bf16-operands, operands are bf16 and the residual is float32; a trace without a sum of the
-// residual may also be of that kind.
+// residual may also be of that kind. openai-bf16 and hf-bf16 are of engines of GPT-OSS.
 static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
                                              const sinkproof_config *config) {
     static const char *const sums_f32[] = {"bf16-operands", "openai-bf16", "hf-bf16", "bf16", NULL};
     static const char *const no_sums[] = {"openai-bf16", "hf-bf16", "bf16-operands", "bf16", NULL};
-    if (any_stored(trace, config, sinkproof_trace_point_is_stream, SINKPROOF_DTYPE_F32))
-        return sums_f32;
-    return any_stored(trace, config, sum_point, SINKPROOF_DTYPE_BF16) ? sums_f32 + 1 : no_sums;
+    static const char *const llama[] = {"bf16-operands", "hf-llama-bf16", "bf16", NULL};
+    static const char *const llama_no_sums[] = {"hf-llama-bf16", "bf16-operands", "bf16", NULL};
+    bool is_llama = config->architecture == SINKPROOF_LLAMA;
+    const char *const *all = is_llama ? llama : sums_f32;
+    if (any_stored(trace, config, sinkproof_trace_point_is_stream, SINKPROOF_DTYPE_F32)) return all;
+    if (any_stored(trace, config, sum_point, SINKPROOF_DTYPE_BF16)) return all + 1;
+    return is_llama ? llama_no_sums : no_sums;
 }
 
 const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
@@ -94,6 +98,8 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
     static const char *const in_f32[] = {"real-f64", "f32", "bf16-operands", NULL};
     static const char *const bf16_in_f32[] = {"real-f64",      "openai-bf16", "hf-bf16", "bf16",
                                               "bf16-operands", "f32",         NULL};
+    static const char *const llama_in_f32[] = {"real-f64",      "hf-llama-bf16", "bf16",
+                                               "bf16-operands", "f32",           NULL};
     static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "bf16", "f32", NULL};
     static const char *const f16_in_f32[] = {"real-f64", "f16", "f32", NULL};
     bool f64 = any_stored(trace, config, any_point, SINKPROOF_DTYPE_F64);
@@ -104,7 +110,7 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
     *narrower = narrowest_of_all(trace, config, f64);
     if (all_fit(trace, config, any_point, SINKPROOF_BF16) ||
         all_fit(trace, config, sum_point, SINKPROOF_BF16))
-        return bf16_in_f32 + !f64;
+        return (config->architecture == SINKPROOF_LLAMA ? llama_in_f32 : bf16_in_f32) + !f64;
     if (all_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_BF16))
         return operands_in_f32 + !f64;
     if (all_fit(trace, config, any_point, SINKPROOF_F16) ||

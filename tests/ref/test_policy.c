@@ -71,6 +71,7 @@ static const struct forms_of_policy {
 } forms_of_policies[] = {
     {"openai-bf16", {NULL}},
     {"hf-bf16", {NULL}},
+    {"hf-llama-bf16", {NULL}},
     {"llama-cpp", {[SINKPROOF_FORM_OF_A4_FREQ] = "powers|running-product"}},
     {"llama-cpp-flash",
      {[SINKPROOF_FORM_OF_A4_FREQ] = "powers|running-product",
@@ -262,6 +263,7 @@ int main(void) {
     test_names();
     test_tables();
     test_difference("openai-bf16", "hf-bf16", "A9.max M11.prod M11.sum ");
+    test_difference("hf-bf16", "hf-llama-bf16", "A1.norm A9.max M1.norm M8.sigmoid F1.norm ");
     test_difference("f32", "bf16-operands", "A1 A2 A4 A11 M1 M8 F1 ");
     test_difference("bf16-operands", "f32,A1=bf16,A2=bf16,A4=bf16,A11=bf16,M1=bf16,M8=bf16,F1=bf16",
                     "");
