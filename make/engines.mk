@@ -33,7 +33,7 @@ interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(RANKS)  ## judge Hu
 	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
 	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
 	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
-	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_transformers.py \
+	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_hf_llama.py tests/audit/interop_transformers.py \
 	    tests/audit/interop_designs.py tests/studies/interop_text.py tests/audit/interop_training.py \
 	    tests/studies/interop_sentences.py tests/audit/interop_hf_arguments.py
 

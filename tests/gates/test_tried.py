@@ -40,7 +40,7 @@ def pins(makefile):
         return {f"{name} {version}" for name, version in re.findall(r"([\w-]+)(?:\[\w+\])?==([\w.]+)", text)}
 
     hf = releases("$(TRANSFORMERS) $(NEWEST) $(TORCH)")
-    found = {"transformers": hf, "gpt2": hf, "module": hf}
+    found = {"transformers": hf, "gpt2": hf, "transformers-llama": hf, "module": hf}
     for name in said:
         if name.startswith("ENGINE_"):
             found[name[7:].replace("_", "-")] = releases(said[name] + " " + said.get(f"ALONE_{name[7:]}", ""))

@@ -11,7 +11,7 @@ from typing import Any
 from sinkproof._library import Error
 from sinkproof._model import Model, opened
 from sinkproof._trace import Array, Trace, TraceError
-from sinkproof.adapters import Record, gpt2, gpt_oss, module, transformers, versions
+from sinkproof.adapters import Record, gpt2, gpt_oss, module, transformers, transformers_llama, versions
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._map import Map
 from sinkproof.adapters._torch import Module
@@ -50,18 +50,19 @@ class Watched(Trace):
 
 def engine_of(model: Module) -> Any:
     """The adapter that can watch the model."""
-    for adapter in (transformers, gpt2, gpt_oss):
+    for adapter in (transformers, gpt2, transformers_llama, gpt_oss):
         if adapter.watches(model):
             return adapter
-    raise TraceError("expected transformers' GptOssForCausalLM or GPT2LMHeadModel, OpenAI's gpt_oss.torch Transformer, "
+    raise TraceError("expected transformers' GptOssForCausalLM, GPT2LMHeadModel, LlamaForCausalLM or "
+                     "Qwen2ForCausalLM, OpenAI's gpt_oss.torch Transformer, "
                      f"or a map beside any other module, found {type(model).__name__}")
 
 
 @contextlib.contextmanager
 def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
           checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
-    """Watches a model during a `with` block: transformers' GptOssForCausalLM or GPT2LMHeadModel, OpenAI's
-    Transformer.
+    """Watches a model during a `with` block: transformers' GptOssForCausalLM, GPT2LMHeadModel,
+    LlamaForCausalLM or Qwen2ForCausalLM, OpenAI's Transformer.
 
     Any other torch module needs a `map`, a file that names its modules as points (chapter 19 of the
     book); `checkpoint` is then the model that the module computes.

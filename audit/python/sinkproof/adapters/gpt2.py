@@ -12,19 +12,14 @@ There is no A9: its last column is a sink's, and these weights have none.
 """
 from __future__ import annotations
 
-import argparse
-import functools
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from sinkproof._trace import TraceError
-from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters import transformers as gpt_oss
-from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._torch import Module, Tensor
-from sinkproof.adapters._transformers_ops import AttentionOps
-from sinkproof.adapters._torch import watch
+
+metadata_of = gpt_oss.metadata_of
 
 
 def watches(model: Module) -> bool:
@@ -32,14 +27,10 @@ def watches(model: Module) -> bool:
     return "GPT2LMHeadModel" in {parent.__name__ for parent in type(gpt_oss.uncompiled(model)).__mro__}
 
 
-def metadata_of(model: Module) -> dict[str, str]:
-    said = gpt_oss.metadata_of(model)
-    said.pop("experts")
-    return said
-
-
 class Watcher(gpt_oss.Watcher):
     """Hooks a loaded model during a `with` block; `batches` has the results."""
+
+    attention = ("A6", "A10", "A11")
 
     def __enter__(self) -> Watcher:
         base = self.model.transformer
@@ -53,10 +44,7 @@ class Watcher(gpt_oss.Watcher):
         for index, layer in enumerate(base.h):
             self.hook_layer(index, layer)
         if gpt_oss.attention_implementation(self.model) == "eager":
-            see: gpt_oss.Seers = [{point: functools.partial(self.keep_attention, point, layer) for point in ("A6", "A10", "A11")}
-                   for layer in range(len(base.h))]
-            modeling = sys.modules[type(base.h[0].attn).__module__]
-            self.replace(modeling, "eager_attention_forward", eager_forward(modeling.eager_attention_forward, see))
+            self.wrap_attention(sys.modules[type(base.h[0].attn).__module__], len(base.h))
         return self
 
     def hook_layer(self, index: int, layer: Module) -> None:
@@ -78,55 +66,16 @@ class Watcher(gpt_oss.Watcher):
         self.after(layer, keep("M12"))
 
 
-def eager_forward(eager: Callable[..., Any], see: gpt_oss.Seers) -> Callable[..., Any]:
-    """Eager attention that shows its scaled scores and its results."""
-    def traced(module: Module, *args: Any, **kwargs: Any) -> Any:
-        ops = AttentionOps()
-        with watch(ops):
-            output, weights = eager(module, *args, **kwargs)
-        if ops.scores is None:
-            raise TraceError("scaled scores were not seen in the attention")
-        for point, values in (("A6", ops.scores), ("A10", weights), ("A11", output)):
-            see[module.layer_idx][point](values)
-        return output, weights
-    return traced
-
-
 def load_model(directory: str, dtype: str, attention: str = "eager") -> Module:
     """GPT2LMHeadModel from a directory, on the CPU."""
-    gpt_oss.checkpoint_config(directory, "gpt2")
-    import torch
-    import transformers
-
-    return gpt_oss.complete(directory, *transformers.GPT2LMHeadModel.from_pretrained(
-        directory, attn_implementation=attention, output_loading_info=True, dtype=getattr(torch, dtype)))
+    return gpt_oss.load_dense(directory, dtype, attention, gpt2="GPT2LMHeadModel")
 
 
-class Engine(Adapter):
+class Engine(gpt_oss.Engine):
     title = "transformers GPT2LMHeadModel"
     install = "pip install torch transformers safetensors"
     tried = ("transformers 5.23.0", "transformers 5.24.0", "torch 2.13.0")
-    packages = ("transformers", "torch")
-    dtypes = ("bfloat16", "float32", "float16")
+    watcher = Watcher
 
-    @classmethod
-    def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--attention", default="eager", metavar="NAME", help="eager, sdpa, ...")
-
-    def __init__(self, model: str, options: argparse.Namespace) -> None:
-        super().__init__(model, options)
-        self.module = load_model(model, options.dtype, options.attention)
-        self.cache: Any = None
-        self.batches: Batches | None = None
-
-    def feed(self, tokens: Sequence[int], record: Record) -> None:
-        import torch
-        if self.batches is None:
-            self.batches = Batches(lambda: record)
-            self.cache = gpt_oss.new_cache(self.module.config) if self.options.chunk else None
-        with torch.no_grad(), Watcher(self.module, self.batches):
-            self.module(input_ids=torch.tensor([list(tokens)]), use_cache=self.cache is not None,
-                        **{gpt_oss.cache_word(self.module): self.cache})
-
-    def metadata(self) -> dict[str, str]:
-        return metadata_of(self.module)
+    def load(self) -> Module:
+        return load_model(self.model, self.options.dtype, self.options.attention)

@@ -77,7 +77,8 @@ def attention_implementation(model: Module) -> str:
 def metadata_of(model: Module) -> dict[str, str]:
     dtype = str(model.dtype).replace("torch.", "")
     return {"dtype": DTYPES.get(dtype, dtype), "attention": attention_implementation(model),
-            "experts": experts_implementation(model), **({"compiled": "torch.compile"} if is_compiled(model) else {})}
+            **({"experts": experts_implementation(model)} if hasattr(model.config, "num_local_experts") else {}),
+            **({"compiled": "torch.compile"} if is_compiled(model) else {})}
 
 
 # ------------------------------------------------------------------------------------------
@@ -86,6 +87,8 @@ def metadata_of(model: Module) -> dict[str, str]:
 
 class Watcher(Hooks):
     """Hooks a loaded model during a `with` block; `batches` has the results."""
+
+    attention: tuple[str, ...] = ("A4.q", "A4.k", "A6", "A9", "A10", "A11")  # what the wrapped attention shows
 
     def __init__(self, model: Module, batches: Batches) -> None:
         super().__init__()
@@ -126,8 +129,11 @@ class Watcher(Hooks):
         self.after(attention.o_proj, keep("A12"))
         self.before(layer.post_attention_layernorm, keep("A13"))
         self.after(layer.post_attention_layernorm, keep("M1"))
-        self.after(layer.mlp, keep("M11"))
         self.after(layer, keep("M12"))
+        self.hook_mlp(index, layer, keep)
+
+    def hook_mlp(self, index: int, layer: Module, keep: Callable[[str], Callable[[Tensor], None]]) -> None:
+        self.after(layer.mlp, keep("M11"))
         self.around(layer.mlp.router, lambda forward: self.router_forward(index, forward))
         self.around(layer.mlp.experts, lambda forward: self.experts_forward(index, forward))
 
@@ -219,7 +225,7 @@ class Watcher(Hooks):
     def wrap_attention(self, modeling: Any, n_layers: int) -> None:
         """Attention is looked up by name at every call: registers a traced one under a new name."""
         see = [{point: self.seen(functools.partial(self.keep_attention, point, layer))
-                for point in ("A4.q", "A4.k", "A6", "A9", "A10", "A11")} for layer in range(n_layers)]
+                for point in self.attention} for layer in range(n_layers)]
         name = attention_implementation(self.model)
         if name == "eager":
             self.replace(modeling, "eager_attention_forward", eager_forward(modeling.eager_attention_forward, see))
@@ -243,6 +249,13 @@ class Watcher(Hooks):
 Seers = list[dict[str, Callable[[Tensor], None]]]
 
 
+def show(seen: dict[str, Callable[[Tensor], None]], values: dict[str, Tensor]) -> None:
+    """To each point that is asked for its values."""
+    for point, see in seen.items():
+        if point in values:
+            see(values[point])
+
+
 def compiling() -> bool:
     import torch
     return bool(torch.compiler.is_compiling())
@@ -263,12 +276,10 @@ def eager_forward(eager: Callable[..., Any], see: Seers) -> Callable[..., Any]:
             ops = AttentionOps()
             with watch(ops):
                 output, weights = eager(module, query, key, value, *args, **kwargs)
-            if ops.scores is None or ops.weights is None:
+            if ops.scores is None or "A9" in seen and ops.weights is None:
                 raise TraceError("scaled scores or softmax were not seen in the attention")
-            seen["A6"](ops.scores)
-            seen["A9"](ops.weights)
-        for point, values in (("A4.q", query), ("A4.k", key), ("A10", weights), ("A11", output)):
-            seen[point](values)
+            show(seen, {"A6": ops.scores, "A9": ops.weights})
+        show(seen, {"A4.q": query, "A4.k": key, "A10": weights, "A11": output})
         return output, weights
     return traced
 
@@ -277,8 +288,7 @@ def other_forward(forward: Callable[..., Any], see: Seers) -> Callable[..., Any]
     """Attention that shows no weights."""
     def traced(module: Module, query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> Any:
         result = forward(module, query, key, *args, **kwargs)
-        for point, values in (("A4.q", query), ("A4.k", key), ("A11", result[0])):
-            see[module.layer_idx][point](values)
+        show(see[module.layer_idx], {"A4.q": query, "A4.k": key, "A11": result[0]})
         return result
     return traced
 
@@ -343,8 +353,8 @@ def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
 # A model from a directory
 
 
-def checkpoint_config(directory: str, kind: str) -> Any:
-    """The configuration of a directory's model, whose kind is checked."""
+def checkpoint_config(directory: str, *kinds: str) -> Any:
+    """The configuration of a directory's model, which must be of one of those kinds."""
     if not os.path.isfile(os.path.join(directory, "config.json")):
         raise TraceError(f"{directory}: no config.json there")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -353,8 +363,9 @@ def checkpoint_config(directory: str, kind: str) -> Any:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     config = transformers.AutoConfig.from_pretrained(directory)
-    if config.model_type != kind:
-        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected "{kind}"')
+    if config.model_type not in kinds:
+        expected = " or ".join(f'"{kind}"' for kind in kinds)
+        raise TraceError(f'{directory}: model_type is "{config.model_type}", expected {expected}')
     return config
 
 
@@ -381,6 +392,16 @@ def load_model(directory: str, dtype: str, experts: str = "default", attention: 
     old = tuple(int(part) for part in transformers.__version__.split(".")[:2]) < (4, 56)
     options["torch_dtype" if old else "dtype"] = getattr(torch, dtype)
     return complete(directory, *transformers.GptOssForCausalLM.from_pretrained(directory, **options))
+
+
+def load_dense(directory: str, dtype: str, attention: str, **classes: str) -> Module:
+    """The model of a directory by the class of its model_type, on the CPU."""
+    config = checkpoint_config(directory, *classes)
+    import torch
+    import transformers
+
+    return complete(directory, *getattr(transformers, classes[config.model_type]).from_pretrained(
+        directory, attn_implementation=attention, output_loading_info=True, dtype=getattr(torch, dtype)))
 
 
 def cache_word(model: Module) -> str:
@@ -411,11 +432,13 @@ class Engine(Adapter):
     tried = ("transformers 5.23.0", "transformers 5.24.0", "torch 2.13.0")
     packages = ("transformers", "torch")
     dtypes = ("bfloat16", "float32", "float16")
+    watcher = Watcher
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--experts", default="default", metavar="NAME",
-                            help="default (what transformers chooses), eager, grouped_mm, batched_mm")
+        if cls is Engine:
+            parser.add_argument("--experts", default="default", metavar="NAME",
+                                help="default (what transformers chooses), eager, grouped_mm, batched_mm")
         parser.add_argument("--attention", default="eager", metavar="NAME", help="eager, flex_attention, ...")
         parser.add_argument("--cache", choices=("dynamic", "static"), default="dynamic",
                             help="the cache that pieces go through (dynamic)")
@@ -423,12 +446,15 @@ class Engine(Adapter):
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
-        self.module = load_model(model, options.dtype, options.experts, options.attention)
+        self.module = self.load()
         if options.compile:
             import torch
             self.module = torch.compile(self.module)
         self.cache: Any = None
         self.batches: Batches | None = None
+
+    def load(self) -> Module:
+        return load_model(self.model, self.options.dtype, self.options.experts, self.options.attention)
 
     def feed(self, tokens: Sequence[int], record: Record) -> None:
         import torch
@@ -436,7 +462,7 @@ class Engine(Adapter):
             self.batches = Batches(lambda: record)
             room = self.module.config.max_position_embeddings
             self.cache = new_cache(self.module.config, self.options.cache, room) if self.options.chunk else None
-        with torch.no_grad(), Watcher(self.module, self.batches):
+        with torch.no_grad(), self.watcher(self.module, self.batches):
             self.module(input_ids=torch.tensor([list(tokens)]), use_cache=self.cache is not None,
                         **{cache_word(self.module): self.cache})
 
