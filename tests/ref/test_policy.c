@@ -183,7 +183,7 @@ static void test_operands(void) {
     ok(blocks == SINKPROOF_POINT_COUNT && numbers == SINKPROOF_POINT_COUNT,
        "q8_0 is read at points .in alone, f16 at all %d", (int)SINKPROOF_POINT_COUNT);
     sinkproof_policy llama = policy_of("llama-cpp"), flash = policy_of("llama-cpp-flash");
-    ok(llama.rotation.truncate && flash.rotation.truncate &&
+    ok(llama.yarn_truncate && flash.yarn_truncate &&
            llama.at[SINKPROOF_AT_A11_WEIGHTS].format == SINKPROOF_F16 &&
            flash.at[SINKPROOF_AT_A11_ACC].format == SINKPROOF_F16 &&
            !flash.at[SINKPROOF_AT_A11_ACC].optional,
