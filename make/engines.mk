@@ -45,7 +45,7 @@ interop-newest: $(PROGRAM) library newest  ## the newest transformers, its calls
 	    echo "interop-newest: $$(cat build/newest/.stamp)"; \
 	    $(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/newest/bin/python TEST_SECONDS=7200 \
 	        python3 tests/run.py $(BUILD)/newest tests/audit/interop_hf_arguments.py \
-	        $(if $(FEW),,tests/audit/interop_hf_calls.py tests/audit/interop_hf_gpt2.py); \
+	        $(if $(FEW),,tests/audit/interop_hf_calls.py tests/audit/interop_hf_gpt2.py tests/audit/interop_hf_llama.py); \
 	else echo "interop-newest: skipped: pip brings no release of transformers newer than $(TRANSFORMERS)"; fi
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
