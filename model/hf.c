@@ -176,6 +176,9 @@ static const sinkproof_config_key own_keys[] = {
 
 static void read_config(sinkproof_config_reader *in) {
     sinkproof_config *config = in->config;
+    const char *type = json_string_value(sinkproof_config_get(in, "model_type"));
+    if (type != NULL && strcmp(type, "gpt_oss") != 0)
+        sinkproof_config_fail(in, "model_type", "\"gpt_oss\", \"gpt2\", \"llama\" or \"qwen2\"");
     sinkproof_config_require_string(in, "model_type", "gpt_oss");
     sinkproof_config_require_string(in, "hidden_act", "silu");
     sinkproof_config_require_bool(in, "attention_bias", true);

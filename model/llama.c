@@ -104,7 +104,8 @@ static void read_biases(sinkproof_config_reader *in) {
 
 static void require_full_attention(sinkproof_config_reader *in) {
     const json_t *types = sinkproof_config_get(in, "layer_types");
-    sinkproof_config_require_bool(in, "use_sliding_window", false);
+    if (is_type(in->object, "qwen2"))
+        sinkproof_config_require_bool(in, "use_sliding_window", false);
     for (size_t l = 0; types != NULL && l < json_array_size(types); l++) {
         const char *type = json_string_value(json_array_get(types, l));
         if (type == NULL || strcmp(type, "full_attention") != 0)

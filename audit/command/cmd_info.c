@@ -227,7 +227,7 @@ static void print_config(const survey *in, const char *spec) {
            in->fingerprint);
     if (c->architecture != SINKPROOF_GPT_OSS)
         printf("kind        %s\n", sinkproof_architecture_name(c->architecture));
-    if (c->rotation.kind != SINKPROOF_NO_ROTATION)
+    if (!c->dense || sliding > 0)
         printf("layers      %zu: %zu sliding with window %zu, %zu full\n", c->n_layers, sliding,
                c->window, c->n_layers - sliding);
     else
