@@ -85,6 +85,7 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     if (strcmp(name, "tiny") == 0) return true;
     config->max_context = 64;
     if (strcmp(name, "tiny-llama") == 0) {
+        config->n_heads = 12; // transformers takes none that does not divide the width
         config->rotation.theta = 10000;
         config->tied = true;
         sinkproof_config_make_llama(config);
