@@ -66,6 +66,9 @@ static bool take_model(trial *t, const char *spec, sinkproof_error *error) {
         if (!sinkproof_model_inspect(spec, &model, error)) return false;
         t->driver.config = *sinkproof_model_config(model);
         sinkproof_model_close(model);
+        if (f->architecture != SINKPROOF_GPT_OSS)
+            return sinkproof_fail(error, "%.400s: the stages of a plug-in are GPT-OSS's, found %s",
+                                  spec, sinkproof_architecture_name(f->architecture));
         t->base = (sinkproof_case){.n = 17, .heads = f->n_heads, .kv = f->n_kv_heads};
         t->base.dim = f->head_dim, t->base.hidden = f->hidden, t->base.inter = f->inter;
         t->base.experts = f->n_experts, t->base.chosen = f->n_chosen, t->base.vocab = f->vocab;

@@ -125,6 +125,10 @@ def broken(plugin):
     for name, sentence in REFUSED.items():
         status, out, told = judge("--plugin", plugin, planted=name)
         tap.report(status == 3 and sentence in told and not out, f"plug-in {name}: refused, {sentence}", [status, out, told])
+    for model, name in (("synthetic:tiny-gpt2", "GPT-2"), ("synthetic:tiny-llama", "Llama")):
+        status, out, told = judge("--plugin", plugin, model)
+        tap.report(status == 3 and f"are GPT-OSS's, found {name}" in told and not out, f"plug-in: a MODEL of {name} is refused",
+                   [status, out, told])
     status, out, told = judge("--plugin", plugin, "--stages", "attention", planted="serves-nothing")
     tap.report(status == 4 and stage_of(out, "attention")[5] == "not served", "plug-in that serves nothing: exit 4", [out, told])
     with tempfile.TemporaryDirectory() as folder:
